@@ -16,8 +16,7 @@ export function reloading(handler: CommandHandler): CommandHandler {
 }
 
 /** Note for help texts. */
-export const reloadNote =
-  "\nWhere a daemon runs with this bulkhead.yaml it takes the change over, for the sessions to come.\n";
+export const reloadNote = "\nA daemon that runs with this bulkhead.yaml takes the change over, for new sessions.\n";
 
 /** @throws {BulkheadError} the daemon's reason for refusing the manifest */
 async function reloadDaemon(call: Invocation): Promise<void> {

@@ -78,7 +78,7 @@ export const requestFlags: readonly RequestFlag[] = [
   {
     field: "timeout_ms",
     flags: "--timeout <time>",
-    description: "total deadline, such as 90s, 5m or 1h",
+    description: "total deadline, for example 90s, 5m or 1h",
     read: readTimeFlag,
   },
   { field: "idle_timeout_ms", flags: "--idle-timeout <time>", description: "longest silence", read: readTimeFlag },
@@ -102,10 +102,10 @@ export const requestFlags: readonly RequestFlag[] = [
   {
     field: "answer_timeout_ms",
     flags: "--answer-timeout <time>",
-    description: "how long a request of the agent waits for you; 0: no answer will come",
+    description: "how long the agent's questions wait for you; 0: do not wait",
     read: readWait,
   },
-  { field: "best_effort", flags: "--best-effort", description: "run also where a limit cannot be enforced" },
+  { field: "best_effort", flags: "--best-effort", description: "run even if a limit cannot be enforced" },
   {
     field: "enhance",
     flags: "--enhance <answer>",
@@ -150,13 +150,13 @@ export const requestFlags: readonly RequestFlag[] = [
   {
     field: "retry",
     flags: "--retry <when>",
-    description: "whether to try again after a failure",
+    description: "when to retry a failed attempt",
     choices: ["never", "safe", "always"],
   },
   {
     field: "resume",
     flags: "--resume <when>",
-    description: "whether another session goes on with the agent's own when the host was killed",
+    description: "whether the session resumes after the host was killed",
     choices: ["never", "after_restart"],
   },
   { field: "labels", flags: "-l, --label <key=value>", description: "label of the session; repeat", read: readPair },

@@ -46,9 +46,12 @@ export function addSessionFlags(command: Command): Command {
     .argument("[adapter]", "id of an enabled adapter; default: routing.agent")
     .argument("[prompt]", 'the prompt; "-" reads standard input');
   return addRunFlags(command)
+    .optionsGroup("Agent:")
     .option("-a, --agent <ids>", 'the adapter, in place of the argument; several with commas, or "auto"')
-    .addOption(new Option(requireFlag.flags, requireFlag.description).argParser(readRequired))
-    .option("-f, --prompt-file <file>", 'read the prompt from a file; "-" is standard input');
+    .addOption(new Option(requireFlag.flags, requireFlag.description).argParser(readRequired).helpGroup("Agent:"))
+    .optionsGroup("Prompt:")
+    .option("-f, --prompt-file <file>", 'read the prompt from a file; "-" is standard input')
+    .optionsGroup("Output:");
 }
 
 /** Adds a flag for each field of a request but those of `except`, and the flags that say how to show a session. */
@@ -69,8 +72,7 @@ export function addRunFlags(
     .optionsGroup("Output:")
     .option("-q, --quiet", "print only the final output")
     .option("-v, --verbose", "also show times, what was allowed, and the end of every process")
-    .option("--times", "show when each event came")
-    .optionsGroup("Choice:");
+    .option("--times", "show when each event came");
 }
 
 /**

@@ -116,7 +116,7 @@ export async function recordOf(journal: Journal, sessionId: string): Promise<Ses
 /** Throws the error for a session that was never here. */
 export function unknownSession(sessionId: string): never {
   throw new BulkheadError("not_found", `There is no session "${sessionId}".`, {
-    hint: "List those there are: bulkhead session list.",
+    hint: "List the sessions: bulkhead session list.",
     details: { session_id: sessionId },
   });
 }

@@ -366,9 +366,33 @@ test("bulkhead session events --follow without an id says that no daemon runs", 
   expect(await cli(["session", "events", "-f"])).toMatchObject({
     code: 6,
     out: "",
-    err:
-      "error: Cannot follow all sessions: no daemon runs here.\n  Start one: bulkhead start\n  More: bulkhead help agents\n",
+    err: "error: Cannot follow all sessions: no daemon runs here.\n  Start one: bulkhead start\n",
   });
+});
+
+test("bulkhead session list says whether there is no session at all or none that matches", async () => {
+  expect((await cli(["session", "list"])).out).toBe('No session yet. Start one: bulkhead run "…"\n');
+  expect((await cli(["session", "list", "--state", "running"])).out).toBe("No session matches.\n");
+});
+
+test.each([[["cluster", "status"]], [["reload"]], [["console"]]])(
+  "bulkhead %s says once that no daemon runs",
+  async (args) => {
+    const { code, err } = await cli([...args, "--state-dir", join(cwd, "state")]);
+    expect(code).toBe(6);
+    expect(err).toMatch(
+      /^error: Cannot [a-z ]+: no daemon runs on this state folder\.\n {2}Start the daemon: bulkhead start\n$/,
+    );
+  },
+);
+
+test("every flag of run, and every command of plugin, stands under a heading that names it", async () => {
+  const { out: run } = await cli(["run", "--help"]);
+  expect(run).toMatch(
+    /\nPrompt:[^]*--prompt-file[^]*\nAgent:[^]*--all[^]*\nWhere:[^]*\nOutput:[^]*--record[^]*--force/,
+  );
+  expect(run).not.toContain("\nOptions:");
+  expect((await cli(["plugin", "--help"])).out).not.toContain("\nCommands:");
 });
 
 test("bulkhead run ends quietly when the reader of its output goes away", async () => {

@@ -119,6 +119,16 @@ describe("bulkhead setup", () => {
     expect(manifest.routing.agent).toEqual(["codex"]);
   });
 
+  test("says why a program that is here cannot be used", async () => {
+    await installCodex();
+    await writeFile(join(root, "bin", "codex"), "#!/bin/sh\necho 'a library is missing' >&2\nexit 1\n");
+    const { out } = await setup([], { tty: true, stdin: "none\n" });
+    expect(out().replace(/\s+/g, " ")).toMatch(/\[ \] 1 codex unrunnable .*bin\/codex · .*a library is missing/);
+    expect(JSON.parse((await setup(["--yes", "--json"])).out())).toMatchObject({
+      found: [{ id: "codex", availability: "unrunnable", reason: expect.stringContaining("a library is missing") }],
+    });
+  });
+
   test("asks a person which ones, shows what they may do, and writes nothing without consent", async () => {
     await installCodex();
     process.env["OPENAI_API_KEY"] = "sk-test-0123456789";

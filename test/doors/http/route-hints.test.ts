@@ -6,7 +6,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { grantCommand } from "../../../core/ground/config/grant-command.ts";
 
 const cases: [hint: string, routed: string, path: string][] = [
-  ["List those there are: bulkhead session list.", "List those there are: GET /v1/sessions.", "/v1/sessions"],
+  ["List the sessions: bulkhead session list.", "List the sessions: GET /v1/sessions.", "/v1/sessions"],
   ['"bulkhead agents" shows all of them.', '"GET /v1/agents" shows all of them.', "/v1/agents"],
   [
     "Interrupt it first: bulkhead session interrupt 0a-1.",

@@ -1,8 +1,8 @@
 import type { ClusterLog, ClusterMachine, ClusterStatus } from "../../../../plugin-sdk/cluster-status.ts";
-import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
+import { notRunning } from "../not-running.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint, type Paint, type Tone } from "../render/paint.ts";
 import { formatBytes, formatCount, formatDuration } from "../render/quantities.ts";
@@ -29,9 +29,7 @@ async function clusterStatus(call: Invocation): Promise<number> {
   const { stateDir } = await daemonPlace(call);
   const { state, record, reason } = await inspectDaemon(stateDir);
   if (state !== "running" || record === null) {
-    throw new BulkheadError("unavailable", `Cannot show the cluster: the daemon is not running. ${reason}`, {
-      hint: 'Start it with "bulkhead start".',
-    });
+    throw notRunning("show the cluster", reason);
   }
   const { connectDaemon, ours } = await import("../remote-sessions.ts");
   const status = await ours((await connectDaemon(record)).cluster());

@@ -1,10 +1,10 @@
 import { Option } from "commander";
-import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { openBrowser } from "../../../ground/runtime/open-browser.ts";
 import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { scopes, type TokenScope } from "../../http/scopes.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
+import { notRunning } from "../not-running.ts";
 
 /** `bulkhead console`. */
 export const defineConsole: DefineCommand = (command, bind) => {
@@ -27,9 +27,7 @@ async function openConsole(call: Invocation): Promise<number> {
   const { stateDir } = await daemonPlace(call);
   const { state, record, reason } = await inspectDaemon(stateDir);
   if (state !== "running" || record === null) {
-    throw new BulkheadError("unavailable", `Cannot open the console: the daemon is not running. ${reason}`, {
-      hint: 'Start it with "bulkhead start".',
-    });
+    throw notRunning("open the console", reason);
   }
   const { connectDaemon, ours } = await import("../remote-sessions.ts");
   const remote = await connectDaemon(record);

@@ -9,7 +9,7 @@ import { asTyped } from "../render/as-typed.ts";
 /** `bulkhead init`. */
 export const defineInit: DefineCommand = (command, bind) => {
   command
-    .option("--force", "overwrite the file that is there")
+    .option("--force", "overwrite an existing file")
     .addHelpText(
       "after",
       examples(
@@ -46,7 +46,7 @@ export async function writeStarter(file: string, { force }: { force: boolean }):
     await writeFile(schema, `${JSON.stringify(hostManifestJsonSchema(), null, 2)}\n`);
   } catch (cause) {
     if (isExisting(cause)) {
-      throw new BulkheadError("already_exists", `Cannot write ${file}: it is there already.`, {
+      throw new BulkheadError("already_exists", `Cannot write ${file}: it already exists.`, {
         hint: "Use --force to overwrite it.",
         cause,
       });

@@ -6,6 +6,8 @@ import { join, resolve } from "../../../ground/runtime/paths.ts";
 import type { Invocation } from "../command.ts";
 import { Questions } from "../questions.ts";
 import { asTyped } from "../render/as-typed.ts";
+import { fitHelp } from "../render/fit-help.ts";
+import { tableColumns } from "../show-session.ts";
 
 /** `bulkhead plugin new <name>`. Asks for missing flags where the terminal can ask. */
 export async function pluginNew(call: Invocation): Promise<number> {
@@ -23,13 +25,17 @@ export async function pluginNew(call: Invocation): Promise<number> {
   const lines = [
     `Wrote the plugin ${written.id} to ${written.folder}`,
     ...written.files.map((file) => `  ${file}`),
-    "Next:",
-    asTyped(`  bulkhead plugin test ${named}                # every rule of the contract, offline`),
-    asTyped(`  bulkhead plugin dev ${named} "Say hello."    # a session, and again after each change`),
+    asTyped(fitHelp(nextText(named), tableColumns(terminal))),
     ...needs[template],
   ];
   await terminal.stdout.write(json ? `${JSON.stringify({ template, ...written })}\n` : `${lines.join("\n")}\n`);
   return 0;
+}
+
+function nextText(folder: string): string {
+  const dev = `bulkhead plugin dev ${folder} "Say hello."`;
+  const test = `bulkhead plugin test ${folder}`.padEnd(dev.length);
+  return `Next:\n  ${test}  every rule of the contract, offline\n  ${dev}  a session, and again after each change`;
 }
 
 /** Things that a first session needs and that are still missing; the test scripts them all. */

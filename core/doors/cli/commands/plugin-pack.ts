@@ -42,7 +42,9 @@ export async function pluginPack(call: Invocation): Promise<number> {
     ...rows.map(({ path, bytes }) => `  ${path.padEnd(24)} ${formatBytes(bytes)}`),
     ...leftOut.map((path) => `  left out: ${path}, which holds secrets`),
     `  sha256 ${sha256}`,
-    asTyped(`Next: "npm publish ${quoteWord(shown)}", or "bulkhead plugin add ${quoteWord(shown)}".`),
+    "Next, one of:",
+    asTyped(`  bulkhead plugin add ${quoteWord(shown)}`),
+    `  npm publish ${quoteWord(shown)}`,
   ];
   await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : `${lines.join("\n")}\n`);
   return 0;

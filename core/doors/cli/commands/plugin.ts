@@ -35,6 +35,7 @@ export const definePlugin: DefineCommand = (command, bind) => {
       examples(["bulkhead plugin release my-agent", "lets it run again after it crashed too often"]),
     )
     .action(bind(pluginRelease));
+  command.commandsGroup("More:").helpCommand("help [command]", "show the usage of a command");
   for (const one of command.commands) {
     one.helpGroup(authors.has(one.name()) ? "Write plugins:" : "Use plugins:");
     if (changing.has(one.name())) one.addHelpText("after", reloadNote);

@@ -1,8 +1,8 @@
-import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { RemoteReload } from "../../client/connect-host.ts";
 import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
+import { notRunning } from "../not-running.ts";
 import { demandOwnProject } from "../project-daemon.ts";
 
 /** `bulkhead reload`. */
@@ -22,9 +22,7 @@ async function reload(call: Invocation): Promise<number> {
   const place = await daemonPlace(call);
   const { state, record, reason } = await inspectDaemon(place.stateDir);
   if (state !== "running" || record === null) {
-    throw new BulkheadError("unavailable", `Cannot reload the daemon: it is not running. ${reason}`, {
-      hint: 'Start it with "bulkhead start".',
-    });
+    throw notRunning("reload the daemon", reason);
   }
   demandOwnProject(record, { place, act: "reload the daemon" });
   const { connectDaemon, ours } = await import("../remote-sessions.ts");

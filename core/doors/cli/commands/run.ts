@@ -9,9 +9,11 @@ import { showSession } from "../show-session.ts";
 /** `bulkhead run [adapter] [prompt]`. */
 export const defineRun: DefineCommand = (command, bind) => {
   addSessionFlags(command)
+    .optionsGroup("Agent:")
+    .option("--all", "run it on every available adapter at once, or on those of --agent, each in its own worktree")
+    .optionsGroup("Output:")
     .option("--record <file>", "write the session to a file that the replay plugin plays back")
-    .option("--all", "run it on all adapters at once that can, or those of --agent, each in a worktree of its own")
-    .option("--force", "write over a recording that is there")
+    .option("--force", "overwrite an existing recording")
     .addHelpText(
       "after",
       examples(

@@ -4,6 +4,7 @@ import type { SessionQuery } from "../../../sessions/host/session-host.ts";
 import type { Invocation } from "../command.ts";
 import { openSessions } from "../open-sessions.ts";
 import { safeLine } from "../render/agent-text.ts";
+import { asTyped } from "../render/as-typed.ts";
 import { createPaint, outcomeLooks } from "../render/paint.ts";
 import { formatDuration } from "../render/quantities.ts";
 import { shortId } from "../render/short-id.ts";
@@ -22,7 +23,8 @@ export async function sessionList(call: Invocation): Promise<number> {
     return 0;
   }
   if (rows.length === 0) {
-    await terminal.stdout.write("There is no such session.\n");
+    const text = isFiltered(call) ? "No session matches." : 'No session yet. Start one: bulkhead run "…"';
+    await terminal.stdout.write(`${asTyped(text)}\n`);
     return 0;
   }
   const now = Date.now();
@@ -46,6 +48,10 @@ function queryOf({ options }: Invocation): SessionQuery {
     limit: options["limit"] as number | undefined,
     before: options["before"] as string | undefined,
   };
+}
+
+function isFiltered(call: Invocation): boolean {
+  return Object.entries(queryOf(call)).some(([name, value]) => name !== "limit" && value !== undefined);
 }
 
 function cells(row: SessionSummary, now: number): Cell[] {

@@ -29,7 +29,7 @@ import { start } from "./start.ts";
 interface SetupReport {
   /** The host manifest; null when nothing was written. */
   file: string | null;
-  found: { id: string; availability: string; agent_version: string | null; program: string | null }[];
+  found: { id: string; availability: string; reason: string; agent_version: string | null; program: string | null }[];
   /** Agents whose program is not on this machine. */
   missing: MissingAgent[];
   enabled: string[];
@@ -204,8 +204,8 @@ function helloOf({ session_id, outcome, output }: SessionResult): SetupReport["h
 }
 
 function foundRow({ plugin, program, report }: AskedAgent): SetupReport["found"][number] {
-  const { availability, agent_version = null } = report;
-  return { id: plugin.id, availability, agent_version, program };
+  const { availability, reason, agent_version = null } = report;
+  return { id: plugin.id, availability, reason, agent_version, program };
 }
 
 function nextSteps({ enabled, file }: SetupReport): string {

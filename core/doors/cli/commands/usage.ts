@@ -51,6 +51,7 @@ function table(rows: readonly UsageRow[], { terminal }: Invocation, days: number
   const lines = tableLines([...rows.map(cells), ...(rows.length === 1 ? [] : [cells(totalOf(rows))])], {
     paint: createPaint(terminal.colours.stdout),
     columns: tableColumns(terminal),
+    wraps: true,
     indent: 1,
     head: ["day", "agent", "sessions", "tokens in", "tokens out", "cost", "note"],
   });
@@ -59,16 +60,18 @@ function table(rows: readonly UsageRow[], { terminal }: Invocation, days: number
 
 function cells({ day, adapter_id, sessions, unknown, tokens_in, tokens_out, cost, estimated }: UsageRow): Cell[] {
   const costs = Object.entries(cost).map(([currency, amount]) => formatCost(amount, currency)).join(" + ");
+  // Not 0: of none of these sessions the agent told a figure.
+  const known = (count: number) => unknown === sessions ? "-" : formatCount(count);
   const note = [
-    ...(unknown === 0 ? [] : [`${formatCount(unknown)} without figures`]),
+    ...(unknown === 0 ? [] : [`${formatCount(unknown)} not reported`]),
     ...(estimated ? ["cost estimated from prices"] : []),
   ].join(", ");
   return [
     day,
     { text: safeLine(adapter_id), tone: "bold" },
     formatCount(sessions),
-    formatCount(tokens_in),
-    formatCount(tokens_out),
+    known(tokens_in),
+    known(tokens_out),
     costs === "" ? "-" : costs,
     { text: note, tone: "dim" },
   ];

@@ -16,9 +16,10 @@ export function errorText(error: ErrorData, colours: boolean): string {
   return `${paint("red", "error:")} ${messageLines(error, paint).join("\n")}\n${lines.join("")}`;
 }
 
-/** Whether the page of its code helps: one on files not with flags, whose own help and hint say more. */
+/** Whether the page of its code helps: one on files not with flags, whose own help and hint say
+ * more, and one on agents not where a hint names the next step. */
 function hasPage({ code, hint, details }: ErrorData): boolean {
   if (details?.["usage"] !== undefined) return false;
   if (code === "invalid_config") return details?.["problems"] !== undefined;
-  return code !== "busy" || hint === undefined;
+  return (code !== "busy" && code !== "unavailable") || hint === undefined;
 }

@@ -80,7 +80,7 @@ function hostEventLines(
       return [line("dim", `● started in ${event.workdir}`)];
     case "queued":
       if (event.reason !== undefined) {
-        return [line("yellow", `… waiting: ${event.reason}${retry(event.retry_in_ms ?? 0)}`)];
+        return [line("yellow", `… waiting: ${open(event.reason)}${retry(event.retry_in_ms ?? 0)}`)];
       }
       return event.retry_in_ms === undefined ? [line("dim", `… waiting for a slot, position ${event.position}`)] : [
         line("yellow", `… waiting for a worker after crashes, position ${event.position}${retry(event.retry_in_ms)}`),
@@ -90,7 +90,9 @@ function hostEventLines(
     case "attempt_failed":
       // Without a retry, the next event says it: another adapter takes over, or the result.
       if (event.retry_in_ms === null) return [];
-      return [line("yellow", `✗ attempt ${event.attempt} failed: ${event.error.message}${retry(event.retry_in_ms)}`)];
+      return [
+        line("yellow", `✗ attempt ${event.attempt} failed: ${open(event.error.message)}${retry(event.retry_in_ms)}`),
+      ];
     case "fallback":
       return [line("yellow", `↪ ${event.to} takes over from ${event.from}: ${event.reason}`)];
     case "process_spawned":
@@ -211,6 +213,11 @@ function resolved({ by, choice }: PermissionResolvedEvent, label: string | undef
   if (by === "deadline") return "✗ no answer came in time";
   if (by === "session_end" || choice === null) return "✗ not answered";
   return `✓ answered${by === "policy" ? " by policy" : ""}: ${label ?? choice}`;
+}
+
+/** A sentence without its period, to go on from. */
+function open(sentence: string): string {
+  return sentence.replace(/\.$/, "");
 }
 
 function retry(ms: number | null): string {

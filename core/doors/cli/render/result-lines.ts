@@ -155,7 +155,7 @@ function reasonWords(reason = "git cannot tell"): string {
     machine_lost: "the machine that ran it was lost",
     git_missing: "there is no git",
     workdir_missing: "the folder is gone",
-    not_asked: "nobody asked for them",
+    not_asked: "this session did not look for them",
     not_started: "the session did not start",
   };
   return Object.hasOwn(words, reason) ? words[reason]! : reason;

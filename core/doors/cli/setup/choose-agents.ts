@@ -5,10 +5,13 @@ import { Questions } from "../questions.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
 import { type Row, tableLines } from "../render/table.ts";
-import { wrapText } from "../render/text-width.ts";
+import { fitLine, wrapText } from "../render/text-width.ts";
 import { drawingColumns, tableColumns } from "../show-session.ts";
 import type { AskedAgent } from "./ask-agents.ts";
 import type { MissingAgent } from "./find-agents.ts";
+
+/** Columns of a reason at most: a program may print pages when it fails. */
+const shownReason = 300;
 
 /** Options of {@link chooseAgents}. */
 export interface ChooseAgentsOptions {
@@ -59,8 +62,14 @@ export function isReady({ report }: AskedAgent): boolean {
   return report.availability === "available";
 }
 
-function whereText({ program, key, plugin }: AskedAgent): string {
-  const parts = [program, key === null ? null : `$${key} is set`, plugin.enabled ? "enabled already" : null];
+function whereText(agent: AskedAgent): string {
+  const { program, key, plugin, report } = agent;
+  const parts = [
+    program,
+    key === null ? null : `$${key} is set`,
+    plugin.enabled ? "enabled already" : null,
+    isReady(agent) || report.next_step !== undefined ? null : fitLine(report.reason, shownReason),
+  ];
   return parts.filter((part) => part !== null).join(" · ");
 }
 

@@ -199,6 +199,7 @@ test("eventLines has words for every event of the host", () => {
   const error = { code: "crash", message: "It died." } as const;
   const texts = ([
     { type: "queued", position: 2 },
+    { type: "queued", position: 0, reason: "alpha is limited.", retry_in_ms: 9000 },
     { type: "attempt_started", attempt: 2, adapter_id: "alpha" },
     { type: "attempt_failed", attempt: 1, adapter_id: "alpha", error, retry_in_ms: 2000 },
     { type: "fallback", from: "alpha", to: "beta", reason: "crash" },
@@ -210,8 +211,9 @@ test("eventLines has words for every event of the host", () => {
   ] satisfies Envelope["event"][]).flatMap((event) => eventLines(event).map(({ text }) => text));
   expect(texts).toEqual([
     "… waiting for a slot, position 2",
+    "… waiting: alpha is limited; next try in 9.0 s",
     "↻ attempt 2",
-    "✗ attempt 1 failed: It died.; next try in 2.0 s",
+    "✗ attempt 1 failed: It died; next try in 2.0 s",
     "↪ beta takes over from alpha: crash",
     "▸ node x.mjs",
     "▹ process 5 was ended by SIGKILL after 1.5 s",
