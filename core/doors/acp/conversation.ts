@@ -43,6 +43,8 @@ export class Conversation {
   mode: string;
   readonly #deps: ConversationDeps;
   #turn: Turn | null = null;
+  /** The turn that another client began, and whether it is followed now. */
+  #adopted: { turn: Turn; isFollowed: boolean } | null = null;
   #prompting: AbortController | null = null;
   #last: LastSession | null = null;
   /** Texts that the next prompt shows first. */
@@ -61,7 +63,7 @@ export class Conversation {
    * with, `details` holding its result
    */
   async prompt(text: string, signal: AbortSignal): Promise<PromptResponse> {
-    if (this.#prompting !== null) {
+    if (this.#prompting !== null || this.#adopted?.isFollowed === true) {
       throw new BulkheadError("busy", "Cannot take the prompt: the one before it is still under way.", {
         hint: "Wait for its end, or cancel it.",
       });
@@ -89,18 +91,19 @@ export class Conversation {
     this.#turn?.interrupt().catch(() => {});
   }
 
-  /** Cancels, and follows nothing any more. */
+  /** Cancels what this client began, and follows nothing any more. */
   close(): void {
-    this.cancel();
+    if (this.#adopted === null) this.cancel();
     this.#turn?.leave();
   }
 
-  /** Shows all that was said and done in it before. */
+  /** Shows all that was said and done in it before, and follows a session that still runs, here or elsewhere. */
   async replay(): Promise<void> {
     const all = await this.#deps.sessions.list({ labels: conversationLabels(this.id), limit: 500 });
-    for (const { session_id, last_seq } of all.reverse()) {
+    for (const { session_id, last_seq, state } of all.reverse()) {
       const handle = await this.#deps.sessions.open(session_id);
       const updates = this.#updates();
+      const turn = state === "running" ? this.#follow(handle, updates) : null;
       let last: LastSession | null = null;
       for await (const envelope of handle.events()) {
         const { event, adapter } = envelope;
@@ -113,14 +116,29 @@ export class Conversation {
           last = { adapter: adapter.id, agent_session_id: event.agent_session_id };
         }
         for (const update of updates.of(envelope)) await this.#send(update);
+        turn?.pass(envelope);
         // One that still runs has no end to wait for.
         if (envelope.seq >= last_seq) break;
       }
       this.#last = last ?? this.#last;
+      if (turn !== null) this.#adopt(turn);
     }
   }
 
+  /** Follows a session without a prompt of this client: it can be cancelled, and its questions answered. */
+  #adopt(turn: Turn): void {
+    this.#leaveTurn();
+    const adopted = { turn, isFollowed: true };
+    [this.#turn, this.#adopted] = [turn, adopted];
+    turn.run().catch(() => null).then((stop) => {
+      adopted.isFollowed = false;
+      // A question that only a prompt can answer stays open for the next one.
+      if (stop !== "asks" && this.#turn === turn) this.#leaveTurn();
+    });
+  }
+
   async #prompt(text: string, signal: AbortSignal): Promise<PromptResponse> {
+    this.#adopted = null;
     if (!await this.#turn?.answer(text)) {
       this.#leaveTurn();
       try {
@@ -147,6 +165,7 @@ export class Conversation {
   }
 
   #leaveTurn(): void {
+    this.#adopted = null;
     this.#last = this.#turn?.last ?? this.#last;
     this.#turn?.leave();
     this.#turn = null;
@@ -186,12 +205,12 @@ export class Conversation {
     }
   }
 
-  #follow(handle: SessionHandle): Turn {
+  #follow(handle: SessionHandle, updates: Updates = this.#updates()): Turn {
     const { client, shows } = this.#deps;
     const deps = { client, acpSessionId: this.id, sessionId: handle.id, forms: shows.forms };
     return new Turn({
       handle,
-      updates: this.#updates(),
+      updates,
       send: (update) => this.#send(update),
       ask: (request, signal) => askClient(request, deps, signal),
     });

@@ -36,6 +36,8 @@ export class Turn {
   /** Stops following, while a prompt is under way. */
   #pause: (() => void) | null = null;
   #last: LastSession | null = null;
+  /** Requests that were open before this turn followed. */
+  readonly #before = new Map<string, AskedRequest>();
 
   constructor(options: TurnOptions) {
     this.#options = options;
@@ -47,9 +49,20 @@ export class Turn {
     return this.#last;
   }
 
+  /** Goes on after an event that the client was shown already. */
+  pass(envelope: Envelope): void {
+    const { event, seq } = envelope;
+    this.#seq = seq;
+    this.#see(envelope);
+    if (event.type === "permission_request" || event.type === "question") this.#before.set(event.request_id, event);
+    else if (event.type === "permission_resolved") this.#before.delete(event.request_id);
+  }
+
   /** Sends updates until the session ends or needs a prompt. */
   async run(): Promise<TurnStop> {
     const { handle, updates, send } = this.#options;
+    for (const request of this.#before.values()) this.#asked.see(request);
+    this.#before.clear();
     // Do not use Promise.race(): it would keep each event for as long as nothing is asked.
     const paused = new AbortController();
     this.#pause = () => paused.abort();

@@ -279,3 +279,64 @@ test("serveAcp interrupts what runs when the client goes away", async () => {
   await until(() => host.sessions[0]!.ended !== null);
   expect(host.sessions[0]!.ended!.stop_reason).toBe("interrupted");
 });
+
+test("serveAcp follows a loaded conversation that still runs: it asks, takes a prompt for an answer, and cancels", async () => {
+  const said: (string | null)[] = [];
+  const host = new ScriptedHost(async (session) => {
+    session.emit({ type: "output", stream: "stdout", data: "Begun. " });
+    said.push(await session.ask(permission));
+    said.push(await session.ask({ type: "question", request_id: "q1", question: "Which name?" }));
+    session.emit({ type: "output", stream: "stdout", data: "Going on. " });
+    await new Promise((resolve) => session.signal.addEventListener("abort", resolve, { once: true }));
+  });
+  await using first = connectClient({ sessions: host }, { permission: () => new Promise(() => {}) });
+  await first.initialize();
+  const { sessionId } = await first.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  const answer = first.agent.request<PromptResponse>("session/prompt", { sessionId, prompt: prompt("go") });
+  await until(() => first.asked.length === 1);
+  const load = { sessionId, cwd: workdir, mcpServers: [] };
+  {
+    // One that only looks ends nothing.
+    await using looking = connectClient({ sessions: host }, { permission: () => new Promise(() => {}) });
+    await looking.initialize();
+    await looking.agent.request("session/load", load);
+    expect(looking.said()).toBe("Begun. ");
+  }
+  expect(host.sessions[0]!.ended).toBeNull();
+
+  await using second = connectClient({ sessions: host }, {
+    permission: () => ({ outcome: { outcome: "selected", optionId: "yes" } }),
+  });
+  await second.initialize();
+  await second.agent.request("session/load", load);
+  await until(() => second.said().endsWith("Which name?"));
+  // A request is a person's to answer once policy has had its time.
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const going = second.agent.request<PromptResponse>("session/prompt", { sessionId, prompt: prompt("Bulky") });
+  await until(() => second.said().endsWith("Going on. "));
+  expect(said).toEqual(["yes", "Bulky"]);
+  await second.agent.notify("session/cancel", { sessionId });
+  expect((await going).stopReason).toBe("cancelled");
+  expect((await answer).stopReason).not.toBe("refusal");
+  expect(host.sessions).toHaveLength(1);
+});
+
+test("serveAcp takes no prompt beside a loaded one that still runs, and cancels that one", async () => {
+  const host = new ScriptedHost(async (session) => {
+    await new Promise((resolve) => session.signal.addEventListener("abort", resolve, { once: true }));
+  });
+  await using first = connectClient({ sessions: host });
+  await first.initialize();
+  const { sessionId } = await first.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  const answer = first.agent.request<PromptResponse>("session/prompt", { sessionId, prompt: prompt("go") });
+  await until(() => host.sessions.length === 1);
+  await using second = connectClient({ sessions: host });
+  await second.initialize();
+  await second.agent.request("session/load", { sessionId, cwd: workdir, mcpServers: [] });
+  await expect(second.agent.request("session/prompt", { sessionId, prompt: prompt("more") })).rejects.toMatchObject({
+    data: { error_type: "busy" },
+  });
+  await second.agent.notify("session/cancel", { sessionId });
+  expect((await answer).stopReason).toBe("cancelled");
+  expect(host.sessions).toHaveLength(1);
+});
