@@ -1,8 +1,12 @@
 import { createServer } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { connectServers } from "../../core/cluster/engine/connect.ts";
 import { type ClusterSettings, defaultClusterSettings } from "../../core/ground/config/cluster-settings.ts";
+import { SharedNotes } from "../../core/cluster/machines/shared-notes.ts";
+import { logMachine } from "./log-fixture.ts";
 import { startServers } from "./nats-servers.ts";
+import { signalTo } from "./signal-to.ts";
 
 const secret = () => Promise.resolve("right");
 
@@ -62,6 +66,25 @@ test("a machine shows its token to the servers, and is refused with a wrong one"
     );
     await expect(wrong).rejects.toMatchObject({ code: "unauthorized" });
   } finally {
+    await on.stop();
+  }
+});
+
+test("a claim waits for servers that do not answer for a while, and is made once", async () => {
+  const on = await startServers();
+  const machine = await logMachine("one", on);
+  try {
+    const notes = new SharedNotes(machine.engine, { names: machine.engine.names.notes, keptMs: 60_000 });
+    await notes.open();
+    await signalTo(on.servers[0]!.child!, "SIGSTOP");
+    const claiming = notes.claim({ name: "k", text: "mine" }, null);
+    // Longer than one question waits for its answer.
+    await sleep(3000);
+    await signalTo(on.servers[0]!.child!, "SIGCONT");
+    expect(await claiming).toBe("mine");
+    expect(await notes.claim({ name: "k", text: "theirs" }, null)).toBe("mine");
+  } finally {
+    await machine.close();
     await on.stop();
   }
 });

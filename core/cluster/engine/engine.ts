@@ -278,7 +278,9 @@ export class Engine {
 
   /** Answers questions with a text. */
   answer(subject: string, reply: (text: string) => Promise<string>): () => void {
-    const respond = (message: Msg) => void reply(message.string()).then((text) => message.respond(text));
+    // A message that cannot be sent back any more leaves its asker without an answer in time.
+    const respond = (message: Msg) =>
+      void reply(message.string()).then((text) => message.respond(text)).catch(() => undefined);
     const subscription = this.#connection.subscribe(subject, {
       callback: (error, message) => error === null ? respond(message) : undefined,
     });
@@ -306,6 +308,7 @@ export class Engine {
 
   async close(): Promise<void> {
     this.#watchers.clear();
+    this.#connected = false;
     await this.#connection.close();
   }
 

@@ -103,6 +103,11 @@ export function partsOf(
   }));
 }
 
+/** Returns the number of an entry's last event; null for one without events. */
+export function gseqOf(entry: TermEntry): number | null {
+  return entry.kind === "batch" ? entry.last_gseq : null;
+}
+
 /** Returns the writer of a mark. */
 export function writerOf({ headers }: StreamMessage): string | undefined {
   return headers[header.writer];

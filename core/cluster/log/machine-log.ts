@@ -7,6 +7,7 @@ import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 import { type Engine, StaleError } from "../engine/engine.ts";
 import type { NewMessage } from "../engine/messages.ts";
 import {
+  gseqOf,
   idOf,
   type LogPosition,
   LogReader,
@@ -17,6 +18,7 @@ import {
   type TermEntry,
   writerOf,
 } from "./log-entry.ts";
+import { offerHeld } from "./offer-held.ts";
 
 /** Collaborators of {@link MachineLog}. */
 export interface MachineLogDeps {
@@ -243,15 +245,7 @@ export class MachineLog {
   /** Stores what the local copy holds and the servers do not, before all that waits. */
   async #restore(): Promise<void> {
     const { engine, machine, held } = this.#deps;
-    for await (const entry of held(this.#reader.position.gseq)) {
-      const parts = partsOf(entry, { names: engine.names, machine, bytes: engine.messageBytes });
-      for (const [at, part] of parts.entries()) {
-        const { seq, term } = this.#reader.position;
-        // Its number is below those of all that waits, so it settles nothing.
-        const stored = await engine.append(signed(part, { writer: this.#writer, term, number: 0 }), seq);
-        this.#reader.pass({ seq: stored, gseq: at === parts.length - 1 ? gseqOf(entry) : null });
-      }
-    }
+    await offerHeld({ engine, machine, writer: this.#writer, held, reader: this.#reader });
     this.#isRestoring = false;
   }
 
@@ -274,10 +268,6 @@ export class MachineLog {
   #rejectAll(error: unknown): void {
     for (const { entry } of this.#sending.splice(0)) entry?.reject(error);
   }
-}
-
-function gseqOf(entry: TermEntry): number | null {
-  return entry.kind === "batch" ? entry.last_gseq : null;
 }
 
 /** Makes a machine's stream, unless it is there. */

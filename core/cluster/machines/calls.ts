@@ -1,28 +1,9 @@
-import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { BulkheadError, isErrorCode } from "../../../plugin-sdk/errors.ts";
 import { fieldsOrNone, stringOf } from "../../../plugin-sdk/json-fields.ts";
-import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
-import type { AppliedWorkspace, Workspace } from "../../../plugin-sdk/workspace.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { Engine } from "../engine/engine.ts";
-
-/** Questions that machines ask one another, and what is answered. */
-export interface MachineCalls {
-  interrupt: { ask: { session_id: string }; answer: null };
-  answer: { ask: { session_id: string; request_id: string; choice: string }; answer: boolean };
-  delete: { ask: { session_id: string }; answer: null };
-  /** Requests that wait for an answer, by session. */
-  waiting: { ask: Record<string, never>; answer: Record<string, WaitingRequest[]> };
-  /** Gives back slots for sessions that the machine does not use; answers with the number of the note that tells of it. */
-  spare: { ask: Record<string, never>; answer: number };
-  worktrees: { ask: Record<string, never>; answer: Workspace[] };
-  /** Puts the present diff of a session's worktree where every machine can read it. */
-  diff: { ask: { session_id: string }; answer: null };
-  apply: { ask: { session_id: string; allow_links: boolean }; answer: AppliedWorkspace };
-  discard: { ask: { session_id: string }; answer: null };
-}
-
-/** A question's name. */
-export type CallName = keyof MachineCalls;
+import { isAnswer } from "./answer-schemas.ts";
+import type { CallName, MachineCalls } from "./machine-calls.ts";
 
 /** Content of a question, as it came. */
 export type CallAsk = Readonly<Record<string, unknown>>;
@@ -32,6 +13,8 @@ export type CallAnswers = {
   readonly [N in CallName]: (ask: CallAsk) => Promise<MachineCalls[N]["answer"]>;
 };
 
+/** Most characters of another machine's error, or of one text of its question. */
+const mostText = 65_536;
 /** Longest wait for an answer. Milliseconds. */
 const answerMs = 5000;
 
@@ -57,14 +40,32 @@ export async function callMachine<N extends CallName>(
       });
     },
   );
-  const { answer, error } = fieldsOrNone(JSON.parse(said));
-  if (error === undefined) return answer as MachineCalls[N]["answer"];
+  const { answer, error } = fieldsOrNone(parse(said));
+  if (error !== undefined) throw errorIn(error, machine);
+  if (isAnswer(name, answer)) return answer;
+  throw new BulkheadError("unsupported", `Cannot read what machine "${machine}" answers: its version is another one.`, {
+    hint: "Bring all machines to one version. Look with: bulkhead cluster status.",
+    details: { machine, question: name },
+  });
+}
+
+/** Another machine's error, with a code of the one table. */
+function errorIn(error: unknown, machine: string): BulkheadError {
   const { code, message, hint } = fieldsOrNone(error);
-  throw new BulkheadError(
-    (stringOf(code) ?? "internal") as ConstructorParameters<typeof BulkheadError>[0],
-    stringOf(message) ?? `Machine "${machine}" failed.`,
-    stringOf(hint) === null ? {} : { hint: stringOf(hint)! },
+  const [said, next] = [stringOf(message), stringOf(hint)];
+  return new BulkheadError(
+    isErrorCode(code) ? code : "internal",
+    said === null ? `Machine "${machine}" failed.` : said.slice(0, mostText),
+    next === null ? {} : { hint: next.slice(0, mostText) },
   );
+}
+
+function parse(said: string): unknown {
+  try {
+    return JSON.parse(said);
+  } catch {
+    return null;
+  }
 }
 
 /** Answers the questions of the other machines, until the returned function is called. */
@@ -79,11 +80,20 @@ export function answerCalls(
       if (said === null || !Object.hasOwn(answers, said)) {
         throw new BulkheadError("unsupported", "This machine does not know the question: its version is another one.");
       }
-      return JSON.stringify({ answer: await answers[said as CallName](fieldsOrNone(ask)) });
+      const answer = JSON.stringify({ answer: await answers[said as CallName](fieldsOrNone(ask)) });
+      // A character takes at most three bytes.
+      if (answer.length * 3 <= engine.messageBytes || bytesOf(answer) <= engine.messageBytes) return answer;
+      throw new BulkheadError("too_large", `Machine "${machine}" has more to tell than one message takes.`, {
+        hint: "Ask that machine itself, or raise max_payload of the servers.",
+      });
     } catch (error) {
       return JSON.stringify({ error: toErrorData(error) });
     }
   });
+}
+
+function bytesOf(text: string): number {
+  return new TextEncoder().encode(text).byteLength;
 }
 
 /**
@@ -92,6 +102,6 @@ export function answerCalls(
  */
 export function askedText(ask: CallAsk, name: string): string {
   const text = stringOf(ask[name]);
-  if (text !== null && text.length <= 65_536) return text;
+  if (text !== null && text.length <= mostText) return text;
   throw new BulkheadError("invalid_request", `The question of another machine lacks "${name}".`);
 }

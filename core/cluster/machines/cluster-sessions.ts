@@ -1,6 +1,5 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { fieldsOrNone, listOf } from "../../../plugin-sdk/json-fields.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { SessionFilter, SessionRecord } from "../../records/journal/session-record.ts";
 import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "../../sessions/host/elsewhere-sessions.ts";
@@ -99,19 +98,11 @@ export class ClusterSessions implements ElsewhereSessions {
     if (!presence.isLively(machine)) return Promise.resolve({});
     const under = this.#asked.get(machine);
     if (under !== undefined) return under;
-    const asking = callMachine(engine, { machine, name: "waiting", ask: {}, timeoutMs: waitingMs }).then(readWaiting)
+    const asking = callMachine(engine, { machine, name: "waiting", ask: {}, timeoutMs: waitingMs })
       .catch((): Record<string, WaitingRequest[]> => ({})).finally(() => this.#asked.delete(machine));
     this.#asked.set(machine, asking);
     return asking;
   }
-}
-
-/** Another machine's answer is not believed: a list must come out whatever it says. */
-function readWaiting(answer: unknown): Record<string, WaitingRequest[]> {
-  const lists = Object.entries(fieldsOrNone(answer)).map(([id, list]) =>
-    [id, listOf(list) as WaitingRequest[]] as const
-  );
-  return Object.fromEntries(lists);
 }
 
 async function* eventsOf(

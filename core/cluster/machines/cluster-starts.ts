@@ -1,6 +1,9 @@
-import { BulkheadError, type ErrorCode } from "../../../plugin-sdk/errors.ts";
+import { Type } from "@sinclair/typebox";
+import { BulkheadError, isErrorCode } from "../../../plugin-sdk/errors.ts";
 import { fieldsOrNone, stringOf } from "../../../plugin-sdk/json-fields.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { exactly } from "../../../plugin-sdk/schema.ts";
+import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
 import { wait } from "../../ground/runtime/wait.ts";
 import { checkRequest } from "../../sessions/host/check-request.ts";
@@ -35,6 +38,8 @@ export interface ClusterStartsDeps {
 const defaultWaitMs = 600_000;
 /** How often a waiting session is looked for. Milliseconds. */
 const lookEveryMs = 25;
+/** Starts that were given up and are remembered. */
+const mostGivenUp = 1024;
 /** How often the machine that holds a key is looked for. Milliseconds. */
 const holderEveryMs = 200;
 
@@ -42,6 +47,8 @@ const holderEveryMs = 200;
 export class ClusterStarts {
   readonly #deps: ClusterStartsDeps;
   readonly #waiting = new Set<string>();
+  /** Sessions whose start was given up here although their key's claim may stand; the newest ones. */
+  readonly #givenUp = new Set<string>();
   /** Why sessions that waited could not be started, by session. */
   readonly #failed = new Map<string, string>();
 
@@ -77,7 +84,7 @@ export class ClusterStarts {
       return await this.#place(request, { ...options, sessionId: session });
     } catch (error) {
       // A session that could not start may be tried again.
-      await notes.claim({ name, text: "" }, claim).catch(() => undefined);
+      await notes.claim({ name, text: "" }, claim).catch(() => this.#giveUp(session));
       throw error;
     }
   }
@@ -94,21 +101,23 @@ export class ClusterStarts {
     for (let session = randomId();;) {
       const text = JSON.stringify({ session_id: session, digest, machine, run });
       const held: string = await notes.claim({ name, text }, known).catch((cause: unknown) => {
+        // The servers may have it.
+        this.#giveUp(session);
         throw awayError("The cluster's servers do not answer.", cause);
       });
       if (held === text) return { session, claim: text };
       const holder = holderIn(held);
-      const record = await recordOf(holder.session);
-      if (record !== null && this.#isPast(record)) {
+      const record = holder === null ? null : await recordOf(holder.session_id);
+      if (holder === null || (record !== null && this.#isPast(record))) {
         known = held;
         continue;
       }
       if (holder.digest !== digest) throw keyTakenError(key);
-      if (record !== null) return { session: holder.session, claim: null };
+      if (record !== null) return { session: holder.session_id, claim: null };
       if (await this.#isLeft(holder)) {
         known = held;
         // It may still wait for a machine.
-        if (this.#deps.queue.has(holder.session)) session = holder.session;
+        if (this.#deps.queue.has(holder.session_id)) session = holder.session_id;
         continue;
       }
       if (signal?.aborted) throw stoppedError();
@@ -121,9 +130,17 @@ export class ClusterStarts {
   /** Whether a session has not begun, and neither the machine that was asked nor one that took it can begin it. */
   async #isLeft(holder: Holder): Promise<boolean> {
     const { queue, isOver, recordOf } = this.#deps;
-    const starter = await queue.starter(holder.session).catch(() => holder);
+    const starter = await queue.starter(holder.session_id).catch(() => holder);
+    const isOwn = holder.run === this.#deps.facts().run;
+    if (starter === null && isOwn && this.#givenUp.has(holder.session_id)) return true;
     if (!(await isOver(starter ?? holder))) return false;
-    return await recordOf(holder.session) === null;
+    return await recordOf(holder.session_id) === null;
+  }
+
+  /** Notes that this machine does not start a session, for when its key is asked for again. */
+  #giveUp(sessionId: string): void {
+    this.#givenUp.add(sessionId);
+    if (this.#givenUp.size > mostGivenUp) this.#givenUp.delete(this.#givenUp.values().next().value!);
   }
 
   #isPast({ ended_at, deleted }: SessionRecord): boolean {
@@ -198,14 +215,29 @@ interface KeyedRequest {
 
 /** Content of a key's claim. */
 interface Holder extends RunOf {
-  session: string;
+  session_id: string;
   digest: string;
 }
 
-function holderIn(text: string): Holder {
-  const { session_id, digest, machine, run } = fieldsOrNone(JSON.parse(text));
-  const [session, said, name, id] = [session_id, digest, machine, run].map((value) => stringOf(value) ?? "");
-  return { session: session!, digest: said!, machine: name!, run: id! };
+const short = Type.String({ minLength: 1, maxLength: 256 });
+const check = lazyCheck(
+  exactly<Holder>()(
+    Type.Object({ session_id: short, digest: short, machine: short, run: short }),
+  ),
+);
+
+/** Parses a claim, which another machine may have written; null for one that no machine can have written. */
+function holderIn(text: string): Holder | null {
+  const value = parse(text);
+  return check().Check(value) ? value : null;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 function awayError(reason: string, cause?: unknown): BulkheadError {
@@ -223,8 +255,8 @@ function interruptedBy(signal: AbortSignal | undefined, session: SessionHandle):
 }
 
 function errorOf(text: string): BulkheadError {
-  const { code, message, hint, details } = fieldsOrNone(JSON.parse(text));
-  return new BulkheadError((stringOf(code) ?? "internal") as ErrorCode, stringOf(message) ?? "It could not start.", {
+  const { code, message, hint, details } = fieldsOrNone(parse(text));
+  return new BulkheadError(isErrorCode(code) ? code : "internal", stringOf(message) ?? "It could not start.", {
     hint: stringOf(hint) ?? undefined,
     details: { ...fieldsOrNone(details) },
   });

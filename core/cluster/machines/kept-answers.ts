@@ -5,6 +5,7 @@ import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { wait } from "../../ground/runtime/wait.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import type { Engine } from "../engine/engine.ts";
+import { throughElection } from "../engine/through-election.ts";
 import type { Job } from "../engine/messages.ts";
 import type { Mirror } from "../log/mirror.ts";
 
@@ -41,7 +42,9 @@ export class KeptAnswers {
   async keep(answer: Answer, mirror: Mirror): Promise<boolean> {
     if (!(await isOpen(answer, mirror))) return false;
     const subject = this.#engine.names.mailTo(mirror.machine);
-    await this.#engine.append({ subject, headers: {}, data: JSON.stringify(answer) }).catch((cause: unknown) => {
+    const message = { subject, headers: {}, data: JSON.stringify(answer) };
+    // Kept twice, the second one finds the request answered.
+    await throughElection(this.#engine, () => this.#engine.append(message)).catch((cause: unknown) => {
       throw new BulkheadError("unavailable", "Cannot keep the answer: the cluster's servers cannot be reached.", {
         hint: "Answer again when they are back.",
         cause,

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { closed, exactly } from "../../../plugin-sdk/schema.ts";
+import { exactly } from "../../../plugin-sdk/schema.ts";
 import { fileList } from "../../packages/registry/installed-files.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
@@ -52,6 +52,10 @@ export function isSameAgent(one: OfferedAgent, other: OfferedAgent): boolean {
 const text = Type.String({ maxLength: 256 });
 const whole = Type.Integer({ minimum: 0 });
 
+/** Characters of a heartbeat, at most. */
+const mostText = 1024 * 1024;
+
+// Fields that a newer version adds are let through: machines are upgraded one at a time.
 const factsSchema = exactly<MachineFacts>()(Type.Object({
   name: Type.String({ pattern: "^[a-z0-9][a-z0-9-]{0,31}$" }),
   run: text,
@@ -60,7 +64,7 @@ const factsSchema = exactly<MachineFacts>()(Type.Object({
   started_at: text,
   said_at: text,
   labels: Type.Record(text, text, { maxProperties: 64 }),
-  agents: Type.Array(Type.Object({ id: text, version: text, sha256: Type.Union([text, Type.Null()]) }, closed), {
+  agents: Type.Array(Type.Object({ id: text, version: text, sha256: Type.Union([text, Type.Null()]) }), {
     maxItems: 1024,
   }),
   sessions: whole,
@@ -70,12 +74,13 @@ const factsSchema = exactly<MachineFacts>()(Type.Object({
   copies: Type.Record(text, whole, { maxProperties: 1024 }),
   leaving: Type.Boolean(),
   gone: Type.Boolean(),
-}, closed));
+}));
 
 const check = lazyCheck(factsSchema);
 
 /** Parses a heartbeat; null for anything else. */
 export function parseFacts(said: string): MachineFacts | null {
+  if (said.length > mostText) return null;
   try {
     const value: unknown = JSON.parse(said);
     return check().Check(value) ? value : null;

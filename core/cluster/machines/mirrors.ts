@@ -5,6 +5,7 @@ import { wait } from "../../ground/runtime/wait.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
 import type { Engine } from "../engine/engine.ts";
 import { Mirror } from "../log/mirror.ts";
+import { mostMachines } from "./presence.ts";
 
 /** Collaborators of {@link Mirrors}. */
 export interface MirrorsDeps {
@@ -28,6 +29,8 @@ export class Mirrors {
   readonly #open = new Map<string, Mirror>();
   readonly #watchers = new Set<() => void>();
   #isClosed = false;
+  /** Whether there were more machines than may be. */
+  #isFull = false;
 
   constructor(deps: MirrorsDeps) {
     this.#deps = deps;
@@ -60,6 +63,7 @@ export class Mirrors {
   async add(machine: string): Promise<void> {
     const { engine, machine: own, folder, writeLog } = this.#deps;
     if (machine === own || this.#opening.has(machine) || this.#isClosed) return;
+    if (this.#opening.size >= mostMachines) return this.#refuse(machine);
     const place = join(folder, machine);
     const opening = mkdir(place, { recursive: true, mode: 0o700 }).then(() =>
       Mirror.open({ engine, machine, file: join(place, "journal.db"), writeLog })
@@ -74,14 +78,23 @@ export class Mirrors {
     }
   }
 
+  /** Says once that there are too many. */
+  #refuse(machine: string): void {
+    if (this.#isFull) return;
+    this.#isFull = true;
+    const message = `Cannot keep a copy of the log of "${machine}": ${mostMachines} machines have one already. ` +
+      "Delete the streams of machines that are gone for good.";
+    this.#deps.writeLog({ level: "error", message });
+  }
+
   /** Looks which machines have a log. */
   async look(): Promise<void> {
     const { engine, machine: own, onFound } = this.#deps;
     for (const { name } of await engine.logs()) {
       const machine = engine.names.machineOf(name);
       if (machine === null || machine === own) continue;
-      onFound(machine);
       await this.add(machine);
+      if (this.#open.has(machine)) onFound(machine);
     }
   }
 

@@ -30,6 +30,9 @@ export interface HeardMachine {
 /** Heartbeats after which a machine that was not heard counts as silent. */
 export const missedBeats = 2.5;
 
+/** Machines of one cluster, at most: each keeps a copy of the sessions of all others. */
+export const mostMachines = 256;
+
 interface Known {
   facts: MachineFacts;
   at: number;
@@ -60,7 +63,7 @@ export class Presence {
   start(): void {
     const { engine } = this.#deps;
     this.#stops.push(
-      engine.listen(engine.names.allPresence, ({ text }) => this.#hear(text)),
+      engine.listen(engine.names.allPresence, (said) => this.#hear(said)),
       engine.listen(engine.names.hello, () => this.speak()),
       engine.onConnection((connected) => {
         this.#hearingSince = this.#now();
@@ -128,17 +131,25 @@ export class Presence {
     }, heartbeatMs);
   }
 
-  #hear(text: string): void {
+  #hear({ subject, text }: { subject: string; text: string }): void {
     const facts = parseFacts(text);
-    if (facts === null) return;
-    const { name, onHeard, onDouble } = this.#deps;
+    const { engine, name, onHeard, onDouble } = this.#deps;
+    // The servers let each machine speak on its own subject alone: none may speak for another.
+    if (facts === null || subject !== engine.names.presence(facts.name)) return;
     if (facts.name === name) {
       if (facts.run !== this.#deps.facts().run && !facts.gone) onDouble(facts);
       return;
     }
     const isNew = !this.#known.has(facts.name);
+    if (isNew && this.#known.size >= mostMachines && !this.#forgetOne()) return;
     this.#known.set(facts.name, { facts, at: this.#now(), skewMs: Date.parse(facts.said_at) - Date.now() });
     this.#expected.delete(facts.name);
     if (isNew) onHeard(facts.name);
+  }
+
+  /** Forgets a machine that has left; false when all are still there. */
+  #forgetOne(): boolean {
+    const left = [...this.#known.values()].find(({ facts }) => facts.gone);
+    return left !== undefined && this.#known.delete(left.facts.name);
   }
 }

@@ -1,5 +1,7 @@
+import { Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { fieldsOrNone, stringOf } from "../../../plugin-sdk/json-fields.ts";
+import { closed, exactly } from "../../../plugin-sdk/schema.ts";
+import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { mkdir, realpath, rm, stat } from "../../ground/runtime/files.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
@@ -44,10 +46,7 @@ export class Repositories {
 
   /** Returns where a session works; null for one that was asked to work in no repository. */
   async of(sessionId: string): Promise<SessionRepository | null> {
-    const { url, ref, workdir } = fieldsOrNone(JSON.parse(await this.#notes.get("repository", sessionId) ?? "null"));
-    const [address, branch, folder] = [url, ref, workdir].map(stringOf);
-    if (address == null || folder == null) return null;
-    return { url: address, ...(branch == null ? {} : { ref: branch }), workdir: folder };
+    return parseRepository(await this.#notes.get("repository", sessionId) ?? "null");
   }
 
   /**
@@ -68,6 +67,24 @@ export class Repositories {
       if (this.#turns.get(url) === turn) this.#turns.delete(url);
     });
     return turn;
+  }
+}
+
+const check = lazyCheck(
+  exactly<SessionRepository>()(Type.Object({
+    url: Type.String({ minLength: 1, maxLength: 4096 }),
+    ref: Type.Optional(Type.String({ minLength: 1, maxLength: 1024 })),
+    workdir: Type.String({ minLength: 1, maxLength: 4096 }),
+  }, closed)),
+);
+
+/** Another machine wrote it, so it is checked. */
+function parseRepository(text: string): SessionRepository | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return check().Check(value) ? value : null;
+  } catch {
+    return null;
   }
 }
 

@@ -1,15 +1,17 @@
 import { type ObjectStore, Objm } from "@nats-io/obj";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { fieldsOrNone, listOf } from "../../../plugin-sdk/json-fields.ts";
 import type { Workspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { joinBytes } from "../../ground/runtime/join-bytes.ts";
 import { workspaceSchema } from "../../records/workspace/workspace-record.ts";
 import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { Engine } from "../engine/engine.ts";
+import { parseDiffHead } from "./answer-schemas.ts";
 
 /** Bytes of the largest patch that is kept. */
 const mostBytes = 64 * 1024 * 1024;
+/** Bytes of the list of changes before it, at most. */
+const mostHeadBytes = 16 * 1024 * 1024;
 /** Worktrees of a list; the newest stay. */
 const mostListed = 1000;
 
@@ -35,12 +37,7 @@ export class SharedDiffs {
     const workspaces = this.#workspaces();
     if (workspaces === null) throw missing(sessionId);
     const { patch, artifacts, links_out } = await workspaces.diff(sessionId);
-    if (patch.byteLength > mostBytes) {
-      throw new BulkheadError(
-        "too_large",
-        `Cannot share the diff of session "${sessionId}": it has ${patch.byteLength} bytes.`,
-      );
-    }
+    if (patch.byteLength > mostBytes) throw largeError(sessionId, patch.byteLength);
     const workspace = (await workspaces.list()).find(({ session_id }) => session_id === sessionId);
     const metadata = { workspace: JSON.stringify(workspace) };
     const head = new TextEncoder().encode(`${JSON.stringify({ artifacts, links_out })}\n`);
@@ -49,18 +46,23 @@ export class SharedDiffs {
 
   /**
    * Returns the diff that was kept last.
-   * @throws {BulkheadError} `not_found`
+   * @throws {BulkheadError} `not_found`, `too_large`, `unsupported`
    */
   async read(sessionId: string): Promise<WorktreeDiff> {
-    const blob = await (await this.#opened()).getBlob(sessionId);
+    const store = await this.#opened();
+    const size = (await store.info(sessionId))?.size ?? 0;
+    if (size > mostBytes + mostHeadBytes) throw largeError(sessionId, size);
+    const blob = await store.getBlob(sessionId);
     const end = blob?.indexOf(10) ?? -1;
     if (blob === null || end === -1) throw missing(sessionId);
-    const { artifacts, links_out } = fieldsOrNone(JSON.parse(new TextDecoder().decode(blob.subarray(0, end))));
-    return {
-      patch: blob.subarray(end + 1),
-      artifacts: listOf(artifacts) as WorktreeDiff["artifacts"],
-      links_out: listOf(links_out) as WorktreeDiff["links_out"],
-    };
+    const head = parseDiffHead(new TextDecoder().decode(blob.subarray(0, end)));
+    if (head === null) {
+      throw new BulkheadError("unsupported", `Cannot read the kept diff of session "${sessionId}".`, {
+        hint: "The machine that kept it has another version: bring all machines to one.",
+        details: { session_id: sessionId },
+      });
+    }
+    return { patch: blob.subarray(end + 1), ...head };
   }
 
   /** Returns the worktrees whose diffs are kept, as they were when a machine kept them. */
@@ -93,6 +95,13 @@ function parseWorkspace(text = ""): Workspace | null {
   } catch {
     return null;
   }
+}
+
+function largeError(sessionId: string, bytes: number): BulkheadError {
+  return new BulkheadError("too_large", `Cannot share the diff of session "${sessionId}": it has ${bytes} bytes.`, {
+    hint: `At most ${mostBytes} are shared. Read it on the machine that has the worktree.`,
+    details: { session_id: sessionId, bytes },
+  });
 }
 
 function missing(sessionId: string): BulkheadError {

@@ -1,6 +1,7 @@
 import { wait } from "../../ground/runtime/wait.ts";
 import { type Engine, StaleError } from "../engine/engine.ts";
 import type { NoteNames } from "../engine/names.ts";
+import { throughElection } from "../engine/through-election.ts";
 
 /** A note that all machines have: the last one of a kind and a name counts. */
 export interface Note {
@@ -113,7 +114,7 @@ export class SharedNotes {
 
   /** Returns a note; null when there is none. */
   async get(kind: string, name: string): Promise<string | null> {
-    const found = await this.#engine.lastOf(this.#names.stream, this.#names.subject(kind, name));
+    const found = await this.#ask(() => this.#engine.lastOf(this.#names.stream, this.#names.subject(kind, name)));
     return found === null || found.data.byteLength === 0 ? null : new TextDecoder().decode(found.data);
   }
 
@@ -125,7 +126,7 @@ export class SharedNotes {
   async claim({ name, text }: Pick<Note, "name" | "text">, known: string | null): Promise<string> {
     for (let tries = 0;; tries++) {
       // Read before the note is: a note that is set in between makes the number stale.
-      const { lastSeq = 0 } = await this.#engine.stream(this.#names.stream) ?? {};
+      const { lastSeq = 0 } = await this.#ask(() => this.#engine.stream(this.#names.stream)) ?? {};
       const current = await this.get("claim", name);
       if (current !== known && current !== null) return current;
       try {
@@ -139,7 +140,12 @@ export class SharedNotes {
 
   async #append({ kind, name, text }: Note, lastSeq?: number): Promise<number> {
     const message = { subject: this.#names.subject(kind, name), headers: {}, data: text };
-    return await this.#engine.append(message, lastSeq);
+    return await this.#ask(() => this.#engine.append(message, lastSeq));
+  }
+
+  /** A note that was set although its answer was lost is the caller's own, or makes the number stale. */
+  #ask<T>(ask: () => Promise<T>): Promise<T> {
+    return throughElection(this.#engine, ask);
   }
 
   #restart(): void {

@@ -17,6 +17,7 @@ import {
   type UsageReport,
 } from "../../../../plugin-sdk/result.ts";
 import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
+import { artifactSchema as anyArtifact } from "../../../records/git/artifact-schema.ts";
 import { count, maybe, named, oneOf, text } from "./named.ts";
 
 const names = Type.Array(text);
@@ -56,14 +57,7 @@ export const errorSchema: SchemaOf<ErrorData> = named(
 /** {@link Artifact}. */
 export const artifactSchema: SchemaOf<Artifact> = named(
   "Artifact",
-  exactly<Artifact>()(Type.Object({
-    path: text,
-    change: oneOf(["created", "modified", "deleted", "renamed", "untracked"] as const),
-    from: Type.Optional(text),
-    kind: oneOf(["file", "symlink", "submodule"] as const),
-    sha256: maybe(text),
-    bytes: maybe(count),
-  })),
+  anyArtifact,
 );
 
 const usage = named(

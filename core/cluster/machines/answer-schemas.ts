@@ -1,0 +1,75 @@
+import { type TSchema, Type } from "@sinclair/typebox";
+import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import type { AppliedWorkspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
+import { exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
+import { lazyCheck } from "../../ground/checks/lazy-check.ts";
+import { artifactSchema } from "../../records/git/artifact-schema.ts";
+import { workspaceSchema } from "../../records/workspace/workspace-record.ts";
+import type { CallName, MachineCalls } from "./machine-calls.ts";
+
+// Fields that a newer version adds are let through: machines are upgraded one at a time.
+
+/** Most entries of a list that another machine gives. */
+const mostEntries = 10_000;
+
+const id = Type.String({ minLength: 1, maxLength: 256 });
+const text = Type.String({ maxLength: 65_536 });
+const artifacts = Type.Array(artifactSchema, { maxItems: mostEntries });
+const nothing = Type.Null();
+
+const waitingRequest = exactly<WaitingRequest>()(Type.Object({
+  request_id: id,
+  type: Type.Union([Type.Literal("permission_request"), Type.Literal("question")]),
+  text,
+  choices: Type.Array(text, { maxItems: mostEntries }),
+  asked_at: Type.Optional(text),
+  answer_by: Type.Optional(text),
+  cut: Type.Optional(Type.Literal(true)),
+}));
+
+const applied = exactly<AppliedWorkspace>()(Type.Object({
+  session_id: id,
+  artifacts,
+  kept_commit: Type.Union([Type.String({ pattern: "^([0-9a-f]{40}|[0-9a-f]{64})$" }), Type.Null()]),
+}));
+
+const schemas: { readonly [N in CallName]: SchemaOf<MachineCalls[N]["answer"]> } = {
+  interrupt: nothing,
+  answer: Type.Boolean(),
+  delete: nothing,
+  waiting: exactly<MachineCalls["waiting"]["answer"]>()(
+    Type.Record(id, Type.Array(waitingRequest, { maxItems: mostEntries })),
+  ),
+  spare: Type.Integer({ minimum: 0 }),
+  worktrees: Type.Array(workspaceSchema, { maxItems: mostEntries }),
+  diff: nothing,
+  apply: applied,
+  discard: nothing,
+};
+
+const checks = new Map(Object.entries<TSchema>(schemas).map(([name, schema]) => [name, lazyCheck(schema)]));
+
+/** Whether another machine's answer is one to the question. */
+export function isAnswer<N extends CallName>(name: N, answer: unknown): answer is MachineCalls[N]["answer"] {
+  return checks.get(name)!().Check(answer);
+}
+
+/** The list that stands before the patch of a kept diff. */
+export type KeptDiffHead = Omit<WorktreeDiff, "patch">;
+
+const diffHead = lazyCheck(
+  exactly<KeptDiffHead>()(Type.Object({
+    artifacts,
+    links_out: Type.Array(Type.Object({ path: Type.String(), target: Type.String() }), { maxItems: mostEntries }),
+  })),
+);
+
+/** Parses what another machine wrote before a patch; null for anything else. */
+export function parseDiffHead(said: string): KeptDiffHead | null {
+  try {
+    const value: unknown = JSON.parse(said);
+    return diffHead().Check(value) ? value : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { answerCalls, type CallAnswers, callMachine } from "../../core/cluster/machines/calls.ts";
+import type { MachineFacts } from "../../core/cluster/machines/machine-facts.ts";
+import { mostMachines, Presence } from "../../core/cluster/machines/presence.ts";
+import { type LogMachine, logMachine } from "./log-fixture.ts";
+import { until } from "./machine.ts";
+import { type NatsServers, startServers } from "./nats-servers.ts";
+
+let on: NatsServers;
+let one: LogMachine;
+let two: LogMachine;
+
+beforeAll(async () => {
+  on = await startServers();
+  [one, two] = [await logMachine("one", on), await logMachine("two", on)];
+});
+
+afterAll(async () => {
+  await two?.close();
+  await one?.close();
+  await on?.stop();
+});
+
+describe("callMachine", () => {
+  const ask = () => callMachine(one.engine, { machine: "two", name: "worktrees", ask: {} });
+
+  for (
+    const [what, said, error] of [
+      ["no JSON", "nonsense", { code: "unsupported" }],
+      ["something else", JSON.stringify({ answer: [{ session_id: 7 }] }), { code: "unsupported" }],
+      ["nothing", "{}", { code: "unsupported" }],
+      ["a code that is none", JSON.stringify({ error: { code: "constructor", message: "no" } }), {
+        code: "internal",
+        message: "no",
+      }],
+      ["an error", JSON.stringify({ error: { code: "not_found", message: "no", hint: "so" } }), {
+        code: "not_found",
+        hint: "so",
+      }],
+    ] as const
+  ) {
+    test(`gives a typed error where a machine answers with ${what}`, async () => {
+      const stop = two.engine.answer(two.engine.names.calls("two"), () => Promise.resolve(said));
+      await two.engine.roundTripMs();
+      await expect(ask()).rejects.toMatchObject(error);
+      stop();
+    });
+  }
+
+  test("tells the asker that an answer is larger than a message may be", async () => {
+    const answers = { waiting: () => Promise.resolve({ s: [{ text: "x".repeat(2 * 1024 * 1024) }] }) };
+    const stop = answerCalls(two.engine, { machine: "two", answers: answers as unknown as CallAnswers });
+    await two.engine.roundTripMs();
+    await expect(callMachine(one.engine, { machine: "two", name: "waiting", ask: {} })).rejects.toMatchObject({
+      code: "too_large",
+    });
+    stop();
+  });
+});
+
+describe("Presence", () => {
+  const facts: MachineFacts = {
+    name: "one",
+    run: "r",
+    version: "1",
+    runtime: "x",
+    started_at: "2026-01-01T00:00:00.000Z",
+    said_at: "2026-01-01T00:00:00.000Z",
+    labels: {},
+    agents: [],
+    sessions: 0,
+    slots: 1,
+    seq: 0,
+    gseq: 0,
+    copies: {},
+    leaving: false,
+    gone: false,
+  };
+
+  test("believes a machine about itself alone, and knows so many at most", async () => {
+    const heard: string[] = [];
+    const presence = new Presence({
+      engine: one.engine,
+      name: "one",
+      heartbeatMs: 60_000,
+      silentMs: 60_000,
+      facts: () => facts,
+      onHeard: (name) => void heard.push(name),
+      onSilent: () => {},
+      onDouble: () => {},
+    });
+    presence.start();
+    await one.engine.roundTripMs();
+    const say = (name: string, by = name) =>
+      two.engine.say(two.engine.names.presence(by), JSON.stringify({ ...facts, name, added_later: true }));
+    say("three", "two");
+    say("two");
+    await until("the true one is heard", () => heard.length > 0);
+    expect(heard).toEqual(["two"]);
+    for (let at = 0; at < 2 * mostMachines; at++) say(`m${at}`);
+    await two.engine.roundTripMs();
+    await until("all came", () => heard.length >= mostMachines);
+    await one.engine.roundTripMs();
+    expect(presence.heard()).toHaveLength(mostMachines);
+    two.engine.say(two.engine.names.presence("two"), JSON.stringify({ ...facts, name: "two", gone: true }));
+    say("late");
+    await until("one that left makes room", () => heard.at(-1) === "late");
+    expect(presence.heard()).toHaveLength(mostMachines);
+    presence.stop();
+  });
+});
