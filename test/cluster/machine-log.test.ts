@@ -1,3 +1,5 @@
+import { cp, rename } from "node:fs/promises";
+import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { StaleError } from "../../core/cluster/engine/engine.ts";
 import { heldEntries } from "../../core/cluster/log/held-entries.ts";
@@ -145,6 +147,28 @@ describe("a machine's log", () => {
     const fresh = await three.mirror("one");
     await until("a new copy has all", () => fresh.journal.lastGseq === 150);
     expect(await numbersIn(fresh.journal)).toEqual(upTo(150));
+  });
+
+  test("is brought back by a copy of the folder of a stopped server", async () => {
+    const on = await servers();
+    const one = await machine("one", on);
+    const { journal } = await one.take();
+    for (const gseq of upTo(50)) {
+      await journal.append({ session_id: "s", envelopes: envelopesOf("s", { gseq, seq: gseq }) });
+    }
+    const [server] = on.servers;
+    await server!.kill("SIGTERM");
+    const [stored, saved] = [join(on.folder, server!.name), join(on.folder, "saved")];
+    await cp(stored, saved, { recursive: true });
+    await on.wipe(server!);
+    // The machine that could offer its events again is gone as well.
+    await one.close();
+    open.splice(open.indexOf(one), 1);
+    await rename(saved, stored);
+    await server!.start();
+    const mirror = await (await machine("two", on)).mirror("one");
+    await until("the copy has all", () => mirror.journal.lastGseq === 50);
+    expect(await numbersIn(mirror.journal)).toEqual(upTo(50));
   });
 
   test("forgets a deleted session on every machine, and its messages on the servers", async () => {

@@ -37,7 +37,8 @@ export interface NatsServers {
 export async function startServers(count = 1, more: readonly string[] = []): Promise<NatsServers> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "bh-nats-")));
   const ports = await freePorts(2 * count);
-  const routes = ports.slice(count).map((port) => `nats://127.0.0.1:${port}`);
+  // By name: certificates have no addresses.
+  const routes = ports.slice(count).map((port) => `nats://localhost:${port}`);
   const servers = Array.from({ length: count }, (_, at) => {
     const [port = 0, route = 0] = [ports[at], ports[count + at]];
     const together = count === 1

@@ -1,11 +1,10 @@
-import { execFileSync } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Machine, startMachine, until } from "./machine.ts";
 import { openTokens } from "../../core/doors/http/tokens.ts";
 import { type NatsServers, startServers } from "./nats-servers.ts";
+import { gitIn, makeRepository } from "./repository.ts";
 
 describe("two machines", () => {
   let on: NatsServers;
@@ -174,19 +173,6 @@ describe("two machines", () => {
     await expect(other).rejects.toMatchObject({ code: "idempotency_conflict" });
   });
 });
-
-function gitIn(cwd: string, ...args: string[]): Buffer {
-  return execFileSync("git", args, { cwd, stdio: "pipe" });
-}
-
-async function makeRepository(folder: string): Promise<string> {
-  await mkdir(join(folder, "part"), { recursive: true });
-  await writeFile(join(folder, "part", "here.txt"), "here\n");
-  gitIn(folder, "init", "-q", "-b", "main");
-  gitIn(folder, "add", ".");
-  gitIn(folder, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "first");
-  return folder;
-}
 
 function createToken({ stateDir }: Machine, name: string): Promise<{ token: string }> {
   return openTokens(stateDir).create({ name, scopes: ["run"] });

@@ -64,6 +64,13 @@ export async function endAll(machines: readonly Machine[], ids: ReadonlyMap<Mach
   }, 60_000);
 }
 
+/** Returns all events of a session that has ended, as a machine shows them. */
+export async function eventsOn({ host }: Machine, sessionId: string): Promise<Envelope[]> {
+  const events: Envelope[] = [];
+  for await (const envelope of (await host.open(sessionId)).events()) events.push(envelope);
+  return events;
+}
+
 /** Returns what is wrong with sessions: lost, doubled, in another order, or not the same on all machines. */
 export async function faultsOf(
   ids: readonly string[],
@@ -71,11 +78,7 @@ export async function faultsOf(
 ): Promise<string[]> {
   const faults: string[] = [];
   for (const id of ids) {
-    const told = await Promise.all(machines.map(async ({ host }) => {
-      const events: Envelope[] = [];
-      for await (const envelope of (await host.open(id)).events()) events.push(envelope);
-      return events;
-    }));
+    const told = await Promise.all(machines.map((machine) => eventsOn(machine, id)));
     const [first = []] = told;
     if (told.some((events) => JSON.stringify(events) !== JSON.stringify(first))) {
       faults.push(`round ${round}: ${id} differs`);

@@ -38,7 +38,7 @@ function rightsOf(name: string, { takesOver }: { takesOver: boolean }): object {
   };
 }
 
-describe("servers with TLS and a user for each machine", () => {
+describe("three servers with TLS between them, and a user for each machine", () => {
   let folder: string;
   let on: NatsServers;
   let one: Machine;
@@ -55,17 +55,20 @@ describe("servers with TLS and a user for each machine", () => {
       { user: "one", password: "secret-of-one", permissions: rightsOf("one", { takesOver: true }) },
       { user: "two", password: "secret-of-two", permissions: rightsOf("two", { takesOver: false }) },
     ];
+    const tls = { cert_file: caFile, key_file: keyFile };
     const config = {
       accounts: { bulkhead: { jetstream: "enabled", users } },
-      tls: { cert_file: caFile, key_file: keyFile },
+      tls,
+      cluster: { tls: { ...tls, ca_file: caFile } },
     };
     await writeFile(join(folder, "server.conf"), JSON.stringify(config, null, 1));
-    on = await startServers(1, ["-c", join(folder, "server.conf")]);
+    on = await startServers(3, ["-c", join(folder, "server.conf")]);
     const servers = on.urls.map((url) => url.replace("nats://127.0.0.1", "tls://localhost"));
     const start = (name: string) =>
       startMachine({
         name,
         servers,
+        replicas: 3,
         cluster: [`credentials: { user: ${name}, password: NATS_PASSWORD }`, `tls: { ca_file: "${caFile}" }`],
         secrets: { NATS_PASSWORD: `secret-of-${name}` },
       });
@@ -98,6 +101,19 @@ describe("servers with TLS and a user for each machine", () => {
     expect(await placed.result()).toMatchObject({ outcome: "completed" });
     for (const { log } of [one, two]) expect(await log()).not.toMatch(/permission/i);
   });
+
+  test("go on while one of the servers is down", async () => {
+    const { logs } = await one.host.cluster();
+    expect(logs.map(({ replicas }) => replicas)).toEqual([3, 3]);
+    const session = await ticker(one);
+    await until("the other has it", async () => await stateOn(two, session.id) === "running");
+    const leader = on.servers.find(({ name }) => name === logs[0]?.leader)!;
+    await leader.kill();
+    const { last_seq } = await two.host.get(session.id);
+    await until("it ticks on", async () => (await two.host.get(session.id)).last_seq > last_seq + 50, 60_000);
+    expect(await (await two.host.open(session.id)).interrupt()).toMatchObject({ stop_reason: "interrupted" });
+    await leader.start();
+  }, 120_000);
 
   test("a machine without the right to write others' logs takes none over", async () => {
     const session = await ticker(one);

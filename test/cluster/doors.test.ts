@@ -1,0 +1,142 @@
+import type { ListSessionsResponse, NewSessionResponse } from "@agentclientprotocol/sdk";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readDaemonRecord } from "../../core/doors/daemon/daemon-record.ts";
+import { remoteSessions } from "../../core/doors/cli/remote-sessions.ts";
+import { unixFetch } from "../../core/ground/runtime/unix-fetch.ts";
+import { connectClient } from "../doors/acp/acp-client.ts";
+import { type Machine, startMachine, until } from "./machine.ts";
+import { type NatsServers, startServers } from "./nats-servers.ts";
+import { gitIn, makeRepository } from "./repository.ts";
+
+let on: NatsServers;
+let one: Machine;
+let two: Machine;
+
+beforeAll(async () => {
+  on = await startServers();
+  [one, two] = await Promise.all([
+    startMachine({ name: "one", servers: on.urls }),
+    startMachine({ name: "two", servers: on.urls }),
+  ]);
+  await until("both see each other", async () => {
+    const seen = await Promise.all([one, two].map(({ host }) => host.cluster()));
+    return seen.every(({ machines }) => machines.filter(({ state }) => state === "present").length === 2);
+  });
+}, 60_000);
+
+afterAll(async () => {
+  for (const machine of [one, two]) await machine?.remove();
+  await on?.stop();
+});
+
+/** A session of machine one, once machine two has its beginning. */
+async function onOne(adapter: string, seq: number): Promise<string> {
+  const { id } = await one.host.start({ workdir: one.workdir, prompt: "go" }, { adapter });
+  await until("the other has it", async () => (await two.host.get(id).catch(() => null))?.last_seq! >= seq);
+  return id;
+}
+
+async function asking(): Promise<string> {
+  const id = await onOne("asker", 1);
+  await until("it asks", async () => (await two.host.get(id)).waiting.length === 1);
+  return id;
+}
+
+const ended = (id: string) => until("it has ended", async () => (await one.host.get(id)).state === "ended");
+
+test("the MCP door of another machine lists, reads, answers and interrupts a session", async () => {
+  const record = await readDaemonRecord(join(two.stateDir, "daemon.json"));
+  if (record === null || record === "broken") throw new Error("Machine two has no record.");
+  const token = (await readFile(record.token_file, "utf8")).trim();
+  const client = new Client({ name: "tester", version: "1.0.0" }, { capabilities: {} });
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL("http://localhost/mcp"), {
+      fetch: unixFetch(record.socket!),
+      requestInit: { headers: { authorization: `Bearer ${token}` } },
+    }),
+  );
+  const call = async (name: string, args: Record<string, unknown>) =>
+    (await client.callTool({ name, arguments: args })).structuredContent as { success: boolean; data: unknown };
+  try {
+    const id = await asking();
+    expect(await call("list_sessions", { state: "running" })).toMatchObject({
+      data: { sessions: [{ session_id: id, waiting: [{ request_id: "r1" }] }] },
+    });
+    expect(await call("answer", { session_id: id, request_id: "r1", choice: "yes" })).toMatchObject({
+      success: true,
+      data: { outcome: "completed" },
+    });
+    expect(await call("read_session", { session_id: id })).toMatchObject({
+      data: {
+        complete: true,
+        events: expect.arrayContaining([
+          expect.objectContaining({ event: expect.objectContaining({ type: "output", data: "told yes\n" }) }),
+        ]),
+      },
+    });
+    const ticking = await onOne("ticker", 5);
+    expect(await call("interrupt_session", { session_id: ticking })).toMatchObject({
+      success: true,
+      data: { stop_reason: "interrupted" },
+    });
+    await ended(ticking);
+  } finally {
+    await client.close();
+  }
+});
+
+test("the ACP door of another machine loads a conversation, answers its agent, and cancels it", async () => {
+  const load = { cwd: one.workdir, mcpServers: [] };
+  for (const adapter of ["asker", "ticker"]) {
+    await using there = connectClient({ sessions: remoteSessions(one.host), mode: adapter }, {
+      permission: () => new Promise(() => {}),
+    });
+    await there.initialize();
+    const { sessionId } = await there.agent.request<NewSessionResponse>("session/new", load);
+    const prompted = there.agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "go" }] });
+    const labels = { acp_session: sessionId };
+    const seen = async () => (await two.host.list({ labels }))[0];
+    await until("the other has it", async () => {
+      const session = await seen();
+      return adapter === "asker" ? session?.waiting.length === 1 : (session?.last_seq ?? 0) > 5;
+    });
+    const id = (await seen())!.session_id;
+
+    await using here = connectClient({ sessions: remoteSessions(two.host) }, {
+      permission: () => ({ outcome: { outcome: "selected", optionId: "0" } }),
+    });
+    await here.initialize();
+    const { sessions: listed } = await here.agent.request<ListSessionsResponse>("session/list", {});
+    expect(listed).toContainEqual(expect.objectContaining({ sessionId }));
+    await here.agent.request("session/load", { ...load, sessionId });
+    if (adapter === "asker") await until("it is told", () => here.said().includes("told yes"));
+    else await here.agent.notify("session/cancel", { sessionId });
+    await ended(id);
+    expect(await prompted).toMatchObject({ stopReason: adapter === "asker" ? "end_turn" : "cancelled" });
+  }
+});
+
+test("HTTP of another machine diffs, applies and deletes a session in a worktree", async () => {
+  await makeRepository(one.workdir);
+  const request = { workdir: one.workdir, prompt: "go", workspace: "worktree" as const };
+  const session = await one.host.start(request, { adapter: "writer" });
+  await session.result();
+  await until(
+    "the other has its end",
+    async () => (await two.host.get(session.id).catch(() => null))?.state === "ended",
+  );
+  const diff = await two.host.workspaces.diff(session.id);
+  expect(diff).toEqual(await one.host.workspaces.diff(session.id));
+  expect(new TextDecoder().decode(diff.patch)).toContain("+made");
+  await expect(two.host.delete(session.id)).resolves.toBeUndefined();
+  const other = await one.host.start(request, { adapter: "writer" });
+  await other.result();
+  await until("the other has it", async () => (await two.host.get(other.id).catch(() => null))?.state === "ended");
+  expect(await two.host.workspaces.apply(other.id)).toMatchObject({ artifacts: [{ path: "made.txt" }] });
+  expect(existsSync(join(one.workdir, "made.txt"))).toBe(true);
+  expect(gitIn(one.workdir, "status", "--porcelain").toString()).toContain("made.txt");
+});
