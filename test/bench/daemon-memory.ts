@@ -28,7 +28,7 @@ export async function daemonMemory({ quick }: { quick: boolean }): Promise<Figur
   await writeFile(
     join(folder, "bulkhead.yaml"),
     `bulkhead: 1\nplugins: { bench: { source: ${JSON.stringify(adapterFolder)} } }\n` +
-      `limits: { workers: 1, sessions_per_worker: 64 }\ndaemon: { port: 0, drain_ms: 0 }\n`,
+      `limits: { workers: 1, sessions_per_worker: 64, http_requests_per_second: 100000 }\ndaemon: { port: 0, drain_ms: 0 }\n`,
   );
   const state = join(folder, "state");
   const child = spawn(process.execPath, [...program, "up", "--json", "--state-dir", state], {

@@ -60,7 +60,12 @@ async function subscribers({ readers, sessions }: { readers: number; sessions: n
   await Promise.all(Array.from({ length: sessions }, run));
   const idle = daemon.residentMb();
   const seen = { events: 0, lags: [] as number[] };
-  const streams = await Promise.all(Array.from({ length: readers }, (_, index) => reader(daemon, index, seen)));
+  const streams: (() => void)[] = [];
+  // A socket holds only so many connections that are not taken yet.
+  while (streams.length < readers) {
+    const next = Array.from({ length: 50 }, (_, index) => reader(daemon, streams.length + index, seen));
+    streams.push(...await Promise.all(next));
+  }
   const opened = daemon.residentMb();
   const started = performance.now();
   const counts = await Promise.all(Array.from({ length: sessions }, run));

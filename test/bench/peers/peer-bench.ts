@@ -49,9 +49,9 @@ export class PeerBench {
   /** A session with many pieces: how fast they come, how many are lost, and what all processes together work for them. */
   async longSessions(all: readonly Peer[]): Promise<Figure[]> {
     const { longPieces, longRounds } = this.#amount;
-    const rate = new Series("pieces", "per_second");
-    const lost = new Series("lost", "count");
-    const cpu = new Series("cpu_of_10000_pieces", "ms");
+    const rate = new Series(`pieces_${longPieces}`, "per_second");
+    const lost = new Series(`lost_of_${longPieces}`, "count");
+    const cpu = new Series(`cpu_of_10000_in_${longPieces}`, "ms");
     await this.#interleaved(all, { rounds: longRounds, warm: 1 }, async (name, peer) => {
       const before = await treeCpuMs(process.pid);
       const { total, pieces } = await peer.run(`[chunks ${longPieces}]`);

@@ -8,6 +8,8 @@ interface KeptFigure {
 }
 
 interface Report {
+  /** Day of the measurement. */
+  measured: string;
   runtime: string;
   figures: Record<string, KeptFigure>;
 }
@@ -36,10 +38,13 @@ const whole = (value: number): string => Math.round(value).toLocaleString("en-US
 const speed: readonly Column[] = [
   { head: "First words, ms", figure: "first_event", show: ms },
   { head: "Short session, ms", figure: "short_session", show: ms },
-  { head: "Pieces a second", figure: "pieces", show: whole },
-  { head: "Lost", figure: "lost", show: whole },
-  { head: "CPU of 10,000, ms", figure: "cpu_of_10000_pieces", show: ms },
 ];
+
+const pieces: readonly Column[] = ["10000", "100000"].flatMap((count) => [
+  { head: `Of ${whole(Number(count))}: a second`, figure: `pieces_${count}`, show: whole },
+  { head: "Lost", figure: `lost_of_${count}`, show: whole },
+  { head: "CPU of 10,000, ms", figure: `cpu_of_10000_in_${count}`, show: ms },
+]);
 
 const many: readonly Column[] = [
   { head: "100 at once, ms", figure: "at_once", show: whole },
@@ -50,16 +55,17 @@ const many: readonly Column[] = [
   { head: "100 readers, pieces a second", figure: "readers", show: whole },
 ];
 
-/** The report that the table is written from: `npm run bench -- peers --json` makes it. */
+/** The report that the tables are written from: figures of `npm run bench -- peers --json`, its parts joined. */
 export function keptReport(): Report {
   return JSON.parse(readFileSync(new URL("report.json", import.meta.url), "utf8")) as Report;
 }
 
 /** The kept report as tables: medians, with the smallest and the largest repetition. */
-export function peersTables({ figures, runtime }: Report): string {
+export function peersTables({ measured, figures, runtime }: Report): string {
   return [
-    `Measured on ${runtime}, two cores that did other work too, one stub agent for all. Medians; in brackets the smallest and largest.`,
+    `Measured on ${measured} on ${runtime}, two cores of a virtual machine with little else to do, one stub agent for all. Medians; in brackets the smallest and largest.`,
     tableOf(figures, speed),
+    tableOf(figures, pieces),
     tableOf(figures, many),
     ["| | Goes without |", "| --- | --- |", ...peers.map(([, title, lacks]) => `| ${title} | ${lacks} |`)].join("\n"),
   ].join("\n\n");
