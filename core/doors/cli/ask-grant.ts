@@ -1,4 +1,5 @@
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
+import { isPinned } from "../../walls/broker/resolve-binary.ts";
 import { workingDirectory } from "../../ground/runtime/platform.ts";
 import { programPath } from "./program-path.ts";
 import { asTyped } from "./render/as-typed.ts";
@@ -51,7 +52,8 @@ async function ask(
 /** Asks in plain words for what a plugin lacks, and says where a grant alone will not do. */
 export async function grantQuestion({ plugin_id, permission, target, grant_command }: MissingGrant): Promise<string> {
   const words = permissionWords({ permission, target, breadth: "bounded" });
-  const isMissing = permission === "run" && await programPath(target, workingDirectory()) === null;
+  const isMissing = permission === "run" && isPinned(target) &&
+    await programPath(target, workingDirectory()) === null;
   return [
     `The plugin "${plugin_id}" asks to ${words}`,
     ...(isMissing ? ["  That program is not on this machine now."] : []),

@@ -67,9 +67,12 @@ test("createAskGrant asks once for the same thing", async () => {
 });
 
 test("createAskGrant says where a grant alone will not do: the program is not there", async () => {
-  const terminal = fakeTerminal({ tty: true, stdin: "no\nno\n" });
+  const terminal = fakeTerminal({ tty: true, stdin: "no\nno\nno\n" });
   const ask = createAskGrant(new Questions(terminal), { manifestFile: undefined });
   await ask({ ...missing, permission: "run", target: "sh" });
+  expect(terminal.err()).toMatch(/asks to start the program "sh"\n/);
+  await ask({ ...missing, permission: "run", target: "@runtime" });
+  expect(terminal.err()).toMatch(/asks to start the host's own JavaScript runtime\n/);
   expect(terminal.err()).not.toContain("not on this machine");
   await ask({ ...missing, permission: "run", target: "no-such-program" });
   expect(terminal.err()).toContain("That program is not on this machine now.");

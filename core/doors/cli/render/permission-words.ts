@@ -16,10 +16,11 @@ export function permissionWords({ permission, target, binary }: Asked): string {
   const quoted = JSON.stringify(safeLine(target));
   switch (permission) {
     case "run": {
-      const line = binary === undefined ? target : target.slice(binary.length).trim();
+      // Without its name told apart, the target is the name alone, as in a grant.
+      const line = binary === undefined ? "" : target.slice(binary.length).trim();
       const name = binary ?? target;
-      const program = programNames[name] ?? JSON.stringify(safeLine(name));
-      return line === "" ? `start the program ${program}` : `start the program ${program} with ${safeLine(line)}`;
+      const program = programNames[name] ?? `the program ${JSON.stringify(safeLine(name))}`;
+      return line === "" ? `start ${program}` : `start ${program} with ${safeLine(line)}`;
     }
     case "run_env":
       return `set an environment variable for a program: ${quoted}`;
