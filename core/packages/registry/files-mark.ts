@@ -2,9 +2,6 @@ import { stat } from "../../ground/runtime/files.ts";
 import { isBelow, join } from "../../ground/runtime/paths.ts";
 import type { Plugin, PluginScript } from "./plugin.ts";
 
-/** Files looked at, at most: this is asked again and again while the host serves. */
-const mostFiles = 500;
-
 /** Whether a person may edit the plugin's files where they lie; the files of other origins come from a package. */
 export function isEditable({ origin }: Pick<Plugin, "origin">): boolean {
   return origin === "folder" || origin === "registered";
@@ -15,7 +12,7 @@ export async function filesMark(
   { folder, manifest }: Pick<Plugin, "folder" | "manifest">,
   script: Pick<PluginScript, "sources">,
 ): Promise<string> {
-  const named = new Set(["plugin.yaml", manifest.entry ?? "plugin.yaml", ...script.sources()].slice(0, mostFiles));
+  const named = new Set(["plugin.yaml", manifest.entry ?? "plugin.yaml", ...script.sources()]);
   // A source map inside the package may name any path.
   const inside = [...named].map((name) => join(folder, name)).filter((path) => isBelow(folder, path));
   const marks = inside.map(async (path) =>

@@ -43,6 +43,6 @@ export interface PluginScript {
   sha256: string;
   /** Rewrites positions in the script to positions in the author's files, for error texts. */
   mapStack(stack: string): string;
-  /** The modules that it was made of, as its source map names them: relative to the package, or by a package's name. */
+  /** The first of the modules that it was made of, as its source map names them: relative to the package, or by a package's name. */
   sources(): readonly string[];
 }

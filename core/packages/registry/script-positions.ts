@@ -22,6 +22,10 @@ export interface PositionOptions {
   text: string;
 }
 
+/** A plugin writes its source map as long as it likes, and this one is read on the host's thread. */
+const mostMapLength = 1_000_000;
+const mostSources = 500;
+
 const scriptPlaces = /(?:plugin:[a-z0-9-]{1,64}|<anonymous>):(\d{1,9}):(\d{1,9})/g;
 
 /** Finds the author's places for places in the one script. */
@@ -57,10 +61,12 @@ export class ScriptPositions {
     });
   }
 
-  /** Returns the names of all modules, as the author knows them. */
+  /** Returns the first modules' names, as the author knows them; none where reading the map would hold up the host. */
   sources(): string[] {
-    const { sources } = this.#map ??= new TraceMap(this.#options.sourceMap);
-    return sources.flatMap((source) => (source === null ? [] : [authorFile(source)]));
+    const { sourceMap } = this.#options;
+    if (sourceMap === "" || sourceMap.length > mostMapLength) return [];
+    const { sources } = JSON.parse(sourceMap) as { sources: (string | null)[] };
+    return sources.slice(0, mostSources).flatMap((source) => (source === null ? [] : [authorFile(source)]));
   }
 
   #atTextPlace(line: number, column: number): AuthorPosition | null {
