@@ -1,6 +1,7 @@
 import type { Availability, AvailabilityReport } from "./availability.ts";
 import type { AdapterContext } from "./context.ts";
 import { type ErrorCode, errorDataOf } from "./errors.ts";
+import { omitUndefined } from "./optional-fields.ts";
 import type { RateLimitDetector } from "./rate-limit.ts";
 
 /** States whether the agent's program may be used, and if not, what a person can do about it. */
@@ -13,7 +14,7 @@ export interface AuthStatus {
 }
 
 /** The probes of an adapter for a command-line program. */
-export interface CliProbes {
+interface CliProbes {
   findBinary(ctx: AdapterContext): Promise<string | null> | string | null;
   getVersion(ctx: AdapterContext): Promise<string | null> | string | null;
   checkAuth(ctx: AdapterContext): Promise<AuthStatus | boolean> | AuthStatus | boolean;
@@ -29,17 +30,17 @@ const availabilityOfError: { readonly [C in ErrorCode]?: Availability } = {
 
 /** Determines by the adapter's probes, in order, whether the program could take a session now. */
 export async function probeCli(probes: CliProbes, ctx: AdapterContext): Promise<AvailabilityReport> {
-  let version: string | null = null;
+  let version: string | undefined;
   try {
     const binary = await probes.findBinary(ctx);
     if (binary === null) return { availability: "missing", reason: `It names no program for ${ctx.platform}.` };
-    version = (await probes.getVersion(ctx))?.slice(0, 256) ?? null;
+    version = (await probes.getVersion(ctx))?.slice(0, 256);
     const auth = await probes.checkAuth(ctx);
     const status = typeof auth === "boolean" ? { authenticated: auth } : auth;
-    return { ...describeAuth(status, probes.getRateLimitDetector()), ...(version === null ? {} : { version }) };
+    return { ...describeAuth(status, probes.getRateLimitDetector()), ...omitUndefined({ version }) };
   } catch (error) {
     ctx.signal.throwIfAborted();
-    return { ...describeError(error), ...(version === null ? {} : { version }) };
+    return { ...describeError(error), ...omitUndefined({ version }) };
   }
 }
 
@@ -49,7 +50,7 @@ function describeAuth(auth: AuthStatus, detector: RateLimitDetector): Availabili
   return {
     availability: detector.detect(reason) ? "rate_limited" : "unauthenticated",
     reason,
-    ...(auth.next_step === undefined ? {} : { next_step: clip(auth.next_step) }),
+    ...omitUndefined({ next_step: auth.next_step && clip(auth.next_step) }),
   };
 }
 
@@ -59,7 +60,7 @@ function describeError(thrown: unknown): AvailabilityReport {
   return {
     availability: availabilityOfError[error.code] ?? "unrunnable",
     reason: clip(error.message),
-    ...(error.hint === undefined ? {} : { next_step: clip(error.hint) }),
+    ...omitUndefined({ next_step: error.hint && clip(error.hint) }),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { AdapterContext, ProcessExit, RunningProcess } from "./context.ts";
 import { splitText } from "./lines.ts";
+import { omitUndefined } from "./optional-fields.ts";
 
 /** A program to start, without a shell. */
 export interface CliCommand {
@@ -35,9 +36,7 @@ const writeLength = 256 * 1024;
  */
 export function startCommand(command: CliCommand, ctx: AdapterContext): Promise<RunningProcess> {
   return ctx.run(command.binary, command.args, {
-    ...(command.env === undefined ? {} : { env: command.env }),
-    ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
-    ...(command.streams === undefined ? {} : { streams: command.streams }),
+    ...omitUndefined({ env: command.env, cwd: command.cwd, streams: command.streams }),
     stdin: command.stdin === undefined ? "closed" : "open",
   });
 }

@@ -14,7 +14,7 @@ const shownLines = 5;
 const retryable: readonly string[] = ["rate_limit", "unavailable", "timeout", "crash"];
 
 /** Rules that decide whether a program that has ended did its work. */
-export interface EndingRules {
+interface EndingRules {
   meaning: ExitMeaning;
   /** True if a program without a last word has failed, even with exit code 0. */
   strict: boolean;
@@ -27,7 +27,7 @@ export function rateLimitEvent(text: string, detector: RateLimitDetector): RateL
 }
 
 /** Reads what a program says of its failure. */
-export interface FailureReader {
+interface FailureReader {
   detector: RateLimitDetector;
   meaningOf(text: string): FailureMeaning | null;
   /** Which last word counts if there are several. */

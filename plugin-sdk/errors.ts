@@ -1,3 +1,4 @@
+import { omitUndefined } from "./optional-fields.ts";
 /**
  * Every error code of Bulkhead with its meaning. `core/ground/errors` adds HTTP status, exit code and JSON-RPC code to
  * the same keys.
@@ -91,12 +92,7 @@ export class BulkheadError extends Error {
 
   /** Returns the error as JSON data, without stack and cause. */
   toJSON(): ErrorData {
-    return {
-      code: this.code,
-      message: this.message,
-      ...(this.hint === undefined ? {} : { hint: this.hint }),
-      ...(this.details === undefined ? {} : { details: this.details }),
-    };
+    return { code: this.code, message: this.message, ...omitUndefined({ hint: this.hint, details: this.details }) };
   }
 }
 
@@ -146,7 +142,9 @@ export function errorDataOf(thrown: unknown): ErrorData | null {
   return {
     code,
     message: thrown.message,
-    ...(typeof hint === "string" ? { hint } : {}),
-    ...(typeof details === "object" && details !== null ? { details: details as Record<string, unknown> } : {}),
+    ...omitUndefined({
+      hint: typeof hint === "string" ? hint : undefined,
+      details: typeof details === "object" && details !== null ? details as Record<string, unknown> : undefined,
+    }),
   };
 }

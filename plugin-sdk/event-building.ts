@@ -6,7 +6,7 @@ import { toolKinds } from "./tool-kinds.ts";
  * Event types that can be built from loose fields; requests to a person cannot, because no code would receive the
  * answer.
  */
-export type MappableType = Exclude<AdapterEventType, "permission_request" | "question">;
+type MappableType = Exclude<AdapterEventType, "permission_request" | "question">;
 
 /** Converts the value to the form of the event's field, or returns undefined if it cannot. */
 type Form = (value: unknown) => unknown;

@@ -3,8 +3,6 @@ import { currencyPattern } from "./currency.ts";
 import { closed, exactly, type SchemaOf } from "./schema.ts";
 import { type ToolKind, toolKinds } from "./tool-kinds.ts";
 
-export { type ToolKind, toolKinds } from "./tool-kinds.ts";
-
 /** Any JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 

@@ -7,7 +7,7 @@ export type Piece = { literal: string } | { slot: string; at: number };
 export type Word = { pieces: Piece[]; at: number } | { sign: string; at: number };
 
 /** Options of {@link splitWords}. */
-export interface SplitOptions {
+interface SplitOptions {
   /** Name of the line in errors, such as `command template`. */
   name: string;
   /** Texts that are signs outside quotes. */

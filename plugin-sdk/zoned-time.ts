@@ -1,11 +1,11 @@
 /** Year, month from 0, day, hour, minute and second on a clock. */
-export type ClockFields = readonly [number, number, number, number, number, number];
+type ClockFields = readonly [number, number, number, number, number, number];
 
 /** Zone of a clock: minutes east of Greenwich, the name of a zone, or this machine's zone. */
-export type Zone = number | string | "local";
+type Zone = number | string | "local";
 
 /** A time of day and the text after it. */
-export interface ClockReading {
+interface ClockReading {
   hour: number;
   minutes: number;
   rest: string;

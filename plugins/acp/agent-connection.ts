@@ -21,13 +21,13 @@ export const rpcCodes = {
 } as const;
 
 /** A request of the agent. */
-export interface AgentRequest {
+interface AgentRequest {
   id: string | number;
   params: JsonFields;
 }
 
 /** Answers a method of the agent's requests. */
-export type AnswerRequest = (request: AgentRequest) => unknown;
+type AnswerRequest = (request: AgentRequest) => unknown;
 
 type Id = string | number;
 

@@ -50,7 +50,7 @@ export interface Transport {
 }
 
 /** The agent's description of itself before a session. */
-export interface Greeting {
+interface Greeting {
   name: string | undefined;
   version: string | undefined;
   capabilities: JsonFields;

@@ -10,7 +10,7 @@ import {
 const commands = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[ -/]*[@-~]`, "g");
 
 /** Collaborators of {@link errorOutput}. */
-export interface ErrorOutputDeps {
+interface ErrorOutputDeps {
   detector: RateLimitDetector;
   /** Whether a line may be a tool's: some agents copy what their tools print. */
   isToolOutput(line: string): boolean;

@@ -13,7 +13,7 @@ import type { RemoteAgent } from "./remote-agent.ts";
 import { remoteTransport } from "./remote-transport.ts";
 
 /** Options and collaborators of a session with a remote agent. */
-export interface RemoteSession {
+interface RemoteSession {
   agent: RemoteAgent;
   options: AgentOptions;
   ctx: AdapterContext;

@@ -1,7 +1,7 @@
 import type { Figures } from "./usage.ts";
 
 /** An agent's count of the tokens of its session. */
-export interface TokenTotal {
+interface TokenTotal {
   /** Whether it counted any call of its model; a server may count no tokens of one. */
   called: boolean;
   tokens_in: number;

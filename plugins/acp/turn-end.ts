@@ -38,7 +38,7 @@ export interface TurnSummary {
 }
 
 /** The client's own knowledge of a turn. */
-export interface TurnContext {
+interface TurnContext {
   prompt: string;
   /** Whether something was not permitted. */
   rejected: boolean;
@@ -70,8 +70,8 @@ export function turnFailure(error: AgentFailure, turn: TurnSummary): AdapterEven
 }
 
 /** Reads what an agent tells of its thread in a `session_info_update`, under the key that is its own. */
-export function threadOf({ _meta }: JsonFields, { state_in }: Habits): Partial<Pick<TurnSigns, "state" | "error">> {
-  if (state_in === undefined) return {};
+export function threadOf({ _meta }: JsonFields, { state_in }: Habits): Pick<TurnSigns, "state" | "error"> {
+  if (state_in === undefined) return { state: undefined, error: null };
   const told = fieldsOrNone(fieldsOrNone(_meta)[state_in]);
   const state = textOf(fieldsOrNone(told["threadStatus"])["type"]);
   const { message, additionalDetails, codexErrorInfo } = fieldsOrNone(told["error"]);
@@ -79,7 +79,7 @@ export function threadOf({ _meta }: JsonFields, { state_in }: Habits): Partial<P
   // The kind of error is the only key, with the status as one of its fields.
   const [kind] = Object.values(fieldsOrNone(codexErrorInfo));
   const status = numberOf(fieldsOrNone(kind)["httpStatusCode"]);
-  return { ...(state === undefined ? {} : { state }), ...(text === "" ? {} : { error: { text, status } }) };
+  return { state, error: text === "" ? null : { text, status } };
 }
 
 /**

@@ -20,7 +20,7 @@ const optionKinds: readonly PermissionOption["kind"][] = ["allow_once", "allow_a
 const priorities = ["high", "medium", "low"] as const;
 
 /** Collaborators of {@link UpdateReader}. */
-export interface UpdateReaderDeps {
+interface UpdateReaderDeps {
   /** Finds the outcome of a command that the host ran for the agent. */
   findOutcome?: FindOutcome;
   /** Is told of the turn's signs, and takes the answers that are its own. */
@@ -196,7 +196,8 @@ export class UpdateReader {
   #sessionInfo(update: JsonFields): AdapterEvent[] {
     const title = textOf(update["title"]);
     const { state, error } = threadOf(update, this.#habits);
-    Object.assign(this.#signs, { ...(state === undefined ? {} : { state }), ...(error ? { error } : {}) });
+    if (state !== undefined) this.#signs.state = state;
+    if (error !== null) this.#signs.error = error;
     // Its text from now on is about the failure.
     if (state !== undefined && state === this.#habits.failed_state) this.#signs.lastText = "";
     const messages = [

@@ -8,7 +8,7 @@ import {
 } from "bulkhead/plugin-sdk";
 
 /** Limits of an answer. */
-export interface AnswerLimits {
+interface AnswerLimits {
   maxTokens: number;
   thinkingTokens: number | null;
 }
@@ -32,9 +32,9 @@ export function askForAnswer(
       model,
       max_tokens,
       stream: true,
-      ...(system_prompt === undefined ? {} : { system: system_prompt }),
+      system: system_prompt,
       messages: [{ role: "user", content: prompt }],
-      ...(thinks ? { thinking: { type: "enabled", budget_tokens: thinkingTokens } } : {}),
+      thinking: thinks ? { type: "enabled", budget_tokens: thinkingTokens } : undefined,
     }),
   });
 }

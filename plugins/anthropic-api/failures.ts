@@ -1,7 +1,7 @@
 import { type AdapterEvent, fieldsOrNone, parseJson, type RateLimitDetector, textOf } from "bulkhead/plugin-sdk";
 
 /** The API's answer to a request that failed. */
-export interface ApiFailure {
+interface ApiFailure {
   headers: Readonly<Record<string, string>>;
   /** Body as received: `{"type": "error", "error": {"type", "message"}}`. */
   body: string;
@@ -10,7 +10,7 @@ export interface ApiFailure {
 }
 
 /** The class of a failure: a code of the host's, or the adapter's own word. */
-export type FailureKind =
+type FailureKind =
   | "rate_limit"
   | "quota_exhausted"
   | "unauthenticated"

@@ -2,7 +2,7 @@ import { type AdapterEvent, type ErrorCode, type JsonFields, numberOf, textOf } 
 import { sessionUsage } from "./usage.ts";
 
 /** Facts that the program reported before its result. */
-export interface Seen {
+interface Seen {
   /** Its own word for the kind of failure, such as `authentication_failed`. */
   kind: string | null;
   /** When the plan's limit that was hit ends; milliseconds since 1970. */

@@ -1,7 +1,7 @@
 import { BulkheadError, type CliCommand } from "bulkhead/plugin-sdk";
 
 /** Options of {@link execCommand}. */
-export interface ExecOptions {
+interface ExecOptions {
   prompt: string;
   sandbox: unknown;
   model?: string | undefined;
@@ -40,7 +40,7 @@ export function execCommand({ prompt, sandbox, contained, model, thread, byPlan 
       "-",
     ],
     // A key in the environment would be used before the login.
-    ...(byPlan ? { env: { CODEX_API_KEY: "" } } : {}),
+    env: byPlan ? { CODEX_API_KEY: "" } : undefined,
     stdin: prompt,
   };
 }

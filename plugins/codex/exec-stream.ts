@@ -13,7 +13,7 @@ import { GrowingTexts } from "./growing-text.ts";
 import { fileChangesOf, succeeded, toolUseOf } from "./tool-items.ts";
 
 /** Options of {@link ExecStream}. */
-export interface ExecStreamOptions {
+interface ExecStreamOptions {
   /** The model that was asked for; the stream itself names none. */
   model?: string | undefined;
   /** Whether the thread had turns before: its figures then count those too. */

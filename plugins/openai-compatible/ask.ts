@@ -24,7 +24,7 @@ export function askForAnswer(ctx: AdapterContext, access: Access, request: Sessi
       messages: [...system, { role: "user", content: prompt }],
       stream: true,
       stream_options: { include_usage: true },
-      ...(limits.length === 0 ? {} : { [limit]: Math.min(...limits) }),
+      [limit]: limits.length === 0 ? undefined : Math.min(...limits),
     }),
   });
 }

@@ -24,7 +24,7 @@ const unfinishedBy: Readonly<Record<string, [code: string, message: string, reco
 };
 
 /** Options of {@link ChatStream}. */
-export interface ChatStreamOptions {
+interface ChatStreamOptions {
   prices: Access["prices"];
   detector: RateLimitDetector;
 }

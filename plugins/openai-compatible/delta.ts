@@ -1,7 +1,7 @@
 import { type AdapterEvent, fieldsOf, fieldsOrNone, type JsonFields, objectsOf, textOf } from "bulkhead/plugin-sdk";
 
 /** Content of one piece of an answer. */
-export interface Delta {
+interface Delta {
   events: AdapterEvent[];
   refused: boolean;
   /** Whether part of it has an unknown form, or asks for something that cannot be answered. */

@@ -18,7 +18,7 @@ export interface ServerFailure {
 }
 
 /** The class of a failure: a code of the host's, or the adapter's own word. */
-export type FailureKind =
+type FailureKind =
   | "rate_limit"
   | "quota_exhausted"
   | "unauthenticated"

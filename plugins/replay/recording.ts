@@ -8,7 +8,7 @@ export type FileStep =
   | { kind: "rename"; from: string; to: string };
 
 /** One line of a recording: what happens `at_ms` after the session's start. */
-export type Step = { at_ms: number } & (FileStep | { kind: "event"; event: AdapterEvent });
+type Step = { at_ms: number } & (FileStep | { kind: "event"; event: AdapterEvent });
 
 const actions = ["event", "write", "delete", "rename"] as const;
 

@@ -1,5 +1,6 @@
 import { connect, type ConnectionOptions, credsAuthenticator, type NatsConnection } from "@nats-io/transport-node";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { ClusterSettings } from "../../ground/config/cluster-settings.ts";
 import { readFile } from "../../ground/runtime/files.ts";
 
@@ -48,11 +49,7 @@ async function connectionOptions(
   };
   if (tls !== undefined || servers.some((server) => server.startsWith("tls:"))) {
     const { ca_file: caFile, cert_file: certFile, key_file: keyFile } = tls ?? {};
-    options.tls = {
-      ...(caFile === undefined ? {} : { caFile }),
-      ...(certFile === undefined ? {} : { certFile }),
-      ...(keyFile === undefined ? {} : { keyFile }),
-    };
+    options.tls = omitUndefined({ caFile, certFile, keyFile });
   }
   if (credentials === undefined) return options;
   if ("token" in credentials) return { ...options, token: await secretOf(credentials.token) };

@@ -1,3 +1,4 @@
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import {
   jetstream,
   JetStreamApiError,
@@ -18,7 +19,7 @@ import { type Names, namesWith } from "./names.ts";
 import { patiently } from "./patiently.ts";
 
 /** Options of a new stream. */
-export interface StreamOptions {
+interface StreamOptions {
   name: string;
   subjects: string;
   /** Whether a message goes when one has done it. */
@@ -150,8 +151,7 @@ export class Engine {
         num_replicas: this.#replicas,
         retention: once ? RetentionPolicy.Workqueue : RetentionPolicy.Limits,
         allow_direct: false,
-        ...(maxAgeMs === undefined ? {} : { max_age: maxAgeMs * 1e6 }),
-        ...(perSubject === undefined ? {} : { max_msgs_per_subject: perSubject }),
+        ...omitUndefined({ max_age: maxAgeMs && maxAgeMs * 1e6, max_msgs_per_subject: perSubject }),
       }),
     );
   }

@@ -9,7 +9,7 @@ export function batchEntry(
   envelopes: Envelope[],
   texts?: Parameters<typeof rowOf>[0]["texts"],
 ): BatchEntry | null {
-  const row = rowOf({ session_id, envelopes, ...(texts === undefined ? {} : { texts }) }, 0);
+  const row = rowOf({ session_id, envelopes, texts }, 0);
   if (row === null) return null;
   const { first_gseq, last_gseq, body } = row;
   return { kind: "batch", session_id, first_gseq, last_gseq, body };

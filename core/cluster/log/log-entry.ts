@@ -14,21 +14,21 @@ export interface BatchEntry {
 }
 
 /** The end of a session's events. */
-export interface DeleteEntry {
+interface DeleteEntry {
   kind: "delete";
   session_id: string;
   by: DeletedBy;
 }
 
 /** The begin of a term: from here on, only this writer's entries count. */
-export interface MarkEntry {
+interface MarkEntry {
   kind: "mark";
   /** The machine that writes from now on: the stream's own, or the one that took it over. */
   machine: string;
 }
 
 /** One entry of a machine's log. */
-export type MachineEntry = BatchEntry | DeleteEntry | MarkEntry;
+type MachineEntry = BatchEntry | DeleteEntry | MarkEntry;
 
 /** An entry that can be written within a term. */
 export type TermEntry = BatchEntry | DeleteEntry;
@@ -63,7 +63,7 @@ const header = {
 } as const;
 
 /** Identity of a message in its log: what stands in the stream is compared with it after an unknown outcome. */
-export interface MessageId {
+interface MessageId {
   writer: string;
   term: number;
   /** Counts the writer's messages. */

@@ -21,7 +21,7 @@ import {
 import { offerHeld } from "./offer-held.ts";
 
 /** Collaborators of {@link MachineLog}. */
-export interface MachineLogDeps {
+interface MachineLogDeps {
   engine: Engine;
   /** The machine whose log it is. */
   machine: string;

@@ -15,7 +15,7 @@ import { type LogPosition, logStart } from "./log-entry.ts";
 import { PositionFile } from "./position-file.ts";
 
 /** Options of {@link Mirror.open}. */
-export interface MirrorOptions {
+interface MirrorOptions {
   engine: Engine;
   machine: string;
   /** File of the copy. */

@@ -2,7 +2,7 @@ import type { Engine } from "../engine/engine.ts";
 import { gseqOf, type LogReader, partsOf, signed, type TermEntry } from "./log-entry.ts";
 
 /** Options of {@link offerHeld}. */
-export interface OfferHeldOptions {
+interface OfferHeldOptions {
   engine: Engine;
   /** The machine whose log it is. */
   machine: string;

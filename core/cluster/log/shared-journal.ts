@@ -9,7 +9,7 @@ import type { MachineLog } from "./machine-log.ts";
 import type { PositionFile } from "./position-file.ts";
 
 /** Collaborators of {@link SharedJournal}. */
-export interface SharedJournalDeps {
+interface SharedJournalDeps {
   engine: Engine;
   machine: string;
   /** The local copy; the shared journal closes it. */

@@ -12,7 +12,7 @@ import { PositionFile } from "./position-file.ts";
 import { SharedJournal } from "./shared-journal.ts";
 
 /** Options of {@link takeOwnLog}. */
-export interface TakeOwnLogOptions {
+interface TakeOwnLogOptions {
   engine: Engine;
   /** This machine. */
   machine: string;
@@ -70,7 +70,7 @@ export async function takeOwnLog(options: TakeOwnLogOptions): Promise<TakenLog> 
 }
 
 /** Options of {@link beginTerm}. */
-export interface BeginTermOptions {
+interface BeginTermOptions {
   engine: Engine;
   /** The machine whose log it is. */
   machine: string;
@@ -88,7 +88,7 @@ const mostTries = 20;
  * Begins a term of a machine's log after its last message.
  * @param catchUp brings the local copy up to the log's end, and returns that position
  */
-export async function beginTerm(
+async function beginTerm(
   { engine, machine, by, journal, writeLog }: BeginTermOptions,
   catchUp: () => Promise<LogPosition>,
 ): Promise<MachineLog> {

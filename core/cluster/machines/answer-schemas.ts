@@ -55,7 +55,7 @@ export function isAnswer<N extends CallName>(name: N, answer: unknown): answer i
 }
 
 /** The list that stands before the patch of a kept diff. */
-export type KeptDiffHead = Omit<WorktreeDiff, "patch">;
+type KeptDiffHead = Omit<WorktreeDiff, "patch">;
 
 const diffHead = lazyCheck(
   exactly<KeptDiffHead>()(Type.Object({

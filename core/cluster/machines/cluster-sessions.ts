@@ -12,7 +12,7 @@ import type { LostMachines } from "./lost-machines.ts";
 import type { Presence } from "./presence.ts";
 
 /** Collaborators of {@link ClusterSessions}. */
-export interface ClusterSessionsDeps {
+interface ClusterSessionsDeps {
   engine: Engine;
   presence: Pick<Presence, "present" | "isLively">;
   mirrors(): readonly Mirror[];

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { BulkheadError, isErrorCode } from "../../../plugin-sdk/errors.ts";
 import { fieldsOrNone, stringOf } from "../../../plugin-sdk/json-fields.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { exactly } from "../../../plugin-sdk/schema.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
@@ -166,12 +167,7 @@ export class ClusterStarts {
       const waiting: WaitingSession = {
         session_id: sessionId,
         request,
-        options: {
-          ...(adapter === undefined ? {} : { adapter }),
-          ...(require === undefined ? {} : { require }),
-          ...(artifacts === undefined ? {} : { artifacts }),
-          ...(client === undefined ? {} : { client }),
-        },
+        options: { adapter, require, artifacts, client },
         agents: facts().agents,
         until,
       };
@@ -201,7 +197,7 @@ export class ClusterStarts {
   #lateError({ place }: SessionRequest): BulkheadError {
     return new BulkheadError("unavailable", "No machine of the cluster that fits has taken the session in time.", {
       hint: "Look at the machines, their labels and agents: bulkhead cluster status.",
-      details: { ...(place === undefined ? {} : { place }) },
+      details: omitUndefined({ place }),
     });
   }
 }

@@ -8,7 +8,7 @@ import type { Presence } from "./presence.ts";
 import type { SharedDiffs } from "./shared-diffs.ts";
 
 /** Collaborators of {@link clusterWorkspaces}. */
-export interface ClusterWorkspacesDeps {
+interface ClusterWorkspacesDeps {
   engine: Engine;
   presence: Pick<Presence, "present" | "heard">;
   mirrors(): readonly Mirror[];

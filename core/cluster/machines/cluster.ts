@@ -45,7 +45,7 @@ import { SharedUses } from "./shared-uses.ts";
 import { WorkQueue } from "./work-queue.ts";
 
 /** Options of {@link Cluster.join}. */
-export interface JoinOptions {
+interface JoinOptions {
   settings: ClusterSettings;
   /** Folder of the daemon's state. */
   stateDir: string;

@@ -10,7 +10,7 @@ import type { Job } from "../engine/messages.ts";
 import type { Mirror } from "../log/mirror.ts";
 
 /** An answer to an agent's request. */
-export interface Answer {
+interface Answer {
   session_id: string;
   request_id: string;
   choice: string;

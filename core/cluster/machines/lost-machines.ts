@@ -16,7 +16,7 @@ import type { Presence } from "./presence.ts";
 import type { SessionShares } from "./session-shares.ts";
 
 /** Collaborators of {@link LostMachines}. */
-export interface LostMachinesDeps {
+interface LostMachinesDeps {
   engine: Engine;
   /** This machine. */
   name: string;

@@ -7,7 +7,7 @@ import type { SessionShares } from "./session-shares.ts";
 import type { SharedDiffs } from "./shared-diffs.ts";
 
 /** Collaborators of {@link machineAnswers}. */
-export interface MachineAnswersDeps {
+interface MachineAnswersDeps {
   host: Pick<Host, "sessions" | "workspaces" | "waiting">;
   /** This machine's journal. */
   own: Pick<Journal, "session">;

@@ -5,10 +5,10 @@ import type { EventQuery, SessionHost } from "../../sessions/host/session-host.t
 import type { Mirror } from "../log/mirror.ts";
 
 /** How far a reader of all machines' events is: the `gseq` of each machine. */
-export type ClusterCursor = Readonly<Record<string, number>>;
+type ClusterCursor = Readonly<Record<string, number>>;
 
 /** Collaborators of {@link mergedEvents}. */
-export interface MergedEventsDeps {
+interface MergedEventsDeps {
   /** This machine. */
   machine: string;
   own: Pick<SessionHost, "events">;
@@ -24,7 +24,7 @@ const prefix = "c1.";
 const mostHeld = 1024;
 
 /** Formats a cursor as one token. */
-export function cursorText(cursor: ClusterCursor): string {
+function cursorText(cursor: ClusterCursor): string {
   return prefix + btoa(JSON.stringify(cursor)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
@@ -32,7 +32,7 @@ export function cursorText(cursor: ClusterCursor): string {
  * Parses a cursor's token.
  * @throws {BulkheadError} `invalid_request`
  */
-export function parseCursor(text: string): ClusterCursor {
+function parseCursor(text: string): ClusterCursor {
   try {
     const fields = text.startsWith(prefix)
       ? fieldsOf(JSON.parse(atob(text.slice(prefix.length).replaceAll("-", "+").replaceAll("_", "/"))))

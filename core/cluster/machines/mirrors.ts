@@ -8,7 +8,7 @@ import { Mirror } from "../log/mirror.ts";
 import { mostMachines } from "./presence.ts";
 
 /** Collaborators of {@link Mirrors}. */
-export interface MirrorsDeps {
+interface MirrorsDeps {
   engine: Engine;
   /** This machine: its own log needs no copy. */
   machine: string;

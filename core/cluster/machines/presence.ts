@@ -3,7 +3,7 @@ import type { Engine } from "../engine/engine.ts";
 import { type MachineFacts, parseFacts } from "./machine-facts.ts";
 
 /** Collaborators of {@link Presence}. */
-export interface PresenceDeps {
+interface PresenceDeps {
   engine: Engine;
   name: string;
   heartbeatMs: number;

@@ -10,7 +10,7 @@ import { hostEnvironment } from "../../ground/runtime/platform.ts";
 import type { SharedNotes } from "./shared-notes.ts";
 
 /** A repository that a session works in, wherever it runs. */
-export interface RemoteRepository {
+interface RemoteRepository {
   url: string;
   /** A branch, tag or commit; default: the repository's own branch. */
   ref?: string;
@@ -23,7 +23,7 @@ const protocols = "https:ssh:git:file";
 const longestMs = 10 * 60_000;
 
 /** A repository, and the folder of it that a session works in. */
-export interface SessionRepository extends RemoteRepository {
+interface SessionRepository extends RemoteRepository {
   workdir: string;
 }
 

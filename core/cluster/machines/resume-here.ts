@@ -8,7 +8,7 @@ import type { RunOf } from "./run-ends.ts";
 import type { SharedNotes } from "./shared-notes.ts";
 
 /** Collaborators of {@link resumeHere}. */
-export interface ResumeHereDeps {
+interface ResumeHereDeps {
   /** Null before this machine takes sessions. */
   host: Pick<Host, "resumeLost"> | null;
   notes: Pick<SharedNotes, "claim">;

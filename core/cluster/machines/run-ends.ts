@@ -11,7 +11,7 @@ export interface RunOf {
 }
 
 /** Collaborators of {@link isRunOver}. */
-export interface RunEndsDeps {
+interface RunEndsDeps {
   engine: Engine;
   own: RunOf;
   silentMs: number;

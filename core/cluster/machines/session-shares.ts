@@ -8,7 +8,7 @@ import { type Engine, StaleError } from "../engine/engine.ts";
 import { SharedNotes } from "./shared-notes.ts";
 
 /** Collaborators of {@link SessionShares}. */
-export interface SessionSharesDeps {
+interface SessionSharesDeps {
   engine: Engine;
   /** This machine. */
   machine: string;

@@ -12,7 +12,7 @@ export interface Note {
 }
 
 /** Receives the notes of a stream. */
-export interface NoteWatcher {
+interface NoteWatcher {
   /** @param seq its number in the stream */
   heard(note: Note, seq: number): void;
   /** Called when the servers have lost all notes: they are numbered from 1 again. */
@@ -20,7 +20,7 @@ export interface NoteWatcher {
 }
 
 /** Options of {@link SharedNotes}. */
-export interface SharedNotesOptions {
+interface SharedNotesOptions {
   names: NoteNames;
   /** How long a note is kept. Milliseconds. */
   keptMs: number;

@@ -12,7 +12,7 @@ import { SharedNotes } from "./shared-notes.ts";
 import { clientOf, type WaitingSession, WaitingSessions } from "./waiting-sessions.ts";
 
 /** Collaborators of {@link WorkQueue}. */
-export interface WorkQueueDeps {
+interface WorkQueueDeps {
   engine: Engine;
   notes: SharedNotes;
   repositories: Repositories;

@@ -1,6 +1,7 @@
 import { agent, type AgentApp, type AgentContext, PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { hostVersion } from "../../ground/config/version.ts";
 import { errorTable } from "../../ground/errors/error-table.ts";
@@ -56,8 +57,7 @@ async function answer<T>(act: () => Promise<T> | T): Promise<T> {
     const { code, message, hint, details } = toErrorData(error);
     throw new RequestError(errorTable[code].json_rpc_code, message, {
       error_type: code,
-      ...(hint === undefined ? {} : { recovery_guidance: hint }),
-      ...(details === undefined ? {} : { details }),
+      ...omitUndefined({ recovery_guidance: hint, details }),
     });
   }
 }

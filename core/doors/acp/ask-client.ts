@@ -1,11 +1,12 @@
 import type { AgentContext, RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import type { PermissionRequestEvent, QuestionEvent } from "../../../plugin-sdk/events.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { AskedRequest } from "../../sessions/host/asked-requests.ts";
 import { cleanLines, oneLine } from "../../sessions/host/event-sentence.ts";
 import { questionText, toolCallId } from "./updates.ts";
 
 /** The client to ask, and the session it is about. */
-export interface AskDeps {
+interface AskDeps {
   client: AgentContext;
   /** The protocol's session. */
   acpSessionId: string;
@@ -43,9 +44,8 @@ async function askPermission(
       toolCallId: toolCallId(sessionId, request.call_id ?? request.request_id),
       title: oneLine(request.title),
       name: oneLine(request.tool),
-      ...(request.kind === undefined ? {} : { kind: request.kind }),
       status: "pending",
-      ...(request.input === undefined ? {} : { rawInput: request.input }),
+      ...omitUndefined({ kind: request.kind, rawInput: request.input }),
     },
     options: request.options.map(({ id, label, kind }) => ({ optionId: id, name: oneLine(label), kind })),
   }, signal);

@@ -21,7 +21,7 @@ export interface ConversationDeps {
 }
 
 /** Subject of a conversation. */
-export interface ConversationOptions {
+interface ConversationOptions {
   id: string;
   workdir: string;
   /** `auto`, or the id of the adapter. */

@@ -7,7 +7,7 @@ import type { ClientAnswer } from "./ask-client.ts";
 import type { Updates } from "./updates.ts";
 
 /** Options of {@link Turn}. */
-export interface TurnOptions {
+interface TurnOptions {
   handle: SessionHandle;
   updates: Updates;
   send(update: SessionUpdate): Promise<void>;

@@ -1,5 +1,5 @@
 /** One place of a file before and after a change. */
-export interface ChangedPlace {
+interface ChangedPlace {
   old_text: string;
   new_text: string;
   /** Line of the new text, from 1; null where the diff does not say. */

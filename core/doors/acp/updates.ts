@@ -40,7 +40,7 @@ export class Updates {
       attempt,
       adapter,
       source,
-      ...(synthetic ? { synthetic } : {}),
+      synthetic: synthetic || undefined,
       event: rest(event),
     };
     return [{ ...first, _meta: { bulkhead } } as SessionUpdate, ...more];
@@ -153,7 +153,7 @@ export function questionText({ question, options = [] }: QuestionEvent): string 
 }
 
 /** An update with the agent's words. */
-export function message(text: string): SessionUpdate {
+function message(text: string): SessionUpdate {
   return { sessionUpdate: "agent_message_chunk", content: { type: "text", text } };
 }
 

@@ -2,7 +2,7 @@ import { within } from "../../ground/runtime/within.ts";
 import type { DaemonView } from "../daemon/inspect-daemon.ts";
 
 /** A daemon's own report of its state. */
-export interface DaemonAnswer {
+interface DaemonAnswer {
   /** Whether it takes sessions; one that does not is shutting down. */
   ready: boolean;
   /** Running sessions. */

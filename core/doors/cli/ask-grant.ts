@@ -7,7 +7,7 @@ import { permissionWords } from "./render/permission-words.ts";
 import type { Questions } from "./questions.ts";
 
 /** Options of {@link createAskGrant}. */
-export interface AskGrantOptions {
+interface AskGrantOptions {
   /** Path of the host manifest; undefined when there is none to write to. */
   manifestFile: string | undefined;
   /** Withdraws a pending question; the answer is then no. */

@@ -3,7 +3,7 @@ import type { Plugin } from "../../packages/registry/plugin.ts";
 import { unknownAdapter } from "../../sessions/routing/unknown-adapter.ts";
 
 /** Options of {@link chooseAdapter}. */
-export interface ChooseAdapterOptions {
+interface ChooseAdapterOptions {
   /** From the command line: an id, several with commas, or `auto`. */
   given: string | undefined;
   plugins: readonly Pick<Plugin, "id" | "enabled" | "blocked">[];

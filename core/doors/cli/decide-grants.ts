@@ -7,7 +7,7 @@ import { parseGrant } from "./parse-grant.ts";
 import { Questions } from "./questions.ts";
 
 /** The grants to write; null: do not install. */
-export type Decision = NewGrant[] | null;
+type Decision = NewGrant[] | null;
 
 /**
  * Decides which grants an installation gets: those named with `--grant`; with `--yes` all but the broad ones, which

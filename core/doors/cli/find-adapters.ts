@@ -9,7 +9,7 @@ import { buildRequest } from "./session-request.ts";
 import { whileWaiting } from "./while-waiting.ts";
 
 /** Options of {@link findAdapters}. */
-export interface AdapterSearch {
+interface AdapterSearch {
   host: Host;
   /** An id, a chain of ids, or `auto`. */
   wanted: string | string[];

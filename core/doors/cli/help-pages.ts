@@ -28,7 +28,7 @@ export const helpPages = {
 } as const;
 
 /** The name of a page. */
-export type HelpPage = keyof typeof helpPages;
+type HelpPage = keyof typeof helpPages;
 
 /** The page that explains an error, where one helps. */
 export const pageOfError: { readonly [C in ErrorCode]?: HelpPage } = {

@@ -3,7 +3,7 @@ import { errorTable } from "../../ground/errors/error-table.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 
 /** A signal that aborts when the person interrupts or the reader goes away. */
-export interface Interrupts extends Disposable {
+interface Interrupts extends Disposable {
   /** Aborts with `interrupted`. */
   readonly signal: AbortSignal;
 }

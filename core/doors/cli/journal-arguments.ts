@@ -9,7 +9,7 @@ import type { Invocation } from "./command.ts";
 import { loadManifest, stateDirOf } from "./open-host.ts";
 
 /** The journals that a command reads. */
-export interface FoundJournals {
+interface FoundJournals {
   stateDir: string;
   journals: StateJournal[];
   manifest: HostManifest | undefined;

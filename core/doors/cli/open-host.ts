@@ -7,7 +7,7 @@ import { stateFolders } from "../../ground/runtime/state-folders.ts";
 import type { Invocation } from "./command.ts";
 
 /** A host and its manifest. */
-export interface OpenedHost extends AsyncDisposable {
+interface OpenedHost extends AsyncDisposable {
   host: Host;
   /** Absent where no bulkhead.yaml was found. */
   manifest: HostManifest | undefined;

@@ -5,7 +5,7 @@ import { openHost } from "./open-host.ts";
 import { daemonFor } from "./open-sessions.ts";
 
 /** Plugins for a command, and the host manifest that configures them. */
-export interface OpenedPlugins extends AsyncDisposable {
+interface OpenedPlugins extends AsyncDisposable {
   facts: Pick<PluginFacts, "list" | "problems" | "explain">;
   /** Absent where no bulkhead.yaml was found. */
   manifest: HostManifest | undefined;

@@ -10,7 +10,7 @@ import { fitHelp } from "./render/fit-help.ts";
 import { asTyped } from "./render/as-typed.ts";
 
 /** Options of {@link createProgram}. */
-export interface ProgramOptions {
+interface ProgramOptions {
   terminal: Terminal;
   createHost(options: HostOptions, seams?: HostSeams): Promise<Host>;
   /** Receives the exit code of the command that ran. */

@@ -5,7 +5,7 @@ import { meantId } from "../../packages/registry/unknown-plugin.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 
 /** Options of {@link readPrompt}: arguments and flags of the command line. */
-export interface ReadPromptOptions {
+interface ReadPromptOptions {
   /** Positional arguments: `[adapter] [prompt]`, or one of them. */
   args: readonly (string | undefined)[];
   /** The adapter that a flag names: then the only argument is the prompt. */
@@ -18,7 +18,7 @@ export interface ReadPromptOptions {
 }
 
 /** An adapter's id, if given, and the prompt. */
-export interface AdapterAndPrompt {
+interface AdapterAndPrompt {
   adapter: string | undefined;
   prompt: string;
 }

@@ -3,14 +3,14 @@ import { Sequence } from "../../ground/runtime/sequence.ts";
 import { safeLine, safeText } from "./render/agent-text.ts";
 
 /** One answer that a question offers. */
-export interface Choice<T> {
+interface Choice<T> {
   /** The word to type; the letter in brackets is enough, and case does not matter. */
   word: string;
   value: T;
 }
 
 /** Options of {@link Questions.choose}. */
-export interface ChooseOptions<T> {
+interface ChooseOptions<T> {
   choices: readonly Choice<T>[];
   /** Withdraws the question. */
   signal?: AbortSignal | undefined;

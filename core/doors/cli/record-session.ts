@@ -9,7 +9,7 @@ import { formatBytes, plural } from "./render/quantities.ts";
 import { asTyped } from "./render/as-typed.ts";
 
 /** Target of a recording. */
-export interface RecordingTarget {
+interface RecordingTarget {
   file: string;
   force: boolean;
 }

@@ -1,5 +1,6 @@
 import { type ErrorData, errorFromData, isErrorCode } from "../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { FetchLike } from "../client/call-api.ts";
 import { ClientError } from "../client/client-error.ts";
 import { connectHost, type ConnectHostOptions, type RemoteHost } from "../client/connect-host.ts";
@@ -104,8 +105,7 @@ function ourError(error: unknown): unknown {
     message: known
       ? message
       : `The daemon reports an error of a kind that is not known here (${String(code)}): ${message}`,
-    ...(hint === undefined ? {} : { hint }),
-    ...(details === undefined ? {} : { details }),
+    ...omitUndefined({ hint, details }),
   };
   return errorFromData(data);
 }

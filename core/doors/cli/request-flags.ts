@@ -9,7 +9,7 @@ export type RequestField =
   | `place.${keyof SessionPlacement}`;
 
 /** A flag of `bulkhead run` that sets one field of the request. */
-export interface RequestFlag {
+interface RequestFlag {
   field: RequestField;
   flags: string;
   description: string;

@@ -8,7 +8,7 @@ import { reportError } from "./report-error.ts";
 import { usageError } from "./usage-error.ts";
 
 /** Replacements for the collaborators of {@link runCli}. */
-export interface CliOptions {
+interface CliOptions {
   createHost?: (options: HostOptions, seams?: HostSeams) => Promise<Host>;
 }
 

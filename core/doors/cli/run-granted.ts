@@ -7,10 +7,10 @@ import type { SessionCommand } from "./session-command.ts";
 import { showSession } from "./show-session.ts";
 
 /** Parts of a session command that {@link runGranted} uses. */
-export type GrantedRun = Pick<SessionCommand, "sessions" | "request" | "how" | "show" | "grant">;
+type GrantedRun = Pick<SessionCommand, "sessions" | "request" | "how" | "show" | "grant">;
 
 /** Asks for grants that sessions in a daemon lacked. */
-export interface AskedGrants {
+interface AskedGrants {
   /** How to show the sessions. */
   show: SessionCommand["show"];
   /** Whether the last session failed for want of grants that it now has, so that it can run again. */

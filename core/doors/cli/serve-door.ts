@@ -7,7 +7,7 @@ import type { OpenedSessions } from "./open-sessions.ts";
 import { lazySessions } from "./lazy-sessions.ts";
 
 /** Collaborators of a door on standard input and output. */
-export interface DoorDeps {
+interface DoorDeps {
   sessions: SessionHost;
   wire: ByteWire;
   /** Aborts when the program is told to end. */

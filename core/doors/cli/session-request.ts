@@ -8,7 +8,7 @@ import { resolve } from "../../ground/runtime/paths.ts";
 import { requestFlags } from "./request-flags.ts";
 
 /** Flags of a command that runs sessions. */
-export interface RequestFlagValues {
+interface RequestFlagValues {
   /** Flags by commander's names. */
   options: Readonly<Record<string, unknown>>;
   /** Folder that `--workdir` is relative to, and its default. */
@@ -18,7 +18,7 @@ export interface RequestFlagValues {
 }
 
 /** Input of {@link buildRequest}. */
-export interface RequestOptions extends RequestFlagValues {
+interface RequestOptions extends RequestFlagValues {
   prompt: string;
 }
 

@@ -28,7 +28,7 @@ export interface ShowSessionOptions {
 }
 
 /** A session to show from its first event on. */
-export type ShownSession = Pick<SessionHandle, "id" | "events" | "result" | "answer">;
+type ShownSession = Pick<SessionHandle, "id" | "events" | "result" | "answer">;
 
 /** Shows a session's events as they come, then its result. */
 export async function showSession(session: ShownSession, options: ShowSessionOptions): Promise<SessionResult> {

@@ -7,7 +7,7 @@ import type { Invocation } from "./command.ts";
 import { daemonPlace } from "./daemon-place.ts";
 
 /** The unit file with which the system starts the daemon. */
-export interface SystemUnit {
+interface SystemUnit {
   /** Absolute path. */
   file: string;
   text: string;

@@ -19,10 +19,10 @@ export interface UsageRow {
 }
 
 /** A session that has ended, with its usage. */
-export type UsedSession = Pick<SessionSummary, "started_at" | "adapter_id"> & { usage: UsageReport };
+type UsedSession = Pick<SessionSummary, "started_at" | "adapter_id"> & { usage: UsageReport };
 
 /** Options of {@link usedSessions}. */
-export interface UsedSessionsOptions {
+interface UsedSessionsOptions {
   /** Sessions that began before this are left out. Milliseconds since 1970. */
   since: number;
   adapter?: string | undefined;

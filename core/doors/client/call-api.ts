@@ -30,7 +30,7 @@ export interface Api {
 }
 
 /** One request. */
-export interface CallOptions {
+interface CallOptions {
   method?: string;
   body?: unknown;
   headers?: Record<string, string>;
@@ -53,8 +53,8 @@ export async function call(api: Api, path: string, options: CallOptions = {}): P
       ...headers,
     },
     redirect: "error",
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    ...(signal === undefined ? {} : { signal }),
+    body: body === undefined ? null : JSON.stringify(body),
+    signal: signal ?? null,
   });
   if (response.ok) return response;
   throw await reported(response);

@@ -7,7 +7,7 @@ import { pause } from "./pause.ts";
 import type { Patience } from "./retried.ts";
 
 /** Options of {@link followEvents}. */
-export interface FollowOptions {
+interface FollowOptions {
   api: Api;
   path: string;
   query: RemoteEventQuery;
@@ -81,7 +81,7 @@ async function* oneStream(
   try {
     const response = await call(
       api,
-      `${path}${queryText({ ...filter, ...(cursor === undefined ? { after } : { after: undefined, cursor }) })}`,
+      `${path}${queryText({ ...filter, after: cursor === undefined ? after : undefined, cursor })}`,
       {
         headers: { accept: "application/x-ndjson" },
         signal: over.signal,

@@ -21,7 +21,7 @@ export async function proveServer(
     });
   }
   const nonce = hex(crypto.getRandomValues(new Uint8Array(32)));
-  const init: RequestInit = { redirect: "error", ...(signal === undefined ? {} : { signal }) };
+  const init: RequestInit = { redirect: "error", signal: signal ?? null };
   const response = await send(api, `/v1/proof?token_id=${id}&nonce=${nonce}`, init);
   const answer: unknown = await response.json().catch(() => null);
   if (response.status === 503 || response.status === 429) {

@@ -11,7 +11,7 @@ export interface DaemonLog {
 }
 
 /** Options of {@link openDaemonLog}. */
-export interface DaemonLogOptions extends Pick<DaemonSettings, "log_level" | "log_file_bytes" | "log_files"> {
+interface DaemonLogOptions extends Pick<DaemonSettings, "log_level" | "log_file_bytes" | "log_files"> {
   file: string;
   /** Also receives each line, for the terminal. */
   echo?: ((line: string) => void) | undefined;

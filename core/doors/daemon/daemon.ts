@@ -29,7 +29,7 @@ import { ManifestInForce } from "./manifest-in-force.ts";
 import { openAccess } from "./shared-access.ts";
 
 /** Options of {@link startDaemon}. */
-export interface DaemonOptions extends Pick<HostOptions, "stateDir" | "bundledDir"> {
+interface DaemonOptions extends Pick<HostOptions, "stateDir" | "bundledDir"> {
   createHost(options: HostOptions, seams?: HostSeams): Promise<Host>;
   /** Reads the host manifest, at the start and at each reload; undefined where there is none. */
   readManifest(): Promise<HostManifest | undefined>;

@@ -13,7 +13,7 @@ import { realpath } from "../../ground/runtime/files.ts";
  * - `killed`: its process is gone without a shutdown; the next start cleans up;
  * - `stale`: its record cannot be read, or its pid is another program's now; the next start cleans up.
  */
-export type DaemonState = "stopped" | "starting" | "running" | "killed" | "stale";
+type DaemonState = "stopped" | "starting" | "running" | "killed" | "stale";
 
 /** A daemon as its files describe it. */
 export interface DaemonView {

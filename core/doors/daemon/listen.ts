@@ -23,7 +23,7 @@ export interface Listening {
 }
 
 /** Options of {@link listen}. */
-export interface ListenOptions {
+interface ListenOptions {
   port: number;
   /** Candidate paths for the unix socket, the best first. */
   sockets: readonly string[];

@@ -9,7 +9,7 @@ import { reloadManifest } from "./reload.ts";
 import { writeGrant, writeGrants } from "./write-grants.ts";
 
 /** Collaborators of {@link ManifestInForce}. */
-export interface ManifestInForceDeps {
+interface ManifestInForceDeps {
   host: Pick<Host, "reload">;
   /** Reads the host manifest; undefined where there is none. */
   read(): Promise<HostManifest | undefined>;

@@ -13,7 +13,7 @@ const revoked = "revoked";
 const mostNoted = 50_000;
 
 /** Tokens and owners of sessions, in a cluster those of all machines. */
-export interface DaemonAccess {
+interface DaemonAccess {
   tokens: TokenStore;
   /** File with the token of the machine's owner. */
   tokenFile: string;
@@ -23,7 +23,7 @@ export interface DaemonAccess {
 }
 
 /** Options of {@link openAccess}. */
-export interface AccessOptions {
+interface AccessOptions {
   /** Absent for a daemon that is alone. */
   notes: Pick<SharedNotes, "watch" | "set" | "caughtUp"> | undefined;
   writeLog(record: LogRecord): void;
@@ -42,7 +42,7 @@ export async function openAccess(stateDir: string, { notes, writeLog }: AccessOp
 }
 
 /** Adds the owners of the other machines' sessions, and tells the others who started one here. */
-export function shareOwners(own: SessionOwners, notes: Pick<SharedNotes, "watch" | "set">): SessionOwners {
+function shareOwners(own: SessionOwners, notes: Pick<SharedNotes, "watch" | "set">): SessionOwners {
   const elsewhere = new Map<string, string>();
   notes.watch({
     heard: ({ kind, name, text }) => {
@@ -72,7 +72,7 @@ export function shareOwners(own: SessionOwners, notes: Pick<SharedNotes, "watch"
  * machine's owner and of its console's pages stay its own.
  * @returns stops it
  */
-export function shareTokens(
+function shareTokens(
   tokens: Pick<TokenStore, "list" | "keep" | "revoke">,
   notes: Pick<SharedNotes, "watch" | "set" | "caughtUp">,
 ): () => void {

@@ -1,5 +1,5 @@
 /** Input for the unit files that start a daemon. */
-export interface UnitOptions {
+interface UnitOptions {
   /** Program and arguments; the program is an absolute path. */
   command: readonly string[];
   /** Working directory of the daemon. Absolute path. */

@@ -5,7 +5,7 @@ import type { Caller } from "./scopes.ts";
 import type { TokenStore } from "./tokens.ts";
 
 /** Options of {@link authenticate}. */
-export interface AuthenticateOptions {
+interface AuthenticateOptions {
   from: RequestSource;
   tokens: TokenStore;
   meters: Meters;

@@ -10,13 +10,13 @@ import { type Caller, demandScope, hasScope } from "./scopes.ts";
 import { demandControl, demandSight, sees } from "./visible-sessions.ts";
 
 /** A page of a list of sessions; `next` is the cursor where there may be more. */
-export interface SessionPage {
+interface SessionPage {
   sessions: SessionSummary[];
   next: string | null;
 }
 
 /** A session that a request started or found. */
-export interface AdmittedSession {
+interface AdmittedSession {
   session: SessionHandle;
   /** Whether an earlier request with the same key started it. */
   known: boolean;
@@ -36,7 +36,7 @@ export interface CallerSessions extends SessionHost {
 }
 
 /** Collaborators of {@link callerSessions}. */
-export interface CallerSessionsDeps {
+interface CallerSessionsDeps {
   sessions: SessionHost;
   owners: SessionOwners;
 }

@@ -6,7 +6,7 @@ import type { SessionOwners } from "./session-owners.ts";
 import { demandControl, demandSight, sees } from "./visible-sessions.ts";
 
 /** Collaborators of {@link callerWorkspaces}. */
-export interface CallerWorkspacesDeps {
+interface CallerWorkspacesDeps {
   workspaces: HostWorkspaces;
   owners: SessionOwners;
 }

@@ -2,7 +2,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { type NeutralKind, neutralKinds } from "../../../plugin-sdk/normalise.ts";
 
 /** Filter for events: each list names alternatives, and every given list must match. */
-export interface WantedEvents {
+interface WantedEvents {
   type?: string[];
   kind?: NeutralKind[];
   adapter?: string[];

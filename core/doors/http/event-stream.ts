@@ -2,7 +2,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 
 /** Options of {@link eventStream}. */
-export interface EventStreamOptions {
+interface EventStreamOptions {
   events: AsyncIterable<Envelope>;
   /** Formats an envelope; null leaves it out. */
   frame(envelope: Envelope): string | null;

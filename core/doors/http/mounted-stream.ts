@@ -3,7 +3,7 @@ import type { Caller } from "./scopes.ts";
 import type { TokenStore } from "./tokens.ts";
 
 /** Options of {@link mountedStream}. */
-export interface MountedStreamOptions {
+interface MountedStreamOptions {
   caller: Caller;
   meters: Meters;
   tokens: Pick<TokenStore, "holds">;

@@ -3,7 +3,7 @@ import { randomSecret, sha256Hex } from "../../ground/runtime/hash.ts";
 import type { TokenScope } from "./scopes.ts";
 
 /** A code as its maker gets it, once. */
-export interface OneTimeCode {
+interface OneTimeCode {
   code: string;
   /** RFC 3339, UTC. */
   expires_at: string;

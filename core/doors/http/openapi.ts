@@ -88,11 +88,9 @@ function operation(
     operationId: id,
     summary,
     "x-scope": scope,
-    ...(scope === "public" ? { security: [] } : {}),
-    ...(parameters.length === 0 ? {} : { parameters }),
-    ...(body === undefined ? {} : {
-      requestBody: { required: true, content: { "application/json": { schema: components.refer(body) } } },
-    }),
+    security: scope === "public" ? [] : undefined,
+    parameters: parameters.length === 0 ? undefined : parameters,
+    requestBody: body && { required: true, content: { "application/json": { schema: components.refer(body) } } },
     responses: {
       ...Object.fromEntries(responses),
       "4XX": problemAnswer("why it was refused", components),
@@ -115,6 +113,6 @@ function queryParameters(query: TSchema | undefined, components: Components): ob
   if (query === undefined || !KindGuard.IsObject(query)) return [];
   const required = new Set(query.required ?? []);
   return Object.entries(query.properties).map(([name, schema]) => {
-    return { name, in: "query", ...(required.has(name) ? { required: true } : {}), schema: components.refer(schema) };
+    return { name, in: "query", required: required.has(name) || undefined, schema: components.refer(schema) };
   });
 }

@@ -5,7 +5,7 @@ import { textResponse } from "./text-response.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 
 /** The request of a problem, for the log. */
-export interface ProblemPlace {
+interface ProblemPlace {
   writeLog(record: LogRecord): void;
   request: Request;
 }
@@ -42,8 +42,8 @@ export function problem(thrown: unknown, { writeLog, request }: ProblemPlace): R
     status,
     detail: message,
     code,
-    ...(hint === undefined ? {} : { hint: asksForCommands ? hint : withRoutes(hint) }),
-    ...(details === undefined ? {} : { details: withoutStack(details) }),
+    hint: hint === undefined || asksForCommands ? hint : withRoutes(hint),
+    details: details && withoutStack(details),
   };
   return textResponse(JSON.stringify(body), { status, type: "application/problem+json", headers });
 }

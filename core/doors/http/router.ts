@@ -10,10 +10,10 @@ import { routes } from "./routes/all.ts";
 import { type Caller, demandScope } from "./scopes.ts";
 
 /** Options of {@link createRouter}. */
-export type RouterDeps = ApiRouteDeps & Pick<HttpDoorOptions, "facts" | "sessions" | "owners">;
+type RouterDeps = ApiRouteDeps & Pick<HttpDoorOptions, "facts" | "sessions" | "owners">;
 
 /** Finds the route of a request and calls it with what its schemas let through. */
-export interface Router {
+interface Router {
   /** Whether a request needs no caller. */
   openTo(request: Request): boolean;
   /** @throws {BulkheadError} what the route throws; `not_found`, `method_not_allowed`, `forbidden`, `invalid_request` */

@@ -17,7 +17,7 @@ export interface Caller {
    * Real absolute folders: its sessions start in these and below. Absent: anywhere. Its adapter's grants decide what an
    * agent reads and writes beyond them.
    */
-  workdirs?: readonly string[];
+  workdirs?: readonly string[] | undefined;
 }
 
 /** The operator: the bearer of the first token. */

@@ -1,5 +1,5 @@
 /** Options of {@link textResponse}. */
-export interface TextAnswer {
+interface TextAnswer {
   status?: number;
   type: string;
   headers?: Readonly<Record<string, string>>;

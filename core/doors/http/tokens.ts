@@ -26,11 +26,11 @@ export interface TokenRecord {
 }
 
 /** Fields of a new token. */
-export interface NewToken {
+interface NewToken {
   name: string;
   scopes: readonly TokenScope[];
   /** As in {@link Caller}. */
-  workdirs?: readonly string[];
+  workdirs?: readonly string[] | undefined;
   /** RFC 3339; null: never. */
   expires_at?: string | null;
 }
@@ -190,7 +190,7 @@ class TokenFiles implements TokenStore {
 
 function callerOf(record: TokenRecord): Caller {
   const { id, scopes: given, workdirs } = record;
-  return isFirst(record) ? owner : { id, scopes: given, ...(workdirs === undefined ? {} : { workdirs }) };
+  return isFirst(record) ? owner : { id, scopes: given, workdirs };
 }
 
 /** Whether a token is for this machine alone: the one of its owner, and those of the console's pages. */

@@ -10,7 +10,7 @@ import { runtimeVersion } from "../../ground/runtime/platform.ts";
 import type { McpAnswer, McpCall, McpTool } from "./surface.ts";
 
 /** Answer of a tool that did its work. */
-export interface Success {
+interface Success {
   data: Record<string, unknown>;
   /** 0 to 1, or null where it is not rated. */
   confidence?: number | null;
@@ -20,7 +20,7 @@ export interface Success {
 }
 
 /** Plan of a Bulkhead tool; {@link makeTool} puts its answers into the form that all tools share. */
-export interface ToolPlan<P extends TProperties> {
+interface ToolPlan<P extends TProperties> {
   name: string;
   title: string;
   description: string;

@@ -26,7 +26,7 @@ export interface McpHttpOptions {
 }
 
 /** Caller of a request, as identified by the mounting server. */
-export interface McpCaller {
+interface McpCaller {
   /** Unique name of the caller: it owns its connections, and clients take turns where sessions wait. */
   client: string;
   /** Sessions that it may see or control. */

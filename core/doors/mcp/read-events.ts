@@ -3,7 +3,7 @@ import { weightOf } from "../../walls/channel/weight.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 
 /** A page of a session's events. */
-export interface EventPage {
+interface EventPage {
   events: Envelope[];
   /** The `after` of the next page. */
   next_after: number;

@@ -1,5 +1,6 @@
 import type { ListResourcesResult, ReadResourceResult, Resource } from "@modelcontextprotocol/server";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
@@ -89,7 +90,7 @@ async function read(sessions: SessionHost, uri: string): Promise<ReadResourceRes
   } catch (error) {
     const { code, message, hint } = toBulkheadError(error);
     if (code === "internal") throw error;
-    throw invalid(message, { uri, error_type: code, ...(hint === undefined ? {} : { recovery_guidance: hint }) });
+    throw invalid(message, { uri, error_type: code, ...omitUndefined({ recovery_guidance: hint }) });
   }
 }
 

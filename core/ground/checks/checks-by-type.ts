@@ -3,7 +3,7 @@ import type { TypeCheck } from "@sinclair/typebox/compiler";
 import { lazyCheck } from "./lazy-check.ts";
 
 /** The compiled schema of each type of message or event. */
-export interface ChecksByType {
+interface ChecksByType {
   /** Undefined for a type that is not known. */
   get(type: string): TypeCheck<TSchema> | undefined;
 }

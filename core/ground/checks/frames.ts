@@ -48,7 +48,7 @@ export function joinFrames(frames: readonly Uint8Array[]): Uint8Array<ArrayBuffe
 }
 
 /** One decoded frame; `payload` is a view that is valid until the next push. */
-export interface Frame {
+interface Frame {
   lane: number;
   payload: Uint8Array;
 }

@@ -1,7 +1,7 @@
 import type { UnparsedEvent } from "../../../plugin-sdk/events.ts";
 
 /** A yielded value that the host did not take as an event. */
-export interface Refusal {
+interface Refusal {
   /** Sentence that says what is wrong with it. */
   problem: string;
   yielded: unknown;

@@ -8,7 +8,7 @@ export type ClusterCredentials =
   | { token: string };
 
 /** Files of a connection with TLS. */
-export interface ClusterTls {
+interface ClusterTls {
   /** Certificates that sign the servers' own; absent: the system's. */
   ca_file?: string;
   /** This machine's certificate and its key, for servers that ask for one. */

@@ -2,7 +2,7 @@ import { describeFound, type KeyPath, pathText, type Problem } from "./yaml-prob
 import type { ParsedYaml } from "./yaml.ts";
 
 /** A host manifest's value with its references to the environment filled in. */
-export interface Referred {
+interface Referred {
   value: unknown;
   problems: Problem[];
   /** Names of the variables that a value was made of, by the path of its key. */

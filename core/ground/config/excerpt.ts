@@ -2,14 +2,14 @@
 const widest = 100;
 
 /** Place of a problem, and its words for what is there. */
-export interface ExcerptPlace {
+interface ExcerptPlace {
   line: number;
   column: number;
   found: string;
 }
 
 /** Options of {@link excerptOf}. */
-export interface ExcerptOptions {
+interface ExcerptOptions {
   /** Shows no value that the problem does not name: the file may hold secrets. */
   masks: boolean;
 }

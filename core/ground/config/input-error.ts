@@ -1,5 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { faultsOf } from "./check-against.ts";
 import { pathText } from "./yaml-problems.ts";
 
@@ -25,7 +26,7 @@ export function inputError(what: string, schema: TSchema, value: unknown): Bulkh
   });
   const [first] = problems;
   return new BulkheadError("invalid_request", [`${what} is not valid.`, ...texts].join(" "), {
-    details: { problems, ...(first === undefined ? {} : { path: first.path }) },
+    details: { problems, ...omitUndefined({ path: first?.path }) },
   });
 }
 
@@ -36,7 +37,7 @@ function inputProblems(schema: TSchema, value: unknown): InputProblem[] {
     const path = pathText(keys).slice(0, maxPath);
     if (problems.has(path)) continue;
     const shown = of === "value" && hiddenFields.test(path) && found !== "nothing" ? "something else" : found;
-    problems.set(path, { path, expected, found: shown, ...(hint === undefined ? {} : { hint }) });
+    problems.set(path, { path, expected, found: shown, ...omitUndefined({ hint }) });
   }
   return [...problems.values()];
 }

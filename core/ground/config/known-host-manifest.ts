@@ -9,7 +9,7 @@ import { hostVersion } from "./version.ts";
 import type { KeyPath, Position } from "./yaml-problems.ts";
 
 /** Which text is meant. */
-export interface ManifestText {
+interface ManifestText {
   /** Absolute path of the host manifest. */
   file: string;
   text: string;

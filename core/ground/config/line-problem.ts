@@ -2,9 +2,9 @@ import type { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { nearest } from "./nearest.ts";
 
 /** Words for the fault of a line that is read by its own grammar: a command template, or an argument pattern. */
-export interface LineProblem {
+interface LineProblem {
   says: string;
-  hint?: string;
+  hint?: string | undefined;
 }
 
 /**
@@ -19,7 +19,7 @@ export function lineProblem(
   if (typeof fault !== "string") return null;
   const near = nearestPlaceholder(fault, placeholders);
   const help = near === null ? hint : `did you mean {${near}}?`;
-  return { says: `${fault} at character ${String(position)}`, ...(help === undefined ? {} : { hint: help }) };
+  return { says: `${fault} at character ${String(position)}`, hint: help };
 }
 
 function nearestPlaceholder(fault: string, known: readonly string[]): string | null {

@@ -5,11 +5,12 @@ import type { Permissions, RunPermission, SecretPermission } from "../../../plug
 import { isAbsolute } from "../runtime/paths.ts";
 import { lineProblem } from "./line-problem.ts";
 import { readNet } from "./net-address.ts";
+import { type ItemPlace, replaceItems } from "./replace-items.ts";
 import { describeFound, didYouMean, type KeyPath, pathText, type Problem } from "./yaml-problems.ts";
 import type { ParsedYaml } from "./yaml.ts";
 
 /** Location of permissions in a file. */
-export interface PermissionProblemsOptions {
+interface PermissionProblemsOptions {
   parsed: ParsedYaml;
   /** Their path in the file. */
   prefix: KeyPath;
@@ -100,33 +101,20 @@ function within(path: KeyPath, items: readonly string[] = []): [KeyPath, string,
 
 /** The same permissions, with a valid value in place of each option. */
 function withoutOptions(permissions: Permissions): Permissions {
-  const { run, net, env, secrets, mcp_servers } = permissions;
-  const plain = (stand: string) => (item: string) => (optionNamed(item) === null ? item : stand);
-  return {
-    ...permissions,
-    ...(run
-      ? {
-        run: run.map((entry) => ({
-          binary: plain("program")(entry.binary),
-          ...(entry.args ? { args: entry.args.map(plain("")) } : {}),
-          ...(entry.env ? { env: entry.env.map(plain("NAME")) } : {}),
-        })),
-      }
-      : {}),
-    ...(net ? { net: net.map(plain("host:1")) } : {}),
-    ...(env ? { env: env.map(plain("NAME")) } : {}),
-    ...(mcp_servers ? { mcp_servers: mcp_servers.map(plain("program")) } : {}),
-    ...(secrets
-      ? {
-        secrets: secrets.map((entry) => ({
-          name: plain("NAME")(entry.name),
-          ...(entry.env ? { env: entry.env.map(plain("NAME")) } : {}),
-          ...(entry.hosts ? { hosts: entry.hosts.map(plain("host:1")) } : {}),
-        })),
-      }
-      : {}),
-  };
+  return replaceItems(permissions, (item, place) => [optionNamed(item) === null ? item : validItems[place]]);
 }
+
+const validItems: Record<ItemPlace, string> = {
+  "run.binary": "program",
+  "run.args": "",
+  "run.env": "NAME",
+  net: "host:1",
+  env: "NAME",
+  "secrets.name": "NAME",
+  "secrets.env": "NAME",
+  "secrets.hosts": "host:1",
+  mcp_servers: "program",
+};
 
 function* secretFaults({ name, env, hosts }: SecretPermission, path: KeyPath): Generator<Fault> {
   if (!isName(name)) yield { path: [...path, "name"], expected: "the name of a secret", found: describeFound(name) };

@@ -23,7 +23,7 @@ import {
 } from "./yaml-problems.ts";
 
 /** Options of {@link parseYaml}. */
-export interface ParseYamlOptions {
+interface ParseYamlOptions {
   /** Name of the file, for errors. */
   file: string;
   /** UTF-8 bytes the text may have; also the number of values it may expand to. */

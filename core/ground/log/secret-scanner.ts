@@ -1,13 +1,13 @@
 import type { SecretForm, Spelling } from "./secret-forms.ts";
 
 /** A form of a secret to look for, and its replacement. */
-export interface SoughtForm {
+interface SoughtForm {
   form: SecretForm;
   label: string;
 }
 
 /** Forms to look for, indexed by their first units. */
-export interface SoughtForms {
+interface SoughtForms {
   starts: readonly (readonly Start[] | undefined)[];
 }
 

@@ -1,5 +1,5 @@
 /** Options of {@link cleanText}. */
-export interface CleanTextOptions {
+interface CleanTextOptions {
   /** Leaves line feeds and tabs as they are; without it they are escaped too, so that the text stays one line. */
   keepLines?: boolean;
 }

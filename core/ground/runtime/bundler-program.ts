@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import process from "node:process";
 
 /** Location of the installed esbuild. Absolute paths. */
-export interface BundlerProgram {
+interface BundlerProgram {
   /** Its library, a CommonJS module. */
   library: string;
   /** Its program for this system, which the library starts. */

@@ -14,7 +14,7 @@ export interface ByteReader {
 }
 
 /** Options of {@link PullReader}. */
-export interface PullReaderOptions {
+interface PullReaderOptions {
   /** Bytes held for the reader before the source is paused. */
   maxBuffered?: number;
   /** Total bytes; more make `tooLarge()` the reader's error. */

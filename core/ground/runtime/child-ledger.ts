@@ -18,7 +18,7 @@ export interface LedgerChild {
 }
 
 /** The first line: the host that owns these children. */
-export interface LedgerHead {
+interface LedgerHead {
   ledger: 1;
   /** Prefix of every child's environment mark. */
   mark: string;

@@ -43,7 +43,7 @@ export interface SpawnChildOptions {
   stdin: "open" | "closed";
   /** Kind of its standard streams, where the runtime has both; default: `pipes`. */
   streams?: "pipes" | "sockets";
-  /** Random text in the environment of the whole tree, by which `killTree` finds it. */
+  /** Random text in the environment of the whole tree, by which `killTrees` finds it. */
   mark: string;
   /** Its name in errors, where a wall starts it; default: the file. */
   name?: string;
@@ -115,8 +115,8 @@ function commandOf(file: string, args: readonly string[], options: SpawnChildOpt
     args: args.map((arg) => (arg === execPath ? execPathForOthers : arg)),
     env: { ...env, [markName]: mark },
     cwd,
-    ...(enters === undefined ? {} : { enters }),
-    ...(filter === undefined ? {} : { filter }),
+    enters,
+    filter,
   };
 }
 

@@ -3,7 +3,7 @@ import { lstat, realpath } from "../runtime/files.ts";
 import { basename, dirname, join, resolve } from "../runtime/paths.ts";
 
 /** Bases of relative paths. */
-export interface PathBases {
+interface PathBases {
   workdir: string;
   /** `data:` in front makes a path relative to this folder. */
   dataDir: string;
@@ -27,7 +27,7 @@ export function absolutePath(path: string, { workdir, dataDir }: PathBases): str
 }
 
 /** Real location of a path. */
-export interface RealLocation {
+interface RealLocation {
   /** Every link followed as far as it exists; the last segment only on request. */
   path: string;
   /** Names at the end of `path` that do not exist yet. */

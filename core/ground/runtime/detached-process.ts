@@ -2,14 +2,14 @@ import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 
 /** A process that outlives this one. */
-export interface DetachedProcess {
+interface DetachedProcess {
   readonly pid: number;
   /** Its exit code, or null when a signal ended it; settles only while this process runs. */
   readonly exited: Promise<number | null>;
 }
 
 /** Options of {@link startDetached}. */
-export interface StartDetachedOptions {
+interface StartDetachedOptions {
   cwd: string;
   /** Replaced with its output; readable by this user alone. */
   outputFile: string;

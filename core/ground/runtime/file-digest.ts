@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { constants, lstat, open, readlink } from "node:fs/promises";
 
 /** Current content of a path. */
-export interface FileDigest {
+interface FileDigest {
   kind: "file" | "symlink" | "folder" | "other";
   /** Hex SHA-256 of a file's content or of a symlink's target; null for the rest, and for a file over the limit. */
   sha256: string | null;

@@ -16,7 +16,6 @@ export {
   rm,
   stat,
   symlink,
-  unlink,
   writeFile,
 } from "node:fs/promises";
 export { constants } from "node:fs";

@@ -2,7 +2,7 @@ import { open, stat } from "node:fs/promises";
 import { wait } from "./wait.ts";
 
 /** Read position in a file that may be replaced. */
-export interface FilePlace {
+interface FilePlace {
   /** The file's inode; null while there was none. */
   file: number | null;
   /** Bytes read. */

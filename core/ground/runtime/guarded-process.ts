@@ -15,7 +15,7 @@ import { markName } from "./process-mark.ts";
 import { processStart } from "./process-rows.ts";
 
 /** Permissions of a bundler that a warden does not have: read files, and start one program. */
-export interface BundlerRights {
+interface BundlerRights {
   /** Absolute path of the one program. */
   program: string;
   /** Megabytes of V8's heap. */
@@ -24,7 +24,7 @@ export interface BundlerRights {
 }
 
 /** Options of {@link startGuarded}. */
-export interface GuardedOptions {
+interface GuardedOptions {
   /** Absolute path of the bundled warden; it may read only the folder of this file. */
   file: string;
   /** Characters of its output to keep for error messages: the last ones, for a bundler the first. */

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { type ErrorCode, errorCodes } from "../../../plugin-sdk/errors.ts";
 
 /** Options of {@link toRequest}. */
-export interface ToRequestOptions {
+interface ToRequestOptions {
   /** Header lines; as many as this are too many. */
   maxHeaders: number;
   signal: AbortSignal;

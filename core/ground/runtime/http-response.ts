@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 /** Options of {@link sendResponse}. */
-export interface SendResponseOptions {
+interface SendResponseOptions {
   incoming: IncomingMessage;
   outgoing: ServerResponse;
   /** How long the client may take to make room for more before its connection is closed. */

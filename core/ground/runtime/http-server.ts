@@ -19,7 +19,7 @@ export interface RequestSource {
 export type ListenAt = { kind: "tcp"; host: string; port: number } | { kind: "unix"; path: string };
 
 /** Limits of one server. */
-export interface HttpServerLimits {
+interface HttpServerLimits {
   /** Bytes of a request's line and headers. */
   header_bytes: number;
   /**

@@ -10,7 +10,7 @@ import { stateFolders } from "./state-folders.ts";
 export type CodeReach = "part" | "all";
 
 /** Options of {@link KeptCode}. */
-export interface KeptCodeOptions {
+interface KeptCodeOptions {
   /** Names the way through the program: each has code of its own, or none would have what it needs. */
   way: string;
   /** Absolute path; made when it is missing. */
@@ -47,7 +47,7 @@ export class KeptCode {
     const { kept, code } = this.#find(file);
     const script = new Script(`(function(exports,require,module,__filename,__dirname){${source}\n})`, {
       filename: file,
-      ...(code === undefined ? {} : { cachedData: code }),
+      cachedData: code,
     });
     const module = { exports: {} };
     this.#scripts.set(file, { script, module, kept: script.cachedDataRejected === false ? kept : null });

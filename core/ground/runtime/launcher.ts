@@ -21,7 +21,7 @@ export interface LaunchedProgram {
 }
 
 /** Options of {@link launch}. */
-export interface LaunchOptions {
+interface LaunchOptions {
   /** `closed` is an empty input. */
   stdin: "open" | "closed";
   /** Whether the system kills it when the host is gone; default: no. A program that contains itself sees to that. */

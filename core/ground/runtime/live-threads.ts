@@ -1,5 +1,5 @@
 /** The part of a worker thread needed to end it. */
-export interface LiveThread {
+interface LiveThread {
   once(event: "exit", take: () => void): unknown;
   terminate(): unknown;
 }

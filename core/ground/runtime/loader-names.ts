@@ -1,5 +1,5 @@
 /** Variables that make one kind of program run code that no command names. */
-export interface LoaderGroup {
+interface LoaderGroup {
   /** The programs. */
   of: string;
   /** Whole names, in capitals. */

@@ -6,7 +6,7 @@ import { processIsAlive } from "./process-alive.ts";
 import { processStart } from "./process-rows.ts";
 
 /** The process that holds a lock. */
-export interface LockHolder {
+interface LockHolder {
   pid: number;
   /** Result of `processStart()`; null where it cannot be read. */
   start: string | null;

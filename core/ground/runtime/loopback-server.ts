@@ -17,7 +17,7 @@ export interface LoopbackAnswer {
 }
 
 /** A web server in this process, reachable from this machine only. */
-export interface LoopbackServer {
+interface LoopbackServer {
   port: number;
   /** Requests received so far. */
   requests: LoopbackRequest[];

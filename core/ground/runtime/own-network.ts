@@ -25,7 +25,7 @@ export interface OwnNetwork {
 }
 
 /** Options of {@link openOwnNetwork}. */
-export interface OwnNetworkOptions {
+interface OwnNetworkOptions {
   /** Script that opens the ports: the bundled `network.js`. */
   script: string;
   /** Ports of its loopback. */

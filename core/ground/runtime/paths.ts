@@ -1,7 +1,7 @@
 import { isAbsolute, relative, sep } from "node:path";
 
 export { basename, delimiter, dirname, extname, isAbsolute, join, normalize, relative, resolve, sep } from "node:path";
-export { fileURLToPath, pathToFileURL } from "node:url";
+export { fileURLToPath } from "node:url";
 
 /**
  * Tells whether a path is a folder or lies in it. Compares whole segments, so `/a/bc` is not inside `/a/b`. Follows no

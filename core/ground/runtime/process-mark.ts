@@ -3,19 +3,7 @@ import { readFileSync } from "node:fs";
 /** Name of the environment variable that all children of a session inherit. */
 export const markName = "BULKHEAD_SESSION_MARK";
 
-/**
- * Whether a process was started with this mark, or with one that begins with it and a point (`a` covers `a.1`), as
- * `/proc` shows it. False where it does not, and for processes of other users.
- */
-export function hasMark(pid: number, mark: string): boolean {
-  try {
-    return holdsMark(readFileSync(`/proc/${pid}/environ`, "utf8"), mark);
-  } catch {
-    return false;
-  }
-}
-
-/** Whether an environment, its entries parted by NUL, holds the mark. */
+/** Whether an environment, its entries parted by NUL, holds a mark, or one that it covers: `a` covers `a.1`. */
 export function holdsMark(environ: string, mark: string): boolean {
   const entry = `${markName}=${mark}`;
   for (let at = environ.indexOf(entry); at !== -1; at = environ.indexOf(entry, at + 1)) {

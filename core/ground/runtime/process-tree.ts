@@ -10,18 +10,12 @@ export interface TreeRoot {
   container?: boolean;
 }
 
-/** Options of {@link killTree}. */
-export interface KillTreeOptions extends TreeRoot {
-  /** Mark in the environment of the tree; see `process-mark.ts`. */
+/** Options of {@link killTrees}. */
+interface KillTreesOptions {
+  roots: readonly TreeRoot[];
+  /** Mark in the environment of the trees; see `process-mark.ts`. */
   mark: string;
   /** From SIGTERM to SIGKILL; 0: SIGKILL at once. */
-  graceMs: number;
-}
-
-/** Options of {@link killTrees}. */
-export interface KillTreesOptions {
-  roots: readonly TreeRoot[];
-  mark: string;
   graceMs: number;
   /** True where the roots are all that were ever started with the mark: then nothing older than them is looked into. */
   allRoots?: boolean;
@@ -34,18 +28,12 @@ const rescanMs = 200;
 const giveUpMs = 5000;
 
 /**
- * Ends a program with everything it started: SIGTERM to its group and to every descendant, SIGKILL to the rest after
- * the grace. Resolves as soon as all are gone. Never throws.
+ * Ends programs of one mark, in one sweep, with everything they started: SIGTERM to their groups and to every
+ * descendant, SIGKILL to the rest after the grace. Resolves as soon as all are gone. Never throws.
  *
  * Finds descendants by parent, by process group and session, and by mark: agents give their tools their own groups, and
  * a parent's death hands its children to process 1.
  */
-export function killTree(options: KillTreeOptions): Promise<void> {
-  const { mark, graceMs, ...root } = options;
-  return killTrees({ roots: [root], mark, graceMs });
-}
-
-/** {@link killTree} for several programs with one mark, in one sweep. */
 export async function killTrees(options: KillTreesOptions): Promise<void> {
   const tree = new Tree(options);
   const killAt = Date.now() + options.graceMs;

@@ -3,7 +3,7 @@ import { listMarked, type MarkRow } from "./process-rows.ts";
 import type { TreeRoot } from "./process-tree.ts";
 
 /** Programs whose processes are counted, with all their descendants. */
-export interface ProcessWatch {
+interface ProcessWatch {
   /** Those that run now. */
   roots(): readonly TreeRoot[];
   /** Mark in the environment of all of them; see `process-mark.ts`. */

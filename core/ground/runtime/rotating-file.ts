@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 
 /** Options of {@link openRotatingFile}. */
-export interface RotatingFileOptions {
+interface RotatingFileOptions {
   /** Bytes of a file; a full one is rotated. */
   maxBytes: number;
   /** Rotated files to keep beside the current one: `log.1` is the newest of them. */
@@ -9,7 +9,7 @@ export interface RotatingFileOptions {
 }
 
 /** A text file of bounded size. */
-export interface RotatingFile {
+interface RotatingFile {
   /** Writes at once. On a full disk the text is lost, but the caller gets no error. */
   write(text: string): void;
   close(): void;

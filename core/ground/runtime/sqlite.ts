@@ -26,7 +26,7 @@ export interface SqliteFile {
 }
 
 /** Options of {@link openSqlite}. */
-export interface SqliteOptions {
+interface SqliteOptions {
   /** How long a statement waits for another process that holds a lock. */
   busyTimeoutMs: number;
 }

@@ -3,7 +3,7 @@ import { isAbsolute, join } from "node:path";
 import process from "node:process";
 
 /** Folders of Bulkhead, each an absolute path; this file creates none. */
-export interface StateFolders {
+interface StateFolders {
   /** The operator's own host manifest. */
   config: string;
   /** Installed plugins. */

@@ -4,7 +4,7 @@ import { hostEnv } from "./platform.ts";
 import { standardError, standardInput, standardOutput, type TextSink, type TextSource } from "./standard-streams.ts";
 
 /** Handlers of signals; they replace the default of dying. */
-export interface SignalHandlers {
+interface SignalHandlers {
   /** SIGINT and SIGTERM. */
   end(): void;
   /** SIGHUP. */

@@ -11,10 +11,10 @@ interface PlainAnswer {
 
 /** One request, as far as it can be made without the runtime's `fetch`. */
 interface PlainRequest {
-  method?: string;
+  method?: string | undefined;
   headers?: Record<string, string>;
-  body?: string | Uint8Array;
-  signal?: AbortSignal | null;
+  body?: string | Uint8Array | undefined;
+  signal?: AbortSignal | null | undefined;
 }
 
 /** A `fetch` that sends every request over a unix socket and ignores the host of its URL. Bodies are texts or bytes. */
@@ -45,10 +45,10 @@ export function unixCall(path: string): (url: string, init: RequestInit) => Prom
 
 function plain({ method, headers, body, signal }: RequestInit): PlainRequest {
   return {
-    ...(method === undefined ? {} : { method }),
+    method,
     headers: Object.fromEntries(new Headers(headers)),
-    ...(typeof body === "string" || body instanceof Uint8Array ? { body } : {}),
-    ...(signal ? { signal } : {}),
+    body: typeof body === "string" || body instanceof Uint8Array ? body : undefined,
+    signal,
   };
 }
 

@@ -15,7 +15,7 @@ export interface CanaryReport {
 }
 
 /** A session that streams twenty events a second while others attack. */
-export interface Canary {
+interface Canary {
   /** Ends it and says whether it lost anything. */
   stop(): Promise<CanaryReport>;
 }

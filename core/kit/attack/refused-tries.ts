@@ -13,7 +13,7 @@ export interface Try {
 }
 
 /** An attack that tries many things, each of which must fail with a typed error. */
-export type TriesAttack = Omit<AttackCase, "expected" | "withinMs" | "body" | "check"> & {
+type TriesAttack = Omit<AttackCase, "expected" | "withinMs" | "body" | "check"> & {
   tries: readonly (Try | string)[];
   /** Statements before the tries. */
   prepare?: string;

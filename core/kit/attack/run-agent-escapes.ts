@@ -10,7 +10,7 @@ import { sleep } from "../../ground/runtime/wait.ts";
 import type { AgentEscape, EscapeReport } from "./agent-escape.ts";
 
 /** Options of {@link runAgentEscapes}. */
-export interface EscapeOptions {
+interface EscapeOptions {
   /** `off` runs them without walls: the proof that what they try can be done. */
   contain: "on" | "off";
   signal?: AbortSignal;

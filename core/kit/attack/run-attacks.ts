@@ -10,7 +10,7 @@ import { type CanaryReport, startCanary } from "./canary.ts";
 import { runAttack } from "./run-attack.ts";
 
 /** Options of {@link runAttacks}. */
-export interface RunAttacksOptions {
+interface RunAttacksOptions {
   isolation?: Isolation;
   /** Attacks under way at once. Default 2. */
   parallel?: number;

@@ -37,13 +37,13 @@ type Archive = z.infer<typeof archived>;
 type Start = Pick<z.infer<typeof packaged>, "args" | "env">;
 
 /** An agent of the registry. */
-export interface RegisteredAgent extends AcpAgent {
+interface RegisteredAgent extends AcpAgent {
   id: string;
   name: string;
 }
 
 /** Options of {@link readAcpEntry}. */
-export interface AcpEntryOptions {
+interface AcpEntryOptions {
   /** The program, where its name is known to the operator. */
   command?: string | undefined;
   /** This machine, as the registry names it; default: the one this runs on. */
@@ -100,7 +100,7 @@ export async function readAcpEntry(value: unknown, options: AcpEntryOptions = {}
 }
 
 /** Names an entry that may be of any form. */
-export function entryLabel(value: unknown): string {
+function entryLabel(value: unknown): string {
   const id: unknown = typeof value === "object" && value !== null && "id" in value ? value.id : undefined;
   return typeof id === "string" ? `agent "${id}"` : "this agent";
 }

@@ -29,7 +29,7 @@ export interface AcpAgent {
 const maxInstall = 256;
 
 /** Options of {@link acpFiles}. */
-export interface AcpFilesOptions {
+interface AcpFilesOptions {
   words: Readonly<Record<string, string>>;
   /** The host's adapter; default: made now. */
   adapter?: string;

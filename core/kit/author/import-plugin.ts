@@ -17,7 +17,7 @@ import { fillCommon } from "./templates.ts";
 import { type FoundTool, readToolMap, toolManifest, toolScript } from "./tool-map.ts";
 
 /** Options of {@link importPlugins}. */
-export interface ImportOptions extends TakenPlaces {
+interface ImportOptions extends TakenPlaces {
   /** Each plugin becomes a folder in this one. */
   into: string;
   /** The id of the plugin, where not that of the entry or tool. */
@@ -31,7 +31,7 @@ export interface ImportOptions extends TakenPlaces {
 }
 
 /** A plugin that was imported. */
-export interface ImportedPlugin extends WrittenPlugin {
+interface ImportedPlugin extends WrittenPlugin {
   /** Sentences that the operator should read. */
   notes: string[];
 }

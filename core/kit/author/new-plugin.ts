@@ -9,7 +9,7 @@ import { writePackageFolders } from "./package-folder.ts";
 import { fillTemplate, type TemplateName } from "./templates.ts";
 
 /** Choices for a new plugin. */
-export interface NewPlugin {
+interface NewPlugin {
   /** Folder to write to; made if it is missing. */
   folder: string;
   template: TemplateName;

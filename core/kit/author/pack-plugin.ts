@@ -17,7 +17,7 @@ import { makeTarball, type PackedFile } from "./tarball.ts";
 const integrityName = "integrity.json";
 
 /** A plugin as an npm package. */
-export interface PackedPlugin {
+interface PackedPlugin {
   manifest: Manifest;
   /** Its package's name. */
   name: string;
@@ -33,7 +33,7 @@ export interface PackedPlugin {
 }
 
 /** Options of {@link packPlugin}. */
-export interface PackOptions {
+interface PackOptions {
   /** `node_modules` folders for the packages the plugin names, beside its own. */
   nodeModules?: readonly string[];
 }

@@ -13,7 +13,7 @@ const maxFiles = 1000;
 const maxBytes = 64 * 1024 * 1024;
 
 /** Files that a package takes from its folder beside its code. */
-export interface ListedFiles {
+interface ListedFiles {
   files: PackedFile[];
   /** Paths of files that hold secrets by their name, and are in no package. */
   leftOut: string[];

@@ -5,7 +5,7 @@ import { basename, dirname, join } from "../../ground/runtime/paths.ts";
 import { readManifest } from "../../packages/registry/read-manifest.ts";
 
 /** A package to write. */
-export interface NewPackage {
+interface NewPackage {
   /** Its own folder, which must hold nothing yet. */
   folder: string;
   files: ReadonlyMap<string, string>;

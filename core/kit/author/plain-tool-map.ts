@@ -2,7 +2,7 @@ import { cliToolSchema } from "../../../plugin-sdk/manifest.ts";
 import { propertiesOf } from "../../ground/checks/properties-of.ts";
 
 /** A map of tools in this host's words. */
-export interface PlainToolMap {
+interface PlainToolMap {
   value: unknown;
   /** Parts of the file that were left out, each a sentence. */
   notes: string[];

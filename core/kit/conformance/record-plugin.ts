@@ -16,7 +16,7 @@ import { kitMark } from "./watched-source.ts";
 import { withRecording } from "./write-script.ts";
 
 /** Options of {@link recordPlugin}. */
-export interface RecordPluginOptions {
+interface RecordPluginOptions {
   /** Name of the session in `conformance.yaml`; one of that name is recorded again. */
   session: string;
   /** Its prompt; default: that of the session of that name, else "Say hello.". */

@@ -1,5 +1,6 @@
 import { type ArgumentPiece, formatArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { omitEmpty } from "../../../plugin-sdk/optional-fields.ts";
 import type { Heard, HeardAnswer, HeardRun, HeardStep } from "./recorder-source.ts";
 import type { DialogStep, ProgramAnswer, ScriptedProgram, ScriptedServer, ServerAnswer } from "./script.ts";
 
@@ -12,7 +13,7 @@ export interface RecordedAnswers {
 }
 
 /** Options of {@link recordedAnswers}. */
-export interface RecordedAnswersOptions {
+interface RecordedAnswersOptions {
   /** The session's name. */
   name: string;
   workdir: string;
@@ -109,9 +110,7 @@ function programAnswer(
     ...named,
     ...(probe ? { probe } : { session: name }),
     ...spoken(steps, { shelf, inline: probe }),
-    ...(said === "" ? {} : { stderr: said }),
-    ...(exit_code === null || exit_code === 0 ? {} : { exit_code }),
-    ...(Object.keys(left).length === 0 ? {} : { files: { ...left } }),
+    ...omitEmpty({ stderr: said, exit_code: exit_code || undefined, files: { ...left } }),
   };
 }
 
@@ -169,7 +168,7 @@ function serversOf(
       path,
       ...(probe ? { probe } : { session: name }),
       status,
-      ...(Object.keys(headers).length === 0 ? {} : { headers }),
+      ...omitEmpty({ headers }),
       ...shelf.body(body, { inline: probe }),
     });
   }

@@ -1,5 +1,5 @@
 /** Most characters of one session that are recorded. */
-export const recordedMost = 4_000_000;
+const recordedMost = 4_000_000;
 
 /** One piece of the talk between a program and its adapter. */
 export type HeardStep = { in: string } | { out: string } | { closed: true };

@@ -2,7 +2,7 @@ import type { Finding } from "./report.ts";
 import type { Seen } from "./seen.ts";
 
 /** Result of a rule that cannot be tried on this plugin, and why. */
-export interface Skipped {
+interface Skipped {
   skipped: string;
 }
 

@@ -83,7 +83,7 @@ export interface ScriptedServer {
 }
 
 /** Message of an agent whose provider limits requests. */
-export interface RateLimitText {
+interface RateLimitText {
   text: string;
   /** Seconds it asks to wait; null for a text that does not say. */
   wait_s: number | null;

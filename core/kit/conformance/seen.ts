@@ -42,7 +42,7 @@ export interface Take {
 }
 
 /** Result of a call of one member. */
-export interface Returned {
+interface Returned {
   /** As `typeof` says. */
   type: string;
   value?: unknown;

@@ -15,7 +15,7 @@ export interface StandInPrograms {
 }
 
 /** Folders of {@link writeStandIns}. */
-export interface StandInPlace {
+interface StandInPlace {
   /** Folder of the programs. No session may write there. */
   home: string;
   /** The plugin's folder, for the files of its script. */

@@ -12,7 +12,7 @@ import type { Take, ToolMode } from "./seen.ts";
 import { kitMark } from "./watched-source.ts";
 
 /** One session to run. */
-export interface TakeOrder {
+interface TakeOrder {
   adapter: string;
   /** A new folder for each session. */
   workdir: string;

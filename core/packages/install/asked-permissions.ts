@@ -10,7 +10,7 @@ import { hideArguments } from "../registry/shown-permissions.ts";
 import { requestedWith } from "../registry/requested-permissions.ts";
 
 /** Options of {@link undecidedPermissions}. */
-export interface AskedOptions {
+interface AskedOptions {
   manifest: Manifest;
   /** Manifest of the version in use; null for a new plugin. */
   before: Manifest | null;

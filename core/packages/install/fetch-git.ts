@@ -6,7 +6,7 @@ import { join } from "../../ground/runtime/paths.ts";
 import { hostEnvironment } from "../../ground/runtime/platform.ts";
 
 /** One commit of a repository as an archive. */
-export interface GitArchive {
+interface GitArchive {
   /** A tar archive, in which the files lie in one folder. */
   bytes: Uint8Array;
   /** Id of the commit. */

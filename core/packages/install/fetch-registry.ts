@@ -6,7 +6,7 @@ import { type NpmOptions, npmOptions } from "./npm-options.ts";
 import { builtBy } from "./provenance.ts";
 
 /** An archive from a registry, with what the registry vouches for. */
-export interface RegistryArchive {
+interface RegistryArchive {
   bytes: Uint8Array;
   name: string;
   version: string;
@@ -23,7 +23,7 @@ export interface RegistryArchive {
 }
 
 /** Options of {@link fetchFromRegistry}. */
-export interface RegistryWish {
+interface RegistryWish {
   name: string;
   /** A version, range or tag. */
   wanted: string;

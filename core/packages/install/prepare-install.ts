@@ -62,7 +62,7 @@ export interface PreparedInstall {
 }
 
 /** Options of {@link prepareInstall}. */
-export interface PrepareOptions {
+interface PrepareOptions {
   /** With its file. */
   hostManifest: HostManifest & { file: string };
   allow: Allowances;

@@ -1,7 +1,7 @@
 import { npmOptions } from "./npm-options.ts";
 
 /** Options of {@link publishedManifest}. */
-export interface PublishedManifestOptions {
+interface PublishedManifestOptions {
   /** Folder whose npm configuration names the registry. */
   folder: string;
   timeoutMs: number;

@@ -10,7 +10,7 @@ import { packageError, type PackageLimits } from "./package-files.ts";
 import { stagePackage, sweepStaging } from "./staging.ts";
 
 /** One plugin of the lock, and whether it had to be installed. */
-export interface Restored {
+interface Restored {
   id: string;
   version: string;
   restored: boolean;

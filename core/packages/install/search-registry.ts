@@ -5,7 +5,7 @@ import { fetchArchive } from "./fetch-registry.ts";
 import { npmOptions } from "./npm-options.ts";
 
 /** A plugin in a registry, as its publisher describes it. */
-export interface FoundPackage {
+interface FoundPackage {
   name: string;
   version: string;
   description: string;

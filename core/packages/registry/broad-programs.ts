@@ -12,7 +12,7 @@
  * - `remote`: it runs commands on other machines;
  * - `service`: it starts programs later, or as a service.
  */
-export type BroadKind =
+type BroadKind =
   | "code"
   | "launcher"
   | "fetcher"

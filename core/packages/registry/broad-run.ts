@@ -17,7 +17,7 @@ import {
 type Argument = ArgumentPattern[number];
 
 /** One way in which a program may be started. */
-export interface BroadLine {
+interface BroadLine {
   /** An argument pattern. */
   line: string;
   /** Whether the same plugin may write files that lie where it runs. */

@@ -55,7 +55,7 @@ export interface BundleOrder {
   /** Absolute paths of the contract's entry and of its schema library. */
   contract: { entry: string; typebox: string };
   /** Hashes of an installed package's files; other files are refused. */
-  hashes?: FileHashes;
+  hashes?: FileHashes | undefined;
 }
 
 /**
@@ -78,7 +78,7 @@ export async function bundleOrder(source: BundleSource, nodeModules?: readonly s
     maxBytes: limits.script_bytes,
     source: { fileBytes: limits.source_file_bytes, bytes: limits.source_bytes, depth: limits.source_depth },
     contract: { entry: sdkFile, typebox: typeboxFile },
-    ...(source.hashes === undefined ? {} : { hashes: source.hashes }),
+    hashes: source.hashes,
   };
 }
 

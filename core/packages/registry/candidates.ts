@@ -106,14 +106,14 @@ function noBase(entry: Sourced, known: Known): FoundPlugin {
   return refused(entry, known, {
     expected: "the id of a plugin, or a folder",
     found: `${JSON.stringify(entry.source)}, ${what}`,
-    ...(hint === undefined ? {} : { hint }),
+    hint,
   });
 }
 
 function refused(
   { id, source }: Sourced,
   { manifest }: Known,
-  words: { expected: string; found: string; hint?: string },
+  words: { expected: string; found: string; hint?: string | undefined },
 ): FoundPlugin {
   const error = problemsError("invalid_config", [
     hostManifestProblem(manifest, { path: ["plugins", id, "source"], ...words }),

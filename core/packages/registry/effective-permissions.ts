@@ -1,3 +1,4 @@
+import { omitEmpty } from "../../../plugin-sdk/optional-fields.ts";
 import type {
   PermissionLimits,
   Permissions,
@@ -49,13 +50,7 @@ export function effectivePermissions(sources: PermissionSources): Permissions {
   const secrets = effectiveSecrets(sources);
   const limits = smallest([requested.limits, grant.limits, request.limits, deny.limits]);
   const kv = requested.kv === true && grant.kv === true && request.kv !== false && deny.kv !== true;
-  return {
-    ...(run.length > 0 ? { run } : {}),
-    ...Object.fromEntries(lists.filter(([, items]) => items.length > 0)),
-    ...(secrets.length > 0 ? { secrets } : {}),
-    ...(kv ? { kv } : {}),
-    ...(Object.keys(limits).length > 0 ? { limits } : {}),
-  };
+  return omitEmpty({ run, ...Object.fromEntries(lists), secrets, kv, limits });
 }
 
 interface ListAlgebra {
@@ -171,7 +166,7 @@ function isWithin(narrow: FullRun, wide: FullRun): boolean {
 
 function writeRun({ binary, args, env, ...containment }: FullRun): RunPermission {
   const onlyEmpty = args.length === 1 && args[0] === "";
-  return { binary, ...(onlyEmpty ? {} : { args }), ...(env.length > 0 ? { env } : {}), ...containment };
+  return { binary, ...omitEmpty({ args: onlyEmpty ? undefined : args, env }), ...containment };
 }
 
 function effectiveSecrets({ requested, grant, deny, request }: PermissionSources): SecretPermission[] {

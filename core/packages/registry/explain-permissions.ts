@@ -1,3 +1,4 @@
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { Permissions, RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { PatternComparison } from "./argument-set.ts";
 import { type BreadthOptions, broadness, broadRunEnv, riskiestFirst, writesWorkdir } from "./broad-permissions.ts";
@@ -114,7 +115,7 @@ function runAtoms({ binary, args, env, ...containment }: RunPermission): Atom[] 
     ...(env ?? []).map((name): Atom => ({
       permission: "run_env",
       target: `${binary} ${name}`,
-      only: { run: [{ binary, ...(args === undefined ? {} : { args }), env: [name] }] },
+      only: { run: [{ binary, ...omitUndefined({ args }), env: [name] }] },
     })),
   ];
 }

@@ -11,7 +11,7 @@ import { stateFolders } from "../../ground/runtime/state-folders.ts";
 const hostManifestName = "bulkhead.yaml";
 
 /** Options of {@link findHostManifest}. */
-export interface FindOptions {
+interface FindOptions {
   /** Value of `--config`; relative to `from`. */
   config?: string | undefined;
   /** Absolute path of the working directory. */

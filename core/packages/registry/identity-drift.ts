@@ -1,10 +1,10 @@
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 
 /** Fields in which an adapter and its manifest must agree. */
-export const identityFields = ["id", "name", "version"] as const;
+const identityFields = ["id", "name", "version"] as const;
 
 /** Values that an adapter has for {@link identityFields}; not checked. */
-export type SaidIdentity = { readonly [Field in (typeof identityFields)[number]]?: unknown };
+type SaidIdentity = { readonly [Field in (typeof identityFields)[number]]?: unknown };
 
 /** Says where the adapter's own id, name or version differ from its manifest's. */
 export function identityDrift(manifest: Manifest, said: SaidIdentity): string[] {

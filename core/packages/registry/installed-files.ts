@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { digestFile } from "../../ground/runtime/file-digest.ts";
 import { lstat, readdir, readFile } from "../../ground/runtime/files.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
@@ -43,7 +44,7 @@ export async function checkInstalled(folder: string, id: string, locked: LockedP
     `Cannot load plugin "${id}": its files are not those that were installed${which}.`,
     {
       hint: `Look at ${folder}, then install it again: bulkhead plugin add`,
-      details: { plugin_id: id, folder, ...(changed === null ? {} : { changed }) },
+      details: { plugin_id: id, folder, ...omitUndefined({ changed: changed ?? undefined }) },
     },
   );
 }

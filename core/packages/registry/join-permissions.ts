@@ -1,3 +1,4 @@
+import { omitEmpty } from "../../../plugin-sdk/optional-fields.ts";
 import type { PermissionLimits, Permissions } from "../../../plugin-sdk/permissions.ts";
 
 /** Returns all that these permissions name, each once; of two ceilings the smaller. */
@@ -7,11 +8,7 @@ export function joinPermissions(all: readonly Permissions[]): Permissions {
     return items.length > 0 ? [[kind, eachOnce(items)]] : [];
   });
   const limits = all.reduce<PermissionLimits>(smaller, {});
-  return {
-    ...Object.fromEntries(lists),
-    ...(all.some(({ kv }) => kv === true) ? { kv: true } : {}),
-    ...(Object.keys(limits).length > 0 ? { limits } : {}),
-  };
+  return { ...Object.fromEntries(lists), ...omitEmpty({ kv: all.some(({ kv }) => kv === true), limits }) };
 }
 
 /** Leaves out what says the same as an item before it. */

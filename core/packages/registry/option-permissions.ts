@@ -1,8 +1,9 @@
 import { formatArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
-import type { Permissions, RunPermission, SecretPermission } from "../../../plugin-sdk/permissions.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { readNet } from "../../ground/config/net-address.ts";
 import { isBinary, isName, optionNamed } from "../../ground/config/permission-problems.ts";
+import { type ItemPlace, replaceItems } from "../../ground/config/replace-items.ts";
 import { joinPermissions } from "./join-permissions.ts";
 
 /** Values of a plugin's options. */
@@ -35,15 +36,11 @@ export function possiblePermissions({ permissions = {}, permissions_for = {} }: 
  * option is not set or holds what could not stand there. As with all that is asked for, it takes a grant to be in force.
  */
 export function fillPermissions(permissions: Permissions, values: Values): Permissions {
-  const { run, net, env, secrets, mcp_servers } = permissions;
-  return {
-    ...permissions,
-    ...(run ? { run: run.flatMap((entry) => fillRun(entry, values)) } : {}),
-    ...(net ? { net: net.flatMap((item) => fill(item, values, netsOf)) } : {}),
-    ...(env ? { env: env.flatMap((item) => fill(item, values, namesOf)) } : {}),
-    ...(secrets ? { secrets: secrets.flatMap((entry) => fillSecret(entry, values)) } : {}),
-    ...(mcp_servers ? { mcp_servers: mcp_servers.flatMap((item) => fill(item, values, binariesOf)) } : {}),
-  };
+  return replaceItems(permissions, (item, place) => {
+    const option = optionNamed(item);
+    if (option === null) return [item];
+    return readers[place](Object.hasOwn(values, option) ? values[option] : undefined);
+  });
 }
 
 /**
@@ -51,52 +48,25 @@ export function fillPermissions(permissions: Permissions, values: Values): Permi
  * arguments, and is no program that a grant could name; other choices ask for nothing yet.
  */
 export function unfilledPermissions(permissions: Permissions): Permissions {
-  const { run, net, env, secrets, mcp_servers } = permissions;
-  const told = (item: string) => optionNamed(item) === null;
-  return {
-    ...permissions,
-    ...(run
-      ? {
-        run: run.map((entry) => ({
-          ...entry,
-          ...(entry.args ? { args: entry.args.map((line) => (told(line) ? line : "{...}")) } : {}),
-          ...(entry.env ? { env: entry.env.filter(told) } : {}),
-        })),
-      }
-      : {}),
-    ...(net ? { net: net.filter(told) } : {}),
-    ...(env ? { env: env.filter(told) } : {}),
-    ...(secrets ? { secrets: secrets.filter(({ name }) => told(name)) } : {}),
-    ...(mcp_servers ? { mcp_servers: mcp_servers.filter(told) } : {}),
-  };
+  return replaceItems(permissions, (item, place) => {
+    const isShown = optionNamed(item) === null || ["run.binary", "secrets.env", "secrets.hosts"].includes(place);
+    if (isShown) return [item];
+    return place === "run.args" ? ["{...}"] : [];
+  });
 }
 
-function fillRun(entry: RunPermission, values: Values): RunPermission[] {
-  const { args, env } = entry;
-  return fill(entry.binary, values, binariesOf).map((binary) => ({
-    ...entry,
-    binary,
-    ...(args ? { args: args.flatMap((line) => fill(line, values, argumentsOf)) } : {}),
-    ...(env ? { env: env.flatMap((name) => fill(name, values, namesOf)) } : {}),
-  }));
-}
-
-function fillSecret(entry: SecretPermission, values: Values): SecretPermission[] {
-  const { env, hosts } = entry;
-  return fill(entry.name, values, namesOf).map((name) => ({
-    ...entry,
-    name,
-    ...(env ? { env: env.flatMap((item) => fill(item, values, namesOf)) } : {}),
-    ...(hosts ? { hosts: hosts.flatMap((item) => fill(item, values, netsOf)) } : {}),
-  }));
-}
-
-/** The item, or what its option's value comes to. */
-function fill(item: string, values: Values, read: (value: unknown) => string[]): string[] {
-  const option = optionNamed(item);
-  if (option === null) return [item];
-  return read(Object.hasOwn(values, option) ? values[option] : undefined);
-}
+/** How an option's value is read, by the place of the item that names it. */
+const readers: Record<ItemPlace, (value: unknown) => string[]> = {
+  "run.binary": binariesOf,
+  "run.args": argumentsOf,
+  "run.env": namesOf,
+  net: netsOf,
+  env: namesOf,
+  "secrets.name": namesOf,
+  "secrets.env": namesOf,
+  "secrets.hosts": netsOf,
+  mcp_servers: binariesOf,
+};
 
 function binariesOf(value: unknown): string[] {
   return textsOf(value).filter(isBinary);

@@ -13,7 +13,7 @@ export interface OptionFault {
 }
 
 /** Options of {@link checkPluginConfig}. */
-export interface CheckConfigOptions {
+interface CheckConfigOptions {
   /** Code of the error; default `invalid_config`. */
   code?: ErrorCode;
   /** Says where a fault is, such as `bulkhead.yaml:7:5 plugins.demo.config.depth`; default: the option's name. */
@@ -63,7 +63,7 @@ export function checkPluginConfig(
 }
 
 /** Something wrong at a path of a manifest. */
-export interface SchemaFault {
+interface SchemaFault {
   path: (string | number)[];
   expected: string;
   found: string;

@@ -5,7 +5,7 @@ import { keepScript, readKeptScript } from "./script-cache.ts";
 import { scriptOf } from "./mapped-script.ts";
 
 /** Options of {@link bundlePlugin}. */
-export interface BundleOptions {
+interface BundleOptions {
   /** Other `node_modules` folders for the packages the plugin names; default: the host's, for bundled plugins only. */
   nodeModules?: readonly string[];
   /** Folder where scripts are kept from one start to the next; absent: nowhere. */

@@ -13,7 +13,7 @@ import type { Plugin } from "./plugin.ts";
 import { registeredSettings, type RegistrySettings, settlePlugin } from "./settle-plugin.ts";
 
 /** Options of {@link createRegistry}. */
-export interface RegistryOptions extends FindPluginsOptions {
+interface RegistryOptions extends FindPluginsOptions {
   /** Absent: nothing is enabled but what is registered. */
   manifest?: HostManifest | undefined;
 }

@@ -2,6 +2,7 @@ import { formatArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
 import { argumentPatterns, parseArguments, parseCommandTemplate } from "../../../plugin-sdk/command-template.ts";
 import { envReferences, secretReferences } from "../../../plugin-sdk/env-template.ts";
 import type { CliTool, Manifest } from "../../../plugin-sdk/manifest.ts";
+import { omitEmpty } from "../../../plugin-sdk/optional-fields.ts";
 import type { Permissions, RunPermission, SecretPermission } from "../../../plugin-sdk/permissions.ts";
 import { platform } from "../../ground/runtime/platform.ts";
 import { chosenPermissions, possiblePermissions, unfilledPermissions } from "./option-permissions.ts";
@@ -21,7 +22,7 @@ export function requestedPermissions(manifest: Manifest): Permissions {
   return {
     ...asked,
     run: [...(asked.run ?? []), ...(program ? [program] : [])],
-    ...(env.length > 0 ? { env } : {}),
+    ...omitEmpty({ env }),
     ...(secrets.length > 0 ? { secrets: [...(asked.secrets ?? []), ...secrets] } : {}),
   };
 }
@@ -72,5 +73,5 @@ function programOf(cli: CliTool): RunPermission | null {
   });
   const env = Object.keys(cli.env_vars ?? {});
   const args = [...new Set([...argumentPatterns(parseCommandTemplate(cli.command_template)), ...exact])];
-  return { binary, args, ...(env.length > 0 ? { env } : {}) };
+  return { binary, args, ...omitEmpty({ env }) };
 }

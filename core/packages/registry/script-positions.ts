@@ -13,7 +13,7 @@ export interface AuthorPosition {
 }
 
 /** Options of {@link ScriptPositions}. */
-export interface PositionOptions {
+interface PositionOptions {
   /** The bundler's text, its source map, and what was changed afterwards. */
   bundled: string;
   sourceMap: string;

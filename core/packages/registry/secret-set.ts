@@ -1,3 +1,4 @@
+import { omitEmpty } from "../../../plugin-sdk/optional-fields.ts";
 import type { SecretPermission } from "../../../plugin-sdk/permissions.ts";
 import { meetNet } from "./net-set.ts";
 
@@ -40,7 +41,7 @@ export function widestSecrets(secrets: readonly SecretPermission[]): SecretPermi
     const all = [...new Set(same.flatMap((one) => one.hosts ?? []))].sort();
     const hosts = all.filter((host) => !all.some((other) => other !== host && meetNet(host, other) === host));
     if (env.length === 0 && hosts.length === 0) return [];
-    return [{ name, ...(env.length > 0 ? { env } : {}), ...(hosts.length > 0 ? { hosts } : {}) }];
+    return [{ name, ...omitEmpty({ env, hosts }) }];
   });
 }
 

@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { HostManifest, PluginSettings } from "../../ground/config/host-manifest.ts";
 import { unsaid } from "../../ground/config/host-manifest.ts";
 import { withinJournal } from "../../ground/config/journal-size.ts";
@@ -52,17 +53,16 @@ export function settlePlugin(
     folder,
     origin,
     enabled,
-    ...(blocked === null ? {} : { blocked }),
     trusted,
     trust_tools,
     isolation,
     grant,
     deny,
     config,
-    ...(hidden_texts.length === 0 ? {} : { hidden_texts }),
     limits,
     os_walls,
-    ...(hashes === undefined ? {} : { hashes }),
+    ...omitEmpty({ blocked: blocked ?? undefined, hidden_texts }),
+    ...omitUndefined({ hashes }),
   };
 }
 

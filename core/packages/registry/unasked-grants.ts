@@ -6,7 +6,7 @@ import type { Plugin } from "./plugin.ts";
 import { requestedPermissions } from "./requested-permissions.ts";
 
 /** A grant that has no effect. */
-export interface UnaskedGrant {
+interface UnaskedGrant {
   permission: string;
   target: string;
 }

@@ -17,7 +17,7 @@ import { patchArgs, withWorktreeIndex } from "./worktree-diff.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
 
 /** Options of {@link applyWorktree}. */
-export interface ApplyOptions {
+interface ApplyOptions {
   folder: string;
   sourceTop: string;
   signal: AbortSignal;

@@ -66,7 +66,7 @@ async function startIndex(shadow: ShadowRepository, index: string): Promise<void
 }
 
 /** Two trees of one work tree, the second of its current content. */
-export interface SnapshotComparison {
+interface SnapshotComparison {
   before: WorkTree;
   after: WorkTree;
   call: ShadowCall;

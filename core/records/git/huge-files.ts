@@ -16,7 +16,7 @@ const measuredFiles = 5000;
 const atOnce = 64;
 
 /** Measurements of changed files before they are read. */
-export interface Measure {
+interface Measure {
   /** They are few and small enough to store. */
   isSmall: boolean;
   huge: HugeFile[];

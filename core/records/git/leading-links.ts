@@ -4,7 +4,7 @@ import { pathText, rawChanges } from "./raw-diff.ts";
 import { gitInShadow, type ShadowCall, type ShadowRepository, topOf } from "./shadow-repository.ts";
 
 /** A symbolic link of a tree. */
-export interface TreeLink {
+interface TreeLink {
   /** Relative to the top of the repository. */
   path: string;
   /** Target as stored in the link. */
@@ -21,7 +21,7 @@ const mostSteps = 40;
  * of other links of the tree.
  * @throws {BulkheadError} `io_error`
  */
-export async function linksOut(shadow: ShadowRepository, tree: string, call: ShadowCall): Promise<TreeLink[]> {
+async function linksOut(shadow: ShadowRepository, tree: string, call: ShadowCall): Promise<TreeLink[]> {
   const atTop = { ...call, cwd: topOf(shadow) };
   const entries = splitNul(await gitInShadow(shadow, ["ls-tree", "-r", "-z", tree], atTop));
   const found: [path: string, target: string][] = [];

@@ -10,7 +10,7 @@ import { gitInShadow } from "./shadow-repository.ts";
 import { baseIndex, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
 
 /** A linked worktree and its repository. */
-export interface WorktreePlace {
+interface WorktreePlace {
   /** Real absolute path of the worktree's top, which need not exist. Its parent does. */
   folder: string;
   /** Top of the source work tree. */

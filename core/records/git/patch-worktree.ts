@@ -6,7 +6,7 @@ import { withWorktreeIndex } from "./worktree-diff.ts";
 import { shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
 
 /** Options of {@link patchWorktree}. */
-export interface PatchWorktreeOptions {
+interface PatchWorktreeOptions {
   folder: string;
   patch: Uint8Array;
   /** The repository that the worktree is of, for errors. */

@@ -11,7 +11,7 @@ export interface Swap {
 }
 
 /** Options of {@link restoreFiles}. `call` names an index for its own use. */
-export interface RestoreOptions extends Swap {
+interface RestoreOptions extends Swap {
   /** The current work tree, for a swap that was cut off long ago; null right after it. */
   now: string | null;
   call: ShadowCall;

@@ -19,7 +19,7 @@ export interface ShadowRepository {
 }
 
 /** Options of {@link makeShadow}. */
-export interface ShadowOptions {
+interface ShadowOptions {
   workdir: string;
   repository: Repository | null;
   /** Folder for the shadow's own folder; left out of every listing, as are the paths in `exclude`. */

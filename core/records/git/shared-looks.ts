@@ -3,7 +3,7 @@ import { type ArtifactList, listArtifacts } from "./artifacts.ts";
 import { releaseSnapshot, type Snapshot, takeSnapshot } from "./snapshot.ts";
 
 /** Options of {@link SharedLooks.take}. */
-export interface SharedLookOptions {
+interface SharedLookOptions {
   /** Ends this caller's wait at once, and the look when the last caller has left. */
   signal: AbortSignal;
   /** Real absolute paths to leave out. */

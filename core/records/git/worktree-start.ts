@@ -18,7 +18,7 @@ export interface WorktreeBase {
 export const baseIndex = "index-base";
 
 /** Options of {@link takeBase}. */
-export interface TakeBaseOptions {
+interface TakeBaseOptions {
   /** Real absolute path of an existing folder for the store. */
   folder: string;
   /** Real absolute paths to leave out. */

@@ -19,7 +19,7 @@ export interface WorkTree {
 }
 
 /** Options of {@link writeWorkTree}. */
-export interface WriteOptions {
+interface WriteOptions {
   /** Store every changed file, however many. */
   storeAll?: boolean;
   /** Changed files that may be read at most. */

@@ -11,7 +11,7 @@ import type { IndexWrites } from "./index-writes.ts";
 import { JoinedOutputs } from "./joined-outputs.ts";
 
 /** Options of {@link HistoryIndex}. */
-export interface HistoryIndexOptions {
+interface HistoryIndexOptions {
   /** Path of the index. It can be deleted: it is made again. */
   file: string;
   openJournal(): Promise<JournalReader>;
@@ -24,7 +24,7 @@ export interface HistoryIndexOptions {
 }
 
 /** Progress of the index. */
-export interface IndexProgress {
+interface IndexProgress {
   /** Number of the last event that is in it. */
   indexed_to: number;
   /** Number of the newest event. */

@@ -13,8 +13,7 @@ export interface PermissionUse {
 }
 
 /** Spending of one day, agent, model and basis. */
-export interface SpendRow
-  extends Pick<UsageReport, "model" | "basis" | "cost" | "currency" | "tokens_in" | "tokens_out"> {
+interface SpendRow extends Pick<UsageReport, "model" | "basis" | "cost" | "currency" | "tokens_in" | "tokens_out"> {
   /** `2026-01-31`, UTC. */
   day: string;
   adapter_id: string;
@@ -22,7 +21,7 @@ export interface SpendRow
 }
 
 /** A session at a moment. */
-export interface SessionThen {
+interface SessionThen {
   session_id: string;
   state: "running" | "ended";
   /** Requests that waited for an answer. */
@@ -40,7 +39,7 @@ export interface WordsWanted {
 }
 
 /** Events that were found, and where to go on; `next` is null when there are no more. */
-export interface WordsFound {
+interface WordsFound {
   found: number[];
   next: number | null;
 }
@@ -53,7 +52,7 @@ export interface HistoryQueries {
    */
   findWords(words: string, wanted: WordsWanted): WordsFound;
   /** Uses of permissions, the newest first. */
-  uses(filter: { decision?: CapabilityEvent["decision"]; adapter?: string; permission?: string }, page: {
+  uses(filter: UseFilter, page: {
     before: number;
     limit: number;
   }): PermissionUse[];
@@ -148,7 +147,7 @@ interface WordsFilter extends Omit<WordsWanted, "adapter"> {
 }
 
 interface UseFilter {
-  decision?: CapabilityEvent["decision"] | null;
-  adapter?: string | null;
-  permission?: string | null;
+  decision?: CapabilityEvent["decision"] | null | undefined;
+  adapter?: string | null | undefined;
+  permission?: string | null | undefined;
 }

@@ -15,7 +15,7 @@ export interface OpenIndex {
 }
 
 /** Options of {@link IndexFiles}. */
-export interface IndexFilesOptions {
+interface IndexFilesOptions {
   /** Path of the index. */
   file: string;
   openJournal(): Promise<JournalReader>;

@@ -4,7 +4,7 @@ import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import type { Document } from "./joined-outputs.ts";
 
 /** A session as the index numbers it. */
-export interface IndexedSession {
+interface IndexedSession {
   number: number;
   session_id: string;
 }

@@ -15,7 +15,7 @@ export interface ChainPlace {
 }
 
 /** Kind of a link: a batch of events, or the deletion of a session. */
-export type LinkKind = "batch" | "deleted";
+type LinkKind = "batch" | "deleted";
 
 /** Content that a link's code vouches for. */
 export interface LinkContent {

@@ -3,7 +3,7 @@ import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import type { JournalLimits } from "./journal-limits.ts";
 
 /** Options of {@link Checkpointer}. */
-export interface CheckpointerOptions {
+interface CheckpointerOptions {
   database: SqliteFile;
   limits: JournalLimits;
   /** Pauses or resumes commits. */

@@ -6,7 +6,7 @@ import type { DeletedBy } from "./session-record.ts";
 import type { SessionTable } from "./session-table.ts";
 
 /** Tables that these functions change, within their caller's transaction. */
-export interface ErasingTables {
+interface ErasingTables {
   sessions: SessionTable;
   chain: ChainTable;
   keys: KeyTable;

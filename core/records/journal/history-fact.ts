@@ -90,9 +90,3 @@ export function addFact(history: SessionHistory, fact: HistoryFact): void {
       return;
   }
 }
-
-/** The history of a session that has ended, or runs: an entry without an end of its own ended with the session. */
-export function settledHistory(history: SessionHistory, sessionEnd: string | null): SessionHistory {
-  const attempts = history.attempts.map((one) => ({ ...one, ended_at: one.ended_at ?? sessionEnd }));
-  return { ...history, attempts };
-}

@@ -12,7 +12,7 @@ export interface JournalBatch {
   session_id: string;
   envelopes: Envelope[];
   /** Known JSON texts of events; in order, without overlaps. */
-  texts?: readonly EventsText[];
+  texts?: readonly EventsText[] | undefined;
   /** Called with the milliseconds for which writing the batch kept this thread busy. */
   charge?: ((ms: number) => void) | undefined;
 }

@@ -2,7 +2,7 @@ import type { Journal } from "./journal.ts";
 import type { SessionRecord } from "./session-record.ts";
 
 /** Use of a journal by each plugin. */
-export interface PluginShares {
+interface PluginShares {
   /** The session to remove next, which no longer counts from then on; null where none may go. */
   take(): string | null;
 }

@@ -16,7 +16,7 @@ export interface TombstoneRange {
 }
 
 /** Source of pages. */
-export interface PageSource {
+interface PageSource {
   /** Finds the first row that ends after a cursor, of one session or of all. */
   findRow(after: number, sessionId: string | undefined): PageRow | undefined;
   /** Tombstones of a range, in order. */

@@ -12,7 +12,7 @@ import { endingOf, openingOf } from "./session-record.ts";
 import { prepareSessionTable, sessionColumns, type SessionTable } from "./session-table.ts";
 
 /** Result of a repair. */
-export interface RepairReport {
+interface RepairReport {
   /** Path of the damaged journal, which is kept untouched. */
   aside: string;
   /** Problem of the damaged journal. */

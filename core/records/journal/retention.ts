@@ -14,7 +14,7 @@ export interface RetentionLimits {
 export const defaultRetention: RetentionLimits = { keep_ms: 30 * 24 * 3_600_000, max_bytes: defaultJournalBytes };
 
 /** Options of {@link applyRetention}. */
-export interface RetentionOptions {
+interface RetentionOptions {
   limits: RetentionLimits;
   /** Stops between two sessions. */
   signal?: AbortSignal;

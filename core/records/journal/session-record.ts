@@ -16,7 +16,7 @@ export interface SessionRecord extends Omit<SessionSummary, "waiting"> {
 }
 
 /** Sort key of sessions, across all journals. */
-export type SessionAge = Pick<SessionRecord, "started_at" | "first_gseq" | "session_id">;
+type SessionAge = Pick<SessionRecord, "started_at" | "first_gseq" | "session_id">;
 
 /** Orders sessions, of one journal or of several, the newest first; no two are the same. */
 export function compareByAge(one: SessionAge, other: SessionAge): number {

@@ -25,7 +25,7 @@ import { finishRepair, repairJournal, sentenceOf } from "./repair-journal.ts";
 import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
 
 /** Options of {@link openJournal}. */
-export interface JournalOptions {
+interface JournalOptions {
   /** Events that an acknowledged append protects, and from what; default: {@link defaultJournalSync}. */
   sync?: JournalSync | undefined;
   /** Limits that differ from `defaultJournalLimits`. */

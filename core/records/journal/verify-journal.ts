@@ -57,7 +57,7 @@ export interface ChainReport {
 }
 
 /** Options of {@link verifyJournal}. */
-export interface VerifyOptions {
+interface VerifyOptions {
   /** A head that was kept: the chain must hold it. */
   head?: ChainPlace | undefined;
   /** Called now and then with the number of checked links and of all links. */

@@ -31,7 +31,7 @@ export const holderSchema: SchemaOf<Holder> = exactly<Holder>()(
 );
 
 /** Checks a {@link WorkspaceConflict}. */
-export const workspaceConflictSchema: SchemaOf<WorkspaceConflict> = exactly<WorkspaceConflict>()(
+const workspaceConflictSchema: SchemaOf<WorkspaceConflict> = exactly<WorkspaceConflict>()(
   Type.Object({
     at: time,
     message: Type.String(),

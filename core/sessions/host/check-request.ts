@@ -1,4 +1,5 @@
 import { BulkheadError, InvalidModelError } from "../../../plugin-sdk/errors.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
 import { isPseudoFile } from "../../walls/broker/forbidden-paths.ts";
@@ -80,7 +81,7 @@ export async function checkWorkdir(workdir: string, closedFolders: readonly stri
 }
 
 /** The plugin that would need a grant, and the line of the host manifest where the grant belongs. */
-export interface Grantee {
+interface Grantee {
   plugin: Plugin;
   /** The most that a grant could allow. */
   ceiling: Permissions;
@@ -111,7 +112,7 @@ export function checkEnv(
         details: {
           permission: "env",
           target: name,
-          ...(place === null ? {} : { grant_file: place.file, grant_line: place.line }),
+          ...omitUndefined({ grant_file: place?.file, grant_line: place?.line }),
         },
       },
     );

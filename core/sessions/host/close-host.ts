@@ -52,7 +52,7 @@ const defaultCloseDeadlines: CloseDeadlines = {
 };
 
 /** Collaborators of {@link closeHost}. */
-export interface CloseHostDeps {
+interface CloseHostDeps {
   state: HeldState;
   /** The state folder of a host that keeps nothing; null for any other. */
   temporary: string | null;

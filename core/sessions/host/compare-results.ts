@@ -33,7 +33,7 @@ export interface Comparison {
 }
 
 /** A session's result, and its changes as one patch; null where there is none. */
-export interface ResultWithPatch {
+interface ResultWithPatch {
   result: SessionResult;
   patch: string | null;
 }

@@ -7,7 +7,7 @@ import { realpath } from "../../ground/runtime/files.ts";
 import { isBelow, isInside, relative, resolve, sep } from "../../ground/runtime/paths.ts";
 
 /** Options of {@link readContextFiles}. */
-export interface ReadContextFilesOptions {
+interface ReadContextFilesOptions {
   /** Real absolute path. */
   workdir: string;
   /** Real absolute paths that the host never reads context files from. */

@@ -6,7 +6,7 @@ import { cleanText } from "../../ground/log/terminal-text.ts";
 export type Weight = "debug" | "info" | "warning" | "error";
 
 /** An event in a few words. */
-export interface EventSentence {
+interface EventSentence {
   weight: Weight;
   /** One short line, without the agent's text where that is long, and without characters that a terminal acts on. */
   text: string;

@@ -19,7 +19,7 @@ export interface GuardedPlaces {
 }
 
 /** Options of {@link guardedPlaces}. */
-export interface GuardedPlacesOptions {
+interface GuardedPlacesOptions {
   /** Folder of the host manifest. Real and absolute. */
   root: string;
   /** Folders of state: this host's, and the user's own. */

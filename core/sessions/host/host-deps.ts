@@ -111,7 +111,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     claim,
     probe: (adapter, signal) => probe(services.of(adapter), { deps: sessionDeps, workdir: root, signal }),
     quarantined: () => crashes.quarantined(),
-    ...(seams.shareUses === undefined ? {} : { shareUses: seams.shareUses }),
+    shareUses: seams.shareUses,
   });
   const workspaces = openWorkspaces(join(claim.root, "workspaces"));
   const serviceOf = (adapter: string) => services.of(adapter);

@@ -8,7 +8,7 @@ import type { RunSessionOptions } from "./run-session.ts";
 import type { SessionHandle } from "./session-host.ts";
 
 /** Collaborators of {@link KeyedSessions}. */
-export interface KeyedSessionsDeps {
+interface KeyedSessionsDeps {
   /** The limits now: a reload changes them. */
   limits(): Pick<Limits, "idempotency_keys" | "idempotency_ms">;
   /** Returns the handle of a session that this host or an earlier one has started. */
@@ -20,7 +20,7 @@ export interface KeyedSessionsDeps {
 }
 
 /** Starts a session; `begins` is called with its id before anything of it is in the journal. */
-export type StartKeyed = (begins: ((sessionId: string) => Promise<void>) | undefined) => Promise<SessionHandle>;
+type StartKeyed = (begins: ((sessionId: string) => Promise<void>) | undefined) => Promise<SessionHandle>;
 
 const maxKey = 256;
 

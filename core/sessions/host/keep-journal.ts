@@ -8,7 +8,7 @@ import type { LogRecord } from "../../ground/log/log-record.ts";
 const everyMs = 60_000;
 
 /** Options of {@link keepJournal}. */
-export interface KeepJournalOptions {
+interface KeepJournalOptions {
   /** Returns the current limits: a reload changes them. */
   limits(): RetentionLimits;
   writeLog(record: LogRecord): void;

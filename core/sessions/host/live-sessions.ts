@@ -24,7 +24,7 @@ import type { EventQuery } from "./session-host.ts";
 import { placeSession, type SessionPlace } from "./workspaces.ts";
 
 /** Collaborators of {@link LiveSessions}. */
-export interface LiveSessionsOptions {
+interface LiveSessionsOptions {
   deps: SessionDeps;
   routes: Routes;
   workspaces: Workspaces;
@@ -35,7 +35,7 @@ export interface LiveSessionsOptions {
 }
 
 /** Further options of a session's start. */
-export interface LiveStartOptions {
+interface LiveStartOptions {
   /** Called with the session's id before the journal has anything of it; the journal waits for it. */
   begins?: ((sessionId: string) => Promise<void>) | undefined;
   /** The session whose agent this one continues. */

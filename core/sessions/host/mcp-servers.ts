@@ -3,13 +3,13 @@ import { fillReferences, type McpServer, secretReferences } from "../../ground/c
 import type { OpenedSecrets } from "./session-secrets.ts";
 
 /** Collaborators of {@link openMcpServers}. */
-export interface McpServerDeps {
+interface McpServerDeps {
   registered: Readonly<Record<string, McpServer>>;
   openSecrets(permissions: { secrets: { name: string }[] }): Promise<OpenedSecrets>;
 }
 
 /** The MCP servers of one session. */
-export interface SessionMcpServers {
+interface SessionMcpServers {
   /** Text of the file that the agent reads; null for a session that has none. */
   config: string | null;
   /** The secrets that the text contains. */

@@ -61,7 +61,7 @@ async function listSessions(
   const { journal, others, log } = deps;
   await log.written({ atMostMs: longestWaitMs });
   const first = before === undefined ? null : await findSession(deps, before);
-  const wanted = { ...filter, ...(first === null ? {} : { before: first.record }), limit: checkLimit(limit) };
+  const wanted = { ...filter, before: first?.record, limit: checkLimit(limit) };
   const own = (await journal.sessions(wanted)).map((record) => ({ record, waiting: waitingOf(deps, record) }));
   const elsewhere = await Promise.all(others.map((other) => other.list(wanted)));
   const all = [...own, ...elsewhere.flat()].sort((one, other) => compareByAge(one.record, other.record));

@@ -19,7 +19,7 @@ interface Said {
 }
 
 /** Options of {@link OperatorSettings}. */
-export interface OperatorSettingsOptions {
+interface OperatorSettingsOptions {
   manifest: HostManifest | undefined;
   /** File of the stored secrets; undefined: the user's own. */
   secretsFile: string | undefined;

@@ -3,7 +3,7 @@ import { unknownAdapter } from "../routing/unknown-adapter.ts";
 import { ServedPlugin, type ServiceOptions } from "./served-plugin.ts";
 
 /** Collaborators of {@link PluginServices}. */
-export interface PluginServicesDeps extends ServiceOptions {
+interface PluginServicesDeps extends ServiceOptions {
   registry: { get(id: string): Plugin | undefined; list(): readonly Plugin[] };
 }
 

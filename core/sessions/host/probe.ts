@@ -25,7 +25,7 @@ const isHealth = lazyCheck(healthStatusSchema);
 const isMode = lazyCheck(accessModeStatusSchema);
 
 /** Options of {@link probe}. */
-export interface ProbeOptions {
+interface ProbeOptions {
   deps: SessionDeps;
   workdir: string;
   /** Fires when the caller no longer waits for the answer. */
@@ -150,6 +150,6 @@ function readAnswer(told: unknown): ProbeAnswer {
     availability: value.availability,
     access_mode: value.access_mode,
     health: value.health,
-    ...(typeof value.health_error === "string" ? { health_error: value.health_error } : {}),
+    health_error: typeof value.health_error === "string" ? value.health_error : undefined,
   };
 }

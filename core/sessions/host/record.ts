@@ -32,7 +32,7 @@ export interface RecordReport {
 }
 
 /** Collaborators of {@link recordSession}. */
-export interface RecordDeps {
+interface RecordDeps {
   journal: Journal;
   isRunning(sessionId: string): boolean;
   /** Returns the redactor for sessions of these adapters; null when they have no secrets. */

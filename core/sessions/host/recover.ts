@@ -25,7 +25,7 @@ import { journalFile } from "./state-folder.ts";
 import { claimLeftParts } from "./state-claim.ts";
 
 /** Options of {@link recover}. */
-export interface RecoverOptions {
+interface RecoverOptions {
   /** Result of {@link reapFormer}. */
   reaped: Reaped | null;
   journal: Journal;
@@ -75,7 +75,7 @@ export async function recover({ reaped, journal, log, resume, writeLog }: Recove
 }
 
 /** Options of {@link endOpenSessions}. */
-export interface EndOpenOptions extends Pick<RecoverOptions, "journal" | "log" | "resume" | "writeLog"> {
+interface EndOpenOptions extends Pick<RecoverOptions, "journal" | "log" | "resume" | "writeLog"> {
   former: FormerHost;
 }
 

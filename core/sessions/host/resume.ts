@@ -9,7 +9,7 @@ import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { LiveSessions } from "./live-sessions.ts";
 
 /** Collaborators of {@link resumer}. */
-export interface ResumeDeps {
+interface ResumeDeps {
   journal: Pick<Journal, "findKey" | "noteKey" | "session">;
   registry: { get(id: string): Plugin | undefined };
   sessions: Pick<LiveSessions, "start">;

@@ -18,7 +18,7 @@ import { unknownAdapter } from "../routing/unknown-adapter.ts";
 import { openUseFiles, type UseStore } from "../routing/use-files.ts";
 
 /** Collaborators of {@link openRoutes}. */
-export interface RouteDeps {
+interface RouteDeps {
   /** Returns every plugin, enabled or not. */
   plugins(): readonly Plugin[];
   plugin(id: string): Plugin | undefined;
@@ -28,7 +28,7 @@ export interface RouteDeps {
   probe(adapterId: string, signal: AbortSignal): Promise<Probed>;
   quarantined(): Promise<CrashRecord[]>;
   /** Shares the use of access modes with further hosts. */
-  shareUses?(files: UseStore): UseStore;
+  shareUses?: ((files: UseStore) => UseStore) | undefined;
 }
 
 /** Options of {@link Routes.route}. */

@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult, StopReason } from "../../../plugin-sdk/result.ts";
 import { derivedKey } from "./idempotency.ts";
@@ -85,18 +86,17 @@ function nextRequest(
     enhance: true,
     iteration,
     max_iterations,
-    ...(budget === undefined ? {} : { budget: leftOf(budget, report) }),
-    ...(idempotency_key === undefined ? {} : { idempotency_key: derivedKey(idempotency_key, String(iteration)) }),
+    ...omitUndefined({
+      budget: budget && leftOf(budget, report),
+      idempotency_key: idempotency_key && derivedKey(idempotency_key, String(iteration)),
+    }),
   };
 }
 
 /** Returns the rest of the budget for later sessions; turns and tool calls are counted for each session. */
 function leftOf(budget: Budget, { cost, tokens }: LoopReport): Budget {
-  return {
-    ...budget,
-    ...(budget.cost === undefined ? {} : { cost: budget.cost - (cost ?? 0) }),
-    ...(budget.tokens === undefined ? {} : { tokens: budget.tokens - (tokens ?? 0) }),
-  };
+  const left = (most: number | undefined, used: number | null) => most === undefined ? undefined : most - (used ?? 0);
+  return { ...budget, ...omitUndefined({ cost: left(budget.cost, cost), tokens: left(budget.tokens, tokens) }) };
 }
 
 function spentBudget(budget: Budget = {}, report: LoopReport): "budget_cost" | "budget_tokens" | null {

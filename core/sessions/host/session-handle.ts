@@ -108,7 +108,7 @@ async function endOf(deps: SessionHandleDeps, sessionId: string): Promise<Sessio
  * Returns what the journal knows of a session.
  * @throws {BulkheadError} `not_found`
  */
-export async function recordOf(journal: Journal, sessionId: string): Promise<SessionRecord> {
+async function recordOf(journal: Journal, sessionId: string): Promise<SessionRecord> {
   const record = await journal.session(sessionId);
   return record ?? unknownSession(sessionId);
 }

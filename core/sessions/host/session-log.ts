@@ -21,7 +21,7 @@ export function logSession({ sessionId: session_id, adapter }: Stream, event: Ho
       });
     case "session_ended": {
       const { outcome, stop_reason, error, usage: { duration_ms } } = event.result;
-      const fields = { outcome, stop_reason, duration_ms, ...(error === undefined ? {} : { error: error.code }) };
+      const fields = { outcome, stop_reason, duration_ms, error: error?.code };
       const level = outcome === "error" ? "warn" : "info";
       return writeLog({ level, message: `A session of ${id} ended: ${outcome} (${stop_reason}).`, session_id, fields });
     }

@@ -1,7 +1,7 @@
 import type { Signal, SignalSample } from "../../ground/log/prometheus-text.ts";
 
 /** Name of a counter, and names of the labels of its values. */
-export interface CounterName {
+interface CounterName {
   name: string;
   help: string;
   labels: readonly string[];

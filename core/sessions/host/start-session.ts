@@ -62,7 +62,7 @@ export interface Way {
 }
 
 /** A request whose fields are checked, with its terms. */
-export interface CheckedRequest {
+interface CheckedRequest {
   sessionId: string;
   /** Name of the client; clients take turns when sessions wait. */
   client?: string | undefined;
@@ -74,7 +74,7 @@ export interface CheckedRequest {
 }
 
 /** One session to start. */
-export interface NewSession extends CheckedRequest {
+interface NewSession extends CheckedRequest {
   candidates: readonly [Candidate, ...Candidate[]];
   passedOver: PassedOverAdapter[];
   /** Adapters of `passedOver` that the chain names before the first candidate. */
@@ -91,7 +91,7 @@ export interface PassedOverAdapter {
 }
 
 /** Permissions of a session, with its secrets opened. */
-export interface Allowed extends PermissionsThere, OpenedSecrets {}
+interface Allowed extends PermissionsThere, OpenedSecrets {}
 
 /**
  * Returns what a session of this request may do, with its secrets opened.

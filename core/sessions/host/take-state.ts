@@ -17,7 +17,7 @@ export interface HeldState {
 }
 
 /** Options of {@link takeState}. */
-export interface TakeStateOptions {
+interface TakeStateOptions {
   /** Terms of a spare warden; null: none is started. */
   spare: ContainerOptions | null;
   /** Takes the first part of the state folder or fails. */

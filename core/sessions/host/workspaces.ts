@@ -22,7 +22,7 @@ export interface OwnWorkspaces extends HostWorkspaces {
 }
 
 /** Collaborators of {@link hostWorkspaces}. */
-export interface HostWorkspacesDeps {
+interface HostWorkspacesDeps {
   manifest(): HostManifest | undefined;
   left(sessionId: string): Promise<void>;
   /**
@@ -77,7 +77,7 @@ export interface SessionPlace {
 }
 
 /** Options of {@link placeSession}. */
-export interface PlaceOptions {
+interface PlaceOptions {
   sessionId: string;
   request: SessionRequest;
   /** Real absolute path of the requested working directory. */

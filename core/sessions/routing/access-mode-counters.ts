@@ -5,13 +5,13 @@ import { addCount, mergeSpans } from "./rolling-counts.ts";
 import type { UseRecord, UseStore } from "./use-files.ts";
 
 /** An access mode of an adapter; null for an adapter that lists none. */
-export interface UsedMode {
+interface UsedMode {
   adapterId: string;
   mode: AccessMode | null;
 }
 
 /** Options of {@link AccessModeCounters}. */
-export interface CounterOptions {
+interface CounterOptions {
   store: UseStore;
   /** Milliseconds since 1970. */
   now?: () => number;

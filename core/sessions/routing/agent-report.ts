@@ -2,6 +2,7 @@ import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import type { AvailabilityReport, HealthStatus } from "../../../plugin-sdk/availability.ts";
 import { healthOf } from "../../../plugin-sdk/health-of.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import { type AccessModeState, accessModeState, type ModeUse } from "./access-mode-state.ts";
@@ -46,8 +47,7 @@ export function describeAgent(facts: DescribeAgentOptions): RoutableAgent {
     adapter_type: manifest.adapter_type,
     availability,
     reason,
-    ...(next_step === undefined ? {} : { next_step }),
-    ...(version === undefined ? {} : { agent_version: version }),
+    ...omitUndefined({ next_step, agent_version: version }),
     checked_at: checkedAt,
     health: "stopped" in found
       ? healthOf(current, { latency_ms: 0, last_check: checkedAt })

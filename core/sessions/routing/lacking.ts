@@ -1,4 +1,5 @@
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 
 /** Names the required capabilities that the agent does not state; an unstated capability counts as missing. */
 export function lackingCapabilities(required: AgentCapabilities, offered: AgentCapabilities): string[] {
@@ -22,8 +23,10 @@ export function bothRequired(a: AgentCapabilities, b: AgentCapabilities): AgentC
   const context = Math.max(a.max_context_tokens ?? 0, b.max_context_tokens ?? 0);
   return {
     ...union(a, b),
-    ...(context === 0 ? {} : { max_context_tokens: context }),
-    ...(a.custom || b.custom ? { custom: union(a.custom ?? {}, b.custom ?? {}) } : {}),
+    ...omitUndefined({
+      max_context_tokens: context || undefined,
+      custom: a.custom || b.custom ? union(a.custom ?? {}, b.custom ?? {}) : undefined,
+    }),
   };
 }
 

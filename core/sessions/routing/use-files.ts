@@ -17,7 +17,7 @@ export interface UseRecord {
 }
 
 /** Content of one host's file. */
-export interface UseRecords {
+interface UseRecords {
   v: 1;
   uses: UseRecord[];
 }

@@ -6,7 +6,7 @@ import type { AttemptDeps } from "./attempt-deps.ts";
 import type { Candidate } from "./session-options.ts";
 
 /** Options of {@link attemptBroker}. */
-export interface AttemptBrokerOptions {
+interface AttemptBrokerOptions {
   /** Number of the attempt. */
   number: number;
   candidate: Candidate;

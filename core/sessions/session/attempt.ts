@@ -2,6 +2,7 @@ import { allContained } from "../../packages/registry/contained-programs.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { AdapterEvent, PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { PermissionUses } from "../../../plugin-sdk/result.ts";
 import { shortText } from "../../../plugin-sdk/short-text.ts";
 import type { SessionBroker } from "../../walls/broker/session-broker.ts";
@@ -176,9 +177,11 @@ export class Attempt {
       type: "attempt_started",
       attempt: this.number,
       adapter_id: plugin.id,
-      ...(accessMode === null ? {} : { access_mode: accessMode.type }),
-      // The first event already has the permissions of the adapter that the session started with.
-      ...(plugin.id === session.candidates[0].plugin.id ? {} : { permissions: effective }),
+      ...omitUndefined({
+        access_mode: accessMode?.type,
+        // The first event already has the permissions of the adapter that the session started with.
+        permissions: plugin.id === session.candidates[0].plugin.id ? undefined : effective,
+      }),
     });
   }
 

@@ -10,7 +10,7 @@ export interface Used {
 }
 
 /** A ceiling that the session passed. */
-export interface Exceeded {
+interface Exceeded {
   reason: StopReason;
   message: string;
 }

@@ -2,7 +2,7 @@ import type { FailureClass } from "./retry-policy.ts";
 import type { Candidate } from "./session-options.ts";
 
 /** The candidate that is tried next. */
-export interface NextCandidate {
+interface NextCandidate {
   index: number;
   /** The same adapter through another access mode, or another adapter. */
   through: "access_mode" | "adapter";

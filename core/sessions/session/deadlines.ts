@@ -1,5 +1,5 @@
 /** Options of {@link Deadlines}. */
-export interface DeadlineOptions {
+interface DeadlineOptions {
   totalMs: number;
   onTotal(ms: number): void;
   /** Returns true while the agent is silent because it waits for an answer. */
@@ -7,7 +7,7 @@ export interface DeadlineOptions {
 }
 
 /** Limit on an attempt's silence. */
-export interface Silence {
+interface Silence {
   idleMs: number;
   onIdle(ms: number): void;
 }

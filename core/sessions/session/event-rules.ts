@@ -8,6 +8,7 @@ import type {
   ToolResultEvent,
 } from "../../../plugin-sdk/events.ts";
 import { unnamedTool } from "../../../plugin-sdk/event-building.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { ToolKind } from "../../../plugin-sdk/tool-kinds.ts";
 import { isEnding, refusalOf, refusedEvent } from "../../ground/checks/refused-event.ts";
 import type { Limits } from "../../ground/config/limits.ts";
@@ -202,7 +203,7 @@ export class EventRules {
         const request_id = this.streamId(event.request_id);
         const call_id = event.call_id === undefined ? undefined : this.streamId(event.call_id);
         if (request_id === event.request_id && call_id === event.call_id) return event;
-        return { ...event, request_id, ...(call_id === undefined ? {} : { call_id }) };
+        return { ...event, request_id, ...omitUndefined({ call_id }) };
       }
       default:
         return event;

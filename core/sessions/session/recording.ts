@@ -24,7 +24,7 @@ export interface Outline {
 }
 
 /** A change to a file as a recording's line has it. Paths are relative to the working directory. */
-export type FileStep = { write: { path: string } & TextOrBase64 } | { delete: string };
+type FileStep = { write: { path: string } & TextOrBase64 } | { delete: string };
 
 /** Steps for one path. */
 export interface PathSteps {

@@ -1,3 +1,4 @@
+import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import {
   type AttemptReport,
   type EffectiveSettings,
@@ -17,7 +18,7 @@ import type { RunningSessionOptions } from "./session-options.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** Facts known at the end of a session. */
-export interface ResultOptions {
+interface ResultOptions {
   verdict: Verdict;
   rules: EventRules;
   usage: UsageReport;
@@ -39,7 +40,7 @@ export interface ResultOptions {
 }
 
 /** The session that a result is for. */
-export interface ResultSubject
+interface ResultSubject
   extends Pick<RunningSessionOptions, "sessionId" | "request" | "resumed" | "workdir" | "hostVersion"> {
   /** The adapter of the last attempt. */
   plugin: { id: string; manifest: { version: string } };
@@ -64,7 +65,7 @@ export function buildResult(session: ResultSubject, parts: ResultOptions): Sessi
     usage,
     artifacts: changed.artifacts,
     ...(changed.artifacts === null ? { artifacts_reason: changed.reason } : {}),
-    ...(parts.sharedWith?.length ? { artifacts_shared_with: [...parts.sharedWith] } : {}),
+    ...omitEmpty({ artifacts_shared_with: [...parts.sharedWith ?? []] }),
     claimed_only: [...parts.claimedOnly],
     confidence: outcome === "error" ? 0 : completed?.confidence ?? null,
     metadata: { tool_version: parts.toolVersion, permissions: structuredClone(parts.uses) },
@@ -74,8 +75,7 @@ export function buildResult(session: ResultSubject, parts: ResultOptions): Sessi
     iterations: request.iteration ?? 1,
     attempts: parts.attempts,
     substitutions: parts.substitutions,
-    ...(session.resumed === null ? {} : { resumed_from: session.resumed.from }),
-    ...(parts.resumedAs == null ? {} : { resumed_as: parts.resumedAs }),
+    ...omitUndefined({ resumed_from: session.resumed?.from, resumed_as: parts.resumedAs ?? undefined }),
     ...failed,
   };
 }

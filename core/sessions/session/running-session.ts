@@ -1,5 +1,6 @@
 import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorCode, ErrorData } from "../../../plugin-sdk/errors.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type {
   AttemptReport,
   EffectiveSettings,
@@ -149,7 +150,7 @@ export class RunningSession {
       effective: this.#effective(candidates[0]),
       candidates: [...new Set(candidates.map(({ plugin }) => plugin.id))],
       passed_over: this.#options.passedOver,
-      ...(resumed === null ? {} : { resumed_from: resumed.from, times_resumed: resumed.times }),
+      ...omitUndefined({ resumed_from: resumed?.from, times_resumed: resumed?.times }),
     });
     for (const { adapter_id, reason } of this.#options.replaced) {
       this.#replace({ from: adapter_id, to: candidates[0].plugin.id, reason });
@@ -237,8 +238,7 @@ export class RunningSession {
       adapter_id: plugin.id,
       started_at: attempt.startedAt,
       duration_ms: attempt.durationMs,
-      ...(waited + held > 0 ? { waited_ms: waited + held } : {}),
-      ...(error === undefined ? {} : { error }),
+      ...omitUndefined({ waited_ms: waited + held || undefined, error }),
     });
     // Each attempt must keep the rules of the stream by itself; the last attempt's end is also the session's.
     this.#stream.add(this.#rules.finish()).catch(() => {});

@@ -4,7 +4,7 @@ import type { Redactor } from "../../ground/log/redact.ts";
 import type { LogEntry, MergedLog, Received, Stream } from "./merged-log.ts";
 
 /** Options of {@link SessionStream}. */
-export interface SessionStreamOptions {
+interface SessionStreamOptions {
   log: MergedLog;
   sessionId: string;
   adapter: Stream["adapter"];

@@ -9,7 +9,7 @@ const maxMessage = 4096;
 const maxCode = 256;
 
 /** Evidence of how a session ended. */
-export interface Evidence {
+interface Evidence {
   /** Why the host stopped it, if it did. The first reason is kept. */
   stopped: { reason: StopReason; error: ErrorData } | null;
   /** Error of the worker or the guest. */

@@ -14,7 +14,7 @@ const refillMs = 50;
 const maxKinds = 4;
 
 /** Options of {@link AgentNetworks}. */
-export interface AgentNetworksOptions {
+interface AgentNetworksOptions {
   /** For sockets, where the runtime needs them. */
   folder: string;
   /** Networks of each kind to keep open ahead of their use, once one was used: opening takes a runtime's start. */

@@ -9,7 +9,7 @@ import { manifestEntry } from "./manifest-entry.ts";
 import type { MissingGrant, SessionBrokerOptions } from "./session-broker.ts";
 
 /** A use of authority that needs a grant. */
-export interface Demand {
+interface Demand {
   permission: MissingGrant["permission"];
   /** Target of the missing grant, in the words of a grant. */
   target: string;

@@ -6,7 +6,7 @@ import { hostEnv } from "../../ground/runtime/platform.ts";
 import { withSafeGit } from "./safe-git.ts";
 
 /** Options of {@link buildChildEnv}. */
-export interface ChildEnvOptions {
+interface ChildEnvOptions {
   permission: RunPermission;
   /** Values of the request, already narrowed to granted names. */
   requestEnv: Readonly<Record<string, string>>;
@@ -27,7 +27,7 @@ export interface EnvRefusal {
 }
 
 /** A child's environment, and separately its values that were granted by name: they may be secret. */
-export interface ChildEnv {
+interface ChildEnv {
   env: Record<string, string>;
   granted: { name: string; value: string }[];
 }

@@ -1,7 +1,7 @@
 import ipaddr from "ipaddr.js";
 
 /** Class of an address; all but `public` are refused unless spelled out. */
-export type AddressClass = "public" | "loopback" | "private" | "link_local" | "reserved" | "invalid";
+type AddressClass = "public" | "loopback" | "private" | "link_local" | "reserved" | "invalid";
 
 /**
  * Classifies a textual IP address after the IANA special-purpose registries. An IPv4 address inside an IPv6 one counts

@@ -12,7 +12,7 @@ import type { SessionBrokerOptions } from "./session-broker.ts";
 import type { WayOut } from "./session-walls.ts";
 
 /** A program that is about to start. */
-export interface ContainedRun {
+interface ContainedRun {
   permission: RunPermission;
   /** Real paths of the program and of files that its arguments name. */
   shown: readonly string[];

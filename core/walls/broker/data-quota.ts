@@ -67,7 +67,7 @@ class DataQuotas {
 }
 
 /** Options of one write. */
-export interface DataWriteOptions<T> {
+interface DataWriteOptions<T> {
   /** Called in the write's turn. */
   measureAdded(): Promise<Amount>;
   limits: Pick<Limits, "data_bytes" | "data_entries">;

@@ -3,7 +3,7 @@ import { foldName } from "../../ground/runtime/fold-name.ts";
 import { basename, isInside, relative } from "../../ground/runtime/paths.ts";
 
 /** Options of {@link forbiddenBecause}. */
-export interface ForbiddenOptions {
+interface ForbiddenOptions {
   access: "read" | "write";
   /** The narrowest root that holds the path, as the operator granted it, or as it would be granted. */
   root: string;

@@ -4,7 +4,7 @@ const maxLength = 1024;
 const plainWord = /^(?!(?:true|false|null|yes|no|on|off)$)[A-Za-z/][\w./-]*$/i;
 
 /** A permission that is asked for. */
-export interface AskedEntry {
+interface AskedEntry {
   permission: string;
   target: string;
   /** Entry of the permission's list; default: the target. */

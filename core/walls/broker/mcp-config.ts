@@ -8,7 +8,7 @@ import { demandMcpServers } from "./mcp-grant.ts";
 import type { BrokerScope } from "./operation.ts";
 
 /** Arguments of a program with the session's MCP servers in their place. */
-export interface PlacedArguments {
+interface PlacedArguments {
   args: string[];
   /** The file that the arguments name; null when they name none. */
   file: string | null;

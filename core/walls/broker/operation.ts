@@ -27,7 +27,7 @@ export interface BrokerScope {
 }
 
 /** Counts and files that operations keep for their session. */
-export interface HeldBySession {
+interface HeldBySession {
   /** Responses of `fetch` that are open. */
   openFetches: number;
   /** Bytes written to each file of the temporary folder. */
@@ -37,7 +37,7 @@ export interface HeldBySession {
 }
 
 /** Definition of one operation. */
-export interface OperationDefinition<N extends OperationName> {
+interface OperationDefinition<N extends OperationName> {
   args: SchemaOf<Operations[N]["args"]>;
   /** True for one that waits for a program, a person or a far end: the usual call timeout does not apply. */
   waits?: boolean;

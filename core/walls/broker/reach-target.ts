@@ -16,13 +16,13 @@ import type { BrokerScope } from "./operation.ts";
 import { allLookupTurns, lookupTurns } from "./turns.ts";
 
 /** Target of an adapter's request, with its headers. */
-export interface Wanted {
+interface Wanted {
   url: URL;
   headers: Readonly<Record<string, string>>;
 }
 
 /** Result of the checks of a {@link Wanted}. */
-export interface CheckedTarget {
+interface CheckedTarget {
   /** The addresses that were checked. */
   addresses: readonly string[];
   /** Headers with the values of secrets filled in. */

@@ -18,7 +18,7 @@ export interface ResolvedBinary {
 }
 
 /** Options of {@link resolveBinary}. All paths are real and absolute. */
-export interface ResolveBinaryOptions {
+interface ResolveBinaryOptions {
   workdir: string;
   pluginDir: string;
   /** Paths that the adapter or its session may write: it could have made a program there itself. */
@@ -34,7 +34,7 @@ export interface ResolveBinaryOptions {
 }
 
 /** Reason why a program that was found is denied. */
-export interface BinaryRefusal {
+interface BinaryRefusal {
   binary: string;
   /** Half a sentence. */
   because: string;

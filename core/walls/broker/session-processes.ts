@@ -12,7 +12,7 @@ import type { SessionBrokerOptions } from "./session-broker.ts";
 import type { StreamTable } from "./stream-table.ts";
 
 /** A program to start. */
-export interface StartProcessOptions {
+interface StartProcessOptions {
   /** Name used by the adapter and the grant. */
   binary: string;
   file: string;
@@ -23,7 +23,7 @@ export interface StartProcessOptions {
   env: Record<string, string>;
   /** As in `Command`. */
   enters?: Command["enters"];
-  filter?: string;
+  filter?: string | undefined;
   stdin: "open" | "closed";
   streams: "pipes" | "sockets";
   /** True when `file` is a program that contains the real one. */

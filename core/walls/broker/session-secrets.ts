@@ -6,7 +6,7 @@ import { mayHoldSecret } from "./request-headers.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 
 /** Target of a request, and whether the connection is private. */
-export interface HeaderTarget {
+interface HeaderTarget {
   target: NetTarget;
   /** Encrypted, or never leaves this machine. */
   isPrivate: boolean;

@@ -19,7 +19,7 @@ export function sendText(text: string, options: SendOptions): void {
 }
 
 /** Options of {@link sendText}. */
-export interface SendOptions {
+interface SendOptions {
   lane: number;
   /** Maximum bytes of one frame. */
   frameBytes: number;

@@ -20,7 +20,7 @@ export interface ProbeAnswer {
   /** Result of `healthCheck()`; null where it threw. */
   health: unknown;
   /** Error of `healthCheck()`. */
-  health_error?: string;
+  health_error?: string | undefined;
 }
 
 /** Facts of a session that adapter code may know. */
@@ -63,13 +63,13 @@ export interface OpenMessage {
   credit: number;
 }
 /** Credit for more events of a session: one for each small event, several for a large one. */
-export interface CreditMessage {
+interface CreditMessage {
   type: "credit";
   sid: number;
   events: number;
 }
 /** The session must end, and why. */
-export interface CancelMessage {
+interface CancelMessage {
   type: "cancel";
   sid: number;
   error: ErrorData;
@@ -83,7 +83,7 @@ export interface ReplyMessage {
   error?: ErrorData;
 }
 /** Asks for a heartbeat. */
-export interface PingMessage {
+interface PingMessage {
   type: "ping";
   n: number;
 }
@@ -102,7 +102,7 @@ export interface AdapterIdentity {
 }
 
 /** The adapter is loaded and complete, or the reason why it is not. */
-export interface LoadedMessage {
+interface LoadedMessage {
   type: "loaded";
   protocol: number;
   /** Values of the adapter's own id, name and version that are texts. */
@@ -110,13 +110,13 @@ export interface LoadedMessage {
   error?: ErrorData;
 }
 /** A batch of events from the adapter. */
-export interface EventsMessage {
+interface EventsMessage {
   type: "events";
   sid: number;
   events: unknown[];
 }
 /** Asks the broker for something. */
-export interface CallMessage {
+interface CallMessage {
   type: "call";
   sid: number;
   id: number;
@@ -131,12 +131,12 @@ export interface DoneMessage {
   error?: ErrorData;
 }
 /** The heartbeat; `n` is the ping's. */
-export interface PongMessage {
+interface PongMessage {
   type: "pong";
   n: number;
 }
 /** The thread cannot go on; the host ends it, with all its sessions. */
-export interface FailedMessage {
+interface FailedMessage {
   type: "failed";
   error: ErrorData;
 }

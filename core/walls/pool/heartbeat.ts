@@ -1,7 +1,7 @@
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 
 /** Options of {@link Heartbeat}. */
-export interface HeartbeatOptions {
+interface HeartbeatOptions {
   intervalMs: number;
   /** Time that the worker has for an answer. */
   timeoutMs: number;

@@ -8,7 +8,7 @@ import { TokenBucket } from "../../ground/checks/token-bucket.ts";
 const turnMs = 5;
 
 /** Options of {@link HostTime}. */
-export interface HostTimeOptions {
+interface HostTimeOptions {
   /** Milliseconds of the host's time that the plugin may use in a second. */
   perSecond: number;
   /** Handles one payload, a view that is valid during the call. */

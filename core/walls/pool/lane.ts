@@ -40,7 +40,7 @@ interface LiveEntry {
 }
 
 /** Options of {@link Lane}. */
-export interface LaneOptions {
+interface LaneOptions {
   pluginId: string;
   script: string;
   limits: Limits;

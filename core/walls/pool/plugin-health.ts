@@ -26,7 +26,7 @@ export interface CrashStore {
 }
 
 /** Options of {@link PluginHealth}. */
-export interface PluginHealthOptions {
+interface PluginHealthOptions {
   pluginId: string;
   limits: Pick<Limits, "quarantine_crashes" | "quarantine_window_ms">;
   /** Absent: the record ends with the host. */

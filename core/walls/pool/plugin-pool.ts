@@ -42,7 +42,7 @@ export interface WorkerPlace {
 }
 
 /** Options for a session that waits for a place. */
-export interface AcquireOptions {
+interface AcquireOptions {
   signal?: AbortSignal;
   /** Client of the session; clients take turns. */
   client?: string;

@@ -1,7 +1,7 @@
 import type { Limits } from "../../ground/config/limits.ts";
 
 /** Limits of a back-off. */
-export type BackoffLimits = Pick<Limits, "restart_backoff_ms" | "restart_backoff_max_ms" | "restart_healthy_ms">;
+type BackoffLimits = Pick<Limits, "restart_backoff_ms" | "restart_backoff_max_ms" | "restart_healthy_ms">;
 
 /**
  * How long a plugin that crashes waits for its next worker: not at all after the first crash, then `restart_backoff_ms`,

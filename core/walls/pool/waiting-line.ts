@@ -9,7 +9,7 @@ export interface Waiting {
 }
 
 /** Options of {@link WaitingLine}. */
-export interface WaitingLineOptions {
+interface WaitingLineOptions {
   /** Maximum length of the line. */
   most: number;
   /** Calls back once after a time; returns a function that cancels it. */

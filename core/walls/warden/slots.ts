@@ -5,10 +5,10 @@ import { watchThread } from "../../ground/runtime/live-threads.ts";
 import { within } from "../../ground/runtime/within.ts";
 
 /** Reason why a worker thread is gone. */
-export type SlotEnd = { reason: "exit" | "out_of_memory" | "error" | "closed"; message: string };
+type SlotEnd = { reason: "exit" | "out_of_memory" | "error" | "closed"; message: string };
 
 /** Options of {@link Slots}. */
-export interface SlotOptions {
+interface SlotOptions {
   /** Path of the bundled guest. */
   guestFile: string;
   /** Megabytes of V8 heap for one thread. */

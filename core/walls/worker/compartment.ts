@@ -18,7 +18,7 @@ export interface Evaluated {
 }
 
 /** Options of {@link evaluatePlugin}. */
-export interface CompartmentOptions {
+interface CompartmentOptions {
   pluginId: string;
   script: string;
   maxTimers: number;

@@ -6,6 +6,7 @@ import type {
   RunOptions,
 } from "../../../plugin-sdk/context.ts";
 import type { PermissionOption } from "../../../plugin-sdk/events.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionFacts } from "../channel/protocol.ts";
 import { makeConnection } from "./connection.ts";
 import { freezeClosures } from "./lockdown.ts";
@@ -13,7 +14,7 @@ import type { Scope } from "./scope.ts";
 import type { ScopeCall } from "../channel/operations.ts";
 
 /** Options of {@link makeContext}. */
-export interface ContextOptions {
+interface ContextOptions {
   facts: SessionFacts;
   signal: unknown;
   scope: Scope;
@@ -38,11 +39,11 @@ export function makeContext(options: ContextOptions): AdapterContext {
     fetch: async (url: string, init: { method?: string; headers?: Record<string, string>; body?: string } = {}) => {
       const response = await call("fetch", {
         url: String(url),
-        options: {
-          ...(init.method === undefined ? {} : { method: String(init.method) }),
-          ...(init.headers === undefined ? {} : { headers: textRecord(init.headers) }),
-          ...(init.body === undefined ? {} : { body: String(init.body) }),
-        },
+        options: omitUndefined({
+          method: init.method === undefined ? undefined : String(init.method),
+          headers: init.headers === undefined ? undefined : textRecord(init.headers),
+          body: init.body === undefined ? undefined : String(init.body),
+        }),
       });
       return fetchResponse(response, call);
     },
@@ -100,8 +101,10 @@ export function makeContext(options: ContextOptions): AdapterContext {
 
 function plainRunOptions(options: RunOptions): RunOptions {
   return {
-    ...(options.env === undefined ? {} : { env: textRecord(options.env) }),
-    ...(options.cwd === undefined ? {} : { cwd: String(options.cwd) }),
+    ...omitUndefined({
+      env: options.env === undefined ? undefined : textRecord(options.env),
+      cwd: options.cwd === undefined ? undefined : String(options.cwd),
+    }),
     stdin: options.stdin === "open" ? "open" : "closed",
     streams: options.streams === "sockets" ? "sockets" : "pipes",
   };

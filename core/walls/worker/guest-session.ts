@@ -14,7 +14,7 @@ import type { ScopeCall } from "../channel/operations.ts";
 import { describeThrown, errorForAdapter } from "./thrown.ts";
 
 /** Options of {@link GuestSession}. */
-export interface GuestSessionOptions {
+interface GuestSessionOptions {
   open: OpenMessage;
   outbox: Outbox;
   call: ScopeCall;
@@ -28,7 +28,7 @@ export interface GuestSessionOptions {
 const maxAnswerDepth = 32;
 
 /** Outcome of a session on the guest's side. */
-export type GuestEnd = { value: unknown } | { error: ErrorData };
+type GuestEnd = { value: unknown } | { error: ErrorData };
 
 /**
  * One entry into an adapter: construct, `initialize` once, the call, `shutdown` under the teardown deadline. Adapter

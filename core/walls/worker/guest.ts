@@ -14,7 +14,7 @@ harden(BulkheadError);
 harden(SafeAbortController);
 
 /** Message from the pool to a new worker thread. */
-export interface ServeTask {
+interface ServeTask {
   port: RawPort;
   lane: number;
 }

@@ -1,4 +1,5 @@
 import { BulkheadError, type ErrorCode, type ErrorData, isErrorCode } from "../../../plugin-sdk/errors.ts";
+import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { isShallow } from "../../ground/checks/depth.ts";
 import { stackOf } from "./lockdown.ts";
 
@@ -29,8 +30,8 @@ function describe(thrown: unknown, fallback: ErrorCode): ErrorData {
   return {
     code: typed ? own.code as ErrorCode : fallback,
     message: String(own.message).slice(0, maxMessage) || own.name,
-    ...(typed && typeof own.hint === "string" ? { hint: own.hint.slice(0, maxMessage) } : {}),
-    ...(Object.keys(details).length > 0 ? { details } : {}),
+    ...omitUndefined({ hint: typed && typeof own.hint === "string" ? own.hint.slice(0, maxMessage) : undefined }),
+    ...omitEmpty({ details }),
   };
 }
 

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import process from "node:process";
 import { afterEach, describe, expect, test } from "vitest";
 import { type ChildProcess, spawnChild, type SpawnChildOptions } from "../../../core/ground/runtime/child-process.ts";
-import { killTree } from "../../../core/ground/runtime/process-tree.ts";
 import type { ByteReader } from "../../../core/ground/runtime/byte-reader.ts";
+import { killTree } from "./marked-tree.ts";
 
 const children: ChildProcess[] = [];
 const mark = `test-${crypto.randomUUID()}`;

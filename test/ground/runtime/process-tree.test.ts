@@ -1,9 +1,9 @@
 import { readdirSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { type ChildProcess, spawnChild } from "../../../core/ground/runtime/child-process.ts";
-import { hasMark } from "../../../core/ground/runtime/process-mark.ts";
 import { parsePs, parseStat, processStart, readRow } from "../../../core/ground/runtime/process-rows.ts";
-import { killTree, killTrees } from "../../../core/ground/runtime/process-tree.ts";
+import { killTrees } from "../../../core/ground/runtime/process-tree.ts";
+import { hasMark, killTree } from "./marked-tree.ts";
 
 const started: { child: ChildProcess; mark: string }[] = [];
 
@@ -33,7 +33,7 @@ function alive(pid: number): boolean {
   return readRow(pid)?.zombie === false;
 }
 
-describe("killTree", () => {
+describe("killTrees, for one tree", () => {
   test("ends a polite tree at once, long before the grace is over", async () => {
     const { child, mark, pids } = await tree("sleep 60 & echo $!; echo $$; wait", 2);
     const before = Date.now();

@@ -6,7 +6,7 @@ import { defaultJournalLimits, type JournalLimits } from "../../../core/records/
 import { type JournalRow, rowOf } from "../../../core/records/journal/journal-row.ts";
 import type { Cursor, Journal, JournalBatch, ReadOptions } from "../../../core/records/journal/journal.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
-import { addFact, emptyHistory, settledHistory } from "../../../core/records/journal/history-fact.ts";
+import { addFact, emptyHistory } from "../../../core/records/journal/history-fact.ts";
 import type { LeftChild } from "../../../core/records/journal/history-table.ts";
 import type { KeyRecord } from "../../../core/records/journal/key-table.ts";
 import { readPage, type TombstoneRange } from "../../../core/records/journal/read-page.ts";
@@ -227,4 +227,10 @@ function fits(session: SessionRecord, filter: SessionFilter): boolean {
     (adapter === undefined || session.adapter_id === adapter) &&
     (task_id === undefined || session.task_id === task_id) &&
     Object.entries(labels).every(([name, value]) => session.labels[name] === value);
+}
+
+/** The history of a session that has ended, or runs: an entry without an end of its own ended with the session. */
+function settledHistory(history: SessionHistory, sessionEnd: string | null): SessionHistory {
+  const attempts = history.attempts.map((one) => ({ ...one, ended_at: one.ended_at ?? sessionEnd }));
+  return { ...history, attempts };
 }

@@ -18,7 +18,7 @@ import { tableColumns } from "../show-session.ts";
 import { hostVersion } from "../../../ground/config/version.ts";
 
 /** Report of the doctor. */
-export interface DoctorReport {
+interface DoctorReport {
   bulkhead: string;
   runtime: string;
   platform: string;
@@ -144,7 +144,7 @@ async function gitVersion(cwd: string): Promise<string | null> {
 }
 
 /** The report for people. */
-export function reportLines(report: DoctorReport, { paint, columns }: { paint: Paint; columns: number }): string[] {
+function reportLines(report: DoctorReport, { paint, columns }: { paint: Paint; columns: number }): string[] {
   const table = (rows: readonly Row[]): string[] => tableLines(rows, { paint, columns, indent: 2, wraps: true });
   const git: Cell = report.git === null
     ? { text: "not found: sessions run, but what they changed is not known", tone: "yellow" }

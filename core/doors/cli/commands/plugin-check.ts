@@ -55,7 +55,7 @@ interface CheckSubject {
   folder: string;
   origin: Plugin["origin"];
   /** Set for a tool that the host manifest declares and that has no file of its own. */
-  manifest?: Manifest;
+  manifest?: Manifest | undefined;
 }
 
 /** `bulkhead plugin check [folder|id]`. */
@@ -94,7 +94,7 @@ async function findSubjects(
 }
 
 function subjectOf({ folder, origin, manifest }: Plugin): CheckSubject {
-  return { folder, origin, ...(origin === "inline" ? { manifest } : {}) };
+  return { folder, origin, manifest: origin === "inline" ? manifest : undefined };
 }
 
 async function check(host: Host, subject: CheckSubject, places: BreadthOptions): Promise<CheckReport> {

@@ -94,7 +94,7 @@ function instanceId(id: string, { plugin, host }: { plugin: Plugin; host: Host }
   if (plugin.origin === "inline" || base !== plugin.id) {
     const what = plugin.origin === "inline" ? "a tool of the host manifest" : "an instance itself";
     throw new BulkheadError("invalid_config", `Cannot make an instance of "${plugin.id}": it is ${what}.`, {
-      ...(plugin.origin === "inline" ? {} : { hint: `bulkhead plugin enable ${base} --as ${id}` }),
+      hint: plugin.origin === "inline" ? undefined : `bulkhead plugin enable ${base} --as ${id}`,
     });
   }
   const known = host.registry.get(id);

@@ -157,10 +157,10 @@ async function firstManifest({ terminal, configFile }: Invocation): Promise<stri
 async function hello(call: Invocation, adapter: string): Promise<SessionResult> {
   const { terminal, json } = call;
   const questions = json || call.options["yes"] === true || !Questions.possible(terminal)
-    ? null
+    ? undefined
     : new Questions(terminal);
   const askGrant = questions && ((manifestFile: string | undefined) => createAskGrant(questions, { manifestFile }));
-  await using opened = await openHost(call, { warm: true, ...(askGrant ? { askGrant } : {}) });
+  await using opened = await openHost(call, { warm: true, askGrant });
   const session = await opened.host.runSession(
     {
       workdir: terminal.cwd,
@@ -177,7 +177,7 @@ async function hello(call: Invocation, adapter: string): Promise<SessionResult> 
     adapter,
     mode: "live",
     verbose: false,
-    ...(questions ? { questions } : {}),
+    questions,
   });
 }
 

@@ -10,7 +10,7 @@ export async function tokenCreate(call: Invocation): Promise<number> {
   const wanted = {
     name,
     scopes: tokenScopes(options["scope"]),
-    ...(workdirs === undefined ? {} : { workdirs }),
+    workdirs,
     expires_at: tokenEnd(options["expires"], Date.now()),
   };
   const { token, record } = await (await tokensOf(call)).create(wanted);

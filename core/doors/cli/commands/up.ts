@@ -104,7 +104,7 @@ function watchStart(terminal: Terminal): { readonly signal: AbortSignal; takeRel
  * Starts the daemon that a command's flags and host manifest describe; shows its log on a terminal that is not busy.
  * @throws {BulkheadError} as `startDaemon`
  */
-export async function openDaemon(call: Invocation, screen: DemoScreen): Promise<Daemon> {
+async function openDaemon(call: Invocation, screen: DemoScreen): Promise<Daemon> {
   const { startDaemon } = await import("../../daemon/daemon.ts");
   const { terminal, json, options, createHost } = call;
   const { stateDir, root, configFile, problem } = await daemonPlace(call);
@@ -120,11 +120,9 @@ export async function openDaemon(call: Invocation, screen: DemoScreen): Promise<
     root,
     stateDir,
     port: port as number | undefined,
-    ...(terminal.stderr.isTty && !json
-      ? {
-        echo: (line) => screen.isBusy ? undefined : void terminal.stderr.write(`${logText(line.trimEnd(), paint)}\n`),
-      }
-      : {}),
+    echo: terminal.stderr.isTty && !json
+      ? (line) => screen.isBusy ? undefined : void terminal.stderr.write(`${logText(line.trimEnd(), paint)}\n`)
+      : undefined,
   });
 }
 

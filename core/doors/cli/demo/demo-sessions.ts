@@ -4,7 +4,7 @@ import type { HostManifest, PluginSettings } from "../../../ground/config/host-m
 import type { Limits } from "../../../ground/config/limits.ts";
 
 /** One of the demo's sessions. */
-export interface DemoSession {
+interface DemoSession {
   adapter: string;
   /** The session in a few words. */
   about: string;

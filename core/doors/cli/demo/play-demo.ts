@@ -15,7 +15,7 @@ import { demoSessions } from "./demo-sessions.ts";
 import { type DemoHost, type DemoOutcome, runDemo } from "./run-demo.ts";
 
 /** Options of {@link playDemo}. */
-export interface PlayDemoOptions {
+interface PlayDemoOptions {
   terminal: Terminal;
   json: boolean;
   place: Pick<DemoPlace, "repository">;

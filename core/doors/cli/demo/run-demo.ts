@@ -12,7 +12,7 @@ import { demoRequest, demoSessions } from "./demo-sessions.ts";
 const patienceMs = 10_000;
 
 /** Options of {@link runDemo}. */
-export interface RunDemoOptions {
+interface RunDemoOptions {
   /** Working directory of all sessions. */
   workdir: string;
   /** Takes each envelope of the merged stream as it comes. */

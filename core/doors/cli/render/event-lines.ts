@@ -22,7 +22,7 @@ export interface EventLine {
 }
 
 /** Options of {@link eventLines}. */
-export interface EventLineOptions {
+interface EventLineOptions {
   /** Also show allowed actions, and every process. */
   verbose?: boolean;
   /** The agent's words for the choice that answers a request; where they are not known, its id is shown. */

@@ -3,7 +3,7 @@ import type { Paint } from "./paint.ts";
 import { textWidth } from "./text-width.ts";
 
 /** Options of {@link pageLines}. */
-export interface PageOptions {
+interface PageOptions {
   /** Columns of the terminal. */
   columns: number;
   paint: Paint;

@@ -56,7 +56,7 @@ export function askedLines(rows: readonly Asked[], options: WallLineOptions): st
 }
 
 /** Options of {@link weighedLines}. */
-export interface WeighedOptions extends WallLineOptions {
+interface WeighedOptions extends WallLineOptions {
   breadth: Asked["breadth"];
   /** Why it allows more than it seems to. */
   reasons: readonly string[];

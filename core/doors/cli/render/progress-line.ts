@@ -4,7 +4,7 @@ import type { Paint } from "./paint.ts";
 import { formatDuration, plural } from "./quantities.ts";
 
 /** Options of {@link ProgressLine}. */
-export interface ProgressLineOptions {
+interface ProgressLineOptions {
   /** Writes to the terminal, at once. */
   write(text: string): unknown;
   paint: Paint;

@@ -10,7 +10,7 @@ import { stackLines } from "./stack-lines.ts";
 import { asTyped } from "./as-typed.ts";
 
 /** Options of {@link resultLines}. */
-export interface ResultLineOptions {
+interface ResultLineOptions {
   paint: Paint;
   columns: number;
   /** Number of the session's events. */

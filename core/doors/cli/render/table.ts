@@ -10,7 +10,7 @@ export type Cell = string | { text: string; tone: Tone };
 export type Row = readonly Cell[] | { cells: readonly Cell[]; remedy: string | undefined };
 
 /** Options of {@link tableLines}. */
-export interface TableOptions {
+interface TableOptions {
   paint: Paint;
   /** Columns of the terminal: the last column is fitted in. */
   columns: number;

@@ -14,7 +14,7 @@ import type { MissingAgent } from "./find-agents.ts";
 const shownReason = 300;
 
 /** Options of {@link chooseAgents}. */
-export interface ChooseAgentsOptions {
+interface ChooseAgentsOptions {
   terminal: Terminal;
   /** Ids from the command line; undefined to ask, or with `yes` to take those that could run now. */
   wanted: readonly string[] | undefined;

@@ -1,5 +1,5 @@
 /** A run of text with one look. */
-export interface StyledRun {
+interface StyledRun {
   text: string;
   /** Classes of the style sheet; empty for the plain look. */
   look: string;

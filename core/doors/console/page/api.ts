@@ -25,7 +25,7 @@ export interface HostApi {
 }
 
 /** Fields of a query; undefined ones are left out. */
-export type Query = Record<string, string | number | boolean | undefined>;
+type Query = Record<string, string | number | boolean | undefined>;
 
 /**
  * Trades the one-time code of `bulkhead console` for a token.
@@ -52,7 +52,7 @@ function withToken(token: string): HostApi {
       const response = await request(path, {
         method,
         headers: { authorization, ...(body === undefined ? {} : { "content-type": "application/json" }) },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        body: body === undefined ? null : JSON.stringify(body),
       });
       return (response.status === 204 ? null : await response.json()) as T;
     },

@@ -26,7 +26,7 @@ export interface Console {
 }
 
 /** One sentence about what was done or refused. */
-export interface Notice {
+interface Notice {
   text: string;
   hint?: string | undefined;
   isFailure: boolean;

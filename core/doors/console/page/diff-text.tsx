@@ -7,14 +7,6 @@ import { LongText, Text } from "./text.tsx";
 /** Lines of one file that are drawn before more is asked for. */
 const mostLines = 600;
 
-/** A place in a changed file to which a comment belongs. */
-export interface LineRange {
-  file: string;
-  side: "old" | "new";
-  from: number;
-  to: number;
-}
-
 /** A patch's files; null where the text is no patch. */
 export function filesOf(patch: string): StructuredPatch[] | null {
   try {

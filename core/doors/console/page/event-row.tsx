@@ -151,7 +151,7 @@ function sides(before: string, after: string): string {
 }
 
 /** The one part of a tool's input that a reader looks for. */
-export function inputText(input: unknown): string {
+function inputText(input: unknown): string {
   if (typeof input === "string") return plainText(input, 160);
   if (typeof input !== "object" || input === null) return "";
   const fields = input as Record<string, unknown>;
@@ -218,7 +218,7 @@ function ProcessRow({ row: { spawned, exited } }: { row: Extract<TimelineRow, { 
 }
 
 /** Any event that folds with no other. */
-export function EventText({ event }: { event: ShownEvent["event"] }) {
+function EventText({ event }: { event: ShownEvent["event"] }) {
   switch (event.type) {
     case "plan":
       return <PlanRow event={event} />;

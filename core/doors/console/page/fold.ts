@@ -17,7 +17,7 @@ export type TimelineRow =
   | { kind: "event"; seq: number; at: string; event: ShownEvent["event"]; cut: boolean };
 
 /** Tool calls and answers that the border between two blocks divides. */
-export interface DividedCalls {
+interface DividedCalls {
   /** Answers in the next block to calls of this one. */
   answers: ReadonlyMap<string, EventOf<"tool_result">>;
   /** Answers of this block to calls of the one before, which shows them. */
@@ -25,7 +25,7 @@ export interface DividedCalls {
 }
 
 /** No call is divided. */
-export const undivided: DividedCalls = { answers: new Map(), answered: new Set() };
+const undivided: DividedCalls = { answers: new Map(), answered: new Set() };
 
 /** Finds the tool calls and answers that are divided between a block and its neighbours, as far as those are here. */
 export function dividedCalls(

@@ -108,7 +108,7 @@ const byText = {
 };
 
 /** A denial with what would change it. */
-export function DeniedText({ event }: { event: Extract<HostEvent, { type: "capability" }> }) {
+function DeniedText({ event }: { event: Extract<HostEvent, { type: "capability" }> }) {
   return (
     <div class="denied">
       <p>

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 
 /** Actions by key. */
-export type KeyActions = Readonly<Record<string, () => unknown>>;
+type KeyActions = Readonly<Record<string, () => unknown>>;
 
 /** Gives keys a meaning while a part is shown; never while a person types, and never with a modifier. */
 export function useKeys(actions: KeyActions): void {

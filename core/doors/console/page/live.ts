@@ -3,13 +3,13 @@ import { readEvent, type ShownEvent } from "./shown-event.ts";
 import { type HostApi, lineGroups, RefusedCall } from "./api.ts";
 
 /** Whether the host's events arrive; `lost` says since when they do not. */
-export type Line = { state: "opening" } | { state: "open" } | { state: "lost"; since: Date; why: string } | {
+type Line = { state: "opening" } | { state: "open" } | { state: "lost"; since: Date; why: string } | {
   state: "refused";
   why: string;
 };
 
 /** Takes the new events, in their order. */
-export type EventTaker = (envelopes: readonly ShownEvent[]) => void;
+type EventTaker = (envelopes: readonly ShownEvent[]) => void;
 
 /** Milliseconds of reading before the page gets its next frame. */
 const longestTurn = 5;

@@ -184,7 +184,7 @@ export function Sure({ label, question, act }: { label: string; question: string
 }
 
 /** Something read from the host: `undefined` while it is read. */
-export type Loaded<T> = { value: T } | { failed: unknown } | undefined;
+type Loaded<T> = { value: T } | { failed: unknown } | undefined;
 
 /** Reads something when the keys change; `again` reads it once more. */
 export function useLoaded<T>(

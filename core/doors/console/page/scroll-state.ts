@@ -9,7 +9,7 @@ const margin = 600;
 const marginAtEnd = 120;
 
 /** First and last block to draw. */
-export interface BlockRange {
+interface BlockRange {
   first: number;
   last: number;
 }

@@ -171,7 +171,7 @@ function Attempts({ of: { attempts, result } }: { of: WholeSession }) {
 }
 
 /** Permissions by name, each with its targets. */
-export function PermissionList({ of: permissions }: { of: Permissions }) {
+function PermissionList({ of: permissions }: { of: Permissions }) {
   const entries = Object.entries(permissions).filter(([, value]) => value !== undefined);
   if (entries.length === 0) return <p class="quiet-line">None.</p>;
   return (

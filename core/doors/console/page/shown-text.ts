@@ -10,7 +10,7 @@ const acting =
 export const mostShown = 8192;
 
 /** A piece of a text: plain, or one acting character by its name. */
-export type TextPiece = string | { name: string };
+type TextPiece = string | { name: string };
 
 /** Splits a text so that characters that act can be shown by name. */
 export function textPieces(text: string): TextPiece[] {

@@ -3,7 +3,7 @@ import { type HostApi, RefusedCall } from "./api.ts";
 import type { LiveEvents } from "./live.ts";
 
 /** One answer that a request offers. */
-export interface WaitingChoice {
+interface WaitingChoice {
   id: string;
   label: string;
   kind: string;

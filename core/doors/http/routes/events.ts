@@ -88,7 +88,7 @@ export const eventRoutes: readonly ApiRoute[] = [
       return stream(call, deps, {
         open: (signal) => session.events({ after, signal }),
         idOf: ({ seq }) => seq,
-        ...(last === null ? {} : { last }),
+        last: last ?? undefined,
       });
     },
   }),
@@ -142,7 +142,7 @@ interface Source {
   open(signal: AbortSignal): AsyncIterable<Envelope>;
   idOf(envelope: Envelope): number | string;
   /** Number of the event with which it ends; absent: it goes on. */
-  last?: number;
+  last?: number | undefined;
 }
 
 function stream(call: Call<EventsQuery>, deps: ApiRouteDeps, { open, idOf, last = Infinity }: Source): Response {

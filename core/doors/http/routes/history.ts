@@ -134,7 +134,7 @@ export const historyRoutes: readonly ApiRoute[] = [
     handle: async ({ query: { adapter, before = Number.MAX_SAFE_INTEGER, limit = 100 } }, { facts }) =>
       json(
         await facts.history.ask((queries) => {
-          const filter = { decision: "denied" as const, ...(adapter === undefined ? {} : { adapter }) };
+          const filter = { decision: "denied" as const, adapter };
           const uses = queries.uses(filter, { before, limit });
           return { denials: uses.map(denialOf), next: uses.length < limit ? null : uses.at(-1)?.gseq ?? null };
         }),

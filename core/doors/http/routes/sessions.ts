@@ -12,7 +12,7 @@ import { named, oneOf } from "../schemas/named.ts";
 import { sessionSchema, sessionSummarySchema } from "../schemas/sessions.ts";
 
 /** The body of a start: the request of `run_session`, and the adapters to run it. */
-export interface StartBody extends SessionRequest {
+interface StartBody extends SessionRequest {
   adapter?: string | string[];
   require?: AgentCapabilities;
   artifacts?: "git" | "none";
@@ -33,7 +33,7 @@ const startBodySchema: SchemaOf<StartBody> = named(
 );
 
 /** Query of a list of sessions. */
-export interface ListQuery {
+interface ListQuery {
   state?: "running" | "ended";
   outcome?: "completed" | "blocked" | "error";
   adapter?: string;

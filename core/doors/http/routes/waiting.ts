@@ -10,7 +10,7 @@ import { type ApiRoute, json, route } from "../route.ts";
 import { maybe, named, oneOf, text } from "../schemas/named.ts";
 
 /** One thing that waits for a person. */
-export interface WaitingItem {
+interface WaitingItem {
   kind: "permission" | "question" | "grant" | "quarantine" | "conflict";
   /** The same for the same thing, for as long as it waits. */
   id: string;

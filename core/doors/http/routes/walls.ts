@@ -6,7 +6,7 @@ import { type ApiRoute, json, route } from "../route.ts";
 import { oneOf, text } from "../schemas/named.ts";
 
 /** A program that a session has started and that runs now. */
-export interface RunningProgram {
+interface RunningProgram {
   session_id: string;
   plugin_id: string;
   program: string;

@@ -1,3 +1,4 @@
+import { omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
 import { Type } from "@sinclair/typebox";
 import { closed } from "../../../../plugin-sdk/schema.ts";
 import { continuedRequest, readEarlier } from "../../../sessions/host/earlier-session.ts";
@@ -30,10 +31,7 @@ export function continueSessionTool(sessions: SessionHost, client: string): McpT
       const resumed = await resumeCall(sessions, call);
       if (resumed !== null) return resumed;
       const earlier = await readEarlier(sessions, session_id);
-      const request = {
-        ...continuedRequest(earlier, prompt),
-        ...(timeout_ms === undefined ? {} : { timeout_ms }),
-      };
+      const request = { ...continuedRequest(earlier, prompt), ...omitUndefined({ timeout_ms }) };
       const { signal } = call.context.mcpReq;
       const handle = await startSession(sessions, request, { client, adapter: earlier.adapter, signal });
       return wait ? await followSession(handle, call) : runningAnswer(handle.id);

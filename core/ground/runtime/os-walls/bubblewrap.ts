@@ -21,7 +21,7 @@ const homeInside = "/home";
 const remedy = "Install bubblewrap, and allow the host to make user namespaces (a container needs that allowed too).";
 
 /** Location of bwrap; the reason when it is missing, or the system does not let it work. */
-export type FoundBubblewrap = { file: string } | { reason: string; remedy: string };
+type FoundBubblewrap = { file: string } | { reason: string; remedy: string };
 
 /** Namespaces that every contained process gets, besides those of its own kind. */
 export const ownNamespaces: readonly string[] = [

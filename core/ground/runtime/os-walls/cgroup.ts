@@ -13,7 +13,7 @@ export const cgroup: OsWall = {
 };
 
 /** Locations of control groups. */
-export interface CgroupPlaces {
+interface CgroupPlaces {
   /** Mount point of the hierarchy. */
   root: string;
   /** File that says which group this process is in. */

@@ -18,7 +18,7 @@ const alsoGuarded = new Set([".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml"]);
 const ofGit = ["hooks", "config", "config.worktree", "info", "modules"];
 
 /** Places of a folder as an agent sees them. Real, absolute paths that exist. */
-export interface ProjectGuards {
+interface ProjectGuards {
   /** Read-only. */
   sealed: string[];
   /** Mounted where they stand, so that they cannot be moved away and made again. */

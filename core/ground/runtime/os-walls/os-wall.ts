@@ -5,7 +5,7 @@ export const osWallNames = ["cgroup", "priority", "prlimit", "bubblewrap"] as co
 export type OsWallName = (typeof osWallNames)[number];
 
 /** `optional`: used where the system has it; `required`: without it the plugin does not start; `off`: not used. */
-export type OsWallUse = "optional" | "required" | "off";
+type OsWallUse = "optional" | "required" | "off";
 
 /** The operator's settings for the walls around plugins and around the agents that they start. */
 export interface OsWallUses extends Record<OsWallName, OsWallUse> {
@@ -37,9 +37,9 @@ export interface Command {
   env: Record<string, string>;
   cwd: string;
   /** Files that stand for the namespaces in which it starts. */
-  enters?: { user?: string; net?: string };
+  enters?: { user?: string; net?: string } | undefined;
   /** File with the filter of system calls, for bwrap as the program. */
-  filter?: string;
+  filter?: string | undefined;
 }
 
 /** Limits of a warden or a bundler. */

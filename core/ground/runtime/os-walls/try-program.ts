@@ -5,7 +5,7 @@ import { delimiter, isAbsolute, join } from "node:path";
 import { hostEnv } from "../platform.ts";
 
 /** How a trial run ended. */
-export type Trial = { works: true; stdout: string } | { works: false; why: string };
+type Trial = { works: true; stdout: string } | { works: false; why: string };
 
 /** Longest trial run. Milliseconds. */
 const tryTimeoutMs = 5000;

@@ -14,7 +14,7 @@ export interface MadeScript extends MappedScript {
 }
 
 /** A bundler's output for one job: its answer, whose shape is checked, and the bytes of each text. */
-export interface BundlerOutput {
+interface BundlerOutput {
   answer: BundleAnswer;
   texts: ReadonlyMap<number, Uint8Array>;
 }

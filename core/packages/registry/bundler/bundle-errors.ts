@@ -15,7 +15,7 @@ export function lateError(pluginId: string, timeoutMs: number): BulkheadError {
 }
 
 /** Facts about a bundler that ended amid its work. */
-export interface BundlerDeath {
+interface BundlerDeath {
   /** Why the host ended it; null when it ended by itself. */
   broken: string | null;
   printed: string;

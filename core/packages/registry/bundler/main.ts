@@ -60,7 +60,7 @@ function refusalOf({ code, message, hint, details = {} }: BulkheadError): Bundle
     type: "refused",
     code: code === "too_large" ? code : "bundle_failed",
     message: message.slice(0, 16_384),
-    ...(hint === undefined ? {} : { hint }),
+    hint,
     details: Object.fromEntries(
       Object.entries(details).map(([key, value]) => [key, typeof value === "string" ? value.slice(0, 2000) : value]),
     ),

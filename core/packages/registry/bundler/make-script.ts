@@ -14,7 +14,7 @@ import { mendForCompartment } from "./ses-source.ts";
 export type Esbuild = Pick<typeof import("esbuild"), "build">;
 
 /** A script that was just made. */
-export interface Bundled extends MappedScript {
+interface Bundled extends MappedScript {
   /** Inputs that it was made from; null when one changed meanwhile. */
   inputs: BundleInputs | null;
 }

@@ -20,7 +20,7 @@ import { moduleSubstitute } from "../substitutes.ts";
 import { findTooDeep } from "./source-depth.ts";
 
 /** Options of {@link moduleJail}. */
-export interface JailOptions {
+interface JailOptions {
   /** Real absolute path of the package. */
   folder: string;
   /** Other `node_modules` folders where the packages that it names are looked for. */

@@ -10,11 +10,11 @@ export interface BundleJob {
 }
 
 /** Why it was not made. */
-export interface BundleRefusal {
+interface BundleRefusal {
   type: "refused";
   code: "bundle_failed" | "too_large";
   message: string;
-  hint?: string;
+  hint?: string | undefined;
   details: Record<string, unknown>;
 }
 

@@ -2,7 +2,7 @@ import { type Node, parse } from "acorn";
 import type { Edit } from "../edits.ts";
 
 /** Something a compartment refuses and that no rewriting can mend. */
-export interface Unmendable {
+interface Unmendable {
   /** Offset in the text. */
   start: number;
   message: string;

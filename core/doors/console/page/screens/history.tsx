@@ -271,7 +271,7 @@ function Verify() {
 }
 
 /** Saves a session's export as a file. */
-export function Export({ id }: { id: string }) {
+function Export({ id }: { id: string }) {
   const found = useConsole();
   const save = () =>
     attempt(found, null, async () => {

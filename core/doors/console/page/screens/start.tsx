@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { AgentReport } from "../../../../../plugin-sdk/agent-report.ts";
+import { omitEmpty, omitUndefined } from "../../../../../plugin-sdk/optional-fields.ts";
 import { attempt, noticeOf, useConsole } from "../console-context.ts";
 import { Command, Failure, Screen, useLoaded } from "../parts.tsx";
 import { goTo } from "../route.ts";
@@ -145,7 +146,7 @@ function requestOf(data: FormData): Record<string, unknown> {
   const text = (name: string): string => String(data.get(name) ?? "").trim();
   const number = (name: string): number | undefined => text(name) === "" ? undefined : Number(text(name));
   const [minutes, cost, turns] = [number("minutes"), number("cost"), number("turns")];
-  const budget = { ...(cost === undefined ? {} : { cost }), ...(turns === undefined ? {} : { turns }) };
+  const budget = omitUndefined({ cost, turns });
   const labels = Object.fromEntries(
     text("labels").split(/\s+/).filter((label) => label.includes("=")).map((label) => {
       const at = label.indexOf("=");
@@ -155,11 +156,10 @@ function requestOf(data: FormData): Record<string, unknown> {
   return {
     prompt: text("prompt"),
     workdir: text("workdir"),
-    ...(text("approval") === "" ? {} : { approval: text("approval") }),
     workspace: text("workspace"),
-    ...(minutes === undefined ? {} : { timeout_ms: minutes * 60_000 }),
+    timeout_ms: minutes === undefined ? undefined : minutes * 60_000,
     ...(Object.keys(budget).length === 0 ? {} : { budget, best_effort: true }),
-    ...(Object.keys(labels).length === 0 ? {} : { labels }),
+    ...omitEmpty({ approval: text("approval"), labels }),
   };
 }
 
