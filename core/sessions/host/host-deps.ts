@@ -115,7 +115,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   });
   const workspaces = openWorkspaces(join(claim.root, "workspaces"));
   const serviceOf = (adapter: string) => services.of(adapter);
-  const sessions = new LiveSessions({ deps: sessionDeps, routes, workspaces, serviceOf, slots: seams.slots });
+  const sessions = new LiveSessions({ sessionDeps, routes, workspaces, serviceOf, slots: seams.slots });
   const stopKeeping = keepJournal(journal, {
     limits: () => settings.retention,
     writeLog,

@@ -24,8 +24,8 @@ import type { EventQuery } from "./session-host.ts";
 import { placeSession, type SessionPlace } from "./workspaces.ts";
 
 /** Collaborators of {@link LiveSessions}. */
-interface LiveSessionsOptions {
-  deps: SessionDeps;
+interface LiveSessionsDeps {
+  sessionDeps: SessionDeps;
   routes: Routes;
   workspaces: Workspaces;
   /** @throws {BulkheadError} `unknown_adapter` */
@@ -57,7 +57,7 @@ export interface LiveSession {
 
 /** The sessions of one host that have not ended. */
 export class LiveSessions {
-  readonly #options: LiveSessionsOptions;
+  readonly #deps: LiveSessionsDeps;
   readonly #running = new Map<string, LiveSession>();
   /** Sessions that have not left their place yet, ended or not. */
   readonly #placed = new Map<string, LiveSession>();
@@ -67,9 +67,9 @@ export class LiveSessions {
   readonly #neighbours: Neighbours;
   #closed = false;
 
-  constructor(options: LiveSessionsOptions) {
-    this.#options = options;
-    this.#neighbours = new Neighbours(join(options.deps.claim.root, "active"));
+  constructor(deps: LiveSessionsDeps) {
+    this.#deps = deps;
+    this.#neighbours = new Neighbours(join(deps.sessionDeps.claim.root, "active"));
   }
 
   /** Number of sessions under way, including those that wait. */
@@ -116,7 +116,7 @@ export class LiveSessions {
     { begins, resumed = null }: LiveStartOptions,
   ): Promise<LiveSession> {
     const { signal, artifacts = "git", client, sessionId = randomId(), ...wanted } = options;
-    const { deps, routes } = this.#options;
+    const { sessionDeps, routes } = this.#deps;
     this.#refuseIfClosed();
     const checked = checkHere(request);
     const route = await routes.route({ request: checked, ...wanted });
@@ -124,19 +124,19 @@ export class LiveSessions {
     const { workdir, contextFiles } = await this.#readWorkdir(checked, ways[0]!.service.plugin.limits);
     const place = await this.#place(sessionId, { request: checked, workdir, signal });
     const common = { sessionId, client, request: checked, place, contextFiles, artifacts, resumed };
-    const events = deps.log.subscribe({ sessionId });
+    const events = sessionDeps.log.subscribe({ sessionId });
     let session: RunningSession;
     let service: ServedPlugin;
     let giveBack = (): void => {};
     try {
-      const { candidates, passedOver } = await makeCandidates(deps, ways, common);
+      const { candidates, passedOver } = await makeCandidates(sessionDeps, ways, common);
       // The first way may be passed over; a plugin that does not run the session must not count it.
       service = ways.find((way) => way.service.plugin === candidates[0].plugin)!.service;
       await this.#enter(sessionId, { place, artifacts });
       giveBack = await this.#admit(service, signal);
       await begins?.(sessionId);
       const notUsed = [...route.passed_over.map(reasonOnly), ...passedOver];
-      session = startSession(deps, {
+      session = startSession(sessionDeps, {
         ...common,
         candidates,
         passedOver: notUsed,
@@ -158,7 +158,7 @@ export class LiveSessions {
 
   /** Adds what serves it to a way that was chosen. */
   #wayOf(way: RoutedWay): Way {
-    const { routes, serviceOf } = this.#options;
+    const { routes, serviceOf } = this.#deps;
     return {
       service: serviceOf(way.adapter_id),
       accessMode: way.access_mode,
@@ -173,7 +173,7 @@ export class LiveSessions {
     { workdir: named, context_files = [] }: SessionRequest,
     limits: Limits,
   ): Promise<{ workdir: string; contextFiles: readonly ContextFile[] }> {
-    const { closedFolders, protectedPaths } = this.#options.deps.guarded();
+    const { closedFolders, protectedPaths } = this.#deps.sessionDeps.guarded();
     const workdir = await checkWorkdir(named, closedFolders);
     return { workdir, contextFiles: await readContextFiles(context_files, { workdir, protectedPaths, limits }) };
   }
@@ -198,7 +198,7 @@ export class LiveSessions {
     sessionId: string,
     { request, workdir, signal }: { request: SessionRequest; workdir: string; signal: AbortSignal | undefined },
   ): Promise<SessionPlace> {
-    const { deps: { claim, settings }, workspaces } = this.#options;
+    const { sessionDeps: { claim, settings }, workspaces } = this.#deps;
     const exclude = [claim.root, ...settings.secretPaths];
     const common = { sessionId, request, workdir, exclude, manifest: settings.manifest };
     try {
@@ -259,8 +259,8 @@ export class LiveSessions {
 
   /** Takes a slot for a session that is about to begin; the function it gives returns the slot. */
   async #admit(service: ServedPlugin, signal: AbortSignal | undefined): Promise<() => void> {
-    const { deps, slots } = this.#options;
-    const giveBack = await slots?.take(deps.settings.limits.host_sessions) ?? (() => {});
+    const { sessionDeps, slots } = this.#deps;
+    const giveBack = await slots?.take(sessionDeps.settings.limits.host_sessions) ?? (() => {});
     try {
       this.#refuseIfClosed();
       refuseIfAborted(signal);
@@ -279,7 +279,7 @@ export class LiveSessions {
         hint: "Try again later, or raise its limit sessions.",
       });
     }
-    const { host_sessions } = this.#options.deps.settings.limits;
+    const { host_sessions } = this.#deps.sessionDeps.settings.limits;
     if (this.#running.size < host_sessions) return;
     throw new BulkheadError("busy", `The host has ${this.#running.size} sessions, running and waiting, already.`, {
       hint: "Try again later, or raise the limit host_sessions.",

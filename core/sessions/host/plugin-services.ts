@@ -1,9 +1,9 @@
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import { unknownAdapter } from "../routing/unknown-adapter.ts";
-import { ServedPlugin, type ServiceOptions } from "./served-plugin.ts";
+import { ServedPlugin, type ServedPluginDeps } from "./served-plugin.ts";
 
 /** Collaborators of {@link PluginServices}. */
-interface PluginServicesDeps extends ServiceOptions {
+interface PluginServicesDeps extends ServedPluginDeps {
   registry: { get(id: string): Plugin | undefined; list(): readonly Plugin[] };
 }
 

@@ -13,8 +13,8 @@ import { bundlePlugin } from "../../packages/registry/plugin-script.ts";
 import type { Plugin, PluginScript } from "../../packages/registry/plugin.ts";
 import { PluginPermissions } from "./plugin-permissions.ts";
 
-/** Options of {@link ServedPlugin} that all plugins of a host share. */
-export interface ServiceOptions {
+/** Collaborators of {@link ServedPlugin} that all plugins of a host share. */
+export interface ServedPluginDeps {
   crashes: CrashStore;
   children: ChildLedger;
   /** A warden that is already started. */
@@ -40,7 +40,7 @@ export class ServedPlugin {
   /** Number of sessions under way, including those that wait. */
   sessions = 0;
 
-  constructor(plugin: Plugin, { crashes, children, spare, idle, stateDir }: ServiceOptions) {
+  constructor(plugin: Plugin, { crashes, children, spare, idle, stateDir }: ServedPluginDeps) {
     this.plugin = plugin;
     this.#cacheDir = join(stateDir, "scripts");
     this.dataDir = join(stateDir, "data", plugin.id);

@@ -152,7 +152,7 @@ function stream(call: Call<EventsQuery>, deps: ApiRouteDeps, { open, idOf, last 
   const end = () => over.abort();
   const opened = open(over.signal);
   const frames = new EventFrames(query, { idOf, lines: wantsLines(headers.get("accept")) });
-  const isLast = (envelope: Envelope) => frames.left <= 0 || envelope.seq >= last;
+  const isLast = (envelope: Envelope) => frames.isFull || envelope.seq >= last;
   const events = query.limit === undefined && last === Infinity ? opened : ending(opened, isLast);
   const closeStream = countStream(meters, caller, end);
   signal.addEventListener("abort", end, { once: true });
@@ -168,7 +168,7 @@ function stream(call: Call<EventsQuery>, deps: ApiRouteDeps, { open, idOf, last 
       closeStream();
     },
   });
-  return new Response(body, { headers: { "content-type": frames.type, "x-accel-buffering": "no" } });
+  return new Response(body, { headers: { "content-type": frames.contentType, "x-accel-buffering": "no" } });
 }
 
 /** The text of one stream's events, those that the query wants. */
@@ -179,18 +179,23 @@ class EventFrames {
   /** Id of the last event that passed, and of the last that the client was told. */
   #passed: number | string = 0;
   #told: number | string = 0;
-  /** Events that the client still takes. */
-  left: number;
+  /** Events that the query still takes. */
+  #left: number;
 
   /** @param options.lines one JSON object a line, in place of server-sent events */
   constructor(query: EventsQuery, options: Pick<Source, "idOf"> & { lines: boolean }) {
     this.#query = query;
     this.#idOf = options.idOf;
     this.#lines = options.lines;
-    this.left = query.limit ?? Infinity;
+    this.#left = query.limit ?? Infinity;
   }
 
-  get type(): string {
+  /** Whether the client has as many events as it asked for. */
+  get isFull(): boolean {
+    return this.#left <= 0;
+  }
+
+  get contentType(): string {
     return this.#lines ? "application/x-ndjson" : "text/event-stream";
   }
 
@@ -199,7 +204,7 @@ class EventFrames {
     this.#passed = this.#idOf(envelope);
     if (!isWanted(envelope, this.#query)) return null;
     this.#told = this.#passed;
-    this.left--;
+    this.#left--;
     const text = envelopeText(envelope);
     return this.#lines ? `${text}\n` : `id: ${this.#passed}\ndata: ${text}\n\n`;
   }
