@@ -6,7 +6,6 @@ import { type Fixture, makeFixture } from "./git-fixture.ts";
 
 let made: Fixture;
 let looks: SharedLooks;
-const { signal } = new AbortController();
 
 beforeEach(() => {
   made = makeFixture({ repository: true });
@@ -17,7 +16,8 @@ beforeEach(() => {
 
 afterEach(() => rmSync(made.root, { recursive: true, force: true }));
 
-const take = (by: AbortSignal = signal): Promise<Snapshot> => looks.take(made.work, { signal: by, exclude: [] });
+const take = (signal = new AbortController().signal): Promise<Snapshot> =>
+  looks.take(made.work, { signal, exclude: [] });
 
 async function changedSince(snapshot: Snapshot): Promise<string[] | undefined> {
   return (await looks.list(snapshot)).artifacts?.map(({ path }) => path);
