@@ -1,4 +1,5 @@
 import type { AdapterContext, ProcessExit, RunningProcess } from "./context.ts";
+import { BulkheadError } from "./errors.ts";
 import { splitText } from "./lines.ts";
 import { omitUndefined } from "./optional-fields.ts";
 
@@ -79,6 +80,18 @@ export async function collectOutput(
   ]);
   await fed;
   return { stdout, stderr, exit_code: exit.exit_code, signal: exit.signal };
+}
+
+/**
+ * Runs a program that prints its version, such as `git --version`, and returns the first text that looks like one;
+ * null: it printed none.
+ * @throws {BulkheadError} `unavailable` if the program fails
+ */
+export async function askVersion(command: CliCommand, ctx: AdapterContext): Promise<string | null> {
+  const { stdout, stderr, exit_code } = await collectOutput(command, ctx);
+  if (exit_code === 0) return /\d+\.\d+\.\d+[\w.+-]*/.exec(stdout)?.[0] ?? null;
+  const asked = [command.binary, ...command.args ?? []].join(" ");
+  throw new BulkheadError("unavailable", `${asked} failed: ${(stderr || stdout).trim().slice(0, 512)}`);
 }
 
 /** Closes a stream that may never have been read; its program can end only when both of its outputs are closed. */

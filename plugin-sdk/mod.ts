@@ -39,7 +39,14 @@ export { type AgentCapabilities, agentCapabilitiesSchema, capabilityFlags } from
 export { checkMappingRules, type RuleFaultDetails } from "./check-mapping-rules.ts";
 export { CliAdapter, type ParsedLine, requiredCliMembers } from "./cli-adapter.ts";
 export type { AuthStatus } from "./cli-availability.ts";
-export { type CliCommand, type CollectedOutput, collectOutput, feedStdin, startCommand } from "./cli-command.ts";
+export {
+  askVersion,
+  type CliCommand,
+  type CollectedOutput,
+  collectOutput,
+  feedStdin,
+  startCommand,
+} from "./cli-command.ts";
 export { cliTool, type Normaliser } from "./cli-tool.ts";
 export {
   type ArgumentGroup,

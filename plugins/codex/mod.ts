@@ -4,8 +4,8 @@ import {
   type AdapterEvent,
   type AgentCapabilities,
   type AgentConfig,
+  askVersion,
   type AuthStatus,
-  BulkheadError,
   CliAdapter,
   type CliCommand,
   collectOutput,
@@ -46,9 +46,7 @@ export default class Codex extends CliAdapter {
   }
 
   async getVersion(ctx: AdapterContext): Promise<string | null> {
-    const { stdout, stderr, exit_code } = await collectOutput({ binary: "codex", args: ["--version"] }, ctx);
-    if (exit_code === 0) return /\d+\.\d+\.\d+[\w.+-]*/.exec(stdout)?.[0] ?? null;
-    throw new BulkheadError("unavailable", `codex --version failed: ${(stderr || stdout).trim().slice(0, 512)}`);
+    return await askVersion({ binary: "codex", args: ["--version"] }, ctx);
   }
 
   async checkAuth(ctx: AdapterContext): Promise<AuthStatus> {

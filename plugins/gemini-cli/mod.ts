@@ -4,11 +4,11 @@ import {
   type AdapterEvent,
   type AgentCapabilities,
   type AgentConfig,
+  askVersion,
   type AuthStatus,
   BulkheadError,
   CliAdapter,
   type CliCommand,
-  collectOutput,
   type ExitMeaning,
   type ParsedLine,
   type ProcessExit,
@@ -49,9 +49,7 @@ export default class GeminiCli extends CliAdapter {
   }
 
   async getVersion(ctx: AdapterContext): Promise<string | null> {
-    const { stdout, stderr, exit_code } = await collectOutput({ binary: "gemini", args: ["--version"] }, ctx);
-    if (exit_code === 0) return /\d+\.\d+\.\d+[\w.+-]*/.exec(stdout)?.[0] ?? null;
-    throw new BulkheadError("unavailable", `gemini --version failed: ${(stderr || stdout).trim().slice(0, 512)}`);
+    return await askVersion({ binary: "gemini", args: ["--version"] }, ctx);
   }
 
   /** The CLI has no question that says so without spending anything. */

@@ -4,8 +4,8 @@ import {
   type AdapterEvent,
   type AgentCapabilities,
   type AgentConfig,
+  askVersion,
   type AuthStatus,
-  BulkheadError,
   CliAdapter,
   type CliCommand,
   collectOutput,
@@ -45,9 +45,7 @@ export default class OpenCode extends CliAdapter {
   }
 
   async getVersion(ctx: AdapterContext): Promise<string | null> {
-    const { stdout, stderr, exit_code } = await collectOutput({ binary, args: ["--version"], env: quietEnv }, ctx);
-    if (exit_code === 0) return /\d+\.\d+\.\d+[\w.+-]*/.exec(stdout)?.[0] ?? null;
-    throw new BulkheadError("unavailable", `opencode --version failed: ${(stderr || stdout).trim().slice(0, 512)}`);
+    return await askVersion({ binary, args: ["--version"], env: quietEnv }, ctx);
   }
 
   /** It needs no login for some models; so what counts is whether it offers any. */
