@@ -48,7 +48,7 @@ async function asking(): Promise<string> {
 
 const ended = (id: string) => until("it has ended", async () => (await one.host.get(id)).state === "ended");
 
-test("the MCP door of another machine lists, reads, answers and interrupts a session", async () => {
+test("the MCP door of another machine lists, reads, answers, interrupts, diffs and deletes sessions", async () => {
   const record = await readDaemonRecord(join(two.stateDir, "daemon.json"));
   if (record === null || record === "broken") throw new Error("Machine two has no record.");
   const token = (await readFile(record.token_file, "utf8")).trim();
@@ -84,6 +84,16 @@ test("the MCP door of another machine lists, reads, answers and interrupts a ses
       data: { stop_reason: "interrupted" },
     });
     await ended(ticking);
+    await makeRepository(one.workdir);
+    const request = { workdir: one.workdir, prompt: "go", workspace: "worktree" as const };
+    const { id: session_id } = await one.host.start(request, { adapter: "writer" });
+    await until("the other has its end", async () => (await two.host.get(session_id)).state === "ended");
+    expect(await call("diff_session", { session_id })).toMatchObject({
+      data: { artifacts: [{ path: "made.txt" }], patch: expect.stringContaining("+made") },
+    });
+    expect(await call("delete_session", { session_id })).toMatchObject({ success: true });
+    await expect(one.host.get(session_id)).rejects.toMatchObject({ code: "not_found" });
+    await one.host.workspaces.discard(session_id);
   } finally {
     await client.close();
   }

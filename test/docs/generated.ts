@@ -3,8 +3,7 @@ import { errorTable } from "../../core/ground/errors/error-table.ts";
 import { exitCodeRows } from "../../core/doors/cli/commands/exit-codes.ts";
 import { commands } from "../../core/doors/cli/commands.ts";
 import { routes } from "../../core/doors/http/routes/all.ts";
-import { bulkheadSurface } from "../../core/doors/mcp/bulkhead-surface.ts";
-import type { SessionHost } from "../../core/sessions/host/session-host.ts";
+import { bulkheadSurface, type SurfaceDeps } from "../../core/doors/mcp/bulkhead-surface.ts";
 import { hostEventTypes } from "../../plugin-sdk/envelope.ts";
 import { errorCodes } from "../../plugin-sdk/errors.ts";
 import { adapterEventTypes } from "../../plugin-sdk/events.ts";
@@ -75,7 +74,7 @@ function routesTable(): string {
 
 function mcpToolsTable(): string {
   // The tools are only described here; none of them is called.
-  const { tools } = bulkheadSurface({} as SessionHost);
+  const { tools } = bulkheadSurface({} as SurfaceDeps);
   return table(["Tool", "What it does"], tools.map(({ name, description }) => [code(name), description ?? ""]));
 }
 

@@ -1,16 +1,23 @@
-import type { SessionHost } from "../../sessions/host/session-host.ts";
+import type { SessionDiffs, SessionHost } from "../../sessions/host/session-host.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 
+/** Sessions of a host and their changes. */
+interface DoorSessions {
+  sessions: SessionHost;
+  workspaces: SessionDiffs;
+}
+
 /** Opens a host at its first use: a door answers its client before that. */
-export function lazySessions(open: () => Promise<SessionHost>): SessionHost {
-  let opening: Promise<SessionHost> | null = null;
-  const opened = (): Promise<SessionHost> => {
+export function lazySessions(open: () => Promise<DoorSessions>): DoorSessions {
+  let opening: Promise<DoorSessions> | null = null;
+  const openedOnce = (): Promise<DoorSessions> => {
     opening ??= open();
     // Try again at the next use: the cause may be fixed by now.
     opening.catch(() => (opening = null));
     return opening;
   };
-  return {
+  const opened = async () => (await openedOnce()).sessions;
+  const sessions: SessionHost = {
     start: async (request, options) => await (await opened()).start(request, options),
     list: async (query) => await (await opened()).list(query),
     get: async (sessionId) => await (await opened()).get(sessionId),
@@ -20,6 +27,7 @@ export function lazySessions(open: () => Promise<SessionHost>): SessionHost {
     agents: async (options) => await (await opened()).agents(options),
     events: (query) => eventsOf(opened, query),
   };
+  return { sessions, workspaces: { diff: async (sessionId) => await (await openedOnce()).workspaces.diff(sessionId) } };
 }
 
 async function* eventsOf(

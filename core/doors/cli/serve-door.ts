@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { ByteWire } from "../../ground/checks/json-wire.ts";
-import type { SessionHost } from "../../sessions/host/session-host.ts";
+import type { SessionDiffs, SessionHost } from "../../sessions/host/session-host.ts";
 import type { Invocation } from "./command.ts";
 import { watchInterrupts } from "./interrupts.ts";
 import type { OpenedSessions } from "./open-sessions.ts";
@@ -9,6 +9,7 @@ import { lazySessions } from "./lazy-sessions.ts";
 /** Collaborators of a door on standard input and output. */
 interface DoorDeps {
   sessions: SessionHost;
+  workspaces: SessionDiffs;
   wire: ByteWire;
   /** Aborts when the program is told to end. */
   signal: AbortSignal;
@@ -34,14 +35,14 @@ export async function serveDoor(
   using interrupts = watchInterrupts(terminal, { note: null });
   terminal.stdout.giveUpAfter(stallMs);
   const openings: ReturnType<typeof open>[] = [];
-  const sessions = lazySessions(async () => {
+  const { sessions, workspaces } = lazySessions(() => {
     const opening = open(call);
     openings.push(opening);
-    return (await opening).sessions;
+    return opening;
   });
   try {
     const wire = { input: terminal.stdin.chunks(), write: (text: string) => terminal.stdout.write(text) };
-    await serve({ sessions, wire, signal: interrupts.signal });
+    await serve({ sessions, workspaces, wire, signal: interrupts.signal });
   } finally {
     // The caller has already got the error.
     for (const opened of await Promise.allSettled(openings)) {
@@ -53,7 +54,7 @@ export async function serveDoor(
   return 0;
 }
 
-async function open(call: Invocation): Promise<Pick<OpenedSessions, "sessions"> & AsyncDisposable> {
+async function open(call: Invocation): Promise<Pick<OpenedSessions, "sessions" | "workspaces"> & AsyncDisposable> {
   // It brings the host along, which a client does not wait for.
   const { openSessions } = await import("./open-sessions.ts");
   return await openSessions(call);

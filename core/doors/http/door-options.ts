@@ -76,6 +76,9 @@ export interface HttpDoorOptions {
 /** Another protocol with its own path. */
 export interface Mount {
   path: string;
-  /** Answers a caller's request; `client` is the caller's id, `sessions` the ones that it may see and control. */
-  handle(request: Request, caller: { client: string; sessions: SessionHost }): Promise<Response>;
+  /** Answers a caller's request; `client` is the caller's id, the rest is what it may see and control. */
+  handle(
+    request: Request,
+    caller: { client: string; sessions: SessionHost; workspaces: HostWorkspaces },
+  ): Promise<Response>;
 }

@@ -1,6 +1,7 @@
 import type { RequestSource } from "../../ground/runtime/http-server.ts";
 import { authenticate } from "./authenticate.ts";
 import { callerSessions } from "./caller-sessions.ts";
+import { callerWorkspaces } from "./caller-workspaces.ts";
 import { checkOrigin } from "./check-origin.ts";
 import { mountedStream } from "./mounted-stream.ts";
 import { problem } from "./problem.ts";
@@ -51,7 +52,11 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
     const { pathname } = new URL(request.url);
     const mount = options.mounts?.find(({ path }) => path === pathname);
     if (mount === undefined) return await router.fetch(request, caller);
-    const answer = await mount.handle(request, { client: caller.id, sessions: callerSessions(caller, options) });
+    const answer = await mount.handle(request, {
+      client: caller.id,
+      sessions: callerSessions(caller, options),
+      workspaces: callerWorkspaces(caller, { workspaces: options.facts.workspaces, owners: options.owners }),
+    });
     const everyMs = limits.http_heartbeat_ms;
     return mountedStream(answer, { caller, meters, tokens, everyMs, counts: request.method === "GET" });
   }

@@ -1,18 +1,28 @@
 import { hostVersion } from "../../ground/config/version.ts";
-import type { SessionHost } from "../../sessions/host/session-host.ts";
+import type { SessionDiffs, SessionHost } from "../../sessions/host/session-host.ts";
 import { createCompletion, prompts } from "./prompts.ts";
 import { sessionResources } from "./resources.ts";
 import type { McpSurface } from "./surface.ts";
 import { answerTool } from "./tools/answer.ts";
 import { continueSessionTool } from "./tools/continue-session.ts";
+import { deleteSessionTool } from "./tools/delete-session.ts";
+import { diffSessionTool } from "./tools/diff-session.ts";
 import { interruptSessionTool } from "./tools/interrupt-session.ts";
 import { listAgentsTool } from "./tools/list-agents.ts";
 import { listSessionsTool } from "./tools/list-sessions.ts";
 import { readSessionTool } from "./tools/read-session.ts";
 import { runSessionTool } from "./tools/run-session.ts";
 
+/** Collaborators of the tools, as far as one client may see and control them. */
+export interface SurfaceDeps {
+  sessions: SessionHost;
+  workspaces: SessionDiffs;
+  /** Unique name of the client: clients take turns where sessions wait. */
+  client?: string;
+}
+
 /** Builds the surface that Bulkhead offers to this client. To add a tool: a file in `tools/` and a line here. */
-export function bulkheadSurface(sessions: SessionHost, client = "mcp"): McpSurface {
+export function bulkheadSurface({ sessions, workspaces, client = "mcp" }: SurfaceDeps): McpSurface {
   return {
     name: "bulkhead",
     title: "Bulkhead",
@@ -27,6 +37,8 @@ export function bulkheadSurface(sessions: SessionHost, client = "mcp"): McpSurfa
       answerTool(sessions),
       interruptSessionTool(sessions),
       readSessionTool(sessions),
+      diffSessionTool(workspaces),
+      deleteSessionTool(sessions),
       listSessionsTool(sessions),
       listAgentsTool(sessions),
     ],

@@ -8,9 +8,8 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import { defaultLimits } from "../../ground/config/limits.ts";
-import type { SessionHost } from "../../sessions/host/session-host.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
-import { bulkheadSurface } from "./bulkhead-surface.ts";
+import { bulkheadSurface, type SurfaceDeps } from "./bulkhead-surface.ts";
 import { keepMessages } from "./message-memory.ts";
 import { ResponseFlow } from "./response-flow.ts";
 import { createServer, type McpSurface, type McpTool } from "./surface.ts";
@@ -25,13 +24,8 @@ export interface McpHttpOptions {
   message_bytes?: number;
 }
 
-/** Caller of a request, as identified by the mounting server. */
-interface McpCaller {
-  /** Unique name of the caller: it owns its connections, and clients take turns where sessions wait. */
-  client: string;
-  /** Sessions that it may see or control. */
-  sessions: SessionHost;
-}
+/** Caller of a request, as identified by the mounting server; its name owns its connections. */
+type McpCaller = Required<SurfaceDeps>;
 
 /** The endpoint: it takes the web's standard requests. */
 export interface McpHttp {
@@ -72,7 +66,7 @@ interface Use {
  */
 export function createMcpHttp(options: McpHttpOptions = {}): McpHttp {
   const { hostnames, message_bytes = defaultLimits.message_bytes } = options;
-  const { surface = ({ sessions, client }: McpCaller) => bulkheadSurface(sessions, client) } = options;
+  const { surface = bulkheadSurface } = options;
   const modern = createMcpHandler(({ authInfo }) => createServer(surface(authInfo?.extra?.["caller"] as McpCaller)), {
     legacy: "reject",
     maxRequestBodySize: message_bytes,

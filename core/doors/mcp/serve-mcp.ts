@@ -9,14 +9,12 @@ import {
   writeMessage,
 } from "../../ground/checks/json-wire.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
-import type { SessionHost } from "../../sessions/host/session-host.ts";
-import { bulkheadSurface } from "./bulkhead-surface.ts";
+import { bulkheadSurface, type SurfaceDeps } from "./bulkhead-surface.ts";
 import { createServer, type McpSurface } from "./surface.ts";
 
 /** Options of {@link serveMcp}. */
-export interface ServeMcpOptions {
+export interface ServeMcpOptions extends Omit<SurfaceDeps, "client"> {
   wire: ByteWire;
-  sessions: SessionHost;
   /** Default: everything that Bulkhead offers. */
   surface?: McpSurface;
   bounds?: MessageBounds;
@@ -26,7 +24,7 @@ export interface ServeMcpOptions {
 
 /** Serves one client until it goes away or the signal aborts; then cancels the running calls. */
 export async function serveMcp(options: ServeMcpOptions): Promise<void> {
-  const { wire, sessions, surface = bulkheadSurface(sessions), bounds = defaultLimits, signal } = options;
+  const { wire, surface = bulkheadSurface(options), bounds = defaultLimits, signal } = options;
   const transport = new WireTransport(wire, bounds);
   const service = serveStdio(() => createServer(surface), { transport });
   const end = () => void service.close();

@@ -4,6 +4,7 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { Outcome, SessionResult } from "../../../plugin-sdk/result.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { SessionState, SessionSummary } from "../../../plugin-sdk/session-summary.ts";
+import type { WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
 import type { AgentsOptions } from "./routes.ts";
 import type { RunSessionOptions } from "./run-session.ts";
 
@@ -92,4 +93,10 @@ export interface SessionHost {
    * @throws {BulkheadError} `invalid_request` for a number that no event has yet: it belongs to another journal
    */
   events(query?: EventQuery): AsyncIterable<Envelope>;
+}
+
+/** Changes of sessions in worktrees of their own, for a door that shows them. */
+export interface SessionDiffs {
+  /** @throws {BulkheadError} `not_found`, `already_exists` once they are applied or discarded, `too_large` */
+  diff(sessionId: string): Promise<WorktreeDiff>;
 }

@@ -66,7 +66,12 @@ test("a token's scopes hold over this protocol as over the API", async () => {
   });
   expect(await other.call("read_session", { session_id })).toMatchObject({ error_type: "not_found" });
   expect(await reader.call("read_session", { session_id })).toMatchObject({ success: true });
-  expect(await reader.call("interrupt_session", { session_id })).toMatchObject({ error_type: "forbidden" });
+  for (const tool of ["interrupt_session", "delete_session"]) {
+    expect(await reader.call(tool, { session_id })).toMatchObject({ error_type: "forbidden" });
+  }
+  for (const tool of ["diff_session", "delete_session"]) {
+    expect(await other.call(tool, { session_id })).toMatchObject({ error_type: "not_found" });
+  }
   expect((await other.call("list_sessions")).data).toMatchObject({ sessions: [] });
   expect((await one.call("list_sessions")).data).toMatchObject({ sessions: [{ session_id }] });
 });

@@ -1,4 +1,5 @@
 import { Client, StreamableHTTPClientTransport, type Transport } from "@modelcontextprotocol/client";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { createMcpHttp, type McpHttp, type McpHttpOptions } from "../../../core/doors/mcp/http.ts";
 import { serveMcp, type ServeMcpOptions } from "../../../core/doors/mcp/serve-mcp.ts";
 import type { SessionHost } from "../../../core/sessions/host/session-host.ts";
@@ -19,9 +20,16 @@ export interface TestMcpClient extends AsyncDisposable {
   logs: { level: string; data: unknown }[];
 }
 
+/** The worktrees of a host without any. */
+export const noWorkspaces: ServeMcpOptions["workspaces"] = {
+  diff: async () => {
+    throw new BulkheadError("not_found", "There is no worktree.");
+  },
+};
+
 /** Connects over byte pipes, as over standard input and output. */
 export function connectOverPipes(
-  options: Omit<ServeMcpOptions, "wire">,
+  options: Omit<ServeMcpOptions, "wire" | "workspaces"> & Partial<Pick<ServeMcpOptions, "workspaces">>,
   clientOptions: TestClientOptions = {},
 ): Promise<TestMcpClient> {
   const pipe = new TransformStream<Uint8Array, Uint8Array>();
@@ -32,18 +40,20 @@ export function connectOverPipes(
     close: async () => await input.close().catch(() => {}),
   };
   const write = async (text: string) => transport.onmessage?.(JSON.parse(text));
-  const served = serveMcp({ ...options, wire: { input: chunksOf(pipe.readable), write } });
+  const served = serveMcp({ workspaces: noWorkspaces, ...options, wire: { input: chunksOf(pipe.readable), write } });
   return connect(transport, clientOptions, () => served);
 }
 
 /** Connects to the HTTP endpoint, without a server between. */
 export async function connectOverHttp(
-  { sessions, ...options }: McpHttpOptions & { sessions: SessionHost },
+  { sessions, workspaces = noWorkspaces, ...options }:
+    & McpHttpOptions
+    & { sessions: SessionHost; workspaces?: typeof noWorkspaces },
   { caller = "tester", ...clientOptions }: TestClientOptions & { caller?: string } = {},
 ): Promise<TestMcpClient & { http: McpHttp }> {
   const http = createMcpHttp(options);
   const fetch = (url: string | URL, init?: RequestInit) =>
-    http.handle(new Request(url, init), { client: caller, sessions });
+    http.handle(new Request(url, init), { client: caller, sessions, workspaces });
   const transport = new StreamableHTTPClientTransport(new URL("http://localhost/mcp"), { fetch });
   return { ...await connect(transport, clientOptions, () => http.close()), http };
 }

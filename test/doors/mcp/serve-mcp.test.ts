@@ -4,7 +4,7 @@ import { createMcpHttp, type McpHttp } from "../../../core/doors/mcp/http.ts";
 import { serveMcp } from "../../../core/doors/mcp/serve-mcp.ts";
 import { ScriptedHost } from "../../sessions/host/scripted-session-host.ts";
 import { until } from "../../sessions/host/test-host.ts";
-import { connectOverHttp } from "./mcp-client.ts";
+import { connectOverHttp, noWorkspaces } from "./mcp-client.ts";
 
 const initialize = {
   jsonrpc: "2.0",
@@ -40,6 +40,7 @@ test("serveMcp answers what is no message with an error of the protocol, and ser
   }
   await serveMcp({
     sessions: new ScriptedHost(async () => {}),
+    workspaces: noWorkspaces,
     bounds: { message_bytes: 2000, message_depth: 16 },
     wire: { input: input(), write: async (text) => void written.push(JSON.parse(text)) },
   });
@@ -63,7 +64,7 @@ test("serveMcp interrupts what runs when the client goes away", async () => {
     }
     await until(() => host.sessions.length === 1);
   }
-  await serveMcp({ sessions: host, wire: { input: input(), write: async () => {} } });
+  await serveMcp({ sessions: host, workspaces: noWorkspaces, wire: { input: input(), write: async () => {} } });
   await until(() => host.sessions[0]!.ended !== null);
   expect(host.sessions[0]!.ended!.stop_reason).toBe("interrupted");
 });
@@ -83,6 +84,7 @@ test("createMcpHttp keeps a connection to the caller that opened it", async () =
     return tester.http.handle(new Request("http://localhost/mcp", { method: "POST", headers, body }), {
       client,
       sessions: host,
+      workspaces: noWorkspaces,
     });
   };
   expect((await ping("one")).status).toBe(200);
@@ -93,7 +95,7 @@ describe("createMcpHttp with many connections", () => {
   const open = async (http: McpHttp, client: string, sessions: SessionHost) => {
     const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
     const request = new Request("http://localhost/mcp", { method: "POST", headers, body: JSON.stringify(initialize) });
-    const response = await http.handle(request, { client, sessions });
+    const response = await http.handle(request, { client, sessions, workspaces: noWorkspaces });
     await response.body?.cancel();
     return response.status;
   };
@@ -163,7 +165,7 @@ test("createMcpHttp refuses what is malformed, too large, out of order or for an
       },
       ...(method === "POST" ? { body: typeof body === "string" ? body : JSON.stringify(body) } : {}),
     });
-    const response = await http.handle(request, { client: "one", sessions });
+    const response = await http.handle(request, { client: "one", sessions, workspaces: noWorkspaces });
     await response.body?.cancel();
     return response.status;
   };

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
+import type { Artifact } from "../../../plugin-sdk/result.ts";
 import { type Script, ScriptedHost } from "../../sessions/host/scripted-session-host.ts";
 import { until } from "../../sessions/host/test-host.ts";
-import { connectOverHttp, connectOverPipes, eras, type TestClientOptions } from "./mcp-client.ts";
+import { connectOverHttp, connectOverPipes, eras, noWorkspaces, type TestClientOptions } from "./mcp-client.ts";
 
 const request = { workdir: "/work", prompt: "go" };
 const permission: PermissionRequestEvent = {
@@ -197,10 +198,13 @@ describe.each(cases)("tools over $wire, $era", ({ era, connect }) => {
     });
     expect((await call("interrupt_session", { session_id })).data).toMatchObject({ stop_reason: "interrupted" });
     expect((await call("read_session", { session_id, after: 7 })).data).toMatchObject({ complete: true });
-    expect(await call("read_session", { session_id: "none" })).toMatchObject({
-      success: false,
-      error_type: "not_found",
-    });
+    expect(await call("delete_session", { session_id })).toMatchObject({ data: { session_id, deleted: true } });
+    for (const gone of [session_id, "none"]) {
+      expect(await call("read_session", { session_id: gone })).toMatchObject({
+        success: false,
+        error_type: "not_found",
+      });
+    }
   });
 
   test("continue_session goes on with the agent's own session, on its adapter and with its settings", async () => {
@@ -237,6 +241,40 @@ describe.each(cases)("tools over $wire, $era", ({ era, connect }) => {
       confidence: null,
       provenance: { host_version: expect.any(String) },
     });
+  });
+});
+
+describe("diff_session", () => {
+  const encoder = new TextEncoder();
+  const artifacts: Artifact[] = [{ path: "made.txt", change: "created", kind: "file", sha256: null, bytes: 5 }];
+  const changed = (patch: string | Uint8Array) => ({
+    diff: async () => ({ artifacts, links_out: [], patch: typeof patch === "string" ? encoder.encode(patch) : patch }),
+  });
+  const diff = async (workspaces = noWorkspaces) => {
+    const sessions = new ScriptedHost(async () => {});
+    await using tester = await connectOverPipes({ sessions, workspaces });
+    const answer = await tester.client.callTool({ name: "diff_session", arguments: { session_id: "one" } });
+    return answer.structuredContent as { data: Record<string, unknown> };
+  };
+
+  test("gives the patch", async () => {
+    expect((await diff(changed("+made\n"))).data).toMatchObject({
+      artifacts: [{ path: "made.txt" }],
+      patch: "+made\n",
+      patch_reason: null,
+      patch_bytes: 6,
+    });
+  });
+
+  test("gives no patch that is not text, or longer than a model should read", async () => {
+    expect((await diff(changed(new Uint8Array([255])))).data).toMatchObject({ patch: null, patch_reason: "not_text" });
+    const long = (await diff(changed("+".repeat(256 * 1024 + 1)))).data;
+    expect(long).toMatchObject({ patch: null, patch_reason: "too_long", patch_bytes: 256 * 1024 + 1 });
+    expect((await diff(changed("+".repeat(256 * 1024)))).data).toMatchObject({ patch_reason: null });
+  });
+
+  test("says where there is no worktree", async () => {
+    expect(await diff()).toMatchObject({ success: false, error_type: "not_found" });
   });
 });
 

@@ -64,9 +64,9 @@ async function openDaemon() {
 
 async function serve(host) {
   const wire = { input: standardInput().chunks(), write: (text) => stdout.write(text) };
-  const { sessions } = host;
+  const { sessions, workspaces } = host;
   if (door === "mcp") {
-    return await (await core("doors/mcp/serve-mcp")).serveMcp({ wire, sessions, signal: stdout.closed });
+    return await (await core("doors/mcp/serve-mcp")).serveMcp({ wire, sessions, workspaces, signal: stdout.closed });
   }
   if (door === "acp") {
     return await (await core("doors/acp/serve-acp")).serveAcp({ wire, sessions, mode: "flood", signal: stdout.closed });

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { createMcpHttp } from "../../../core/doors/mcp/http.ts";
 import { ScriptedHost } from "../../sessions/host/scripted-session-host.ts";
+import { noWorkspaces } from "../../doors/mcp/mcp-client.ts";
 import { conformanceSurface } from "./mcp-surface.ts";
 
 /** A server of the door's HTTP endpoint on a free loopback port. */
@@ -18,9 +19,9 @@ export async function startServer(): Promise<ConformanceServer> {
     hostnames: ["localhost", "127.0.0.1", "[::1]"],
   });
   const server = createServer((incoming, outgoing) => {
-    void door.handle(requestOf(incoming), { client: "conformance", sessions }).then((response) =>
-      answer(response, outgoing)
-    );
+    void door.handle(requestOf(incoming), { client: "conformance", sessions, workspaces: noWorkspaces }).then((
+      response,
+    ) => answer(response, outgoing));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;

@@ -1,6 +1,7 @@
 import { inputRequired, inputResponse, type ServerContext } from "@modelcontextprotocol/server";
 import { bulkheadSurface } from "../../../core/doors/mcp/bulkhead-surface.ts";
 import type { McpPrompt, McpResources, McpSurface, McpTool } from "../../../core/doors/mcp/surface.ts";
+import { noWorkspaces } from "../../doors/mcp/mcp-client.ts";
 import { ScriptedHost } from "../../sessions/host/scripted-session-host.ts";
 
 /** A picture and a sound, as small as they can be. */
@@ -159,7 +160,7 @@ function prompt(name: string, names: string[], contents: (args: Record<string, s
 
 /** All that Bulkhead offers, and beside it what the suite asks of any server. */
 export function conformanceSurface(): McpSurface {
-  const own = bulkheadSurface(new ScriptedHost(async () => {}));
+  const own = bulkheadSurface({ sessions: new ScriptedHost(async () => {}), workspaces: noWorkspaces });
   return {
     ...own,
     tools: [...own.tools, ...tools],
