@@ -19,13 +19,7 @@ export async function pluginPack(call: Invocation): Promise<number> {
   const file = join(out, fileName);
   await mkdir(out, { recursive: true });
   await writeFile(file, tarball);
-  if (typeof options["unpacked"] === "string") {
-    const root = resolve(terminal.cwd, options["unpacked"]);
-    for (const { path, bytes } of files) {
-      await mkdir(dirname(join(root, path)), { recursive: true });
-      await writeFile(join(root, path), bytes);
-    }
-  }
+  if (typeof options["unpacked"] === "string") await writeUnder(resolve(terminal.cwd, options["unpacked"]), files);
   const rows = files.map(({ path, bytes }) => ({ path, bytes: bytes.length }));
   const report = {
     plugin_id: manifest.id,
@@ -48,6 +42,13 @@ export async function pluginPack(call: Invocation): Promise<number> {
   ];
   await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : `${lines.join("\n")}\n`);
   return 0;
+}
+
+async function writeUnder(root: string, files: readonly { path: string; bytes: Uint8Array }[]): Promise<void> {
+  for (const { path, bytes } of files) {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), bytes);
+  }
 }
 
 /** Loads the plugin behind its walls: those who install a package must get what its manifest says. */

@@ -79,12 +79,7 @@ function hostEventLines(
     case "session_started":
       return [line("dim", `● started in ${event.workdir}`)];
     case "queued":
-      if (event.reason !== undefined) {
-        return [line("yellow", `… waiting: ${open(event.reason)}${retry(event.retry_in_ms ?? 0)}`)];
-      }
-      return event.retry_in_ms === undefined ? [line("dim", `… waiting for a slot, position ${event.position}`)] : [
-        line("yellow", `… waiting for a worker after crashes, position ${event.position}${retry(event.retry_in_ms)}`),
-      ];
+      return [queuedLine(event)];
     case "attempt_started":
       return event.attempt === 1 ? [] : [line("dim", `↻ attempt ${event.attempt}`)];
     case "attempt_failed":
@@ -112,6 +107,12 @@ function hostEventLines(
       return [line("dim", `… ${shortJson(unknown)}`)];
     }
   }
+}
+
+function queuedLine({ reason, retry_in_ms, position }: Extract<HostEvent, { type: "queued" }>): EventLine {
+  if (reason !== undefined) return line("yellow", `… waiting: ${open(reason)}${retry(retry_in_ms ?? 0)}`);
+  if (retry_in_ms === undefined) return line("dim", `… waiting for a slot, position ${position}`);
+  return line("yellow", `… waiting for a worker after crashes, position ${position}${retry(retry_in_ms)}`);
 }
 
 function line(tone: Tone, text: string): EventLine {
