@@ -198,11 +198,17 @@ export class LiveSessions {
     sessionId: string,
     { request, workdir, signal }: { request: SessionRequest; workdir: string; signal: AbortSignal | undefined },
   ): Promise<SessionPlace> {
-    const { sessionDeps: { claim, settings }, workspaces } = this.#deps;
-    const exclude = [claim.root, ...settings.secretPaths];
-    const common = { sessionId, request, workdir, exclude, manifest: settings.manifest };
+    const { sessionDeps: { claim, settings, writeLog }, workspaces } = this.#deps;
     try {
-      return await placeSession(workspaces, signal === undefined ? common : { ...common, signal });
+      return await placeSession(workspaces, {
+        sessionId,
+        request,
+        workdir,
+        exclude: [claim.root, ...settings.secretPaths],
+        manifest: settings.manifest,
+        signal,
+        onProblem: (message) => writeLog({ level: "warn", message }),
+      });
     } catch (error) {
       refuseIfAborted(signal);
       throw error;

@@ -85,7 +85,9 @@ interface PlaceOptions {
   /** Real absolute paths that the worktree does not copy. */
   exclude: readonly string[];
   manifest: HostManifest | undefined;
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
+  /** Told of a worktree that stays taken until this process ends. */
+  onProblem?: (message: string) => void;
 }
 
 /**
@@ -93,15 +95,18 @@ interface PlaceOptions {
  * @throws {BulkheadError} `invalid_request`, `unsupported`, `git_missing`, `timeout`, `io_error`
  */
 export async function placeSession(workspaces: Workspaces, options: PlaceOptions): Promise<SessionPlace> {
-  const { sessionId, request, workdir, exclude, manifest, signal } = options;
+  const { sessionId, request, workdir, exclude, manifest, signal, onProblem = () => {} } = options;
   if (request.workspace !== "worktree") {
     const nothing = () => Promise.resolve();
     return { workdir, workspaceDir: undefined, reset: null, leave: (result) => result, abandon: nothing };
   }
   await workspaces.prune({ olderThanMs: keepMs(manifest) });
   const opened = await workspaces.open({ sessionId, workdir, exclude, signal });
-  // If the record cannot be written, the worktree is freed when the process ends.
-  const end = () => workspaces.end(sessionId).catch(() => undefined);
+  const end = () =>
+    workspaces.end(sessionId).catch((error: unknown) => {
+      const why = error instanceof Error ? error.message : String(error);
+      onProblem(`The worktree of session ${sessionId} stays taken until this host ends: ${why}`);
+    });
   const abandon = async () => {
     await end();
     await workspaces.discard(sessionId).catch(() => undefined);

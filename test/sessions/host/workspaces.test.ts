@@ -52,6 +52,21 @@ describe("placeSession", () => {
     await place.leave(Promise.resolve(fakeResult({ artifacts: null })));
     expect((await f.workspaces.list())[0]).toMatchObject({ running: false });
   });
+
+  it("says which worktree stays taken when its record cannot be written", async () => {
+    const f = workspaceFixture();
+    const problems: string[] = [];
+    const place = await placeSession({ ...f.workspaces, end: () => Promise.reject(new Error("The disk is full.")) }, {
+      sessionId: "s1",
+      request: { workdir: f.work, prompt: "go", workspace: "worktree" },
+      workdir: f.work,
+      exclude: [],
+      manifest: undefined,
+      onProblem: (message) => void problems.push(message),
+    });
+    await place.leave(Promise.resolve(fakeResult({ artifacts: null })));
+    expect(problems).toEqual(["The worktree of session s1 stays taken until this host ends: The disk is full."]);
+  });
 });
 
 describe("hostWorkspaces", () => {
