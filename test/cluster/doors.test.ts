@@ -22,6 +22,7 @@ beforeAll(async () => {
     startMachine({ name: "one", servers: on.urls }),
     startMachine({ name: "two", servers: on.urls }),
   ]);
+  await makeRepository(one.workdir);
   await until("both see each other", async () => {
     const seen = await Promise.all([one, two].map(({ host }) => host.cluster()));
     return seen.every(({ machines }) => machines.filter(({ state }) => state === "present").length === 2);
@@ -84,7 +85,6 @@ test("the MCP door of another machine lists, reads, answers, interrupts, diffs a
       data: { stop_reason: "interrupted" },
     });
     await ended(ticking);
-    await makeRepository(one.workdir);
     const request = { workdir: one.workdir, prompt: "go", workspace: "worktree" as const };
     const { id: session_id } = await one.host.start(request, { adapter: "writer" });
     await until("the other has its end", async () => (await two.host.get(session_id)).state === "ended");
@@ -131,7 +131,6 @@ test("the ACP door of another machine loads a conversation, answers its agent, a
 });
 
 test("HTTP of another machine diffs, applies and deletes a session in a worktree", async () => {
-  await makeRepository(one.workdir);
   const request = { workdir: one.workdir, prompt: "go", workspace: "worktree" as const };
   const session = await one.host.start(request, { adapter: "writer" });
   await session.result();
