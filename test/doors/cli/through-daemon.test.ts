@@ -90,7 +90,8 @@ async function cli(
 }
 
 async function sessionIn(adapter: string, prompt: string): Promise<string> {
-  const { out } = await cli(["run", adapter, prompt, "--workspace", "worktree", "--json"]);
+  const { code, out, err } = await cli(["run", adapter, prompt, "--workspace", "worktree", "--json"]);
+  expect({ code, err }).toEqual({ code: 0, err: "" });
   return (JSON.parse(out.split("\n")[0]!) as { session_id: string }).session_id;
 }
 
