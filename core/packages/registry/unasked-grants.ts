@@ -15,7 +15,8 @@ interface UnaskedGrant {
 export function unaskedGrants(plugin: Pick<Plugin, "manifest" | "grant" | "os_walls">): UnaskedGrant[] {
   const requested = requestedPermissions(plugin.manifest);
   // Contained programs reach every host that the operator granted, whether the manifest asks for it or not.
-  const items = itemsOf(plugin.grant).filter(({ permission }) => permission !== "net" || !containsPrograms(plugin));
+  const reachesAll = (requested.run ?? []).length > 0 && containsPrograms(plugin);
+  const items = itemsOf(plugin.grant).filter(({ permission }) => permission !== "net" || !reachesAll);
   return items.filter(({ only }) => !hasEffect(requested, only)).map(({ permission, target }) => ({
     permission,
     target,

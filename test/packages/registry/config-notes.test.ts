@@ -40,10 +40,13 @@ test("unaskedGrants lists every grant for which the manifest does not ask", () =
 
 test("unaskedGrants passes over hosts that contained programs may reach", () => {
   const { manifest, os_walls } = fakePlugin("alpha");
-  const agent = { manifest: { ...manifest, adapter_type: "cli" as const, permissions: { net: ["example.org:443"] } } };
+  const permissions: Permissions = { net: ["example.org:443"], run: [{ binary: "agent" }] };
+  const agent = { manifest: { ...manifest, adapter_type: "cli" as const, permissions } };
   const grant: Permissions = { net: ["example.com:443"], env: ["KEY"] };
   expect(unaskedGrants({ ...agent, grant, os_walls })).toEqual([{ permission: "env", target: "KEY" }]);
   expect(unaskedGrants({ ...agent, grant, os_walls: { ...os_walls, agents: "off" } })).toHaveLength(2);
+  const alone = { manifest: { ...agent.manifest, permissions: { net: ["example.org:443"] } } };
+  expect(unaskedGrants({ ...alone, grant, os_walls })).toHaveLength(2);
 });
 
 test("unaskedGrants passes over a path that may be the asked-for folder in a session", () => {
