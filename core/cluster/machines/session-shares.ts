@@ -24,7 +24,7 @@ interface SessionSharesDeps {
 const kind = "sessions";
 /** Age at which a share of a machine that is gone for good is forgotten. Milliseconds. */
 const keptMs = 400 * 24 * 3_600_000;
-/** Most slots that a machine takes beyond those that it needs now, so that most starts ask nobody. */
+/** Most slots that a machine takes beyond those that it needs now, so that most starts need no request. */
 const mostAhead = 32;
 /** Part of the free slots that it takes beyond them. */
 const aheadPart = 16;
@@ -204,7 +204,7 @@ export class SessionShares implements SessionSlots {
     await this.#retrying(async (seq) => {
       const count = wanted();
       if (count === this.#own && count === this.#shares.get(this.#deps.machine)?.count) return;
-      // What is given back is not used again before it is known whether it is another's.
+      // A slot that is given back may belong to another machine now: it is used again only once that is known.
       this.#own = Math.min(this.#own, count);
       const note = { kind, name: this.#deps.machine, text: textOf(count) };
       const stored = await this.#notes.setAfter(note, seq);

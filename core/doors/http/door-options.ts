@@ -76,7 +76,7 @@ export interface HttpDoorOptions {
 /** Another protocol with its own path. */
 export interface Mount {
   path: string;
-  /** Answers a caller's request; `client` is the caller's id, the rest is what it may see and control. */
+  /** Answers a caller's request; `client` is the caller's id, the rest holds the sessions that it may see and control. */
   handle(
     request: Request,
     caller: { client: string; sessions: SessionHost; workspaces: HostWorkspaces },

@@ -144,7 +144,7 @@ class Launcher {
     if (this.#running.size >= mostPrograms) return null;
     const places = [cwd, enters.user ?? "", enters.net ?? "", filter ?? ""];
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-    // What follows a NUL would be another field: a variable that nobody granted.
+    // Text after a NUL would be another field, such as a variable that was not granted.
     if ([file, ...args, ...variables, ...places].some((field) => field.includes("\0"))) {
       throw systemError(constants.errno.EINVAL);
     }

@@ -42,7 +42,7 @@ export async function writeWorkTree(
     // In most sessions nothing differs from the index, and then its tree is the answer.
     writeCopiedTree(shadow, call).catch(() => null),
   ] as const;
-  // Where one fails, the others still write to the shadow.
+  // If one fails, the others still write to the shadow.
   await Promise.allSettled(looks);
   const [isFresh, found, tree] = [await looks[0], await looks[1], await looks[2]];
   if (isFresh && found.length === 0 && tree !== null) return { tree, stored: true };

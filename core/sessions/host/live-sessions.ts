@@ -311,7 +311,7 @@ function refuseIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new BulkheadError("interrupted", "The session was interrupted before it started.");
 }
 
-/** Calls back once the session has ended, whatever came of it. */
+/** Calls back once the session has ended, well or not. */
 function atEnd({ result }: RunningSession, callback: () => void): void {
   result.then(callback, callback);
 }

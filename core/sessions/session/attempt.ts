@@ -104,7 +104,7 @@ export class Attempt {
       return this.#cut ?? toErrorData(thrown);
     } finally {
       place.release();
-      // Of a session that ended sooner it is told as well what it changed.
+      // A session that ended sooner also gets a list of its changes.
       await before.catch(() => {});
     }
   }

@@ -117,7 +117,7 @@ class Folding {
         this.#said = event.output;
         return this.#plain(envelope);
       case "session_ended":
-        // What the agent said at its end is there already.
+        // The agent's last text is shown already.
         return this.#plain(
           event.result.output === this.#said
             ? { ...envelope, event: { ...event, result: { ...event.result, output: "" } } }

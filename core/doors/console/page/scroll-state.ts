@@ -102,7 +102,7 @@ export class ScrollState {
     return isAbove ? change : 0;
   }
 
-  // What is above the view must not move what is in it.
+  // Rows above the view must not move the rows in it.
   #shift(by: number): void {
     if (by === 0 || this.#element === null) return;
     this.#element.scrollTop += by;

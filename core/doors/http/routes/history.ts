@@ -290,7 +290,7 @@ function previewOf(uses: readonly PermissionUse[], { permission, target }: Omit<
   const allowed = judged.filter(({ decision }) => decision === "allowed");
   const refused = judged.filter(({ decision }) => decision === "refused");
   const wasDenied = ({ use }: { use: PermissionUse }) => use.event.decision === "denied";
-  // What changes comes first: a person decides about that.
+  // Changes come first: a person decides about them.
   const shown = [...allowed.filter(wasDenied), ...refused, ...allowed].slice(0, mostExamples);
   return {
     allowed: allowed.length,
@@ -319,7 +319,7 @@ async function moment(
       const summary = await sessions.get(session_id).catch(() => null);
       if (summary === null) return [];
       const ending = state === "ended" ? {} : { ended_at: null, outcome: null, stop_reason: null };
-      // Of a request that was answered since, only its number is known.
+      // Only the number of requests that were answered since is known.
       return [{ ...summary, ...ending, state, waiting: at === undefined ? summary.waiting : [], requests: waiting }];
     }),
   );
