@@ -7,9 +7,19 @@ import { prepareChainTable, readChained, rowColumns } from "./chain-table.ts";
 /** Newest batches that are checked at every start. */
 const checkedRows = 8;
 
-/** True when a journal's host did not close it: its last writes are still in the log beside the file. */
-export async function wasKilled(file: string): Promise<boolean> {
-  return await stat(`${file}-wal`).then(({ size }) => size > 0, () => false);
+/**
+ * True when a journal's host did not close it, and its last writes are still in the log beside the file, or when a
+ * repair of it was begun: a repair closes the damaged file, which takes that log away.
+ */
+export async function mayBeDamaged(file: string): Promise<boolean> {
+  const sizes = [`${file}-wal`, repairDraft(file)].map((path) => stat(path).then(({ size }) => size, () => null));
+  const [log, draft] = await Promise.all(sizes);
+  return (log ?? 0) > 0 || draft !== null;
+}
+
+/** Path of the file that a repair fills, which is left there when the repair does not end. */
+export function repairDraft(file: string): string {
+  return `${file}.repairing`;
 }
 
 /** Signals a database file with a damaged structure. */

@@ -2,7 +2,7 @@ import type { JournalSync } from "../../ground/config/journal-sync.ts";
 import { syncFolder } from "../../ground/runtime/sync-folder.ts";
 import { dirname } from "../../ground/runtime/paths.ts";
 import { openSqlite, type SqliteFile } from "../../ground/runtime/sqlite.ts";
-import { checkStructure, wasKilled } from "./check-journal.ts";
+import { checkStructure, mayBeDamaged } from "./check-journal.ts";
 import type { JournalLimits } from "./journal-limits.ts";
 import { migrate, readNumber } from "./journal-schema.ts";
 
@@ -16,7 +16,7 @@ export interface JournalDatabaseOptions {
 
 /** Opens the SQLite file of a journal, and brings it to the current schema. */
 export async function openJournalDatabase({ file, limits, key, sync }: JournalDatabaseOptions): Promise<SqliteFile> {
-  const isLeft = await wasKilled(file);
+  const isLeft = await mayBeDamaged(file);
   const database = await openSqlite(file, { busyTimeoutMs: limits.busy_timeout_ms });
   try {
     database.prepare("PRAGMA journal_mode = WAL").get();

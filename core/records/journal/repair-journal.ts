@@ -2,6 +2,7 @@ import { rename, rm, stat } from "../../ground/runtime/files.ts";
 import { openSqlite, type SqliteFile } from "../../ground/runtime/sqlite.ts";
 import { type BareLink, type ChainedRow, prepareChainTable, readChained, rowColumns } from "./chain-table.ts";
 import type { ChainBase } from "./chain.ts";
+import { repairDraft } from "./check-journal.ts";
 import { factOf } from "./history-fact.ts";
 import { prepareHistoryTable } from "./history-table.ts";
 import { envelopesAfter } from "./journal-row.ts";
@@ -33,7 +34,7 @@ export async function repairJournal(
   file: string,
   { key, problem, busyTimeoutMs }: { key: Uint8Array; problem: string; busyTimeoutMs: number },
 ): Promise<RepairReport> {
-  const draft = `${file}.repairing`;
+  const draft = repairDraft(file);
   for (const end of ["", "-journal", "-wal", "-shm"]) await rm(`${draft}${end}`, { force: true });
   const database = await openSqlite(draft, { busyTimeoutMs });
   let copied: Pick<RepairReport, "events" | "incomplete">;

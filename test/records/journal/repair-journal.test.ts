@@ -83,6 +83,26 @@ describe("openJournal with onProblem", () => {
     expect(told.slice(1)).toEqual([1, 2].map(() => expect.stringContaining("its repair is finished now") as string));
   });
 
+  it("looks at the whole file again where an earlier repair did not end", async () => {
+    const file = await someJournal();
+    const database = await openSqlite(file, { busyTimeoutMs: 1000 });
+    const { rootpage } = database.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'batch'").get() as {
+      rootpage: number;
+    };
+    database.close();
+    // A page that a start does not read: one of the oldest batches.
+    const at = (rootpage + 8) * 4096;
+    overwrite(file, at, at + 4096);
+    const told: string[] = [];
+    const onProblem = (message: string) => void told.push(message);
+    await (await openJournal(file, { onProblem })).close();
+    expect(told).toEqual([]);
+    writeFileSync(`${file}.repairing`, "");
+    await (await openJournal(file, { onProblem })).close();
+    expect(told).toEqual([expect.stringContaining("was damaged")]);
+    expect(readdirSync(folder)).not.toContain(`${basename(file)}.repairing`);
+  });
+
   it("sets a damaged file aside, keeps what can be read, and says so", async () => {
     const file = await someJournal();
     const { size } = statSync(file);
