@@ -29,7 +29,7 @@ export class KeptAnswers {
     this.#engine = engine;
   }
 
-  /** Makes the stream of what waits. */
+  /** Makes the stream of answers that wait. */
   async open(): Promise<void> {
     const { mail: name, mailSubjects: subjects } = this.#engine.names;
     await this.#engine.makeStream({ name, subjects, once: true, maxAgeMs: keptMs });

@@ -49,7 +49,7 @@ export class Presence {
   readonly #expected = new Set<string>();
   readonly #now: () => number;
   readonly #stops: (() => void)[] = [];
-  /** When this machine could last hear the others: during an outage nobody is silent. */
+  /** When this machine could last hear the others: during an outage no machine counts as silent. */
   #hearingSince: number;
   #cancel: (() => void) | null = null;
 
@@ -80,7 +80,7 @@ export class Presence {
     return [...this.#known.values()].map(({ facts, at, skewMs }) => ({ facts, silentMs: now - at, skewMs }));
   }
 
-  /** Returns what a machine said last, if it is still there, be it that it takes no more sessions. */
+  /** Returns the last heartbeat of a machine that is still there, even of one that takes no more sessions. */
   present(name: string): MachineFacts | null {
     const known = this.#known.get(name);
     return known === undefined || known.facts.gone || this.silentMs(name) >= this.#deps.silentMs ? null : known.facts;
@@ -120,7 +120,7 @@ export class Presence {
     const { heartbeatMs, silentMs, engine, onSilent } = this.#deps;
     const begun = this.#now();
     this.#cancel = startBackgroundTimer(() => {
-      // A loop that stood still has heard nobody, although they may have spoken.
+      // A loop that stood still has heard no machine, although they may have spoken.
       if (this.#now() - begun > 2 * heartbeatMs) this.#hearingSince = this.#now();
       this.#beat();
       if (!engine.isConnected) return;

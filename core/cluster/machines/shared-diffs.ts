@@ -71,7 +71,7 @@ export class SharedDiffs {
     return kept.slice(-mostListed).flatMap(({ metadata }) => parseWorkspace(metadata?.["workspace"]) ?? []);
   }
 
-  /** Removes the diff of a worktree that is gone. Never rejects: at worst, a diff is kept that nobody needs. */
+  /** Removes the diff of a worktree that is gone. Never rejects: at worst, a useless diff stays. */
   async forget(sessionId: string): Promise<void> {
     await this.#opened().then((store) => store.delete(sessionId)).catch(() => undefined);
   }

@@ -99,7 +99,7 @@ export class SharedNotes {
     }
   }
 
-  /** Sets a note, whatever it was; returns its number. */
+  /** Sets a note, new or not; returns its number. */
   async set(note: Note): Promise<number> {
     return await this.#append(note);
   }

@@ -76,7 +76,7 @@ export class WorkQueue {
     return this.#losses;
   }
 
-  /** Makes the stream of what waits. */
+  /** Makes the stream of sessions that wait. */
   async open(): Promise<void> {
     await this.#stream.open();
   }

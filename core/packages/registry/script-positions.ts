@@ -1,4 +1,5 @@
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
+import { fieldsOf, listOf, parseJson, stringOf } from "../../../plugin-sdk/json-fields.ts";
 import { beforeEdits, type Edit } from "./edits.ts";
 
 /** Namespace of every module: with one of our own, the bundler reads no file by itself. */
@@ -65,8 +66,8 @@ export class ScriptPositions {
   sources(): string[] {
     const { sourceMap } = this.#options;
     if (sourceMap === "" || sourceMap.length > mostMapLength) return [];
-    const { sources } = JSON.parse(sourceMap) as { sources: (string | null)[] };
-    return sources.slice(0, mostSources).flatMap((source) => (source === null ? [] : [authorFile(source)]));
+    const sources = listOf(fieldsOf(parseJson(sourceMap))?.["sources"]).slice(0, mostSources).map(stringOf);
+    return sources.filter((source) => source !== null).map(authorFile);
   }
 
   #atTextPlace(line: number, column: number): AuthorPosition | null {

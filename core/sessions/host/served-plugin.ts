@@ -34,7 +34,7 @@ export class ServedPlugin {
   readonly dataDir: string;
   readonly #cacheDir: string;
   #script: Promise<PluginScript> | null = null;
-  /** Mark of the author's files as they were when the script was made; null for files that nobody edits. */
+  /** Mark of the author's files as they were when the script was made; null for files out of a package. */
   #mark: string | null = null;
 
   /** Number of sessions under way, including those that wait. */

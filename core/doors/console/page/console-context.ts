@@ -17,7 +17,7 @@ export interface Console {
   route: Signal<PagePlace>;
   /** The last sentence for the person at the page. */
   notice: Signal<Notice | null>;
-  /** Whether the desktop is told of what waits. */
+  /** Whether the desktop shows a notice of things that wait. */
   notifies: Signal<boolean>;
   /** Usage of sessions that have ended, as far as it was read. */
   usages: Map<string, UsageReport>;

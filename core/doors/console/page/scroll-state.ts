@@ -43,7 +43,7 @@ export class ScrollState {
     this.#ask();
   }
 
-  /** Takes the heights of what was just drawn and puts the view where it belongs, in one layout. */
+  /** Takes the heights of the rows just drawn and puts the view where it belongs, in one layout. */
   place(element: HTMLElement): void {
     this.#element = element;
     let shift = 0;

@@ -35,7 +35,7 @@ const telling: ReadonlySet<string> = new Set([
   "session_ended",
   "worker",
 ]);
-/** Some of what waits is told by no event. */
+/** No event tells of some of the things that wait. */
 const pollMs = 10_000;
 
 /** Everything that waits for a person, the oldest first. */
