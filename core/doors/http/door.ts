@@ -7,9 +7,10 @@ import { mountedStream } from "./mounted-stream.ts";
 import { problem } from "./problem.ts";
 import { createRouter } from "./router.ts";
 import { OneTimeCodes } from "./one-time-codes.ts";
+import type { Caller } from "./scopes.ts";
 import { secure } from "./security-headers.ts";
 import { hostClosed, Meters } from "./meters.ts";
-import type { HttpDoorOptions } from "./door-options.ts";
+import type { HttpDoorOptions, Mount } from "./door-options.ts";
 
 /** The HTTP API, independent of the server that takes its requests. */
 export interface HttpDoor {
@@ -52,12 +53,20 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
     const { pathname } = new URL(request.url);
     const mount = options.mounts?.find(({ path }) => path === pathname);
     if (mount === undefined) return await router.fetch(request, caller);
-    const answer = await mount.handle(request, {
-      client: caller.id,
-      sessions: callerSessions(caller, options),
-      workspaces: callerWorkspaces(caller, { workspaces: options.facts.workspaces, owners: options.owners }),
-    });
+    const answer = await mount.handle(request, mountCaller(caller, options));
     const everyMs = limits.http_heartbeat_ms;
     return mountedStream(answer, { caller, meters, tokens, everyMs, counts: request.method === "GET" });
   }
+}
+
+/** Gives another protocol what one caller may see and control, by the same rules as the routes. */
+function mountCaller(
+  caller: Caller,
+  { sessions, facts: { workspaces }, owners }: HttpDoorOptions,
+): Parameters<Mount["handle"]>[1] {
+  return {
+    client: caller.id,
+    sessions: callerSessions(caller, { sessions, owners }),
+    workspaces: callerWorkspaces(caller, { workspaces, owners }),
+  };
 }
