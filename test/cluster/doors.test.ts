@@ -8,7 +8,7 @@ import { readDaemonRecord } from "../../core/doors/daemon/daemon-record.ts";
 import { remoteSessions } from "../../core/doors/cli/remote-sessions.ts";
 import { unixFetch } from "../../core/ground/runtime/unix-fetch.ts";
 import { connectClient } from "../doors/acp/acp-client.ts";
-import { type Machine, startMachine, until } from "./machine.ts";
+import { allPresent, type Machine, startMachine, until } from "./machine.ts";
 import { type NatsServers, startServers } from "./nats-servers.ts";
 import { gitIn, makeRepository } from "./repository.ts";
 
@@ -23,10 +23,7 @@ beforeAll(async () => {
     startMachine({ name: "two", servers: on.urls }),
   ]);
   await makeRepository(one.workdir);
-  await until("both see each other", async () => {
-    const seen = await Promise.all([one, two].map(({ host }) => host.cluster()));
-    return seen.every(({ machines }) => machines.filter(({ state }) => state === "present").length === 2);
-  });
+  await allPresent([one, two]);
 }, 60_000);
 
 afterAll(async () => {

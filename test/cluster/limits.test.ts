@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTokens } from "../../core/doors/http/tokens.ts";
-import { type Machine, startMachine, until } from "./machine.ts";
+import { allPresent, type Machine, startMachine, until } from "./machine.ts";
 import { type NatsServers, startServers } from "./nats-servers.ts";
 
 describe("limits of two machines together", () => {
@@ -16,10 +16,7 @@ describe("limits of two machines together", () => {
       startMachine({ name: "two", ...common, labels: { at: "two" }, cluster: ["slots: 2"] }),
     ]);
     [one, two] = made;
-    await until("both see each other", async () => {
-      const seen = await Promise.all(made.map(({ host }) => host.cluster()));
-      return seen.every(({ machines }) => machines.filter(({ state }) => state === "present").length === 2);
-    });
+    await allPresent(made);
   }, 60_000);
 
   afterAll(async () => {

@@ -199,6 +199,14 @@ function machineOf(
   return machine;
 }
 
+/** Resolves when each of the machines sees all of them. */
+export async function allPresent(machines: readonly Machine[]): Promise<void> {
+  await until("all see each other", async () => {
+    const seen = await Promise.all(machines.map(({ host }) => host.cluster()));
+    return seen.every((one) => one.machines.filter(({ state }) => state === "present").length === machines.length);
+  });
+}
+
 /** Waits until something is so. */
 export async function until(what: string, isSo: () => Promise<boolean> | boolean, timeoutMs = 20_000): Promise<void> {
   const end = performance.now() + timeoutMs;

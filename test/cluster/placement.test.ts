@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Machine, startMachine, until } from "./machine.ts";
+import { allPresent, type Machine, startMachine, until } from "./machine.ts";
 import { openTokens } from "../../core/doors/http/tokens.ts";
 import { type NatsServers, startServers } from "./nats-servers.ts";
 import { gitIn, makeRepository } from "./repository.ts";
@@ -18,10 +18,7 @@ describe("two machines", () => {
       startMachine({ name: "two", servers: on.urls, labels: { disk: "fast", gpu: "yes" } }),
     ]);
     [one, two] = made;
-    await until("both see each other", async () => {
-      const seen = await Promise.all(made.map(({ host }) => host.cluster()));
-      return seen.every(({ machines }) => machines.filter(({ state }) => state === "present").length === 2);
-    });
+    await allPresent(made);
   }, 60_000);
 
   afterAll(async () => {

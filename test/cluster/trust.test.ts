@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { localhostCertificate } from "./localhost-certificate.ts";
-import { type Machine, startMachine, until } from "./machine.ts";
+import { allPresent, type Machine, startMachine, until } from "./machine.ts";
 import { type NatsServers, startServers } from "./nats-servers.ts";
 
 /** Rights of a machine as the page on several machines has them. */
@@ -73,10 +73,7 @@ describe("three servers with TLS between them, and a user for each machine", () 
         secrets: { NATS_PASSWORD: `secret-of-${name}` },
       });
     [one, two] = await Promise.all([start("one"), start("two")]);
-    await until("both see each other", async () => {
-      const seen = await Promise.all([one, two].map(({ host }) => host.cluster()));
-      return seen.every(({ machines }) => machines.filter(({ state }) => state === "present").length === 2);
-    });
+    await allPresent([one, two]);
   }, 60_000);
 
   afterAll(async () => {
