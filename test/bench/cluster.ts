@@ -8,33 +8,51 @@ import { connectHost, type RemoteHost } from "bulkhead/client";
 import { unixFetch } from "bulkhead";
 import { type BenchDaemon, benchDaemon } from "./bench-daemon.ts";
 import { aimed, type Figure, quantile, timed } from "./measure.ts";
+import { partsOf } from "./parts.ts";
 
 /**
  * A daemon of a cluster beside one that is alone, in turns: how long an event takes to a reader, and how many go through.
  * Then many sessions over three daemons. One server, all on this machine.
  */
-export async function cluster({ quick }: { quick: boolean }): Promise<Figure[]> {
+export async function cluster(
+  { quick, part }: { quick: boolean; part?: string | undefined },
+): Promise<Figure[]> {
   // A machine without the server's program has nothing to compare.
   if (spawnSync("nats-server", ["--version"]).status !== 0) return [];
   const server = await startServer();
-  const daemons: BenchDaemon[] = [];
+  const daemons = new Map<string, BenchDaemon>();
+  const open = async (name: string) => {
+    const cluster = { servers: [server.url], name, heartbeat_ms: "1s" };
+    const daemon = daemons.get(name) ?? await benchDaemon(name === "alone" ? {} : { cluster });
+    daemons.set(name, daemon);
+    return wayOf(name, daemon);
+  };
   try {
-    const settings = (name: string) => ({ cluster: { servers: [server.url], name, heartbeat_ms: "1s" } });
-    daemons.push(await benchDaemon(), await benchDaemon(settings("one")));
-    const [alone, one] = daemons as [BenchDaemon, BenchDaemon];
-    const ways: [Way, Way] = [wayOf("alone", alone), wayOf("cluster", one)];
-    const figures = [
-      ...await latency(ways, quick ? 3 : 10),
-      ...await throughput(ways, { events: quick ? 20_000 : 100_000, rounds: quick ? 3 : 5 }),
-    ];
-    daemons.push(await benchDaemon(settings("two")), await benchDaemon(settings("three")));
-    figures.push(...await manySessions(daemons.slice(1), quick ? 150 : 1000));
+    const figures: Figure[] = [];
+    for (const [, run] of partsOf(parts, part)) figures.push(...await run(open, quick));
     return figures;
   } finally {
-    for (const daemon of daemons) await daemon[Symbol.asyncDispose]();
+    for (const daemon of daemons.values()) await daemon[Symbol.asyncDispose]();
     await server.stop();
   }
 }
+
+/** Returns the daemon of a name, and starts it before if need be; `alone` is of no cluster. */
+type OpenWay = (name: string) => Promise<Way>;
+
+/** The parts of this benchmark. After the events, the machines that join have all of them to copy. */
+const parts: Record<string, (open: OpenWay, quick: boolean) => Promise<Figure[]>> = {
+  events: async (open, quick) => {
+    const ways: [Way, Way] = [await open("alone"), { ...await open("one"), name: "cluster" }];
+    return [
+      ...await latency(ways, quick ? 3 : 10),
+      ...await throughput(ways, { events: quick ? 20_000 : 100_000, rounds: quick ? 3 : 5 }),
+    ];
+  },
+  sessions: async (open, quick) => {
+    return await manySessions([await open("one"), await open("two"), await open("three")], quick ? 150 : 1000);
+  },
+};
 
 interface Way {
   name: string;
@@ -111,8 +129,7 @@ async function finish({ host, folder }: Way, prompt: string): Promise<string> {
 }
 
 /** Sessions that are all asked for at once, a third of them on each daemon, until each daemon knows the end of all. */
-async function manySessions(daemons: readonly BenchDaemon[], count: number): Promise<Figure[]> {
-  const ways = daemons.map((daemon, index) => wayOf(String(index), daemon));
+async function manySessions(ways: readonly Way[], count: number): Promise<Figure[]> {
   const began = performance.now();
   const ids = await Promise.all(
     Array.from({ length: count }, (_, index) => finish(ways[index % ways.length]!, "single 20")),

@@ -21,7 +21,7 @@ function startsWith(
     recordOf: () => Promise.resolve(null),
     isOver: () => Promise.resolve(false),
     keyMs: () => 60_000,
-    problem: () => null,
+    problem: () => Promise.resolve(null),
     signal: new AbortController().signal,
   };
   return { starts: new ClusterStarts(deps as unknown as ClusterStartsDeps), started };

@@ -32,6 +32,17 @@ afterAll(async () => {
   await on?.stop();
 });
 
+test("a start waits for a connection that is made again in a moment", async () => {
+  const [, , far] = machines as [Machine, Machine, Machine];
+  for (const way of ways) way.shut();
+  await until("it is noticed", async () => !(await far.host.cluster()).connected);
+  const starting = far.host.start({ workdir: far.workdir, prompt: "go" }, { adapter: "brief" });
+  await sleep(300);
+  for (const way of ways) way.mend();
+  const session = await starting;
+  expect(await session.result()).toMatchObject({ outcome: "completed" });
+}, 60_000);
+
 test(`a machine that is cut off for ${cutMs} ms loses, doubles and reorders nothing`, async () => {
   const [one, , far] = machines as [Machine, Machine, Machine];
   const shown: Shown = new Map();

@@ -5,6 +5,8 @@ export interface Cuttable {
   url: string;
   /** Lets nothing through, and tells neither side. */
   cut(): void;
+  /** Lets nothing through, and closes the connections. */
+  shut(): void;
   mend(): void;
   close(): Promise<void>;
 }
@@ -35,6 +37,10 @@ export async function cuttable(url: string): Promise<Cuttable> {
   return {
     url: `nats://127.0.0.1:${port}`,
     cut: () => void (isCut = true),
+    shut: () => {
+      isCut = true;
+      drop();
+    },
     mend: () => {
       drop();
       isCut = false;

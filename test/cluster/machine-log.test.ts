@@ -49,6 +49,24 @@ describe("a machine's log", () => {
     expect(large?.event).toMatchObject({ data: `${"y".repeat(3_000_000)}151` });
   });
 
+  test("is read by a machine that is too busy to read it, without losing its connection", async () => {
+    const on = await servers();
+    const [one, two] = [await machine("one", on), await machine("two", on)];
+    const { journal } = await one.take();
+    const data = "y".repeat(1_000_000);
+    const count = 120;
+    for (let gseq = 1; gseq <= count; gseq++) {
+      await journal.append({ session_id: "s", envelopes: envelopesOf("s", { gseq, seq: gseq, data }) });
+    }
+    const changes: boolean[] = [];
+    two.engine.onConnection((connected) => changes.push(connected));
+    const mirror = await two.mirror("one");
+    await until("the copy has begun", () => mirror.journal.lastGseq > 0);
+    for (const end = performance.now() + 2000; performance.now() < end;);
+    await until("the copy has all", () => mirror.journal.lastGseq === count);
+    expect(changes).toEqual([]);
+  });
+
   test("refuses the writer that another one has replaced, and readers drop what it sent on", async () => {
     const on = await servers();
     const [one, two] = [await machine("one", on), await machine("two", on)];

@@ -16,8 +16,12 @@ const readerBeatMs = 1000;
 const workerBeatMs = 2000;
 /** How long the servers keep one request for messages. Milliseconds. */
 const askMs = 10_000;
-/** Messages on their way to a reader. */
-const mostOnTheWay = 512;
+/**
+ * Messages on their way to one reader, and to all readers of a machine together. The servers drop a connection with more
+ * than 64 MiB on their way to a client that is too busy to read: 512 parts of a log are half of that.
+ */
+const mostOnTheWay = 128;
+const mostOnTheWayTogether = 512;
 
 /** A stream to read. */
 export interface ReadStreamOptions {
@@ -25,6 +29,8 @@ export interface ReadStreamOptions {
   fromSeq: number;
   /** Ends the reading, once all messages up to this number were read; absent: it goes on with those that come. */
   toSeq?: number;
+  /** How many streams this machine reads at the same time; default 1. */
+  readers?: number | undefined;
   signal: AbortSignal;
 }
 
@@ -34,7 +40,7 @@ export interface ReadStreamOptions {
  */
 export async function* readStream(
   client: JetStreamClient,
-  { stream, fromSeq, toSeq, signal }: ReadStreamOptions,
+  { stream, fromSeq, toSeq, readers = 1, signal }: ReadStreamOptions,
 ): AsyncGenerator<StreamMessage, void, void> {
   const consumer = await client.consumers.get(stream, {
     deliver_policy: DeliverPolicy.StartSequence,
@@ -43,7 +49,7 @@ export async function* readStream(
   try {
     if (signal.aborted || (toSeq !== undefined && (await consumer.info(true)).num_pending === 0)) return;
     const messages = await consumer.consume({
-      max_messages: mostOnTheWay,
+      max_messages: Math.max(2, Math.min(mostOnTheWay, Math.floor(mostOnTheWayTogether / readers))),
       idle_heartbeat: readerBeatMs,
       expires: askMs,
     });

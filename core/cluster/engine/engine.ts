@@ -11,6 +11,7 @@ import {
 } from "@nats-io/jetstream";
 import { headers as makeHeaders, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node";
 import type { ClusterSettings } from "../../ground/config/cluster-settings.ts";
+import { within } from "../../ground/runtime/within.ts";
 import { connectServers, type SecretOf } from "./connect.ts";
 import { readStream, type ReadStreamOptions, workOn, type WorkOptions } from "./consume.ts";
 import { headerTexts } from "./header-texts.ts";
@@ -51,6 +52,9 @@ export class StaleError extends Error {
 }
 
 const answerMs = 2500;
+/** How long a client's request waits for a connection to be made again. Milliseconds. */
+const soonMs = 2000;
+const mostPartBytes = 64 * 1024;
 /** Error code of a stream whose last number is another one. */
 const wrongLastSequence = 10071;
 const streamNotFound = 10059;
@@ -111,10 +115,24 @@ export class Engine {
     return (this.#connection.info?.max_payload ?? 65_536) - 4096;
   }
 
+  /** Bytes of a message of a log at most: small enough that many may be on their way to a reader at once. */
+  get partBytes(): number {
+    return Math.min(this.messageBytes, mostPartBytes);
+  }
+
   /** Calls back when the connection is lost or there again. */
   onConnection(callback: (connected: boolean) => void): () => void {
     this.#watchers.add(callback);
     return () => this.#watchers.delete(callback);
+  }
+
+  /** Whether a server is connected now or within a short while, as after a connection that broke is made again. */
+  async isSoonConnected(): Promise<boolean> {
+    if (this.#connected) return true;
+    const waiting = new AbortController();
+    const isThere = await within(this.whenConnected(waiting.signal), soonMs);
+    waiting.abort();
+    return isThere && this.#connected;
   }
 
   /** Resolves once a server is connected, or the signal aborts. */

@@ -114,7 +114,7 @@ export class MachineLog {
     const ended = this.#ended();
     if (ended !== null) return Promise.reject(ended);
     const { engine, machine } = this.#deps;
-    const parts = partsOf(entry, { names: engine.names, machine, bytes: engine.messageBytes });
+    const parts = partsOf(entry, { names: engine.names, machine, bytes: engine.partBytes });
     return new Promise((resolve, reject) => {
       for (const [at, message] of parts.entries()) {
         const isLast = at === parts.length - 1;

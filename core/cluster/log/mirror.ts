@@ -20,6 +20,8 @@ interface MirrorOptions {
   machine: string;
   /** File of the copy. */
   file: string;
+  /** How many logs this machine copies at the same time; default: this one. */
+  logs?(): number;
   /** Called after each mark, and when a session was deleted. */
   onChange?(applied: Applied): void;
   writeLog(record: LogRecord): void;
@@ -155,7 +157,7 @@ export class Mirror {
 
   /** Follows the log until the connection, the log itself or this mirror ends. */
   async #followOnce(): Promise<void> {
-    const { engine, machine } = this.#options;
+    const { engine, machine, logs } = this.#options;
     const stream = engine.names.log(machine);
     const { lastSeq } = await engine.stream(stream) ?? { lastSeq: 0 };
     if (lastSeq < this.#copy.position.seq) {
@@ -167,7 +169,7 @@ export class Mirror {
     let failure: unknown = null;
     try {
       const fromSeq = this.#copy.position.seq + 1;
-      for await (const message of engine.read({ stream, fromSeq, signal: reading.signal })) {
+      for await (const message of engine.read({ stream, fromSeq, readers: logs?.(), signal: reading.signal })) {
         if (!this.#isFollowing || failure !== null) break;
         const taking = this.#take(message).catch((error: unknown) => {
           failure ??= error;

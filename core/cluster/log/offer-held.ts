@@ -41,7 +41,7 @@ export async function offerHeld({ engine, machine, writer, held, reader }: Offer
   };
   try {
     for await (const entry of held(after)) {
-      const parts = partsOf(entry, { names: engine.names, machine, bytes: engine.messageBytes });
+      const parts = partsOf(entry, { names: engine.names, machine, bytes: engine.partBytes });
       for (const [at, part] of parts.entries()) {
         // Its number is below those of all that waits, so it settles nothing.
         const stored = engine.append(signed(part, { writer, term, number: 0 }), expected++);

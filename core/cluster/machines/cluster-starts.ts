@@ -30,8 +30,8 @@ export interface ClusterStartsDeps {
   isOver(run: RunOf): Promise<boolean>;
   /** How long the key of a session that has ended stands for it. Milliseconds. */
   keyMs(): number;
-  /** Why no session can start now; null when one can. */
-  problem(): string | null;
+  /** Why no session can start now, nor in a moment; null when one can. */
+  problem(): Promise<string | null>;
   signal: AbortSignal;
 }
 
@@ -64,7 +64,7 @@ export class ClusterStarts {
 
   /** @throws {BulkheadError} as `SessionHost.start`; `unavailable` when no machine that fits has taken it in time */
   async start(request: SessionRequest, options: RunSessionOptions = {}): Promise<SessionHandle> {
-    const problem = this.#deps.problem();
+    const problem = await this.#deps.problem();
     if (problem !== null) throw awayError(problem);
     const checked = checkRequest(request);
     const key = checked.idempotency_key;

@@ -238,7 +238,7 @@ export class Cluster {
       recordOf: (id) => this.#recordOf(id),
       isOver: (run) => this.#isOver(run),
       keyMs: () => this.#limits.idempotency_ms,
-      problem: () => this.problem,
+      problem: async () => await this.#engine.isSoonConnected() ? null : this.problem,
       signal: this.#closing.signal,
     });
     this.#notes.watch({ heard: (note) => starts.hear(note) });

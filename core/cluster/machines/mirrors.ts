@@ -28,6 +28,8 @@ export class Mirrors {
   readonly #opening = new Map<string, Promise<Mirror>>();
   readonly #open = new Map<string, Mirror>();
   readonly #watchers = new Set<() => void>();
+  /** Logs that there were at the last look. */
+  #seen = 0;
   #isClosed = false;
   /** Whether there were more machines than may be. */
   #isFull = false;
@@ -66,7 +68,7 @@ export class Mirrors {
     if (this.#opening.size >= mostMachines) return this.#refuse(machine);
     const place = join(folder, machine);
     const opening = mkdir(place, { recursive: true, mode: 0o700 }).then(() =>
-      Mirror.open({ engine, machine, file: join(place, "journal.db"), writeLog })
+      Mirror.open({ engine, machine, file: join(place, "journal.db"), logs: () => this.#logs, writeLog })
     );
     this.#opening.set(machine, opening);
     try {
@@ -76,6 +78,10 @@ export class Mirrors {
       this.#opening.delete(machine);
       writeLog({ level: "error", message: `Cannot keep a copy of the log of "${machine}": ${String(error)}` });
     }
+  }
+
+  get #logs(): number {
+    return Math.max(this.#seen, this.#opening.size);
   }
 
   /** Says once that there are too many. */
@@ -90,7 +96,9 @@ export class Mirrors {
   /** Looks which machines have a log. */
   async look(): Promise<void> {
     const { engine, machine: own, onFound } = this.#deps;
-    for (const { name } of await engine.logs()) {
+    const logs = await engine.logs();
+    this.#seen = logs.length;
+    for (const { name } of logs) {
       const machine = engine.names.machineOf(name);
       if (machine === null || machine === own) continue;
       await this.add(machine);

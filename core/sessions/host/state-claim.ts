@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { mkdir, realpath } from "../../ground/runtime/files.ts";
+import { mkdir, readdir, realpath } from "../../ground/runtime/files.ts";
 import { readLockFile, takeLockFile } from "../../ground/runtime/lock-file.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { basename, join } from "../../ground/runtime/paths.ts";
 import { demandOwnState } from "./state-folder.ts";
 
 /** A part of the state folder that this host alone holds while it runs. */
@@ -62,9 +62,11 @@ export async function* claimLeftParts(
   }
 }
 
-/** Returns the parts of a state folder, whether they exist or not. */
-export function stateParts(stateDir: string): { number: number; folder: string }[] {
-  return Array.from({ length: most }, (_, at) => ({ number: at + 1, folder: partOf(stateDir, at + 1) }));
+/** Returns the parts that a state folder has, in the order of their numbers; none where there is no such folder. */
+export async function stateParts(stateDir: string): Promise<{ number: number; folder: string }[]> {
+  const names = new Set(await readdir(stateDir).catch(() => []));
+  return Array.from({ length: most }, (_, at) => ({ number: at + 1, folder: partOf(stateDir, at + 1) }))
+    .filter(({ folder }) => names.has(basename(folder)));
 }
 
 /** Takes one part; null while a running host holds it. */

@@ -15,7 +15,7 @@ export interface StateJournal {
 /** Returns all journals of a state folder. */
 export async function stateJournals(stateDir: string): Promise<StateJournal[]> {
   const journals: StateJournal[] = [];
-  for (const { number, folder } of stateParts(stateDir)) {
+  for (const { number, folder } of await stateParts(stateDir)) {
     const file = journalFile(folder);
     if (await stat(file).then((found) => found.isFile(), () => false)) journals.push({ part: number, file });
   }
