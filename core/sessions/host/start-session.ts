@@ -5,6 +5,7 @@ import type { SharedLooks } from "../../records/git/shared-looks.ts";
 import { type AgentNetworks, localPorts } from "../../walls/broker/agent-networks.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
 import type { MissingGrant, SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
+import { sharedWallsDir } from "../../walls/broker/session-walls.ts";
 import { containsPrograms, programNet } from "../../packages/registry/contained-programs.ts";
 import { watchManifest } from "../../packages/registry/manifest-edits.ts";
 import { hostVersion } from "../../ground/config/version.ts";
@@ -167,7 +168,7 @@ function openBroker({ claim, children, networks, pins }: SessionDeps, options: S
     ...options,
     children,
     networks,
-    filterFolder: join(claim.folder, "scratch", "filter"),
+    sharedWallsDir: sharedWallsDir(join(claim.folder, "scratch")),
     pins: pins.of(options.pluginId),
   });
 }

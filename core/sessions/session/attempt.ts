@@ -1,4 +1,4 @@
-import { allContained } from "../../packages/registry/contained-programs.ts";
+import { allContained, containsPrograms } from "../../packages/registry/contained-programs.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { AdapterEvent, PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
@@ -148,6 +148,8 @@ export class Attempt {
       deadlines.heard();
     });
     prepared.catch(() => {});
+    const { plugin, effective } = this.candidate;
+    if (containsPrograms(plugin) && effective.run !== undefined) this.#brokerOf(prepared).prepare();
     deadlines.begin({
       // A request may only shorten the operator's deadline.
       idleMs: idleMs(this.candidate),
@@ -205,13 +207,16 @@ export class Attempt {
   async #answerCall(prepared: Promise<void>, { operation, args }: { operation: string; args: unknown }) {
     this.#deps.deadlines.heard();
     if (!this.#isPrepared && !waitsItself.has(operation)) await prepared;
-    // Made on demand: many sessions never call the broker, and then there is nothing to clean up.
-    this.#broker ??= attemptBroker(this.#deps, {
+    return await this.#brokerOf(prepared).call(operation, args);
+  }
+
+  /** Made on demand: many sessions never call the broker, and then there is nothing to clean up. */
+  #brokerOf(workMayBegin: Promise<void>): SessionBroker {
+    return this.#broker ??= attemptBroker(this.#deps, {
       number: this.number,
       candidate: this.candidate,
-      workMayBegin: prepared,
+      workMayBegin,
     });
-    return await this.#broker.call(operation, args);
   }
 
   /**

@@ -17,7 +17,7 @@ export interface AgentNeeds {
   shown: readonly string[];
   /** Its environment: some variables name a folder of its settings. */
   env: Readonly<Record<string, string>>;
-  /** Folder of the session for what belongs to the walls. */
+  /** Folder of the session for what belongs to the walls, with the private home in it. */
   wallsDir: string;
 }
 
@@ -39,11 +39,14 @@ const steeringFolder =
 export async function agentView(options: SessionBrokerOptions, needs: AgentNeeds): Promise<AgentView> {
   const { workdir, pluginDir, tempDir, workspaceDir, protectedPaths = [], sealedPaths = [] } = options;
   const home = await homeOf(options);
-  const guarded = await guardedPlaces(workspaceDir ?? workdir);
-  const opened = await grantedRoots((options.spelledRoots ?? []).filter((root) => root.includes(":")), options);
-  const roots = await grantedRoots(options.permissions.write?.filter(isAbsolute), options);
-  const reads = await grantedRoots(options.permissions.read?.filter(isAbsolute), options);
-  const own = await ownSettings(options, needs, home);
+  const [guarded, opened, roots, reads, repository, own] = await Promise.all([
+    guardedPlaces(workspaceDir ?? workdir),
+    grantedRoots((options.spelledRoots ?? []).filter((root) => root.includes(":")), options),
+    grantedRoots(options.permissions.write?.filter(isAbsolute), options),
+    grantedRoots(options.permissions.read?.filter(isAbsolute), options),
+    repositoryOf(workspaceDir ?? workdir),
+    ownSettings(options, needs, home),
+  ]);
   const folders = [workdir, ...(workspaceDir === undefined ? [] : [workspaceDir])];
   return {
     writable: [...folders, ...roots.map(({ path }) => path)],
@@ -56,7 +59,7 @@ export async function agentView(options: SessionBrokerOptions, needs: AgentNeeds
       ...sealedPaths,
       pluginDir,
       ...needs.shown.map((file) => packageOf(file, [tempDir, workdir, ...(home === null ? [] : [home])])),
-      ...await repositoryOf(workspaceDir ?? workdir),
+      ...repository,
       ...reads.map(({ path }) => path),
       ...(home === null ? [] : toolPlaces.map((place) => join(home, place))),
       ...searchPath(workdir).filter((folder) => home !== null && isBelow(home, folder)),
@@ -66,9 +69,9 @@ export async function agentView(options: SessionBrokerOptions, needs: AgentNeeds
       !opened.some(({ path }) => isInside(path, place)) && !own.bound.some(({ at }) => at === place)
     ),
     held: guarded.held,
-    bound: [...(home === null ? [] : [{ from: join(needs.wallsDir, "home"), at: home }]), ...own.bound],
+    bound: [...(home === null ? [] : [{ from: join(needs.wallsDir, "home"), at: home, isNew: true }]), ...own.bound],
     network: "none",
-    filterFolder: options.filterFolder ?? needs.wallsDir,
+    filterFolder: options.sharedWallsDir ?? needs.wallsDir,
   };
 }
 
@@ -114,7 +117,6 @@ async function ownSettings(
   home: string | null,
 ): Promise<{ shown: string[]; bound: Bound[] }> {
   const { permissions, requestEnv, workdir, workspaceDir = workdir, protectedPaths = [] } = options;
-  await mkdir(join(wallsDir, "home"), { recursive: true, mode: 0o700 });
   const tools = [...toolsOf(binary), ...configTools(permissions)];
   const records = tools.flatMap((tool) => agentRecords[tool] ?? []);
   const secret = [...protectedPaths, ...await hiddenAtHome(tools)];
@@ -136,8 +138,10 @@ async function ownSettings(
     for (const record of records) await mkdir(join(place, basename(record))).catch(() => {});
   }
   const found = { shown: [] as string[], bound: kept.map((path): Bound => ({ from: path, at: path })) };
-  for (const place of new Set(places.filter((path) => !kept.includes(path)))) {
-    await settingsAt(place, { found, copies: join(wallsDir, "settings") });
+  const wanted = [...new Set(places.filter((path) => !kept.includes(path)))];
+  const real = await Promise.all(wanted.map((place) => realpath(place).catch(() => null)));
+  for (const [index, place] of wanted.entries()) {
+    await settingsAt({ place, real: real[index] ?? null }, { found, copies: join(wallsDir, "settings") });
   }
   return found;
 }
@@ -147,10 +151,9 @@ async function makeFolder(path: string): Promise<void> {
 }
 
 async function settingsAt(
-  place: string,
+  { place, real }: { place: string; real: string | null },
   { found, copies }: { found: { shown: string[]; bound: Bound[] }; copies: string },
 ): Promise<void> {
-  const real = await realpath(place).catch(() => null);
   const info = real === null ? null : await stat(real).catch(() => null);
   if (real === null || info === null) return;
   const copy = join(copies, String(found.bound.length), basename(place));

@@ -29,7 +29,7 @@ import { StreamTable } from "./stream-table.ts";
 import { tempOperations } from "./temp.ts";
 import { diskTurns } from "./turns.ts";
 
-/** Makes the broker of one session. Nothing is touched before the first call. */
+/** Makes the broker of one session. Nothing is touched before the first call, or before it is told to prepare. */
 export function createSessionBroker(options: SessionBrokerOptions): SessionBroker {
   const { redactor } = options;
   if (!redactor) return new Broker(options);
@@ -114,6 +114,10 @@ class Broker implements SessionBroker {
         refuse(toBulkheadError(error));
       }
     });
+  }
+
+  prepare(): void {
+    if (this.#closed === null) this.#scope.walls.prepare();
   }
 
   close(): Promise<void> {

@@ -96,13 +96,14 @@ async function run(scope: BrokerScope, { binary, args, options }: RunArgs): Prom
   const adapterEnv = await scope.secrets.fillEnv(options.env ?? {});
   const refuse = (name: string, refusal: EnvRefusal) => scope.authority.forbid("env", name, { ...refusal, at: "run" });
   const { env, granted } = buildChildEnv({ permission, requestEnv, adapterEnv, workdir, tempDir, refuse });
-  await mkdir(tempDir, { recursive: true, mode: 0o700 });
+  const temporary = mkdir(tempDir, { recursive: true, mode: 0o700 });
+  temporary.catch(() => {});
   const allArgs = [...prefix, ...args];
   const placed = await placeMcpConfig(scope, { binary, args: allArgs });
   const plain = { file, args: placed.args, cwd, env };
   const shown = [file, real, ...(placed.file === null ? [] : [placed.file])];
   const command = await containRun(scope, plain, { permission, shown });
-  await scope.options.workMayBegin;
+  await Promise.all([temporary, scope.options.workMayBegin]);
   scope.signal.throwIfAborted();
   return scope.processes.start({
     ...command,

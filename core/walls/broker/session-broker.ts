@@ -67,8 +67,11 @@ export interface SessionBrokerOptions {
   resolve?(host: string): Promise<string[]>;
   /** Networks of this host's programs; absent: the session opens its own. */
   networks?: AgentNetworks | undefined;
-  /** Folder for the filter of system calls, which all sessions of a host share; absent: the session writes its own. */
-  filterFolder?: string | undefined;
+  /**
+   * Folder for what the walls of all sessions of a host share: the filter of system calls, and the records of empty
+   * folders; absent: the session writes its own.
+   */
+  sharedWallsDir?: string | undefined;
   /** The manifest's; absent: none. */
   endpoints?: readonly ModelEndpoint[] | undefined;
   /** The highest process id in the session's stream so far; default: none. */
@@ -126,6 +129,8 @@ export interface SessionBroker {
    * @throws {BulkheadError} typed; `permission_denied` for what is not granted, `invalid_request` for bad arguments
    */
   call(operation: string, args: unknown): Promise<unknown>;
+  /** Begins what contained programs need, so that the first one need not wait for it. Never throws. */
+  prepare(): void;
   /** Number of permission uses and denials so far. */
   readonly uses: PermissionUses;
   /** Kills every child with its whole tree, closes every stream, removes the temp folder. Never throws. */

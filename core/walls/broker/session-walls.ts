@@ -5,7 +5,7 @@ import {
   type EgressEndpoint,
   type EgressOptions,
 } from "../../ground/runtime/egress-server.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
+import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
 import type { AgentView } from "../../ground/runtime/os-walls/program-view.ts";
 import { isGuarded, isKeptEmpty, keepEmpty, removeRecorded } from "../../ground/runtime/os-walls/guarded-names.ts";
 import { join } from "../../ground/runtime/paths.ts";
@@ -33,17 +33,21 @@ export interface WayOut {
 const maxConnections = 256;
 
 const wallsSuffix = "-walls";
-const keptRecord = "kept.json";
+const recordPrefix = "kept-";
+
+/** Folder for what the walls of all sessions of a host share, in the one for their temporary files. */
+export function sharedWallsDir(scratch: string): string {
+  return join(scratch, "walls");
+}
 
 /**
  * Removes from projects what the walls of sessions had put there whose host was killed.
- * @param scratch folder with a folder for each session
+ * @param scratch folder for the temporary files of the host's sessions
  */
 export async function clearKept(scratch: string): Promise<void> {
-  for (const session of await readdir(scratch).catch(() => [])) {
-    for (const name of await readdir(join(scratch, session)).catch(() => [])) {
-      if (name.endsWith(wallsSuffix)) await removeRecorded(join(scratch, session, name, keptRecord));
-    }
+  const folder = sharedWallsDir(scratch);
+  for (const name of await readdir(folder).catch(() => [])) {
+    if (name.startsWith(recordPrefix)) await removeRecorded(join(folder, name));
   }
 }
 
@@ -54,13 +58,17 @@ export class SessionWalls {
   readonly #networks: AgentNetworks;
   #views = new Map<string, Promise<AgentView>>();
   #wayOut: Promise<WayOut & { egress: Egress }> | null = null;
-  #kept: Promise<{ before: ReadonlySet<string>; release(): Promise<void> }> | null = null;
-  #used = false;
+  #kept: ReturnType<typeof keepEmpty> | null = null;
 
   constructor(options: SessionBrokerOptions) {
     this.#options = options;
     this.#folder = `${options.tempDir}${wallsSuffix}`;
     this.#networks = options.networks ?? new AgentNetworks({ folder: join(this.#folder, "networks"), spares: 0 });
+  }
+
+  /** Begins what every program needs. Never throws. */
+  prepare(): void {
+    this.#begin().catch(() => {});
   }
 
   /** The view of one program, the same for every start of it. */
@@ -89,21 +97,23 @@ export class SessionWalls {
     const kept = await this.#kept?.catch(() => null);
     await kept?.release();
     if (kept) await this.#tellMade(kept.before);
-    if (this.#used) await removeTree(this.#folder);
+    if (this.#kept !== null) await removeTree(this.#folder);
   }
 
   async #makeView(needs: Omit<AgentNeeds, "wallsDir">): Promise<AgentView> {
-    this.#used = true;
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    this.#kept ??= this.#keep();
-    await this.#kept;
+    await this.#begin();
     return await agentView(this.#options, { ...needs, wallsDir: this.#folder });
   }
 
-  async #keep() {
-    const { workdir, workspaceDir = workdir } = this.#options;
-    const before = new Set(await readdir(workspaceDir).catch(() => []));
-    return { before, release: await keepEmpty(workspaceDir, join(this.#folder, keptRecord)) };
+  /** Makes the private home, and the empty folders in the project. */
+  #begin(): ReturnType<typeof keepEmpty> {
+    return this.#kept ??= this.#keep();
+  }
+
+  async #keep(): ReturnType<typeof keepEmpty> {
+    const { workdir, workspaceDir = workdir, sharedWallsDir = this.#folder } = this.#options;
+    await mkdir(join(this.#folder, "home"), { recursive: true, mode: 0o700 });
+    return await keepEmpty(workspaceDir, join(sharedWallsDir, `${recordPrefix}${sha256Hex(workspaceDir)}.json`));
   }
 
   async #open(route: EgressOptions["route"], localPorts: readonly number[]) {

@@ -124,6 +124,7 @@ export class ScriptedSession {
           return waitForAnswer(operation === "permission_wait" ? "permission" : "question", request_id);
         },
         uses: { allowed: 1, denied: 0, by: { run: { allowed: 1, denied: 0 } } },
+        prepare: () => {},
         close: () => Promise.resolve(),
       }),
       ...given,

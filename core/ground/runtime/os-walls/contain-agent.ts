@@ -9,7 +9,7 @@ import { containBySeatbelt, probeSeatbelt } from "./seatbelt.ts";
 import { randomId, sha256Hex } from "../hash.ts";
 import { isInside } from "../paths.ts";
 import { platform } from "../platform.ts";
-import { pathsOfMachine, RealPaths } from "./real-paths.ts";
+import { pathsOfMachine, realEntries, RealPaths } from "./real-paths.ts";
 import { openUnixSockets } from "./unix-sockets.ts";
 import { probeOsWalls } from "./probe.ts";
 import { findProgram } from "./try-program.ts";
@@ -37,8 +37,7 @@ export async function probeAgentWall(): Promise<ProbedWall> {
  * @throws {BulkheadError} `unavailable` where the system supports no such containment
  */
 export async function containAgent(command: Command, view: AgentView): Promise<Command> {
-  const wall = await probeAgentWall();
-  const found = await findBubblewrap();
+  const [wall, found] = await Promise.all([probeAgentWall(), findBubblewrap()]);
   if (wall.active && platform === "darwin") return await containBySeatbelt(command, view);
   if (!wall.active || "reason" in found) {
     const { reason, remedy } = wall.active ? { reason: "It is gone.", remedy: "Install bubblewrap." } : wall;
@@ -47,31 +46,34 @@ export async function containAgent(command: Command, view: AgentView): Promise<C
         `${remedy} Or set os_walls.agents to off for this plugin in bulkhead.yaml: then its programs have all your rights.`,
     });
   }
-  const { network } = view;
+  const { network, filterFolder } = view;
+  const [mounted, filter] = await Promise.all([
+    mounts(view),
+    filterFolder === undefined ? null : filterIn(filterFolder),
+  ]);
   const args = [
     ...ownNamespaces,
     ...(network === "none" ? ["--unshare-net"] : []),
     "--ro-bind",
     "/",
     "/",
-    ...(await mounts(view)).flatMap((mount) => mount.args),
+    ...mounted.flatMap((mount) => mount.args),
     "--chdir",
     command.cwd,
     "--",
     command.file,
     ...command.args,
   ];
-  const contained = { ...command, file: found.file, args };
-  const whole = view.filterFolder === undefined ? contained : await filtered(contained, view.filterFolder);
-  return typeof network === "object" ? network.enter(whole) : whole;
+  const contained = { ...command, file: found.file, args, ...(filter === null ? {} : { filter }) };
+  return typeof network === "object" ? network.enter(contained) : contained;
 }
 
-/** Hands bwrap a filter of system calls, which it takes as an open file. */
-async function filtered(command: Command, folder: string): Promise<Command> {
-  if (callFilter === null) return command;
+/** The filter of system calls, which bwrap takes as an open file; null on an architecture that has none. */
+async function filterIn(folder: string): Promise<string | null> {
+  if (callFilter === null) return null;
   const filter = join(folder, callFilter.name);
   if (!(await access(filter).then(() => true, () => false))) await writeFilter(filter, callFilter.bytes);
-  return { ...command, filter };
+  return filter;
 }
 
 const callFilter = nameFilter(systemCallFilter());
@@ -125,25 +127,28 @@ async function mounts(view: AgentView): Promise<ViewMount[]> {
   const own = new RealPaths();
   const realOf = (path: string) =>
     (writable.some((folder) => isInside(folder, path)) ? own : pathsOfMachine()).of(path);
-  const sockets = view.filterFolder === undefined ? [] : await openUnixSockets();
-  const all = await Promise.all([
-    ...[...hidden, serviceFolder, ...sockets.filter((path) => !covered.some((place) => isInside(place, path)))].map(
-      (path) => hide(path, realOf),
-    ),
-    ...["/sys", ...shown, ...shownOfServices].map((path) => show(path, realOf)),
-    Promise.resolve({ at: "/tmp", args: ["--bind", tmp, "/tmp"] }),
-    ...[...writable, ...held, tmp].map((at) => Promise.resolve({ at, args: ["--bind", at, at] })),
-    ...sealed.map((path) => show(path, realOf)),
-    ...bound.map(bind),
+  const hideAll = (paths: readonly string[]) => Promise.all(paths.map((path) => hide(path, realOf)));
+  const hideSockets = async () =>
+    hideAll((await openUnixSockets()).filter((path) => !covered.some((place) => isInside(place, path))));
+  const [sockets, behind, seen, entries, bounds] = await Promise.all([
+    view.filterFolder === undefined ? [] : hideSockets(),
+    hideAll([...hidden, serviceFolder]),
+    Promise.all(["/sys", ...shown, ...shownOfServices].map((path) => show(path, realOf))),
+    showEntries(sealed, realOf),
+    Promise.all(bound.map(bind)),
   ]);
-  const wanted = [...ofKernel, ...all].filter((mount) => mount !== null).sort((a, b) => a.at.length - b.at.length);
-  const there = withoutNeedless(wanted);
+  const writing = [...writable, ...held, tmp].map((at) => ({ at, args: ["--bind", at, at] }));
+  const ownTmp = { at: "/tmp", args: ["--bind", tmp, "/tmp"], isNew: true };
+  // Of two at one place the later one counts.
+  const wanted = [...ofKernel, ...behind, ...sockets, ...seen, ownTmp, ...writing, ...entries, ...bounds]
+    .filter((mount) => mount !== null).sort((a, b) => a.at.length - b.at.length);
+  const needed = withoutNeedless(wanted);
   // Hidden places become read-only last: until then the places below them are made in them.
-  const emptied = there.filter(({ args }) => args[0] === "--tmpfs").map(({ at }) => ({
+  const emptied = needed.filter(({ args }) => args[0] === "--tmpfs").map(({ at }) => ({
     at,
     args: ["--remount-ro", at],
   }));
-  return [...there, ...emptied];
+  return [...needed, ...emptied];
 }
 
 type RealOf = (path: string) => Promise<string | null>;
@@ -153,19 +158,34 @@ async function hide(path: string, realOf: RealOf): Promise<ViewMount | null> {
   if (at === null) return null;
   const folder = await lstat(at).then((info) => info.isDirectory(), () => null);
   if (folder === null) return null;
-  return { at, args: folder ? ["--tmpfs", at] : ["--ro-bind", "/dev/null", at] };
+  return { at, args: folder ? ["--tmpfs", at] : ["--ro-bind", "/dev/null", at], hides: true };
 }
 
 /** Under its real path, and under its own name where that is a link: a private folder may lie over the link. */
 async function show(path: string, realOf: RealOf): Promise<ViewMount | null> {
   const at = await realOf(path);
   if (at === null) return null;
-  const named = join(await realOf(dirname(path)) ?? dirname(path), basename(path));
+  return shownAt(at, join(await realOf(dirname(path)) ?? dirname(path), basename(path)));
+}
+
+/** As {@link show}, by one look at each of the folders that the places stand in. */
+async function showEntries(paths: readonly string[], realOf: RealOf): Promise<ViewMount[]> {
+  const shown = [...new Set(paths.map(dirname))].map(async (folder) => {
+    const names = paths.filter((path) => dirname(path) === folder).map((path) => basename(path));
+    const real = await realOf(folder);
+    if (real === null) return [];
+    const found = await realEntries(real, names);
+    return found.flatMap((at, index) => at === null ? [] : [shownAt(at, join(real, names[index]!))]);
+  });
+  return (await Promise.all(shown)).flat();
+}
+
+function shownAt(at: string, named: string): ViewMount {
   const own = ["--ro-bind", at, at];
   return { at, args: named === at ? own : [...own, "--ro-bind", at, named] };
 }
 
-async function bind({ from, at }: Bound): Promise<ViewMount | null> {
+async function bind({ from, at, isNew = false }: Bound): Promise<ViewMount | null> {
   const real = await realpath(from).catch(() => null);
-  return real === null ? null : { at, args: ["--bind", real, at] };
+  return real === null ? null : { at, args: ["--bind", real, at], isNew };
 }

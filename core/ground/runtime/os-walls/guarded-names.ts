@@ -1,9 +1,10 @@
-import { lstat, mkdir, readdir, readFile, realpath, rmdir, stat, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { mkdir, readdir, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { listOf } from "../../../../plugin-sdk/json-fields.ts";
 import { actedOnGroups, keptEmpty } from "../acted-on-names.ts";
 import { foldName } from "../fold-name.ts";
 import { isBelow } from "../paths.ts";
+import { realEntries } from "./real-paths.ts";
 
 /** Kinds of programs whose settings in a project would run, or steer, something outside an agent's walls. */
 const kinds = ["coding agents", "editors", "shells and terminals", "build servers", "Bulkhead hosts"];
@@ -31,12 +32,13 @@ interface ProjectGuards {
  */
 export async function guardedPlaces(folder: string): Promise<ProjectGuards> {
   const names = await readdir(folder).catch(() => []);
-  const found = names.filter(isGuarded).map((name) => join(folder, name));
-  const git = join(folder, ".git");
-  const info = await stat(git).catch(() => null);
-  const inGit = info?.isDirectory() ? ofGit.map((name) => join(git, name)) : [git];
-  const held = info?.isDirectory() ? await existing([git], folder) : [];
-  return { sealed: await existing([...found, ...inGit], folder), held };
+  const [git = null, ...found] = await realEntries(folder, [".git", ...names.filter(isGuarded)]);
+  const isRepository = git !== null && await stat(git).then((info) => info.isDirectory(), () => false);
+  const inGit = isRepository ? await realEntries(git, ofGit) : [git];
+  // A link that leads out of the folder is left alone: what it names is read-only anyway.
+  const inside = (paths: readonly (string | null)[]) =>
+    [...new Set(paths)].filter((path) => path !== null && isBelow(folder, path)) as string[];
+  return { sealed: inside([...found, ...inGit]), held: isRepository ? inside([git]) : [] };
 }
 
 /** Whether an agent is kept from changing a file or folder of this name at the top of a project. */
@@ -49,36 +51,81 @@ export function isGuarded(name: string): boolean {
     );
 }
 
+/** Result of {@link keepEmpty}. */
+interface KeptEmpty {
+  /** Names in the project before. */
+  before: ReadonlySet<string>;
+  /** Removes the empty folders once no other session of this host needs them. */
+  release(): Promise<void>;
+}
+
 /** The empty folders that this host made, and how many of its sessions need each. */
 const made = new Map<string, { users: number; isMade: Promise<boolean> }>();
 
 /** Those that are being removed: a session that begins meanwhile makes its own. */
 const leaving = new Map<string, Promise<void>>();
 
+/** Files that list empty folders, which the sessions of one project share. */
+const records = new Map<string, { users: number; listed: Set<string>; written: Promise<void> }>();
+
 /**
- * Makes the empty folders that keep an agent from writing guarded places that do not exist yet. Returns what
- * removes them once no other session of this host needs them.
- * @param record file that lists them, for {@link removeRecorded} after a host that was killed
+ * Makes the empty folders that keep an agent from writing guarded places that do not exist yet.
+ * @param record file that lists them while a session needs them, for {@link removeRecorded} after a host that was killed
  */
-export async function keepEmpty(folder: string, record: string): Promise<() => Promise<void>> {
+export async function keepEmpty(folder: string, record: string): Promise<KeptEmpty> {
   const paths = keptEmpty.map((name) => join(folder, name));
-  const missing = await Promise.all(paths.map(async (path) => made.has(path) || await isMissing(path)));
-  const wanted = paths.filter((_, index) => missing[index]);
-  await writeFile(record, JSON.stringify(wanted), { mode: 0o600 });
+  // One that another session had at first may be gone by now.
+  const shared = new Set(paths.filter(isKeptEmpty));
+  const before = new Set(await readdir(folder).catch(() => []));
+  const wanted = paths.filter((path) => !before.has(basename(path)) || shared.has(path) || isKeptEmpty(path));
+  try {
+    await list(record, wanted);
+  } catch (error) {
+    await unlist(record);
+    throw error;
+  }
   const places = (await Promise.all(wanted.map(makeOrShare))).filter((path) => path !== null);
-  return async () => {
-    await Promise.all(places.map(leave));
+  return {
+    before,
+    release: async () => {
+      await Promise.all(places.map(leave));
+      await unlist(record);
+    },
   };
+}
+
+/** Sees that a record lists folders before they are made. */
+function list(record: string, paths: readonly string[]): Promise<void> {
+  const known = records.get(record) ?? { users: 0, listed: new Set<string>(), written: Promise.resolve() };
+  records.set(record, known);
+  known.users += 1;
+  if (paths.every((path) => known.listed.has(path))) return known.written;
+  for (const path of paths) known.listed.add(path);
+  const text = JSON.stringify([...known.listed]);
+  known.written = known.written.catch(() => {}).then(() => write(record, text));
+  // The next session tries again.
+  known.written.catch(() => known.listed.clear());
+  return known.written;
+}
+
+async function write(record: string, text: string): Promise<void> {
+  await mkdir(dirname(record), { recursive: true, mode: 0o700 });
+  await writeFile(record, text, { mode: 0o600 });
+}
+
+/** Removes a record with the last session that needs it. */
+async function unlist(record: string): Promise<void> {
+  const known = records.get(record);
+  if (known === undefined || --known.users > 0) return;
+  known.listed.clear();
+  known.written = known.written.catch(() => {}).then(() => rm(record, { force: true })).catch(() => {});
+  await known.written;
+  if (known.users === 0) records.delete(record);
 }
 
 /** Whether a path is an empty folder that this host made for its sessions, or one that it is removing. */
 export function isKeptEmpty(path: string): boolean {
   return made.has(path) || leaving.has(path);
-}
-
-async function isMissing(path: string): Promise<boolean> {
-  await leaving.get(path);
-  return await lstat(path).then(() => false, () => true);
 }
 
 /** Returns the path once it is there; null where something else has taken the place meanwhile. */
@@ -112,10 +159,4 @@ export async function removeRecorded(record: string): Promise<void> {
   for (const path of listOf(listed)) {
     if (typeof path === "string" && keptEmpty.includes(basename(path))) await rmdir(path).catch(() => {});
   }
-}
-
-/** A link that leads out of the folder is left alone: what it names is read-only anyway. */
-async function existing(paths: readonly string[], folder: string): Promise<string[]> {
-  const real = await Promise.all(paths.map((path) => realpath(path).catch(() => null)));
-  return [...new Set(real)].filter((path) => path !== null && isBelow(folder, path)) as string[];
 }

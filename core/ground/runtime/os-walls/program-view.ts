@@ -28,4 +28,6 @@ export interface AgentView {
 export interface Bound {
   from: string;
   at: string;
+  /** Whether it is an empty folder of the session's own, so that there is nothing in it to hide. */
+  isNew?: boolean;
 }

@@ -1,4 +1,5 @@
-import { realpath } from "node:fs/promises";
+import { readdir, realpath } from "node:fs/promises";
+import { join } from "node:path";
 
 /** Real paths of places, each looked up once. */
 export class RealPaths {
@@ -10,6 +11,20 @@ export class RealPaths {
     this.#found.set(path, known);
     return known;
   }
+}
+
+/**
+ * Real paths of entries of a folder by one look at it, since only a link needs one of its own; null for a missing one.
+ * @param folder a real path
+ */
+export async function realEntries(folder: string, names: readonly string[]): Promise<(string | null)[]> {
+  if (names.length === 0) return [];
+  const found = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const plain = new Set(found.filter((entry) => !entry.isSymbolicLink()).map(({ name }) => name));
+  return await Promise.all(names.map((name) => {
+    const path = join(folder, name);
+    return plain.has(name) ? path : realpath(path).catch(() => null);
+  }));
 }
 
 /** How long the places of the machine count as looked up. Milliseconds. */

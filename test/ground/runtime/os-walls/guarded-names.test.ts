@@ -23,21 +23,50 @@ test("keepEmpty makes folders that sessions share, and the last one removes them
   const { folder, github, record } = await project();
   const both = await Promise.all([keepEmpty(folder, record("a")), keepEmpty(folder, record("b"))]);
   expect(existsSync(github)).toBe(true);
-  await both[0]!();
+  await both[0]!.release();
   expect([existsSync(github), isKeptEmpty(github)]).toEqual([true, true]);
   // Each session's record is enough to clean up after the host.
   expect(JSON.parse(await readFile(record("b"), "utf8"))).toContain(github);
-  await both[1]!();
+  await both[1]!.release();
   expect([existsSync(github), isKeptEmpty(github)]).toEqual([false, false]);
+});
+
+test("sessions share a record, which is there as long as one needs it", async () => {
+  const { folder, github, record } = await project();
+  const [one, two] = await Promise.all([keepEmpty(folder, record("a")), keepEmpty(folder, record("a"))]);
+  await one.release();
+  expect(JSON.parse(await readFile(record("a"), "utf8"))).toContain(github);
+  const three = await keepEmpty(folder, record("a"));
+  await Promise.all([two.release(), three.release()]);
+  expect([existsSync(record("a")), existsSync(github)]).toEqual([false, false]);
+  const four = await keepEmpty(folder, record("a"));
+  expect(JSON.parse(await readFile(record("a"), "utf8"))).toContain(github);
+  await four.release();
+});
+
+test("keepEmpty makes nothing that it cannot record, and tries again for the next session", async () => {
+  const { folder, github, record } = await project();
+  const one = await keepEmpty(folder, record("a"));
+  await writeFile(join(folder, "file"), "");
+  const bad = join(folder, "file", "record.json");
+  await one.release();
+  for (let round = 0; round < 2; round++) {
+    await expect(keepEmpty(folder, bad)).rejects.toThrow();
+    expect(existsSync(github)).toBe(false);
+  }
+  await rm(join(folder, "file"));
+  const { release } = await keepEmpty(folder, bad);
+  expect(existsSync(github)).toBe(true);
+  await release();
 });
 
 test("a session that begins while the last one ends has its folders", async () => {
   const { folder, github, record } = await project();
-  let release = await keepEmpty(folder, record("first"));
+  let { release } = await keepEmpty(folder, record("first"));
   for (let round = 0; round < 20; round++) {
     const [next] = await Promise.all([keepEmpty(folder, record("next")), release()]);
     expect(existsSync(github)).toBe(true);
-    release = next;
+    ({ release } = next);
   }
   await release();
   expect(existsSync(github)).toBe(false);
@@ -47,7 +76,7 @@ test("keepEmpty leaves alone what was there, and so does the record of it", asyn
   const { folder, github, record } = await project();
   await mkdir(github);
   await writeFile(join(folder, ".vscode"), "a file");
-  const release = await keepEmpty(folder, record("a"));
+  const { release } = await keepEmpty(folder, record("a"));
   await removeRecorded(record("a"));
   await release();
   expect([existsSync(github), existsSync(join(folder, ".vscode")), existsSync(join(folder, ".claude"))])

@@ -33,3 +33,26 @@ test("withoutNeedless keeps what lies in a place that is covered, writable or an
   // A hidden folder that is shown again, and a folder whose name begins as another's.
   expect(placesOf(empty("/a"), seen("/a"), seen("/ab"))).toEqual(["--tmpfs /a", "--ro-bind /a"]);
 });
+
+test("withoutNeedless hides nothing in a new folder, unless something is shown there", () => {
+  const hidden = (at: string): ViewMount => ({ at, args: ["--tmpfs", at], hides: true });
+  const home: ViewMount = { at: "/home/me", args: ["--bind", "/private", "/home/me"], isNew: true };
+  const all = [
+    home,
+    hidden("/home/me/.ssh"),
+    hidden("/home/me/state"),
+    writable("/home/me/state/temp"),
+    hidden("/keys"),
+  ];
+  expect(placesOf(...all)).toEqual([
+    "--tmpfs /keys",
+    "--bind /home/me",
+    "--tmpfs /home/me/state",
+    "--bind /home/me/state/temp",
+  ]);
+  // What is mounted in the new folder is none itself.
+  expect(placesOf(home, writable("/home/me/work"), hidden("/home/me/work/keys"))).toContain(
+    "--tmpfs /home/me/work/keys",
+  );
+  expect(placesOf(seen("/home/me"), hidden("/home/me/.ssh"))).toContain("--tmpfs /home/me/.ssh");
+});

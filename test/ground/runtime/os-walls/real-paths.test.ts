@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, realpath, rm, symlink } from "node:fs/promises";
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { pathsOfMachine, RealPaths } from "../../../../core/ground/runtime/os-walls/real-paths.ts";
+import { pathsOfMachine, realEntries, RealPaths } from "../../../../core/ground/runtime/os-walls/real-paths.ts";
 
 test("RealPaths looks a place up once, and pathsOfMachine again after a second", async () => {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-paths-")));
@@ -15,6 +15,22 @@ test("RealPaths looks a place up once, and pathsOfMachine again after a second",
     expect([await paths.of(one), await paths.of(link), await machine.of(one)]).toEqual([null, one, null]);
     expect(await new RealPaths().of(one)).toBe(one);
     await expect.poll(() => pathsOfMachine().of(one), { timeout: 3000 }).toBe(one);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test("realEntries follows links and leaves out what is missing", async () => {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-paths-")));
+  try {
+    await mkdir(join(folder, "one"));
+    await writeFile(join(folder, "file"), "");
+    await symlink(join(folder, "one"), join(folder, "link"));
+    await symlink(join(folder, "none"), join(folder, "broken"));
+    const names = ["link", "file", "one", "broken", "missing"];
+    const one = join(folder, "one");
+    expect(await realEntries(folder, names)).toEqual([one, join(folder, "file"), one, null, null]);
+    expect(await realEntries(join(folder, "missing"), ["one"])).toEqual([null]);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
