@@ -28,7 +28,7 @@ export async function benchDaemon(more: { cluster?: object } = {}): Promise<Benc
   const manifest = {
     bulkhead: 1,
     plugins: { bench: { source: adapterFolder } },
-    limits: { http_requests_per_second: 1_000_000, sessions_per_worker: 32 },
+    limits: { http_requests_per_second: 1_000_000, http_streams: 2048, sessions_per_worker: 32 },
     ...more,
   };
   await writeFile(join(folder, "bulkhead.yaml"), JSON.stringify(manifest));

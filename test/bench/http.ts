@@ -1,16 +1,28 @@
-import { request } from "node:http";
 import { connectHost, type RemoteHost } from "bulkhead/client";
 import { unixFetch } from "bulkhead";
 import { type BenchDaemon, benchDaemon } from "./bench-daemon.ts";
 import { benchHost } from "./bench-host.ts";
 import { type Figure, quantile, timed } from "./measure.ts";
+import { partsOf } from "./parts.ts";
+import { Readers } from "./readers.ts";
 
-/** The HTTP API of a daemon over its socket: a session's start to its first event, and many readers of many sessions. */
-export async function http({ quick }: { quick: boolean }): Promise<Figure[]> {
-  return [
-    ...await firstEvent(quick ? 50 : 300),
-    ...await subscribers({ readers: quick ? 100 : 1000, sessions: quick ? 20 : 100 }),
-  ];
+/** Parts that can be run alone. */
+const parts: Record<string, (amount: { quick: boolean }) => Promise<Figure[]>> = {
+  first_event: ({ quick }) => firstEvent(quick ? 50 : 300),
+  burst: ({ quick }) => burst(quick ? quickCrowd : crowd),
+  paced: ({ quick }) => paced(quick ? quickCrowd : crowd),
+};
+const crowd = { readers: 1000, sessions: 100 };
+const quickCrowd = { readers: 100, sessions: 20 };
+
+/**
+ * The HTTP API of a daemon over its socket: a session's start to its first event, and many readers of many sessions.
+ * The readers are in the bench's process, which shares the machine with the daemon.
+ */
+export async function http({ quick, part }: { quick: boolean; part?: string | undefined }): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const [, run] of partsOf(parts, part)) figures.push(...await run({ quick }));
+  return figures;
 }
 
 function clientOf({ socket, token }: BenchDaemon): RemoteHost {
@@ -48,65 +60,68 @@ async function firstEvent(rounds: number): Promise<Figure[]> {
   ];
 }
 
-/** Readers of all sessions' events, while so many sessions at a time say ten things each. */
-async function subscribers({ readers, sessions }: { readers: number; sessions: number }): Promise<Figure[]> {
+/** Readers of all sessions' events, and sessions that speak at the same time. */
+interface Crowd {
+  readers: number;
+  sessions: number;
+}
+
+/**
+ * Each session says ten things as fast as it can. That is more at once than can be delivered at once, so that an
+ * event's lag is the time that it waits for those before it: the rate counts, the lag only tells how long all took.
+ */
+async function burst({ readers: count, sessions }: Crowd): Promise<Figure[]> {
   await using daemon = await benchDaemon();
-  const client = clientOf(daemon);
-  const run = async () => {
-    const wanted = { workdir: daemon.folder, prompt: "single 10", retry: "never" as const };
-    const session = await client.start(wanted, { adapter: "bench", artifacts: "none" });
-    return (await session.result(), await session.summary()).last_seq;
-  };
-  await Promise.all(Array.from({ length: sessions }, run));
+  const say = sayer(daemon, { sessions, prompt: "single 10" });
+  await say();
   const idle = daemon.residentMb();
-  const seen = { events: 0, lags: [] as number[] };
-  const streams: (() => void)[] = [];
-  // A socket holds only so many connections that are not taken yet.
-  while (streams.length < readers) {
-    const next = Array.from({ length: 50 }, (_, index) => reader(daemon, streams.length + index, seen));
-    streams.push(...await Promise.all(next));
-  }
-  const opened = daemon.residentMb();
-  const started = performance.now();
-  const counts = await Promise.all(Array.from({ length: sessions }, run));
-  const events = counts.reduce((sum, count) => sum + count, 0);
-  while (seen.events < events * readers) await new Promise((resolve) => setTimeout(resolve, 5));
-  const seconds = (performance.now() - started) / 1000;
+  await using readers = await Readers.open(daemon, { count, madeAt: /"ts":"([^"]+)"/ });
+  const waiting = daemon.residentMb();
+  const delivered = await readers.during(say);
   const busy = daemon.residentMb();
-  for (const end of streams) end();
   return [
-    { name: "http.subscribers.readers", value: readers, unit: "count" },
-    { name: "http.subscribers.sessions", value: sessions, unit: "count" },
-    { name: "http.subscribers.events", value: events / seconds, unit: "per_second" },
-    { name: "http.subscribers.delivered", value: seen.events / seconds, unit: "per_second" },
-    { name: "http.subscribers.lag.p50", value: quantile(seen.lags, 0.5), unit: "ms" },
-    { name: "http.subscribers.lag.p99", value: quantile(seen.lags, 0.99), unit: "ms" },
+    { name: "http.burst.readers", value: count, unit: "count" },
+    { name: "http.burst.sessions", value: sessions, unit: "count" },
+    ...deliveryFigures("http.burst", readers, { ...delivered, count }),
     { name: "http.daemon.rss", value: idle, unit: "mb" },
-    { name: "http.subscribers.memory.waiting", value: opened - idle, unit: "mb" },
-    { name: "http.subscribers.memory.busy", value: busy - idle, unit: "mb" },
+    { name: "http.burst.memory.waiting", value: waiting - idle, unit: "mb" },
+    { name: "http.burst.memory.busy", value: busy - idle, unit: "mb" },
   ];
 }
 
-/** One reader in fifty says how long after its time stamp the last event of each piece came. */
-function reader(
-  { socket, token }: BenchDaemon,
-  index: number,
-  seen: { events: number; lags: number[] },
-): Promise<() => void> {
-  const headers = { host: "localhost", authorization: `Bearer ${token}` };
-  return new Promise((resolve, reject) => {
-    const sent = request({ socketPath: socket, path: "/v1/events", agent: false, headers });
-    sent.on("error", reject);
-    sent.on("response", (incoming) => {
-      incoming.on("error", () => {});
-      incoming.on("data", (piece: Uint8Array) => {
-        const text = new TextDecoder().decode(piece);
-        for (let at = text.indexOf("\n\n"); at !== -1; at = text.indexOf("\n\n", at + 2)) seen.events += 1;
-        const at = index % 50 === 0 ? text.lastIndexOf('"ts":"') : -1;
-        if (at !== -1 && at + 30 <= text.length) seen.lags.push(Date.now() - Date.parse(text.slice(at + 6, at + 30)));
-      });
-      resolve(() => void sent.destroy());
-    });
-    sent.end();
-  });
+/**
+ * Each session says something every 430 ms: a thousand readers of a hundred sessions get a little over 200,000 events a
+ * second. The lag is from the moment at which the adapter says something until a client has it, for each event.
+ */
+async function paced({ readers: count, sessions }: Crowd): Promise<Figure[]> {
+  await using daemon = await benchDaemon();
+  await sayer(daemon, { sessions, prompt: "paced 2 430" })();
+  await using readers = await Readers.open(daemon, { count, madeAt: /"data":"(\d+)\\n"/ });
+  const delivered = await readers.during(sayer(daemon, { sessions, prompt: "paced 22 430" }));
+  return deliveryFigures("http.paced", readers, { ...delivered, count });
+}
+
+/** Runs sessions with one prompt, all at a time; what they made of events is counted with the host's own. */
+function sayer(daemon: BenchDaemon, { sessions, prompt }: { sessions: number; prompt: string }): () => Promise<number> {
+  const client = clientOf(daemon);
+  const run = async () => {
+    const request = { workdir: daemon.folder, prompt, retry: "never" as const };
+    const session = await client.start(request, { adapter: "bench", artifacts: "none" });
+    return (await session.result(), await session.summary()).last_seq;
+  };
+  return async () => (await Promise.all(Array.from({ length: sessions }, run))).reduce((sum, last) => sum + last, 0);
+}
+
+function deliveryFigures(
+  name: string,
+  { lags }: Readers,
+  { events, seconds, lost, count }: { events: number; seconds: number; lost: number; count: number },
+): Figure[] {
+  return [
+    { name: `${name}.events`, value: events / seconds, unit: "per_second" },
+    { name: `${name}.delivered`, value: (events * count - lost) / seconds, unit: "per_second" },
+    { name: `${name}.lost`, value: lost, unit: "count" },
+    { name: `${name}.lag.p50`, value: quantile(lags, 0.5), unit: "ms" },
+    { name: `${name}.lag.p99`, value: quantile(lags, 0.99), unit: "ms" },
+  ];
 }

@@ -212,7 +212,8 @@ export class Mirror {
   }
 
   #show({ envelopes, bytes }: { envelopes: readonly Envelope[]; bytes: number }): void {
-    for (const subscription of this.#subscriptions) subscription.offer(envelopes, bytes);
+    const batch = { envelopes, isShared: true };
+    for (const subscription of this.#subscriptions) subscription.offer(batch, bytes);
   }
 
   /** Shows events that were written here while it was paused. */

@@ -1,11 +1,15 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { joinBytes } from "../../ground/runtime/join-bytes.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
+import { batchesOf, type EnvelopeBatch } from "../../sessions/session/envelope-batches.ts";
 
 /** Options of {@link eventStream}. */
 interface EventStreamOptions {
   events: AsyncIterable<Envelope>;
   /** Formats an envelope; null leaves it out. */
   frame(envelope: Envelope): string | null;
+  /** Formats a batch that other readers get as well; null when its envelopes must be formatted one by one. */
+  frameShared?(envelopes: readonly Envelope[]): Uint8Array | null;
   /** Text to send after a time without events. */
   idle(): string;
   /** Whether the stream may go on; asked about once per heartbeat, even on a busy stream. */
@@ -15,7 +19,7 @@ interface EventStreamOptions {
   done(): void;
 }
 
-/** Characters that wait for a client; more are read only after it has taken these. */
+/** Bytes that wait for a client; more are read only after it has taken these. */
 const mostHeld = 256 * 1024;
 /** Envelopes to read before other work gets its turn. */
 const inOneTurn = 256;
@@ -30,18 +34,25 @@ export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Ar
 
 class FramedEvents {
   readonly #options: EventStreamOptions;
-  readonly #events: AsyncIterator<Envelope>;
+  readonly #batches: AsyncIterator<EnvelopeBatch, void>;
   readonly #encoder = new TextEncoder();
-  #held = "";
+  /** Bytes that wait for the client, and after them text that is not encoded yet. */
+  #held: Uint8Array[] = [];
+  #heldText = "";
+  #heldBytes = 0;
+  /** Envelopes that were read in this turn, about. */
+  #inTurn = 0;
   #over = false;
   #askedAt = performance.now();
+  #waitsSince = 0;
+  #heartbeat: ReturnType<typeof setTimeout> | null = null;
   #failure: unknown = null;
   #wakeReader: (() => void) | null = null;
   #wakeWriter: (() => void) | null = null;
 
   constructor(options: EventStreamOptions) {
     this.#options = options;
-    this.#events = options.events[Symbol.asyncIterator]();
+    this.#batches = batchesOf(options.events);
   }
 
   start(): void {
@@ -49,13 +60,12 @@ class FramedEvents {
   }
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    if (this.#held === "" && !this.#over) await this.#somethingOr(this.#options.heartbeatMs);
+    if (this.#heldBytes === 0 && !this.#over) await this.#somethingOrHeartbeat();
     // Wait for the other events of this turn: they go out in the same piece.
-    if (this.#held !== "" && !this.#over) await new Promise<void>(onNextTurn);
-    await this.#askOnceIn(this.#options.heartbeatMs);
-    if (this.#held !== "") {
-      controller.enqueue(this.#encoder.encode(this.#held));
-      this.#held = "";
+    if (this.#heldBytes > 0 && !this.#over) await new Promise<void>(onNextTurn);
+    if (performance.now() - this.#askedAt >= this.#options.heartbeatMs) await this.#askOnce();
+    if (this.#heldBytes > 0) {
+      controller.enqueue(this.#takeHeld());
       this.#wakeWriter?.();
     } else if (!this.#over) {
       controller.enqueue(this.#encoder.encode(this.#options.idle()));
@@ -72,16 +82,11 @@ class FramedEvents {
 
   async #readAhead(): Promise<void> {
     try {
-      for (let count = 1; !this.#over; count++) {
-        const next = await this.#events.next();
+      while (!this.#over) {
+        const next = await this.#batches.next();
         if (next.done || this.#over) break;
-        const text = this.#options.frame(next.value);
-        if (text !== null) {
-          this.#held += text;
-          this.#wakeReader?.();
-        }
-        if (this.#held.length > mostHeld) await new Promise<void>((resolve) => (this.#wakeWriter = resolve));
-        else if (count % inOneTurn === 0) await new Promise<void>(onNextTurn);
+        if (!this.#holdShared(next.value)) await this.#holdEach(next.value);
+        else if (this.#mustPause()) await this.#pause();
       }
     } catch (error) {
       this.#failure = error;
@@ -90,32 +95,102 @@ class FramedEvents {
     }
   }
 
-  async #askOnceIn(ms: number): Promise<void> {
-    if (this.#over || performance.now() - this.#askedAt < ms) return;
+  /** Holds a batch for the client as the bytes that all its readers share; false where it must be formatted. */
+  #holdShared({ envelopes, isShared }: EnvelopeBatch): boolean {
+    const bytes = isShared ? this.#options.frameShared?.(envelopes) ?? null : null;
+    if (bytes === null) return false;
+    this.#encodeText();
+    this.#held.push(bytes);
+    this.#noteHeld(bytes.length);
+    this.#inTurn += envelopes.length;
+    return true;
+  }
+
+  async #holdEach({ envelopes }: EnvelopeBatch): Promise<void> {
+    for (const envelope of envelopes) {
+      if (this.#over) return;
+      const text = this.#options.frame(envelope);
+      if (text !== null) {
+        this.#heldText += text;
+        this.#noteHeld(text.length);
+      }
+      this.#inTurn++;
+      if (this.#mustPause()) await this.#pause();
+    }
+  }
+
+  #noteHeld(bytes: number): void {
+    this.#heldBytes += bytes;
+    this.#wakeReader?.();
+  }
+
+  #mustPause(): boolean {
+    return this.#heldBytes > mostHeld || this.#inTurn >= inOneTurn;
+  }
+
+  /** Resolves once the client has taken what waits, or other work had its turn. */
+  async #pause(): Promise<void> {
+    this.#inTurn = 0;
+    if (this.#heldBytes <= mostHeld) await new Promise<void>(onNextTurn);
+    else await new Promise<void>((resolve) => (this.#wakeWriter = resolve));
+  }
+
+  #encodeText(): void {
+    if (this.#heldText === "") return;
+    this.#held.push(this.#encoder.encode(this.#heldText));
+    this.#heldText = "";
+  }
+
+  #takeHeld(): Uint8Array {
+    this.#encodeText();
+    const held = this.#held;
+    this.#dropHeld();
+    return held.length === 1 ? held[0]! : joinBytes(held);
+  }
+
+  #dropHeld(): void {
+    this.#held = [];
+    this.#heldText = "";
+    this.#heldBytes = 0;
+  }
+
+  async #askOnce(): Promise<void> {
+    if (this.#over) return;
     this.#askedAt = performance.now();
     if (await this.#options.mayGoOn()) return;
-    this.#held = "";
+    this.#dropHeld();
     this.#end();
   }
 
   #end(): void {
     if (this.#over) return;
     this.#over = true;
+    if (this.#heartbeat !== null) clearTimeout(this.#heartbeat);
     this.#wakeReader?.();
     this.#wakeWriter?.();
     this.#options.done();
-    void Promise.resolve(this.#events.return?.()).catch(() => {});
+    void Promise.resolve(this.#batches.return?.()).catch(() => {});
   }
 
-  #somethingOr(ms: number): Promise<void> {
+  #somethingOrHeartbeat(): Promise<void> {
+    this.#waitsSince = performance.now();
+    // One timer for many waits: starting and stopping one for each event costs as much as to send the event.
+    if (this.#heartbeat === null) this.#wakeAfter(this.#options.heartbeatMs);
     return new Promise((resolve) => {
-      const wake = () => {
-        clearTimeout(timer);
+      this.#wakeReader = () => {
         this.#wakeReader = null;
         resolve();
       };
-      const timer = setTimeout(wake, ms);
-      this.#wakeReader = wake;
     });
+  }
+
+  #wakeAfter(ms: number): void {
+    this.#heartbeat = setTimeout(() => {
+      this.#heartbeat = null;
+      const left = this.#waitsSince + this.#options.heartbeatMs - performance.now();
+      if (this.#wakeReader === null) return;
+      if (left > 0) this.#wakeAfter(Math.ceil(left));
+      else this.#wakeReader();
+    }, ms);
   }
 }

@@ -3,7 +3,9 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
+import type { BatchedEvents } from "../session/envelope-batches.ts";
 import type { MergedLog } from "../session/merged-log.ts";
+import type { Subscription } from "../session/subscription.ts";
 import type { LiveSession } from "./live-sessions.ts";
 import type { EventQuery, SessionHandle } from "./session-host.ts";
 
@@ -43,26 +45,27 @@ function firstReaderOf(
 }
 
 /** A session's events after a `seq`. */
-function eventsOf(
-  deps: SessionHandleDeps,
-  sessionId: string,
-  query: EventQuery,
-): AsyncIterable<Envelope> {
+function eventsOf(deps: SessionHandleDeps, sessionId: string, query: EventQuery): BatchedEvents {
+  const open = () => subscribe(deps, sessionId, query);
   return {
-    [Symbol.asyncIterator]() {
-      let opening: Promise<AsyncIterator<Envelope, void>> | null = null;
-      let events: AsyncIterator<Envelope, void> | null = null;
-      return {
-        async next() {
-          opening ??= subscribe(deps, sessionId, query);
-          events ??= await opening;
-          return await events.next();
-        },
-        async return() {
-          await (await opening)?.return?.();
-          return { done: true, value: undefined };
-        },
-      };
+    [Symbol.asyncIterator]: () => opened(async () => (await open())[Symbol.asyncIterator]()),
+    batches: () => opened(async () => (await open()).batches()),
+  };
+}
+
+/** An iterator that is opened when its first value is asked for. */
+function opened<T>(open: () => Promise<AsyncIterator<T, void>>): AsyncIterator<T, void> {
+  let opening: Promise<AsyncIterator<T, void>> | null = null;
+  let values: AsyncIterator<T, void> | null = null;
+  return {
+    async next() {
+      opening ??= open();
+      values ??= await opening;
+      return await values.next();
+    },
+    async return() {
+      await (await opening)?.return?.();
+      return { done: true, value: undefined };
     },
   };
 }
@@ -71,7 +74,7 @@ async function subscribe(
   { journal, log, find }: SessionHandleDeps,
   sessionId: string,
   { after = 0, signal }: EventQuery,
-): Promise<AsyncIterator<Envelope, void>> {
+): Promise<Subscription> {
   await log.written();
   const live = find(sessionId);
   // Read before the record is: what comes between them is then read as well.
@@ -85,7 +88,7 @@ async function subscribe(
   const finish = () => subscription.finish();
   if (live === undefined) finish();
   else live.result.then(finish, finish);
-  return subscription[Symbol.asyncIterator]();
+  return subscription;
 }
 
 /** The result of a session that has ended, or ends somewhere else, from its last event. */

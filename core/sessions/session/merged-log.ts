@@ -46,6 +46,12 @@ interface Pending {
   failed(error: unknown): void;
 }
 
+/** Events that are durable, and the size of their text in bytes. */
+interface Written {
+  envelopes: readonly Envelope[];
+  bytes: number;
+}
+
 /**
  * The one ordered log: numbers every session's events, appends them durably, and only then delivers them to
  * subscribers. All events of one turn of the event loop become one transaction. Events that only open a session wait a
@@ -164,18 +170,29 @@ export class MergedLog {
           this.#journal.append({ session_id, envelopes, texts, charge: stream.charge })
         ),
       );
-      for (const [at, { envelopes, done }] of batch.entries()) {
+      this.#deliver(batch.flatMap(({ envelopes }, at) => {
         const outcome = written[at]!;
-        if (outcome.status === "rejected") continue;
-        for (const subscription of this.#subscriptions) subscription.offer(envelopes, outcome.value);
-        done();
-      }
+        return outcome.status === "fulfilled" ? [{ envelopes, bytes: outcome.value }] : [];
+      }));
+      for (const [at, { done }] of batch.entries()) if (written[at]!.status === "fulfilled") done();
       const failures = written.flatMap((outcome, at) =>
         outcome.status === "rejected" ? [[batch[at]!, outcome.reason] as const] : []
       );
       if (failures.length > 0) this.#fail(failures);
     }
     this.#flushing = null;
+  }
+
+  /**
+   * Offers subscriptions to one session their own batches, and those to all sessions joined ones: a reader's part in a
+   * batch costs the same whatever its size.
+   */
+  #deliver(written: readonly Written[]): void {
+    const own = written.map(({ envelopes, bytes }) => ({ batch: { envelopes, isShared: true }, bytes }));
+    const all = joined(written).map(({ envelopes, bytes }) => ({ batch: { envelopes, isShared: true }, bytes }));
+    for (const subscription of this.#subscriptions) {
+      for (const { batch, bytes } of subscription.sessionId === undefined ? all : own) subscription.offer(batch, bytes);
+    }
   }
 
   /**
@@ -220,6 +237,22 @@ export class MergedLog {
 
 /** Largest size of a batch, in bytes, before another one starts: readers get it as a whole, from the journal too. */
 const batchBytes = 512 * 1024;
+
+/** Joins batches in order, as long as they stay small. */
+function joined(batches: readonly Written[]): Written[] {
+  const groups: { all: Written[]; bytes: number }[] = [];
+  for (const one of batches) {
+    const last = groups.at(-1);
+    if (last === undefined || last.bytes + one.bytes > batchBytes) groups.push({ all: [one], bytes: one.bytes });
+    else {
+      last.all.push(one);
+      last.bytes += one.bytes;
+    }
+  }
+  return groups.map(({ all, bytes }) =>
+    all.length === 1 ? all[0]! : { envelopes: all.flatMap((one) => one.envelopes), bytes }
+  );
+}
 
 /** Longest wait before the opening of a session is written. Milliseconds. */
 const openingMs = 2;

@@ -1,6 +1,7 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { ByteQueue } from "../../walls/channel/byte-queue.ts";
 import type { Cursor, ReadOptions } from "../../records/journal/journal.ts";
+import type { BatchedEvents, EnvelopeBatch } from "./envelope-batches.ts";
 
 /** Options of a subscription. */
 export interface SubscriptionOptions {
@@ -33,24 +34,28 @@ const envelopeBytes = 256;
  * One reader of the merged log. It holds a bounded number of bytes: a reader that is slower than the sessions catches
  * up from the journal and loses nothing.
  */
-export class Subscription implements AsyncIterable<Envelope> {
+export class Subscription implements BatchedEvents {
   readonly #source: Source;
   readonly #sessionId: string | undefined;
   #isRead = false;
   readonly #signal: AbortSignal | undefined;
+  /** Like the signal's own answer, which takes longer. */
+  #isAborted: boolean;
   /** `seq` of the last envelope read of the one session. */
   #seq: number;
   #cursor: Cursor;
   /** Whole batches: none is held in part. */
-  readonly #held: ByteQueue<readonly Envelope[]>;
+  readonly #held: ByteQueue<EnvelopeBatch>;
   /** True when held envelopes were dropped: the journal must be read up to the next held envelope. */
   #behind: boolean;
   #finished = false;
   #wake: (() => void) | null = null;
-  /** Envelopes that were taken from the held ones or the journal, and the place of the next one. */
+  /** Batches that were taken from the held ones or the journal. */
+  #ready: EnvelopeBatch[] = [];
+  /** Envelopes of the batch that is read one by one, and the place of the next one. */
   #page: readonly Envelope[] = [];
   #at = 0;
-  /** True when the reader has all that it gets. */
+  /** True when the last batch was taken. */
   #isOver = false;
   #filling: Promise<unknown> = Promise.resolve();
 
@@ -60,25 +65,35 @@ export class Subscription implements AsyncIterable<Envelope> {
     this.#sessionId = options.sessionId;
     this.#held = new ByteQueue(options.heldBytes ?? 4 * 1024 * 1024);
     this.#signal = options.signal;
+    this.#isAborted = options.signal?.aborted ?? false;
     this.#cursor = options.after;
     this.#seq = options.afterSeq ?? 0;
     this.#behind = !options.isLive;
     options.signal?.addEventListener("abort", this.#stop, { once: true });
   }
 
-  /** Receives a batch of one session that has just become durable, with the size of its text in bytes. */
-  offer(envelopes: readonly Envelope[], bytes: number): void {
+  /** The one session that it is about; undefined for all. */
+  get sessionId(): string | undefined {
+    return this.#sessionId;
+  }
+
+  /**
+   * Receives a batch that has just become durable, with the size of its text in bytes. A batch of several sessions is
+   * for subscriptions to all of them.
+   */
+  offer(batch: EnvelopeBatch, bytes: number): void {
+    const { envelopes } = batch;
     const wanted = this.#sessionId === undefined || envelopes[0]?.session_id === this.#sessionId;
     if (!wanted || this.#finished) return;
-    if (!this.#behind && !this.#hold(envelopes, bytes + envelopes.length * envelopeBytes)) {
+    if (!this.#behind && !this.#hold(batch, bytes + envelopes.length * envelopeBytes)) {
       this.#held.takeAll();
       this.#behind = true;
     }
     this.#wakeUp();
   }
 
-  #hold(envelopes: readonly Envelope[], bytes: number): boolean {
-    return (this.#isRead || this.#held.bytes + bytes <= heldUnread) && this.#held.offer(envelopes, bytes);
+  #hold(batch: EnvelopeBatch, bytes: number): boolean {
+    return (this.#isRead || this.#held.bytes + bytes <= heldUnread) && this.#held.offer(batch, bytes);
   }
 
   /** Releases the held events once the journal has all of them; later reads come from there. */
@@ -104,40 +119,53 @@ export class Subscription implements AsyncIterable<Envelope> {
     return {
       next: () => {
         const ready = this.#take();
-        if (ready !== null) return Promise.resolve(ready);
-        const filled = this.#filling.then(() => this.#fill());
-        this.#filling = filled.catch(() => {});
-        return filled;
+        return ready === null ? this.#inTurn(() => this.#fill()) : Promise.resolve(ready);
       },
       return: () => Promise.resolve(this.#end()),
     };
   }
 
-  /** Returns the next envelope of the page; null when it has no more. */
-  #take(): IteratorYieldResult<Envelope> | null {
-    for (;;) {
-      const value = this.#isOver ? undefined : this.#page[this.#at++];
-      if (value === undefined) return null;
-      this.#cursor = value.gseq;
-      if (this.#sessionId === undefined) return { done: false, value };
-      const { type } = value.event;
-      this.#isOver = type === "session_ended" || type === "gap";
-      if (value.seq <= this.#seq) continue;
-      const from = this.#seq + 1;
-      this.#seq = value.seq;
-      return { done: false, value: type === "gap" ? beginningAt(from, value) : value };
-    }
+  batches(): AsyncIterator<EnvelopeBatch, void> {
+    this.#isRead = true;
+    return {
+      next: () => {
+        const ready = this.#takeBatch();
+        return ready === null ? this.#inTurn(() => this.#nextBatch()) : Promise.resolve(ready);
+      },
+      return: () => Promise.resolve(this.#end()),
+    };
   }
 
-  /** Gets pages until one has an envelope for the reader. */
+  #inTurn<T>(read: () => Promise<T>): Promise<T> {
+    const done = this.#filling.then(read);
+    this.#filling = done.catch(() => {});
+    return done;
+  }
+
+  /** Returns the next envelope of the page; null when it has no more. */
+  #take(): IteratorYieldResult<Envelope> | null {
+    const value = this.#page[this.#at++];
+    return value === undefined ? null : { done: false, value };
+  }
+
   async #fill(): Promise<IteratorResult<Envelope, void>> {
+    const ready = this.#take();
+    if (ready !== null) return ready;
+    const { done, value } = await this.#nextBatch();
+    if (done) return { done, value: undefined };
+    this.#page = value.envelopes;
+    this.#at = 1;
+    return { done: false, value: value.envelopes[0]! };
+  }
+
+  /** Gets batches until one has an envelope for the reader. */
+  async #nextBatch(): Promise<IteratorResult<EnvelopeBatch, void>> {
     try {
       for (;;) {
-        const ready = this.#take();
+        const ready = this.#takeBatch();
         if (ready !== null) return ready;
-        this.#page = this.#isOver ? [] : await this.#nextPage();
-        this.#at = 0;
-        if (this.#page.length === 0) return this.#end();
+        this.#ready = this.#isOver ? [] : await this.#moreBatches();
+        if (this.#ready.length === 0) return this.#end();
       }
     } catch (error) {
       this.#end();
@@ -145,11 +173,39 @@ export class Subscription implements AsyncIterable<Envelope> {
     }
   }
 
-  /** Resolves to the next envelopes, once there are some; none at the end. */
-  async #nextPage(): Promise<Envelope[]> {
-    while (!this.#signal?.aborted) {
-      const envelopes = await this.#next();
-      if (envelopes.length > 0) return envelopes;
+  /** Returns the next batch of those that are ready; null when none has an envelope for the reader. */
+  #takeBatch(): IteratorYieldResult<EnvelopeBatch> | null {
+    while (!this.#isOver) {
+      const batch = this.#ready.shift();
+      if (batch === undefined) return null;
+      this.#cursor = batch.envelopes.at(-1)!.gseq;
+      const value = this.#sessionId === undefined ? batch : this.#wantedOf(batch);
+      if (value.envelopes.length > 0) return { done: false, value };
+    }
+    return null;
+  }
+
+  /** Leaves out what the reader of one session has already, and what follows the session's end. */
+  #wantedOf(batch: EnvelopeBatch): EnvelopeBatch {
+    const wanted: Envelope[] = [];
+    let isWhole = true;
+    for (const envelope of batch.envelopes) {
+      const { seq, event: { type } } = envelope;
+      const isNew = !this.#isOver && seq > this.#seq;
+      this.#isOver ||= type === "session_ended" || type === "gap";
+      isWhole &&= isNew && type !== "gap";
+      if (!isNew) continue;
+      wanted.push(type === "gap" ? beginningAt(this.#seq + 1, envelope) : envelope);
+      this.#seq = seq;
+    }
+    return isWhole ? batch : { envelopes: wanted, isShared: false };
+  }
+
+  /** Resolves to the next batches, once there are some; none at the end. */
+  async #moreBatches(): Promise<EnvelopeBatch[]> {
+    while (!this.#isAborted) {
+      const batches = await this.#next();
+      if (batches.length > 0) return batches;
       if (this.#held.length > 0 || this.#behind) continue;
       if (this.#finished) break;
       await new Promise<void>((resolve) => (this.#wake = resolve));
@@ -159,6 +215,8 @@ export class Subscription implements AsyncIterable<Envelope> {
 
   #end(): IteratorReturnResult<void> {
     this.#isOver = true;
+    this.#ready = [];
+    this.#page = [];
     this.#signal?.removeEventListener("abort", this.#stop);
     this.#held.takeAll();
     this.#behind = false;
@@ -167,12 +225,8 @@ export class Subscription implements AsyncIterable<Envelope> {
     return { done: true, value: undefined };
   }
 
-  async #next(): Promise<Envelope[]> {
-    if (!this.#behind) {
-      // Drop what the last page already had. A batch that was being written when this began may lie before its cursor.
-      const isNew = ({ gseq }: Envelope) => gseq > this.#cursor;
-      return this.#held.takeAll().flatMap((batch) => isNew(batch[0]!) ? batch : batch.filter(isNew));
-    }
+  async #next(): Promise<EnvelopeBatch[]> {
+    if (!this.#behind) return this.#held.takeAll().flatMap((batch) => this.#newOf(batch) ?? []);
     // From here on, hold offers again.
     this.#behind = false;
     const sessionId = this.#sessionId;
@@ -183,13 +237,24 @@ export class Subscription implements AsyncIterable<Envelope> {
     });
     // A page may end anywhere: only an empty one, or one that reaches the held events, has caught up.
     const last = page.at(-1)?.gseq ?? this.#cursor;
-    const caughtUp = page.length === 0 || last >= (this.#held.peek()?.[0]?.gseq ?? Infinity);
+    const caughtUp = page.length === 0 || last >= (this.#held.peek()?.envelopes[0]?.gseq ?? Infinity);
     if (!caughtUp) this.#held.takeAll();
     this.#behind ||= !caughtUp;
-    return page;
+    return page.length === 0 ? [] : [{ envelopes: page, isShared: false }];
   }
 
-  readonly #stop = (): void => this.#wakeUp();
+  /** Drops what the last page already had. A batch that was being written when this began may lie before its cursor. */
+  #newOf(batch: EnvelopeBatch): EnvelopeBatch | null {
+    const isNew = ({ gseq }: Envelope) => gseq > this.#cursor;
+    if (isNew(batch.envelopes[0]!)) return batch;
+    const envelopes = batch.envelopes.filter(isNew);
+    return envelopes.length === 0 ? null : { envelopes, isShared: false };
+  }
+
+  readonly #stop = (): void => {
+    this.#isAborted = true;
+    this.#wakeUp();
+  };
 
   #wakeUp(): void {
     this.#wake?.();

@@ -1,6 +1,6 @@
 import { type AdapterContext, type AdapterEvents, defineAdapter, type SessionRequest } from "bulkhead/plugin-sdk";
 
-/** What a prompt may ask for: `single 200000`, `arrays 200000`, `paced 100`, `spin`, `wait` or `steady`. */
+/** What a prompt may ask for: `single 200000`, `arrays 200000`, `paced 100 5`, `spin`, `wait` or `steady`. */
 export default defineAdapter({
   id: "bench",
   name: "Bench",
@@ -12,7 +12,7 @@ export default defineAdapter({
 const arrayLength = 64;
 
 async function* runSession(request: SessionRequest, ctx: AdapterContext): AdapterEvents {
-  const [kind, count = "0"] = request.prompt.split(" ");
+  const [kind, count = "0", pause = "5"] = request.prompt.split(" ");
   const events = Number(count);
   if (kind === "spin") {
     // The host is told the moment beforehand: from then on it hears nothing.
@@ -30,7 +30,7 @@ async function* runSession(request: SessionRequest, ctx: AdapterContext): Adapte
     await ctx.sleep(20);
   }
   for (let n = 0; kind === "paced" && n < events; n++) {
-    await ctx.sleep(5);
+    await ctx.sleep(Number(pause));
     // Tells when it was said, by the clock that the reader has too.
     yield { type: "output", stream: "stdout", data: `${Date.now()}\n` };
   }

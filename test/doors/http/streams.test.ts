@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { connectHost } from "../../../core/doors/client/mod.ts";
 import type { FetchLike } from "../../../core/doors/client/mod.ts";
+import type { BatchedEvents } from "../../../core/sessions/session/envelope-batches.ts";
 import { eventStream } from "../../../core/doors/http/event-stream.ts";
 import { envelopeText } from "../../../core/doors/http/envelope-text.ts";
 import { unixFetch } from "../../../core/ground/runtime/unix-fetch.ts";
@@ -62,6 +63,30 @@ describe("server-sent events", () => {
     await door.sessions.say(session.id, "one");
     await expect.poll(next).toBe("id: 2\n\n");
     await reader.cancel();
+  });
+
+  test("readers of all events, of some and of one session each get theirs, live", async () => {
+    const door = await openDoor();
+    const session = await (await door.client()).start(request);
+    const queries = ["events", "events", "events?type=session_ended", `sessions/${session.id}/events`];
+    const readers = await Promise.all(queries.map(async (query) => {
+      const response = await door.local(`http://localhost/v1/${query}`);
+      return response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    }));
+    const until = async (reader: ReadableStreamDefaultReader<string>, end: string) => {
+      let text = "";
+      while (!text.includes(end)) text += (await reader.read()).value;
+      return text;
+    };
+    const ends = readers.map((reader) => until(reader, "session_ended"));
+    await door.sessions.say(session.id, ...outputs(3));
+    await door.sessions.end(session.id);
+    const [all, same, some, own] = await Promise.all(ends);
+    expect(idsOf(all!)).toEqual([2, 3, 4, 5]);
+    expect(same).toBe(all);
+    expect(idsOf(some!)).toEqual([5]);
+    expect(idsOf(own!)).toEqual([1, 2, 3, 4, 5]);
+    for (const reader of readers) await reader.cancel();
   });
 
   test("NDJSON is one envelope a line, the same as the events", async () => {
@@ -229,6 +254,66 @@ describe("eventStream", () => {
     const last = pulled;
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect([pulled, ended]).toEqual([last, 1]);
+  });
+
+  test("sends a batch that others read too as the bytes made for all, in its order, and reads it no further ahead", async () => {
+    let pulled = 0;
+    const single = new TextEncoder().encode("one by one ");
+    const events: BatchedEvents = {
+      [Symbol.asyncIterator]: () => expect.unreachable(),
+      batches: () => ({
+        next() {
+          pulled += 1;
+          const envelopes = [{ gseq: pulled } as Envelope];
+          return Promise.resolve({ done: false, value: { envelopes, isShared: pulled !== 2 } });
+        },
+      }),
+    };
+    const bytes = new Uint8Array(64 * 1024).fill(120);
+    const reader = eventStream({
+      events,
+      frame: () => "one by one ",
+      frameShared: () => bytes,
+      idle: () => "",
+      mayGoOn: async () => true,
+      heartbeatMs: 10_000,
+      done: () => {},
+    }).getReader();
+    await expect.poll(() => pulled).toBe(5);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(pulled).toBe(5);
+    const piece = (await reader.read()).value!;
+    expect(piece.length).toBe(4 * bytes.length + single.length);
+    expect(piece.subarray(bytes.length, bytes.length + single.length)).toEqual(single);
+    await reader.cancel();
+  });
+
+  test("says that it is alive a heartbeat after the last event, however many came before", async () => {
+    let say = (): void => {};
+    async function* spoken(): AsyncGenerator<Envelope> {
+      for (;;) {
+        await new Promise<void>((resolve) => (say = resolve));
+        yield {} as Envelope;
+      }
+    }
+    const reader = eventStream({
+      events: spoken(),
+      frame: () => "event",
+      idle: () => "alive",
+      mayGoOn: async () => true,
+      heartbeatMs: 200,
+      done: () => {},
+    }).getReader();
+    const next = async () => new TextDecoder().decode((await reader.read()).value);
+    for (let count = 0; count < 4; count++) {
+      setTimeout(() => say(), 120);
+      expect(await next()).toBe("event");
+    }
+    const last = performance.now();
+    expect(await next()).toBe("alive");
+    expect(performance.now() - last).toBeGreaterThan(190);
+    expect(await next()).toBe("alive");
+    await reader.cancel();
   });
 
   test("what fails in the source fails the stream, after what came before", async () => {

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import type { Journal } from "../../../core/records/journal/journal.ts";
+import type { BatchedEvents, EnvelopeBatch } from "../../../core/sessions/session/envelope-batches.ts";
 import { type LogEntry, MergedLog, type Stream } from "../../../core/sessions/session/merged-log.ts";
 
 const open: Journal[] = [];
@@ -39,6 +40,17 @@ function progress(message: string): LogEntry {
 
 function ending(): LogEntry {
   return { source: "host", event: { type: "session_ended", result: {} as never } };
+}
+
+/** Reads in batches, in each of which an event stands for its number. */
+async function readBatches(source: BatchedEvents, pause: () => Promise<void> = () => Promise.resolve()) {
+  const seen: { gseqs: number[]; batch: EnvelopeBatch }[] = [];
+  const batches = source.batches();
+  for (let next = await batches.next(); !next.done; next = await batches.next()) {
+    seen.push({ gseqs: next.value.envelopes.map(({ gseq }) => gseq), batch: next.value });
+    await pause();
+  }
+  return seen;
 }
 
 async function readAll(source: AsyncIterable<Envelope>, afterEach: () => Promise<void> = () => Promise.resolve()) {
@@ -171,6 +183,46 @@ describe("Subscription", () => {
     expect(await all).toEqual([1, 2, 3, 4]);
   });
 
+  test("events of several sessions in one turn are one batch, the same for all readers of all sessions", async () => {
+    const log = newLog();
+    const [one, two] = [newStream("one"), newStream("two")];
+    const all = [readBatches(log.subscribe()), readBatches(log.subscribe())];
+    const own = readBatches(log.subscribe({ sessionId: "one" }));
+    await Promise.all([
+      log.add(one, [progress("1"), progress("2")]),
+      log.add(two, [progress("3")]),
+      log.add(one, [ending()]),
+    ]);
+    await turns(3);
+    log.close();
+    const [first, second] = await Promise.all(all);
+    expect(first!.map(({ gseqs }) => gseqs)).toEqual([[1, 2, 3, 4]]);
+    expect(first![0]!.batch.isShared).toBe(true);
+    expect(second![0]!.batch.envelopes).toBe(first![0]!.batch.envelopes);
+    expect((await own).map(({ gseqs }) => gseqs)).toEqual([[1, 2], [4]]);
+  });
+
+  test("a batch that the reader has in part, or that the journal gave, is not shared", async () => {
+    const log = newLog();
+    const stream = newStream("s");
+    await log.add(stream, [progress("1"), progress("2")]);
+    const reading = readBatches(log.subscribe({ sessionId: "s", after: 0, afterSeq: 1 }));
+    await turns(5);
+    await log.add(stream, [progress("3"), ending(), progress("too late")]);
+    const seen = await reading;
+    expect(seen.map(({ gseqs, batch }) => [gseqs, batch.isShared])).toEqual([[[2], false], [[3, 4], false]]);
+  });
+
+  test("large batches are not joined", async () => {
+    const log = newLog();
+    const reading = readBatches(log.subscribe());
+    const large = progress("x".repeat(300_000));
+    await Promise.all(["one", "two", "three"].map((id) => log.add(newStream(id), [large])));
+    await turns(3);
+    log.close();
+    expect((await reading).map(({ gseqs }) => gseqs)).toEqual([[1], [2], [3]]);
+  });
+
   test("whatever the pace of writer and readers, each reader gets every event once and in order", async () => {
     const batch = fc.record({
       size: fc.integer({ min: 1, max: 40 }),
@@ -181,6 +233,7 @@ describe("Subscription", () => {
       heldBytes: fc.integer({ min: 1, max: 40_000 }),
       pause: fc.integer({ min: 0, max: 1 }),
       from: fc.nat(),
+      inBatches: fc.boolean(),
     });
     await fc.assert(
       fc.asyncProperty(
@@ -192,9 +245,12 @@ describe("Subscription", () => {
           const log = newLog({ page_bytes, page_events });
           const stream = newStream("s");
           const total = batches.reduce((sum, { size }) => sum + size, 0) + 1;
-          const readings = readers.map(({ heldBytes, pause, from }) => {
+          const readings = readers.map(({ heldBytes, pause, from, inBatches }) => {
             const after = from % total;
-            const seen = readAll(log.subscribe({ after, sessionId: "s", heldBytes }), () => turns(pause));
+            const subscription = log.subscribe({ after, sessionId: "s", heldBytes });
+            const seen = inBatches
+              ? readBatches(subscription, () => turns(pause)).then((all) => all.flatMap(({ gseqs }) => gseqs))
+              : readAll(subscription, () => turns(pause));
             return { after, seen };
           });
           for (const { size, bytes, wait } of batches) {

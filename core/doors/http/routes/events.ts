@@ -4,8 +4,8 @@ import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
 import type { NeutralKind } from "../../../../plugin-sdk/normalise.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
-import { envelopeText } from "../envelope-text.ts";
 import { isWanted } from "../event-filter.ts";
+import { type EventFraming, type EventId, lineFraming, mergedFraming, sessionFraming } from "../event-framing.ts";
 import { eventStream } from "../event-stream.ts";
 import type { Meters } from "../meters.ts";
 import type { Caller } from "../scopes.ts";
@@ -87,7 +87,7 @@ export const eventRoutes: readonly ApiRoute[] = [
       }
       return stream(call, deps, {
         open: (signal) => session.events({ after, signal }),
-        idOf: ({ seq }) => seq,
+        framing: sessionFraming,
         last: last ?? undefined,
       });
     },
@@ -113,7 +113,7 @@ export const eventRoutes: readonly ApiRoute[] = [
       const open = (signal: AbortSignal) => sessions.events({ ...where, signal });
       return stream(call, deps, {
         open: label === undefined ? open : (signal) => labelled(open(signal), { wanted: label, sessions }),
-        idOf: ({ gseq, cursor }) => cursor ?? gseq,
+        framing: mergedFraming,
       });
     },
   }),
@@ -140,25 +140,32 @@ async function isOver(id: string, after: number, sessions: SessionHost): Promise
 
 interface Source {
   open(signal: AbortSignal): AsyncIterable<Envelope>;
-  idOf(envelope: Envelope): number | string;
+  /** How it is written, unless the client asks for lines. */
+  framing: EventFraming;
   /** Number of the event with which it ends; absent: it goes on. */
   last?: number | undefined;
 }
 
-function stream(call: Call<EventsQuery>, deps: ApiRouteDeps, { open, idOf, last = Infinity }: Source): Response {
+function stream(call: Call<EventsQuery>, deps: ApiRouteDeps, { open, framing, last = Infinity }: Source): Response {
   const { caller, query, headers, signal } = call;
   const { meters, tokens, limits } = deps;
   const over = new AbortController();
-  const end = () => over.abort();
+  let isOver = false;
+  const end = () => {
+    isOver = true;
+    over.abort();
+  };
   const opened = open(over.signal);
-  const frames = new EventFrames(query, { idOf, lines: wantsLines(headers.get("accept")) });
+  const form = wantsLines(headers.get("accept")) ? lineFraming : framing;
+  const frames = new EventFrames(query, form);
   const isLast = (envelope: Envelope) => frames.isFull || envelope.seq >= last;
   const events = query.limit === undefined && last === Infinity ? opened : ending(opened, isLast);
   const closeStream = countStream(meters, caller, end);
   signal.addEventListener("abort", end, { once: true });
   const body = eventStream({
     events,
-    frame: (envelope) => over.signal.aborted ? null : frames.of(envelope),
+    frame: (envelope) => isOver ? null : frames.of(envelope),
+    frameShared: (envelopes) => isOver ? null : frames.ofShared(envelopes),
     heartbeatMs: limits.http_heartbeat_ms,
     mayGoOn: () => tokens.holds(caller),
     idle: () => frames.idle(),
@@ -168,25 +175,22 @@ function stream(call: Call<EventsQuery>, deps: ApiRouteDeps, { open, idOf, last 
       closeStream();
     },
   });
-  return new Response(body, { headers: { "content-type": frames.contentType, "x-accel-buffering": "no" } });
+  return new Response(body, { headers: { "content-type": form.contentType, "x-accel-buffering": "no" } });
 }
 
 /** The text of one stream's events, those that the query wants. */
 class EventFrames {
   readonly #query: EventsQuery;
-  readonly #idOf: Source["idOf"];
-  readonly #lines: boolean;
+  readonly #form: EventFraming;
   /** Id of the last event that passed, and of the last that the client was told. */
-  #passed: number | string = 0;
-  #told: number | string = 0;
+  #passed: EventId = 0;
+  #told: EventId = 0;
   /** Events that the query still takes. */
   #left: number;
 
-  /** @param options.lines one JSON object a line, in place of server-sent events */
-  constructor(query: EventsQuery, options: Pick<Source, "idOf"> & { lines: boolean }) {
+  constructor(query: EventsQuery, form: EventFraming) {
     this.#query = query;
-    this.#idOf = options.idOf;
-    this.#lines = options.lines;
+    this.#form = form;
     this.#left = query.limit ?? Infinity;
   }
 
@@ -195,23 +199,26 @@ class EventFrames {
     return this.#left <= 0;
   }
 
-  get contentType(): string {
-    return this.#lines ? "application/x-ndjson" : "text/event-stream";
-  }
-
   /** Returns the text of an event; null for one that is not wanted. */
   of(envelope: Envelope): string | null {
-    this.#passed = this.#idOf(envelope);
+    this.#passed = this.#form.idOf(envelope);
     if (!isWanted(envelope, this.#query)) return null;
     this.#told = this.#passed;
     this.#left--;
-    const text = envelopeText(envelope);
-    return this.#lines ? `${text}\n` : `id: ${this.#passed}\ndata: ${text}\n\n`;
+    return this.#form.text(envelope);
+  }
+
+  /** Returns the bytes of events, which are the same for all readers of all events; null for a reader of some. */
+  ofShared(envelopes: readonly Envelope[]): Uint8Array | null {
+    const { type, kind, adapter } = this.#query;
+    if (type ?? kind ?? adapter) return null;
+    this.#passed = this.#told = this.#form.idOf(envelopes.at(-1)!);
+    return this.#form.bytes(envelopes);
   }
 
   /** Returns the text that keeps a silent stream alive. */
   idle(): string {
-    if (this.#lines) return "\n";
+    if (this.#form === lineFraming) return "\n";
     // Send only the id, so that a client that resumes does not search the filtered events again.
     return this.#passed !== this.#told ? `id: ${this.#told = this.#passed}\n\n` : ": still here\n\n";
   }

@@ -1,0 +1,61 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { envelopeText } from "./envelope-text.ts";
+
+/** The place of an event by which a stream resumes. */
+export type EventId = number | string;
+
+/** How a stream writes its events. */
+export class EventFraming {
+  readonly contentType: string;
+  readonly #idOf: (envelope: Envelope) => EventId;
+  readonly #frame: (text: string, id: EventId) => string;
+  /** Bytes of batches, kept as long as a reader still has the batch. */
+  readonly #bytes = new WeakMap<readonly Envelope[], Uint8Array>();
+
+  constructor(
+    contentType: string,
+    { idOf, frame }: { idOf(envelope: Envelope): EventId; frame(text: string, id: EventId): string },
+  ) {
+    this.contentType = contentType;
+    this.#idOf = idOf;
+    this.#frame = frame;
+  }
+
+  idOf(envelope: Envelope): EventId {
+    return this.#idOf(envelope);
+  }
+
+  /** Returns the text of one event. */
+  text(envelope: Envelope): string {
+    return this.#frame(envelopeText(envelope), this.#idOf(envelope));
+  }
+
+  /** Returns the bytes of a batch that many readers get: it is encoded once for all of them. */
+  bytes(envelopes: readonly Envelope[]): Uint8Array {
+    let bytes = this.#bytes.get(envelopes);
+    if (bytes === undefined) {
+      bytes = new TextEncoder().encode(envelopes.map((envelope) => this.text(envelope)).join(""));
+      this.#bytes.set(envelopes, bytes);
+    }
+    return bytes;
+  }
+}
+
+const serverSent = (text: string, id: EventId) => `id: ${id}\ndata: ${text}\n\n`;
+const sessionId = ({ seq }: Envelope) => seq;
+const mergedId = ({ gseq, cursor }: Envelope) => cursor ?? gseq;
+
+/** Server-sent events of one session; their id is the number in the session. */
+export const sessionFraming: EventFraming = new EventFraming("text/event-stream", {
+  idOf: sessionId,
+  frame: serverSent,
+});
+
+/** Server-sent events of all sessions; their id is the number in the merged log, in a cluster the cursor. */
+export const mergedFraming: EventFraming = new EventFraming("text/event-stream", { idOf: mergedId, frame: serverSent });
+
+/** One JSON object a line; a line has no id. */
+export const lineFraming: EventFraming = new EventFraming("application/x-ndjson", {
+  idOf: mergedId,
+  frame: (text) => `${text}\n`,
+});
