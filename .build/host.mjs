@@ -1,23 +1,24 @@
 // Bundles the host for Node: some six hundred modules, of ours and of libraries, take several times as long to load as
 // the few files that this makes of them. What is seldom needed stays in files of its own, loaded when it is.
-import { chmod, readFile } from "node:fs/promises";
+import { chmod, readdir, readFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { build } from "esbuild";
 import { root, unlessMissing, writeFolder } from "./outputs.mjs";
 
 const folder = join(root, "dist/bundle");
 
-/**
- * Libraries that few ways through the program need. Each is a file that is loaded on first use; those above may use those
- * below.
- */
+/** Libraries that few ways through the program need. Each is a file that is loaded on first use. */
 const libraries = {
   mcp: ["@modelcontextprotocol/server", "@modelcontextprotocol/server/stdio"],
   acp: ["@agentclientprotocol/sdk"],
   nats: ["@nats-io/transport-node", "@nats-io/jetstream", "@nats-io/obj"],
   yaml: ["yaml"],
-  zod: ["zod", "zod/v4", "zod/v4-mini"],
+  zod: ["zod"],
+  "zod-mini": ["zod/mini"],
 };
+
+/** Large libraries of which only those names are bundled that our modules use, as `z.name`. */
+const takenByName = ["zod", "zod/mini"];
 
 const common = {
   absWorkingDir: root,
@@ -80,11 +81,14 @@ async function bundleLibrary(entryPoints) {
 async function bundleCommandLine() {
   const files = [];
   const places = new Map();
-  for (const [name, specifiers] of Object.entries(libraries).reverse()) {
-    const lines = specifiers.map((specifier, index) => `export * as m${index} from ${JSON.stringify(specifier)};`);
-    const file = await bundleScript({ stdin: entry(lines.join("\n")), outName: name, places });
+  for (const [name, specifiers] of Object.entries(libraries)) {
+    const whole = (specifier, index) => `export * as m${index} from ${JSON.stringify(specifier)};`;
+    const isTakenByName = takenByName.includes(specifiers[0]);
+    const lines = isTakenByName ? [await usedNames(specifiers[0])] : specifiers.map(whole);
+    const file = await bundleScript({ stdin: entry(lines.join("\n")), outName: name });
     files.push(file);
-    specifiers.forEach((specifier, index) => places.set(specifier, `require("./${basename(file.path)}").m${index}`));
+    const place = `require("./${basename(file.path)}")`;
+    specifiers.forEach((specifier, index) => places.set(specifier, isTakenByName ? place : `${place}.m${index}`));
   }
   const program = await bundleScript({
     entryPoints: { program: "core/doors/cli/start.ts" },
@@ -108,12 +112,15 @@ async function bundleCommandLine() {
 }
 
 /** Makes one script, named after what it holds: code is kept by that name. */
-async function bundleScript({ outName, places, ...input }) {
+async function bundleScript({ outName, places = new Map(), ...input }) {
   const { outputFiles: [file] } = await build({
     ...common,
     ...input,
     entryNames: `${outName}-[hash]`,
     format: "cjs",
+    // The engine holds a script's text as long as the process runs. Names stay, and an error shows a short line.
+    minifyWhitespace: true,
+    lineLimit: 120,
     // The engine loads modules for such a script only with a warning; all libraries outside can be required.
     supported: { "dynamic-import": false },
     outExtension: { ".js": ".cjs" },
@@ -121,6 +128,23 @@ async function bundleScript({ outName, places, ...input }) {
     plugins: [shared(places), ownPlace("bundleUrl")],
   });
   return file;
+}
+
+/** Exports what our modules use of a library that they import as `z`, so that the rest of it is left out. */
+async function usedNames(specifier) {
+  const used = new Set();
+  for (const file of await readdir(join(root, "core"), { recursive: true })) {
+    if (!file.endsWith(".ts")) continue;
+    const text = await readFile(join(root, "core", file), "utf8");
+    const [, form] = new RegExp(`^import (?!type )(.+) from "${specifier}";$`, "m").exec(text) ?? [];
+    if (form === undefined) continue;
+    if (form !== "* as z") throw new Error(`core/${file} must import "${specifier}" as "* as z".`);
+    for (const [, name] of text.matchAll(/\bz\.(\w+)/g)) used.add(name);
+  }
+  // Some are types, of which nothing is left here.
+  const library = await import(specifier);
+  const names = [...used].filter((name) => name in library).sort();
+  return `export { ${names.join(", ")} } from ${JSON.stringify(specifier)};`;
 }
 
 function entry(contents) {

@@ -112,7 +112,7 @@ describe(".build/host.mjs", () => {
         "keep-inspector-shut",
         "load-program",
         "kept-code",
-        "young-generation",
+        "boot-flags",
         "platform",
         "state-folders",
       ]

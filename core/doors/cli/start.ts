@@ -1,5 +1,6 @@
 import type { CodeReach } from "../../ground/runtime/kept-code.ts";
 import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
+import { collectGarbageOnce } from "../../ground/runtime/collect-garbage.ts";
 import { openTerminal } from "../../ground/runtime/terminal.ts";
 import { loadHost, runCli } from "./run-cli.ts";
 
@@ -8,12 +9,14 @@ const staysMs = 5000;
 
 /**
  * Runs the command line of this process and ends it.
- * @param keepCode Keeps the engine's code for the next run.
+ * @param keepCode Keeps the engine's code for the next run; returns whether there was some to keep.
  */
-export async function start(keepCode: (reach: CodeReach) => void = () => {}): Promise<void> {
+export async function start(keepCode: (reach: CodeReach) => boolean = () => false): Promise<void> {
   const terminal = openTerminal();
   let reach: CodeReach = "part";
-  const stopWaiting = startBackgroundTimer(() => keepCode(reach), staysMs);
+  const stopWaiting = startBackgroundTimer(() => {
+    if (keepCode(reach)) collectGarbageOnce();
+  }, staysMs);
   const code = await runCli(terminal, {
     createHost: (options, seams) => {
       reach = "all";

@@ -26,6 +26,7 @@ import { type GatedSessions, gateSessions } from "./gated-sessions.ts";
 import { joinCluster } from "./join-cluster.ts";
 import { listen, type Listening } from "./listen.ts";
 import { ManifestInForce } from "./manifest-in-force.ts";
+import { settleAfterStart } from "./settle-after-start.ts";
 import { openAccess } from "./shared-access.ts";
 
 /** Options of {@link startDaemon}. */
@@ -104,7 +105,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const paths = { token_file: made.tokenFile, log_file: files.log, config_file: manifest?.file ?? null };
     const record = recordOf(listening, paths);
     await writeDaemonRecord(files.record, record);
-    undo.push(() => removeDaemonRecord(files.record));
+    undo.push(() => removeDaemonRecord(files.record), settleAfterStart(made.isUnused));
     writeLog({ level: "info", message: `The daemon takes requests at ${record.address}.`, fields: { pid } });
     const ending = endingOf({ made, log, undo, drainMs: settings.drain_ms });
     return { record, host, reload: made.reload, stop: ending, lost: cluster?.lost ?? new AbortController().signal };
@@ -149,6 +150,7 @@ interface OpenedDaemon {
   tokenFile: string;
   reload(): Promise<ReloadChanges>;
   shut(): void;
+  isUnused(): boolean;
 }
 
 /** Opens the host's HTTP door, with its access to the daemon. */
@@ -182,7 +184,7 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
     stopSharing();
     cluster?.leave();
   };
-  return { door: { ...door, close }, host, tokenFile, reload: inForce.reload, shut };
+  return { door: { ...door, close }, host, tokenFile, reload: inForce.reload, shut, isUnused: gate.isUnused };
 }
 
 /** Returns what the door shows and changes of the host, besides its sessions. */

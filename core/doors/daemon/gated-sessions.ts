@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { letYoungGenerationGrow } from "../../ground/runtime/young-generation.ts";
+import { letYoungGenerationGrow } from "../../ground/runtime/boot-flags.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 
 /** A host's sessions; once the gate is shut, no more of them start. */
@@ -8,18 +8,20 @@ export interface GatedSessions {
   /** Refuses new sessions from now on, with `host_closed`. Running ones go on. */
   shut(): void;
   isShut(): boolean;
+  /** Whether no session was started yet. */
+  isUnused(): boolean;
 }
 
 /** Puts a gate before the start of sessions. */
 export function gateSessions(host: SessionHost): GatedSessions {
   let isShut = false;
-  let isIdle = true;
+  let isUnused = true;
   return {
     sessions: {
       start: async (request, options) => {
         if (isShut) throw shutError();
-        if (isIdle) letYoungGenerationGrow();
-        isIdle = false;
+        if (isUnused) letYoungGenerationGrow();
+        isUnused = false;
         return await host.start(request, options);
       },
       list: (query) => host.list(query),
@@ -34,6 +36,7 @@ export function gateSessions(host: SessionHost): GatedSessions {
       isShut = true;
     },
     isShut: () => isShut,
+    isUnused: () => isUnused,
   };
 }
 

@@ -4,6 +4,7 @@ import { basename, dirname, join } from "node:path";
 import process from "node:process";
 import { cachedDataVersionTag } from "node:v8";
 import { Script } from "node:vm";
+import { withBootFlags } from "./boot-flags.ts";
 import { stateFolders } from "./state-folders.ts";
 
 /** How much of a program has run: `all` includes what only a host needs. */
@@ -59,18 +60,22 @@ export class KeptCode {
     return module.exports;
   }
 
-  /** Keeps the code for the next run, where less is kept. A folder that cannot be written costs nothing but time. */
-  keep(reach: CodeReach): void {
-    // Flags were set since: the next run would refuse it.
-    if (cachedDataVersionTag() !== this.#engine) return;
-    for (const [file, { script, kept }] of this.#scripts) {
-      if (kept === "all" || kept === reach) continue;
+  /**
+   * Keeps the code for the next run, where less is kept. A folder that cannot be written costs nothing but time.
+   * @returns whether there was some to keep
+   */
+  keep(reach: CodeReach): boolean {
+    const lacking = [...this.#scripts].filter(([, { kept }]) => kept !== "all" && kept !== reach);
+    if (lacking.length === 0) return false;
+    // The engine refuses code that was made with other flags than it is loaded with.
+    withBootFlags(() => cachedDataVersionTag() === this.#engine, () => {
       try {
-        this.#write(this.#fileOf(file, reach), script.createCachedData());
+        for (const [file, { script }] of lacking) this.#write(this.#fileOf(file, reach), script.createCachedData());
       } catch {
-        return;
+        // Done another time.
       }
-    }
+    });
+    return true;
   }
 
   #find(file: string): { kept: CodeReach; code: Uint8Array } | { kept: null; code?: undefined } {

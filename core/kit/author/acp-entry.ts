@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { basename } from "../../ground/runtime/paths.ts";
 import { architecture, platform } from "../../ground/runtime/platform.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";

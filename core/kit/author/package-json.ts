@@ -1,5 +1,5 @@
 import { pluginKeyword } from "../../packages/registry/plugin-keyword.ts";
-import { z } from "zod";
+import * as z from "zod";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";

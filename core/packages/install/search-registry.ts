@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { pluginKeyword } from "../registry/plugin-keyword.ts";
 import { fetchArchive } from "./fetch-registry.ts";

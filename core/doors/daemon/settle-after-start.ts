@@ -1,0 +1,18 @@
+import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
+import { letEngineOptimize } from "../../ground/runtime/boot-flags.ts";
+import { collectGarbageOnce } from "../../ground/runtime/collect-garbage.ts";
+
+/** When what the start left is collected. The first requests should not wait for it. Milliseconds. */
+const settleMs = 500;
+
+/**
+ * Gives back the memory that the start of a daemon needed: without work the engine collects nothing for hours. With
+ * sessions, it collects by itself.
+ * @returns cancels it
+ */
+export function settleAfterStart(isUnused: () => boolean): () => void {
+  letEngineOptimize();
+  return startBackgroundTimer(() => {
+    if (isUnused()) collectGarbageOnce();
+  }, settleMs);
+}

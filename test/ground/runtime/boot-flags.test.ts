@@ -1,0 +1,32 @@
+import { cachedDataVersionTag } from "node:v8";
+import { describe, expect, test } from "vitest";
+import {
+  letEngineOptimize,
+  letYoungGenerationGrow,
+  setBootFlags,
+  withBootFlags,
+} from "../../../core/ground/runtime/boot-flags.ts";
+
+// Deno's engine gives one tag for all flags.
+describe.skipIf("Deno" in globalThis)("withBootFlags", () => {
+  test("brings back the flags of the start for one action, whichever were given up since, and gives them up again", () => {
+    const before = cachedDataVersionTag();
+    setBootFlags();
+    const boot = cachedDataVersionTag();
+    expect(boot).not.toBe(before);
+    const seen = () => withBootFlags(() => cachedDataVersionTag() === boot, cachedDataVersionTag);
+    expect(seen()).toBe(boot);
+    letEngineOptimize();
+    const optimizing = cachedDataVersionTag();
+    expect([optimizing === boot, seen(), cachedDataVersionTag()]).toEqual([false, boot, optimizing]);
+    letYoungGenerationGrow();
+    expect([seen(), cachedDataVersionTag()]).toEqual([boot, before]);
+  });
+
+  test("does nothing where those flags do not help, and leaves the flags as they were", () => {
+    const before = cachedDataVersionTag();
+    let isDone = false;
+    expect(withBootFlags(() => false, () => isDone = true)).toBeUndefined();
+    expect([isDone, cachedDataVersionTag()]).toEqual([false, before]);
+  });
+});
