@@ -9,6 +9,7 @@ import { commandChain } from "./os-walls/command-chain.ts";
 import type { Command } from "./os-walls/os-wall.ts";
 import { execPath, execPathForOthers } from "./platform.ts";
 import { processStart } from "./process-rows.ts";
+import { type FirstProcess, firstProcessIn } from "./process-space.ts";
 import { dropProgramPipes, openProgramPipes, prepareProgramPipes, type ProgramPipes } from "./program-pipes.ts";
 import { markName } from "./process-mark.ts";
 
@@ -26,6 +27,8 @@ export interface ChildProcess {
   readonly stdout: ByteReader;
   readonly stderr: ByteReader;
   readonly exited: Promise<ExitStatus>;
+  /** First process of the namespace in which it contains the real program; null where that is not known. */
+  first(): FirstProcess | null;
   /**
    * Resolves when the pipe took the text.
    * @throws {BulkheadError} `io_error` when standard input is closed
@@ -47,6 +50,8 @@ export interface SpawnChildOptions {
   mark: string;
   /** Its name in errors, where a wall starts it; default: the file. */
   name?: string;
+  /** True for a program that contains the real one in a PID namespace of its own. */
+  contained?: boolean;
   /** As in {@link Command}. */
   enters?: Command["enters"];
   filter?: string | undefined;
@@ -74,6 +79,10 @@ export async function spawnChild(
   // Each write under way listens for the end; how many there may be is the broker's affair.
   stdin?.setMaxListeners(0);
   const startTime = processStart(child.pid);
+  let first: FirstProcess | null = null;
+  const findFirst = () => first ??= options.contained === true ? firstProcessIn({ pid: child.pid, startTime }) : null;
+  // It cannot be found any more when the program has ended.
+  child.stdout.once("data", findFirst);
   const stdout = new PullReader(child.stdout, { onCancel: "drain" });
   const stderr = new PullReader(child.stderr, { onCancel: "drain" });
   void exited.then(() => {
@@ -87,6 +96,7 @@ export async function spawnChild(
     stdout,
     stderr,
     exited,
+    first: findFirst,
     writeStdin: (text) => write(stdin, { text, name: options.name ?? file }),
     closeStdin: () => void stdin?.end(),
   };

@@ -99,6 +99,11 @@ export async function listMarked({ since }: { since: number }): Promise<MarkRow[
   return rows.length === 0 ? null : rows;
 }
 
+/** Number of visible processes; null where `/proc` cannot be read. */
+export function countProcesses(): number | null {
+  return listProc()?.length ?? null;
+}
+
 /** Reads one process from `/proc`; null where that is unreadable or lacks it. */
 export function readRow(pid: number): ProcessRow | null {
   try {

@@ -1,4 +1,5 @@
 import process from "node:process";
+import { descendantsOf, type FirstProcess } from "./process-space.ts";
 import { listProcesses, type MarkedRow, type ProcessRow, readRow } from "./process-rows.ts";
 
 /** The first process of a tree. */
@@ -8,7 +9,12 @@ export interface TreeRoot {
   startTime?: string | null;
   /** True for a program that only contains the tree, which dies with it: it gets no SIGTERM. */
   container?: boolean;
+  /** First process of the namespace in which a container keeps the tree; null or absent: it is not known. */
+  first?: FirstProcess | null;
 }
+
+/** A container that keeps its tree in a namespace of its own. */
+type OwnSpace = TreeRoot & { startTime: string; first: FirstProcess };
 
 /** Options of {@link killTrees}. */
 interface KillTreesOptions {
@@ -32,9 +38,12 @@ const giveUpMs = 5000;
  * descendant, SIGKILL to the rest after the grace. Resolves as soon as all are gone. Never throws.
  *
  * Finds descendants by parent, by process group and session, and by mark: agents give their tools their own groups, and
- * a parent's death hands its children to process 1.
+ * a parent's death hands its children to process 1. Where each tree has a namespace of its own, nothing can have left it,
+ * and the system's other processes are not looked at.
  */
 export async function killTrees(options: KillTreesOptions): Promise<void> {
+  const spaces = options.roots.filter(hasOwnSpace);
+  if (options.allRoots === true && spaces.length === options.roots.length) return await endSpaces(spaces, options);
   const tree = new Tree(options);
   const killAt = Date.now() + options.graceMs;
   const giveUpAt = killAt + giveUpMs;
@@ -57,6 +66,43 @@ export async function killTrees(options: KillTreesOptions): Promise<void> {
     await sleep(pollMs);
     live = await tree.scan();
   }
+}
+
+function hasOwnSpace(root: TreeRoot): root is OwnSpace {
+  return typeof root.startTime === "string" && root.first !== null && root.first !== undefined;
+}
+
+/** Ends whole namespaces: SIGTERM to all in them but the first process, and SIGKILL to that one after the grace. */
+async function endSpaces(spaces: readonly OwnSpace[], { graceMs }: Pick<KillTreesOptions, "graceMs">): Promise<void> {
+  const killAt = Date.now() + graceMs;
+  const asked = new Set<number>();
+  let askAt = 0;
+  let pauseMs = 1;
+  for (;;) {
+    const live = spaces.filter((space) => isThere(space.first) || isThere({ pid: space.pid, start: space.startTime }));
+    const now = Date.now();
+    if (live.length === 0 || now >= killAt + giveUpMs) return;
+    if (now >= killAt) live.forEach(killSpace);
+    else if (now >= askAt) {
+      askAt = now + rescanMs;
+      for (const pid of live.flatMap(({ first }) => isThere(first) ? descendantsOf(first.pid) : [])) {
+        if (!asked.has(pid)) send(pid, "SIGTERM");
+        asked.add(pid);
+      }
+    }
+    await sleep(pauseMs);
+    pauseMs = Math.min(pauseMs * 2, pollMs);
+  }
+}
+
+function killSpace({ pid, startTime, first }: OwnSpace): void {
+  if (isThere(first)) send(first.pid, "SIGKILL");
+  if (isThere({ pid, start: startTime })) send(pid, "SIGKILL");
+}
+
+function isThere({ pid, start }: FirstProcess): boolean {
+  const now = readRow(pid);
+  return now !== null && !now.zombie && now.start === start;
 }
 
 /** Remembers the members of the tree, so that a process stays known when its parent is gone. */

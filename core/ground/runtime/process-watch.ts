@@ -1,5 +1,5 @@
 import { startBackgroundTimer } from "./background-timer.ts";
-import { listMarked, type MarkRow } from "./process-rows.ts";
+import { countProcesses, listMarked, type MarkRow } from "./process-rows.ts";
 import type { TreeRoot } from "./process-tree.ts";
 
 /** Programs whose processes are counted, with all their descendants. */
@@ -46,6 +46,9 @@ async function look(): Promise<void> {
   looking = true;
   try {
     const roots = [...watches].flatMap((watch) => watch.roots());
+    // No tree has more processes than the system.
+    const all = countProcesses();
+    if (all !== null && all <= Math.min(...[...watches].map(({ most }) => most))) return;
     const rows = await listMarked({ since: earliest(roots) });
     if (rows === null) return;
     for (const watch of [...watches]) {

@@ -223,5 +223,5 @@ export class SessionProcesses {
 /** Without a start time the pid of a program that is gone may have been reused: its tree is found by the mark alone. */
 function rootOf({ child, contained, reported }: Entry): TreeRoot[] {
   if (reported && child.startTime === null) return [];
-  return [{ pid: child.pid, startTime: child.startTime, container: contained }];
+  return [{ pid: child.pid, startTime: child.startTime, container: contained, first: child.first() }];
 }
