@@ -1,3 +1,7 @@
+// In a compartment each use of a global name is a search through its scopes, and these are used for every message.
+const { isArray } = Array;
+const { parse } = JSON;
+
 /** A JSON object whose fields are not checked yet. */
 export type JsonFields = Readonly<Record<string, unknown>>;
 
@@ -7,7 +11,7 @@ export function fieldsOf(value: unknown): JsonFields | null {
 }
 
 function isFields(value: unknown): value is JsonFields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !isArray(value);
 }
 
 /** Returns the object, or one without fields for any other value. */
@@ -17,7 +21,7 @@ export function fieldsOrNone(value: unknown): JsonFields {
 
 /** Returns the list; an empty one for any other value. */
 export function listOf(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
+  return isArray(value) ? value : [];
 }
 
 /** Returns the objects of a list; none for any other value. */
@@ -55,7 +59,7 @@ export function textsIn(value: unknown, levels = 32): string[] {
 /** Parses a text as JSON; undefined for a text that is not JSON. */
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parse(text);
   } catch {
     return undefined;
   }

@@ -21,8 +21,11 @@ export async function* splitLines(
     const rest = parts.pop() ?? "";
     const lines: string[] = [];
     if (parts.length > 0) {
-      lines.push(...cut(begun.join("") + parts[0], maxLength));
-      for (const line of parts.slice(1)) lines.push(...cut(line, maxLength));
+      parts[0] = begun.join("") + parts[0];
+      for (const line of parts) {
+        if (line.length > maxLength || line.endsWith("\r")) lines.push(...cut(line, maxLength));
+        else lines.push(line);
+      }
       begun = [];
       length = 0;
     }

@@ -86,7 +86,7 @@ export class ToolCalls {
   }
 
   openAll(): AdapterEvent[] {
-    return [...this.#calls.keys()].flatMap((id) => this.open(id));
+    return this.#calls.size === 0 ? [] : [...this.#calls.keys()].flatMap((id) => this.open(id));
   }
 
   /** Whether a call has begun and not ended: a tool may run. */

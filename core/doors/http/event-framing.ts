@@ -1,20 +1,23 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import { envelopeText } from "./envelope-text.ts";
+import { envelopeText, EnvelopeWriter } from "./envelope-text.ts";
 
 /** The place of an event by which a stream resumes. */
 export type EventId = number | string;
+
+/** Returns what stands before and after the text of an event. */
+type Frame = (id: EventId) => readonly [before: string, after: string];
 
 /** How a stream writes its events. */
 export class EventFraming {
   readonly contentType: string;
   readonly #idOf: (envelope: Envelope) => EventId;
-  readonly #frame: (text: string, id: EventId) => string;
+  readonly #frame: Frame;
   /** Bytes of batches, kept as long as a reader still has the batch. */
   readonly #bytes = new WeakMap<readonly Envelope[], Uint8Array>();
 
   constructor(
     contentType: string,
-    { idOf, frame }: { idOf(envelope: Envelope): EventId; frame(text: string, id: EventId): string },
+    { idOf, frame }: { idOf(envelope: Envelope): EventId; frame: Frame },
   ) {
     this.contentType = contentType;
     this.#idOf = idOf;
@@ -27,21 +30,34 @@ export class EventFraming {
 
   /** Returns the text of one event. */
   text(envelope: Envelope): string {
-    return this.#frame(envelopeText(envelope), this.#idOf(envelope));
+    const [before, after] = this.#frame(this.#idOf(envelope));
+    return `${before}${envelopeText(envelope)}${after}`;
   }
 
   /** Returns the bytes of a batch that many readers get: it is encoded once for all of them. */
   bytes(envelopes: readonly Envelope[]): Uint8Array {
     let bytes = this.#bytes.get(envelopes);
     if (bytes === undefined) {
-      bytes = new TextEncoder().encode(envelopes.map((envelope) => this.text(envelope)).join(""));
+      bytes = new TextEncoder().encode(this.#textOf(envelopes));
       this.#bytes.set(envelopes, bytes);
     }
     return bytes;
   }
+
+  #textOf(envelopes: readonly Envelope[]): string {
+    const pieces: string[] = [];
+    const writer = new EnvelopeWriter(pieces);
+    for (const envelope of envelopes) {
+      const [before, after] = this.#frame(this.#idOf(envelope));
+      pieces.push(before);
+      writer.write(envelope);
+      pieces.push(after);
+    }
+    return pieces.join("");
+  }
 }
 
-const serverSent = (text: string, id: EventId) => `id: ${id}\ndata: ${text}\n\n`;
+const serverSent: Frame = (id) => [`id: ${id}\ndata: `, "\n\n"];
 const sessionId = ({ seq }: Envelope) => seq;
 const mergedId = ({ gseq, cursor }: Envelope) => cursor ?? gseq;
 
@@ -57,5 +73,5 @@ export const mergedFraming: EventFraming = new EventFraming("text/event-stream",
 /** One JSON object a line; a line has no id. */
 export const lineFraming: EventFraming = new EventFraming("application/x-ndjson", {
   idOf: mergedId,
-  frame: (text) => `${text}\n`,
+  frame: () => ["", "\n"],
 });

@@ -5,6 +5,7 @@ import type { FetchLike } from "../../../core/doors/client/mod.ts";
 import type { BatchedEvents } from "../../../core/sessions/session/envelope-batches.ts";
 import { eventStream } from "../../../core/doors/http/event-stream.ts";
 import { envelopeText } from "../../../core/doors/http/envelope-text.ts";
+import { lineFraming, mergedFraming, sessionFraming } from "../../../core/doors/http/event-framing.ts";
 import { unixFetch } from "../../../core/ground/runtime/unix-fetch.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { anyEnvelope } from "../../records/journal/any-envelope.ts";
@@ -338,6 +339,24 @@ test("envelopeText writes what JSON.stringify writes, once for all", () => {
   fc.assert(fc.property(anyEnvelope, (envelope) => {
     expect(envelopeText(envelope)).toBe(JSON.stringify(envelope));
     expect(envelopeText(envelope)).toBe(envelopeText(envelope));
+  }));
+});
+
+test("a batch is written as its envelopes are, one after another, in each form", () => {
+  const few = fc.array(anyEnvelope, { minLength: 1, maxLength: 4 });
+  // Neighbours that differ in little, as those of one session do, and in all.
+  const batch = fc.tuple(few, fc.array(fc.record({ seq: fc.nat(), attempt: fc.constantFrom(1, 2) }), { maxLength: 6 }));
+  fc.assert(fc.property(batch, ([envelopes, more]) => {
+    const alike = more.map((fields) => ({ ...envelopes[0]!, ...fields }));
+    const all = [...alike, ...envelopes, ...alike];
+    for (const form of [sessionFraming, mergedFraming, lineFraming]) {
+      expect(new TextDecoder().decode(form.bytes(all))).toBe(all.map((envelope) => form.text(envelope)).join(""));
+      expect(form.bytes(all)).toBe(form.bytes(all));
+    }
+    const [first] = all;
+    expect(mergedFraming.text(first!)).toBe(`id: ${first!.cursor ?? first!.gseq}\ndata: ${JSON.stringify(first)}\n\n`);
+    expect(sessionFraming.text(first!)).toBe(`id: ${first!.seq}\ndata: ${JSON.stringify(first)}\n\n`);
+    expect(lineFraming.text(first!)).toBe(`${JSON.stringify(first)}\n`);
   }));
 });
 
