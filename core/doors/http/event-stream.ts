@@ -21,6 +21,8 @@ interface EventStreamOptions {
 
 /** Bytes that wait for a client; more are read only after it has taken these. */
 const mostHeld = 256 * 1024;
+/** Bytes from which a piece is not copied: a slow reader holds no bytes of its own then. */
+const largePiece = 16 * 1024;
 /** Envelopes to read before other work gets its turn. */
 const inOneTurn = 256;
 
@@ -65,7 +67,7 @@ class FramedEvents {
     if (this.#heldBytes > 0 && !this.#over) await new Promise<void>(onNextTurn);
     if (performance.now() - this.#askedAt >= this.#options.heartbeatMs) await this.#askOnce();
     if (this.#heldBytes > 0) {
-      controller.enqueue(this.#takeHeld());
+      for (const piece of this.#takeHeld()) controller.enqueue(piece);
       this.#wakeWriter?.();
     } else if (!this.#over) {
       controller.enqueue(this.#encoder.encode(this.#options.idle()));
@@ -141,11 +143,11 @@ class FramedEvents {
     this.#heldText = "";
   }
 
-  #takeHeld(): Uint8Array {
+  #takeHeld(): Uint8Array[] {
     this.#encodeText();
     const held = this.#held;
     this.#dropHeld();
-    return held.length === 1 ? held[0]! : joinBytes(held);
+    return joinSmall(held);
   }
 
   #dropHeld(): void {
@@ -193,4 +195,24 @@ class FramedEvents {
       else this.#wakeReader();
     }, ms);
   }
+}
+
+/** Joins small neighbours, since each piece is a write. A large piece stays the one that all readers share. */
+function joinSmall(pieces: readonly Uint8Array[]): Uint8Array[] {
+  const joined: Uint8Array[] = [];
+  let small: Uint8Array[] = [];
+  const flush = () => {
+    if (small.length > 0) joined.push(small.length === 1 ? small[0]! : joinBytes(small));
+    small = [];
+  };
+  for (const piece of pieces) {
+    if (piece.length < largePiece) {
+      small.push(piece);
+      continue;
+    }
+    flush();
+    joined.push(piece);
+  }
+  flush();
+  return joined;
 }

@@ -283,10 +283,36 @@ describe("eventStream", () => {
     await expect.poll(() => pulled).toBe(5);
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(pulled).toBe(5);
-    const piece = (await reader.read()).value!;
-    expect(piece.length).toBe(4 * bytes.length + single.length);
-    expect(piece.subarray(bytes.length, bytes.length + single.length)).toEqual(single);
+    const pieces: Uint8Array[] = [];
+    for (let count = 0; count < 3; count++) pieces.push((await reader.read()).value!);
+    // The bytes themselves, not a copy for each reader.
+    expect(pieces[0]).toBe(bytes);
+    expect(pieces[1]).toEqual(single);
+    expect(pieces[2]).toBe(bytes);
     await reader.cancel();
+  });
+
+  test("sends the small batches that wait for it as one piece", async () => {
+    const batch = { envelopes: [{} as Envelope], isShared: true };
+    const waiting = [batch, batch, batch];
+    const events: BatchedEvents = {
+      [Symbol.asyncIterator]: () => expect.unreachable(),
+      batches: () => ({
+        next: async () =>
+          waiting.pop() === undefined ? { done: true, value: undefined } : { done: false, value: batch },
+      }),
+    };
+    const reader = eventStream({
+      events,
+      frame: () => expect.unreachable(),
+      frameShared: () => new TextEncoder().encode("small "),
+      idle: () => "",
+      mayGoOn: async () => true,
+      heartbeatMs: 10_000,
+      done: () => {},
+    }).getReader();
+    expect(new TextDecoder().decode((await reader.read()).value)).toBe("small small small ");
+    expect((await reader.read()).done).toBe(true);
   });
 
   test("says that it is alive a heartbeat after the last event, however many came before", async () => {
