@@ -32,6 +32,11 @@ function readHost(pipe: HostPipe, { lanes, obey }: { lanes: Lanes; obey: (comman
   const messages = new MessageReader(maxFrameBytes);
   // Each post wakes a thread, so that what came together for one goes on together.
   const waiting = new Map<number, Uint8Array<ArrayBuffer>[]>();
+  const waitingFor = (lane: number) => {
+    const frames = waiting.get(lane) ?? [];
+    waiting.set(lane, frames);
+    return frames;
+  };
   const passOn = () => {
     for (const [lane, [first, ...more]] of waiting) {
       if (first) lanes.get(lane)?.port.post(more.length === 0 ? first : joinFrames([first, ...more]));
@@ -41,7 +46,7 @@ function readHost(pipe: HostPipe, { lanes, obey }: { lanes: Lanes; obey: (comman
   pipe.onClose(endWarden);
   pipe.onBytes((bytes) => {
     frames.push(bytes, ({ lane, payload }) => {
-      if (lane !== 0) return void waiting.set(lane, [...waiting.get(lane) ?? [], wrapFrame(lane, payload)]);
+      if (lane !== 0) return void waitingFor(lane).push(wrapFrame(lane, payload));
       passOn();
       const received = messages.read(payload);
       if (received) obey(received.message as WardenCommand);
