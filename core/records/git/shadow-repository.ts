@@ -33,11 +33,14 @@ interface ShadowOptions {
 export async function makeShadow(options: ShadowOptions): Promise<ShadowRepository> {
   const { workdir, repository, scratchDir } = options;
   const folder = await mkdtemp(join(scratchDir, "git-"));
-  for (const name of ["objects/info", "refs", "info", "home"]) await mkdir(join(folder, name), { recursive: true });
-  await writeFile(join(folder, "HEAD"), "ref: refs/heads/none\n");
-  await writeFile(join(folder, "config"), configText(options));
-  if (repository !== null) await borrow(folder, repository);
-  await appendExcludes(folder, { top: repository?.top ?? workdir, folders: [scratchDir, ...options.exclude] });
+  await Promise.all(["objects/info", "refs", "info"].map((name) => mkdir(join(folder, name), { recursive: true })));
+  const excludes = excludesBelow(repository?.top ?? workdir, [scratchDir, ...options.exclude]);
+  await Promise.all([
+    writeFile(join(folder, "HEAD"), "ref: refs/heads/none\n"),
+    writeFile(join(folder, "config"), configText(options)),
+    ...(repository === null ? [] : borrow(folder, repository)),
+    writeExcludes(join(folder, "info/exclude"), { repository, text: excludes }),
+  ]);
   return { folder, workdir, repository };
 }
 
@@ -72,6 +75,7 @@ export function shadowRun(shadow: ShadowRepository, call: ShadowCall): GitRunOpt
       ...gitEnv,
       GIT_CONFIG_NOSYSTEM: "1",
       GIT_CONFIG_GLOBAL: "/dev/null",
+      // No folder is there: git finds no settings of a person.
       HOME: join(shadow.folder, "home"),
       GIT_DIR: shadow.folder,
       GIT_WORK_TREE: call.workTree ?? topOf(shadow),
@@ -93,27 +97,43 @@ export function topOf(shadow: ShadowRepository): string {
 export async function copyUserIndex(shadow: ShadowRepository, index: string): Promise<boolean> {
   if (shadow.repository === null) return false;
   const { gitDir } = shadow.repository;
-  // A split index is two files, and git looks for the second one beside the config.
-  for (const name of await readdir(gitDir).catch(() => [])) {
-    if (name.startsWith("sharedindex.")) await copyWithTime(join(gitDir, name), join(shadow.folder, name));
-  }
-  return await copyWithTime(join(gitDir, "index"), join(shadow.folder, index));
+  const [isThere] = await Promise.all([
+    copyWithTime(join(gitDir, "index"), join(shadow.folder, index)),
+    copySharedIndexes(gitDir, shadow.folder),
+  ]);
+  return isThere;
 }
 
-async function borrow(folder: string, repository: Repository): Promise<void> {
-  const { gitDir, commonDir } = repository;
+/** A split index is two files, and git looks for the second one beside the config. */
+async function copySharedIndexes(from: string, to: string): Promise<void> {
+  const names = await readdir(from).catch(() => []);
+  const shared = names.filter((name) => name.startsWith("sharedindex."));
+  await Promise.all(shared.map((name) => copyWithTime(join(from, name), join(to, name))));
+}
+
+function borrow(folder: string, { gitDir, commonDir }: Repository): Promise<unknown>[] {
   const objects = join(commonDir, "objects").replace(/["\\]/g, "\\$&").replace(/\n/g, "\\n");
-  await writeFile(join(folder, "objects/info/alternates"), `"${objects}"\n`);
-  await copyWithTime(join(commonDir, "info/exclude"), join(folder, "info/exclude"));
-  await copyWithTime(join(commonDir, "info/attributes"), join(folder, "info/attributes"));
-  await copyWithTime(join(gitDir, "info/sparse-checkout"), join(folder, "info/sparse-checkout"));
+  return [
+    writeFile(join(folder, "objects/info/alternates"), `"${objects}"\n`),
+    copyWithTime(join(commonDir, "info/attributes"), join(folder, "info/attributes")),
+    copyWithTime(join(gitDir, "info/sparse-checkout"), join(folder, "info/sparse-checkout")),
+  ];
 }
 
-async function appendExcludes(folder: string, options: { top: string; folders: readonly string[] }): Promise<void> {
-  const lines = options.folders.map((path) => relative(options.top, path))
+/** Writes the user's own excludes, and more behind them. */
+async function writeExcludes(
+  file: string,
+  { repository, text }: { repository: Repository | null; text: string },
+): Promise<void> {
+  if (repository !== null) await copyWithTime(join(repository.commonDir, "info/exclude"), file);
+  if (text !== "") await writeFile(file, text, { flag: "a" });
+}
+
+function excludesBelow(top: string, folders: readonly string[]): string {
+  return folders.map((path) => relative(top, path))
     .filter((below) => below !== "" && below.split(sep)[0] !== ".." && !below.includes("\n"))
-    .map((below) => `\n/${below.split(sep).join("/").replace(/[\\*?[ ]/g, "\\$&")}\n`);
-  await writeFile(join(folder, "info/exclude"), lines.join(""), { flag: "a" });
+    .map((below) => `\n/${below.split(sep).join("/").replace(/[\\*?[ ]/g, "\\$&")}\n`)
+    .join("");
 }
 
 function configText(options: ShadowOptions): string {
