@@ -168,23 +168,19 @@ class Broker implements SessionBroker {
     await null;
     this.#ending.abort(sessionOver("call"));
     for (const refuse of [...this.#pending]) refuse(sessionOver("call"));
-    const steps = [
-      () => log.flush(),
-      () => streams.closeAll(),
-      () => sockets.closeAll(),
-      () => processes.sweep(),
-      () => walls.close(),
-      () => removeTree(options.tempDir),
-      () => removeMcpConfig(this.#scope),
-    ];
-    for (const step of steps) {
+    const take = async (step: () => unknown): Promise<void> => {
       try {
         await step();
       } catch (error) {
         const message = `Cannot clean up after session "${options.sessionId}": ${toBulkheadError(error).message}`;
         options.writeLog({ level: "warn", message, fields: null });
       }
-    }
+    };
+    const steps = [() => log.flush(), () => streams.closeAll(), () => sockets.closeAll(), () => processes.sweep()];
+    for (const step of steps) await take(step);
+    // No program is left that could write there.
+    const places = [() => walls.close(), () => removeTree(options.tempDir), () => removeMcpConfig(this.#scope)];
+    await Promise.all(places.map(take));
   }
 }
 
