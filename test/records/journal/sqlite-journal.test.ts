@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -202,7 +202,9 @@ describe("openJournal refuses", () => {
   });
 
   it("a folder, and a file in a folder that is missing", async () => {
-    await expect(openJournal(folder)).rejects.toMatchObject({ code: "journal_error" });
+    const place = join(folder, "place");
+    mkdirSync(place);
+    await expect(openJournal(place)).rejects.toMatchObject({ code: "journal_error" });
     const missing = join(folder, "none", "x.db");
     await expect(openJournal(missing)).rejects.toMatchObject({
       ...notOurs,
