@@ -10,7 +10,6 @@ import type { Command, Confinement, OsWallName, OsWallUses } from "./os-walls/os
 import { containerEnd } from "./container-end.ts";
 import type { ChildLedger } from "./child-ledger.ts";
 import { dropSeals, sealedStreams } from "./inherited-descriptors.ts";
-import { joinedWrites } from "./joined-writes.ts";
 import { execPathForOthers, runtimeName } from "./platform.ts";
 import { markName } from "./process-mark.ts";
 import { processStart } from "./process-rows.ts";
@@ -83,7 +82,9 @@ export async function startGuarded(options: GuardedOptions): Promise<GuardedProc
   return {
     pid: child.pid ?? 0,
     osWalls: confined.walls,
-    write: joinedWrites(pipe),
+    write: (bytes) => {
+      if (!pipe.destroyed) pipe.write(bytes);
+    },
     onBytes: (take) => void pipe.on("data", take),
     hold: (isHeld) => void (isHeld ? pipe.pause() : pipe.resume()),
     onClosed: (take) => void pipe.once("end", take),

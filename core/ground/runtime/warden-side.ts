@@ -1,7 +1,6 @@
 import { Socket } from "node:net";
 import process from "node:process";
 import { killSelf } from "./end-process.ts";
-import { joinedWrites } from "./joined-writes.ts";
 import { runtimeName } from "./platform.ts";
 
 /** A warden's pipe to its host, as file descriptor 3: standard output stays free for the output of native code. */
@@ -17,7 +16,7 @@ export function openHostPipe(): HostPipe {
   const socket = new Socket({ fd: 3, readable: true, writable: true });
   socket.on("error", () => {});
   return {
-    write: joinedWrites(socket),
+    write: (bytes) => void socket.write(bytes),
     onBytes: (take) => void socket.on("data", take),
     onClose: (take) => void socket.on("close", take),
   };

@@ -1,4 +1,4 @@
-import { encodeFrame, FrameReader, joinFrames, wrapFrame } from "../../ground/checks/frames.ts";
+import { encodeFrame, FrameReader, wrapFrame } from "../../ground/checks/frames.ts";
 import { MessageReader } from "../channel/messages.ts";
 import { protocolVersion, type WardenCommand, type WardenReport } from "../channel/protocol.ts";
 import { keepInspectorShut } from "../../ground/runtime/keep-inspector-shut.ts";
@@ -30,28 +30,13 @@ function serveHost(): void {
 function readHost(pipe: HostPipe, { lanes, obey }: { lanes: Lanes; obey: (command: WardenCommand) => void }): void {
   const frames = new FrameReader(maxFrameBytes);
   const messages = new MessageReader(maxFrameBytes);
-  // Each post wakes a thread, so that what came together for one goes on together.
-  const waiting = new Map<number, Uint8Array<ArrayBuffer>[]>();
-  const waitingFor = (lane: number) => {
-    const frames = waiting.get(lane) ?? [];
-    waiting.set(lane, frames);
-    return frames;
-  };
-  const passOn = () => {
-    for (const [lane, [first, ...more]] of waiting) {
-      if (first) lanes.get(lane)?.port.post(more.length === 0 ? first : joinFrames([first, ...more]));
-    }
-    waiting.clear();
-  };
   pipe.onClose(endWarden);
   pipe.onBytes((bytes) => {
     frames.push(bytes, ({ lane, payload }) => {
-      if (lane !== 0) return void waitingFor(lane).push(wrapFrame(lane, payload));
-      passOn();
+      if (lane !== 0) return lanes.get(lane)?.port.post(wrapFrame(lane, payload));
       const received = messages.read(payload);
       if (received) obey(received.message as WardenCommand);
     });
-    passOn();
   });
 }
 
