@@ -39,7 +39,7 @@ export function descendantsOf(pid: number): number[] {
   return [...found];
 }
 
-/** Each thread has a list of what it started (proc_tid_children(5)). */
+/** Returns the direct children of a process: each of its threads has a list of them (proc_tid_children(5)). */
 function childrenOf(pid: number): number[] {
   try {
     const threads = readdirSync(`/proc/${pid}/task`);

@@ -184,8 +184,8 @@ export class MergedLog {
   }
 
   /**
-   * Offers subscriptions to one session their own batches, and those to all sessions joined ones: a reader's part in a
-   * batch costs the same whatever its size.
+   * Offers subscriptions to one session their own batches, and those to all sessions joined ones: a large batch costs a
+   * reader as little as a small one.
    */
   #deliver(written: readonly Written[]): void {
     const own = written.map(({ envelopes, bytes }) => ({ batch: { envelopes, isShared: true }, bytes }));

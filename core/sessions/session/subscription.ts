@@ -173,7 +173,7 @@ export class Subscription implements BatchedEvents {
     }
   }
 
-  /** Returns the next batch of those that are ready; null when none has an envelope for the reader. */
+  /** Returns the next ready batch that has an envelope for the reader; null when there is none. */
   #takeBatch(): IteratorYieldResult<EnvelopeBatch> | null {
     while (!this.#isOver) {
       const batch = this.#ready.shift();

@@ -14,7 +14,8 @@ export class RealPaths {
 }
 
 /**
- * Real paths of entries of a folder by one look at it, since only a link needs one of its own; null for a missing one.
+ * Returns the real paths of entries of a folder, null for a missing one. The folder is listed once; only links are then
+ * followed one by one.
  * @param folder a real path
  */
 export async function realEntries(folder: string, names: readonly string[]): Promise<(string | null)[]> {
