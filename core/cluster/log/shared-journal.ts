@@ -33,6 +33,10 @@ export class SharedJournal implements Journal {
     return this.#deps.own.lastGseq;
   }
 
+  get waitsForDisk(): boolean {
+    return this.#deps.own.waitsForDisk;
+  }
+
   async append(batch: JournalBatch): Promise<number> {
     const { own, log, position } = this.#deps;
     const entry = batchEntry(batch.session_id, batch.envelopes, batch.texts);

@@ -43,6 +43,8 @@ export interface ReadOptions {
 export interface Journal {
   /** Highest `gseq` ever appended, also before a restart, and when its event was removed. */
   readonly lastGseq: number;
+  /** Whether an append waits for the disk, so that two of them cost noticeably more than one. */
+  readonly waitsForDisk: boolean;
   /**
    * Appends, and resolves with the bytes of text written once they are durable. Calls made in the same turn share one
    * transaction. Appended envelopes are copied at once. When one cannot be written, those that wait behind it fail too.

@@ -128,6 +128,10 @@ class SqliteJournal implements Journal {
     return this.#lastGseq;
   }
 
+  get waitsForDisk(): boolean {
+    return this.#disk !== null;
+  }
+
   async append(batch: JournalBatch): Promise<number> {
     if (this.#closing !== null) throw closedError();
     if (this.#failure !== null) throw this.#failure;

@@ -34,13 +34,14 @@ export function sessionHandle(deps: SessionHandleDeps, id: string, live?: LiveSe
 }
 
 function firstReaderOf(
-  { log }: Pick<SessionHandleDeps, "log">,
+  { journal, log }: Pick<SessionHandleDeps, "journal" | "log">,
   live: LiveSession,
   query: EventQuery,
 ): AsyncIterable<Envelope> | null {
   const events = live.firstReader(query);
-  // A reader waits for the first event; without one the log may wait for a fuller batch.
-  if (events !== null) void log.written();
+  // A reader waits for the first event; without one the log may wait for a fuller batch. Where the disk is waited for, a
+  // short agent's first words come sooner in one batch with the opening than after it.
+  if (events !== null && !journal.waitsForDisk) void log.written();
   return events;
 }
 

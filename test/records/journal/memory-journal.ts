@@ -25,6 +25,7 @@ export function createMemoryJournal(options: { limits?: Partial<JournalLimits> }
 }
 
 class MemoryJournal implements Journal {
+  readonly waitsForDisk = false;
   readonly #limits: JournalLimits;
   #rows: JournalRow[] = [];
   /** Index of the oldest row still held. */

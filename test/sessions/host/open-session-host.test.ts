@@ -1,7 +1,8 @@
-import { setTimeout } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { setImmediate, setTimeout } from "node:timers/promises";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { LiveSession } from "../../../core/sessions/host/live-sessions.ts";
 import { openSessionHost, type SessionHostDeps } from "../../../core/sessions/host/open-session-host.ts";
+import { sessionHandle } from "../../../core/sessions/host/session-handle.ts";
 import type { Journal } from "../../../core/records/journal/journal.ts";
 import type { OtherJournals } from "../../../core/sessions/host/other-journals.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
@@ -210,4 +211,36 @@ test("a session whose end could not be written keeps nobody waiting for it", asy
   expect(await errorOf(handle.result())).toMatchObject({ code: "journal_error" });
   expect(await errorOf(handle.interrupt())).toMatchObject({ code: "journal_error" });
   expect((await readAll(handle.events())).map(({ seq }) => seq)).toEqual(begun.map(({ seq }) => seq));
+});
+
+describe("the first reader of a session", () => {
+  afterEach(() => void vi.useRealTimers());
+
+  /** Appends that have begun once a reader has come and then the agent says something. */
+  async function appendsOf({ waitsForDisk }: { waitsForDisk: boolean }): Promise<number[]> {
+    const inner = createMemoryJournal();
+    const sizes: number[] = [];
+    const append: Journal["append"] = (batch) => (sizes.push(batch.envelopes.length), inner.append(batch));
+    const journal = { lastGseq: 0, waitsForDisk, append } as unknown as Journal;
+    const log = new MergedLog(journal);
+    const [{ source, event, adapter, attempt }] = await beginning() as [Envelope];
+    // A busy machine must not take so long here that the log waits no more.
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    const stream = { sessionId: "s", adapter, attempt, lastSeq: 0 };
+    const opening = log.add(stream, [{ source, event }]);
+    const live = { firstReader: () => log.subscribe() } as unknown as LiveSession;
+    sessionHandle({ journal, log, find: () => undefined }, "s", live).events();
+    for (let turn = 0; turn < 3; turn++) await setImmediate();
+    const said = { type: "output", stream: "stdout", data: "a" } as const;
+    await Promise.all([opening, log.add(stream, [{ source: "agent", event: said }])]);
+    return sizes;
+  }
+
+  test("has the opening at once", async () => {
+    expect(await appendsOf({ waitsForDisk: false })).toEqual([1, 1]);
+  });
+
+  test("has it with the agent's first words where each append waits for the disk", async () => {
+    expect(await appendsOf({ waitsForDisk: true })).toEqual([2]);
+  });
 });
