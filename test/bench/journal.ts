@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { join } from "node:path";
 import { type BenchHost, benchHost } from "./bench-host.ts";
+import { loadCore } from "./load-core.ts";
 import { aimed, type Figure, quantile, timed } from "./measure.ts";
 
 /**
@@ -81,26 +81,19 @@ async function writtenAndRead(count: number): Promise<Figure[]> {
   ];
 }
 
-/** What a bench needs of the host's log; its module has no public name, so it is loaded where it lies. */
+/** What a bench needs of the host's log. */
 interface Log {
   add(stream: object, entries: readonly object[], text: string): Promise<void>;
   subscribe(): AsyncIterable<object>;
   close(): void;
 }
 
-interface LogModules {
+interface LogModule {
   MergedLog: new (journal: object) => Log;
-  openJournal(file: string, options: { sync: "full" | "normal" }): Promise<{ close(): Promise<void> }>;
 }
 
-async function loadLog(): Promise<LogModules> {
-  const from = (name: string) =>
-    pathToFileURL(resolve("Deno" in globalThis ? `core/${name}.ts` : `dist/core/${name}.js`)).href;
-  const [log, sqlite] = await Promise.all([
-    import(from("sessions/session/merged-log")),
-    import(from("records/journal/sqlite-journal")),
-  ]);
-  return { ...log, ...sqlite } as LogModules;
+interface JournalModule {
+  openJournal(file: string, options: { sync: "full" | "normal" }): Promise<{ close(): Promise<void> }>;
 }
 
 /** Takes all and keeps nothing: what is left of the cost is the log's own. */
@@ -112,7 +105,8 @@ const batch = 128;
 
 /** Round by round in turn, with one live reader each, so that whatever else the machine does hits all alike. */
 async function beside(count: number, rounds: number): Promise<Figure[]> {
-  const { MergedLog, openJournal } = await loadLog();
+  const { MergedLog } = await loadCore<LogModule>("sessions/session/merged-log");
+  const { openJournal } = await loadCore<JournalModule>("records/journal/sqlite-journal");
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-bench-"));
   const journals = {
     normal: await openJournal(join(folder, "normal.db"), { sync: "normal" }),
