@@ -55,6 +55,11 @@ export interface SpawnChildOptions {
   /** As in {@link Command}. */
   enters?: Command["enters"];
   filter?: string | undefined;
+  /**
+   * The program runs no instruction before this has resolved. One that is contained is put behind its walls meanwhile,
+   * and is there when this rejects: then the caller ends it. Default: it runs at once.
+   */
+  mayRun?: Promise<void> | undefined;
 }
 
 /** How long output is waited for after the program is gone, if what it left behind holds the pipe. Milliseconds. */
@@ -64,16 +69,18 @@ const lingerMs = 1000;
  * Starts a program from an argument list, without a shell.
  *
  * @throws {BulkheadError} `binary_missing`, `not_found` (the folder), `too_large` (arguments), `limit_exceeded`,
- * `io_error`
+ * `io_error`; what `mayRun` rejects with, unless the program waits behind its walls
  */
 export async function spawnChild(
   file: string,
   args: readonly string[],
   options: SpawnChildOptions,
 ): Promise<ChildProcess> {
+  let { mayRun } = options;
+  mayRun?.then(() => (mayRun = undefined), () => {});
   // A missing folder and a missing program fail with the same ENOENT.
   await checkFolder(options.cwd);
-  const { child, exited } = await start(commandOf(file, args, options), options);
+  const { child, exited } = await start(commandOf(file, args, options), { ...options, mayRun });
   const { stdin } = child;
   stdin?.on("error", () => {});
   // Each write under way listens for the end; how many there may be is the broker's affair.
@@ -131,11 +138,15 @@ function commandOf(file: string, args: readonly string[], options: SpawnChildOpt
 }
 
 async function start(command: Command, options: SpawnChildOptions): Promise<Started> {
-  if (options.streams === "sockets") return await startHere(command, { ...options, pipes: null });
-  const launched = await launch(command, options).catch((error: unknown) => {
-    throw spawnError(command.file, error);
-  });
+  const { contained = false, streams, mayRun } = options;
+  if (streams === "sockets" || !contained) await mayRun;
+  if (streams === "sockets") return await startHere(command, { ...options, pipes: null });
+  const launched = await launch(command, { ...options, mayRun: contained ? mayRun : undefined })
+    .catch((error: unknown) => {
+      throw spawnError(command.file, error);
+    });
   if (launched !== null) return { child: launched, exited: launched.exited };
+  await mayRun;
   return await startHere(command, { ...options, pipes: await openProgramPipes(options) });
 }
 

@@ -20,12 +20,15 @@ export function launcherArguments(): readonly string[] | null {
  * The host's ends of pipes and the sockets do not block, since the event loop that uses them must not. A program has
  * started when the pipe for its problem closes by itself. Up to eight start at the same time: on a busy machine a
  * process waits long for its first turn.
+ *
+ * A gate is a pipe that bwrap reads from before it runs the program. Bwrap would go on at the pipe's end as well, so
+ * each gate is open both ways in bwrap itself: the end never comes, also when the launcher is gone.
  */
 const script = `
 my ($sendmsg, $setns, $unshare, $setsid, $prctl) = @ARGV;
 my $launcher = $$;
 open(my $channel, "+<&=", delete $ENV{NODE_CHANNEL_FD}) or die "channel: $!";
-my ($requests, %starting, %watched, %blind, %holders) = ("");
+my ($requests, @queue, %starting, %gates, %watched, %blind, %holders) = ("");
 
 sub answer {
   my $line = "$_[0]\\n";
@@ -41,7 +44,11 @@ sub hand_over {
   syscall($sendmsg, fileno $channel, $message, 0) == length $text or exit 1;
 }
 
-sub refuse { answer(sprintf '{"id":%d,"errno":%d}', $_[0], $_[1]) }
+sub refuse {
+  my ($id, $errno) = @_;
+  delete $gates{$id};
+  answer(sprintf '{"id":%d,"errno":%d}', $id, $errno);
+}
 
 sub watch {
   my ($pid, $id) = @_;
@@ -53,13 +60,15 @@ sub watch {
 
 sub ended {
   my ($id, $status) = @_;
+  delete $gates{$id};
   answer(sprintf '{"id":%d,"code":%d,"signal":%d}', $id, $status >> 8, $status & 127) if $id;
 }
 
 sub start {
-  my ($id, $cwd, $user, $net, $filter, $input, $ends, $count, @env) = @_;
+  my ($id, $waits, $cwd, $user, $net, $filter, $input, $ends, $count, @env) = @_;
   my @command = splice @env, 0, $count;
-  my ($in, $to_in);
+  my ($in, $to_in, $gate);
+  !$waits or $gate = $gates{$id} = new_gate() or return refuse($id, $!);
   !$input or pipe($in, $to_in) or return refuse($id, $!);
   pipe(my $of_out, my $out) && pipe(my $of_err, my $err) && pipe(my $failed, my $fail) or return refuse($id, $!);
   my $pid = fork;
@@ -74,16 +83,14 @@ sub start {
       open(STDIN, $input ? "<&" : "<", $input ? $in : "/dev/null") or die;
       open(STDOUT, ">&", $out) && open(STDERR, ">&", $err) or die;
       %ENV = map { split /=/, $_, 2 } @env;
-      if ($filter ne "") {
-        $^F = 1 << 20;
-        open(my $calls, "<", $filter) or die;
-        splice @command, 1, 0, "--seccomp", fileno $calls;
-        exec { $command[0] } @command;
-      }
-      if ($ends) {
+      if ($ends || $gate) {
         syscall($prctl, 1, 9);
         getppid == $launcher or kill 9, $$;
       }
+      splice @command, 1, 0, "--block-fd", kept($gate) if $gate;
+      my $calls;
+      $filter eq "" or open($calls, "<", $filter) or die;
+      splice @command, 1, 0, "--seccomp", kept($calls) if $calls;
       exec { $command[0] } @command;
     };
     syswrite($fail, pack "l", $!);
@@ -106,6 +113,23 @@ sub started {
   watch($pid, $id);
 }
 
+sub new_gate {
+  pipe(my $end, my $other) or return;
+  open(my $gate, "+<", "/proc/self/fd/" . fileno $end) or return;
+  return $gate;
+}
+
+sub go {
+  my ($id) = @_;
+  return syswrite(delete $gates{$id}, "1") if $gates{$id};
+  for my $request (@queue) { $request->[2] = "" if $request->[0] eq "start" && $request->[1] == $id }
+}
+
+sub kept {
+  fcntl($_[0], 2, 0) or die;
+  return fileno $_[0];
+}
+
 sub enterable {
   open(my $space, "<", $_[0]) or die;
   return $space;
@@ -121,7 +145,7 @@ sub network {
     return watch($pid, 0);
   }
   close $holder;
-  %holders = %starting = ();
+  %holders = %starting = %gates = ();
   eval { open_network($id, @ports); 1 } or refuse($id, $!);
   sysread($until, my $end, 1);
   kill 9, $$;
@@ -158,18 +182,22 @@ sub note {
 my %acts = (start => \\&start, network => \\&network, release => sub { delete $holders{$_[0]} });
 
 sub obey {
-  while (keys %starting < 8 && (my $head = index $requests, "\\n") > 0) {
+  while ((my $head = index $requests, "\\n") > 0) {
     my $length = substr $requests, 0, $head;
     last if length $requests < $head + 1 + $length;
     my ($act, @fields) = split /\\0/, substr($requests, $head + 1, $length), -1;
     substr($requests, 0, $head + 1 + $length) = "";
+    if ($act eq "go") { go(@fields) } else { push @queue, [$act, @fields] }
+  }
+  while (@queue && keys %starting < 8) {
+    my ($act, @fields) = @{ shift @queue };
     $acts{$act}->(@fields);
   }
 }
 
 while (1) {
   my $wanted = "";
-  vec($wanted, $_, 1) = 1 for fileno $channel, keys %watched, keys %starting, keys %starting < 8 ? 0 : ();
+  vec($wanted, $_, 1) = 1 for fileno $channel, keys %watched, keys %starting, 0;
   my $count = select(my $ready = $wanted, undef, undef, %blind ? 0.02 : undef);
   $ready = "" if $count < 1;
   if (vec $ready, fileno $channel, 1) { sysread($channel, my $taken, 65536) or exit }

@@ -26,6 +26,11 @@ interface LaunchOptions {
   stdin: "open" | "closed";
   /** Whether the system kills it when the host is gone; default: no. A program that contains itself sees to that. */
   endsWithHost?: boolean;
+  /**
+   * For bwrap as the program: it makes its walls at once, and runs what it contains when this has resolved. It never
+   * does when this rejects; then the caller ends it. Default: at once.
+   */
+  mayRun?: Promise<void> | undefined;
 }
 
 /** Ports that are open in a network of their own. */
@@ -139,7 +144,10 @@ class Launcher {
     this.#keep();
   }
 
-  async start(command: Command, { stdin: input, endsWithHost }: LaunchOptions): Promise<LaunchedProgram | null> {
+  async start(
+    command: Command,
+    { stdin: input, endsWithHost, mayRun }: LaunchOptions,
+  ): Promise<LaunchedProgram | null> {
     const { file, args, env, cwd, enters = {}, filter } = command;
     if (this.#running.size >= mostPrograms) return null;
     const places = [cwd, enters.user ?? "", enters.net ?? "", filter ?? ""];
@@ -150,9 +158,10 @@ class Launcher {
     }
     const id = ++this.#lastId;
     const exited = new Promise<Answer | null>((resolve) => this.#running.set(id, resolve));
-    const { answer, files } = await this.#ask(id, input === "open" ? 3 : 2, [
+    const asked = this.#ask(id, input === "open" ? 3 : 2, [
       "start",
       String(id),
+      mayRun === undefined ? "" : "1",
       ...places,
       input === "open" ? "1" : "",
       endsWithHost ? "1" : "",
@@ -161,6 +170,8 @@ class Launcher {
       ...args,
       ...variables,
     ]);
+    mayRun?.then(() => this.#running.has(id) && this.#send(["go", String(id)]), () => {});
+    const { answer, files } = await asked;
     const [stdin, stdout, stderr] = [0, 1, 2].map((at) => files.get(at));
     if (answer?.pid === undefined) {
       this.#running.delete(id);

@@ -103,10 +103,13 @@ async function run(scope: BrokerScope, { binary, args, options }: RunArgs): Prom
   const plain = { file, args: placed.args, cwd, env };
   const shown = [file, real, ...(placed.file === null ? [] : [placed.file])];
   const command = await containRun(scope, plain, { permission, shown });
-  await Promise.all([temporary, scope.options.workMayBegin]);
+  await temporary;
   scope.signal.throwIfAborted();
+  const mayRun = scope.options.workMayBegin?.then(() => scope.signal.throwIfAborted());
+  mayRun?.catch(() => {});
   return scope.processes.start({
     ...command,
+    mayRun,
     binary,
     argv: [real, ...allArgs.map((text) => shownArgument(text, granted))],
     stdin: options.stdin ?? "closed",

@@ -28,6 +28,8 @@ interface StartProcessOptions {
   streams: "pipes" | "sockets";
   /** True when `file` is a program that contains the real one. */
   contained: boolean;
+  /** As in `SpawnChildOptions`. */
+  mayRun?: Promise<void> | undefined;
 }
 
 interface Entry {
@@ -75,8 +77,8 @@ export class SessionProcesses {
   }
 
   /**
-   * Starts a program and reports it.
-   * @throws {BulkheadError} `limit_exceeded`, `interrupted`, and what `spawnChild` throws
+   * Starts a program and reports it; resolves when it may run.
+   * @throws {BulkheadError} `limit_exceeded`, `interrupted`, and what `spawnChild` and `mayRun` throw
    */
   async start(options: StartProcessOptions): Promise<{ process_id: number; stdout: number; stderr: number }> {
     const { limits, permissions } = this.#options;
@@ -97,6 +99,7 @@ export class SessionProcesses {
     try {
       const child = await starting;
       this.#watch(child, { process_id, mark, options });
+      await options.mayRun;
       return { process_id, stdout: this.#streams.add(child.stdout), stderr: this.#streams.add(child.stderr) };
     } catch (error) {
       if (this.#entries.has(process_id)) void this.kill(process_id);

@@ -1,15 +1,17 @@
 import { execFileSync } from "node:child_process";
-import { mkdtemp, open, rm } from "node:fs/promises";
+import { mkdtemp, open as openFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import type { Readable } from "node:stream";
+import { setTimeout } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { dropLauncher, launch, type LaunchedProgram, openPorts } from "../../../core/ground/runtime/launcher.ts";
 import { processIsAlive } from "../../../core/ground/runtime/process-alive.ts";
 import { afterEveryTest } from "../../clean-up.ts";
 
 const launched: LaunchedProgram[] = [];
+const folders: string[] = [];
 
 afterEveryTest(async () => {
   for (const { pid } of launched.splice(0)) {
@@ -20,6 +22,7 @@ afterEveryTest(async () => {
     }
   }
   await dropLauncher();
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
 });
 
 const env = { PATH: "/usr/bin:/bin", ONLY: "this=that" };
@@ -90,7 +93,7 @@ if (process.platform !== "linux" || "Deno" in globalThis) {
         const command = { file: "/bin/echo", args: ["begun"], env, cwd: "/", filter };
         const waiting = launch(command, { stdin: "closed" });
         expect(await text((await shell("echo first")).stdout)).toBe("first\n");
-        await (await open(filter, "w")).close();
+        await (await openFile(filter, "w")).close();
         expect(await text((await waiting)!.stdout)).toMatch(/^--seccomp \d+ begun\n$/);
       } finally {
         await rm(folder, { recursive: true, force: true });
@@ -106,6 +109,62 @@ if (process.platform !== "linux" || "Deno" in globalThis) {
       await expect.poll(() => processIsAlive(bound.pid)).toBe(false);
       expect(processIsAlive(program.pid)).toBe(true);
       expect(await firstLine((await shell("echo $PPID")).stdout)).not.toBe(parent);
+    });
+
+    describe("with a program that may not run yet", () => {
+      /** Says so and waits for its gate, as bwrap does. */
+      const waiter = '#!/bin/sh\necho "$1"; exec head -c 1 "/proc/$$/fd/$2"\n';
+      const command = { args: [], env, cwd: "/" };
+
+      async function launchWaiter(mayRun: Promise<void>): Promise<LaunchedProgram> {
+        const folder = await mkdtemp(join(tmpdir(), "bulkhead-launcher-"));
+        folders.push(folder);
+        const file = join(folder, "waiter");
+        await writeFile(file, waiter, { mode: 0o755 });
+        const program = await launch({ ...command, file }, { stdin: "closed", mayRun });
+        launched.push(program!);
+        return program!;
+      }
+
+      test("starts it and lets it go on when it may", async () => {
+        let open = () => {};
+        const program = await launchWaiter(new Promise((resolve) => (open = resolve)));
+        const said = text(program.stdout);
+        expect(await Promise.race([program.exited, setTimeout(100, "waits")])).toBe("waits");
+        open();
+        expect(await said).toBe("--block-fd\n1");
+        expect(await program.exited).toEqual({ exit_code: 0, signal: null });
+      });
+
+      test("never lets it go on when it may not, and ends it with the launcher", async () => {
+        const mayRun = Promise.reject(new Error("no"));
+        mayRun.catch(() => {});
+        const program = await launchWaiter(mayRun);
+        const said = text(program.stdout);
+        const parent = Number(execFileSync("ps", ["-o", "ppid=", "-p", String(program.pid)], { encoding: "utf8" }));
+        process.kill(parent, "SIGKILL");
+        await expect.poll(() => processIsAlive(program.pid)).toBe(false);
+        expect(await said).toBe("--block-fd\n");
+      });
+
+      test("lets one that is still in line run at once when its turn comes", async () => {
+        const folder = await mkdtemp(join(tmpdir(), "bulkhead-launcher-"));
+        folders.push(folder);
+        const filter = join(folder, "pipe");
+        execFileSync("mkfifo", [filter]);
+        // As many as start at the same time; each waits until the filter can be opened.
+        const slow = { file: "/bin/echo", args: [], env, cwd: "/", filter };
+        const starts = Array.from({ length: 8 }, () => launch(slow, { stdin: "closed" }));
+        let open = () => {};
+        const mayRun = new Promise<void>((resolve) => (open = resolve));
+        const waiting = launch({ ...command, file: "/bin/echo", args: ["ran"] }, { stdin: "closed", mayRun });
+        open();
+        await mayRun;
+        const pipe = await openFile(filter, "w");
+        await Promise.all(starts);
+        await pipe.close();
+        expect(await text((await waiting)!.stdout)).toBe("ran\n");
+      });
     });
 
     test("leaves no launcher once it is dropped, but while a program runs", async () => {

@@ -3,11 +3,13 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
+import { setTimeout } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import type { SessionBrokerOptions } from "../../../core/walls/broker/session-broker.ts";
 import { afterEveryTest } from "../../clean-up.ts";
 import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
-import { anyShell, capabilities, makeBroker, readAll, runShell } from "./broker-fixture.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { anyShell, capabilities, errorOf, makeBroker, readAll, runShell } from "./broker-fixture.ts";
 
 const ownHome = process.env["HOME"];
 afterEach(() => {
@@ -247,5 +249,54 @@ describe("an agent's network", () => {
     const { programNet: _, ...without } = options;
     const { broker } = await makeBroker({ ...without, tempDir: `${options.tempDir}-2` });
     expect(await output(broker, "echo proxy:$HTTP_PROXY; cat /proc/net/dev | tail -n +3 | wc -l")).toBe("proxy:\n1\n");
+  });
+});
+
+describe("a program that may not run yet", () => {
+  async function made() {
+    let begin = () => {};
+    let refuse = (_: Error) => {};
+    const workMayBegin = new Promise<void>((resolve, reject) => ([begin, refuse] = [resolve, reject]));
+    const agent = await makeAgent({ workMayBegin });
+    const running = runShell(agent.broker, "echo began > began");
+    running.catch(() => {});
+    const began = () => readFile(join(agent.workdir, "began"), "utf8").catch(() => null);
+    const typesOf = () => agent.events.map(({ type }) => type).filter((type) => type.startsWith("process"));
+    // On the other runtime it starts later.
+    if (!("Deno" in globalThis)) await expect.poll(typesOf).toEqual(["process_spawned"]);
+    await setTimeout(200);
+    expect(await began()).toBeNull();
+    return { ...agent, begin, refuse, running, began, typesOf };
+  }
+
+  test("is put behind its walls and waits", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { broker, begin, running, began } = await made();
+    begin();
+    const { process_id } = await running;
+    expect(await broker.call("process_wait", { process_id })).toEqual({ exit_code: 0, signal: null });
+    expect(await began()).toBe("began\n");
+  });
+
+  test("never runs when what it waits for fails", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { broker, refuse, running, began, typesOf } = await made();
+    refuse(new BulkheadError("io_error", "There is no snapshot."));
+    expect(await errorOf(running)).toMatchObject({ message: "There is no snapshot." });
+    await broker.close();
+    expect(await began()).toBeNull();
+    expect(typesOf()).toEqual("Deno" in globalThis ? [] : ["process_spawned", "process_exited"]);
+  });
+
+  test("never runs when the session ends first", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { broker, begin, running, began, typesOf } = await made();
+    const closing = broker.close();
+    begin();
+    await closing;
+    await running.catch(() => {});
+    await setTimeout(100);
+    expect(await began()).toBeNull();
+    expect(typesOf()).toEqual("Deno" in globalThis ? [] : ["process_spawned", "process_exited"]);
   });
 });
