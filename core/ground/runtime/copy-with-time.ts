@@ -1,19 +1,20 @@
+import type { Stats } from "node:fs";
 import { constants, type FileHandle, open } from "node:fs/promises";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 
 /**
  * Copies a plain file; the copy gets the modification time of the original, rounded down to the millisecond. Never
  * waits for a pipe: another process may put one in the file's place, and nothing could end that wait.
- * @returns false when there is no original
+ * @returns how the original was; null when there is none
  * @throws {BulkheadError} `io_error` for anything that is no plain file; else the file system's errors
  */
-export async function copyWithTime(from: string, to: string): Promise<boolean> {
+export async function copyWithTime(from: string, to: string): Promise<Stats | null> {
   let original: FileHandle;
   try {
     original = await open(from, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR")) {
-      return false;
+      return null;
     }
     throw error;
   }
@@ -28,7 +29,7 @@ export async function copyWithTime(from: string, to: string): Promise<boolean> {
     } finally {
       await copy.close();
     }
-    return true;
+    return found;
   } finally {
     await original.close();
   }
@@ -40,7 +41,8 @@ async function copyAll(from: FileHandle, { to, piece: bytes }: { to: FileHandle;
   const piece = new Uint8Array(bytes);
   for (;;) {
     const { bytesRead } = await from.read(piece, 0, bytes);
-    if (bytesRead === 0) return;
-    await to.writeFile(piece.subarray(0, bytesRead));
+    if (bytesRead > 0) await to.writeFile(piece.subarray(0, bytesRead));
+    // A plain file gives less than asked for only at its end.
+    if (bytesRead < bytes) return;
   }
 }

@@ -35,8 +35,8 @@ export async function watchManifest(
 ): Promise<(artifacts: readonly Artifact[]) => Promise<Artifact[]>> {
   if (manifestFile === undefined) return (artifacts) => Promise.resolve([...artifacts]);
   const file = await realpath(manifestFile).catch(() => manifestFile);
-  const before = new Map<string, string>();
-  for (const path of [file, lockFileOf(file)]) before.set(path, await digestOf(path));
+  const paths = [file, lockFileOf(file)];
+  const before = new Map(await Promise.all(paths.map(async (path) => [path, await digestOf(path)] as const)));
   return async (artifacts) => {
     const ours = new Set<string>();
     for (const { path } of artifacts) {

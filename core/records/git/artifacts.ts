@@ -19,7 +19,7 @@ import {
 } from "./shadow-repository.ts";
 import { indexBefore, realFolder, type Snapshot } from "./snapshot.ts";
 import { listTracked } from "./tracked-paths.ts";
-import type { WorkTree } from "./write-work-tree.ts";
+import { storeTree, type WorkTree } from "./write-work-tree.ts";
 
 /** Changes since a snapshot, or the reason why they are unknown. `head` is the current HEAD commit. */
 export type ArtifactList =
@@ -43,10 +43,9 @@ export async function listArtifacts(before: Snapshot, options: GitDeadline = {})
   try {
     return await withDeadline(options, async (signal) => {
       const workdir = await realFolder(held.shadow.workdir);
-      const call: ShadowCall = { index, signal };
-      await startIndex(held.shadow, index);
+      const call: ShadowCall = { index, mark: await startIndex(held.shadow, index), signal };
       const [after] = await Promise.all([
-        writeBounded(held.shadow, call, held.limits),
+        writeBounded(held.shadow, call, held),
         readHead({ workdir, signal }, held.shadow.repository ?? undefined).then((now) => head = now),
       ]);
       return { artifacts: await describeTrees(held.shadow, { before: held.before, after, call, workdir }), head };
@@ -59,10 +58,14 @@ export async function listArtifacts(before: Snapshot, options: GitDeadline = {})
   }
 }
 
-/** The user's index records the unchanged files since the last commit; for a plain folder only our own does. */
-async function startIndex(shadow: ShadowRepository, index: string): Promise<void> {
-  if (shadow.repository !== null) await copyUserIndex(shadow, index);
-  else await copyWithTime(join(shadow.folder, indexBefore), join(shadow.folder, index));
+/**
+ * The user's index records the unchanged files since the last commit; for a plain folder only our own does.
+ * @returns as {@link copyUserIndex}
+ */
+async function startIndex(shadow: ShadowRepository, index: string): Promise<string | null> {
+  if (shadow.repository !== null) return await copyUserIndex(shadow, index);
+  await copyWithTime(join(shadow.folder, indexBefore), join(shadow.folder, index));
+  return null;
 }
 
 /** Two trees of one work tree, the second of its current content. */
@@ -93,6 +96,8 @@ async function compareTrees(
   { before, after, call }: SnapshotComparison,
 ): Promise<RawChange[]> {
   if (before.tree === after.tree) return [];
+  await storeTree(shadow, before, { ...call, index: indexBefore });
+  await storeTree(shadow, after, call);
   const prefix = shadow.repository?.prefix ?? "";
   const relative = prefix === "" ? [] : [`--relative=${prefix}`];
   const diff = ["diff-tree", "-r", "-z", "--raw", "--no-ext-diff", "--no-textconv", ...relative];

@@ -85,18 +85,33 @@ export async function readHead(
   return outcome.exit_code === 0 ? lineOf(outcome.stdout) : null;
 }
 
-/** Null where files of the simplest form do not tell: a packed name, another way to store names, no commit. */
+/** Null where files of the simplest forms do not tell: another way to store names, no commit. */
 async function headFromFiles({ gitDir, commonDir }: Pick<Repository, "gitDir" | "commonDir">): Promise<string | null> {
   const head = await lineIn(join(gitDir, "HEAD"));
   const name = /^ref: (refs\/heads\/[^\s.][^\s]*)$/.exec(head)?.[1];
-  const commit = name === undefined || name.includes("..") ? head : await lineIn(join(commonDir, name));
-  return /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(commit) ? commit : null;
+  if (name === undefined || name.includes("..")) return commitIn(head);
+  return commitIn(await lineIn(join(commonDir, name)) || await packedLine(join(commonDir, "packed-refs"), name));
+}
+
+function commitIn(text: string): string | null {
+  return /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(text) ? text : null;
+}
+
+/** The commit of a name in the file of packed names (gitrepository-layout(5)); empty where it is not there. */
+async function packedLine(path: string, name: string): Promise<string> {
+  const line = (await textOf(path, 1024 * 1024)).split("\n").find((one) => one.endsWith(` ${name}`));
+  return line?.slice(0, -name.length - 1) ?? "";
 }
 
 async function lineIn(path: string): Promise<string> {
+  return (await textOf(path, 4096)).replace(/\n$/, "");
+}
+
+/** A plain file's text; empty for one of more bytes and for what cannot be read. */
+async function textOf(path: string, maxBytes: number): Promise<string> {
   const info = await lstat(path).catch(() => null);
-  if (!info?.isFile() || info.size > 4096) return "";
-  return (await readFile(path, "utf8").catch(() => "")).replace(/\n$/, "");
+  if (!info?.isFile() || info.size > maxBytes) return "";
+  return await readFile(path, "utf8").catch(() => "");
 }
 
 /** True when the folder is a repository of its own that has a commit, so that git can point to it. */
@@ -120,28 +135,40 @@ const copiedSettings = new Set([
   "core.sparsecheckoutcone",
 ]);
 
+/** Settings, and where they come from. */
+interface GitSettings {
+  settings: Map<string, string>;
+  /** Absolute paths of the files that have settings, and of those of the user that may have some later. */
+  files: string[];
+}
+
 /**
  * The user's and the repository's settings that affect which files git sees, and the user's own exclude file. Reads all
  * settings and keeps only these few, to exclude filters, hooks and helpers of a hostile repository.
  * @throws {BulkheadError} `git_missing`, `io_error`
  */
-export async function readSettings(place: GitPlace): Promise<Map<string, string>> {
-  const listed = await git(["config", "--list", "-z"], {
+export async function readSettings(place: GitPlace): Promise<GitSettings> {
+  const listed = await git(["config", "--list", "-z", "--show-origin"], {
     cwd: place.workdir,
     env: readingEnv(),
     signal: place.signal,
   });
   const settings = new Map<string, string>();
-  let excludesFile = join(hostEnv("XDG_CONFIG_HOME") ?? join(home(), ".config"), "git", "ignore");
-  for (const record of splitNul(listed)) {
-    const text = new TextDecoder().decode(record);
+  const configHome = join(hostEnv("XDG_CONFIG_HOME") ?? join(home(), ".config"), "git");
+  const files = new Set([join(home(), ".gitconfig"), join(configHome, "config")]);
+  let excludesFile = join(configHome, "ignore");
+  const texts = splitNul(listed).map((record) => new TextDecoder().decode(record));
+  for (let at = 0; at + 1 < texts.length; at += 2) {
+    const [origin = "", text = ""] = texts.slice(at, at + 2);
+    if (origin.startsWith("file:")) files.add(resolve(place.workdir, origin.slice("file:".length)));
     const end = text.indexOf("\n");
     // A key without a value is a true boolean.
     const [key, value] = end === -1 ? [text, "true"] : [text.slice(0, end), text.slice(end + 1)];
     if (key === "core.excludesfile") excludesFile = value.startsWith("~/") ? join(home(), value.slice(2)) : value;
     if (copiedSettings.has(key)) settings.set(key, value);
   }
-  return settings.set("core.excludesfile", resolve(place.workdir, excludesFile));
+  settings.set("core.excludesfile", resolve(place.workdir, excludesFile));
+  return { settings, files: [...files] };
 }
 
 async function ask(place: GitPlace, question: string): Promise<string> {

@@ -1,5 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { withDeadline } from "./deadline.ts";
+import type { KnownTrees } from "./known-trees.ts";
 import type { ShadowCall, ShadowRepository } from "./shadow-repository.ts";
 import { type WorkTree, writeWorkTree } from "./write-work-tree.ts";
 
@@ -22,9 +23,9 @@ export const plainFolderLimits: PlainFolderLimits = { files: 20_000, ms: 10_000 
 export async function writeBounded(
   shadow: ShadowRepository,
   call: ShadowCall,
-  { files, ms }: PlainFolderLimits,
+  { limits: { files, ms }, trees }: { limits: PlainFolderLimits; trees: KnownTrees },
 ): Promise<WorkTree> {
-  if (shadow.repository !== null) return await writeWorkTree(shadow, call);
+  if (shadow.repository !== null) return await writeWorkTree(shadow, call, { trees });
   const late = `not a git repository, and reading its files takes longer than ${ms / 1000} s`;
   return await withDeadline({ signal: call.signal, timeoutMs: ms, late }, async (signal) => {
     return await writeWorkTree(shadow, { ...call, signal }, { mostFiles: files }).catch((error: unknown) => {

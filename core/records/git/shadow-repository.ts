@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, writeFile } from "../../ground/runtime/files.t
 import type { GitRunOptions } from "../../ground/runtime/git-program.ts";
 import { join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
 import { git, gitEnv } from "./git-call.ts";
+import { markOfFile } from "./file-mark.ts";
 import type { Repository } from "./find-repository.ts";
 
 /**
@@ -22,32 +23,44 @@ export interface ShadowRepository {
 interface ShadowOptions {
   workdir: string;
   repository: Repository | null;
-  /** Folder for the shadow's own folder; left out of every listing, as are the paths in `exclude`. */
+  /** Real absolute path of the folder that the shadow's own folder is in; left out of every listing. */
   scratchDir: string;
+  /** Real absolute paths to leave out as well. */
   exclude: readonly string[];
   /** git settings to write into the shadow's config. */
   settings: ReadonlyMap<string, string>;
+  /** Its own folder, from {@link makeShadowFolder}. */
+  folder: string;
+}
+
+/** Makes the folder of a shadow, and the one that it is in. */
+export async function makeShadowFolder(scratchDir: string): Promise<string> {
+  await mkdir(scratchDir, { recursive: true });
+  const folder = await mkdtemp(join(scratchDir, "git-"));
+  await Promise.all(["objects/info", "refs", "info"].map((name) => mkdir(join(folder, name), { recursive: true })));
+  return folder;
 }
 
 /** Makes a shadow repository; remove its folder to dispose of it. */
 export async function makeShadow(options: ShadowOptions): Promise<ShadowRepository> {
-  const { workdir, repository, scratchDir } = options;
-  const folder = await mkdtemp(join(scratchDir, "git-"));
-  await Promise.all(["objects/info", "refs", "info"].map((name) => mkdir(join(folder, name), { recursive: true })));
-  const excludes = excludesBelow(repository?.top ?? workdir, [scratchDir, ...options.exclude]);
+  const { folder, workdir, repository, scratchDir } = options;
+  const shadow = { folder, workdir, repository };
+  const excludes = excludesBelow(topOf(shadow), [scratchDir, ...options.exclude]);
   await Promise.all([
     writeFile(join(folder, "HEAD"), "ref: refs/heads/none\n"),
     writeFile(join(folder, "config"), configText(options)),
     ...(repository === null ? [] : borrow(folder, repository)),
     writeExcludes(join(folder, "info/exclude"), { repository, text: excludes }),
   ]);
-  return { folder, workdir, repository };
+  return shadow;
 }
 
 /** Index and folders of a call of git in a shadow. */
 export interface ShadowCall {
   /** File name of the index in the shadow's folder, or the absolute path of one elsewhere. */
   index: string;
+  /** Result of {@link copyUserIndex}, where the index is such a copy. */
+  mark?: string | null;
   signal: AbortSignal;
   stdin?: Uint8Array;
   /** Folder in which git runs; default the working directory. */
@@ -92,23 +105,30 @@ export function topOf(shadow: ShadowRepository): string {
 /**
  * Copies the user's index into the shadow. The copy keeps the time of the original, or git would trust entries that
  * changed in the same tick as the index was written.
- * @returns false when there is no repository or it has no index
+ * @returns text that changes with the index, wherever it lies; null where the index may change without a sign, and where
+ * there is none
  */
-export async function copyUserIndex(shadow: ShadowRepository, index: string): Promise<boolean> {
-  if (shadow.repository === null) return false;
-  const { gitDir } = shadow.repository;
-  const [isThere] = await Promise.all([
-    copyWithTime(join(gitDir, "index"), join(shadow.folder, index)),
-    copySharedIndexes(gitDir, shadow.folder),
+export async function copyUserIndex(
+  { folder, repository }: Pick<ShadowRepository, "folder" | "repository">,
+  index: string,
+): Promise<string | null> {
+  if (repository === null) return null;
+  const { gitDir } = repository;
+  const before = Date.now();
+  const [original, shared] = await Promise.all([
+    copyWithTime(join(gitDir, "index"), join(folder, index)),
+    copySharedIndexes(gitDir, folder),
   ]);
-  return isThere;
+  const mark = original === null || shared > 0 ? null : markOfFile(original, { before });
+  return mark === null ? null : `${gitDir}\n${mark}`;
 }
 
-/** A split index is two files, and git looks for the second one beside the config. */
-async function copySharedIndexes(from: string, to: string): Promise<void> {
+/** A split index is two files, and git looks for the second one beside the config. Returns how many there are. */
+async function copySharedIndexes(from: string, to: string): Promise<number> {
   const names = await readdir(from).catch(() => []);
   const shared = names.filter((name) => name.startsWith("sharedindex."));
   await Promise.all(shared.map((name) => copyWithTime(join(from, name), join(to, name))));
+  return shared.length;
 }
 
 function borrow(folder: string, { gitDir, commonDir }: Repository): Promise<unknown>[] {

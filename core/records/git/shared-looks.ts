@@ -1,5 +1,5 @@
-import { mkdir } from "../../ground/runtime/files.ts";
 import { type ArtifactList, listArtifacts } from "./artifacts.ts";
+import { KnownRepositories } from "./known-repositories.ts";
 import { releaseSnapshot, type Snapshot, takeSnapshot } from "./snapshot.ts";
 
 /** Options of {@link SharedLooks.take}. */
@@ -20,6 +20,7 @@ const mostAtOnce = 2;
  */
 export class SharedLooks {
   readonly #folder: string;
+  readonly #known = new KnownRepositories();
   readonly #befores = new Turns<Snapshot>();
   readonly #afters = new Turns<ArtifactList>();
   readonly #holders = new Map<Snapshot, number>();
@@ -55,8 +56,7 @@ export class SharedLooks {
   }
 
   async #take(workdir: string, { exclude, signal }: SharedLookOptions): Promise<Snapshot> {
-    await mkdir(this.#folder, { recursive: true });
-    const taken = await takeSnapshot(workdir, { scratchDir: this.#folder, exclude, signal });
+    const taken = await takeSnapshot(workdir, { scratchDir: this.#folder, exclude, signal, known: this.#known });
     if (!signal.aborted) return taken;
     await releaseSnapshot(taken);
     throw signal.reason;

@@ -1,9 +1,12 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { realpath, rm, stat } from "../../ground/runtime/files.ts";
+import { rm } from "../../ground/runtime/files.ts";
+import { realFolder as findRealFolder } from "../../ground/runtime/real-folder.ts";
 import { type GitDeadline, reasonOf, withDeadline } from "./deadline.ts";
-import { findRepository, type GitPlace, readSettings } from "./find-repository.ts";
+import type { GitPlace } from "./find-repository.ts";
+import { KnownRepositories } from "./known-repositories.ts";
+import type { KnownTrees } from "./known-trees.ts";
 import { type PlainFolderLimits, plainFolderLimits, writeBounded } from "./plain-folder.ts";
-import { copyUserIndex, makeShadow, type ShadowRepository } from "./shadow-repository.ts";
+import { copyUserIndex, makeShadow, makeShadowFolder, type ShadowRepository } from "./shadow-repository.ts";
 import type { WorkTree } from "./write-work-tree.ts";
 
 /** Recorded content of a working directory. */
@@ -18,18 +21,21 @@ export interface Snapshot {
   readonly held: {
     readonly shadow: ShadowRepository;
     readonly before: WorkTree;
+    readonly trees: KnownTrees;
     readonly limits: PlainFolderLimits;
   } | null;
 }
 
 /** Options of {@link takeSnapshot}. */
 export interface SnapshotOptions extends GitDeadline {
-  /** Real absolute path of an existing folder for the snapshot's files. */
+  /** Real absolute path of a folder for the snapshot's files; it is made where there is none. */
   scratchDir: string;
   /** Real absolute paths to leave out, for example the host's own state. */
   exclude?: readonly string[];
   /** Bounds for a folder outside git. */
   limits?: PlainFolderLimits;
+  /** Earlier answers of git; default: none. */
+  known?: KnownRepositories;
 }
 
 /** Name of the shadow's index as it was at the snapshot. */
@@ -41,21 +47,26 @@ export const indexBefore = "index-before";
  * @throws only the reason of `signal`; every problem with git or the folder is in `reason`
  */
 export async function takeSnapshot(workdir: string, options: SnapshotOptions): Promise<Snapshot> {
-  let shadow: ShadowRepository | null = null;
+  const { scratchDir, exclude = [], limits = plainFolderLimits, known = new KnownRepositories() } = options;
+  const making = makeShadowFolder(scratchDir);
+  making.catch(() => {});
   let head: string | null = null;
   try {
     return await withDeadline(options, async (signal) => {
       const place: GitPlace = { workdir: await realFolder(workdir), signal };
-      const [repository, settings] = await Promise.all([findRepository(place), readSettings(place)]);
+      const { repository, settings } = await known.find(place);
       head = repository?.head ?? null;
-      const { scratchDir, exclude = [], limits = plainFolderLimits } = options;
-      shadow = await makeShadow({ workdir: place.workdir, repository, scratchDir, exclude, settings });
-      await copyUserIndex(shadow, indexBefore);
-      const before = await writeBounded(shadow, { index: indexBefore, signal }, limits);
-      return { workdir, head, reason: null, held: { shadow, before, limits } };
+      const folder = await making;
+      const [shadow, mark] = await Promise.all([
+        makeShadow({ folder, workdir: place.workdir, repository, scratchDir, exclude, settings }),
+        copyUserIndex({ folder, repository }, indexBefore),
+      ]);
+      const { trees } = known;
+      const before = await writeBounded(shadow, { index: indexBefore, mark, signal }, { limits, trees });
+      return { workdir, head, reason: null, held: { shadow, before, limits, trees } };
     });
   } catch (error) {
-    if (shadow !== null) await removeShadow(shadow);
+    await making.then(removeFolder, () => {});
     options.signal?.throwIfAborted();
     return { workdir, head, reason: reasonOf(error), held: null };
   }
@@ -63,7 +74,7 @@ export async function takeSnapshot(workdir: string, options: SnapshotOptions): P
 
 /** Removes the files of a snapshot, which is unusable afterwards. Never throws. */
 export async function releaseSnapshot(snapshot: Snapshot): Promise<void> {
-  if (snapshot.held !== null) await removeShadow(snapshot.held.shadow);
+  if (snapshot.held !== null) await removeFolder(snapshot.held.shadow.folder);
 }
 
 /**
@@ -71,14 +82,14 @@ export async function releaseSnapshot(snapshot: Snapshot): Promise<void> {
  * @throws {BulkheadError} `workdir_missing`
  */
 export async function realFolder(workdir: string): Promise<string> {
-  const real = await realpath(workdir).catch(() => null);
-  if (real === null || !(await stat(real)).isDirectory()) {
+  const real = await findRealFolder(workdir);
+  if (real === null) {
     throw new BulkheadError("workdir_missing", `The working directory "${workdir}" is not a folder.`);
   }
   return real;
 }
 
-async function removeShadow(shadow: ShadowRepository): Promise<void> {
+async function removeFolder(folder: string): Promise<void> {
   // A git that was just killed may still have made a file.
-  await rm(shadow.folder, { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
+  await rm(folder, { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
 }

@@ -1,6 +1,12 @@
 import { join } from "../../ground/runtime/paths.ts";
 import { readSettings, type Repository } from "./find-repository.ts";
-import { copyUserIndex, gitInShadow, makeShadow, type ShadowRepository } from "./shadow-repository.ts";
+import {
+  copyUserIndex,
+  gitInShadow,
+  makeShadow,
+  makeShadowFolder,
+  type ShadowRepository,
+} from "./shadow-repository.ts";
 import { writeWholeTree } from "./whole-tree.ts";
 import { refuseNested, type WorktreeSource } from "./worktree-source.ts";
 
@@ -36,8 +42,15 @@ export async function takeBase(
   { folder, exclude = [], signal }: TakeBaseOptions,
 ): Promise<WorktreeBase> {
   const whole = wholeOf(repository);
-  const settings = await readSettings({ workdir: whole.top, signal });
-  const shadow = await makeShadow({ workdir: whole.top, repository: whole, scratchDir: folder, exclude, settings });
+  const { settings } = await readSettings({ workdir: whole.top, signal });
+  const shadow = await makeShadow({
+    folder: await makeShadowFolder(folder),
+    workdir: whole.top,
+    repository: whole,
+    scratchDir: folder,
+    exclude,
+    settings,
+  });
   const call = { index: baseIndex, signal };
   await copyUserIndex(shadow, baseIndex);
   const tree = await writeWholeTree(shadow, call);

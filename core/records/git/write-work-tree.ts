@@ -1,12 +1,13 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
-import { access, constants, rm } from "../../ground/runtime/files.ts";
+import { access, constants, link, rm } from "../../ground/runtime/files.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { join, resolve } from "../../ground/runtime/paths.ts";
 import { isBehindLink } from "./behind-link.ts";
 import { lookAt } from "./look-at.ts";
 import { hasCommit } from "./find-repository.ts";
 import { gitError, joinNul, lineOf, splitNul } from "./git-call.ts";
+import type { KnownTrees } from "./known-trees.ts";
 import { addHugeFiles, dropHugeFiles, measureFiles } from "./huge-files.ts";
 import { gitInShadow, type ShadowCall, type ShadowRepository, shadowRun, topOf } from "./shadow-repository.ts";
 
@@ -16,10 +17,14 @@ export interface WorkTree {
   tree: string;
   /** False when files were only hashed, not stored: git then finds only exact renames. */
   stored: boolean;
+  /** True when git was not asked to write the tree, because its id was known: see {@link storeTree}. */
+  unwritten?: boolean;
 }
 
 /** Options of {@link writeWorkTree}. */
 interface WriteOptions {
+  /** The trees of user's indexes that were written before; default: none. */
+  trees?: KnownTrees;
   /** Store every changed file, however many. */
   storeAll?: boolean;
   /** Changed files that may be read at most. */
@@ -34,18 +39,23 @@ interface WriteOptions {
 export async function writeWorkTree(
   shadow: ShadowRepository,
   call: ShadowCall,
-  { storeAll = false, mostFiles = Number.POSITIVE_INFINITY }: WriteOptions = {},
+  { storeAll = false, mostFiles = Number.POSITIVE_INFINITY, trees }: WriteOptions = {},
 ): Promise<WorkTree> {
+  const known = typeof call.mark === "string" ? trees?.of(call.mark) : undefined;
+  const knownTree = known?.get();
   const looks = [
     refresh(shadow, call),
     listChanged(shadow, call),
     // In most sessions nothing differs from the index, and then its tree is the answer.
-    writeCopiedTree(shadow, call).catch(() => null),
+    knownTree ?? writeCopiedTree(shadow, call).catch(() => null),
   ] as const;
   // If one fails, the others still write to the shadow.
   await Promise.allSettled(looks);
   const [isFresh, found, tree] = [await looks[0], await looks[1], await looks[2]];
-  if (isFresh && found.length === 0 && tree !== null) return { tree, stored: true };
+  if (tree !== null) known?.set(tree);
+  if (isFresh && found.length === 0 && tree !== null) {
+    return { tree, stored: true, unwritten: knownTree !== undefined };
+  }
   const changed = isFresh ? found : await withAssumed(found, { shadow, call });
   if (changed.length > mostFiles) throw new BulkheadError("too_large", `There are ${changed.length} files to read.`);
   const { isSmall, huge } = storeAll ? { isSmall: true, huge: [] } : await measureFiles(shadow.workdir, changed);
@@ -56,6 +66,11 @@ export async function writeWorkTree(
   const written = await writeTree(shadow, call);
   await dropHugeFiles(shadow, huge, call);
   return { tree: written, stored: isSmall };
+}
+
+/** Has git write a tree whose id alone was known. The call names the index that it is the tree of. */
+export async function storeTree(shadow: ShadowRepository, { unwritten }: WorkTree, call: ShadowCall): Promise<void> {
+  if (unwritten === true) await writeTree(shadow, call);
 }
 
 async function writeTree(shadow: ShadowRepository, call: ShadowCall): Promise<string> {
@@ -76,16 +91,24 @@ function keyOf(path: Uint8Array): string {
   return new TextDecoder("latin1").decode(path);
 }
 
-/** The tree of the index as it is. It takes a copy, because git locks an index for this; null below the top. */
+/**
+ * The tree of the index as it is; null below the top. It takes another name, because git locks an index by its name; git
+ * puts a new file in an index's place and never writes to the old one.
+ */
 async function writeCopiedTree(shadow: ShadowRepository, call: ShadowCall): Promise<string | null> {
   if (shadow.repository?.prefix !== "") return null;
   const index = `${call.index}-tree`;
   try {
-    await copyWithTime(resolve(shadow.folder, call.index), resolve(shadow.folder, index));
+    await linkOrCopy(resolve(shadow.folder, call.index), resolve(shadow.folder, index));
     return await writeTree(shadow, { ...call, index });
   } finally {
     await rm(resolve(shadow.folder, index), { force: true }).catch(() => undefined);
   }
+}
+
+/** A file system without a second name for a file gets a copy. A file that is not there stays away. */
+async function linkOrCopy(from: string, to: string): Promise<void> {
+  await link(from, to).catch(() => copyWithTime(from, to));
 }
 
 /**

@@ -22,8 +22,10 @@ export class SessionChanges {
   async begin(signal: AbortSignal): Promise<void> {
     const { workdir, artifacts, stateDir, secretPaths } = this.#options;
     if (artifacts === "none") return;
-    this.#withoutOwn = await this.#deps.watchOwnFiles();
+    const watching = this.#deps.watchOwnFiles();
+    watching.catch(() => {});
     this.#snapshot = await this.#deps.looks.take(workdir, { exclude: [stateDir, ...secretPaths], signal });
+    this.#withoutOwn = await watching;
   }
 
   /** Returns the commit that the working directory began at; null where that is not known. */

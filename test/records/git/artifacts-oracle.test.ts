@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import type { ArtifactList } from "../../../core/records/git/artifacts.ts";
+import { KnownRepositories } from "../../../core/records/git/known-repositories.ts";
 import { changesOf, type Fixture, makeFixture, walk } from "./git-fixture.ts";
 
 type Step =
@@ -36,9 +37,20 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 const steps = fc.array(step, { maxLength: 12 });
 
 describe("listArtifacts", () => {
+  afterEach(() => void vi.useRealTimers());
+
   it("tells in a repository what a walk before and a walk after tell, whatever is done in between", async () => {
     await fc.assert(
       fc.asyncProperty(steps, steps, (earlier, later) => agrees(earlier, later, { repository: true })),
+      { numRuns: 40 },
+    );
+  }, 120_000);
+
+  it("tells the same with what an earlier session there has learned", async () => {
+    // What was changed until now counts as old: only such things are kept in mind.
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 10_000 });
+    await fc.assert(
+      fc.asyncProperty(steps, steps, (earlier, later) => agrees(earlier, later, { repository: true, isKnown: true })),
       { numRuns: 40 },
     );
   }, 120_000);
@@ -51,12 +63,18 @@ describe("listArtifacts", () => {
   }, 120_000);
 });
 
-async function agrees(earlier: Step[], later: Step[], options: { repository: boolean }): Promise<void> {
-  const f = makeFixture(options);
+async function agrees(
+  earlier: Step[],
+  later: Step[],
+  { repository, isKnown = false }: { repository: boolean; isKnown?: boolean },
+): Promise<void> {
+  const f = makeFixture({ repository });
+  const known = new KnownRepositories();
   try {
     for (const one of earlier) perform(f, one);
+    if (isKnown) await changesOf(f, () => {}, { known });
     const before = look(f);
-    const list = await changesOf(f, () => later.forEach((one) => perform(f, one)));
+    const list = await changesOf(f, () => later.forEach((one) => perform(f, one)), { known });
     check({ before, after: look(f), list });
   } finally {
     rmSync(f.root, { recursive: true, force: true });

@@ -1,0 +1,69 @@
+import { join } from "../../ground/runtime/paths.ts";
+import { findRepository, type GitPlace, readHead, readSettings, type Repository } from "./find-repository.ts";
+import { markOf } from "./file-mark.ts";
+import { KnownTrees } from "./known-trees.ts";
+
+/** Answers of git about a working directory. */
+interface RepositoryFacts {
+  /** Null for a plain folder. */
+  repository: Repository | null;
+  /** As {@link readSettings} returns them. */
+  settings: ReadonlyMap<string, string>;
+}
+
+interface Known {
+  facts: RepositoryFacts & { repository: Repository };
+  askedAt: number;
+  /** Files and folders that decide about the answers. */
+  paths: readonly string[];
+  /** How they were when git was asked. */
+  mark: string;
+}
+
+/** Repositories that are kept in mind. */
+const mostKnown = 64;
+
+/**
+ * After this time git is asked again: a file of settings that is not there yet may appear in a place that only git
+ * knows. Milliseconds.
+ */
+const askAgainMs = 60_000;
+
+/**
+ * Keeps the answers of git about repositories for the sessions that follow there, which saves two runs of git each. An
+ * answer counts as long as no file has changed that decides about it. Only the tops of repositories are kept; elsewhere
+ * a repository may appear in any folder between.
+ */
+export class KnownRepositories {
+  readonly trees: KnownTrees = new KnownTrees();
+  readonly #known = new Map<string, Known>();
+
+  /**
+   * Finds the repository of a working directory, and its settings.
+   * @throws {BulkheadError} as {@link findRepository} and {@link readSettings}
+   */
+  async find(place: GitPlace): Promise<RepositoryFacts> {
+    const known = this.#known.get(place.workdir);
+    if (known !== undefined && Date.now() - known.askedAt < askAgainMs && known.mark === await markOf(known.paths)) {
+      const { repository, settings } = known.facts;
+      return { repository: { ...repository, head: await readHead(place, repository) }, settings };
+    }
+    return await this.#ask(place);
+  }
+
+  async #ask(place: GitPlace): Promise<RepositoryFacts> {
+    const askedAt = Date.now();
+    const [repository, { settings, files }] = await Promise.all([findRepository(place), readSettings(place)]);
+    this.#known.delete(place.workdir);
+    if (repository === null || repository.prefix !== "") return { repository, settings };
+    const { gitDir, commonDir } = repository;
+    const own = [join(commonDir, "config"), join(gitDir, "config.worktree")];
+    const paths = [...new Set([join(place.workdir, ".git"), gitDir, commonDir, ...own, ...files])];
+    const mark = await markOf(paths, { before: askedAt });
+    if (mark !== null) {
+      this.#known.set(place.workdir, { facts: { repository, settings }, askedAt, paths, mark });
+      for (const [oldest] of [...this.#known].slice(0, -mostKnown)) this.#known.delete(oldest);
+    }
+    return { repository, settings };
+  }
+}
