@@ -59,6 +59,10 @@ export class CliEnding {
   take(events: readonly AdapterEvent[]): AdapterEvent[] {
     const passed: AdapterEvent[] = [];
     for (const event of events) {
+      if (isSaid(event)) {
+        passed.push(event);
+        continue;
+      }
       this.#errorOutput.take(event);
       if (event.type === "completed" || event.type === "error") {
         const other = this.#choose(event);
@@ -160,6 +164,11 @@ export class CliEnding {
     // A point in time that the adapter was told counts more than one that is read out of a text.
     return before.reset_at !== undefined || wait_ms === null || wait_ms === before.wait_ms;
   }
+}
+
+/** Whether an event is text of the agent: most events are, and nothing of how a session ends is seen in them. */
+function isSaid(event: AdapterEvent): boolean {
+  return event.type === "thinking" || (event.type === "output" && event.stream === "stdout");
 }
 
 function isRetryable(code: string): boolean {

@@ -8,7 +8,8 @@ export class BatchQueue<T> {
 
   push(items: readonly T[]): void {
     if (this.#ended || items.length === 0) return;
-    for (const item of items) this.#items.push(item);
+    const all = this.#items;
+    for (const item of items) all.push(item);
     this.#signal();
   }
 

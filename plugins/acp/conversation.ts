@@ -22,6 +22,7 @@ import type { AgentOptions } from "./options.ts";
 import { PermissionAnswers } from "./permission-answers.ts";
 import { chooseMode, chooseModel, modelOf } from "./session-choices.ts";
 import { offerTerminals } from "./terminals.ts";
+import { readRun } from "./text-run.ts";
 import { TokenAccount } from "./token-account.ts";
 import type { FindOutcome } from "./tool-calls.ts";
 import { turnEnd, turnFailure } from "./turn-end.ts";
@@ -110,6 +111,8 @@ export class Conversation {
     for await (const events of this.#queue.batches()) {
       yield events;
       for (const event of events) {
+        // Most events are these, and there is nothing to note of them.
+        if (event.type === "output" || event.type === "thinking") continue;
         this.#tools.take(event);
         allowed.check(event);
         if (event.type === "permission_request") this.#answers.ask(event.request_id);
@@ -292,7 +295,7 @@ export class Conversation {
   async #pump(): Promise<void> {
     try {
       for await (const texts of this.#transport.messages) {
-        for (const text of texts) this.#take(text);
+        this.#takeAll(texts);
         await this.#queue.drained();
       }
       this.#agent.end();
@@ -304,9 +307,19 @@ export class Conversation {
     }
   }
 
-  #take(text: string): void {
+  #takeAll(texts: readonly string[]): void {
+    for (let at = 0; at < texts.length; at++) {
+      const session = this.#reader.runsOf;
+      const { run, rest } = session === null ? { run: null, rest: parseJson(texts[at]!) } : readRun(texts, at, session);
+      if (run !== null) this.#queue.push(this.#reader.readRun(run));
+      at += run?.texts.length ?? 0;
+      if (at < texts.length) this.#take(texts[at]!, rest);
+    }
+  }
+
+  /** Takes one message; `data` is what its text holds, undefined where that is not JSON. */
+  #take(text: string, data: unknown): void {
     if (text.trim() === "") return;
-    const data = parseJson(text);
     const message = fieldsOf(data);
     if (message?.["jsonrpc"] !== "2.0") {
       // Text that is no message was printed by some program; a cut message is no text of the agent.

@@ -51,6 +51,11 @@ export class TokenAccount {
     this.#from = this.#begin;
   }
 
+  /** Whether the agent was asked and has not answered: a text may be the answer. */
+  get isAsked(): boolean {
+    return this.#open > 0;
+  }
+
   /** Whether a text of the agent answers the command, and is no word of its model. */
   take(text: string): boolean {
     const total = this.#open > 0 ? this.#command?.read(text) ?? null : null;

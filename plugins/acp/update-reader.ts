@@ -10,6 +10,7 @@ import {
   textOf,
 } from "bulkhead/plugin-sdk";
 import type { Habits } from "./habits.ts";
+import type { TextRun } from "./text-run.ts";
 import type { TokenAccount, TurnAccount } from "./token-account.ts";
 import { type FindOutcome, ToolCalls } from "./tool-calls.ts";
 import { threadOf, type TurnSigns, type TurnSummary } from "./turn-end.ts";
@@ -58,6 +59,19 @@ export class UpdateReader {
     this.#prompted = true;
     if (this.#told === 0) return [];
     return [{ type: "progress", message: `The agent has gone through ${this.#told} updates of the session so far.` }];
+  }
+
+  /** The session of which a run of texts may be taken at once; null where each text has to be looked at. */
+  get runsOf(): string | null {
+    return this.#prompted && !this.#habits.is_notice && !this.#account?.isAsked ? this.#session : null;
+  }
+
+  /** The events of a run, the same as those of its messages one by one. */
+  readRun({ kind, messageId, texts }: TextRun): AdapterEvent[] {
+    this.#account?.modelSpoke();
+    const held = this.#calls.openAll();
+    const said = kind === "agent_thought_chunk" ? this.#thoughts(texts) : this.#messages(texts, messageId);
+    return held.length === 0 ? said : [...held, ...said];
   }
 
   /** The events of a message; null for a notification that it does not know. */
@@ -132,12 +146,9 @@ export class UpdateReader {
   #event(update: JsonFields): AdapterEvent[] | null {
     switch (update["sessionUpdate"]) {
       case "agent_message_chunk":
-        return this.#chunk(update, (text) => this.#message(text, textOf(update["messageId"])));
+        return this.#chunk(update, (text) => this.#messages([text], textOf(update["messageId"])));
       case "agent_thought_chunk":
-        return this.#chunk(update, (content) => {
-          this.#between = true;
-          return [{ type: "thinking", content }];
-        });
+        return this.#chunk(update, (text) => this.#thoughts([text]));
       case "user_message_chunk":
         // The prompt, said again.
         return [];
@@ -169,15 +180,22 @@ export class UpdateReader {
     return text === "" ? [] : [...this.#calls.openAll(), ...speak(text)];
   }
 
-  #message(text: string, id: string | undefined): AdapterEvent[] {
+  /** Pieces of one message. */
+  #messages(texts: readonly string[], id: string | undefined): AdapterEvent[] {
     const another = id === undefined || this.#messageId === undefined ? this.#between : id !== this.#messageId;
     const gap = another && this.#openLine ? "\n" : "";
+    const text = texts.join("");
     this.#answer = another ? text : this.#answer + text;
     this.#messageId = id;
     this.#between = false;
     this.#openLine = !text.endsWith("\n");
-    if (text.trim() !== "") this.#signs.lastText = text;
-    return [{ type: "output", stream: "stdout", data: gap + text }];
+    this.#signs.lastText = texts.findLast((one) => one.trim() !== "") ?? this.#signs.lastText;
+    return texts.map((data, at) => ({ type: "output", stream: "stdout", data: at === 0 ? gap + data : data }));
+  }
+
+  #thoughts(texts: readonly string[]): AdapterEvent[] {
+    this.#between = true;
+    return texts.map((content) => ({ type: "thinking", content }));
   }
 
   #toolCall(update: JsonFields): AdapterEvent[] | null {
