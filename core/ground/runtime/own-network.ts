@@ -101,6 +101,15 @@ function unavailable(why: string, remedy: string): BulkheadError {
   });
 }
 
+const ownSpaces = new Map<string, Promise<string>>();
+
+/** Names the namespace of this process, which stays the same. */
+function ownSpace(kind: "user" | "net"): Promise<string> {
+  const space = ownSpaces.get(kind) ?? readlink(`/proc/self/ns/${kind}`);
+  ownSpaces.set(kind, space);
+  return space;
+}
+
 class LinuxNetwork implements OwnNetwork {
   readonly #servers = new Map<number, Server>();
   readonly #spaces: FileHandle[] = [];
@@ -179,7 +188,7 @@ class LinuxNetwork implements OwnNetwork {
   async #hold(pid: number): Promise<void> {
     for (const kind of ["user", "net"] as const) {
       const path = `/proc/${pid}/ns/${kind}`;
-      const own = await readlink(path) === await readlink(`/proc/self/ns/${kind}`);
+      const own = await readlink(path) === await ownSpace(kind);
       // Root has its rights without a user namespace, which not every container allows.
       if (own && kind === "user") continue;
       if (own) throw new Error("it has none of its own");

@@ -4,7 +4,7 @@ import { listOf } from "../../../../plugin-sdk/json-fields.ts";
 import { actedOnGroups, keptEmpty } from "../acted-on-names.ts";
 import { foldName } from "../fold-name.ts";
 import { isBelow } from "../paths.ts";
-import { realEntries } from "./real-paths.ts";
+import { realEntries, realPathsOf } from "./real-paths.ts";
 
 /** Kinds of programs whose settings in a project would run, or steer, something outside an agent's walls. */
 const kinds = ["coding agents", "editors", "shells and terminals", "build servers", "Bulkhead hosts"];
@@ -31,8 +31,9 @@ interface ProjectGuards {
  * servers, editors and shells, and those that agents themselves obey.
  */
 export async function guardedPlaces(folder: string): Promise<ProjectGuards> {
-  const names = await readdir(folder).catch(() => []);
-  const [git = null, ...found] = await realEntries(folder, [".git", ...names.filter(isGuarded)]);
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const guarded = entries.map(({ name }) => name).filter(isGuarded);
+  const [git = null, ...found] = await realPathsOf(folder, entries, [".git", ...guarded]);
   const isRepository = git !== null && await stat(git).then((info) => info.isDirectory(), () => false);
   const inGit = isRepository ? await realEntries(git, ofGit) : [git];
   // A link that leads out of the folder is left alone: what it names is read-only anyway.

@@ -1,3 +1,4 @@
+import type { Dirent } from "node:fs";
 import { readdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -20,9 +21,17 @@ export class RealPaths {
  */
 export async function realEntries(folder: string, names: readonly string[]): Promise<(string | null)[]> {
   if (names.length === 0) return [];
-  const found = await readdir(folder, { withFileTypes: true }).catch(() => []);
-  const plain = new Set(found.filter((entry) => !entry.isSymbolicLink()).map(({ name }) => name));
-  return await Promise.all(names.map((name) => {
+  return await realPathsOf(folder, await readdir(folder, { withFileTypes: true }).catch(() => []), names);
+}
+
+/** As {@link realEntries}, for a folder that was listed. */
+export function realPathsOf(
+  folder: string,
+  entries: readonly Dirent[],
+  names: readonly string[],
+): Promise<(string | null)[]> {
+  const plain = new Set(entries.filter((entry) => !entry.isSymbolicLink()).map(({ name }) => name));
+  return Promise.all(names.map((name) => {
     const path = join(folder, name);
     return plain.has(name) ? path : realpath(path).catch(() => null);
   }));

@@ -11,23 +11,30 @@ type Trial = { works: true; stdout: string } | { works: false; why: string };
 const tryTimeoutMs = 5000;
 const systemFolders = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
 
-/** Paths of programs found last, by PATH and name: every contained program needs two of them. */
-const lastFound = new Map<string, string>();
+/** Programs found last, by PATH and name: every contained program needs two of them, several times. */
+const lastFound = new Map<string, { file: string; at: number }>();
+
+/** How long a program counts as there. One that goes meanwhile is missed when it is started. Milliseconds. */
+const freshMs = 1000;
 
 /** Absolute path of a program of the system, by the host's PATH and then the usual folders; null when there is none. */
 export async function findProgram(name: string): Promise<string | null> {
   const path = hostEnv("PATH") ?? "";
   const key = `${name}${delimiter}${path}`;
   const last = lastFound.get(key);
-  if (last !== undefined && await isProgram(last)) return last;
+  if (last !== undefined && performance.now() - last.at < freshMs) return last.file;
+  if (last !== undefined && await isProgram(last.file)) return keep(key, last.file);
   lastFound.delete(key);
   for (const folder of [...path.split(delimiter).filter(isAbsolute), ...systemFolders]) {
     const file = join(folder, name);
-    if (!await isProgram(file)) continue;
-    lastFound.set(key, file);
-    return file;
+    if (await isProgram(file)) return keep(key, file);
   }
   return null;
+}
+
+function keep(key: string, file: string): string {
+  lastFound.set(key, { file, at: performance.now() });
+  return file;
 }
 
 function isProgram(file: string): Promise<boolean> {
