@@ -1,6 +1,6 @@
+import { markOf } from "../../ground/runtime/file-mark.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { findRepository, type GitPlace, readHead, readSettings, type Repository } from "./find-repository.ts";
-import { markOf } from "./file-mark.ts";
 import { KnownTrees } from "./known-trees.ts";
 
 /** Answers of git about a working directory. */

@@ -1,9 +1,9 @@
 import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
+import { markOfFile } from "../../ground/runtime/file-mark.ts";
 import { mkdir, mkdtemp, readdir, writeFile } from "../../ground/runtime/files.ts";
 import type { GitRunOptions } from "../../ground/runtime/git-program.ts";
 import { join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
 import { git, gitEnv } from "./git-call.ts";
-import { markOfFile } from "./file-mark.ts";
 import type { Repository } from "./find-repository.ts";
 
 /**

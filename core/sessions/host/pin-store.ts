@@ -3,6 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import type { BinaryPin, BinaryPins } from "../../walls/broker/binary-pins.ts";
+import { markOf } from "../../ground/runtime/file-mark.ts";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "../../ground/runtime/files.ts";
 import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
@@ -25,19 +26,34 @@ export interface PinStore {
   of(pluginId: string): BinaryPins;
 }
 
-/** Opens the folder of pins that all hosts of one state folder share; creates nothing before the first pin. */
-export function openPins(folder: string): PinStore {
-  return { of: (pluginId) => pinsIn(join(folder, encodeURIComponent(pluginId))) };
+/** A pin as it was read, and the mark of its file. */
+interface KnownPin {
+  mark: string;
+  pin: BinaryPin;
 }
 
-function pinsIn(folder: string): BinaryPins {
+/** Opens the folder of pins that all hosts of one state folder share; creates nothing before the first pin. */
+export function openPins(folder: string): PinStore {
+  // One for each program that is granted.
+  const known = new Map<string, KnownPin>();
+  return { of: (pluginId) => pinsIn(join(folder, encodeURIComponent(pluginId)), known) };
+}
+
+/** @param known by the path of their files */
+function pinsIn(folder: string, known: Map<string, KnownPin>): BinaryPins {
   // A program's name may be a path, so the file name is a hash and the file names the program.
   const fileOf = (binary: string): string => join(folder, `${sha256Hex(binary).slice(0, 32)}.json`);
 
   return { read, write, list };
 
   async function read(binary: string): Promise<BinaryPin | null> {
-    const pin = await readPin(fileOf(binary));
+    const file = fileOf(binary);
+    const last = known.get(file);
+    const mark = await markOf([file], { before: Date.now() });
+    if (last !== undefined && last.mark === mark) return last.pin;
+    known.delete(file);
+    const pin = await readPin(file);
+    if (mark !== null && pin?.binary === binary) known.set(file, { mark, pin });
     if (pin === undefined || pin?.binary === binary) return pin ?? null;
     // Treating a damaged pin as missing would pin the program that is there now.
     throw new BulkheadError("io_error", `Cannot tell where "${binary}" is pinned: "${fileOf(binary)}" is damaged.`, {

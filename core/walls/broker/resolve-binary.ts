@@ -136,8 +136,7 @@ async function search(binary: string, options: SearchOptions): Promise<Found> {
 
 async function executable(file: string): Promise<Found | null> {
   try {
-    const real = await realpath(file);
-    const info = await stat(real);
+    const [real, info] = await Promise.all([realpath(file), stat(file)]);
     // Not `access()`: on Deno it needs the permission to read the user id, and its failure cannot be caught.
     return info.isFile() && (platform === "win32" || (info.mode & 0o111) !== 0) ? { file, real } : null;
   } catch {

@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, readdir, realpath, rename, rm, symlink, writeFil
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { isUpgrade, withoutVersions } from "../../../core/walls/broker/is-upgrade.ts";
 import { newPin } from "../../../core/walls/broker/resolve-binary.ts";
 import { openPins } from "../../../core/sessions/host/pin-store.ts";
@@ -167,6 +167,8 @@ describe("isUpgrade", () => {
 });
 
 describe("openPins", () => {
+  afterEach(() => void vi.useRealTimers());
+
   test("keeps the pins of each plugin apart, and over hosts", async () => {
     const store = openPins(join(root, "pins"));
     const pin = { binary: "/a/tool", path: "/a/tool", real: "/b/tool", owner: 1, pinned_at: "2026-01-01T00:00:00Z" };
@@ -175,6 +177,17 @@ describe("openPins", () => {
     expect(await store.of("acme").list()).toEqual([pin]);
     expect(await store.of("other").read("/a/tool")).toBeNull();
     expect(await store.of("other").list()).toEqual([]);
+  });
+
+  test("a pin is read again only when its file has changed", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 10_000 });
+    const mine = openPins(join(root, "pins")).of("acme");
+    const pin = { binary: "/a/tool", path: "/a/tool", real: "/b/tool", owner: 1, pinned_at: "2026-01-01T00:00:00Z" };
+    await mine.write(pin);
+    const read = await mine.read("/a/tool");
+    expect(await mine.read("/a/tool")).toBe(read);
+    await pins().write({ ...pin, real: "/c/tool" });
+    expect(await mine.read("/a/tool")).toEqual({ ...pin, real: "/c/tool" });
   });
 
   test("a damaged pin is no missing one: the program is not started until it is granted again", async () => {

@@ -1,4 +1,4 @@
-import { lstat } from "../../ground/runtime/files.ts";
+import { lstat } from "node:fs/promises";
 
 /** Coarsest step of a file system's clock: a change within it may leave no sign. Milliseconds. */
 const clockStepMs = 2000;
