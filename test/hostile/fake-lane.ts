@@ -1,6 +1,7 @@
 import { defaultLimits, type Limits } from "../../core/ground/config/limits.ts";
 import { encodeFrame, FrameReader, headerBytes } from "../../core/ground/checks/frames.ts";
 import { MessageReader } from "../../core/walls/channel/messages.ts";
+import { readTextReply } from "../../core/walls/channel/text-reply.ts";
 import { type HostMessage, protocolVersion } from "../../core/walls/channel/protocol.ts";
 import type { EntryOptions, LaneEntry } from "../../core/walls/pool/lane-entry.ts";
 import { Lane } from "../../core/walls/pool/lane.ts";
@@ -41,8 +42,8 @@ export function fakeLane(
     id: 1,
     post: (frame) =>
       frames.push(frame, ({ payload }) => {
-        const received = messages.read(payload);
-        if (received) heard.push(received.message as HostMessage);
+        const message = readTextReply(payload) ?? messages.read(payload)?.message;
+        if (message !== undefined) heard.push(message as HostMessage);
       }),
     onPayload: (given) => (take = given),
     ended,

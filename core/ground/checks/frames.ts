@@ -1,29 +1,38 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 
 /**
- * One frame: payload length (u32, little endian), lane (u32, little endian), payload (UTF-8 JSON).
+ * One frame: payload length (u32, little endian), lane (u32, little endian), payload (mostly UTF-8 JSON).
  * The same bytes go over a pipe to a process and, as transferred buffers, over a MessagePort to a thread.
  */
 export const headerBytes = 8;
 
 const encoder = new TextEncoder();
 
+const noHead = new Uint8Array(0);
+
 /**
  * A text as one frame, in a buffer of its own that can be transferred. The buffer may be longer than the frame.
+ * @param head bytes of the payload before the text
  */
-export function encodeFrame(lane: number, text: string): Uint8Array<ArrayBuffer> {
+export function encodeFrame(lane: number, text: string, head: Uint8Array = noHead): Uint8Array<ArrayBuffer> {
   // Nearly all text is ASCII: one byte for each unit with some slack, and three only when that was too small.
-  return encodeInto(lane, text, text.length + (text.length >> 4) + 64) ?? encodeInto(lane, text, text.length * 3)!;
+  const room = text.length + (text.length >> 4) + 64;
+  return encodeInto(text, { lane, head, room }) ?? encodeInto(text, { lane, head, room: text.length * 3 })!;
 }
 
-function encodeInto(lane: number, text: string, room: number): Uint8Array<ArrayBuffer> | null {
-  const bytes = new Uint8Array(headerBytes + room);
-  const { read, written } = encoder.encodeInto(text, bytes.subarray(headerBytes));
+function encodeInto(
+  text: string,
+  { lane, head, room }: { lane: number; head: Uint8Array; room: number },
+): Uint8Array<ArrayBuffer> | null {
+  const from = headerBytes + head.length;
+  const bytes = new Uint8Array(from + room);
+  const { read, written } = encoder.encodeInto(text, bytes.subarray(from));
   if (read < text.length) return null;
   const header = new DataView(bytes.buffer);
-  header.setUint32(0, written, true);
+  header.setUint32(0, head.length + written, true);
   header.setUint32(4, lane, true);
-  return bytes.subarray(0, headerBytes + written);
+  bytes.set(head, headerBytes);
+  return bytes.subarray(0, from + written);
 }
 
 /** A payload as one frame in a buffer of its own. */

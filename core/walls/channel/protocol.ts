@@ -3,7 +3,7 @@ import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 
 /** Version of this protocol; both sides must name the same. */
-export const protocolVersion = 1;
+export const protocolVersion = 2;
 
 /** Events that an adapter may yield as one array; it can overdraw its credit by at most this many. */
 export const maxYieldedArray = 100_000;
@@ -74,7 +74,7 @@ interface CancelMessage {
   sid: number;
   error: ErrorData;
 }
-/** The broker's answer to a `call`; exactly one of `value` and `error` counts. */
+/** The broker's answer to a `call`; exactly one of `value` and `error` counts. A long text has a form of its own. */
 export interface ReplyMessage {
   type: "reply";
   sid: number;

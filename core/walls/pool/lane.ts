@@ -4,6 +4,7 @@ import { batchCharacters, creditOf } from "../channel/count-values.ts";
 import { isShallow } from "../../ground/checks/depth.ts";
 import { guestMessageSchemas } from "../channel/message-schemas.ts";
 import { MessageReader, type ReceivedMessage, sendText } from "../channel/messages.ts";
+import { encodeTextReply } from "../channel/text-reply.ts";
 import {
   type AdapterIdentity,
   type DoneMessage,
@@ -219,6 +220,8 @@ export class Lane {
   #send(message: HostMessage): void {
     if (!this.alive) return;
     const { id } = this.#transport;
+    const text = message.type === "reply" ? encodeTextReply(id, message) : null;
+    if (text !== null) return this.#transport.post(text);
     sendText(JSON.stringify(message), {
       lane: id,
       frameBytes: this.#options.limits.frame_bytes,

@@ -1,6 +1,7 @@
 import type { AgentAdapter } from "../../../plugin-sdk/adapter.ts";
 import { BulkheadError, type ErrorData } from "../../../plugin-sdk/errors.ts";
 import { MessageReader } from "../channel/messages.ts";
+import { readTextReply } from "../channel/text-reply.ts";
 import { FrameReader } from "../../ground/checks/frames.ts";
 import type { HostMessage, LoadMessage, OpenMessage, ReplyMessage } from "../channel/protocol.ts";
 import { type AdapterIdentity, maxIdentityText, protocolVersion } from "../channel/protocol.ts";
@@ -49,8 +50,8 @@ export class GuestLane {
     this.#outbox = new Outbox(port, { lane, frameBytes: 65_536 });
     port.onBytes((bytes) => {
       this.#frames.push(bytes, ({ payload }) => {
-        const received = this.#messages.read(payload);
-        if (received) this.#take(received.message as HostMessage);
+        const message = readTextReply(payload) ?? this.#messages.read(payload)?.message;
+        if (message !== undefined) this.#take(message as HostMessage);
       });
     });
   }

@@ -39,13 +39,7 @@ export const pathTargets: readonly Target[] = [
       promise(!raw.test(cleanText(input)), "no control character is left");
       promise(!raw.test(cleanLine(input, 100)), "no control character is left in a line");
       promise(cleanText(cleanText(input)) === cleanText(input), "clean text stays as it is");
-      promise(cleanText(input).isWellFormed?.() ?? true, "clean text has no half characters");
+      promise(cleanText(input).isWellFormed(), "clean text has no half characters");
     },
   },
 ];
-
-declare global {
-  interface String {
-    isWellFormed?(): boolean;
-  }
-}

@@ -262,3 +262,27 @@ describe("Lane, whatever a guest sends", () => {
     }));
   });
 });
+
+describe("Lane's replies", () => {
+  it.each<[string, unknown]>([
+    ["a short text", "a"],
+    ["a long text", '{"a":"é\\n"}\n'.repeat(100)],
+    ["a long text that UTF-8 cannot hold", `${"a".repeat(300)}\ud800`],
+    ["other values", { a: ["a".repeat(300)] }],
+  ])("bring the worker %s as it is", async (_, value) => {
+    const { open, say, heard } = fakeLane();
+    open({ onCall: () => Promise.resolve(value) });
+    say({ type: "call", sid: 1, id: 7, op: "stream_read", args: { stream_id: 1 } });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(heard.at(-1)).toEqual({ type: "reply", sid: 1, id: 7, value });
+  });
+
+  it("with a long text come no more once the worker was ended", async () => {
+    const { lane, open, say, heard } = fakeLane();
+    open({ onCall: () => Promise.resolve("a".repeat(300)) });
+    say({ type: "call", sid: 1, id: 7, op: "stream_read", args: { stream_id: 1 } });
+    lane.kill("host_closed", "The host ends.");
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(heard.some(({ type }) => type === "reply")).toBe(false);
+  });
+});
