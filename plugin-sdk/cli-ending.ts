@@ -57,12 +57,9 @@ export class CliEnding {
    * except one that only repeats the other.
    */
   take(events: readonly AdapterEvent[]): AdapterEvent[] {
+    if (events.every(isSaid)) return [...events];
     const passed: AdapterEvent[] = [];
     for (const event of events) {
-      if (isSaid(event)) {
-        passed.push(event);
-        continue;
-      }
       this.#errorOutput.take(event);
       if (event.type === "completed" || event.type === "error") {
         const other = this.#choose(event);

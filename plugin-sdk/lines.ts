@@ -19,13 +19,10 @@ export async function* splitLines(
   for await (const piece of pieces) {
     const parts = piece.split("\n");
     const rest = parts.pop() ?? "";
-    const lines: string[] = [];
+    let lines: string[] = [];
     if (parts.length > 0) {
       parts[0] = begun.join("") + parts[0];
-      for (const line of parts) {
-        if (line.length > maxLength || line.endsWith("\r")) lines.push(...cut(line, maxLength));
-        else lines.push(line);
-      }
+      lines = wholeLines(parts, maxLength);
       begun = [];
       length = 0;
     }
@@ -41,6 +38,12 @@ export async function* splitLines(
   }
   const last = begun.join("");
   if (last !== "") yield cut(last, maxLength);
+}
+
+/** Lines that have ended, without their ends. */
+function wholeLines(lines: string[], maxLength: number): string[] {
+  const isPlain = (line: string) => line.length <= maxLength && !line.endsWith("\r");
+  return lines.every(isPlain) ? lines : lines.flatMap((line) => isPlain(line) ? line : cut(line, maxLength));
 }
 
 function cut(line: string, maxLength: number): string[] {

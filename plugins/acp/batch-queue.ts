@@ -1,6 +1,6 @@
 /** A queue for one reader. The writer can wait until its items were taken, so that nothing piles up. */
 export class BatchQueue<T> {
-  #items: T[] = [];
+  #added: (readonly T[])[] = [];
   #ended = false;
   #failure: { thrown: unknown } | null = null;
   #wake: (() => void) | null = null;
@@ -8,8 +8,7 @@ export class BatchQueue<T> {
 
   push(items: readonly T[]): void {
     if (this.#ended || items.length === 0) return;
-    const all = this.#items;
-    for (const item of items) all.push(item);
+    this.#added.push(items);
     this.#signal();
   }
 
@@ -23,14 +22,14 @@ export class BatchQueue<T> {
 
   /** Resolves once all items were taken, or the reader wants no more. */
   async drained(): Promise<void> {
-    if (this.#items.length > 0 && !this.#ended) await new Promise<void>((resolve) => this.#taken.push(resolve));
+    if (this.#added.length > 0 && !this.#ended) await new Promise<void>((resolve) => this.#taken.push(resolve));
   }
 
   /** Yields the items added since the last batch; only one reader may call it. */
   async *batches(): AsyncGenerator<T[], void, void> {
     try {
       while (true) {
-        if (this.#items.length > 0) yield this.#take();
+        if (this.#added.length > 0) yield this.#take();
         else if (this.#ended) break;
         else await new Promise<void>((resolve) => this.#wake = resolve);
       }
@@ -42,10 +41,10 @@ export class BatchQueue<T> {
   }
 
   #take(): T[] {
-    const items = this.#items;
-    this.#items = [];
+    const added = this.#added;
+    this.#added = [];
     this.#release();
-    return items;
+    return added.flat() as T[];
   }
 
   #release(): void {

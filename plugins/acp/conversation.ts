@@ -110,9 +110,7 @@ export class Conversation {
     const allowed = new AllowedTools(request.allowed_tools);
     for await (const events of this.#queue.batches()) {
       yield events;
-      for (const event of events) {
-        // Most events are these, and there is nothing to note of them.
-        if (event.type === "output" || event.type === "thinking") continue;
+      for (const event of events.filter(isNoted)) {
         this.#tools.take(event);
         allowed.check(event);
         if (event.type === "permission_request") this.#answers.ask(event.request_id);
@@ -338,6 +336,11 @@ export class Conversation {
     // Notifications are all read here.
     if ("id" in message) this.#agent.receive(message);
   }
+}
+
+/** Whether an event may be more than words, of which nothing is noted here. */
+function isNoted({ type }: AdapterEvent): boolean {
+  return type !== "output" && type !== "thinking";
 }
 
 function isLimit(event: AdapterEvent): boolean {
