@@ -5,7 +5,7 @@ import { adapterCode, childrenLeft, completed, openHost, until } from "../sessio
 import { endHostileGuests, hostileGuest, hostileWarden } from "./hostile-guest.ts";
 
 const onDeno = "Deno" in globalThis;
-const loaded = `send({ type: "loaded", protocol: 1 });`;
+const loaded = `send({ type: "loaded", protocol: 2 });`;
 
 afterEach(endHostileGuests);
 

@@ -87,7 +87,7 @@ export async function serve({ port }) {
       report[name] = "denied " + (error.code ?? error.name);
     }
   }
-  const text = JSON.stringify({ type: "loaded", protocol: 1, error: { code: "load_failed", message: JSON.stringify(report) } });
+  const text = JSON.stringify({ type: "loaded", protocol: 2, error: { code: "load_failed", message: JSON.stringify(report) } });
   const payload = new TextEncoder().encode(text);
   const frame = new Uint8Array(8 + payload.length);
   new DataView(frame.buffer).setUint32(0, payload.length, true);

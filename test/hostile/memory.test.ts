@@ -37,7 +37,7 @@ test("B13 a message of half a gigabyte is ended while it comes in, and the host 
   const before = process.memoryUsage().rss;
   const { openLane } = await hostileGuest(
     `
-    send({ type: "loaded", protocol: 1 });
+    send({ type: "loaded", protocol: 2 });
     const text = "x".repeat(100_000);
     const more = () => { for (let i = 0; i < 100; i++) send({ type: "part", text, last: false }); setImmediate(more); };
     more();`,
@@ -52,7 +52,7 @@ test("B13 a message of half a gigabyte is ended while it comes in, and the host 
 test("B7 a process that takes memory outside the heap is refused it or ended, whatever its heap says", async () => {
   const { openLane } = await hostileGuest(
     `
-    send({ type: "loaded", protocol: 1 });
+    send({ type: "loaded", protocol: 2 });
     const all = [];
     setInterval(() => { try { all.push(new Uint8Array(2 ** 24).fill(1)); } catch { process.exit(5); } }, 5);`,
     { rss_mb: 256 },

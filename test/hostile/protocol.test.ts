@@ -46,7 +46,7 @@ describe("Lane, against a guest that was taken over", () => {
     expect(fake.killed()).toMatch(/break the protocol/);
 
     const atLoad = fakeLane({ limits, loaded: false });
-    atLoad.sayText(`{"type":"loaded","protocol":1,"error":{"code":"fatal","message":"x","details":{"deep":${deep}}}}`);
+    atLoad.sayText(`{"type":"loaded","protocol":2,"error":{"code":"fatal","message":"x","details":{"deep":${deep}}}}`);
     expect(await codeOf(atLoad.lane.loaded)).toBe("protocol_violation");
     const withPrototypes = fakeLane();
     withPrototypes.sayText(`{"__proto__":1,"x":${deep}}`);
@@ -76,7 +76,7 @@ describe("Lane, against a guest that was taken over", () => {
       { type: { toString: 1 } },
       { type: ["pong"], n: 1 },
       { type: "open", sid: 1 },
-      { type: "load", protocol: 1 },
+      { type: "load", protocol: 2 },
       { type: "part", text: 1, last: true },
       { ready: true, source: "tinypool", taskId: 1, result: "x" },
       "pong",
@@ -123,7 +123,7 @@ describe("Lane, against a guest that was taken over", () => {
 
   test("D15 a second load, and a sign of life nobody asked for, are offences", () => {
     const twice = fakeLane();
-    for (let n = 0; n < protocolErrors; n++) twice.say({ type: "loaded", protocol: 1 });
+    for (let n = 0; n < protocolErrors; n++) twice.say({ type: "loaded", protocol: 2 });
     expect(twice.killed()).not.toBeNull();
     const eager = fakeLane();
     for (let n = 0; n < protocolErrors; n++) eager.say({ type: "pong", n });
@@ -200,7 +200,7 @@ describe("Lane, against a guest that was taken over", () => {
   });
 
   test("D24 a worker that speaks another version is refused", async () => {
-    for (const protocol of [0, 2, 999]) {
+    for (const protocol of [0, 1, 3, 999]) {
       const fake = fakeLane({ loaded: false });
       fake.say({ type: "loaded", protocol });
       expect(await codeOf(fake.lane.loaded)).toBe("protocol_violation");
@@ -263,7 +263,7 @@ const frame = (lane, text) => {
   return Buffer.concat([head, payload]);
 };
 const say = (lane, message) => pipe.write(frame(lane, JSON.stringify(message)));
-say(0, { type: "ready", protocol: 1 });
+say(0, { type: "ready", protocol: 2 });
 const stay = setInterval(() => {}, 1000);
 `;
 
@@ -299,10 +299,10 @@ describe("ProcessContainer, against a warden that was taken over", () => {
       `pipe.write(Buffer.concat([Buffer.from([2, 0, 0, 0, 1, 0, 0, 0]), Buffer.from([255, 254])]));`,
     ],
     ["D19 reports what no warden reports", `say(0, { type: { toString: 1 } });`],
-    ["D24 speaks another version", `say(0, { type: "ready", protocol: 2 });`],
+    ["D24 speaks another version", `say(0, { type: "ready", protocol: 3 });`],
     [
       "D26 prints frames and escapes instead of sending them",
-      `process.stdout.write(frame(1, '{"type":"loaded","protocol":1}')); process.stderr.write("\\u001b[2J".repeat(100_000));`,
+      `process.stdout.write(frame(1, '{"type":"loaded","protocol":2}')); process.stderr.write("\\u001b[2J".repeat(100_000));`,
     ],
   ])("%s: it is ended with a typed error, and nothing of it is left", async (_name, script) => {
     const { lane, container } = await hostileWarden(script);
@@ -314,7 +314,7 @@ describe("ProcessContainer, against a warden that was taken over", () => {
 
   test("D17 a worker that goes silent after it loaded is ended by its heartbeat", async () => {
     const { lane, container } = await hostileWarden(`
-      pipe.once("data", () => { say(1, { type: "loaded", protocol: 1 }); pipe.pause(); });`);
+      pipe.once("data", () => { say(1, { type: "loaded", protocol: 2 }); pipe.pause(); });`);
     await lane.loaded;
     expect(await lane.ended).toBeDefined();
     await container.ended;
@@ -324,7 +324,7 @@ describe("ProcessContainer, against a warden that was taken over", () => {
   test("D22 a process that asks and never reads what it is answered is ended, and the host does not grow", async () => {
     const { lane, container } = await hostileWarden(
       `
-      pipe.once("data", () => { say(1, { type: "loaded", protocol: 1 }); });
+      pipe.once("data", () => { say(1, { type: "loaded", protocol: 2 }); });
       let ask = 0;
       pipe.on("data", (bytes) => {
         if (!bytes.includes('"type":"open"')) return;

@@ -6,8 +6,8 @@ import type { LaneEnd } from "../../../core/walls/pool/lane-transport.ts";
 import { bytesOf, promise, type Target, textOf } from "../target.ts";
 
 const messages = [
-  { type: "loaded", protocol: 1 },
-  { type: "loaded", protocol: 1, error: { code: "load_failed", message: "x", hint: "y", details: { stack: "z" } } },
+  { type: "loaded", protocol: 2 },
+  { type: "loaded", protocol: 2, error: { code: "load_failed", message: "x", hint: "y", details: { stack: "z" } } },
   { type: "events", sid: 1, events: [{ type: "output", stream: "stdout", data: "x" }, null, 1, [], {}] },
   { type: "call", sid: 1, id: 1, op: "fs_read_text", args: { path: "x" } },
   { type: "done", sid: 1, value: { a: [1, 2] } },

@@ -7,7 +7,7 @@ const error = { code: "crash" as const, message: "It fell.", hint: "Stand up.", 
 
 /** Every message a guest may send, whole. */
 const guestMessages: { [T in Exclude<GuestMessage["type"], "part">]: Extract<GuestMessage, { type: T }> } = {
-  loaded: { type: "loaded", protocol: 1, identity: { id: "a", name: "A", version: "1.0.0" }, error },
+  loaded: { type: "loaded", protocol: 2, identity: { id: "a", name: "A", version: "1.0.0" }, error },
   events: { type: "events", sid: 1, events: [{ type: "output" }, 7, null] },
   call: { type: "call", sid: 1, id: 1, op: "kv_get", args: { key: "a" } },
   done: { type: "done", sid: 1, value: null, error },
@@ -16,7 +16,7 @@ const guestMessages: { [T in Exclude<GuestMessage["type"], "part">]: Extract<Gue
 };
 
 const wardenReports: { [T in WardenReport["type"]]: Extract<WardenReport, { type: T }> } = {
-  ready: { type: "ready", protocol: 1 },
+  ready: { type: "ready", protocol: 2 },
   lane_closed: { type: "lane_closed", lane: 1, reason: "exit", message: "gone" },
   stats: { type: "stats", rss_bytes: 1, cpu_ms: 0.5 },
 };
