@@ -101,11 +101,11 @@ function unavailable(why: string, remedy: string): BulkheadError {
   });
 }
 
-const ownSpaces = new Map<string, Promise<string>>();
+const ownSpaces = new Map<string, string>();
 
 /** Names the namespace of this process, which stays the same. */
-function ownSpace(kind: "user" | "net"): Promise<string> {
-  const space = ownSpaces.get(kind) ?? readlink(`/proc/self/ns/${kind}`);
+async function ownSpace(kind: "user" | "net"): Promise<string> {
+  const space = ownSpaces.get(kind) ?? await readlink(`/proc/self/ns/${kind}`);
   ownSpaces.set(kind, space);
   return space;
 }

@@ -1,7 +1,7 @@
-import { lstat, readFile } from "../../ground/runtime/files.ts";
 import { hostEnv } from "../../ground/runtime/platform.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { isInside, join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
+import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
 import { git, gitEnv, gitError, lineOf, splitNul } from "./git-call.ts";
 
 /** The repository that a working directory lies in. */
@@ -109,9 +109,8 @@ async function lineIn(path: string): Promise<string> {
 
 /** A plain file's text; empty for one of more bytes and for what cannot be read. */
 async function textOf(path: string, maxBytes: number): Promise<string> {
-  const info = await lstat(path).catch(() => null);
-  if (!info?.isFile() || info.size > maxBytes) return "";
-  return await readFile(path, "utf8").catch(() => "");
+  const bytes = await readPlainFile(path, maxBytes);
+  return bytes === null ? "" : new TextDecoder().decode(bytes);
 }
 
 /** True when the folder is a repository of its own that has a commit, so that git can point to it. */

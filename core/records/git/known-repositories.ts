@@ -1,6 +1,7 @@
 import { markOf } from "../../ground/runtime/file-mark.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { findRepository, type GitPlace, readHead, readSettings, type Repository } from "./find-repository.ts";
+import { keepNewest } from "./keep-newest.ts";
 import { KnownTrees } from "./known-trees.ts";
 
 /** Answers of git about a working directory. */
@@ -22,6 +23,9 @@ interface Known {
 
 /** Repositories that are kept in mind. */
 const mostKnown = 64;
+
+/** A repository whose settings come from more files is not kept: it would cost more to look at them than to ask git. */
+const mostFiles = 32;
 
 /**
  * After this time git is asked again: a file of settings that is not there yet may appear in a place that only git
@@ -55,14 +59,13 @@ export class KnownRepositories {
     const askedAt = Date.now();
     const [repository, { settings, files }] = await Promise.all([findRepository(place), readSettings(place)]);
     this.#known.delete(place.workdir);
-    if (repository === null || repository.prefix !== "") return { repository, settings };
+    if (repository === null || repository.prefix !== "" || files.length > mostFiles) return { repository, settings };
     const { gitDir, commonDir } = repository;
     const own = [join(commonDir, "config"), join(gitDir, "config.worktree")];
     const paths = [...new Set([join(place.workdir, ".git"), gitDir, commonDir, ...own, ...files])];
     const mark = await markOf(paths, { before: askedAt });
     if (mark !== null) {
-      this.#known.set(place.workdir, { facts: { repository, settings }, askedAt, paths, mark });
-      for (const [oldest] of [...this.#known].slice(0, -mostKnown)) this.#known.delete(oldest);
+      keepNewest(this.#known, [place.workdir, { facts: { repository, settings }, askedAt, paths, mark }], mostKnown);
     }
     return { repository, settings };
   }

@@ -1,3 +1,5 @@
+import { keepNewest } from "./keep-newest.ts";
+
 /** The tree of one index, for those who make it and for those who look whether it is known. */
 interface KnownTree {
   get(): string | undefined;
@@ -15,11 +17,7 @@ export class KnownTrees {
   of(mark: string): KnownTree {
     return {
       get: () => this.#trees.get(mark),
-      set: (tree) => {
-        this.#trees.delete(mark);
-        this.#trees.set(mark, tree);
-        for (const [oldest] of [...this.#trees].slice(0, -mostKnown)) this.#trees.delete(oldest);
-      },
+      set: (tree) => keepNewest(this.#trees, [mark, tree], mostKnown),
     };
   }
 }

@@ -93,6 +93,16 @@ describe("KnownRepositories", () => {
     });
   }
 
+  test("keeps no repository whose settings come from many files", async () => {
+    for (let n = 0; n < 40; n++) {
+      f.write(`settings/${n}`, "[other]\n\tkey = 1\n");
+      f.git("config", "--add", "include.path", join(f.work, "settings", String(n)));
+    }
+    later();
+    await look();
+    expect(await asked(() => look())).toEqual(expect.arrayContaining(questions));
+  });
+
   test("keeps only the tops of repositories: below, another one may appear", async () => {
     later();
     await look(join(f.work, "sub"));
