@@ -257,6 +257,8 @@ describe("a program that may not run yet", () => {
     let begin = () => {};
     let refuse = (_: Error) => {};
     const workMayBegin = new Promise<void>((resolve, reject) => ([begin, refuse] = [resolve, reject]));
+    // It may fail before anything has asked for it.
+    workMayBegin.catch(() => {});
     const agent = await makeAgent({ workMayBegin });
     const running = runShell(agent.broker, "echo began > began");
     running.catch(() => {});
