@@ -1,14 +1,17 @@
-// Usage: red-files.mjs <report.json>
-// Prints the test files of a vitest report that have a red test. Exits 1 where there is no report, none is red, or so many
-// are that chance is no explanation.
+// Usage: red-files.mjs <report.json> <log>
+// Prints the test files of a vitest run that have a red test, or an error that no test caught. Exits 1 where there is no
+// report, none is red, or so many are that chance is no explanation.
 import { readFileSync } from "node:fs";
 import { relative } from "node:path";
 import process from "node:process";
+import { errorsBesideTests } from "./errors-beside-tests.mjs";
 
 const most = 5;
 
-const files = redFiles(process.argv[2]);
-if (files.length === 0 || files.length > most) process.exitCode = 1;
+const [report, log] = process.argv.slice(2);
+const besides = errorsBesideTests(log).map(({ file }) => file);
+const files = [...new Set([...redFiles(report), ...besides])];
+if (files.length === 0 || files.length > most || files.includes(null)) process.exitCode = 1;
 else console.log(files.join(" "));
 
 function redFiles(path) {

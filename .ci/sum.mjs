@@ -4,6 +4,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
 import process from "node:process";
+import { errorsBesideTests } from "./errors-beside-tests.mjs";
 
 const [green, folder, ...suites] = process.argv.slice(2);
 let ok = green === "true";
@@ -16,6 +17,9 @@ for (const suite of suites) {
   const second = existsSync(again) ? readReport(again) : null;
   const files = first.map((file) => second?.find(({ name }) => name === file.name) ?? file);
   if (second !== null) first.forEach((file) => tellRed(file, suite, "unsteady"));
+  for (const { file, text } of errorsBesideTests(`${folder}/${suite}.log`)) {
+    tell(second === null ? "red" : "unsteady", suite, file ?? "?", `no test caught: ${text}`);
+  }
   for (const file of files) {
     tellRed(file, suite, "red");
     const red = file.assertionResults.filter(({ status }) => status === "failed").length;
@@ -36,9 +40,11 @@ function tellRed({ name, status, message, assertionResults }, suite, word) {
   if (status !== "failed") return;
   const tests = assertionResults.filter((test) => test.status === "failed");
   const said = tests.map(({ fullName, failureMessages }) => `${fullName}: ${failureMessages.join(" ")}`);
-  for (const text of said.length > 0 ? said : [message]) {
-    console.log(`${word}: ${suite}: ${relative(".", name)}: ${text.replace(/\s+/g, " ").slice(0, 600)}`);
-  }
+  for (const text of said.length > 0 ? said : [message]) tell(word, suite, relative(".", name), text);
+}
+
+function tell(word, suite, file, text) {
+  console.log(`${word}: ${suite}: ${file}: ${text.replace(/\s+/g, " ").slice(0, 600)}`);
 }
 
 /** A test may be skipped for one reason alone: the machine lacks a mechanism, and the test says which. */

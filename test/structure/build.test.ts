@@ -217,8 +217,39 @@ describe(".ci", () => {
     expect(redFiles([green, red, unloaded])).toEqual({ status: 0, names: ["b.test.ts", "c.test.ts"] });
     expect(redFiles([green])).toEqual({ status: 1, names: [] });
     expect(redFiles(null)).toEqual({ status: 1, names: [] });
-    expect(redFiles(Array.from({ length: 6 }, () => red))).toEqual({ status: 1, names: [] });
+    expect(redFiles(Array.from({ length: 6 }, (_, at) => file(`${at}.test.ts`, "failed")))).toEqual({ status: 1, names: [] });
   });
+
+  test("names an error that no test caught with its file, which is run once more too", () => {
+    expect(redFiles([green], uncaught("test/d.test.ts"))).toEqual({ status: 0, names: ["d.test.ts"] });
+    expect(redFiles([green], uncaught(null))).toEqual({ status: 1, names: [] });
+    const first = sum("false", { node: [green] }, uncaught("test/d.test.ts"));
+    expect(first.stdout).toContain("red: node: test/d.test.ts: no test caught: Error: Nobody waits. at here\n");
+    const again = sum(
+      "true",
+      { node: [green], "node.again": [file("d.test.ts", "passed")] },
+      uncaught("test/d.test.ts"),
+    );
+    expect(again.stdout).toContain("unsteady: node: test/d.test.ts: no test caught: Error: Nobody waits. at here\n");
+    expect(again.status).toBe(0);
+  });
+
+  /** What vitest prints of such an error. */
+  function uncaught(origin: string | null): string {
+    const from =
+      `This error originated in "\u001b[1m${origin}\u001b[22m" test file. It doesn't mean it was thrown there.`;
+    return [
+      "\u001b[31m⎯⎯⎯\u001b[39m\u001b[1m Unhandled Errors \u001b[22m⎯⎯⎯",
+      "Vitest caught 1 unhandled error during the test run.",
+      "",
+      "\u001b[31m⎯⎯⎯\u001b[39m\u001b[1m Unhandled Rejection \u001b[22m⎯⎯⎯",
+      "\u001b[31m\u001b[1mError\u001b[22m: Nobody waits.\u001b[39m",
+      " at here",
+      "",
+      ...(origin === null ? [] : [from]),
+      " Test Files  1 passed (1)",
+    ].join("\n");
+  }
 
   function file(name: string, ...statuses: string[]) {
     return {
@@ -233,23 +264,25 @@ describe(".ci", () => {
     };
   }
 
-  function write(reports: Readonly<Record<string, unknown[] | null>>): string {
+  function write(reports: Readonly<Record<string, unknown[] | null>>, log = ""): string {
     const at = mkdtempSync(join(folder, "reports-"));
+    writeFileSync(join(at, "node.log"), log);
     for (const [name, testResults] of Object.entries(reports)) {
       if (testResults !== null) writeFileSync(join(at, `${name}.json`), JSON.stringify({ testResults }));
     }
     return at;
   }
 
-  function sum(steps: "true" | "false", reports: Readonly<Record<string, unknown[] | null>>) {
+  function sum(steps: "true" | "false", reports: Readonly<Record<string, unknown[] | null>>, log?: string) {
     const suites = Object.keys(reports).filter((name) => !name.endsWith(".again"));
-    const { status, stdout } = run([...script(".ci/sum.mjs"), steps, write(reports), ...suites], process.env);
+    const { status, stdout } = run([...script(".ci/sum.mjs"), steps, write(reports, log), ...suites], process.env);
     return { last: stdout.trim().split("\n").at(-1), status, stdout };
   }
 
-  function redFiles(testResults: unknown[] | null): { status: number | null; names: string[] } {
-    const report = join(write({ node: testResults }), "node.json");
-    const { status, stdout } = run([...script(".ci/red-files.mjs"), report], process.env);
+  function redFiles(testResults: unknown[] | null, log?: string): { status: number | null; names: string[] } {
+    const at = write({ node: testResults }, log);
+    const args = [...script(".ci/red-files.mjs"), join(at, "node.json"), join(at, "node.log")];
+    const { status, stdout } = run(args, process.env);
     return { status, names: stdout.trim().split(" ").filter((path) => path !== "").map((path) => basename(path)) };
   }
 });
