@@ -1,8 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Redactor, StreamRedactor } from "../../ground/log/redact.ts";
 import type { ByteReader } from "../../ground/runtime/byte-reader.ts";
-
-type Decoder = InstanceType<typeof TextDecoder>;
+import { PieceDecoder } from "./piece-decoder.ts";
 
 /** UTF-16 units of one piece. */
 const maxPiece = 64 * 1024;
@@ -80,7 +79,7 @@ export class StreamTable {
 class TextStream {
   #source: ByteReader;
   #redactor: StreamRedactor | null;
-  #decoder: Decoder | null = new TextDecoder();
+  #decoder: PieceDecoder | null = new PieceDecoder();
   #text = "";
   #touched = false;
   #reading = false;
@@ -116,13 +115,13 @@ class TextStream {
     this.#source.cancel();
   }
 
-  async #pull(decoder: Decoder): Promise<void> {
+  async #pull(decoder: PieceDecoder): Promise<void> {
     const bytes = await this.#source.read();
     if (bytes === null) {
       this.#decoder = null;
-      this.#text += this.#redacted(decoder.decode()) + (this.#redactor?.end() ?? "");
+      this.#text += this.#redacted(decoder.end()) + (this.#redactor?.end() ?? "");
     } else {
-      this.#text += this.#redacted(decoder.decode(bytes, { stream: true }));
+      this.#text += this.#redacted(decoder.decode(bytes));
     }
   }
 
