@@ -1,4 +1,4 @@
-import { chmod, lstat, readdir, rename, rm } from "node:fs/promises";
+import { chmod, lstat, readdir, rename, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { randomId } from "./hash.ts";
 
@@ -17,8 +17,10 @@ export async function removeTree(folder: string): Promise<void> {
   }
 }
 
-function remove(folder: string): Promise<void> {
-  return rm(folder, { recursive: true, force: true, maxRetries: 3 });
+async function remove(folder: string): Promise<void> {
+  // Most are empty, and one call is enough for those.
+  const isRemoved = await rmdir(folder).then(() => true, () => false);
+  if (!isRemoved) await rm(folder, { recursive: true, force: true, maxRetries: 3 });
 }
 
 /** Beyond so many characters of a path what lies there comes to the top; a name has 255 bytes at most. */
