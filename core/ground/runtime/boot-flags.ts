@@ -1,4 +1,5 @@
-import { setFlagsFromString } from "node:v8";
+import { PerformanceObserver } from "node:perf_hooks";
+import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 
 /** A setting of the engine: how it is while a daemon starts, and how it is by default. */
 interface BootFlag {
@@ -30,9 +31,30 @@ export function letEngineOptimize(): void {
   for (const { work } of [optimizer, baseline]) setFlagsFromString(work);
 }
 
-/** Lets the space for short-lived objects grow. */
+/**
+ * Size from which the space for short-lived objects grows no further, in bytes. The engine would let it grow to twice as
+ * much, and a host with many sessions then holds 17 MB more, for about 5 % of its speed when it floods its readers.
+ */
+const enoughYoung = 16 * 1024 * 1024;
+
+let bound: PerformanceObserver | null = null;
+
+/**
+ * Lets the space for short-lived objects grow, up to a size. Deno tells of no collections, so that its engine's own bound
+ * is the only one there.
+ */
 export function letYoungGenerationGrow(): void {
   setFlagsFromString(youngGeneration.work);
+  if (bound !== null) return;
+  // It grows at collections alone, at most twofold each time.
+  bound = new PerformanceObserver(() => {
+    setFlagsFromString(youngBytes() < enoughYoung ? youngGeneration.work : youngGeneration.boot);
+  });
+  bound.observe({ entryTypes: ["gc"] });
+}
+
+function youngBytes(): number {
+  return getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")?.space_size ?? 0;
 }
 
 /**

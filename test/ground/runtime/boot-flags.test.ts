@@ -1,3 +1,8 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { cachedDataVersionTag } from "node:v8";
 import { describe, expect, test } from "vitest";
 import {
@@ -6,6 +11,7 @@ import {
   setBootFlags,
   withBootFlags,
 } from "../../../core/ground/runtime/boot-flags.ts";
+import { root } from "../../structure/source.ts";
 
 /** Deno's engine gives one tag for all flags, so that its kept code fits whatever they are. */
 const isShown = !("Deno" in globalThis);
@@ -32,3 +38,16 @@ describe("withBootFlags", () => {
     expect([isDone, cachedDataVersionTag()]).toEqual([false, before]);
   });
 });
+
+// Deno tells of no collections.
+if (isShown) {
+  test("the space for short-lived objects stops growing at 16 MB; without that it does not", async () => {
+    const program = fileURLToPath(new URL("programs/fill-memory.mjs", import.meta.url));
+    const built = join(root, "dist/core/ground/runtime/boot-flags.js");
+    const bytes = async (mode: string) =>
+      Number((await promisify(execFile)(process.execPath, [program, built, mode])).stdout);
+    const [bound, free] = await Promise.all([bytes("bound"), bytes("free")]);
+    expect(bound).toBeLessThanOrEqual(16 * 1024 * 1024);
+    expect(free).toBeGreaterThan(16 * 1024 * 1024);
+  });
+}
