@@ -73,7 +73,8 @@ function gatherRuns(
     const envelope = envelopes[at]!;
     const given = texts[known]?.at === at ? texts[known++]! : null;
     const count = given?.count ?? 1;
-    for (const one of count === 1 ? [envelope] : envelopes.slice(at, at + count)) {
+    for (let each = at; each < at + count; each++) {
+      const one = envelopes[each]!;
       if (!(one.gseq > previous) || one.session_id !== session_id) throw orderError(one, { session_id, previous });
       previous = one.gseq;
     }

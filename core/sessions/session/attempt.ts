@@ -227,12 +227,14 @@ export class Attempt {
     deadlines.heard();
     if (yielded.length === 0) return;
     const { limits } = this.candidate.plugin;
-    const entries = yielded.map((one): LogEntry => ({
-      source: "agent",
-      event: rules.accept(stream.redacted(checkEvent(one, limits.message_depth)), limits),
-    }));
-    const unchanged = entries.every(({ event }, index) => event === yielded[index]);
-    stream.add(entries, { bytes, text: unchanged ? text : undefined })
+    const entries: LogEntry[] = [];
+    let isUnchanged = true;
+    for (const one of yielded) {
+      const event = rules.accept(stream.redacted(checkEvent(one, limits.message_depth)), limits);
+      isUnchanged &&= event === one;
+      entries.push({ source: "agent", event });
+    }
+    stream.add(entries, { bytes, text: isUnchanged ? text : undefined })
       .then(() => this.#giveCredit(entries.length, credit), () => {});
     for (const { event } of entries) this.#react(event as AdapterEvent);
   }

@@ -88,18 +88,20 @@ export class MergedLog {
     const pending = this.#pendingOf(stream);
     const { envelopes, texts, written } = pending;
     pending.bytes += bytes;
-    if (!entries.every(isOpening)) this.#hurry();
+    let isOpening = true;
     if (text !== undefined) texts.push({ at: envelopes.length, count: entries.length, text });
     for (const { source, synthetic, event } of entries) {
       const seq = ++stream.lastSeq;
       const gseq = ++this.#gseq;
       if (source === "host") this.#watch(stream, event as HostEvent);
+      isOpening &&= opensSession(event);
       envelopes.push(
         synthetic
           ? { v: 1, seq, gseq, ts, session_id, attempt, adapter, source, synthetic, event }
           : { v: 1, seq, gseq, ts, session_id, attempt, adapter, source, event },
       );
     }
+    if (!isOpening) this.#hurry();
     return written;
   }
 
@@ -258,6 +260,6 @@ function joined(batches: readonly Written[]): Written[] {
 const openingMs = 2;
 
 /** Returns true for an event that only opens a session; its work makes other events. */
-function isOpening({ event }: LogEntry): boolean {
+function opensSession(event: LogEntry["event"]): boolean {
   return event.type === "session_started" || event.type === "attempt_started";
 }
