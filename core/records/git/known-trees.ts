@@ -1,23 +1,31 @@
 import { keepNewest } from "./keep-newest.ts";
 
-/** The tree of one index, for those who make it and for those who look whether it is known. */
+/** What git said of one index. */
+export interface IndexFacts {
+  /** Its tree. */
+  tree: string;
+  /** Whether no entry is marked as assumed unchanged, which git would not look at; absent: not asked yet. */
+  assumesNothing?: boolean;
+}
+
+/** The facts of one index, for those who find them out and for those who look whether they are known. */
 interface KnownTree {
-  get(): string | undefined;
-  set(tree: string): void;
+  get(): IndexFacts | undefined;
+  set(facts: IndexFacts): void;
 }
 
 /** Indexes that are kept in mind. */
 const mostKnown = 64;
 
-/** The trees that git wrote of indexes: as long as a user's index is the same file, a run of git less. */
+/** The trees that git wrote of indexes: as long as a user's index is the same file, two runs of git less. */
 export class KnownTrees {
-  readonly #trees = new Map<string, string>();
+  readonly #trees = new Map<string, IndexFacts>();
 
   /** @param mark changes with the index */
   of(mark: string): KnownTree {
     return {
       get: () => this.#trees.get(mark),
-      set: (tree) => keepNewest(this.#trees, [mark, tree], mostKnown),
+      set: (facts) => keepNewest(this.#trees, [mark, facts], mostKnown),
     };
   }
 }

@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
 import { access, constants, link, rm } from "../../ground/runtime/files.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
@@ -42,19 +43,22 @@ export async function writeWorkTree(
   { storeAll = false, mostFiles = Number.POSITIVE_INFINITY, trees }: WriteOptions = {},
 ): Promise<WorkTree> {
   const known = typeof call.mark === "string" ? trees?.of(call.mark) : undefined;
-  const knownTree = known?.get();
+  const facts = known?.get();
+  // A run of git that pays only for an index that is looked at again. It comes first: a refresh takes such marks away.
+  const assuming = facts === undefined ? undefined : facts.assumesNothing ?? assumesNothing(shadow, call);
   const looks = [
-    refresh(shadow, call),
+    // Without entries that are assumed unchanged, the list below has all that differs.
+    Promise.resolve(assuming).then((nothing) => nothing === true || refresh(shadow, call)),
     listChanged(shadow, call),
     // In most sessions nothing differs from the index, and then its tree is the answer.
-    knownTree ?? writeCopiedTree(shadow, call).catch(() => null),
+    facts?.tree ?? writeCopiedTree(shadow, call).catch(() => null),
   ] as const;
   // If one fails, the others still write to the shadow.
   await Promise.allSettled(looks);
   const [isFresh, found, tree] = [await looks[0], await looks[1], await looks[2]];
-  if (tree !== null) known?.set(tree);
+  if (tree !== null) known?.set({ tree, ...omitUndefined({ assumesNothing: await assuming }) });
   if (isFresh && found.length === 0 && tree !== null) {
-    return { tree, stored: true, unwritten: knownTree !== undefined };
+    return { tree, stored: true, unwritten: facts !== undefined };
   }
   const changed = isFresh ? found : await withAssumed(found, { shadow, call });
   if (changed.length > mostFiles) throw new BulkheadError("too_large", `There are ${changed.length} files to read.`);
@@ -123,6 +127,28 @@ async function refresh(shadow: ShadowRepository, call: ShadowCall): Promise<bool
   if (outcome.exit_code !== 0 && outcome.exit_code !== 1) throw gitError(args, outcome);
   return outcome.exit_code === 0;
 }
+
+/** Whether no entry of the index is marked as assumed unchanged. */
+async function assumesNothing(shadow: ShadowRepository, call: ShadowCall): Promise<boolean> {
+  let isFound = false;
+  let begins = true;
+  const onStdout = (chunk: Uint8Array) => {
+    for (let at = 0; at < chunk.length && !isFound;) {
+      // Small letters mark such entries.
+      if (begins) isFound = chunk[at]! >= smallA && chunk[at]! <= smallZ;
+      const end = chunk.indexOf(0, at);
+      begins = end !== -1;
+      at = begins ? end + 1 : chunk.length;
+    }
+  };
+  const args = ["ls-files", "-z", "-v"];
+  const outcome = await runGit(args, { ...shadowRun(shadow, { ...call, cwd: topOf(shadow) }), onStdout });
+  if (outcome.exit_code !== 0) throw gitError(args, outcome);
+  return !isFound;
+}
+
+const smallA = 0x61;
+const smallZ = 0x7a;
 
 /** Paths below the working directory that differ from the index. */
 async function listChanged(shadow: ShadowRepository, call: ShadowCall): Promise<Uint8Array[]> {

@@ -56,16 +56,27 @@ async function look(workdir: string = f.work): Promise<void> {
 }
 
 const questions = ["config", "rev-parse"];
-const looks = ["ls-files", "update-index"];
-const all = [...questions, ...looks, "write-tree"].sort();
+const all = [...questions, "ls-files", "update-index", "write-tree"].sort();
 
 describe("KnownRepositories", () => {
   test("asks git once what a repository is and what its index holds", async () => {
     later();
     expect(await asked(() => look())).toEqual(all);
-    expect(await asked(() => look())).toEqual(looks);
+    // Whether files are assumed unchanged, and what differs.
+    expect(await asked(() => look())).toEqual(["ls-files", "ls-files"]);
+    expect(await asked(() => look())).toEqual(["ls-files"]);
     later(60_000);
-    expect(await asked(() => look())).toEqual([...questions, ...looks].sort());
+    expect(await asked(() => look())).toEqual([...questions, "ls-files"].sort());
+  });
+
+  test("finds changes of files that are assumed unchanged, however often it has looked", async () => {
+    f.git("update-index", "--assume-unchanged", "sub/b.txt");
+    later();
+    for (let round = 0; round < 3; round++) {
+      const list = await changesOf(f, () => f.write("sub/b.txt", `${round}\n`), { known });
+      expect(inShort(list)).toEqual(["modified sub/b.txt"]);
+      expect(await asked(() => look())).toContain("update-index");
+    }
   });
 
   test("keeps nothing that has just changed: it may change again and not show it", async () => {
