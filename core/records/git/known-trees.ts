@@ -1,7 +1,7 @@
 import { keepNewest } from "./keep-newest.ts";
 
 /** What git said of one index. */
-export interface IndexFacts {
+interface IndexFacts {
   /** Its tree. */
   tree: string;
   /** Whether no entry is marked as assumed unchanged, which git would not look at; absent: not asked yet. */

@@ -46,7 +46,8 @@ export class SessionChanges {
       return { artifacts: null, reason, head: null };
     }
     const changed = await this.#list(snapshot);
-    await this.#deps.looks.release(snapshot);
+    // Nobody waits for the removal of its files; what a host leaves of them goes with its folder.
+    void this.#deps.looks.release(snapshot);
     return changed;
   }
 

@@ -6,7 +6,7 @@ import { basename, dirname, isAbsolute, isBelow, isInside, join, resolve, sep } 
 import { hostEnv } from "../../ground/runtime/platform.ts";
 import { toolPlaces } from "../../ground/runtime/tool-places.ts";
 import { searchPath } from "./child-env.ts";
-import { grantedRoots } from "./granted-roots.ts";
+import { type GrantedRoot, grantedRoots } from "./granted-roots.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 
 /** Needs of an agent's program besides its working directory. */
@@ -31,22 +31,44 @@ const loginFile = /cred|auth|token|account|session|\.lock$/i;
 const steeringFolder =
   /^\.?(agents?|bin|commands?|extensions?|hooks?|mcp.*|modes?|plugins?|policies|prompts?|rules?|scripts?|settings.*|skills?|themes?|tools?|workflows?)$/i;
 
+/** What the views of all programs of a session have in common. */
+export interface ViewPlaces {
+  /** The home to replace; null where the session works in the home itself, or above it. */
+  home: string | null;
+  guarded: Awaited<ReturnType<typeof guardedPlaces>>;
+  /** Places that the grants open although they are guarded. */
+  opened: readonly GrantedRoot[];
+  roots: readonly GrantedRoot[];
+  reads: readonly GrantedRoot[];
+  repository: readonly string[];
+}
+
+/** Finds what does not depend on the program, so that it can be looked up before one is asked for. */
+export async function viewPlaces(options: SessionBrokerOptions): Promise<ViewPlaces> {
+  const { workdir, workspaceDir = workdir, permissions } = options;
+  const [home, guarded, opened, roots, reads, repository] = await Promise.all([
+    homeOf(options),
+    guardedPlaces(workspaceDir),
+    grantedRoots((options.spelledRoots ?? []).filter((root) => root.includes(":")), options),
+    grantedRoots(permissions.write?.filter(isAbsolute), options),
+    grantedRoots(permissions.read?.filter(isAbsolute), options),
+    repositoryOf(workspaceDir),
+  ]);
+  return { home, guarded, opened, roots, reads, repository };
+}
+
 /**
  * View of an agent's program: a private home with its own settings and the tools of the person, the working directory
  * with its guarded places read-only, and nothing of other projects. Its settings are copies, so that it cannot change what
  * it obeys when the person starts it; its login and its records are the real ones.
  */
-export async function agentView(options: SessionBrokerOptions, needs: AgentNeeds): Promise<AgentView> {
+export async function agentView(
+  options: SessionBrokerOptions,
+  needs: AgentNeeds,
+  { home, guarded, opened, roots, reads, repository }: ViewPlaces,
+): Promise<AgentView> {
   const { workdir, pluginDir, tempDir, workspaceDir, protectedPaths = [], sealedPaths = [] } = options;
-  const home = await homeOf(options);
-  const [guarded, opened, roots, reads, repository, own] = await Promise.all([
-    guardedPlaces(workspaceDir ?? workdir),
-    grantedRoots((options.spelledRoots ?? []).filter((root) => root.includes(":")), options),
-    grantedRoots(options.permissions.write?.filter(isAbsolute), options),
-    grantedRoots(options.permissions.read?.filter(isAbsolute), options),
-    repositoryOf(workspaceDir ?? workdir),
-    ownSettings(options, needs, home),
-  ]);
+  const own = await ownSettings(options, needs, home);
   const folders = [workdir, ...(workspaceDir === undefined ? [] : [workspaceDir])];
   return {
     writable: [...folders, ...roots.map(({ path }) => path)],
@@ -75,7 +97,7 @@ export async function agentView(options: SessionBrokerOptions, needs: AgentNeeds
   };
 }
 
-/** The home to replace; null where the session works in the home itself, or above it. */
+/** As {@link ViewPlaces.home}. */
 async function homeOf({ workdir }: SessionBrokerOptions): Promise<string | null> {
   const named = hostEnv("HOME");
   if (named === undefined || !isAbsolute(named)) return null;

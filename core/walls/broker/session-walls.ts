@@ -14,7 +14,7 @@ import { removeTree } from "../../ground/runtime/remove-tree.ts";
 import type { OwnNetwork } from "../../ground/runtime/own-network.ts";
 import { AgentNetworks, proxyPort } from "./agent-networks.ts";
 import type { AgentNeeds } from "./agent-view.ts";
-import { agentView } from "./agent-view.ts";
+import { agentView, type ViewPlaces, viewPlaces } from "./agent-view.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 
 /** The way out of an agent's walls. */
@@ -31,6 +31,9 @@ export interface WayOut {
 
 /** Connections of one session's programs at once. */
 const maxConnections = 256;
+
+/** How long places count as looked up. Milliseconds. */
+const freshMs = 1000;
 
 const wallsSuffix = "-walls";
 const recordPrefix = "kept-";
@@ -59,6 +62,7 @@ export class SessionWalls {
   #views = new Map<string, Promise<AgentView>>();
   #wayOut: Promise<WayOut & { egress: Egress }> | null = null;
   #kept: ReturnType<typeof keepEmpty> | null = null;
+  #places: { since: number; found: Promise<ViewPlaces> } | null = null;
 
   constructor(options: SessionBrokerOptions) {
     this.#options = options;
@@ -68,7 +72,7 @@ export class SessionWalls {
 
   /** Begins what every program needs. Never throws. */
   prepare(): void {
-    this.#begin().catch(() => {});
+    this.#findPlaces().catch(() => {});
   }
 
   /** The view of one program, the same for every start of it. */
@@ -91,29 +95,46 @@ export class SessionWalls {
 
   /** Removes everything, and tells of guarded files that the agents made. */
   async close(): Promise<void> {
+    const kept = await this.#kept?.catch(() => null) ?? null;
+    try {
+      await Promise.all([this.#closeWayOut(), kept === null ? null : this.#tellMade(kept.before)]);
+    } finally {
+      await Promise.all([kept?.release(), this.#kept === null ? null : removeTree(this.#folder)]);
+    }
+  }
+
+  async #closeWayOut(): Promise<void> {
     const wayOut = await this.#wayOut?.catch(() => null);
     await wayOut?.network?.close();
     await wayOut?.egress.close();
-    const kept = await this.#kept?.catch(() => null);
-    await kept?.release();
-    if (kept) await this.#tellMade(kept.before);
-    if (this.#kept !== null) await removeTree(this.#folder);
   }
 
   async #makeView(needs: Omit<AgentNeeds, "wallsDir">): Promise<AgentView> {
-    await this.#begin();
-    return await agentView(this.#options, { ...needs, wallsDir: this.#folder });
+    return await agentView(this.#options, { ...needs, wallsDir: this.#folder }, await this.#findPlaces());
   }
 
-  /** Makes the private home, and the empty folders in the project. */
-  #begin(): ReturnType<typeof keepEmpty> {
-    return this.#kept ??= this.#keep();
+  /**
+   * Finds what all views share, once the private home and the empty folders in the project are made. What was found a
+   * moment ago counts; later somebody may have made a place that is to be guarded.
+   */
+  #findPlaces(): Promise<ViewPlaces> {
+    const now = performance.now();
+    this.#kept ??= this.#keep();
+    if (this.#places === null || now - this.#places.since > freshMs) {
+      this.#places = { since: now, found: this.#kept.then(() => viewPlaces(this.#options)) };
+    }
+    return this.#places.found;
   }
 
   async #keep(): ReturnType<typeof keepEmpty> {
     const { workdir, workspaceDir = workdir, sharedWallsDir = this.#folder } = this.#options;
-    await mkdir(join(this.#folder, "home"), { recursive: true, mode: 0o700 });
-    return await keepEmpty(workspaceDir, join(sharedWallsDir, `${recordPrefix}${sha256Hex(workspaceDir)}.json`));
+    const home = mkdir(join(this.#folder, "home"), { recursive: true, mode: 0o700 });
+    home.catch(() => {});
+    const kept = await keepEmpty(workspaceDir, join(sharedWallsDir, `${recordPrefix}${sha256Hex(workspaceDir)}.json`));
+    return await home.then(() => kept, async (error: unknown) => {
+      await kept.release();
+      throw error;
+    });
   }
 
   async #open(route: EgressOptions["route"], localPorts: readonly number[]) {

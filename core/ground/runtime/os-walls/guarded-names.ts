@@ -110,8 +110,11 @@ function list(record: string, paths: readonly string[]): Promise<void> {
 }
 
 async function write(record: string, text: string): Promise<void> {
-  await mkdir(dirname(record), { recursive: true, mode: 0o700 });
-  await writeFile(record, text, { mode: 0o600 });
+  const put = () => writeFile(record, text, { mode: 0o600 });
+  await put().catch(async () => {
+    await mkdir(dirname(record), { recursive: true, mode: 0o700 });
+    await put();
+  });
 }
 
 /** Removes a record with the last session that needs it. */
