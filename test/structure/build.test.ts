@@ -217,7 +217,10 @@ describe(".ci", () => {
     expect(redFiles([green, red, unloaded])).toEqual({ status: 0, names: ["b.test.ts", "c.test.ts"] });
     expect(redFiles([green])).toEqual({ status: 1, names: [] });
     expect(redFiles(null)).toEqual({ status: 1, names: [] });
-    expect(redFiles(Array.from({ length: 6 }, (_, at) => file(`${at}.test.ts`, "failed")))).toEqual({ status: 1, names: [] });
+    expect(redFiles(Array.from({ length: 6 }, (_, at) => file(`${at}.test.ts`, "failed")))).toEqual({
+      status: 1,
+      names: [],
+    });
   });
 
   test("names an error that no test caught with its file, which is run once more too", () => {
