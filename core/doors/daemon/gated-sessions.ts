@@ -20,7 +20,7 @@ export function gateSessions(host: SessionHost): GatedSessions {
     sessions: {
       start: async (request, options) => {
         if (isShut) throw shutError();
-        if (isUnused) letYoungGenerationGrow();
+        letYoungGenerationGrow();
         isUnused = false;
         return await host.start(request, options);
       },

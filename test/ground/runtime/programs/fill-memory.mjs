@@ -1,11 +1,14 @@
-// Usage: fill-memory.mjs <module> [bound]
-// Holds on to new objects for a while, as a busy host does, and prints the size of the space for short-lived ones.
+// Usage: fill-memory.mjs <module> <before|starting|started>
+// Holds on to new objects for a while, as a busy host does, and prints the size of the space for short-lived ones: before a
+// host's first session, while it starts, or later.
 import process from "node:process";
 import { getHeapSpaceStatistics } from "node:v8";
 
-const [module, mode] = process.argv.slice(2);
-const { letYoungGenerationGrow } = await import(module);
-if (mode === "bound") letYoungGenerationGrow();
+const [module, when] = process.argv.slice(2);
+const { letYoungGenerationGrow, setBootFlags } = await import(module);
+setBootFlags();
+if (when !== "before") letYoungGenerationGrow();
+if (when === "started") await new Promise((resolve) => setTimeout(resolve, 3100));
 
 const held = [];
 for (let turn = 0; turn < 400; turn++) {
