@@ -112,6 +112,7 @@ describe(".build/host.mjs", () => {
         "keep-inspector-shut",
         "load-program",
         "kept-code",
+        "background-timer",
         "boot-flags",
         "platform",
         "state-folders",

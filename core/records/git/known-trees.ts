@@ -1,6 +1,6 @@
 import { keepNewest } from "./keep-newest.ts";
 
-/** What git said of one index. */
+/** Answers of git about one index. */
 interface IndexFacts {
   /** Its tree. */
   tree: string;

@@ -31,7 +31,7 @@ const loginFile = /cred|auth|token|account|session|\.lock$/i;
 const steeringFolder =
   /^\.?(agents?|bin|commands?|extensions?|hooks?|mcp.*|modes?|plugins?|policies|prompts?|rules?|scripts?|settings.*|skills?|themes?|tools?|workflows?)$/i;
 
-/** What the views of all programs of a session have in common. */
+/** Places that the views of all programs of a session have in common. */
 export interface ViewPlaces {
   /** The home to replace; null where the session works in the home itself, or above it. */
   home: string | null;
