@@ -7,6 +7,8 @@ import { join } from "../../ground/runtime/paths.ts";
 import { type GitDeadline, reasonOf, withDeadline } from "./deadline.ts";
 import { type ChangeOptions, describeChange } from "./describe-change.ts";
 import { readHead } from "./find-repository.ts";
+import { joinNul, keyOf } from "./git-call.ts";
+import { listMarked } from "./left-out.ts";
 import { parseRawDiff, type RawChange } from "./raw-diff.ts";
 import { writeBounded } from "./plain-folder.ts";
 import {
@@ -43,7 +45,7 @@ export async function listArtifacts(before: Snapshot, options: GitDeadline = {})
   try {
     return await withDeadline(options, async (signal) => {
       const workdir = await realFolder(held.shadow.workdir);
-      const call: ShadowCall = { index, mark: await startIndex(held.shadow, index), signal };
+      const call = await startLook(held, { index, signal });
       const [after] = await Promise.all([
         writeBounded(held.shadow, call, held),
         readHead({ workdir, signal }, held.shadow.repository ?? undefined).then((now) => head = now),
@@ -58,14 +60,33 @@ export async function listArtifacts(before: Snapshot, options: GitDeadline = {})
   }
 }
 
+/** The user's index records the unchanged files since the last commit; for a plain folder only our own does. */
+async function startLook(
+  { shadow, mark: before }: NonNullable<Snapshot["held"]>,
+  call: Pick<ShadowCall, "signal"> & { index: string },
+): Promise<ShadowCall> {
+  if (shadow.repository === null) {
+    await copyWithTime(join(shadow.folder, indexBefore), join(shadow.folder, call.index));
+    return call;
+  }
+  const mark = await copyUserIndex(shadow, call.index);
+  if (mark === null || mark !== before) await lookAtLeftOut(shadow, call);
+  return { ...call, mark };
+}
+
 /**
- * The user's index records the unchanged files since the last commit; for a plain folder only our own does.
- * @returns as {@link copyUserIndex}
+ * Has git look at files that were marked as left out of the checkout since the snapshot: an agent could hide by that which
+ * ones it removed.
  */
-async function startIndex(shadow: ShadowRepository, index: string): Promise<string | null> {
-  if (shadow.repository !== null) return await copyUserIndex(shadow, index);
-  await copyWithTime(join(shadow.folder, indexBefore), join(shadow.folder, index));
-  return null;
+async function lookAtLeftOut(shadow: ShadowRepository, call: ShadowCall): Promise<void> {
+  const atTop = { ...call, cwd: topOf(shadow) };
+  const { leftOut } = await listMarked(shadow, atTop);
+  if (leftOut.length === 0) return;
+  const before = await listMarked(shadow, { ...atTop, index: indexBefore });
+  const known = new Set(before.leftOut.map(keyOf));
+  const stdin = joinNul(leftOut.filter((path) => !known.has(keyOf(path))));
+  if (stdin.length === 0) return;
+  await gitInShadow(shadow, ["update-index", "--no-skip-worktree", "-z", "--stdin"], { ...atTop, stdin });
 }
 
 /** Two trees of one work tree, the second of its current content. */

@@ -81,3 +81,8 @@ export function joinNul(records: readonly Uint8Array[]): Uint8Array {
   }
   return joined;
 }
+
+/** Returns a text that stands for the bytes of a path, for sets and maps. */
+export function keyOf(path: Uint8Array): string {
+  return new TextDecoder("latin1").decode(path);
+}

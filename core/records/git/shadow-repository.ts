@@ -160,6 +160,9 @@ function configText(options: ShadowOptions): string {
   const format = options.repository?.objectFormat ?? "sha1";
   const lines = ["[core]", `repositoryformatversion = ${format === "sha1" ? 0 : 1}`, "bare = false"];
   for (const [key, value] of options.settings) lines.push(`${key.slice("core.".length)} = ${quoted(value)}`);
+  // git looks at files that are marked as left out of the checkout only where a checkout leaves some out. Else an agent
+  // could mark a file in the user's index, and nothing would tell of its changes.
+  lines.push("sparseCheckout = true");
   if (format !== "sha1") lines.push("[extensions]", `objectFormat = ${quoted(format)}`);
   return `${lines.join("\n")}\n`;
 }

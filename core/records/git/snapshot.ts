@@ -21,6 +21,8 @@ export interface Snapshot {
   readonly held: {
     readonly shadow: ShadowRepository;
     readonly before: WorkTree;
+    /** As {@link copyUserIndex} returned it. */
+    readonly mark: string | null;
     readonly trees: KnownTrees;
     readonly limits: PlainFolderLimits;
   } | null;
@@ -63,7 +65,7 @@ export async function takeSnapshot(workdir: string, options: SnapshotOptions): P
       ]);
       const { trees } = known;
       const before = await writeBounded(shadow, { index: indexBefore, mark, signal }, { limits, trees });
-      return { workdir, head, reason: null, held: { shadow, before, limits, trees } };
+      return { workdir, head, reason: null, held: { shadow, before, mark, limits, trees } };
     });
   } catch (error) {
     await making.then(removeFolder, () => {});

@@ -1,4 +1,5 @@
 import { git, joinNul, lineOf, splitNul } from "./git-call.ts";
+import { listMarked } from "./left-out.ts";
 import { gitInShadow, type ShadowCall, type ShadowRepository, shadowRun } from "./shadow-repository.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
 
@@ -20,12 +21,11 @@ export async function writeWholeTree(shadow: ShadowRepository, call: ShadowCall)
   return lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], call));
 }
 
-/** Existing tracked paths with a filter: a sparse checkout leaves some out. */
+/** Tracked paths with a filter, but for those that a sparse checkout leaves out. */
 async function listFiltered(shadow: ShadowRepository, call: ShadowCall): Promise<Uint8Array[]> {
-  const listed = splitNul(await gitInShadow(shadow, ["ls-files", "-z", "-t"], call));
-  const present = listed.filter((line) => line[0] !== skipped).map((line) => line.subarray(2));
-  if (present.length === 0) return [];
-  const run = { ...shadowRun(shadow, call), stdin: joinNul(present) };
+  const { others } = await listMarked(shadow, call);
+  if (others.length === 0) return [];
+  const run = { ...shadowRun(shadow, call), stdin: joinNul(others) };
   const records = splitNul(await git(["check-attr", "-z", "--stdin", "filter"], run));
   const filtered: Uint8Array[] = [];
   for (let at = 0; at + 2 < records.length; at += 3) {
@@ -34,6 +34,3 @@ async function listFiltered(shadow: ShadowRepository, call: ShadowCall): Promise
   }
   return filtered;
 }
-
-/** Mark of `ls-files -t` for an entry that a sparse checkout leaves out: `S`. */
-const skipped = 0x53;

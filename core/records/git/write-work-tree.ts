@@ -7,7 +7,7 @@ import { join, resolve } from "../../ground/runtime/paths.ts";
 import { isBehindLink } from "./behind-link.ts";
 import { lookAt } from "./look-at.ts";
 import { hasCommit } from "./find-repository.ts";
-import { gitError, joinNul, lineOf, splitNul } from "./git-call.ts";
+import { gitError, joinNul, keyOf, lineOf, splitNul } from "./git-call.ts";
 import type { KnownTrees } from "./known-trees.ts";
 import { addHugeFiles, dropHugeFiles, measureFiles } from "./huge-files.ts";
 import { gitInShadow, type ShadowCall, type ShadowRepository, shadowRun, topOf } from "./shadow-repository.ts";
@@ -89,10 +89,6 @@ async function withAssumed(
   const known = new Set(found.map(keyOf));
   const modified = splitNul(await gitInShadow(shadow, ["ls-files", "-z", "-m"], call));
   return [...found, ...modified.filter((path) => !known.has(keyOf(path)))];
-}
-
-function keyOf(path: Uint8Array): string {
-  return new TextDecoder("latin1").decode(path);
 }
 
 /**

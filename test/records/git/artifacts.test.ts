@@ -341,6 +341,24 @@ const inRepository: Scenario[] = [
     expected: ["modified a.txt"],
   },
   {
+    name: "a file marked as left out of the checkout",
+    before: (f) => f.git("update-index", "--skip-worktree", "a.txt"),
+    act: (f) => f.write("a.txt", "changed"),
+    expected: ["modified a.txt"],
+  },
+  {
+    name: "an agent that marks files so that git does not look at them",
+    act: (f) => {
+      f.git("update-index", "--skip-worktree", "a.txt");
+      f.write("a.txt", "changed");
+      f.git("update-index", "--assume-unchanged", "dir/one.txt");
+      f.write("dir/one.txt", "changed");
+      f.git("update-index", "--skip-worktree", "dir/two.txt");
+      f.remove("dir/two.txt");
+    },
+    expected: ["modified a.txt", "modified dir/one.txt", "deleted dir/two.txt"],
+  },
+  {
     name: "a sparse checkout",
     before: (f) => {
       f.git("sparse-checkout", "set", "--no-cone", "/a.txt");
@@ -348,6 +366,17 @@ const inRepository: Scenario[] = [
     },
     act: (f) => f.write("a.txt", "changed"),
     expected: ["modified a.txt"],
+  },
+  {
+    name: "a sparse checkout whose index the agent changes",
+    before: (f) => f.git("sparse-checkout", "set", "--no-cone", "/a.txt", "/dir/one.txt"),
+    act: (f) => {
+      f.write("new.txt", "x");
+      f.git("add", "--sparse", "new.txt");
+      f.git("update-index", "--skip-worktree", "dir/one.txt");
+      f.remove("dir/one.txt");
+    },
+    expected: ["deleted dir/one.txt", "created new.txt"],
   },
   {
     name: "a split index",
