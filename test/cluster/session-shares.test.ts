@@ -77,6 +77,8 @@ test("a machine takes no more than its own slots", async () => {
 test("the share of a machine that is gone is free once it is sure that it begins no more sessions", async () => {
   const [one, two] = [await join("one"), await join("two")];
   for (let at = 0; at < 4; at++) await one.take(4);
+  // It frees the share that was told until now.
+  await expect.poll(() => two.taken).toBe(4);
   const free = two.freeing("one");
   await expect(two.take(4)).rejects.toMatchObject({ code: "busy" });
   expect(two.holds("one")).toBe(true);
