@@ -649,7 +649,7 @@ test("bulkhead complete knows commands, flags, choices, pages and the ids of plu
   const host = { plugins: [fakePlugin("alpha"), fakePlugin("beta", { enabled: false })] };
   const words = async (...line: string[]) => (await cli(["complete", "--", ...line], { host })).out.split("\n");
   // The first time loads all commands, for which a busy machine may take longer than a shell waits.
-  await expect.poll(() => words("plugin", "ex")).toContain("explain");
+  await expect.poll(() => words("plugin", "ex"), { timeout: 20_000 }).toContain("explain");
   expect(await words("run", "--prom")).toEqual(["--prompt", "--prompt-file", ""]);
   expect(await words("run", "--workspace", "")).toEqual(["inplace", "worktree", ""]);
   expect(await words("run", "")).toEqual(["alpha", ""]);
