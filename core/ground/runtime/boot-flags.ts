@@ -42,7 +42,7 @@ const enoughYoung = 16 * 1024 * 1024;
  * Time after a start of a session in which that holds. Later the space grows with what is allocated: a host that floods its
  * readers is 9 % faster with it. Milliseconds.
  */
-const startMs = 3000;
+const startMs = 5000;
 
 /** When the start that came last is over; null while none is. */
 let startsUntil: number | null = null;

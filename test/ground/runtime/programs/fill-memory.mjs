@@ -8,7 +8,7 @@ const [module, when] = process.argv.slice(2);
 const { letYoungGenerationGrow, setBootFlags } = await import(module);
 setBootFlags();
 if (when !== "before") letYoungGenerationGrow();
-if (when === "started") await new Promise((resolve) => setTimeout(resolve, 3100));
+if (when === "started") await new Promise((resolve) => setTimeout(resolve, 5100));
 
 const held = [];
 for (let turn = 0; turn < 400; turn++) {
