@@ -52,14 +52,17 @@ const collections = new PerformanceObserver(() => {
   setFlagsFromString(youngBytes() < enoughYoung ? youngGeneration.work : youngGeneration.boot);
 });
 
-/** Lets the space for short-lived objects grow from now on, for the time in which a session starts up to a size only. */
-export function letYoungGenerationGrow(): void {
+/**
+ * Lets the space for short-lived objects grow from now on, and up to a size only while a session starts.
+ * @param ms how long a start takes at most
+ */
+export function letYoungGenerationGrow(ms: number = startMs): void {
   const isStarting = startsUntil !== null;
-  startsUntil = performance.now() + startMs;
+  startsUntil = performance.now() + ms;
   if (isStarting) return;
   setFlagsFromString(youngBytes() < enoughYoung ? youngGeneration.work : youngGeneration.boot);
   collections.observe({ entryTypes: ["gc"] });
-  awaitStarts(startMs);
+  awaitStarts(ms);
 }
 
 function awaitStarts(ms: number): void {

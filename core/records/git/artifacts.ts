@@ -75,8 +75,8 @@ async function startLook(
 }
 
 /**
- * Has git look at files that were marked as left out of the checkout since the snapshot: an agent could hide by that which
- * ones it removed.
+ * Has git look at files that were marked as left out of the checkout since the snapshot. With that mark an agent could hide
+ * that it removed them.
  */
 async function lookAtLeftOut(shadow: ShadowRepository, call: ShadowCall): Promise<void> {
   const atTop = { ...call, cwd: topOf(shadow) };

@@ -46,7 +46,7 @@ export class SessionChanges {
       return { artifacts: null, reason, head: null };
     }
     const changed = await this.#list(snapshot);
-    // Nobody waits for the removal of its files; what a host leaves of them goes with its folder.
+    // The session does not wait for the removal of its files. A killed host's next start removes what is left of them.
     void this.#deps.looks.release(snapshot);
     return changed;
   }

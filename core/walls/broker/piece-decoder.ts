@@ -5,9 +5,9 @@ const beginning = new TextDecoder();
 const following = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /**
- * Decodes UTF-8 that comes in pieces, as a `TextDecoder` with `stream: true` does. For plain ASCII, most of what
- * agents print, that one takes three to seven times as long as one that decodes each piece by itself. So this one keeps back
- * the character that a piece breaks off.
+ * Decodes UTF-8 that comes in pieces, as a `TextDecoder` with `stream: true` does. Agents print
+ * mostly plain ASCII, for which that one takes three to seven times as long as one that decodes each piece by itself. So this
+ * one does the latter, and keeps back a character that a piece breaks off.
  */
 export class PieceDecoder {
   #decoder = beginning;

@@ -115,7 +115,7 @@ export class SessionWalls {
 
   /**
    * Finds what all views share, once the private home and the empty folders in the project are made. What was found a
-   * moment ago counts; later a person may have made a place that is to be guarded.
+   * moment ago counts; later a person may have made a place that must be guarded.
    */
   #findPlaces(): Promise<ViewPlaces> {
     const now = performance.now();

@@ -7,8 +7,11 @@ import { getHeapSpaceStatistics } from "node:v8";
 const [module, when] = process.argv.slice(2);
 const { letYoungGenerationGrow, setBootFlags } = await import(module);
 setBootFlags();
-if (when !== "before") letYoungGenerationGrow();
-if (when === "started") await new Promise((resolve) => setTimeout(resolve, 5100));
+if (when === "starting") letYoungGenerationGrow();
+if (when === "started") {
+  letYoungGenerationGrow(50);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+}
 
 const held = [];
 for (let turn = 0; turn < 400; turn++) {
