@@ -116,6 +116,8 @@ export interface ArtifactsEvent {
   type: "artifacts";
   artifacts: Artifact[] | null;
   reason?: string;
+  /** Changed paths that the list leaves out, as in the result's `artifacts_omitted`. */
+  omitted?: number;
   /** Sessions that were active in the same files meanwhile: git cannot tell whose changes these are. */
   shared_with?: string[];
 }

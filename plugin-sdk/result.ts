@@ -168,6 +168,11 @@ export interface SessionResult {
   artifacts: Artifact[] | null;
   artifacts_reason?: string;
   /**
+   * Changed paths that `artifacts` leaves out. It lists at most 10,000, of at most 4 MiB: first what happened to files that
+   * were there before, then new files that git tracks, then the rest. Absent: it has all.
+   */
+  artifacts_omitted?: number;
+  /**
    * Sessions that were active in the same folder, or in an overlapping one, meanwhile: some of the changes may be
    * theirs. Absent: there was none in this host.
    */

@@ -50,6 +50,8 @@ export interface WorktreeDiff {
   patch: Uint8Array;
   /** The same changes as a list. Paths are relative to the top of the repository. */
   artifacts: Artifact[];
+  /** Changes that the list leaves out, as in a result; the patch has them. */
+  artifacts_omitted?: number;
   /** Links in it that lead out of the repository, or into its `.git`: they are applied only on request. */
   links_out: { path: string; target: string }[];
 }
@@ -59,6 +61,8 @@ export interface AppliedWorkspace {
   session_id: string;
   /** Changes in the source, with paths relative to the top of its repository. */
   artifacts: Artifact[];
+  /** Changes that the list leaves out, as in a result. */
+  artifacts_omitted?: number;
   /** The session's last commit, which `refs/bulkhead/<session id>` keeps; null when it made none. */
   kept_commit: string | null;
 }

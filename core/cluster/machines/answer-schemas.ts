@@ -15,6 +15,7 @@ const mostEntries = 10_000;
 const id = Type.String({ minLength: 1, maxLength: 256 });
 const text = Type.String({ maxLength: 65_536 });
 const artifacts = Type.Array(artifactSchema, { maxItems: mostEntries });
+const count = Type.Integer({ minimum: 0 });
 const nothing = Type.Null();
 
 const waitingRequest = exactly<WaitingRequest>()(Type.Object({
@@ -30,6 +31,7 @@ const waitingRequest = exactly<WaitingRequest>()(Type.Object({
 const applied = exactly<AppliedWorkspace>()(Type.Object({
   session_id: id,
   artifacts,
+  artifacts_omitted: Type.Optional(count),
   kept_commit: Type.Union([Type.String({ pattern: "^([0-9a-f]{40}|[0-9a-f]{64})$" }), Type.Null()]),
 }));
 
@@ -40,7 +42,7 @@ const schemas: { readonly [N in CallName]: SchemaOf<MachineCalls[N]["answer"]> }
   waiting: exactly<MachineCalls["waiting"]["answer"]>()(
     Type.Record(id, Type.Array(waitingRequest, { maxItems: mostEntries })),
   ),
-  spare: Type.Integer({ minimum: 0 }),
+  spare: count,
   worktrees: Type.Array(workspaceSchema, { maxItems: mostEntries }),
   diff: nothing,
   apply: applied,
@@ -60,6 +62,7 @@ type KeptDiffHead = Omit<WorktreeDiff, "patch">;
 const diffHead = lazyCheck(
   exactly<KeptDiffHead>()(Type.Object({
     artifacts,
+    artifacts_omitted: Type.Optional(count),
     links_out: Type.Array(Type.Object({ path: Type.String(), target: Type.String() }), { maxItems: mostEntries }),
   })),
 );

@@ -36,11 +36,11 @@ export class SharedDiffs {
   async keep(sessionId: string): Promise<void> {
     const workspaces = this.#workspaces();
     if (workspaces === null) throw missing(sessionId);
-    const { patch, artifacts, links_out } = await workspaces.diff(sessionId);
+    const { patch, ...list } = await workspaces.diff(sessionId);
     if (patch.byteLength > mostBytes) throw largeError(sessionId, patch.byteLength);
     const workspace = (await workspaces.list()).find(({ session_id }) => session_id === sessionId);
     const metadata = { workspace: JSON.stringify(workspace) };
-    const head = new TextEncoder().encode(`${JSON.stringify({ artifacts, links_out })}\n`);
+    const head = new TextEncoder().encode(`${JSON.stringify(list)}\n`);
     await (await this.#opened()).putBlob({ name: sessionId, metadata }, joinBytes([head, patch]));
   }
 

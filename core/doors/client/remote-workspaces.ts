@@ -36,7 +36,7 @@ export function remoteWorkspaces(api: Api): RemoteWorkspaces {
 }
 
 /** The JSON form of a diff. */
-interface ShownDiff extends Pick<WorktreeDiff, "artifacts" | "links_out"> {
+interface ShownDiff extends Omit<WorktreeDiff, "patch"> {
   patch?: string;
   patch_base64?: string;
 }

@@ -21,6 +21,7 @@ export const sessionDataSchema: TSchema = Type.Object({
     }),
   ),
   artifacts_reason: Type.Optional(nullableText),
+  artifacts_omitted: Type.Optional(Type.Integer({ description: "Changed paths that the list leaves out." })),
   waiting: Type.Optional(Type.Array(Type.Object({
     request_id: Type.String(),
     type: Type.Union([Type.Literal("permission_request"), Type.Literal("question")]),

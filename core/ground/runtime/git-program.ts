@@ -17,7 +17,7 @@ export interface GitRunOptions {
   /** Kills git; the run then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
   stdin?: Uint8Array | undefined;
-  /** Takes stdout piece by piece; `stdout` of the outcome is then empty. */
+  /** Takes stdout piece by piece; `stdout` of the outcome is then empty. What it throws ends git and is the run's error. */
   onStdout?: ((chunk: Uint8Array) => void) | undefined;
 }
 
@@ -32,10 +32,13 @@ export interface GitOutcome {
 
 const stderrLimit = 65_536;
 
+/** Bytes of stdout that a run may hold in memory. An agent can make a repository whose lists never end. */
+export const mostStdoutBytes: number = 128 * 1024 * 1024;
+
 /**
  * Runs git once, without a shell, and waits for it.
- * @throws {BulkheadError} `git_missing`, `workdir_missing`, `io_error` when it cannot be started; else the signal's
- * reason
+ * @throws {BulkheadError} `git_missing`, `workdir_missing`, `io_error` when it cannot be started, `too_large` for more
+ * than {@link mostStdoutBytes} of stdout; else the signal's reason
  */
 export async function runGit(args: readonly string[], options: GitRunOptions): Promise<GitOutcome> {
   options.signal?.throwIfAborted();
@@ -44,7 +47,7 @@ export async function runGit(args: readonly string[], options: GitRunOptions): P
   try {
     const input = options.stdin === undefined ? "closed" : "open";
     const launched = await launch(command, { stdin: input, endsWithHost: true });
-    return await outcomeOf(launched ?? await startHere(command), options);
+    return await outcomeOf(launched ?? await startHere(command), { ...options, args });
   } catch (error) {
     options.signal?.throwIfAborted();
     if (!isSystemError(error)) throw error;
@@ -67,24 +70,43 @@ async function startHere({ file, args, cwd, env }: Command): Promise<LaunchedPro
   return { pid: child.pid!, stdin, stdout, stderr, exited };
 }
 
-async function outcomeOf(git: LaunchedProgram, options: GitRunOptions): Promise<GitOutcome> {
-  const { signal } = options;
+async function outcomeOf(
+  git: LaunchedProgram,
+  options: GitRunOptions & { args: readonly string[] },
+): Promise<GitOutcome> {
+  const { signal, args } = options;
   const stdout: Uint8Array[] = [];
   const stderr: Uint8Array[] = [];
+  let stdoutBytes = 0;
   let stderrBytes = 0;
-  let left = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    const abort = () => {
+  let isEnded = false;
+  let end = (_reason: unknown): void => {};
+  const ended = new Promise<never>((_, reject) => {
+    end = (reason) => {
+      isEnded = true;
       sendSignal(git.pid, "SIGKILL");
-      reject(signal?.reason as Error);
+      reject(reason as Error);
     };
-    if (signal?.aborted) return abort();
-    signal?.addEventListener("abort", abort, { once: true });
-    left = () => signal?.removeEventListener("abort", abort);
   });
-  aborted.catch(() => {});
+  ended.catch(() => {});
+  const abort = () => end(signal?.reason);
+  if (signal?.aborted) abort();
+  signal?.addEventListener("abort", abort, { once: true });
+  const hold = (chunk: Uint8Array) => {
+    stdoutBytes += chunk.byteLength;
+    if (stdoutBytes > mostStdoutBytes) throw tooMuch(args, `more than ${mostStdoutBytes} bytes`);
+    stdout.push(chunk);
+  };
+  const take = options.onStdout ?? hold;
   const ends = [endOf(git.stdout), endOf(git.stderr)];
-  git.stdout.on("data", options.onStdout ?? ((chunk: Uint8Array) => stdout.push(chunk)));
+  git.stdout.on("data", (chunk: Uint8Array) => {
+    if (isEnded) return;
+    try {
+      take(chunk);
+    } catch (error) {
+      end(error);
+    }
+  });
   git.stderr.on("data", (chunk: Uint8Array) => {
     if (stderrBytes < stderrLimit) stderr.push(chunk);
     stderrBytes += chunk.byteLength;
@@ -93,12 +115,17 @@ async function outcomeOf(git: LaunchedProgram, options: GitRunOptions): Promise<
   git.stdin?.on("error", () => undefined);
   git.stdin?.end(options.stdin);
   try {
-    const [{ exit_code }] = await Promise.race([Promise.all([git.exited, ...ends]), aborted]);
+    const [{ exit_code }] = await Promise.race([Promise.all([git.exited, ...ends]), ended]);
     const text = new TextDecoder().decode(joinBytes(stderr)).slice(0, stderrLimit);
     return { exit_code, stdout: joinBytes(stdout), stderr: text };
   } finally {
-    left();
+    signal?.removeEventListener("abort", abort);
   }
+}
+
+/** The error of a run that tells more than the host can hold. */
+export function tooMuch([command = ""]: readonly string[], what: string): BulkheadError {
+  return new BulkheadError("too_large", `git ${command} tells ${what}, and more is not read.`);
 }
 
 function endOf(stream: Readable): Promise<void> {

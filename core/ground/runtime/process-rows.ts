@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import process from "node:process";
+import { nextTurn } from "./next-turn.ts";
 import { isInside } from "./paths.ts";
 import { holdsMark, isCovered, markOf, marksOf } from "./process-mark.ts";
 
@@ -75,7 +76,7 @@ async function readAll(since: number): Promise<MarksRow[] | null> {
   for (const [index, pid] of pids.entries()) {
     const row = readRow(pid);
     if (row !== null) rows.push({ ...row, marks: Number(row.start) >= since ? marksOf(pid) : [] });
-    if (index % 64 === 63) await new Promise((resolve) => setImmediate(resolve));
+    if (index % 64 === 63) await nextTurn();
   }
   return rows;
 }
@@ -94,7 +95,7 @@ export async function listMarked({ since }: { since: number }): Promise<MarkRow[
   for (const [index, pid] of (listProc() ?? []).entries()) {
     const row = readRow(pid);
     if (row !== null && !row.zombie) rows.push({ ...row, mark: Number(row.start) >= since ? markOf(pid) : null });
-    if (index % 64 === 63) await new Promise((resolve) => setImmediate(resolve));
+    if (index % 64 === 63) await nextTurn();
   }
   return rows.length === 0 ? null : rows;
 }

@@ -1,16 +1,22 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { Artifact } from "../../../plugin-sdk/result.ts";
 import { mkdir, rm } from "../../ground/runtime/files.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
-import { describeTrees } from "./artifacts.ts";
+import { type DescribedChanges, describeTrees } from "./artifacts.ts";
 import { findRepository } from "./find-repository.ts";
-import { gitError, lineOf, splitNul } from "./git-call.ts";
+import { gitError, lineOf } from "./git-call.ts";
 import { newLinksOut } from "./leading-links.ts";
 import { pathText, rawChanges } from "./raw-diff.ts";
 import { restoreFiles, type Swap } from "./restore-files.ts";
-import { copyUserIndex, gitInShadow, type ShadowCall, type ShadowRepository, shadowRun } from "./shadow-repository.ts";
+import {
+  copyUserIndex,
+  gitInShadow,
+  recordsInShadow,
+  type ShadowCall,
+  type ShadowRepository,
+  shadowRun,
+} from "./shadow-repository.ts";
 import { writeWholeTree } from "./whole-tree.ts";
 import { shadowOver, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
 import { patchArgs, withWorktreeIndex } from "./worktree-diff.ts";
@@ -35,7 +41,7 @@ interface ApplyOptions {
  * @throws {BulkheadError} `conflict` with the paths in `details.paths`, or the links that lead out of the repository in
  * `details.links`, `workdir_missing`, `io_error`; the source is then as it was, unless the message says otherwise
  */
-export async function applyWorktree(base: WorktreeBase, options: ApplyOptions): Promise<Artifact[]> {
+export async function applyWorktree(base: WorktreeBase, options: ApplyOptions): Promise<DescribedChanges> {
   const { folder, signal } = options;
   const source = await sourceShadow(base, options);
   return await withScratch(base, async (scratch) => {
@@ -48,7 +54,7 @@ export async function applyWorktree(base: WorktreeBase, options: ApplyOptions): 
       return written.tree;
     });
     const merged = await merge(source, { base: base.tree, ours: now, theirs, call, scratch });
-    if (merged === now) return [];
+    if (merged === now) return { artifacts: [], others: [] };
     if (options.allowLinks !== true) await refuseLinks(source, { ours: now, merged, call: call("links") });
     await options.onWrite({ ours: now, merged });
     await write(source, { ours: now, merged, call: call("written"), scratch });
@@ -145,7 +151,7 @@ async function merge(source: ShadowRepository, { base, ours, theirs, call, scrat
   const args = ["apply", "--cached", "--3way", "--whitespace=nowarn", patch];
   const outcome = await runGit(args, shadowRun(source, merging));
   if (outcome.exit_code === 0) return lineOf(await gitInShadow(source, ["write-tree", "--missing-ok"], merging));
-  const unmerged = splitNul(await gitInShadow(source, ["ls-files", "-z", "-u"], merging))
+  const unmerged = (await recordsInShadow(source, ["ls-files", "-z", "-u"], merging))
     .map((line) => pathText(line.subarray(line.indexOf(0x09) + 1)));
   const paths = unmerged.length > 0 ? unmerged : await changedByBoth(source, { base, ours, theirs, call, scratch });
   if (paths.length === 0) throw gitError(args, outcome);

@@ -1,18 +1,21 @@
 import type { Artifact } from "../../../plugin-sdk/result.ts";
 import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
 import { rm } from "../../ground/runtime/files.ts";
-import { runGit } from "../../ground/runtime/git-program.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
+import { inTurns } from "../../ground/runtime/next-turn.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { type GitDeadline, reasonOf, withDeadline } from "./deadline.ts";
 import { type ChangeOptions, describeChange } from "./describe-change.ts";
 import { readHead } from "./find-repository.ts";
-import { joinNul, keyOf } from "./git-call.ts";
+import { foremostChanges } from "./foremost-changes.ts";
+import { joinNul, pathKey } from "./git-call.ts";
+import { eachRecord } from "./git-records.ts";
 import { listMarked } from "./left-out.ts";
-import { parseRawDiff, type RawChange } from "./raw-diff.ts";
+import { type RawChange, RawDiffReader } from "./raw-diff.ts";
 import { writeBounded } from "./plain-folder.ts";
 import {
   copyUserIndex,
+  eachInShadow,
   gitInShadow,
   type ShadowCall,
   type ShadowRepository,
@@ -20,17 +23,24 @@ import {
   topOf,
 } from "./shadow-repository.ts";
 import { indexBefore, realFolder, type Snapshot } from "./snapshot.ts";
-import { listTracked } from "./tracked-paths.ts";
+import { trackedOf } from "./tracked-paths.ts";
 import { storeTree, type WorkTree } from "./write-work-tree.ts";
+
+/** Changed paths, the foremost of them described: see {@link foremostChanges}. */
+export interface DescribedChanges {
+  artifacts: Artifact[];
+  /** The other changes; none but in floods of files. */
+  others: readonly RawChange[];
+}
 
 /** Changes since a snapshot, or the reason why they are unknown. `head` is the current HEAD commit. */
 export type ArtifactList =
-  | { artifacts: Artifact[]; head: string | null }
+  | DescribedChanges & { head: string | null }
   | { artifacts: null; reason: string; head: string | null };
 
 /**
  * Lists the changes below a working directory since the snapshot, by comparing trees of its content then and now,
- * sorted by path. A new file is `created` when the repository tracks it now, in a commit or the index, else
+ * sorted by path; of a flood of files only the foremost. A new file is `created` when the repository tracks it now, in a commit or the index, else
  * `untracked`; in a plain folder every new file is `untracked`. Ignored files are left out, and submodules and nested
  * repositories are pointers. Digests are of the current files, null for those over 1 GiB. A file that was ignored and
  * no longer is counts as new; one over 1 GiB counts as modified when its time changed. A name that is not UTF-8 holds
@@ -50,7 +60,7 @@ export async function listArtifacts(before: Snapshot, options: GitDeadline = {})
         writeBounded(held.shadow, call, held),
         readHead({ workdir, signal }, held.shadow.repository ?? undefined).then((now) => head = now),
       ]);
-      return { artifacts: await describeTrees(held.shadow, { before: held.before, after, call, workdir }), head };
+      return { ...await describeTrees(held.shadow, { before: held.before, after, call, workdir }), head };
     });
   } catch (error) {
     options.signal?.throwIfAborted();
@@ -83,10 +93,15 @@ async function lookAtLeftOut(shadow: ShadowRepository, call: ShadowCall): Promis
   const { leftOut } = await listMarked(shadow, atTop);
   if (leftOut.length === 0) return;
   const before = await listMarked(shadow, { ...atTop, index: indexBefore });
-  const known = new Set(before.leftOut.map(keyOf));
-  const stdin = joinNul(leftOut.filter((path) => !known.has(keyOf(path))));
+  const known = new Set(before.leftOut.map(pathKey));
+  const stdin = joinNul(leftOut.filter((path) => !known.has(pathKey(path))));
   if (stdin.length === 0) return;
   await gitInShadow(shadow, ["update-index", "--no-skip-worktree", "-z", "--stdin"], { ...atTop, stdin });
+}
+
+/** The field that says how many changes a list leaves out; none where it has all. */
+export function omittedCount(others: readonly unknown[]): { artifacts_omitted?: number } {
+  return others.length === 0 ? {} : { artifacts_omitted: others.length };
 }
 
 /** Two trees of one work tree, the second of its current content. */
@@ -97,18 +112,27 @@ interface SnapshotComparison {
 }
 
 /**
- * The changes between two trees as artifacts, sorted by path.
+ * The changes between two trees, the artifacts sorted by path.
  * @param compared `workdir` is the real absolute path that the artifacts' paths are below
  */
 export async function describeTrees(
   shadow: ShadowRepository,
   compared: SnapshotComparison & { workdir: string },
-): Promise<Artifact[]> {
+): Promise<DescribedChanges> {
   const { workdir, call: { signal } } = compared;
   const changes = await compareTrees(shadow, compared);
-  const isNew = changes.some((change) => change.status !== "M");
-  const tracked = isNew ? await listTracked({ workdir, signal }) : new Set<string>();
-  return await describeAll(changes, { workdir, tracked, signal });
+  const tracked = await trackedOf(await newPaths(changes), { workdir, signal });
+  const { foremost, others } = await foremostChanges(changes, tracked);
+  return { artifacts: await describeAll(foremost, { workdir, tracked, signal }), others };
+}
+
+/** Keys of the paths that were not there before. */
+async function newPaths(changes: readonly RawChange[]): Promise<Set<string>> {
+  const keys = new Set<string>();
+  await inTurns(changes, ({ status, path }) => {
+    if (status === "A" || status === "R") keys.add(pathKey(path));
+  });
+  return keys;
 }
 
 /** Changes below the working directory, with paths relative to it. */
@@ -124,11 +148,16 @@ async function compareTrees(
   const diff = ["diff-tree", "-r", "-z", "--raw", "--no-ext-diff", "--no-textconv", ...relative];
   const atTop = { ...call, cwd: topOf(shadow) };
   if (before.stored && after.stored) {
-    const outcome = await runGit([...diff, "-M", before.tree, after.tree], shadowRun(shadow, atTop));
-    if (outcome.exit_code === 0) return parseRawDiff(outcome.stdout);
+    const reader = new RawDiffReader();
+    const args = [...diff, "-M", before.tree, after.tree];
+    const outcome = await eachRecord(args, shadowRun(shadow, atTop), (record) => reader.read(record));
+    if (outcome.exit_code === 0) return reader.end();
     // A partial clone lacks old contents, so only exact renames can be found.
   }
-  return parseRawDiff(await gitInShadow(shadow, [...diff, "-M100%", before.tree, after.tree], atTop));
+  const reader = new RawDiffReader();
+  const args = [...diff, "-M100%", before.tree, after.tree];
+  await eachInShadow(shadow, args, { ...atTop, take: (record) => reader.read(record) });
+  return reader.end();
 }
 
 async function describeAll(

@@ -2,9 +2,9 @@ import type { Artifact } from "../../../plugin-sdk/result.ts";
 import { digestFile } from "../../ground/runtime/file-digest.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { isBehindLink } from "./behind-link.ts";
+import { pathKey } from "./git-call.ts";
 import { hugeBytes } from "./huge-files.ts";
 import { lookAt } from "./look-at.ts";
-import { pathKey } from "./tracked-paths.ts";
 import { pathText, type RawChange } from "./raw-diff.ts";
 
 /** Options of {@link describeChange}. */

@@ -2,7 +2,8 @@ import { hostEnv } from "../../ground/runtime/platform.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { isInside, join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
 import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
-import { git, gitEnv, gitError, lineOf, splitNul } from "./git-call.ts";
+import { git, gitEnv, gitError, lineOf } from "./git-call.ts";
+import { eachRecord } from "./git-records.ts";
 
 /** The repository that a working directory lies in. */
 export interface Repository {
@@ -147,16 +148,15 @@ interface GitSettings {
  * @throws {BulkheadError} `git_missing`, `io_error`
  */
 export async function readSettings(place: GitPlace): Promise<GitSettings> {
-  const listed = await git(["config", "--list", "-z", "--show-origin"], {
-    cwd: place.workdir,
-    env: readingEnv(),
-    signal: place.signal,
-  });
+  const texts: string[] = [];
+  const args = ["config", "--list", "-z", "--show-origin"];
+  const run = { cwd: place.workdir, env: readingEnv(), signal: place.signal };
+  const outcome = await eachRecord(args, run, (record) => texts.push(new TextDecoder().decode(record)));
+  if (outcome.exit_code !== 0) throw gitError(args, outcome);
   const settings = new Map<string, string>();
   const configHome = join(hostEnv("XDG_CONFIG_HOME") ?? join(home(), ".config"), "git");
   const files = new Set([join(home(), ".gitconfig"), join(configHome, "config")]);
   let excludesFile = join(configHome, "ignore");
-  const texts = splitNul(listed).map((record) => new TextDecoder().decode(record));
   for (let at = 0; at + 1 < texts.length; at += 2) {
     const [origin = "", text = ""] = texts.slice(at, at + 2);
     if (origin.startsWith("file:")) files.add(resolve(place.workdir, origin.slice("file:".length)));

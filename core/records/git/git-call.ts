@@ -60,17 +60,6 @@ export function lineOf(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes).replace(/\r?\n$/, "");
 }
 
-/** The NUL-ended records of git's `-z` output, as bytes: names need not be UTF-8. */
-export function splitNul(bytes: Uint8Array): Uint8Array[] {
-  const records: Uint8Array[] = [];
-  let start = 0;
-  for (let end = bytes.indexOf(0); end !== -1; end = bytes.indexOf(0, start)) {
-    records.push(bytes.subarray(start, end));
-    start = end + 1;
-  }
-  return records;
-}
-
 /** Joins records for git's `-z` input. */
 export function joinNul(records: readonly Uint8Array[]): Uint8Array {
   const joined = new Uint8Array(records.reduce((total, record) => total + record.byteLength + 1, 0));
@@ -82,7 +71,9 @@ export function joinNul(records: readonly Uint8Array[]): Uint8Array {
   return joined;
 }
 
-/** Returns a text that stands for the bytes of a path, for sets and maps. */
-export function keyOf(path: Uint8Array): string {
-  return new TextDecoder("latin1").decode(path);
+/** Returns a text that stands for the bytes of a path, for sets and maps: each byte another character. */
+export function pathKey(path: Uint8Array): string {
+  return latin1.decode(path);
 }
+
+const latin1 = new TextDecoder("latin1");

@@ -1,7 +1,6 @@
 import { foldName } from "../../ground/runtime/fold-name.ts";
-import { splitNul } from "./git-call.ts";
 import { pathText, rawChanges } from "./raw-diff.ts";
-import { gitInShadow, type ShadowCall, type ShadowRepository, topOf } from "./shadow-repository.ts";
+import { eachInShadow, gitInShadow, type ShadowCall, type ShadowRepository, topOf } from "./shadow-repository.ts";
 
 /** A symbolic link of a tree. */
 interface TreeLink {
@@ -23,13 +22,16 @@ const mostSteps = 40;
  */
 async function linksOut(shadow: ShadowRepository, tree: string, call: ShadowCall): Promise<TreeLink[]> {
   const atTop = { ...call, cwd: topOf(shadow) };
-  const entries = splitNul(await gitInShadow(shadow, ["ls-tree", "-r", "-z", tree], atTop));
-  const found: [path: string, target: string][] = [];
-  for (const entry of entries) {
+  const entries: [path: string, id: string][] = [];
+  const take = (entry: Uint8Array) => {
     const [head = "", ...rest] = pathText(entry).split("\t");
     const [mode, , id] = head.split(" ");
-    if (mode !== linkMode || id === undefined) continue;
-    found.push([rest.join("\t"), pathText(await gitInShadow(shadow, ["cat-file", "blob", id], atTop))]);
+    if (mode === linkMode && id !== undefined) entries.push([rest.join("\t"), id]);
+  };
+  await eachInShadow(shadow, ["ls-tree", "-r", "-z", tree], { ...atTop, take });
+  const found: [path: string, target: string][] = [];
+  for (const [path, id] of entries) {
+    found.push([path, pathText(await gitInShadow(shadow, ["cat-file", "blob", id], atTop))]);
   }
   const links = new Map(found);
   return found.filter(([path]) => leadsOut(path, links)).map(([path, target]) => ({ path, target }));

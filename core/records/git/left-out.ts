@@ -1,5 +1,4 @@
-import { splitNul } from "./git-call.ts";
-import { gitInShadow, type ShadowCall, type ShadowRepository } from "./shadow-repository.ts";
+import { eachInShadow, type ShadowCall, type ShadowRepository } from "./shadow-repository.ts";
 
 /** Tracked paths, as an index marks them. */
 interface MarkedPaths {
@@ -11,9 +10,10 @@ interface MarkedPaths {
 /** Lists the tracked paths of an index: a sparse checkout leaves some out. */
 export async function listMarked(shadow: ShadowRepository, call: ShadowCall): Promise<MarkedPaths> {
   const marked: MarkedPaths = { leftOut: [], others: [] };
-  for (const line of splitNul(await gitInShadow(shadow, ["ls-files", "-z", "-t"], call))) {
+  const take = (line: Uint8Array) => {
     (line[0] === skipped ? marked.leftOut : marked.others).push(line.subarray(2));
-  }
+  };
+  await eachInShadow(shadow, ["ls-files", "-z", "-t"], { ...call, take });
   return marked;
 }
 

@@ -1,5 +1,4 @@
-import { splitNul } from "./git-call.ts";
-import { gitInShadow, type ShadowCall, type ShadowRepository, topOf } from "./shadow-repository.ts";
+import { eachInShadow, type ShadowCall, type ShadowRepository, topOf } from "./shadow-repository.ts";
 
 /** One change between two trees, as `git diff-tree --raw` gives it. */
 export interface RawChange {
@@ -7,39 +6,54 @@ export interface RawChange {
   /** Modes in octal: `100644`, `100755`, `120000` symlink, `160000` submodule, `000000` none. */
   oldMode: string;
   newMode: string;
-  /** Id of the new content; all zeros for what was deleted. */
-  objectId: string;
   path: Uint8Array;
   /** The old path of a rename. */
   from: Uint8Array | null;
 }
 
 /**
- * Parses `git diff-tree -r -z --raw` (the raw output format of git-diff): `:<mode> <mode> <id> <id> <status>`, NUL,
- * a path, NUL, and for renames a second path, NUL. A change of type counts as a modification.
+ * Reads the records of `git diff-tree -r -z --raw` (the raw output format of git-diff): `:<mode> <mode> <id> <id> <status>`,
+ * a path, and for renames a second path. A change of type counts as a modification.
  */
-export function parseRawDiff(output: Uint8Array): RawChange[] {
-  const records = splitNul(output);
-  const changes: RawChange[] = [];
-  for (let at = 0; at < records.length;) {
-    const header = new TextDecoder().decode(records[at++]);
-    const match = /^:(\d{6}) (\d{6}) [0-9a-f]+ ([0-9a-f]+) ([ADMRT])\d*$/.exec(header);
-    const first = records[at++];
-    if (match === null || first === undefined) throw new SyntaxError(`Cannot read git's raw diff: "${header}".`);
-    const [, oldMode = "", newMode = "", objectId = "", letter] = match;
-    const second = letter === "R" ? records[at++] : undefined;
-    const status = letter === "A" || letter === "D" || letter === "R" ? letter : "M";
-    changes.push({
-      status,
-      oldMode,
-      newMode,
-      objectId,
-      path: second ?? first,
-      from: second === undefined ? null : first,
-    });
+export class RawDiffReader {
+  readonly #changes: RawChange[] = [];
+  #header: Omit<RawChange, "path" | "from"> | null = null;
+  #from: Uint8Array | null = null;
+
+  /** @throws {SyntaxError} for a header that is none */
+  read(record: Uint8Array): void {
+    const header = this.#header;
+    if (header === null) this.#header = parseHeader(record);
+    else if (header.status === "R" && this.#from === null) this.#from = record;
+    else {
+      this.#changes.push({ ...header, path: record, from: this.#from });
+      this.#header = null;
+      this.#from = null;
+    }
   }
-  return changes;
+
+  /**
+   * The changes, once all is read.
+   * @throws {SyntaxError} when the last one has no path
+   */
+  end(): RawChange[] {
+    if (this.#header !== null) throw new SyntaxError("Cannot read git's raw diff: it ends within a change.");
+    return this.#changes;
+  }
 }
+
+function parseHeader(record: Uint8Array): Omit<RawChange, "path" | "from"> {
+  const header = latin1.decode(record);
+  const match = /^:(\d{6}) (\d{6}) [0-9a-f]+ [0-9a-f]+ ([ADMRT])\d*$/.exec(header);
+  if (match === null) throw new SyntaxError(`Cannot read git's raw diff: "${header}".`);
+  const [, oldMode = "", newMode = "", letter] = match;
+  const status = letter === "A" || letter === "D" || letter === "R" ? letter : "M";
+  // A part of a text keeps all of it in memory, and there are few modes.
+  return { status, oldMode: modes.get(oldMode) ?? oldMode, newMode: modes.get(newMode) ?? newMode };
+}
+
+const latin1 = new TextDecoder("latin1");
+const modes = new Map(["000000", "100644", "100755", "120000", "160000"].map((mode) => [mode, mode]));
 
 /**
  * Changes between two trees, without renames.
@@ -50,10 +64,14 @@ export async function rawChanges(
   { from, to, call }: { from: string; to: string; call: ShadowCall },
 ): Promise<RawChange[]> {
   const args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", "--no-textconv", from, to];
-  return parseRawDiff(await gitInShadow(shadow, args, { ...call, cwd: topOf(shadow) }));
+  const reader = new RawDiffReader();
+  await eachInShadow(shadow, args, { ...call, cwd: topOf(shadow), take: (record) => reader.read(record) });
+  return reader.end();
 }
 
 /** A path of git's as text; bytes that are not UTF-8 become U+FFFD. */
 export function pathText(path: Uint8Array): string {
-  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(path);
+  return utf8.decode(path);
 }
+
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });

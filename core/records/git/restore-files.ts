@@ -1,6 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { joinNul } from "./git-call.ts";
-import { pathKey } from "./tracked-paths.ts";
+import { joinNul, pathKey } from "./git-call.ts";
 import { pathText, rawChanges } from "./raw-diff.ts";
 import { gitInShadow, type ShadowCall, type ShadowRepository, topOf } from "./shadow-repository.ts";
 

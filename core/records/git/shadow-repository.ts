@@ -3,7 +3,8 @@ import { markOfFile } from "../../ground/runtime/file-mark.ts";
 import { mkdir, mkdtemp, readdir, writeFile } from "../../ground/runtime/files.ts";
 import type { GitRunOptions } from "../../ground/runtime/git-program.ts";
 import { join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
-import { git, gitEnv } from "./git-call.ts";
+import { git, gitEnv, gitError } from "./git-call.ts";
+import { eachRecord } from "./git-records.ts";
 import type { Repository } from "./find-repository.ts";
 
 /**
@@ -76,6 +77,33 @@ export interface ShadowCall {
  */
 export function gitInShadow(shadow: ShadowRepository, args: readonly string[], call: ShadowCall): Promise<Uint8Array> {
   return git(args, shadowRun(shadow, call));
+}
+
+/**
+ * Lists the records of a run of git in a shadow.
+ * @throws {BulkheadError} `io_error` for any exit code but 0; as {@link eachRecord}
+ */
+export async function recordsInShadow(
+  shadow: ShadowRepository,
+  args: readonly string[],
+  call: ShadowCall,
+): Promise<Uint8Array[]> {
+  const records: Uint8Array[] = [];
+  await eachInShadow(shadow, args, { ...call, take: (record) => records.push(record) });
+  return records;
+}
+
+/**
+ * Hands over the records of a run of git in a shadow, one by one.
+ * @throws as {@link recordsInShadow}
+ */
+export async function eachInShadow(
+  shadow: ShadowRepository,
+  args: readonly string[],
+  { take, ...call }: ShadowCall & { take: (record: Uint8Array) => void },
+): Promise<void> {
+  const outcome = await eachRecord(args, shadowRun(shadow, call), take);
+  if (outcome.exit_code !== 0) throw gitError(args, outcome);
 }
 
 /** Options for a run of git in a shadow. */

@@ -1,6 +1,6 @@
-import { git, joinNul, lineOf, splitNul } from "./git-call.ts";
+import { joinNul, lineOf } from "./git-call.ts";
 import { listMarked } from "./left-out.ts";
-import { gitInShadow, type ShadowCall, type ShadowRepository, shadowRun } from "./shadow-repository.ts";
+import { gitInShadow, recordsInShadow, type ShadowCall, type ShadowRepository } from "./shadow-repository.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
 
 /**
@@ -25,8 +25,8 @@ export async function writeWholeTree(shadow: ShadowRepository, call: ShadowCall)
 async function listFiltered(shadow: ShadowRepository, call: ShadowCall): Promise<Uint8Array[]> {
   const { others } = await listMarked(shadow, call);
   if (others.length === 0) return [];
-  const run = { ...shadowRun(shadow, call), stdin: joinNul(others) };
-  const records = splitNul(await git(["check-attr", "-z", "--stdin", "filter"], run));
+  const asked = { ...call, stdin: joinNul(others) };
+  const records = await recordsInShadow(shadow, ["check-attr", "-z", "--stdin", "filter"], asked);
   const filtered: Uint8Array[] = [];
   for (let at = 0; at + 2 < records.length; at += 3) {
     const value = new TextDecoder().decode(records[at + 2]);

@@ -5,7 +5,7 @@ import { rm } from "../../ground/runtime/files.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
-import { describeTrees } from "./artifacts.ts";
+import { describeTrees, omittedCount } from "./artifacts.ts";
 import { gitError } from "./git-call.ts";
 import { newLinksOut } from "./leading-links.ts";
 import { shadowRun } from "./shadow-repository.ts";
@@ -29,9 +29,9 @@ export async function worktreeDiff(
     const after = await writeWorkTree(shadow, call, { storeAll: true });
     const before = { tree: base.tree, stored: true };
     const patch = await readPatch([...patchArgs, base.tree, after.tree], shadowRun(shadow, call));
-    const artifacts = await describeTrees(shadow, { before, after, call, workdir: folder });
+    const { artifacts, others } = await describeTrees(shadow, { before, after, call, workdir: folder });
     const links_out = await newLinksOut(shadow, { before: base.tree, after: after.tree, call });
-    return { patch, artifacts, links_out };
+    return { patch, artifacts, ...omittedCount(others), links_out };
   });
 }
 

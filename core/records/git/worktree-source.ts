@@ -2,8 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { lstat } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { findRepository, type GitPlace, type Repository } from "./find-repository.ts";
-import { splitNul } from "./git-call.ts";
-import { gitInShadow, type ShadowCall, type ShadowRepository, topOf } from "./shadow-repository.ts";
+import { eachInShadow, type ShadowCall, type ShadowRepository, topOf } from "./shadow-repository.ts";
 
 /** A repository that a worktree can be made from. */
 export interface WorktreeSource {
@@ -45,9 +44,12 @@ export async function findWorktreeSource(place: GitPlace): Promise<WorktreeSourc
  * @throws {BulkheadError} `unsupported`
  */
 export async function refuseNested(shadow: ShadowRepository, call: ShadowCall): Promise<void> {
-  const lines = splitNul(await gitInShadow(shadow, ["ls-files", "-z", "-s"], call));
-  const pointers = lines.map((line) => new TextDecoder().decode(line)).filter((line) => line.startsWith("160000 "))
-    .map((line) => line.slice(line.indexOf("\t") + 1));
+  const pointers: string[] = [];
+  const take = (line: Uint8Array) => {
+    const text = new TextDecoder().decode(line);
+    if (text.startsWith("160000 ")) pointers.push(text.slice(text.indexOf("\t") + 1));
+  };
+  await eachInShadow(shadow, ["ls-files", "-z", "-s"], { ...call, take });
   const there = await Promise.all(pointers.map((path) => hasRepository(join(topOf(shadow), path))));
   const nested = pointers.filter((_, at) => there[at]);
   if (nested.length === 0) return;

@@ -7,10 +7,17 @@ import { join, resolve } from "../../ground/runtime/paths.ts";
 import { isBehindLink } from "./behind-link.ts";
 import { lookAt } from "./look-at.ts";
 import { hasCommit } from "./find-repository.ts";
-import { gitError, joinNul, keyOf, lineOf, splitNul } from "./git-call.ts";
+import { gitError, joinNul, lineOf, pathKey } from "./git-call.ts";
 import type { KnownTrees } from "./known-trees.ts";
 import { addHugeFiles, dropHugeFiles, measureFiles } from "./huge-files.ts";
-import { gitInShadow, type ShadowCall, type ShadowRepository, shadowRun, topOf } from "./shadow-repository.ts";
+import {
+  gitInShadow,
+  recordsInShadow,
+  type ShadowCall,
+  type ShadowRepository,
+  shadowRun,
+  topOf,
+} from "./shadow-repository.ts";
 
 /** Content of a work tree as a git tree. */
 export interface WorkTree {
@@ -86,9 +93,9 @@ async function withAssumed(
   found: readonly Uint8Array[],
   { shadow, call }: { shadow: ShadowRepository; call: ShadowCall },
 ): Promise<Uint8Array[]> {
-  const known = new Set(found.map(keyOf));
-  const modified = splitNul(await gitInShadow(shadow, ["ls-files", "-z", "-m"], call));
-  return [...found, ...modified.filter((path) => !known.has(keyOf(path)))];
+  const known = new Set(found.map(pathKey));
+  const modified = await recordsInShadow(shadow, ["ls-files", "-z", "-m"], call);
+  return [...found, ...modified.filter((path) => !known.has(pathKey(path)))];
 }
 
 /**
@@ -148,13 +155,12 @@ const smallZ = 0x7a;
 
 /** Paths below the working directory that differ from the index. */
 async function listChanged(shadow: ShadowRepository, call: ShadowCall): Promise<Uint8Array[]> {
-  const listed = splitNul(await gitInShadow(shadow, ["ls-files", "-z", "-m", "-o", "--exclude-standard"], call));
-  const paths: Uint8Array[] = [];
-  for (const path of listed) {
-    if (path.at(-1) === slash) paths.push(...await listNested(shadow, path, call));
-    else paths.push(path);
-  }
-  return paths;
+  const listed = await recordsInShadow(shadow, ["ls-files", "-z", "-m", "-o", "--exclude-standard"], call);
+  const nested = listed.filter((path) => path.at(-1) === slash);
+  if (nested.length === 0) return listed;
+  const lists = [listed.filter((path) => path.at(-1) !== slash)];
+  for (const path of nested) lists.push(await listNested(shadow, path, call));
+  return lists.flat();
 }
 
 const slash = 0x2f;
@@ -235,13 +241,13 @@ function isReadable(path: string): Promise<boolean> {
 async function dropOutside(shadow: ShadowRepository, call: ShadowCall): Promise<void> {
   if (shadow.repository === null) {
     // Our own index still has files that were untracked before and are ignored now.
-    const ignored = await gitInShadow(shadow, ["ls-files", "-z", "-c", "-i", "--exclude-standard"], call);
-    return await removeFromIndex(shadow, splitNul(ignored), call);
+    const ignored = await recordsInShadow(shadow, ["ls-files", "-z", "-c", "-i", "--exclude-standard"], call);
+    return await removeFromIndex(shadow, ignored, call);
   }
   if (shadow.repository.prefix === "") return;
   // During a merge with conflicts, which may lie outside the working directory, git cannot make a tree.
   const atTop = { ...call, cwd: topOf(shadow) };
-  const unmerged = splitNul(await gitInShadow(shadow, ["ls-files", "-z", "-u"], atTop));
+  const unmerged = await recordsInShadow(shadow, ["ls-files", "-z", "-u"], atTop);
   await removeFromIndex(shadow, unmerged.map((line) => line.subarray(line.indexOf(0x09) + 1)), atTop);
 }
 

@@ -7,6 +7,7 @@ import type {
   WorktreeDiff,
 } from "../../../plugin-sdk/workspace.ts";
 import { applyWorktree, undoApply } from "../git/apply-worktree.ts";
+import { omittedCount } from "../git/artifacts.ts";
 import { withDeadline } from "../git/deadline.ts";
 import { addWorktree, keepCommits, removeWorktree } from "../git/linked-worktree.ts";
 import type { WorktreeBase } from "../git/worktree-start.ts";
@@ -124,7 +125,7 @@ async function applyWorkspace(
   const keep = () =>
     within((signal) => keepCommits(`refs/bulkhead/${session_id}`, { folder, sourceTop, baseCommit, signal }));
   let kept_commit: string | null | undefined;
-  const artifacts = await within((signal) =>
+  const { artifacts, others } = await within((signal) =>
     applyWorktree(baseOf(record), {
       folder,
       sourceTop,
@@ -145,7 +146,7 @@ async function applyWorkspace(
   const applied: WorkspaceRecord = { ...record, state: "applied", kept_commit, conflict: null };
   await files.write(applied);
   await removeFiles(files, applied);
-  return { session_id, artifacts, kept_commit };
+  return { session_id, artifacts, ...omittedCount(others), kept_commit };
 }
 
 /** Makes a worktree for the changes, so that they come the way of all others. */

@@ -44,7 +44,7 @@ export function compareResults(results: readonly ResultWithPatch[]): Comparison 
 }
 
 function compared({ result, patch }: ResultWithPatch): ComparedSession {
-  const { usage, artifacts } = result;
+  const { usage, artifacts, artifacts_omitted = 0 } = result;
   const stat = patch === null || artifacts === null ? null : countLines(patch);
   return {
     session_id: result.session_id,
@@ -57,7 +57,7 @@ function compared({ result, patch }: ResultWithPatch): ComparedSession {
     tokens: usage.tokens_in === null && usage.tokens_out === null
       ? null
       : (usage.tokens_in ?? 0) + (usage.tokens_out ?? 0),
-    files_changed: artifacts?.length ?? null,
+    files_changed: artifacts === null ? null : artifacts.length + artifacts_omitted,
     lines_added: stat?.added ?? null,
     lines_removed: stat?.removed ?? null,
     confidence: result.confidence,

@@ -104,7 +104,10 @@ function hostSentence(
     case "worker":
       return say("error", `The plugin's worker: ${event.message}`);
     case "artifacts":
-      return say("debug", `Changed paths: ${event.artifacts === null ? "not known" : event.artifacts.length}.`);
+      return say(
+        "debug",
+        `Changed paths: ${event.artifacts === null ? "not known" : event.artifacts.length + (event.omitted ?? 0)}.`,
+      );
     case "gap":
       return say("warning", `Events ${event.from_seq} to ${event.to_seq} are no longer held.`);
     case "session_ended":

@@ -9,7 +9,7 @@ import {
   type Substitution,
   type UsageReport,
 } from "../../../plugin-sdk/result.ts";
-import type { ArtifactList } from "../../records/git/artifacts.ts";
+import { type ArtifactList, omittedCount } from "../../records/git/artifacts.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { runtimeVersion } from "../../ground/runtime/platform.ts";
 import type { EventRules } from "./event-rules.ts";
@@ -65,6 +65,7 @@ export function buildResult(session: ResultSubject, parts: ResultOptions): Sessi
     usage,
     artifacts: changed.artifacts,
     ...(changed.artifacts === null ? { artifacts_reason: changed.reason } : {}),
+    ...(changed.artifacts === null ? {} : omittedCount(changed.others)),
     ...omitEmpty({ artifacts_shared_with: [...parts.sharedWith ?? []] }),
     claimed_only: [...parts.claimedOnly],
     confidence: outcome === "error" ? 0 : completed?.confidence ?? null,

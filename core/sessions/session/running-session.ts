@@ -304,8 +304,7 @@ export class RunningSession {
   }
 
   async #changedPaths(): Promise<string[]> {
-    const artifacts = await this.#changes.now();
-    return artifacts === null ? this.#rules.claimedPaths : artifacts.map(({ path }) => path);
+    return await this.#changes.now() ?? this.#rules.claimedPaths;
   }
 
   #holdBudget(): void {
@@ -327,8 +326,11 @@ export class RunningSession {
     const sharedWith = await this.#deps.sharedWith();
     if (this.#options.artifacts === "git") {
       const reason = changed.artifacts === null ? { reason: changed.reason } : {};
+      const omitted = changed.artifacts === null || changed.others.length === 0
+        ? {}
+        : { omitted: changed.others.length };
       const shared = sharedWith.length > 0 ? { shared_with: sharedWith } : {};
-      this.#stream.host({ type: "artifacts", artifacts: changed.artifacts, ...reason, ...shared });
+      this.#stream.host({ type: "artifacts", artifacts: changed.artifacts, ...reason, ...omitted, ...shared });
     }
     const attempt = this.#attempt!;
     const result = this.#stream.redacted(buildResult({

@@ -1,5 +1,5 @@
-import type { Artifact } from "../../../plugin-sdk/result.ts";
 import type { ArtifactList } from "../../records/git/artifacts.ts";
+import { pathText } from "../../records/git/raw-diff.ts";
 import type { Snapshot } from "../../records/git/snapshot.ts";
 import type { RunningSessionDeps, RunningSessionOptions } from "./session-options.ts";
 
@@ -33,9 +33,11 @@ export class SessionChanges {
     return this.#snapshot?.head ?? null;
   }
 
-  /** Returns what has changed until now; null where that is not known. */
-  async now(): Promise<Artifact[] | null> {
-    return this.#snapshot === null ? null : (await this.#list(this.#snapshot)).artifacts;
+  /** Returns the paths that have changed until now; null where they are not known. */
+  async now(): Promise<string[] | null> {
+    const changed = this.#snapshot === null ? null : await this.#list(this.#snapshot);
+    if (changed === null || changed.artifacts === null) return null;
+    return [...changed.artifacts.map(({ path }) => path), ...changed.others.map(({ path }) => pathText(path))];
   }
 
   /** Returns what has changed, and releases the snapshot. */

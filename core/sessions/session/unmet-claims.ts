@@ -1,4 +1,5 @@
 import type { Artifact } from "../../../plugin-sdk/result.ts";
+import { pathText, type RawChange } from "../../records/git/raw-diff.ts";
 import { realpath } from "../../ground/runtime/files.ts";
 import { dirname, isInside, join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
 
@@ -18,14 +19,19 @@ interface Looks {
  * Returns the paths that an agent says it changed and git does not show, sorted, relative to the working directory if
  * they lie inside it. A change of that path in any spelling, or of its link target, meets a claim; a change of any file
  * below meets the claim of a folder.
- * @param options `artifacts` is null when git cannot tell: then no claim counts as false
+ * @param options `artifacts` is null when git cannot tell: then no claim counts as false; `others` are the changes that they
+ * leave out
  */
 export async function unmetClaims(
   claimed: readonly string[],
-  { workdir, artifacts }: { workdir: string; artifacts: readonly Artifact[] | null },
+  { workdir, artifacts, others = [] }: {
+    workdir: string;
+    artifacts: readonly Artifact[] | null;
+    others?: readonly Pick<RawChange, "path" | "from">[];
+  },
 ): Promise<string[]> {
-  if (artifacts === null) return [];
-  const shown = shownPaths(artifacts);
+  if (artifacts === null || claimed.length === 0) return [];
+  const shown = shownPaths(artifacts, others);
   const unmet = new Set<string>();
   const looks: Looks = { workdir, left: mostLooks };
   for (const claim of claimed) {
@@ -37,12 +43,18 @@ export async function unmetClaims(
 }
 
 /** Returns every changed path, the old names of renames, and all their parent folders. */
-function shownPaths(artifacts: readonly Artifact[]): Set<string> {
+function shownPaths(artifacts: readonly Artifact[], others: readonly Pick<RawChange, "path" | "from">[]): Set<string> {
   const shown = new Set<string>();
+  const show = (name: string) => {
+    for (let way = name; way !== "." && !shown.has(way); way = dirname(way)) shown.add(way);
+  };
   for (const { path, from } of artifacts) {
-    for (const name of from === undefined ? [path] : [path, from]) {
-      for (let way = name; way !== "." && !shown.has(way); way = dirname(way)) shown.add(way);
-    }
+    show(path);
+    if (from !== undefined) show(from);
+  }
+  for (const { path, from } of others) {
+    show(pathText(path));
+    if (from !== null) show(pathText(from));
   }
   return shown;
 }

@@ -79,6 +79,28 @@ describe("a session in a worktree", () => {
     expect(git(made.workdir, "worktree", "list").trim().split("\n")).toHaveLength(1);
   });
 
+  test("that floods it with files lists those that matter first, counts the others, and knows all claims", async () => {
+    const made = await withRepository();
+    const code = adapterCode(
+      `    const flood = "echo two > a.txt; mkdir many; seq 10020 | sed s,^,many/, | xargs touch";
+    const child = await ctx.run("sh", ["-c", flood]);
+    await child.exit;
+    for (const path of ["many/9999", "never"]) yield { type: "file_change", path, action: "create" };
+    yield ${completed};`,
+    );
+    const permissions = { run: [{ binary: "sh", args: ["-c {}"] }], read: ["workdir"], write: ["workdir"] };
+    await made.add("floods", { code, manifest: `permissions: ${JSON.stringify(permissions)}` }, { grant: permissions });
+    const result = await run(made, "floods");
+    expect(result.artifacts).toHaveLength(10_000);
+    expect(result.artifacts![0]).toMatchObject({ path: "a.txt", change: "modified" });
+    expect(result).toMatchObject({ artifacts_omitted: 21, claimed_only: ["never"] });
+    const { artifacts, artifacts_omitted } = await made.host.workspaces.diff(result.session_id);
+    expect([artifacts.length, artifacts_omitted]).toEqual([10_000, 21]);
+    const applied = await made.host.workspaces.apply(result.session_id);
+    expect([applied.artifacts.length, applied.artifacts_omitted]).toEqual([10_000, 21]);
+    expect(await readdir(join(made.workdir, "many"))).toHaveLength(10_020);
+  });
+
   test("that cannot start leaves no worktree behind", async () => {
     const made = await withRepository();
     await made.add("plain", { code: adapterCode(`    yield ${completed};`) });

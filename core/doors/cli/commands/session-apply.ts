@@ -3,7 +3,7 @@ import type { Invocation } from "../command.ts";
 import { findWorkspace } from "../find-workspace.ts";
 import { openSessions } from "../open-sessions.ts";
 import { safeLine } from "../render/agent-text.ts";
-import { artifactLine, linkOutLine, type ShownLink } from "./session-diff.ts";
+import { artifactLines, linkOutLine, type ShownLink } from "./session-diff.ts";
 
 /** `bulkhead session apply <id>`. */
 export async function sessionApply(call: Invocation): Promise<number> {
@@ -19,9 +19,9 @@ export async function sessionApply(call: Invocation): Promise<number> {
     await terminal.stdout.write(`${JSON.stringify(applied)}\n`);
     return 0;
   }
-  const { artifacts, kept_commit } = applied;
+  const { artifacts, artifacts_omitted, kept_commit } = applied;
   const lines = [
-    ...artifacts.map(artifactLine),
+    ...artifactLines(artifacts, artifacts_omitted),
     artifacts.length === 0 ? "Nothing was changed." : `Applied to ${safeLine(repository)}.`,
     ...(kept_commit === null ? [] : [`Its commits are kept: git log refs/bulkhead/${session_id}`]),
   ];

@@ -6,20 +6,22 @@ import { findWorkspace } from "../find-workspace.ts";
 import { openSessions } from "../open-sessions.ts";
 import { safeLine, safeText } from "../render/agent-text.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
+import { formatCount } from "../render/quantities.ts";
 
 /** `bulkhead session diff <id>`. */
 export async function sessionDiff(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
   const { terminal, json, args, options } = call;
   const { session_id } = await findWorkspace(opened.workspaces, args[0] ?? "");
-  const { patch, artifacts, links_out } = await opened.workspaces.diff(session_id);
+  const { patch, ...list } = await opened.workspaces.diff(session_id);
+  const { artifacts, artifacts_omitted, links_out } = list;
   const isStat = options["stat"] === true;
   if (json) {
     const held = textOrBase64(patch);
     const shown = isStat ? {} : "text" in held ? { patch: held.text } : { patch_base64: held.base64 };
-    await terminal.stdout.write(`${JSON.stringify({ session_id, artifacts, links_out, ...shown })}\n`);
+    await terminal.stdout.write(`${JSON.stringify({ session_id, ...list, ...shown })}\n`);
   } else if (isStat) {
-    const lines = [...artifacts.map(artifactLine), ...links_out.map(linkOutLine)];
+    const lines = [...artifactLines(artifacts, artifacts_omitted), ...links_out.map(linkOutLine)];
     await terminal.stdout.write(lines.map((line) => `${line}\n`).join(""));
   } else {
     // A file gets every byte; a terminal must get none that it would obey.
@@ -54,7 +56,11 @@ export function linkOutLine({ path, target }: ShownLink): string {
   return `leads out ${safeLine(path)} → ${safeLine(target)}`;
 }
 
-/** Formats a changed path as one line. */
-export function artifactLine({ change, path, from }: Artifact): string {
+/** Formats changed paths, a line each, and how many the list leaves out. */
+export function artifactLines(artifacts: readonly Artifact[], omitted = 0): string[] {
+  return [...artifacts.map(artifactLine), ...(omitted > 0 ? [`and ${formatCount(omitted)} more`] : [])];
+}
+
+function artifactLine({ change, path, from }: Artifact): string {
   return `${safeLine(change).padEnd(9)} ${from === undefined ? "" : `${safeLine(from)} → `}${safeLine(path)}`;
 }

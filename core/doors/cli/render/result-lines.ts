@@ -140,7 +140,7 @@ function artifactLines(result: SessionResult, { paint, columns }: ResultLineOpti
   }
   if (result.artifacts.length === 0) return [`  ${paint("dim", "no files changed")}`, ...claimed];
   const rows = result.artifacts.slice(0, shownArtifacts).map(artifactRow);
-  const more = result.artifacts.length - rows.length;
+  const more = result.artifacts.length - rows.length + (result.artifacts_omitted ?? 0);
   return [
     ...tableLines(rows, { paint, columns: columns - 2, indent: 2 }),
     ...(more > 0 ? [`  ${paint("dim", `and ${formatCount(more)} more`)}`] : []),

@@ -74,7 +74,7 @@ export function HostEventText({ event }: { event: Other }) {
         </p>
       );
     case "artifacts":
-      return <Artifacts of={event.artifacts} reason={event.reason} />;
+      return <Artifacts of={event.artifacts} reason={event.reason} omitted={event.omitted} />;
     case "gap":
       return (
         <p class="divider">
@@ -134,9 +134,10 @@ function DeniedText({ event }: { event: Extract<HostEvent, { type: "capability" 
 
 /** Files that git shows as changed. */
 export function Artifacts(
-  { of: artifacts, reason }: {
+  { of: artifacts, reason, omitted = 0 }: {
     of: Extract<HostEvent, { type: "artifacts" }>["artifacts"];
     reason?: string | undefined;
+    omitted?: number | undefined;
   },
 ) {
   if (artifacts === null) {
@@ -151,6 +152,7 @@ export function Artifacts(
     );
   }
   if (artifacts.length === 0) return <p class="quiet-line">No file was changed.</p>;
+  const more = Math.max(0, artifacts.length - 200) + omitted;
   return (
     <ul class="plain-list files">
       {artifacts.slice(0, 200).map(({ path, change, from }) => (
@@ -169,7 +171,7 @@ export function Artifacts(
           )}
         </li>
       ))}
-      {artifacts.length > 200 && <li>and {artifacts.length - 200} more</li>}
+      {more > 0 && <li>and {more.toLocaleString("en")} more</li>}
     </ul>
   );
 }

@@ -71,7 +71,7 @@ export function SessionSide({ session }: { session: WholeSession }) {
       </Part>
       {result !== null && (
         <Part title="Files">
-          <Artifacts of={result.artifacts} reason={result.artifacts_reason} />
+          <Artifacts of={result.artifacts} reason={result.artifacts_reason} omitted={result.artifacts_omitted} />
         </Part>
       )}
       <Part title="Attempts">

@@ -3,7 +3,7 @@ import type { Workspace, WorkspaceConflict } from "../../../../plugin-sdk/worksp
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { textOrBase64 } from "../../../ground/runtime/text-or-base64.ts";
 import { type ApiRoute, json, route } from "../route.ts";
-import { maybe, named, oneOf, text } from "../schemas/named.ts";
+import { count, maybe, named, oneOf, text } from "../schemas/named.ts";
 import { artifactSchema } from "../schemas/results.ts";
 
 const maybeText = maybe(text);
@@ -75,6 +75,7 @@ export const workspaceRoutes: readonly ApiRoute[] = [
         schema: Type.Object({
           session_id: text,
           artifacts,
+          artifacts_omitted: Type.Optional(count),
           links_out: links,
           patch: Type.Optional(text),
           patch_base64: Type.Optional(text),
@@ -83,10 +84,9 @@ export const workspaceRoutes: readonly ApiRoute[] = [
     },
     async handle({ params, workspaces }) {
       const session_id = params["id"] ?? "";
-      const diff = await workspaces.diff(session_id);
-      const held = textOrBase64(diff.patch);
-      const patch = "text" in held ? { patch: held.text } : { patch_base64: held.base64 };
-      return json({ session_id, artifacts: diff.artifacts, links_out: diff.links_out, ...patch });
+      const { patch, ...diff } = await workspaces.diff(session_id);
+      const held = textOrBase64(patch);
+      return json({ session_id, ...diff, ..."text" in held ? { patch: held.text } : { patch_base64: held.base64 } });
     },
   }),
   route<{ allow_links?: "true" | "false" }>({
@@ -99,7 +99,12 @@ export const workspaceRoutes: readonly ApiRoute[] = [
     answers: {
       200: {
         summary: "they are there, not staged",
-        schema: Type.Object({ session_id: text, artifacts, kept_commit: maybeText }),
+        schema: Type.Object({
+          session_id: text,
+          artifacts,
+          artifacts_omitted: Type.Optional(count),
+          kept_commit: maybeText,
+        }),
       },
     },
     async handle({ params, query, workspaces }) {

@@ -101,6 +101,7 @@ const hostEventSchemas: HostEventSchemas = {
     type: Type.Literal("artifacts"),
     artifacts: maybe(Type.Array(artifactSchema)),
     reason: Type.Optional(text),
+    omitted: Type.Optional(count),
     shared_with: Type.Optional(Type.Array(text)),
   })),
   gap: hostEvent<"gap">()(Type.Object({ type: Type.Literal("gap"), from_seq: count, to_seq: count })),

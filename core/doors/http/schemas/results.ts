@@ -143,6 +143,7 @@ export const resultSchema: SchemaOf<SessionResult> = named(
     usage,
     artifacts: maybe<Artifact[]>(Type.Array(artifactSchema)),
     artifacts_reason: Type.Optional(text),
+    artifacts_omitted: Type.Optional(count),
     artifacts_shared_with: Type.Optional(names),
     claimed_only: names,
     confidence: maybe(amount),

@@ -175,7 +175,9 @@ export const runCases: readonly AttackCase[] = [
       return { reached: () => pwned({ ...place, workdir: place.outside }) };
     },
     tries: [
-      ...["..", "/", "/tmp", "../outside", "out", "../workdir-evil", "./x/../../outside", "/proc/self/cwd/.."]
+      // Without the wall these succeed, and must leave nothing behind.
+      ...["/", "/tmp"].map((cwd) => `await ctx.run("sh", ["-c", "pwd"], { cwd: "${cwd}" })`),
+      ...["..", "../outside", "out", "../workdir-evil", "./x/../../outside", "/proc/self/cwd/.."]
         .map((cwd) => `await ctx.run("sh", ["-c", "touch pwned"], { cwd: "${cwd}" })`),
       { act: "await ctx.run('sh', ['-c', 'touch pwned'], { cwd: 'a\\u0000b' })", codes: ["invalid_request"] },
       { act: "await ctx.run('sh', ['-c', 'touch pwned'], { cwd: 'missing' })", codes: ["not_found"] },

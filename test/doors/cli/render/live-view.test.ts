@@ -271,6 +271,18 @@ test("resultLines shows ending, use and artifacts", () => {
   ]);
 });
 
+test("resultLines counts the changed files that it does not show, and those that the result leaves out", () => {
+  const artifacts = Array.from(
+    { length: 60 },
+    (_, index) => ({ path: `f${index}`, change: "untracked", kind: "file", sha256: null, bytes: 0 }) as const,
+  );
+  const more = (omitted: object) =>
+    resultLines(fakeResult({ artifacts, ...omitted }), { paint: createPaint(false), columns: 80, events: 1 })
+      .filter((line) => line.includes("more"));
+  expect(more({})).toEqual(["  and 40 more"]);
+  expect(more({ artifacts_omitted: 12_000 })).toEqual(["  and 12,040 more"]);
+});
+
 test("resultLines names what a plugin asks for in all beside the one grant that it lacked first", () => {
   const hint = "bulkhead plugin grant alpha secrets:KEY";
   const result = fakeResult({ stop_reason: "fatal", error: { code: "permission_denied", message: "No.", hint } });

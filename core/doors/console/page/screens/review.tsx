@@ -15,6 +15,7 @@ import { shortPath } from "./sessions.tsx";
 /** Changes of a session, as `GET /v1/sessions/{id}/diff` shows it. */
 interface SessionDiff {
   artifacts: Artifact[];
+  artifacts_omitted?: number;
   links_out: { path: string; target: string }[];
   patch?: string;
   patch_base64?: string;
@@ -156,14 +157,15 @@ export function Review({ id }: { id: string }) {
   );
 }
 
-function Amount({ of: { artifacts, patch } }: { of: SessionDiff }) {
+function Amount({ of: { artifacts, artifacts_omitted = 0, patch } }: { of: SessionDiff }) {
+  const files = artifacts.length + artifacts_omitted;
   const lines = (patch === undefined ? null : filesOf(patch))?.flatMap(({ hunks }) =>
     hunks.flatMap(({ lines }) => lines)
   );
   const count = (sign: string) => lines?.filter((line) => line.startsWith(sign)).length ?? 0;
   return (
     <>
-      <span>{artifacts.length} {artifacts.length === 1 ? "file" : "files"}</span>
+      <span>{files.toLocaleString("en")} {files === 1 ? "file" : "files"}</span>
       {lines !== undefined && (
         <span>
           <span class="plus">+{count("+")}</span> <span class="minus">−{count("-")}</span>
@@ -254,7 +256,7 @@ function Changes(
   return (
     <div class="review">
       <nav class="file-list" aria-label="Changed files">
-        <Artifacts of={diff.artifacts} />
+        <Artifacts of={diff.artifacts} omitted={diff.artifacts_omitted} />
       </nav>
       <div class="diff">
         {diff.links_out.length > 0 && (
