@@ -35,7 +35,7 @@ export async function events({ quick }: { quick: boolean }): Promise<Figure[]> {
   const median = (name: string) => quantile(ways.find((way) => way.name === name)?.rates ?? [], 0.5);
   const ratio = (isolation: Isolation, kind: string): Figure => {
     const value = median(`${isolation}.${kind}`) / median("raw.batched");
-    const least = onDeno ? 1 : isolation === "thread" ? 0.45 : 0.4;
+    const least = onDeno ? 1 : 0.45;
     return aimed({ name: `events.${isolation}.${kind}.ratio`, value, unit: "ratio" }, { least });
   };
   return [

@@ -44,12 +44,26 @@ const benches: Record<string, (options: BenchOptions) => Promise<Figure[]>> = {
   scale,
 };
 
+const flags = ["--quick", "--long", "--json", "--part"];
 const words = process.argv.slice(2);
 const quick = words.includes("--quick");
 const long = words.includes("--long");
 const json = words.includes("--json");
 const part = words.includes("--part") ? words[words.indexOf("--part") + 1] : undefined;
 const chosen = words.filter((word) => !word.startsWith("--") && word !== part);
+const known = Object.keys(benches);
+const unknown = [
+  ...chosen.filter((name) => !known.includes(name)),
+  ...words.filter((word) => word.startsWith("--") && !flags.includes(word)),
+];
+if (unknown.length > 0) {
+  process.stderr.write(
+    `Usage: npm run bench -- [name ...] [${flags.join("] [")}]\nNames: ${known.join(", ")}; default: all\nUnknown: ${
+      unknown.join(" ")
+    }\n`,
+  );
+  process.exit(2);
+}
 const figures: Figure[] = [];
 for (const [name, bench] of Object.entries(benches)) {
   if (chosen.length > 0 && !chosen.includes(name)) continue;
