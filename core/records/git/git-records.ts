@@ -7,7 +7,10 @@ import {
 } from "../../ground/runtime/git-program.ts";
 import { joinBytes } from "../../ground/runtime/join-bytes.ts";
 
-/** Records that one list may have. The largest repositories track half a million files, and some lists have three records of each. */
+/**
+ * Records that one list may have. The largest repositories track half a million files, and some lists have three records
+ * of each.
+ */
 const mostRecords = 2_000_000;
 
 /**

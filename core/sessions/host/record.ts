@@ -33,7 +33,7 @@ export interface RecordReport {
 
 /** Collaborators of {@link recordSession}. */
 interface RecordDeps {
-  journal: Journal;
+  journal: Pick<Journal, "read">;
   isRunning(sessionId: string): boolean;
   /** Returns the redactor for sessions of these adapters; null when they have no secrets. */
   redactorOf(adapters: ReadonlySet<string>): Promise<Redactor | null>;
@@ -89,11 +89,12 @@ interface ReadChangesOptions {
 }
 
 async function readChanges(
-  { workdir, artifacts }: Outline,
+  { workdir, artifacts, omitted }: Outline,
   { redactor, maxFileBytes }: ReadChangesOptions,
 ): Promise<{ files: PathSteps[]; left_out: RecordReport["left_out"] }> {
   const files: PathSteps[] = [];
   const left_out: RecordReport["left_out"] = [];
+  if (omitted > 0) left_out.push({ path: ".", reason: `the session's list leaves out ${omitted} more changes` });
   let room = allFileBytes;
   for (const artifact of artifacts) {
     const { path, from } = artifact;

@@ -17,6 +17,8 @@ export interface Outline {
   /** Ids of the adapters of all attempts. */
   adapters: Set<string>;
   artifacts: Artifact[];
+  /** Changes that the session's list leaves out. */
+  omitted: number;
   /** Last event in which the agent said that it changed a path: path → `seq`. */
   saidAt: Map<string, number>;
   /** `seq` of the attempt's last event of the agent; null if there is none. */
@@ -53,6 +55,7 @@ function newOutline(workdir: string, startedAt: number): Outline {
     attempt: 1,
     adapters: new Set(),
     artifacts: [],
+    omitted: 0,
     saidAt: new Map(),
     lastSaid: null,
   };
@@ -66,7 +69,10 @@ function note(outline: Outline, { event, adapter, attempt, source, seq }: Envelo
     outline.saidAt.clear();
   }
   if (event.type === "session_ended") outline.ended = true;
-  if (event.type === "artifacts") outline.artifacts = event.artifacts ?? [];
+  if (event.type === "artifacts") {
+    outline.artifacts = event.artifacts ?? [];
+    outline.omitted = event.omitted ?? 0;
+  }
   if (source !== "agent") return;
   outline.lastSaid = seq;
   // An agent may claim more changes than the host can remember.

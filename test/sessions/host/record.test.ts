@@ -7,6 +7,8 @@ import { describe, expect, it } from "vitest";
 import { neutralKind } from "../../../plugin-sdk/normalise.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import { recordSession } from "../../../core/sessions/host/record.ts";
+import type { Envelope, HostEvent } from "../../../plugin-sdk/envelope.ts";
 import { execGit } from "../../records/git/git-fixture.ts";
 import { adapterCode, closeHosts, completed, errorOf, openHost, type TestHost } from "./test-host.ts";
 
@@ -184,4 +186,32 @@ tools:
     expect((await errorOf(at.host.record("unknown", file))).code).toBe("not_found");
     expect((await readdir(at.root)).filter((name) => name.includes(".tmp"))).toEqual([]);
   });
+});
+
+it("tells that a recording lacks the changes that a session's list left out", async () => {
+  const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-host-")));
+  try {
+    const events = [
+      { type: "session_started", workdir: root },
+      { type: "artifacts", artifacts: [], omitted: 21 },
+      { type: "session_ended" },
+    ] as unknown as HostEvent[];
+    const envelopes = events.map((event, index): Envelope => ({
+      v: 1,
+      seq: index + 1,
+      gseq: index + 1,
+      ts: new Date(0).toISOString(),
+      session_id: "s",
+      attempt: 1,
+      adapter: { id: "a", version: "1.0.0" },
+      source: "host",
+      event,
+    }));
+    const journal = { read: ({ after }: { after: number }) => Promise.resolve(envelopes.slice(after)) };
+    const deps = { journal, isRunning: () => false, redactorOf: () => Promise.resolve(null) };
+    const report = await recordSession(deps, { sessionId: "s", file: join(root, "recording.jsonl") });
+    expect(report.left_out).toEqual([{ path: ".", reason: "the session's list leaves out 21 more changes" }]);
+  } finally {
+    await rm(root, { recursive: true });
+  }
 });

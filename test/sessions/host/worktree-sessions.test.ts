@@ -96,9 +96,6 @@ describe("a session in a worktree", () => {
     expect(result).toMatchObject({ artifacts_omitted: 21, claimed_only: ["never"] });
     const { artifacts, artifacts_omitted } = await made.host.workspaces.diff(result.session_id);
     expect([artifacts.length, artifacts_omitted]).toEqual([10_000, 21]);
-    const applied = await made.host.workspaces.apply(result.session_id);
-    expect([applied.artifacts.length, applied.artifacts_omitted]).toEqual([10_000, 21]);
-    expect(await readdir(join(made.workdir, "many"))).toHaveLength(10_020);
   });
 
   test("that cannot start leaves no worktree behind", async () => {
