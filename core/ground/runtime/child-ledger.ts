@@ -13,8 +13,6 @@ export interface LedgerChild {
   start: string | null;
   role: "agent" | "warden";
   session_id?: string;
-  /** A folder to remove with it. */
-  folder?: string;
 }
 
 /** The first line: the host that owns these children. */
@@ -97,7 +95,7 @@ function written(act: () => void): void {
 }
 
 /**
- * Ends the remaining children in the ledger of a host that is gone, with their descendants, and removes their folders.
+ * Ends the remaining children in the ledger of a host that is gone, with their descendants.
  * Leaves a reused pid alone: a child counts as found only where pid, start time and system agree, or where it has the
  * mark in its environment. Null when there is no ledger.
  */
@@ -107,9 +105,6 @@ export async function reapChildren(file: string, { graceMs }: { graceMs: number 
   const all = children.filter((line) => "role" in line);
   const found = head.system !== null && head.system === systemId() ? all.filter(isThere) : [];
   await killTrees({ roots: rootsOf(found), mark: head.mark, graceMs });
-  for (const { folder } of all) {
-    if (folder !== undefined) await rm(folder, { recursive: true, force: true }).catch(() => {});
-  }
   return { head, found };
 }
 

@@ -1,6 +1,4 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { Socket } from "node:net";
@@ -68,12 +66,11 @@ export interface GuardedProcess {
  */
 export async function startGuarded(options: GuardedOptions): Promise<GuardedProcess> {
   const { bundler, children } = options;
-  const home = await makeHome(bundler);
-  const confined = await confineIn(home, options);
+  const confined = await confineByWalls(options);
   const child = spawnSealed(confined.command);
-  const forget = record(child, { home, children });
+  const forget = record(child, children);
   const exited = exitOf(child).then(async (end) => {
-    await Promise.all([removeHome(home, bundler), confined.release()]);
+    await confined.release();
     forget();
     return end;
   });
@@ -97,36 +94,24 @@ export async function startGuarded(options: GuardedOptions): Promise<GuardedProc
 }
 
 /**
- * An empty environment hangs one of the runtimes at start, so HOME is a private, empty folder. A bundler is in no
- * ledger, so its folder would survive a kill of the host: its HOME is a path that does not exist and that no system
- * lets it make.
+ * An empty environment hangs one of the runtimes at start. This path does not exist and no system lets a process make it, so
+ * that nothing is left of it when the host is killed.
  */
-async function makeHome(bundler: BundlerRights | undefined): Promise<string> {
-  return bundler ? "/proc/none" : await mkdtemp(join(tmpdir(), "bulkhead-warden-"));
-}
+const noHome = "/proc/none";
 
-async function removeHome(home: string, bundler: BundlerRights | undefined): Promise<void> {
-  if (!bundler) await rm(home, { recursive: true, force: true });
-}
-
-/** Builds the command behind the walls of the system; removes its home where they cannot be had. */
-async function confineIn(home: string, options: GuardedOptions): Promise<ConfinedCommand> {
+/** Builds the command behind the walls of the system. */
+async function confineByWalls(options: GuardedOptions): Promise<ConfinedCommand> {
   const { file, bundler, osWalls } = options;
   const confinement = { ...options.confinement, readable: bundler ? "all" as const : [dirname(file)] };
-  try {
-    return await confine(plainCommand(options, home), confinement, { uses: osWalls });
-  } catch (error) {
-    await removeHome(home, bundler);
-    throw error;
-  }
+  return await confine(plainCommand(options), confinement, { uses: osWalls });
 }
 
 /** The runtime with its own permissions, without the walls of the system. */
-function plainCommand({ file, bundler, children }: GuardedOptions, home: string): Command {
+function plainCommand({ file, bundler, children }: GuardedOptions): Command {
   const mark: Record<string, string> = children ? { [markName]: `${children.mark}.warden` } : {};
-  const env = { ...bundler?.env, HOME: home, ...mark };
+  const env = { ...bundler?.env, HOME: noHome, ...mark };
   const args = bundler ? bundlerArguments(file, bundler) : argumentsFor(file);
-  return { file: execPathForOthers, args, env, cwd: bundler ? "/" : home };
+  return { file: execPathForOthers, args, env, cwd: "/" };
 }
 
 function spawnSealed({ file, args, env, cwd }: Command): ChildProcess {
@@ -152,12 +137,9 @@ function holdHost(child: ChildProcess, holds: boolean): void {
   for (const stream of child.stdio) if (stream instanceof Socket) stream[act]();
 }
 
-function record(
-  { pid }: ChildProcess,
-  { home, children }: { home: string; children: ChildLedger | undefined },
-): () => void {
+function record({ pid }: ChildProcess, children: ChildLedger | undefined): () => void {
   if (pid === undefined || !children) return () => {};
-  return children.add({ pid, start: processStart(pid), role: "warden", folder: home });
+  return children.add({ pid, start: processStart(pid), role: "warden" });
 }
 
 /** Arguments of a Deno that asks nothing and loads nothing but its file. */

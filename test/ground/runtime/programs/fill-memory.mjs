@@ -7,7 +7,8 @@ import { getHeapSpaceStatistics } from "node:v8";
 const [module, when] = process.argv.slice(2);
 const { letYoungGenerationGrow, setBootFlags } = await import(module);
 setBootFlags();
-if (when === "starting") letYoungGenerationGrow();
+// Longer than it takes to fill the memory on a busy machine.
+if (when === "starting") letYoungGenerationGrow(120_000);
 if (when === "started") {
   letYoungGenerationGrow(50);
   await new Promise((resolve) => setTimeout(resolve, 200));
