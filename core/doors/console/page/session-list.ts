@@ -39,6 +39,10 @@ const telling: ReadonlySet<string> = new Set([
   "session_ended",
 ]);
 const pageSize = 100;
+/** Events that come close together are read about once. */
+const soonMs = 120;
+/** From a read that failed to the next. */
+const retryMs = 2000;
 
 /** The sessions of the host, the newest first; a session keeps its place whatever happens to it. */
 export class SessionList {
@@ -84,8 +88,12 @@ export class SessionList {
 
   /** Reads one session's summary again soon. */
   touch(id: string): void {
-    this.#dirty.add(id);
-    this.#timer ??= setTimeout(() => this.#next(() => this.#refresh()), 120);
+    this.#readAgain([id], soonMs);
+  }
+
+  #readAgain(ids: readonly string[], ms: number): void {
+    for (const id of ids) this.#dirty.add(id);
+    this.#timer ??= setTimeout(() => this.#next(() => this.#refresh()), ms);
   }
 
   async #reading(read: () => Promise<void>): Promise<void> {
@@ -115,11 +123,20 @@ export class SessionList {
     const ids = [...this.#dirty];
     this.#dirty.clear();
     this.#timer = undefined;
-    if (ids.length > 4) return await this.read();
+    if (ids.length > 4) {
+      await this.read();
+      if (this.state.value !== "ready") this.#readAgain(ids, retryMs);
+      return;
+    }
     const read = ids.map((id) =>
       this.#api.get<SessionSummary>(`/v1/sessions/${encodeURIComponent(id)}`, { output: false }).catch(unlessGone)
     );
-    this.#merge((await Promise.all(read)).filter((session) => session !== null));
+    try {
+      this.#merge((await Promise.all(read)).filter((session) => session !== null));
+    } catch {
+      // Nothing else may tell of these sessions again: one that has ended would run for ever.
+      this.#readAgain(ids, retryMs);
+    }
   }
 
   #merge(found: readonly SessionSummary[]): void {
@@ -136,7 +153,8 @@ interface SessionPage {
   next: string | null;
 }
 
+/** A session that was deleted, or that this token may not see, is left out; a host that is busy or away is asked again. */
 function unlessGone(error: unknown): null {
-  if (error instanceof RefusedCall) return null;
+  if (error instanceof RefusedCall && error.status >= 400 && error.status < 500 && error.status !== 429) return null;
   throw error;
 }
