@@ -96,7 +96,7 @@ describe("a session in a worktree", () => {
     expect(result).toMatchObject({ artifacts_omitted: 21, claimed_only: ["never"] });
     const { artifacts, artifacts_omitted } = await made.host.workspaces.diff(result.session_id);
     expect([artifacts.length, artifacts_omitted]).toEqual([10_000, 21]);
-  });
+  }, 120_000);
 
   test("that cannot start leaves no worktree behind", async () => {
     const made = await withRepository();
