@@ -2,14 +2,14 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { changeManifest } from "../../packages/install/manifest-transaction.ts";
-import { addGrant, type NewGrant, setGrant } from "../../packages/registry/edit-host-manifest.ts";
+import type * as Editor from "../../packages/registry/edit-host-manifest.ts";
 
 /**
  * Adds one grant to a plugin's.
  * @throws {BulkheadError} as {@link writeGrants}
  */
-export async function writeGrant(manifest: HostManifest | undefined, grant: NewGrant): Promise<void> {
-  await edit(manifest, (text, file) => addGrant(text, grant, { file }));
+export async function writeGrant(manifest: HostManifest | undefined, grant: Editor.NewGrant): Promise<void> {
+  await edit(manifest, ({ addGrant }, { text, file }) => addGrant(text, grant, { file }));
 }
 
 /**
@@ -20,12 +20,13 @@ export async function writeGrants(
   manifest: HostManifest | undefined,
   { pluginId, grant }: { pluginId: string; grant: Permissions | null },
 ): Promise<void> {
-  await edit(manifest, (text, file) => setGrant(text, { pluginId, grant }, { file }));
+  await edit(manifest, ({ setGrant }, { text, file }) => setGrant(text, { pluginId, grant }, { file }));
 }
 
+/** Edits the file. The library of YAML is loaded for the first edit: few daemons make one. */
 async function edit(
   manifest: HostManifest | undefined,
-  change: (text: string, file: string) => string,
+  change: (editor: typeof Editor, at: { text: string; file: string }) => string,
 ): Promise<void> {
   const file = manifest?.file;
   if (file === undefined) {
@@ -33,9 +34,10 @@ async function edit(
       hint: 'Write one with "bulkhead init", then restart the daemon.',
     });
   }
+  const editor = await import("../../packages/registry/edit-host-manifest.ts");
   try {
     await changeManifest(file, async ({ text, writeText }) => {
-      const after = change(text, file);
+      const after = change(editor, { text, file });
       if (after !== text) await writeText(after);
     });
   } catch (cause) {

@@ -23,16 +23,25 @@ interface Schemas {
   tool: object;
 }
 
-let built: Schemas | null = null;
+/** A host that runs for weeks seldom reads its manifest, and they are some megabytes. */
+let built: WeakRef<Schemas> | null = null;
 
-/** Schema of the host manifest without the keys of a tool. Made on first use. */
+function schemas(): Schemas {
+  const known = built?.deref();
+  if (known !== undefined) return known;
+  const made = build();
+  built = new WeakRef(made);
+  return made;
+}
+
+/** Schema of the host manifest without the keys of a tool. Made on use. */
 export function hostManifestSchema(): z.ZodType<WrittenManifest> {
-  return (built ??= build()).schema;
+  return schemas().schema;
 }
 
 /** JSON Schema of `bulkhead.yaml`, for editors. */
 export function hostManifestJsonSchema(): Record<string, unknown> {
-  const { schema, tool } = built ??= build();
+  const { schema, tool } = schemas();
   return z.toJSONSchema(schema, {
     io: "input",
     unrepresentable: "any",

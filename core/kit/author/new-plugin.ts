@@ -1,9 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { idPattern } from "../../../plugin-sdk/manifest.ts";
 import { manifestJsonSchema } from "../../../plugin-sdk/manifest-json-schema.ts";
 import { parseArguments } from "../../../plugin-sdk/command-template.ts";
 import { nearest } from "../../ground/config/nearest.ts";
-import { reservedIds } from "../../ground/config/reserved-ids.ts";
+import { isPluginId } from "../../ground/config/plugin-ids.ts";
 import { hostSpecifier } from "./host-specifier.ts";
 import { writePackageFolders } from "./package-folder.ts";
 import { fillTemplate, type TemplateName } from "./templates.ts";
@@ -56,7 +55,7 @@ async function filesOf(wanted: NewPlugin, id: string): Promise<Map<string, strin
  */
 export function idOf(name: string): string {
   const id = name.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 64);
-  if (new RegExp(idPattern).test(id) && !reservedIds.includes(id)) return id;
+  if (isPluginId(id)) return id;
   throw new BulkheadError("invalid_config", `Cannot make a plugin "${name}": the name gives no id.`, {
     hint: "Take one with letters or digits, such as my-agent.",
   });

@@ -1,6 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { idPattern } from "../../../plugin-sdk/manifest.ts";
-import { reservedIds } from "../../ground/config/reserved-ids.ts";
+import { isPluginId, reservedIds } from "../../ground/config/plugin-ids.ts";
 import { findPlugins } from "../../packages/registry/find-plugins.ts";
 
 /** Places whose plugins and tools have ids already. */
@@ -31,7 +30,7 @@ export async function takenIds({ root, tools = [] }: TakenPlaces): Promise<Taken
  */
 export function freeId(id: string, { folder, taken }: { folder: string; taken: TakenIds }): string {
   const hint = `Give it another id: --id ${suggestion(id, taken)}`;
-  if (!new RegExp(idPattern).test(id) || id.length > 64 || reservedIds.includes(id)) {
+  if (!isPluginId(id)) {
     const words = reservedIds.includes(id) ? "means something else" : "is not lowercase letters, digits and hyphens";
     throw new BulkheadError("invalid_config", `Cannot import ${JSON.stringify(id)}: the id ${words}.`, { hint });
   }

@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { reservedIds } from "../../ground/config/reserved-ids.ts";
+import { reservedIds } from "../../ground/config/plugin-ids.ts";
 
 /** An id that is in use, and by what. */
 export interface KnownId {

@@ -3,7 +3,6 @@ import { type Manifest, manifestSchema } from "../../../plugin-sdk/manifest.ts";
 import { checkAgainst } from "../../ground/config/check-against.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
-import { parseYaml } from "../../ground/config/yaml.ts";
 import { type BreadthOptions, broadPlaces } from "../registry/broad-permissions.ts";
 import type { ExplainedPermission } from "../registry/explain-permissions.ts";
 import type { Plugin } from "../registry/plugin.ts";
@@ -126,6 +125,7 @@ async function findWaiting(
 async function readKept(file: string): Promise<KeptUpdate> {
   const text = await readTextFile(file, { maxBytes, code: "invalid_config" });
   const kept = JSON.parse(text) as Record<string, unknown>;
+  const { parseYaml } = await import("../../ground/config/yaml.ts");
   const parsed = parseYaml(JSON.stringify(kept["manifest"]), { file, maxBytes, maxAliases: 0 });
   const { beside, command, found_at } = kept;
   return {

@@ -1,4 +1,4 @@
-import { idPattern } from "../../../plugin-sdk/manifest.ts";
+import { idForm } from "../../ground/config/plugin-ids.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { hostManifestProblem } from "../../ground/config/host-manifest-places.ts";
 import { defaultLimits, type Limits } from "../../ground/config/limits.ts";
@@ -85,7 +85,7 @@ function sourcesOf({ manifest: { plugins }, found }: Known): { folders: Sourced[
 function asEntry(entry: Sourced, one: FoundPlugin, known: Known): FoundPlugin {
   const { id, source } = entry;
   const packageId = one.manifest?.id;
-  if (one.error?.code === "not_found" && new RegExp(idPattern).test(source)) return noBase(entry, known);
+  if (one.error?.code === "not_found" && idForm.test(source)) return noBase(entry, known);
   if (packageId === undefined || packageId === id) return { ...one, id };
   if (one.id === source && packageId !== source) return noBase(entry, known);
   // The host must start even if a new folder appears beside it, so only the operator's own plugins count.

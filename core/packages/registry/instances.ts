@@ -1,7 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HostManifest, PluginSettings } from "../../ground/config/host-manifest.ts";
-import { reservedIds } from "../../ground/config/reserved-ids.ts";
-import { idKey } from "../../ground/config/sections/plugins.ts";
+import { isPluginId, reservedIds } from "../../ground/config/plugin-ids.ts";
 
 /** Returns the ids of the entries that name a plugin's id as their source. */
 export function instancesOf({ plugins }: HostManifest, id: string): string[] {
@@ -13,17 +12,12 @@ export function isInUse({ enabled, grant }: Pick<PluginSettings, "enabled" | "gr
   return enabled || Object.keys(grant).length > 0;
 }
 
-/** Whether a text can be the id of a plugin. */
-export function isId(text: string): boolean {
-  return idKey().safeParse(text).success;
-}
-
 /**
  * Returns an id that a plugin can have.
  * @throws {BulkheadError} `invalid_config` for any other text
  */
 export function checkId(id: string): string {
-  if (isId(id)) return id;
+  if (isPluginId(id)) return id;
   throw new BulkheadError("invalid_config", `Cannot name a plugin ${JSON.stringify(id)}: that is no id.`, {
     hint: `Use lowercase letters, digits and single hyphens, and none of ${reservedIds.join(", ")}.`,
   });

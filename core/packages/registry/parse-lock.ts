@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { idPattern } from "../../../plugin-sdk/manifest.ts";
+import { idForm, maxIdLength } from "../../ground/config/plugin-ids.ts";
 import { problemsError } from "../../ground/config/yaml-problems.ts";
 import { parseYaml } from "../../ground/config/yaml.ts";
 import { zodProblems } from "../../ground/config/zod-problems.ts";
@@ -21,7 +21,7 @@ const version = z.string().regex(/^[0-9][0-9A-Za-z.+-]*$/).max(128);
 const schema: z.ZodType<PluginLock> = z.strictObject({
   lock: z.literal(1),
   plugins: z.record(
-    z.string().regex(new RegExp(idPattern)).max(64),
+    z.string().regex(idForm).max(maxIdLength),
     z.strictObject({
       source,
       version,

@@ -8,9 +8,9 @@ import { checkAgainst } from "../../ground/config/check-against.ts";
 import { defaultLimits, type Limits } from "../../ground/config/limits.ts";
 import { permissionProblems } from "../../ground/config/permission-problems.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
-import { reservedIds } from "../../ground/config/reserved-ids.ts";
+import { reservedIds } from "../../ground/config/plugin-ids.ts";
 import { describeFound, didYouMean, pathText, type Problem, problemsError } from "../../ground/config/yaml-problems.ts";
-import { type ParsedYaml, parseYaml } from "../../ground/config/yaml.ts";
+import type { ParsedYaml } from "../../ground/config/yaml.ts";
 import { realpath, stat } from "../../ground/runtime/files.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { basename, extname, isAbsolute, isBelow, join, resolve } from "../../ground/runtime/paths.ts";
@@ -47,6 +47,8 @@ export async function readManifest(
   const before = known?.find(text, terms);
   // The same text need not be checked again, but the files that it names may have changed.
   if (before !== undefined && (await fileFaults(before, folder)).length === 0) return before;
+  // Most hosts know all their manifests, and need no parser.
+  const { parseYaml } = await import("../../ground/config/yaml.ts");
   const parsed = parseYaml(text, { file: name, maxBytes: limits.manifest_bytes, maxAliases: limits.yaml_aliases });
   const manifest = checkAgainst(manifestSchema, parsed);
   const faults = [...manifestFaults(manifest), ...toolFaults(manifest), ...await fileFaults(manifest, folder)];

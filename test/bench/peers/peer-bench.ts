@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Figure, quantile, timed } from "../measure.ts";
 import type { OpenPeer, Peer, PeerPlace } from "./peer.ts";
 import { treeCpuMs, treeMemory } from "./processes.ts";
@@ -20,6 +21,12 @@ export interface Amount {
 const atOnce = 100;
 const readers = 100;
 const readPieces = 1000;
+
+/** Long enough for what was allocated for a start to be given back. Milliseconds. */
+const settleMs = 1500;
+
+/** Time after which a server has nothing to do: an engine collects what is left after about nine seconds. Milliseconds. */
+const restMs = 12_000;
 
 /** The parts of the bench, which share what the peers work with. */
 export class PeerBench {
@@ -90,7 +97,7 @@ export class PeerBench {
         told(`${peer.name} with ${live} sessions`);
         await using open = await this.#open(peer);
         await Promise.all(times(live, () => open.hold()));
-        await settled();
+        await sleep(live === 0 ? restMs : settleMs);
         const { rss, pss, processes } = await treeMemory(open.root!);
         const name = `peers.${live === 0 ? "idle" : `live_${live}`}`;
         figures.push(
@@ -180,9 +187,4 @@ export function told(text: string): void {
 
 function times<T>(count: number, make: () => Promise<T>): Promise<T>[] {
   return Array.from({ length: count }, make);
-}
-
-/** Long enough for what was allocated for a start to be given back. */
-async function settled(): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, 1500));
 }

@@ -1,7 +1,7 @@
 import { isPinned } from "../../../walls/broker/resolve-binary.ts";
 import type { Manifest, OptionSchema } from "../../../../plugin-sdk/manifest.ts";
+import { isPluginId } from "../../../ground/config/plugin-ids.ts";
 import { hostEnv } from "../../../ground/runtime/platform.ts";
-import { isId } from "../../../packages/registry/instances.ts";
 import { chosenPermissions, possiblePermissions } from "../../../packages/registry/option-permissions.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";
 import { requestedWith } from "../../../packages/registry/requested-permissions.ts";
@@ -85,7 +85,7 @@ function possibleInstances(plugin: Plugin, plugins: readonly Plugin[]): Plugin[]
   return Object.entries(manifest.permissions_for ?? {}).flatMap(([option, entries]) =>
     Object.keys(entries).flatMap((value) => {
       const instance = instanceId(value, { id, plugins });
-      const isFree = isId(instance) && !plugins.some((other) => other.id === instance);
+      const isFree = isPluginId(instance) && !plugins.some((other) => other.id === instance);
       const config = { [option]: typed(value, manifest.config?.properties[option]) };
       return isFree ? [{ ...plugin, id: instance, enabled: false, grant: {}, deny: {}, config }] : [];
     })

@@ -1,14 +1,13 @@
 import * as z from "zod";
-import { idPattern } from "../../../../plugin-sdk/manifest.ts";
 import { type PluginSettings, unsaid } from "../host-manifest.ts";
-import { reservedIds } from "../reserved-ids.ts";
+import { idForm, maxIdLength, reservedIds } from "../plugin-ids.ts";
 import { limitsSection, osWallsSection } from "./limits.ts";
 import { permissionsSection } from "./permissions.ts";
 import { line } from "./texts.ts";
 
 /** A key of `plugins` and of `tools`. */
 export function idKey(): z.ZodString {
-  return z.string().regex(new RegExp(idPattern)).max(64).refine((text) => !reservedIds.includes(text), {
+  return z.string().regex(idForm).max(maxIdLength).refine((text) => !reservedIds.includes(text), {
     params: { expected: `an id other than ${reservedIds.join(", ")}` },
   });
 }
