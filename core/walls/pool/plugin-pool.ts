@@ -65,7 +65,10 @@ interface Waiter extends Waiting {
 export class PluginPool {
   readonly #options: PoolOptions;
   #container: Promise<Container> | null = null;
+  /** Workers that serve. */
   #lanes: Lane[] = [];
+  /** Workers that evaluate the plugin's script. */
+  readonly #loading = new Set<Lane>();
   /** Places given out; a dead worker's are returned after it is forgotten. */
   #held = new WeakMap<Lane, number>();
   readonly #line: WaitingLine<Waiter>;
@@ -129,7 +132,8 @@ export class PluginPool {
     this.#closing.abort(error);
     this.#stayAwake();
     this.#refuseAll(error);
-    for (const lane of this.#lanes) lane.kill("host_closed", why);
+    // One that ended with its container alone would count as a crash of the plugin.
+    for (const lane of [...this.#lanes, ...this.#loading]) lane.kill("host_closed", why);
     const container = await this.#container?.catch(() => null);
     await container?.close();
     await this.health.settled();
@@ -295,6 +299,7 @@ export class PluginPool {
       transport.kill("There is no script.", { gently: true });
       throw error;
     });
+    this.#closing.signal.throwIfAborted();
     const lane = new Lane(transport, { pluginId, script, limits });
     let gone = false;
     let serves = false;
@@ -306,11 +311,14 @@ export class PluginPool {
       // A worker that never loaded fails the sessions in line: starting another here might loop forever.
       if (serves && !this.#closed) this.#serveWaiting();
     });
+    this.#loading.add(lane);
     try {
       await lane.loaded;
     } catch (error) {
       lane.kill("host_closed", "The plugin could not be loaded.");
       throw error;
+    } finally {
+      this.#loading.delete(lane);
     }
     // A worker that is gone already would hold its place forever.
     if (gone) return;

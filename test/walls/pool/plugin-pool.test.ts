@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { IdleContainers } from "../../../core/walls/pool/idle-containers.ts";
-import type { CrashStore } from "../../../core/walls/pool/plugin-health.ts";
+import type { CrashRecord, CrashStore } from "../../../core/walls/pool/plugin-health.ts";
 import type { WorkerPlace } from "../../../core/walls/pool/plugin-pool.ts";
 import { until } from "../../sessions/host/test-host.ts";
 import { closePools, makePool, open, refusal, run, script } from "./pool-fixture.ts";
@@ -153,6 +153,19 @@ describe.each(["thread", "process"] as const)("PluginPool (%s)", (isolation) => 
     expect(await waiting).toBe("host_closed");
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(await pool.wardenPid().catch(() => null)).toBeNull();
+  });
+
+  it("closes while its first worker evaluates the script, which is no crash", async () => {
+    const records: CrashRecord[] = [];
+    const crashes: CrashStore = { read: async () => null, write: async (record) => void records.push(record) };
+    const spins = "(() => { for (;;); })()";
+    const pool = makePool(isolation, { warden_grace_ms: 500 }, { script: () => Promise.resolve(spins), crashes });
+    const waiting = refusal(pool.acquire());
+    await until(async () => await pool.wardenPid() !== null || isolation === "thread");
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await pool.close();
+    expect(await waiting).toBe("host_closed");
+    expect(records).toEqual([]);
   });
 
   it("ends workers and warden that nobody uses for a while, no sooner, and starts them again on demand", async () => {
