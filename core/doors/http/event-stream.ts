@@ -1,6 +1,6 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { joinBytes } from "../../ground/runtime/join-bytes.ts";
-import { onNextTurn } from "../../ground/runtime/next-turn.ts";
+import { nextTurn } from "../../ground/runtime/next-turn.ts";
 import { batchesOf, type EnvelopeBatch } from "../../sessions/session/envelope-batches.ts";
 
 /** Options of {@link eventStream}. */
@@ -64,7 +64,7 @@ class FramedEvents {
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     if (this.#heldBytes === 0 && !this.#over) await this.#somethingOrHeartbeat();
     // Wait for the other events of this turn: they go out in the same piece.
-    if (this.#heldBytes > 0 && !this.#over) await new Promise<void>(onNextTurn);
+    if (this.#heldBytes > 0 && !this.#over) await nextTurn();
     if (performance.now() - this.#askedAt >= this.#options.heartbeatMs) await this.#askOnce();
     if (this.#heldBytes > 0) {
       for (const piece of this.#takeHeld()) controller.enqueue(piece);
@@ -133,7 +133,7 @@ class FramedEvents {
   /** Resolves once the client has taken what waits, or other work had its turn. */
   async #pause(): Promise<void> {
     this.#inTurn = 0;
-    if (this.#heldBytes <= mostHeld) await new Promise<void>(onNextTurn);
+    if (this.#heldBytes <= mostHeld) await nextTurn();
     else await new Promise<void>((resolve) => (this.#wakeWriter = resolve));
   }
 

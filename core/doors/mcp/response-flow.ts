@@ -1,6 +1,6 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { weightOf } from "../../walls/channel/weight.ts";
-import { onNextTurn } from "../../ground/runtime/next-turn.ts";
+import { nextTurn } from "../../ground/runtime/next-turn.ts";
 
 /** Approximate bytes that may wait for a client before its senders must wait. */
 const mostUnread = 256 * 1024;
@@ -57,7 +57,7 @@ export class ResponseFlow {
   async #taken(): Promise<void> {
     for (;;) {
       // A stream that still has data delivers it within this turn.
-      await new Promise<void>(onNextTurn);
+      await nextTurn();
       if ([...this.#open].every(({ isWaiting }) => isWaiting)) return;
       await new Promise<void>((resolve) => this.#wake.push(resolve));
     }

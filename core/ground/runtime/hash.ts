@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { createHash, createHmac, randomBytes, randomFillSync, timingSafeEqual } from "node:crypto";
-import { onNextTurn } from "./next-turn.ts";
+import { nextTurn } from "./next-turn.ts";
 
 /** Hex SHA-256 of a text or of bytes. */
 export function sha256Hex(data: string | Uint8Array): string {
@@ -22,7 +22,7 @@ export async function sha256HexInTurns(parts: readonly Uint8Array[]): Promise<st
   const hash = createHash("sha256");
   for (const part of parts) {
     for (let at = 0; at < part.length; at += pieceBytes) {
-      if (at > 0) await new Promise<void>(onNextTurn);
+      if (at > 0) await nextTurn();
       hash.update(part.subarray(at, at + pieceBytes));
     }
   }

@@ -1,7 +1,7 @@
 import { hostVersion } from "../../ground/config/version.ts";
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "../../ground/runtime/files.ts";
 import { randomId, sha256Hex, sha256HexInTurns } from "../../ground/runtime/hash.ts";
-import { onNextTurn } from "../../ground/runtime/next-turn.ts";
+import { nextTurn } from "../../ground/runtime/next-turn.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { type BundleInputs, inputsHold } from "./bundle-inputs.ts";
 import type { BundleOrder } from "./bundle-order.ts";
@@ -76,9 +76,9 @@ function fileOf(cacheDir: string, { folder, pluginId }: BundleOrder): string {
 async function scriptFrom({ lengths, edits }: Head, body: Uint8Array): Promise<MappedScript> {
   const [textBytes, mapBytes, bundledBytes] = lengths;
   const text = decode(body.subarray(0, textBytes));
-  await new Promise<void>(onNextTurn);
+  await nextTurn();
   const sourceMap = decode(body.subarray(textBytes, textBytes + mapBytes));
-  await new Promise<void>(onNextTurn);
+  await nextTurn();
   const bundled = bundledBytes === 0 ? text : decode(body.subarray(textBytes + mapBytes));
   return { text, sourceMap, bundled, edits };
 }

@@ -1,6 +1,6 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { stat } from "../../ground/runtime/files.ts";
-import { onNextTurn } from "../../ground/runtime/next-turn.ts";
+import { nextTurn } from "../../ground/runtime/next-turn.ts";
 import { sleep } from "../../ground/runtime/wait.ts";
 import { within } from "../../ground/runtime/within.ts";
 import type { JournalReader } from "../journal/journal-reader.ts";
@@ -133,7 +133,7 @@ export class HistoryIndex {
         if (record === null || record.deleted !== null) writes.inTransaction(() => writes.dropSession(number));
       }
       after = last.number;
-      await new Promise<void>(onNextTurn);
+      await nextTurn();
     }
   }
 }

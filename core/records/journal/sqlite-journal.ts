@@ -1,6 +1,6 @@
 import type { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import { onNextTurn } from "../../ground/runtime/next-turn.ts";
+import { nextTurn, onNextTurn } from "../../ground/runtime/next-turn.ts";
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import { openSyncedFile, type SyncedFile } from "../../ground/runtime/synced-file.ts";
 import { Checkpointer } from "./checkpointer.ts";
@@ -148,7 +148,7 @@ class SqliteJournal implements Journal {
 
   async read(options: ReadOptions): Promise<Envelope[]> {
     // A reader of many pages must not block other work.
-    await new Promise<void>(onNextTurn);
+    await nextTurn();
     const { findRow, sessions } = this.#statements;
     const { findTombstones } = sessions;
     return this.#seen(() => readPage(options, { limits: this.#limits, findRow, findTombstones }));
@@ -201,7 +201,7 @@ class SqliteJournal implements Journal {
   }
 
   async bytesOf(sessionId: string): Promise<number> {
-    await new Promise<void>(onNextTurn);
+    await nextTurn();
     return this.#seen(() => this.#statements.bytesOf(sessionId));
   }
 
@@ -227,7 +227,7 @@ class SqliteJournal implements Journal {
     ];
     for (const step of steps) {
       while (this.#change(step)) {
-        await new Promise<void>(onNextTurn);
+        await nextTurn();
         if (this.#closing !== null) return;
       }
     }
@@ -273,7 +273,7 @@ class SqliteJournal implements Journal {
   }
 
   async #close(): Promise<void> {
-    while (this.#waiting.length > 0) await new Promise<void>(onNextTurn);
+    while (this.#waiting.length > 0) await nextTurn();
     await this.#disk?.close();
     await this.#checkpointer.finish();
     this.#database.close();

@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { stat } from "../../ground/runtime/files.ts";
 import { isSameText } from "../../ground/runtime/hash.ts";
-import { onNextTurn } from "../../ground/runtime/next-turn.ts";
+import { nextTurn } from "../../ground/runtime/next-turn.ts";
 import { chainKeyFile, readChainKey } from "./chain-key.ts";
 import {
   type ChainBase,
@@ -265,7 +265,7 @@ class Verification {
       yield* page;
       after = keyOf(last);
       this.#options.onProgress?.(this.#place.number - this.#report.base, this.#head.number - this.#report.base);
-      await new Promise<void>(onNextTurn);
+      await nextTurn();
     }
   }
 }

@@ -2,7 +2,7 @@ import type { Envelope, HostEvent } from "../../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { Cursor, EventsText, Journal } from "../../records/journal/journal.ts";
 import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
-import { onNextTurn } from "../../ground/runtime/next-turn.ts";
+import { nextTurn, onNextTurn } from "../../ground/runtime/next-turn.ts";
 import { within } from "../../ground/runtime/within.ts";
 import { Subscription, type SubscriptionOptions } from "./subscription.ts";
 
@@ -162,7 +162,7 @@ export class MergedLog {
 
   async #flush(): Promise<void> {
     while (this.#pending.length > 0) {
-      await new Promise<void>(onNextTurn);
+      await nextTurn();
       if (!this.#urgent) await this.#lull();
       const batch = this.#pending;
       this.#pending = [];

@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { onNextTurn } from "../../../ground/runtime/next-turn.ts";
+import { nextTurn } from "../../../ground/runtime/next-turn.ts";
 import { isBelow, relative, sep } from "../../../ground/runtime/paths.ts";
 import type { BundleInputs } from "../bundle-inputs.ts";
 import type { BundleOrder } from "../bundle-order.ts";
@@ -47,6 +47,6 @@ function foreignInput({ folder, hashes }: BundleOrder, inputs: BundleInputs | nu
 
 /** Each large text in a turn of its own: other sessions go on in between. */
 async function decode(bytes: Uint8Array | undefined): Promise<string> {
-  await new Promise<void>(onNextTurn);
+  await nextTurn();
   return bytes === undefined ? "" : new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 }
