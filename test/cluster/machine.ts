@@ -140,6 +140,7 @@ function machineOf(
   },
 ): Machine {
   const stateDir = join(folder, "state");
+  let ending: ChildProcess | undefined;
   const machine: Machine = {
     name,
     folder,
@@ -167,8 +168,11 @@ function machineOf(
       watchEnd(child);
       let said = "";
       child.stderr.setEncoding("utf8").on("data", (text: string) => said = `${said}${text}`.slice(-4000));
-      child.once("exit", (code) => {
+      child.once("exit", async (code, signal) => {
         if (code !== 0 && code !== null) said = `${said}\nIt ended with ${code}.`;
+        // Every test after it is red, and none of them tells why.
+        if (ending === child) return;
+        process.stderr.write(`Machine ${name} ended by itself (${code ?? signal}): ${said}\n${await machine.log()}\n`);
       });
       await machine.ready().catch((error: unknown) => {
         throw new Error(`Machine ${name}: ${String(error)}\n${said}`);
@@ -188,6 +192,7 @@ function machineOf(
       throw new Error("it is not ready");
     },
     signal: async (signal) => {
+      if (signal !== "SIGSTOP" && signal !== "SIGCONT") ending = machine.child;
       if (machine.child !== undefined) await signalTo(machine.child, signal);
     },
     log: async () => await readFile(join(stateDir, "daemon.log"), "utf8").catch(() => ""),
