@@ -23,7 +23,7 @@ interface Schemas {
   tool: object;
 }
 
-/** A host that runs for weeks seldom reads its manifest, and they are some megabytes. */
+/** Held weakly: they take about 1 MB, and a host that runs for weeks seldom reads its manifest. */
 let built: WeakRef<Schemas> | null = null;
 
 function schemas(): Schemas {
@@ -34,7 +34,7 @@ function schemas(): Schemas {
   return made;
 }
 
-/** Schema of the host manifest without the keys of a tool. Made on use. */
+/** Schema of the host manifest without the keys of a tool. Made when it is needed. */
 export function hostManifestSchema(): z.ZodType<WrittenManifest> {
   return schemas().schema;
 }
