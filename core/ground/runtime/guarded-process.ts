@@ -11,6 +11,7 @@ import { dropSeals, sealedStreams } from "./inherited-descriptors.ts";
 import { execPathForOthers, runtimeName } from "./platform.ts";
 import { markName } from "./process-mark.ts";
 import { processStart } from "./process-rows.ts";
+import { writeTogether } from "./write-together.ts";
 
 /** Permissions of a bundler that a warden does not have: read files, and start one program. */
 interface BundlerRights {
@@ -79,9 +80,7 @@ export async function startGuarded(options: GuardedOptions): Promise<GuardedProc
   return {
     pid: child.pid ?? 0,
     osWalls: confined.walls,
-    write: (bytes) => {
-      if (!pipe.destroyed) pipe.write(bytes);
-    },
+    write: writeTogether(pipe),
     onBytes: (take) => void pipe.on("data", take),
     hold: (isHeld) => void (isHeld ? pipe.pause() : pipe.resume()),
     onClosed: (take) => void pipe.once("end", take),
