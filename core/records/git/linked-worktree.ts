@@ -1,9 +1,11 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
 import { stat } from "../../ground/runtime/files.ts";
-import { runGit } from "../../ground/runtime/git-program.ts";
+import { type GitOutcome, runGit } from "../../ground/runtime/git-program.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import { Turns } from "../../ground/runtime/turns.ts";
+import { wait } from "../../ground/runtime/wait.ts";
 import { findRepository, readHead, readingEnv } from "./find-repository.ts";
 import { git, gitError } from "./git-call.ts";
 import { gitInShadow } from "./shadow-repository.ts";
@@ -26,9 +28,9 @@ interface WorktreePlace {
  */
 export async function addWorktree(base: WorktreeBase, place: WorktreePlace): Promise<void> {
   const { folder, sourceTop, signal } = place;
-  const add = ["worktree", "add", "-q", "--detach", "--no-checkout", folder, base.commit];
-  // A relative path would set an extension in the repository's config.
-  await git(["-c", "worktree.useRelativePaths=false", ...add], { cwd: sourceTop, env: readingEnv(), signal });
+  const args = ["worktree", "add", "-q", "--detach", "--no-checkout", folder, base.commit];
+  const outcome = await changeWorktrees(args, { sourceTop, signal });
+  if (outcome.exit_code !== 0) throw gitError(args, outcome);
   const made = await findRepository({ workdir: folder, signal });
   if (made?.top !== folder) throw new BulkheadError("io_error", `git made no worktree in "${folder}".`);
   const files = shadowOverWorktree(base, folder);
@@ -50,11 +52,41 @@ export async function removeWorktree({ folder, sourceTop, signal }: WorktreePlac
   const args = ["worktree", "remove", "--force", "--force", folder];
   // The repository itself may be gone, and every registration with it.
   if (!(await stat(sourceTop).then((found) => found.isDirectory(), () => false))) return;
-  const outcome = await runGit(args, { cwd: sourceTop, env: readingEnv(), signal });
+  const outcome = await changeWorktrees(args, { sourceTop, signal });
   if (outcome.exit_code === 0) return;
   if (/is not a working tree|not a git repository/.test(outcome.stderr)) return;
   throw gitError(args, outcome);
 }
+
+/** Changes to the worktrees of one repository, one after another. */
+const turns = new Turns(1);
+
+/**
+ * git reads all registrations of a repository to change one, and fails at one that another git is making or removing:
+ * sessions here wait for each other, and other programs are given a moment.
+ */
+async function changeWorktrees(
+  args: readonly string[],
+  { sourceTop, signal }: Pick<WorktreePlace, "sourceTop" | "signal">,
+): Promise<GitOutcome> {
+  // A relative path would set an extension in the repository's config.
+  const all = ["-c", "worktree.useRelativePaths=false", ...args];
+  return await turns.take(sourceTop, async () => {
+    for (let tries = 1;; tries++) {
+      const outcome = await runGit(all, { cwd: sourceTop, env: readingEnv(), signal });
+      if (outcome.exit_code === 0 || tries === mostTries || !halfMade.test(outcome.stderr)) return outcome;
+      await wait(tries * retryMs, signal);
+    }
+  });
+}
+
+/** Words of git about a registration that another git is making or removing. */
+const halfMade = /^fatal: (?:failed to read|Invalid path) .*\bworktrees\//m;
+
+const mostTries = 5;
+
+/** Pause after the first failure; after each further one it is longer by as much. Milliseconds. */
+const retryMs = 20;
 
 /**
  * Keeps a worktree's own commits reachable, by a ref in the repository.

@@ -27,7 +27,7 @@ import { socketOperations } from "./sockets.ts";
 import { streamOperations } from "./streams.ts";
 import { StreamTable } from "./stream-table.ts";
 import { tempOperations } from "./temp.ts";
-import { diskTurns } from "./turns.ts";
+import { diskTurns } from "./call-turns.ts";
 
 /** Makes the broker of one session. Nothing is touched before the first call, or before it is told to prepare. */
 export function createSessionBroker(options: SessionBrokerOptions): SessionBroker {

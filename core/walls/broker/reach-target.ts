@@ -13,7 +13,7 @@ import {
   netTarget,
 } from "./net-grants.ts";
 import type { BrokerScope } from "./operation.ts";
-import { allLookupTurns, lookupTurns } from "./turns.ts";
+import { allLookupTurns, lookupTurns } from "./call-turns.ts";
 
 /** Target of an adapter's request, with its headers. */
 interface Wanted {

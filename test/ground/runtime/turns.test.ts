@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Turns } from "../../../core/walls/broker/turns.ts";
+import { Turns } from "../../../core/ground/runtime/turns.ts";
 
 function gate() {
   let open = () => {};
