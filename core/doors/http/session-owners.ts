@@ -1,6 +1,7 @@
 import { appendFile, mkdir } from "../../ground/runtime/files.ts";
 import { dirname, join } from "../../ground/runtime/paths.ts";
 import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
+import { shareCalls } from "../../ground/runtime/share-calls.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
 import type { Caller } from "./scopes.ts";
 
@@ -26,7 +27,16 @@ export async function openSessionOwners(
   const owners = new Map<string, string>(await readLines(file));
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   await replaceFile(file, textOf(owners));
+  let noted = new Map<string, string>();
   let writing = Promise.resolve();
+  const write = shareCalls(async () => {
+    const added = noted;
+    noted = new Map();
+    await appendFile(file, textOf(added), { mode: 0o600 }).catch((error) => {
+      const sessions = `${added.size === 1 ? "session" : "sessions"} ${[...added.keys()].join(", ")}`;
+      onProblem(`After a restart a token that only runs will not find its ${sessions}: ${String(error)}`);
+    });
+  });
   return {
     ownerOf: (sessionId) => owners.get(sessionId),
     ownedBy: ({ id }) => [...owners].filter(([, owner]) => owner === id).map(([session]) => session).reverse(),
@@ -35,9 +45,8 @@ export async function openSessionOwners(
       owners.set(sessionId, id);
       const oldest = owners.size > mostNoted ? owners.keys().next().value : undefined;
       if (oldest !== undefined) owners.delete(oldest);
-      return writing = writing.then(() => appendFile(file, `${sessionId} ${id}\n`, { mode: 0o600 })).catch((error) =>
-        onProblem(`After a restart a token that only runs will not find its session ${sessionId}: ${String(error)}`)
-      );
+      noted.set(sessionId, id);
+      return writing = write();
     },
   };
 }

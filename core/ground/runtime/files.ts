@@ -16,6 +16,7 @@ export {
   rm,
   stat,
   symlink,
+  unlink,
   writeFile,
 } from "node:fs/promises";
 export { constants } from "node:fs";

@@ -2,7 +2,7 @@ import type { Artifact } from "../../../plugin-sdk/result.ts";
 import { digestFile } from "../../ground/runtime/file-digest.ts";
 import { readFile, realpath } from "../../ground/runtime/files.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { isBelow, join } from "../../ground/runtime/paths.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
 import { installedFolder, lockFileOf } from "./plugin-lock.ts";
 
@@ -35,7 +35,7 @@ export async function watchManifest(
 ): Promise<(artifacts: readonly Artifact[]) => Promise<Artifact[]>> {
   if (manifestFile === undefined) return (artifacts) => Promise.resolve([...artifacts]);
   const file = await realpath(manifestFile).catch(() => manifestFile);
-  const paths = [file, lockFileOf(file)];
+  const paths = [file, lockFileOf(file)].filter((path) => isBelow(workdir, path));
   const before = new Map(await Promise.all(paths.map(async (path) => [path, await digestOf(path)] as const)));
   return async (artifacts) => {
     const ours = new Set<string>();

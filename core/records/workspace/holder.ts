@@ -3,9 +3,11 @@ import { pid } from "../../ground/runtime/platform.ts";
 import { processStart } from "../../ground/runtime/process-rows.ts";
 import type { Holder } from "./workspace-record.ts";
 
+let own: Holder | null = null;
+
 /** This process, as a file names it. */
 export function thisProcess(): Holder {
-  return { pid, start: processStart(pid) };
+  return own ??= { pid, start: processStart(pid) };
 }
 
 /** True while the process is there. */

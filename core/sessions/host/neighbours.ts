@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
-import { appendFile, mkdir, readdir, readFile, rm, writeFile } from "../../ground/runtime/files.ts";
+import { appendFile, mkdir, readdir, readFile, unlink, writeFile } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { pathsOverlap } from "../session/shared-workdirs.ts";
 import { isAlive, thisProcess } from "../../records/workspace/holder.ts";
@@ -41,8 +41,11 @@ export class Neighbours {
     const note: Note = { workdir, holder: thisProcess() };
     this.#own.add(sessionId);
     await quietly(async () => {
-      await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-      await writeFile(this.#file(sessionId, "json"), JSON.stringify(note), { mode: 0o600 });
+      const write = () => writeFile(this.#file(sessionId, "json"), JSON.stringify(note), { mode: 0o600 });
+      await write().catch(async () => {
+        await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+        await write();
+      });
       for (const other of await this.#others(workdir)) {
         await Promise.all([this.#meet(sessionId, other), this.#meet(other, sessionId)]);
       }
@@ -58,9 +61,8 @@ export class Neighbours {
   /** Records that the session no longer works there. */
   async leave(sessionId: string): Promise<void> {
     this.#own.delete(sessionId);
-    await quietly(async () => {
-      for (const kind of ["json", "met"] as const) await rm(this.#file(sessionId, kind), { force: true });
-    });
+    // The note goes first: who finds it writes into the other file.
+    for (const kind of ["json", "met"] as const) await quietly(() => unlink(this.#file(sessionId, kind)));
   }
 
   async #others(workdir: string): Promise<string[]> {

@@ -2,6 +2,7 @@ import { copyFile, mkdir, readdir, readFile, realpath, stat } from "../../ground
 import { agentPlaces, agentPrograms, agentRecords, keyPlaces } from "../../ground/runtime/key-places.ts";
 import type { AgentView, Bound } from "../../ground/runtime/os-walls/program-view.ts";
 import { guardedPlaces } from "../../ground/runtime/os-walls/guarded-names.ts";
+import { pathsOfMachine } from "../../ground/runtime/os-walls/real-paths.ts";
 import { basename, dirname, isAbsolute, isBelow, isInside, join, resolve, sep } from "../../ground/runtime/paths.ts";
 import { hostEnv } from "../../ground/runtime/platform.ts";
 import { toolPlaces } from "../../ground/runtime/tool-places.ts";
@@ -101,7 +102,7 @@ export async function agentView(
 async function homeOf({ workdir }: SessionBrokerOptions): Promise<string | null> {
   const named = hostEnv("HOME");
   if (named === undefined || !isAbsolute(named)) return null;
-  const home = await realpath(named).catch(() => null);
+  const home = await pathsOfMachine().of(named);
   return home === null || home === sep || isInside(workdir, home) ? null : home;
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -74,6 +74,17 @@ describe("openSessionOwners", () => {
     await writeFile(join(folder, "http", "session-owners"), `s3 ${id.slice(5)}`, { flag: "a" });
     const again = await openSessionOwners(folder);
     expect(["s1", "s2", "s3"].map((session) => again.ownerOf(session))).toEqual([id, "owner", undefined]);
+  });
+
+  test("has written each of many at once when it says so", async () => {
+    const owners = await openSessionOwners(folder);
+    const ids = Array.from({ length: 50 }, (_, n) => `s${n}`);
+    await Promise.all(ids.map(async (id) => {
+      await owners.note(id, { id: "owner", scopes: [] });
+      expect(await readFile(join(folder, "http", "session-owners"), "utf8")).toContain(`${id} owner\n`);
+    }));
+    const again = await openSessionOwners(folder);
+    expect(ids.filter((id) => again.ownerOf(id) !== "owner")).toEqual([]);
   });
 
   test("knows until the host ends what cannot be written down, as on a full disk, and says so", async () => {

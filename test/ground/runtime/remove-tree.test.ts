@@ -48,6 +48,28 @@ describe("removeTree", () => {
     }
   });
 
+  it("removes small and large trees of files, folders and links", async () => {
+    for (const count of [3, 100]) {
+      for (const place of ["top", "top/one", "top/one/two"]) {
+        mkdirSync(join(root, place));
+        mkdirSync(join(root, place, "empty"));
+        for (let n = 0; n < count; n++) writeFileSync(join(root, place, `file-${n}`), "x");
+        symlinkSync("..", join(root, place, "link"));
+      }
+      await removeTree(join(root, "top"));
+      expect(readdirSync(root)).toEqual([]);
+    }
+  });
+
+  it("removes a link in the place of the folder, and nothing that it leads to", async () => {
+    const outside = join(root, "outside");
+    mkdirSync(outside);
+    writeFileSync(join(outside, "file"), "x");
+    symlinkSync(outside, join(root, "top"));
+    await removeTree(join(root, "top"));
+    expect([readdirSync(root), readdirSync(outside)]).toEqual([["outside"], ["file"]]);
+  });
+
   it("follows no link, and takes a folder that is not there as removed", async () => {
     const outside = join(root, "outside");
     mkdirSync(outside, { mode: 0o555 });

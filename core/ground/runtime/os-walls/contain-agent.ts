@@ -1,4 +1,4 @@
-import { access, lstat, mkdir, realpath, rename, writeFile } from "node:fs/promises";
+import { access, mkdir, realpath, rename, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { findBubblewrap, ownNamespaces, ownProc } from "./bubblewrap.ts";
@@ -125,9 +125,9 @@ async function mounts(view: AgentView): Promise<ViewMount[]> {
   const { writable, tmp, hidden, shown, sealed = [], held = [], bound = [] } = view;
   const covered = [...writable, ...hidden, ...bound.map(({ at }) => at), serviceFolder, "/tmp"];
   const own = new RealPaths();
-  const realOf = (path: string) =>
-    (writable.some((folder) => isInside(folder, path)) ? own : pathsOfMachine()).of(path);
-  const hideAll = (paths: readonly string[]) => Promise.all(paths.map((path) => hide(path, realOf)));
+  const lookerAt = (path: string) => writable.some((folder) => isInside(folder, path)) ? own : pathsOfMachine();
+  const realOf = (path: string) => lookerAt(path).of(path);
+  const hideAll = (paths: readonly string[]) => Promise.all(paths.map((path) => hide(path, lookerAt)));
   const hideSockets = async () =>
     hideAll((await openUnixSockets()).filter((path) => !covered.some((place) => isInside(place, path))));
   const [sockets, behind, seen, entries, bounds] = await Promise.all([
@@ -153,10 +153,10 @@ async function mounts(view: AgentView): Promise<ViewMount[]> {
 
 type RealOf = (path: string) => Promise<string | null>;
 
-async function hide(path: string, realOf: RealOf): Promise<ViewMount | null> {
-  const at = await realOf(path);
+async function hide(path: string, lookerAt: (path: string) => RealPaths): Promise<ViewMount | null> {
+  const at = await lookerAt(path).of(path);
   if (at === null) return null;
-  const folder = await lstat(at).then((info) => info.isDirectory(), () => null);
+  const folder = await lookerAt(at).isFolder(at);
   if (folder === null) return null;
   return { at, args: folder ? ["--tmpfs", at] : ["--ro-bind", "/dev/null", at], hides: true };
 }

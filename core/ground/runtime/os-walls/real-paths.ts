@@ -1,15 +1,24 @@
 import type { Dirent } from "node:fs";
-import { readdir, realpath } from "node:fs/promises";
+import { lstat, readdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
+import { foldName } from "../fold-name.ts";
 
 /** Real paths of places, each looked up once. */
 export class RealPaths {
   readonly #found = new Map<string, Promise<string | null>>();
+  readonly #folders = new Map<string, Promise<boolean | null>>();
 
   /** Returns the real path; null for a place that is missing. */
   of(path: string): Promise<string | null> {
     const known = this.#found.get(path) ?? realpath(path).catch(() => null);
     this.#found.set(path, known);
+    return known;
+  }
+
+  /** Whether a real path is a folder; null for one that is missing. */
+  isFolder(real: string): Promise<boolean | null> {
+    const known = this.#folders.get(real) ?? lstat(real).then((info) => info.isDirectory(), () => null);
+    this.#folders.set(real, known);
     return known;
   }
 }
@@ -21,19 +30,22 @@ export class RealPaths {
  */
 export async function realEntries(folder: string, names: readonly string[]): Promise<(string | null)[]> {
   if (names.length === 0) return [];
-  return await realPathsOf(folder, await readdir(folder, { withFileTypes: true }).catch(() => []), names);
+  return await realPathsOf(folder, await readdir(folder, { withFileTypes: true }).catch(() => null), names);
 }
 
-/** As {@link realEntries}, for a folder that was listed. */
+/** As {@link realEntries}, for a folder that was listed; null for one that cannot be. */
 export function realPathsOf(
   folder: string,
-  entries: readonly Dirent[],
+  entries: readonly Dirent[] | null,
   names: readonly string[],
 ): Promise<(string | null)[]> {
-  const plain = new Set(entries.filter((entry) => !entry.isSymbolicLink()).map(({ name }) => name));
+  const plain = new Set(entries?.filter((entry) => !entry.isSymbolicLink()).map(({ name }) => name));
+  // A file system may find a name under another spelling.
+  const listed = new Set(entries?.map(({ name }) => foldName(name)));
   return Promise.all(names.map((name) => {
     const path = join(folder, name);
-    return plain.has(name) ? path : realpath(path).catch(() => null);
+    if (plain.has(name)) return path;
+    return entries === null || listed.has(foldName(name)) ? realpath(path).catch(() => null) : null;
   }));
 }
 

@@ -1,4 +1,5 @@
 import { lstat, readFile } from "node:fs/promises";
+import { shareCalls } from "../share-calls.ts";
 
 /** Sockets to look at: a machine with more has them in folders that are hidden as a whole. */
 const most = 512;
@@ -7,7 +8,7 @@ const most = 512;
  * Paths of the unix sockets that are open on this machine. A folder that may only be read does not keep a program from
  * connecting to a socket in it.
  */
-export async function openUnixSockets(): Promise<string[]> {
+export const openUnixSockets: () => Promise<readonly string[]> = shareCalls(async () => {
   const text = await readFile("/proc/net/unix", "utf8").catch(() => "");
   // Num RefCount Protocol Flags Type St Inode Path (proc_net(5)); a path that begins with @ is no file.
   const paths = text.split("\n").flatMap((row) => /^\S+: (?:\S+ +){6}(\/.*)$/.exec(row)?.[1] ?? []);
@@ -18,4 +19,4 @@ export async function openUnixSockets(): Promise<string[]> {
     }),
   );
   return there.flat();
-}
+});

@@ -14,6 +14,7 @@ test("RealPaths looks a place up once, and pathsOfMachine again after a second",
     await symlink(one, link);
     expect([await paths.of(one), await paths.of(link), await machine.of(one)]).toEqual([null, one, null]);
     expect(await new RealPaths().of(one)).toBe(one);
+    expect([await machine.isFolder(one), await machine.isFolder(join(folder, "none"))]).toEqual([true, null]);
     await expect.poll(() => pathsOfMachine().of(one), { timeout: 3000 }).toBe(one);
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -31,6 +32,9 @@ test("realEntries follows links and leaves out what is missing", async () => {
     const one = join(folder, "one");
     expect(await realEntries(folder, names)).toEqual([one, join(folder, "file"), one, null, null]);
     expect(await realEntries(join(folder, "missing"), ["one"])).toEqual([null]);
+    // Where a name has two spellings, the file system is asked.
+    const found = await realpath(join(folder, "ONE")).catch(() => null);
+    expect(await realEntries(folder, ["ONE"])).toEqual([found]);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
