@@ -1,10 +1,10 @@
-import { mkdir, readdir, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { listOf } from "../../../../plugin-sdk/json-fields.ts";
 import { actedOnGroups, keptEmpty } from "../acted-on-names.ts";
 import { foldName } from "../fold-name.ts";
 import { isBelow } from "../paths.ts";
-import { realEntries, realPathsOf } from "./real-paths.ts";
+import { entriesOf, realEntries, realPathsOf } from "./real-paths.ts";
 
 /** Kinds of programs whose settings in a project would run, or steer, something outside an agent's walls. */
 const kinds = ["coding agents", "editors", "shells and terminals", "build servers", "Bulkhead hosts"];
@@ -29,9 +29,10 @@ interface ProjectGuards {
 /**
  * Places at the top of a project that an agent may read and not change: git's hooks and settings, those of build
  * servers, editors and shells, and those that agents themselves obey.
+ * @throws {BulkheadError} `io_error` where one cannot be looked up
  */
 export async function guardedPlaces(folder: string): Promise<ProjectGuards> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const entries = await entriesOf(folder);
   const guarded = entries.map(({ name }) => name).filter(isGuarded);
   const [git = null, ...found] = await realPathsOf(folder, entries, [".git", ...guarded]);
   const isRepository = git !== null && await stat(git).then((info) => info.isDirectory(), () => false);
@@ -77,7 +78,7 @@ export async function keepEmpty(folder: string, record: string): Promise<KeptEmp
   const paths = keptEmpty.map((name) => join(folder, name));
   // One that another session had at first may be gone by now.
   const shared = new Set(paths.filter(isKeptEmpty));
-  const before = new Set(await readdir(folder).catch(() => []));
+  const before = new Set((await entriesOf(folder)).map(({ name }) => name));
   const wanted = paths.filter((path) => !before.has(basename(path)) || shared.has(path) || isKeptEmpty(path));
   try {
     await list(record, wanted);
