@@ -194,7 +194,9 @@ describe("sessions", () => {
     await session.interrupt();
   });
 
-  test("rows move by as much as is scrolled, while heights that were guessed become known", async () => {
+  test.each([0, 200])("rows move by as much as is scrolled, also when events come %d ms late", async (ms) => {
+    const answers = /\/sessions\/[^/]+\/events/;
+    await page.route(answers, (route) => void setTimeout(() => void route.continue().catch(() => {}), ms));
     const request = { workdir: host.workdir, prompt: "6000", retry: "never" as const };
     const session = await host.client.start(request, { adapter: "many", artifacts: "none" });
     await session.result();
@@ -217,6 +219,7 @@ describe("sessions", () => {
     })()`);
     expect(jumps.length).toBeGreaterThan(40);
     expect(jumps.filter((jump) => Math.abs(jump) > 1)).toEqual([]);
+    await page.unroute(answers);
   });
 
   test("a link to an event shows it with its envelope", async () => {

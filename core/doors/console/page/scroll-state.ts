@@ -25,6 +25,8 @@ export class ScrollState {
   #isAsked = false;
   #redraw: () => void;
   #element: HTMLElement | null = null;
+  /** Blocks that were drawn with their events. */
+  readonly #settled = new Set<number>();
 
   constructor(target: number | null, redraw: () => void) {
     this.#aim = target;
@@ -46,10 +48,18 @@ export class ScrollState {
   /** Takes the heights of the rows just drawn and puts the view where it belongs, in one layout. */
   place(element: HTMLElement): void {
     this.#element = element;
-    let shift = 0;
-    for (const block of element.querySelectorAll<HTMLElement>(":scope > .block")) {
-      shift += this.#measured(Number(block.dataset["index"]), { height: block.offsetHeight, top: this.#top + shift });
-    }
+    const drawn = [...element.querySelectorAll<HTMLElement>(":scope > .block")].map((block) => ({
+      index: Number(block.dataset["index"]),
+      height: block.offsetHeight,
+      isKnown: block.querySelector(":scope > .block-unknown") === null,
+    }));
+    const shift = this.#keeping(element.scrollTop, () => {
+      for (const { index, height, isKnown } of drawn) {
+        this.heights.set(index, height);
+        if (isKnown) this.#settled.add(index);
+        else this.#settled.delete(index);
+      }
+    }, drawn.map(({ index }) => index));
     if (this.#aim !== null) {
       const row = element.querySelector<HTMLElement>("[data-target]");
       const inBlock = row === null ? 0 : row.offsetTop - 80;
@@ -70,7 +80,7 @@ export class ScrollState {
 
   /** A block became higher or lower by itself: a fold was opened, or the window is another. */
   resized = (index: number, height: number): void => {
-    const shift = this.#measured(index, { height, top: this.#top });
+    const shift = this.#keeping(this.#top, () => this.heights.set(index, height));
     if (this.#aim === null && !this.isAtEnd) this.#shift(shift);
     else if (this.isAtEnd && this.#element !== null) this.#element.scrollTop = this.#element.scrollHeight;
     this.#askIfOther();
@@ -95,11 +105,17 @@ export class ScrollState {
     this.#ask();
   };
 
-  /** Keeps a block's height; returns by how much it moves what is below that place. */
-  #measured(index: number, { height, top }: { height: number; top: number }): number {
-    const isAbove = this.heights.before(index + 1) <= top;
-    const change = this.heights.set(index, height);
-    return isAbove ? change : 0;
+  /**
+   * Takes new heights; returns by how much the view must move, so that what a person reads stays in its place.
+   * @param drawn blocks that are drawn, from above: one that was read before counts more than one that has just come
+   */
+  #keeping(top: number, setHeights: () => void, drawn: readonly number[] = []): number {
+    const { heights } = this;
+    const read = drawn.find((index) => this.#settled.has(index) && heights.before(index + 1) > top);
+    const kept = read ?? heights.at(top);
+    const place = heights.before(kept);
+    setHeights();
+    return heights.before(kept) - place;
   }
 
   // Rows above the view must not move the rows in it.
