@@ -52,10 +52,10 @@ function entriesOf(path: string): Promise<AsyncIterable<{ name: string }>> | Asy
   return Deno === undefined ? opendir(path) : Deno.readDir(path);
 }
 
-/** User id of this process; null where there are none. */
+/** User id whose rights this process has; null where there are none. */
 export function userId(): number | null {
   try {
-    return process.getuid?.() ?? null;
+    return process.geteuid?.() ?? process.getuid?.() ?? null;
   } catch {
     // Deno's permissions may not allow it.
     return null;

@@ -37,6 +37,8 @@ export interface ViewPlaces {
   /** The home to replace; null where the session works in the home itself, or above it. */
   home: string | null;
   guarded: Awaited<ReturnType<typeof guardedPlaces>>;
+  /** Whether the project is read-only as a whole, since its owner closed it to writing. */
+  isClosed: boolean;
   /** Places that the grants open although they are guarded. */
   opened: readonly GrantedRoot[];
   roots: readonly GrantedRoot[];
@@ -45,7 +47,10 @@ export interface ViewPlaces {
 }
 
 /** Finds what does not depend on the program, so that it can be looked up before one is asked for. */
-export async function viewPlaces(options: SessionBrokerOptions): Promise<ViewPlaces> {
+export async function viewPlaces(
+  options: SessionBrokerOptions,
+  { isClosed }: Pick<ViewPlaces, "isClosed">,
+): Promise<ViewPlaces> {
   const { workdir, workspaceDir = workdir, permissions } = options;
   const [home, guarded, opened, roots, reads, repository] = await Promise.all([
     homeOf(options),
@@ -55,7 +60,7 @@ export async function viewPlaces(options: SessionBrokerOptions): Promise<ViewPla
     grantedRoots(permissions.read?.filter(isAbsolute), options),
     repositoryOf(workspaceDir),
   ]);
-  return { home, guarded, opened, roots, reads, repository };
+  return { home, guarded, isClosed, opened, roots, reads, repository };
 }
 
 /**
@@ -66,11 +71,12 @@ export async function viewPlaces(options: SessionBrokerOptions): Promise<ViewPla
 export async function agentView(
   options: SessionBrokerOptions,
   needs: AgentNeeds,
-  { home, guarded, opened, roots, reads, repository }: ViewPlaces,
+  { home, guarded, isClosed, opened, roots, reads, repository }: ViewPlaces,
 ): Promise<AgentView> {
   const { workdir, pluginDir, tempDir, workspaceDir, protectedPaths = [], sealedPaths = [] } = options;
   const own = await ownSettings(options, needs, home);
-  const folders = [workdir, ...(workspaceDir === undefined ? [] : [workspaceDir])];
+  const project = workspaceDir ?? workdir;
+  const folders = [...new Set([workdir, project])].filter((folder) => !isClosed || folder !== project);
   return {
     writable: [...folders, ...roots.map(({ path }) => path)],
     tmp: tempDir,
@@ -80,6 +86,7 @@ export async function agentView(
     ],
     shown: [
       ...sealedPaths,
+      ...(isClosed ? [project] : []),
       pluginDir,
       ...needs.shown.map((file) => packageOf(file, [tempDir, workdir, ...(home === null ? [] : [home])])),
       ...repository,
@@ -91,7 +98,7 @@ export async function agentView(
     sealed: guarded.sealed.filter((place) =>
       !opened.some(({ path }) => isInside(path, place)) && !own.bound.some(({ at }) => at === place)
     ),
-    held: guarded.held,
+    held: isClosed ? [] : guarded.held,
     bound: [...(home === null ? [] : [{ from: join(needs.wallsDir, "home"), at: home, isNew: true }]), ...own.bound],
     network: "none",
     filterFolder: options.sharedWallsDir ?? needs.wallsDir,

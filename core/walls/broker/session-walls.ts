@@ -121,7 +121,7 @@ export class SessionWalls {
     const now = performance.now();
     this.#kept ??= this.#keep();
     if (this.#places === null || now - this.#places.since > freshMs) {
-      this.#places = { since: now, found: this.#kept.then(() => viewPlaces(this.#options)) };
+      this.#places = { since: now, found: this.#kept.then((kept) => viewPlaces(this.#options, kept)) };
     }
     return this.#places.found;
   }

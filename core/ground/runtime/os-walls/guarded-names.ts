@@ -4,6 +4,7 @@ import { listOf } from "../../../../plugin-sdk/json-fields.ts";
 import { actedOnGroups, keptEmpty } from "../acted-on-names.ts";
 import { foldName } from "../fold-name.ts";
 import { isBelow } from "../paths.ts";
+import { userId } from "../pinned-folder.ts";
 import { entriesOf, realEntries, realPathsOf } from "./real-paths.ts";
 
 /** Kinds of programs whose settings in a project would run, or steer, something outside an agent's walls. */
@@ -57,6 +58,8 @@ export function isGuarded(name: string): boolean {
 interface KeptEmpty {
   /** Names in the project before. */
   before: ReadonlySet<string>;
+  /** Whether its owner closed the project to writing, so that nothing could be made. An agent could open it again. */
+  isClosed: boolean;
   /** Removes the empty folders once no other session of this host needs them. */
   release(): Promise<void>;
 }
@@ -89,11 +92,17 @@ export async function keepEmpty(folder: string, record: string): Promise<KeptEmp
   const places = (await Promise.all(wanted.map(makeOrShare))).filter((path) => path !== null);
   return {
     before,
+    isClosed: places.length < wanted.length && await isClosedByOwner(folder),
     release: async () => {
       await Promise.all(places.map(leave));
       await unlist(record);
     },
   };
+}
+
+async function isClosedByOwner(folder: string): Promise<boolean> {
+  const info = await stat(folder).catch(() => null);
+  return info !== null && info.uid === userId() && (info.mode & 0o200) === 0;
 }
 
 /** Sees that a record lists folders before they are made. */

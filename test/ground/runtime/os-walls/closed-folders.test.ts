@@ -1,4 +1,13 @@
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -43,4 +52,16 @@ it("takes what is not there as missing", async () => {
   rmSync(join(work, ".git"), { recursive: true });
   expect(await guardedPlaces(work)).toEqual({ sealed: [join(work, ".vscode")], held: [] });
   expect(await guardedPlaces(join(work, "none"))).toEqual({ sealed: [], held: [] });
+});
+
+it("tells of a project that is closed to writing, where nothing can be made", async () => {
+  const record = join(root, "kept.json");
+  const open = await keepEmpty(work, record);
+  expect([open.isClosed, readdirSync(work).includes(".cursor")]).toEqual([false, true]);
+  await open.release();
+  chmodSync(work, 0o555);
+  const closed = await keepEmpty(work, record);
+  expect([closed.isClosed, readdirSync(work)]).toEqual([true, [".git", ".vscode"]]);
+  await closed.release();
+  chmodSync(work, 0o755);
 });
