@@ -37,7 +37,7 @@ export interface ViewPlaces {
   /** The home to replace; null where the session works in the home itself, or above it. */
   home: string | null;
   guarded: Awaited<ReturnType<typeof guardedPlaces>>;
-  /** Whether the project is read-only as a whole, since its owner closed it to writing. */
+  /** Whether the project is read-only as a whole, since not all of its guards could be made. */
   isClosed: boolean;
   /** Places that the grants open although they are guarded. */
   opened: readonly GrantedRoot[];

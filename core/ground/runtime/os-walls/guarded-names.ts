@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { listOf } from "../../../../plugin-sdk/json-fields.ts";
 import { actedOnGroups, keptEmpty } from "../acted-on-names.ts";
@@ -58,7 +58,10 @@ export function isGuarded(name: string): boolean {
 interface KeptEmpty {
   /** Names in the project before. */
   before: ReadonlySet<string>;
-  /** Whether its owner closed the project to writing, so that nothing could be made. An agent could open it again. */
+  /**
+   * Whether some could not be made in a project that is this user's own: it is closed to writing, or the disk is full. An
+   * agent could open it again, or make room, and make what they would keep from it.
+   */
   isClosed: boolean;
   /** Removes the empty folders once no other session of this host needs them. */
   release(): Promise<void>;
@@ -92,7 +95,7 @@ export async function keepEmpty(folder: string, record: string): Promise<KeptEmp
   const places = (await Promise.all(wanted.map(makeOrShare))).filter((path) => path !== null);
   return {
     before,
-    isClosed: places.length < wanted.length && await isClosedByOwner(folder),
+    isClosed: places.length < wanted.length && await isOwnWithout(folder, wanted),
     release: async () => {
       await Promise.all(places.map(leave));
       await unlist(record);
@@ -100,9 +103,12 @@ export async function keepEmpty(folder: string, record: string): Promise<KeptEmp
   };
 }
 
-async function isClosedByOwner(folder: string): Promise<boolean> {
-  const info = await stat(folder).catch(() => null);
-  return info !== null && info.uid === userId() && (info.mode & 0o200) === 0;
+/** Whether a folder is this user's own and lacks some of these entries. */
+async function isOwnWithout(folder: string, paths: readonly string[]): Promise<boolean> {
+  const owner = await stat(folder).then(({ uid }) => uid, () => null);
+  if (owner === null || owner !== userId()) return false;
+  const names = new Set(await readdir(folder).catch(() => []));
+  return paths.some((path) => !names.has(basename(path)));
 }
 
 /** Sees that a record lists folders before they are made. */

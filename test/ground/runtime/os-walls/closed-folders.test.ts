@@ -59,9 +59,11 @@ it("tells of a project that is closed to writing, where nothing can be made", as
   const open = await keepEmpty(work, record);
   expect([open.isClosed, readdirSync(work).includes(".cursor")]).toEqual([false, true]);
   await open.release();
-  chmodSync(work, 0o555);
-  const closed = await keepEmpty(work, record);
-  expect([closed.isClosed, readdirSync(work)]).toEqual([true, [".git", ".vscode"]]);
-  await closed.release();
-  chmodSync(work, 0o755);
+  for (const mode of [0o555, 0o644]) {
+    chmodSync(work, mode);
+    const closed = await keepEmpty(work, record);
+    expect([closed.isClosed, readdirSync(work)], String(mode)).toEqual([true, [".git", ".vscode"]]);
+    await closed.release();
+    chmodSync(work, 0o755);
+  }
 });
