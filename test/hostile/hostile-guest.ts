@@ -35,14 +35,16 @@ export async function hostileGuest(serve: string, changes: Partial<Limits> = {})
   await writeFile(join(folder, "package.json"), '{"type":"module"}');
   await writeFile(
     join(folder, "guest.js"),
-    `${prelude}export function serve({ port, lane }) {
+    `${prelude}import { writeSync } from "node:fs";
+export function serve({ port, lane, descriptor }) {
   const send = (message) => {
     const payload = new TextEncoder().encode(JSON.stringify(message));
     const frame = new Uint8Array(8 + payload.length);
     new DataView(frame.buffer).setUint32(0, payload.length, true);
     new DataView(frame.buffer).setUint32(4, lane, true);
     frame.set(payload, 8);
-    port.postMessage({ buffer: frame.buffer, length: frame.length }, [frame.buffer]);
+    if (descriptor === undefined) port.postMessage({ buffer: frame.buffer, length: frame.length }, [frame.buffer]);
+    else writeSync(descriptor, frame);
   };
   port.on("message", () => {});
   ${serve}

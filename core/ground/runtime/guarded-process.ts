@@ -7,7 +7,7 @@ import { confine, type ConfinedCommand } from "./os-walls/confine.ts";
 import type { Command, Confinement, OsWallName, OsWallUses } from "./os-walls/os-wall.ts";
 import { containerEnd } from "./container-end.ts";
 import type { ChildLedger } from "./child-ledger.ts";
-import { dropSeals, sealedStreams } from "./inherited-descriptors.ts";
+import { dropSeals, sealedStreams, type StreamKind } from "./inherited-descriptors.ts";
 import { execPathForOthers, runtimeName } from "./platform.ts";
 import { markName } from "./process-mark.ts";
 import { processStart } from "./process-rows.ts";
@@ -31,26 +31,38 @@ interface GuardedOptions {
   /** Walls of the operating system to use, and their limits. */
   osWalls: OsWallUses;
   confinement: Omit<Confinement, "readable">;
+  /** Pipes for single threads of it, beside its own; absent: none. */
+  threadPipes?: number;
   /** Absent: a warden. */
   bundler?: BundlerRights | undefined;
   /** Records the process, so that the next host finds it when this one is killed. */
   children?: ChildLedger | undefined;
 }
 
+/** The host's end of a pipe to such a process. */
+export interface BytePipe {
+  write(bytes: Uint8Array): void;
+  onBytes(take: (bytes: Uint8Array) => void): void;
+  /** Stops reading, which blocks the other end when the pipe is full, or reads on. */
+  hold(isHeld: boolean): void;
+  /** Called when the other end is closed and all that came from it was read. */
+  onClosed(take: () => void): void;
+  /** Bytes written and not yet read by the other end. */
+  unread(): number;
+}
+
+/** A pipe that a thread of the process opens by its number. */
+export interface ThreadPipe extends BytePipe {
+  readonly descriptor: number;
+}
+
 /** A process without permissions, with a byte pipe to it. */
-export interface GuardedProcess {
+export interface GuardedProcess extends BytePipe {
   /** Pid of the outermost program: the wall that contains the runtime, where there is one. */
   readonly pid: number;
   /** The operating system's walls around it. */
   readonly osWalls: readonly OsWallName[];
-  write(bytes: Uint8Array): void;
-  onBytes(take: (bytes: Uint8Array) => void): void;
-  /** Stops reading, which blocks the process when its pipe is full, or reads on. */
-  hold(isHeld: boolean): void;
-  /** Called when it has closed its end of the pipe; it may live on. */
-  onClosed(take: () => void): void;
-  /** Bytes written and not yet read by the process. */
-  unread(): number;
+  readonly threadPipes: readonly ThreadPipe[];
   /** Its last output, on either stream; for a bundler its first. */
   printed(): string;
   readonly exited: Promise<{ exit_code: number | null; signal: string | null }>;
@@ -68,27 +80,37 @@ export interface GuardedProcess {
 export async function startGuarded(options: GuardedOptions): Promise<GuardedProcess> {
   const { bundler, children } = options;
   const confined = await confineByWalls(options);
-  const child = spawnSealed(confined.command);
+  const streams: StreamKind[] = ["ignore", "pipe", "pipe", "pipe"];
+  const firstOfThreads = streams.length;
+  streams.push(...Array<StreamKind>(options.threadPipes ?? 0).fill("pipe"));
+  const child = spawnSealed(confined.command, streams);
   const forget = record(child, children);
   const exited = exitOf(child).then(async (end) => {
     await confined.release();
     forget();
     return end;
   });
-  const pipe = child.stdio[3] as Duplex;
-  pipe.on("error", () => {});
   return {
     pid: child.pid ?? 0,
     osWalls: confined.walls,
+    ...bytePipe(child.stdio[3] as Duplex),
+    threadPipes: child.stdio.slice(firstOfThreads, streams.length)
+      .map((pipe, at) => ({ descriptor: firstOfThreads + at, ...bytePipe(pipe as Duplex) })),
+    holdHost: (holds) => holdHost(child, holds),
+    printed: keepText([child.stdout, child.stderr], { characters: options.keepText, of: bundler ? "head" : "tail" }),
+    exited,
+    kill: () => killGroup(child),
+  };
+}
+
+function bytePipe(pipe: Duplex): BytePipe {
+  pipe.on("error", () => {});
+  return {
     write: writeTogether(pipe),
     onBytes: (take) => void pipe.on("data", take),
     hold: (isHeld) => void (isHeld ? pipe.pause() : pipe.resume()),
     onClosed: (take) => void pipe.once("end", take),
     unread: () => pipe.writableLength,
-    holdHost: (holds) => holdHost(child, holds),
-    printed: keepText([child.stdout, child.stderr], { characters: options.keepText, of: bundler ? "head" : "tail" }),
-    exited,
-    kill: () => killGroup(child),
   };
 }
 
@@ -113,10 +135,10 @@ function plainCommand({ file, bundler, children }: GuardedOptions): Command {
   return { file: execPathForOthers, args, env, cwd: "/" };
 }
 
-function spawnSealed({ file, args, env, cwd }: Command): ChildProcess {
-  const stdio = sealedStreams(["ignore", "pipe", "pipe", "pipe"]);
+function spawnSealed({ file, args, env, cwd }: Command, streams: readonly StreamKind[]): ChildProcess {
+  const stdio = sealedStreams(streams);
   const child = spawn(file, args, { cwd, env, stdio, detached: true, windowsHide: true });
-  dropSeals(child, 4);
+  dropSeals(child, streams.length);
   return child;
 }
 

@@ -2,8 +2,9 @@ import type { ChildProcess } from "node:child_process";
 import { openSync, readdirSync, readFileSync } from "node:fs";
 import { runtimeName } from "./platform.ts";
 
-type Stream = "ignore" | "pipe" | "ipc";
-type Seal = Stream | number;
+/** How a program gets one of its streams. */
+export type StreamKind = "ignore" | "pipe" | "ipc";
+type Seal = StreamKind | number;
 
 /**
  * The streams of a program to start, followed by a seal in place of every descriptor of this process's own parent that

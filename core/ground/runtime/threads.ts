@@ -3,11 +3,18 @@ import workerThreads, { MessageChannel, type MessagePort } from "node:worker_thr
 import process from "node:process";
 import { getHeapStatistics } from "node:v8";
 
-/** One end of a channel between threads that carries only bytes. */
-export interface BytePort {
-  /** Sends bytes and transfers their buffer: a copied view costs more than the message on one of the runtimes. */
+/** One end of a channel that carries only bytes. */
+export interface ByteChannel {
+  /** Sends bytes; their buffer may be gone afterwards. */
   post(bytes: Uint8Array<ArrayBuffer>): void;
+  /** Takes bytes as they come, a view that is valid during the call. */
   onBytes(take: (bytes: Uint8Array) => void): void;
+  /** Settles when all that was posted outlives this thread. */
+  written(): Promise<void>;
+}
+
+/** One end of a channel between threads. */
+export interface BytePort extends ByteChannel {
   onClose(take: () => void): void;
   close(): void;
 }
@@ -24,6 +31,7 @@ export function portPair(): { port1: RawPort; port2: RawPort } {
 export function bytePort(port: RawPort): BytePort {
   return {
     post(bytes) {
+      // A copied view costs more than the message on one of the runtimes.
       port.postMessage({ buffer: bytes.buffer, length: bytes.byteLength }, [bytes.buffer]);
     },
     onBytes(take) {
@@ -34,6 +42,7 @@ export function bytePort(port: RawPort): BytePort {
         take(new Uint8Array(buffer, 0, length));
       });
     },
+    written: () => Promise.resolve(),
     onClose(take) {
       port.on("close", take);
     },

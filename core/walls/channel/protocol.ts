@@ -159,7 +159,7 @@ export type GuestMessage =
 
 /** Lane 0 carries these between the host and the warden's main thread. */
 export type WardenCommand =
-  | { type: "open_lane"; lane: number; heap_mb: number }
+  | { type: "open_lane"; lane: number; heap_mb: number; descriptor?: number }
   | { type: "close_lane"; lane: number }
   | { type: "stop" };
 

@@ -27,7 +27,7 @@ interface HostTimeOptions {
 export class HostTime {
   readonly #options: HostTimeOptions;
   readonly #share: TokenBucket;
-  #waiting: { lane: number; payload: Uint8Array }[] = [];
+  #waiting: (() => void)[] = [];
   /** Recent milliseconds of message handling; the time between two messages is deducted. */
   #spentMs = 0;
   #endedAt = 0;
@@ -43,9 +43,21 @@ export class HostTime {
 
   /** Handles a payload now, or copies it to handle it later. */
   push(lane: number, payload: Uint8Array): void {
-    if (this.#heldSince === null && this.#mayRun(performance.now())) return this.#run(lane, payload);
-    this.#waiting.push({ lane, payload: payload.slice() });
+    if (!this.isHeld && this.#mayRun(performance.now())) return this.#run(lane, payload);
+    const copy = payload.slice();
+    this.#waiting.push(() => this.#run(lane, copy));
     this.#hold();
+  }
+
+  /** Calls `then` when all that was pushed before is handled. */
+  after(then: () => void): void {
+    if (this.#waiting.length === 0) then();
+    else this.#waiting.push(then);
+  }
+
+  /** Whether messages wait, and the source is asked to pause. */
+  get isHeld(): boolean {
+    return this.#heldSince !== null;
   }
 
   /** Charges time that a message cost after it was handled, for example its write to the journal. */
@@ -61,7 +73,7 @@ export class HostTime {
 
   /** Handles all waiting messages: no more will come. */
   finish(): void {
-    for (const { lane, payload } of this.#waiting.splice(0)) this.#run(lane, payload);
+    for (const run of this.#waiting.splice(0)) run();
   }
 
   #mayRun(now: number): boolean {
@@ -84,7 +96,7 @@ export class HostTime {
   }
 
   #hold(): void {
-    if (this.#heldSince !== null) return;
+    if (this.isHeld) return;
     this.#heldSince = performance.now();
     this.#options.hold?.(true);
     this.#plan();
@@ -99,10 +111,7 @@ export class HostTime {
   #drain(): void {
     this.#spentMs = 0;
     let done = 0;
-    for (; done < this.#waiting.length && this.#mayRun(performance.now()); done++) {
-      const { lane, payload } = this.#waiting[done]!;
-      this.#run(lane, payload);
-    }
+    for (; done < this.#waiting.length && this.#mayRun(performance.now()); done++) this.#waiting[done]!();
     this.#waiting.splice(0, done);
     if (this.#waiting.length > 0) return this.#plan();
     this.#heldMs = this.heldMs;

@@ -7,9 +7,15 @@ import type { Limits } from "../../ground/config/limits.ts";
 import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
 import { cleanLine } from "../../ground/log/terminal-text.ts";
 import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
-import { type GuardedProcess, startGuarded } from "../../ground/runtime/guarded-process.ts";
+import {
+  type BytePipe,
+  type GuardedProcess,
+  startGuarded,
+  type ThreadPipe,
+} from "../../ground/runtime/guarded-process.ts";
 import type { OsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
 import { runtimeName } from "../../ground/runtime/platform.ts";
+import { within } from "../../ground/runtime/within.ts";
 import { HostTime } from "./host-time.ts";
 import type { Container, LaneEnd, LaneTransport } from "./lane-transport.ts";
 
@@ -23,9 +29,15 @@ const maxUnreadMessages = 8;
 
 type ProcessExit = Awaited<GuardedProcess["exited"]>;
 
+/** Pipes for each worker that may run at a time: workers that replace others in the same process get the rest. */
+const pipesPerWorker = 2;
+const mostPipes = 32;
+
 interface OpenLane {
   take: (payload: Uint8Array) => void;
   end: (end: LaneEnd) => void;
+  /** Settles when all that its thread has sent was read. */
+  read: Promise<void>;
   cpuMs: number;
 }
 
@@ -39,17 +51,21 @@ export async function startProcessContainer(
 ): Promise<Container> {
   const { rss_mb: rssMb, open_files: openFiles, workers } = limits;
   const confinement = { rssMb, openFiles, workers };
-  const child = await startGuarded({ file: wardenFile, keepText: 4096, osWalls, confinement, children });
+  const threadPipes = Math.min(pipesPerWorker * workers, mostPipes);
+  const child = await startGuarded({ file: wardenFile, keepText: 4096, osWalls, confinement, threadPipes, children });
   return new ProcessContainer(child, limits);
 }
 
-/** A warden's process, with the lanes that share its pipe. */
+/** A warden's process, with its lanes: each on a pipe of its own or, when those are used up, on the one they share. */
 class ProcessContainer implements Container {
   readonly #child: GuardedProcess;
   readonly #limits: Limits;
   readonly #lanes = new Map<number, OpenLane>();
   readonly #messages: MessageReader;
   readonly #hostTime: HostTime;
+  /** Pipes that no lane has had. */
+  readonly #freePipes: ThreadPipe[];
+  readonly #readPipes: BytePipe[] = [];
   readonly #busy = { since: performance.now(), cpuMs: 0, at: performance.now() };
   readonly ended: Promise<void>;
   #nextLane = 1;
@@ -63,9 +79,12 @@ class ProcessContainer implements Container {
       perSecond: limits.host_ms_per_second,
       take: (lane, payload) => this.#take(lane, payload),
       onFault: (error) => this.#condemnFor(error),
-      hold: (isHeld) => child.hold(isHeld),
+      hold: (isHeld) => {
+        for (const pipe of this.#readPipes) pipe.hold(isHeld);
+      },
     });
-    this.#readFrames();
+    this.#freePipes = [...child.threadPipes];
+    this.#readFrames(child, (lane, payload) => this.#hostTime.push(lane, payload));
     // A process that ends closes the pipe a moment earlier; one that lives on without it is useless.
     child.onClosed(() =>
       startBackgroundTimer(
@@ -88,13 +107,19 @@ class ProcessContainer implements Container {
     const id = this.#nextLane++;
     let end!: (end: LaneEnd) => void;
     const ended = new Promise<LaneEnd>((resolve) => (end = resolve));
-    const lane: OpenLane = { take: () => {}, end, cpuMs: 0 };
+    const own = this.#freePipes.shift();
+    const read = own ? new Promise<void>((resolve) => own.onClosed(resolve)) : Promise.resolve();
+    const lane: OpenLane = { take: () => {}, end, read, cpuMs: 0 };
     this.#lanes.set(id, lane);
     if (this.#verdict) end(this.#verdict);
-    this.#command({ type: "open_lane", lane: id, heap_mb: this.#limits.heap_mb });
+    // The number of the lane in its frames is not believed: a thread speaks for itself alone.
+    if (own) this.#readFrames(own, (_, payload) => this.#hostTime.push(id, payload));
+    const { heap_mb } = this.#limits;
+    this.#command({ type: "open_lane", lane: id, heap_mb, ...(own && { descriptor: own.descriptor }) });
+    const pipe = own ?? this.#child;
     return {
       id,
-      post: (frame) => this.#post(frame),
+      post: (frame) => this.#post(pipe, frame),
       onPayload: (take) => (lane.take = take),
       ended,
       heldMs: () => this.#hostTime.heldMs,
@@ -112,15 +137,17 @@ class ProcessContainer implements Container {
     clearTimeout(timer);
   }
 
-  #readFrames(): void {
+  #readFrames(pipe: BytePipe, take: (lane: number, payload: Uint8Array) => void): void {
     const frames = new FrameReader(this.#limits.frame_bytes);
-    this.#child.onBytes((bytes) => {
+    this.#readPipes.push(pipe);
+    pipe.onBytes((bytes) => {
       try {
-        frames.push(bytes, ({ lane, payload }) => this.#hostTime.push(lane, payload));
+        frames.push(bytes, ({ lane, payload }) => take(lane, payload));
       } catch (error) {
         this.#condemnFor(error);
       }
     });
+    if (this.#hostTime.isHeld) pipe.hold(true);
   }
 
   #take(lane: number, payload: Uint8Array): void {
@@ -136,9 +163,19 @@ class ProcessContainer implements Container {
     if (known.type === "ready" && known.protocol !== protocolVersion) {
       return this.#condemn("error", `The warden speaks protocol ${known.protocol} and not ${protocolVersion}.`);
     }
-    if (known.type !== "lane_closed") return;
-    this.#lanes.get(known.lane)?.end({ reason: known.reason, message: known.message });
-    this.#lanes.delete(known.lane);
+    if (known.type === "lane_closed") void this.#laneClosed(known);
+  }
+
+  /** A thread's last messages may still be in its pipe, or wait for the host's time. */
+  async #laneClosed({ lane: id, reason, message }: Extract<WardenReport, { type: "lane_closed" }>): Promise<void> {
+    const lane = this.#lanes.get(id);
+    if (!lane) return;
+    // One that died before it opened its pipe never closes it.
+    await within(lane.read, this.#limits.warden_grace_ms / 4);
+    this.#hostTime.after(() => {
+      lane.end({ reason, message });
+      this.#lanes.delete(id);
+    });
   }
 
   /** A heartbeat alone detects neither a loop of timers nor memory outside V8's heap. */
@@ -159,11 +196,11 @@ class ProcessContainer implements Container {
     }
   }
 
-  #post(frame: Uint8Array): void {
+  #post(pipe: BytePipe, frame: Uint8Array): void {
     // The pipe does not slow this side down: unread messages would pile up in the host.
-    if (this.#child.unread() > maxUnreadMessages * this.#limits.message_bytes) {
+    if (pipe.unread() > maxUnreadMessages * this.#limits.message_bytes) {
       this.#condemn("error", "The plugin's process does not read.");
-    } else this.#child.write(frame);
+    } else pipe.write(frame);
   }
 
   #command(message: WardenCommand): void {

@@ -30,7 +30,7 @@ export function startThreadContainer(guestFile: string, limits: Limits): Contain
 }
 
 function openThread(slots: Slots, { id, limits }: { id: number; limits: Limits }): LaneTransport {
-  const slot = slots.open(id);
+  const slot = slots.open({ lane: id });
   let take: (payload: Uint8Array) => void = () => {};
   const condemn = () => void slot.terminate(limits.warden_grace_ms);
   // A thread's port cannot be held: what waits is bounded by the credit for events and the calls that may be under way.

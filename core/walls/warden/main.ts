@@ -18,7 +18,10 @@ type Lanes = Map<number, Slot>;
 keepInspectorShut();
 serveHost();
 
-/** The warden's whole work: threads on one side, the host's pipe on the other, bytes passed between them unread. */
+/**
+ * The warden's whole work: threads on one side, the host's pipe on the other, bytes passed between them unread. A thread
+ * that has a pipe of its own needs it only for its start and its end.
+ */
 function serveHost(): void {
   const pipe = openHostPipe();
   const lanes: Lanes = new Map();
@@ -47,7 +50,7 @@ function commandsFor(pipe: HostPipe, lanes: Lanes): (command: WardenCommand) => 
     switch (command.type) {
       case "open_lane":
         slots ??= new Slots({ guestFile, heapMb: command.heap_mb, keepsFlags: true });
-        return openLane(pipe, { id: command.lane, slot: slots.open(command.lane), lanes });
+        return openLane(pipe, { id: command.lane, slot: slots.open(command), lanes });
       case "close_lane":
         return void lanes.get(command.lane)?.terminate(terminateMs);
       case "stop":

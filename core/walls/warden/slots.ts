@@ -41,12 +41,12 @@ export class Slots {
     this.#options = options;
   }
 
-  /** Starts a thread for a lane. */
-  open(lane: number): Slot {
+  /** Starts a thread for a lane; with the number of a pipe to the host it uses that in place of the slot's port. */
+  open({ lane, descriptor }: { lane: number; descriptor?: number }): Slot {
     const { port1, port2 } = portPair();
     const controller = new AbortController();
     const pool = this.#poolOfOne();
-    const served = pool.run({ port: port2, lane }, { transferList: [port2], signal: controller.signal });
+    const served = pool.run({ port: port2, lane, descriptor }, { transferList: [port2], signal: controller.signal });
     const [thread] = pool.threads;
     if (thread) watchThread(thread);
     const exited = new Promise<void>((resolve) => thread?.once("exit", () => resolve()));

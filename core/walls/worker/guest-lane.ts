@@ -6,7 +6,7 @@ import { FrameReader } from "../../ground/checks/frames.ts";
 import type { HostMessage, LoadMessage, OpenMessage, ReplyMessage } from "../channel/protocol.ts";
 import { type AdapterIdentity, maxIdentityText, protocolVersion } from "../channel/protocol.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
-import { type BytePort, heapLimitBytes } from "../../ground/runtime/threads.ts";
+import { type ByteChannel, heapLimitBytes } from "../../ground/runtime/threads.ts";
 import { type Evaluated, evaluatePlugin } from "./compartment.ts";
 import { GuestSession } from "./guest-session.ts";
 import { Outbox } from "./outbox.ts";
@@ -31,7 +31,7 @@ const maxHostBytes = 64 * 1024 * 1024;
 
 /** One worker thread's end of the channel: many sessions of one plugin, each in its own compartment. */
 export class GuestLane {
-  readonly #port: BytePort;
+  readonly #port: ByteChannel;
   readonly #lane: number;
   readonly #frames = new FrameReader(maxHostBytes);
   readonly #messages = new MessageReader(maxHostBytes);
@@ -44,7 +44,7 @@ export class GuestLane {
   #nextCall = 1;
   readonly #heapLimit = heapLimitBytes();
 
-  constructor(port: BytePort, lane: number) {
+  constructor(port: ByteChannel, lane: number) {
     this.#port = port;
     this.#lane = lane;
     this.#outbox = new Outbox(port, { lane, frameBytes: 65_536 });

@@ -1,3 +1,4 @@
+import { openThreadPipe } from "../../ground/runtime/thread-pipe.ts";
 import { bytePort, exitThread, forbidThreads, onUncaught, type RawPort } from "../../ground/runtime/threads.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { SafeAbortController } from "./endowments/abort.ts";
@@ -17,17 +18,20 @@ harden(SafeAbortController);
 interface ServeTask {
   port: RawPort;
   lane: number;
+  /** Number of the thread's own pipe to the host; absent: all goes through the port. */
+  descriptor: number | undefined;
 }
 
 /** Serves one plugin's sessions on this thread until the port closes. */
-export function serve({ port, lane }: ServeTask): Promise<void> {
-  const bytes = bytePort(port);
-  const guest = new GuestLane(bytes, lane);
+export function serve({ port, lane, descriptor }: ServeTask): Promise<void> {
+  const life = bytePort(port);
+  const channel = descriptor === undefined ? life : openThreadPipe(descriptor);
+  const guest = new GuestLane(channel, lane);
   onUncaught((thrown, origin) => {
     if (guest.isLate(thrown)) return;
     const error = describeThrown(thrown, "crash");
     guest.fail({ ...error, message: `The adapter left an uncaught ${origin}: ${error.message}` });
-    exitThread(1);
+    void channel.written().then(() => exitThread(1));
   });
-  return new Promise((resolve) => bytes.onClose(resolve));
+  return new Promise((resolve) => life.onClose(resolve));
 }

@@ -4,7 +4,7 @@ import { joinFrames } from "../../ground/checks/frames.ts";
 import { sendText } from "../channel/messages.ts";
 import type { GuestMessage } from "../channel/protocol.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
-import type { BytePort } from "../../ground/runtime/threads.ts";
+import type { ByteChannel } from "../../ground/runtime/threads.ts";
 
 const batchEvents = 256;
 /** Batches up to this size travel together with the message that follows them. */
@@ -12,7 +12,7 @@ const joinedCharacters = 4096;
 
 /** Collects events to batches of one session each; other messages go out at once, after the events before them. */
 export class Outbox {
-  readonly #port: BytePort;
+  readonly #port: ByteChannel;
   readonly #lane: number;
   readonly #frameBytes: number;
   readonly #maxValues: number;
@@ -22,7 +22,7 @@ export class Outbox {
   #planned = false;
 
   /** `maxValues` are the JSON values of one call. */
-  constructor(port: BytePort, options: { lane: number; frameBytes: number; maxValues?: number }) {
+  constructor(port: ByteChannel, options: { lane: number; frameBytes: number; maxValues?: number }) {
     this.#port = port;
     this.#lane = options.lane;
     this.#frameBytes = options.frameBytes;

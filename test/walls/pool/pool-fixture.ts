@@ -15,6 +15,12 @@ export const script = `(() => {
       if (prompt === "grow") for (const all = [];;) all.push({ text: String(all.length) });
       if (prompt === "wait") await ctx.sleep(60_000);
       if (prompt === "throw late") { setTimeout(() => { throw new Error("late"); }, 1); await ctx.sleep(60_000); }
+      if (prompt === "reject") void Promise.reject(new Error("nobody caught this"));
+      if (prompt === "flood, then reject") {
+        for (let n = 0; n < 2000; n++) yield { type: "output", stream: "stdout", data: String(n).padEnd(500) };
+        void Promise.reject(new Error("nobody caught this"));
+      }
+      if (prompt.endsWith("reject")) await ctx.sleep(60_000);
       yield { type: "output", stream: "stdout", data: prompt };
     }
   }
@@ -58,15 +64,22 @@ export async function closePools(): Promise<void> {
   for (const pool of pools.splice(0)) await pool.close();
 }
 
-/** Opens a session on a place. */
-export function open({ lane }: WorkerPlace, prompt: string): LaneEntry & { events: unknown[] } {
+/** Opens a session on a place. With `slowMs`, the host takes that many milliseconds for each batch of events. */
+export function open(
+  { lane }: WorkerPlace,
+  prompt: string,
+  { slowMs = 0 } = {},
+): LaneEntry & { events: unknown[] } {
   const events: unknown[] = [];
   const entry = lane.open({
     call: "run_session",
     request: { workdir: "/", prompt },
     config: { working_directory: "/", access_modes: [] },
     facts: { session_id: "s", attempt: 1, workdir: "/", plugin_dir: "/", platform: "linux" },
-    onEvents: (batch) => void events.push(...batch),
+    onEvents: (batch) => {
+      events.push(...batch);
+      for (const from = performance.now(); performance.now() - from < slowMs;);
+    },
     onCall: () => new Promise(() => {}),
   });
   return { ...entry, events };

@@ -33,12 +33,12 @@ async function scripted(body: string, changes: Partial<Limits> = {}): Promise<{ 
 import { Buffer } from "node:buffer";
 const pipe = new Socket({ fd: 3, readable: true, writable: true });
 pipe.on("data", () => {});
-const say = (message, lane = 0) => {
+const say = (message, lane = 0, to = pipe) => {
   const payload = Buffer.from(JSON.stringify(message));
   const head = Buffer.alloc(8);
   head.writeUInt32LE(payload.length, 0);
   head.writeUInt32LE(lane, 4);
-  pipe.write(Buffer.concat([head, payload]));
+  to.write(Buffer.concat([head, payload]));
 };
 setInterval(() => {}, 1000);
 ${body}`,
@@ -91,6 +91,63 @@ describe("startProcessContainer", () => {
     const { container } = await scripted(`process.on("SIGTERM", () => {});`);
     await container.close();
     expect(processIsAlive(container.pid!)).toBe(false);
+  });
+});
+
+describe("a worker", () => {
+  // The first two have a pipe of their own, the third shares the warden's.
+  it.each([1, 2, 3])("that crashes while the host is slow loses nothing that it sent before (%i.)", async (number) => {
+    const pool = makePool("process", { workers: 1 });
+    for (let before = 1; before < number; before++) {
+      const { end } = await run(pool, "reject");
+      expect(end).toMatchObject({ error: { code: "crash" } });
+    }
+    const place = await pool.acquire();
+    const { ended, events } = open(place, "flood, then reject", { slowMs: 8 });
+    expect(await ended).toMatchObject({
+      error: { code: "crash", message: expect.stringMatching(/nobody caught this/) },
+    });
+    place.release();
+    expect(events.length).toBe(2000);
+    expect((await run(pool, "hello")).end).toEqual({ value: null });
+  });
+
+  it("is heard to its last words, although its process says before that it ended", async () => {
+    const { lane } = await scripted(
+      `pipe.once("data", (bytes) => {
+      const descriptor = /"descriptor":(\\d+)/.exec(bytes.toString("latin1"))?.[1];
+      const own = descriptor === undefined ? pipe : new Socket({ fd: Number(descriptor), readable: true, writable: true });
+      const lastWords = () => say({ type: "failed", error: { code: "crash", message: "the last words" } }, 1, own);
+      if (own === pipe) lastWords();
+      say({ type: "lane_closed", lane: 1, reason: "exit", message: "ended" });
+      if (own === pipe) return;
+      setTimeout(() => {
+        lastWords();
+        own.end();
+      }, 50);
+    });`,
+      { warden_grace_ms: 2000 },
+    );
+    await lane.ended;
+    expect(lane.crash).toMatchObject({ code: "crash", message: "the last words" });
+  });
+
+  it("that dies before it opens its pipe ends all the same", async () => {
+    const { lane, container } = await scripted(
+      `setTimeout(() => say({ type: "lane_closed", lane: 1, reason: "exit", message: "died at once" }), 50);`,
+    );
+    expect(await lane.ended).toEqual({ reason: "exit", message: "died at once" });
+    expect(container.condemned).toBe(false);
+  });
+
+  it("that does not read is ended before it fills the host's memory", async () => {
+    const { lane, container } = await scripted("pipe.pause();", { message_bytes: 100_000 });
+    for (let sent = 0; lane.alive && sent < 50; sent++) {
+      open({ lane, release: () => {} }, "x".repeat(90_000));
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    expect(await lane.ended).toMatchObject({ reason: "error", message: "The plugin's process does not read." });
+    expect(container.condemned).toBe(true);
   });
 });
 

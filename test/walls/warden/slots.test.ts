@@ -74,7 +74,7 @@ function openMessage(sid: number, prompt: string): HostMessage {
 
 describe("Slots", () => {
   it("start a locked guest that serves a session after another over one port", async () => {
-    const slot = makeSlots().open(1);
+    const slot = makeSlots().open({ lane: 1 });
     const guest = talk(slot);
     guest.send(load);
     expect(await guest.next("loaded")).toEqual({
@@ -93,7 +93,7 @@ describe("Slots", () => {
   });
 
   it("say that a script does not load, and go on living", async () => {
-    const guest = talk(makeSlots().open(1));
+    const guest = talk(makeSlots().open({ lane: 1 }));
     guest.send({ ...load, script: "(() => { throw new Error('not today'); })()" });
     expect(await guest.next("loaded")).toMatchObject({
       error: { code: "load_failed", message: expect.stringMatching(/not today/) },
@@ -105,7 +105,7 @@ describe("Slots", () => {
   it("end a thread when they are told to, and another can be opened in its place", async () => {
     const slots = makeSlots();
     for (const lane of [1, 2, 3, 4]) {
-      const slot = slots.open(lane);
+      const slot = slots.open({ lane });
       const guest = talk(slot);
       guest.send(load);
       await guest.next("loaded");
@@ -116,7 +116,7 @@ describe("Slots", () => {
 
   it("know which thread serves which lane, also when many start at the same time", async () => {
     const slots = makeSlots();
-    const all = [1, 2, 3].map((lane) => slots.open(lane));
+    const all = [1, 2, 3].map((lane) => slots.open({ lane }));
     const guests = all.map(talk);
     for (const guest of guests) guest.send(load);
     await Promise.all(guests.map((guest) => guest.next("loaded")));
@@ -131,7 +131,7 @@ describe("Slots", () => {
   });
 
   it("end with their guest when adapter code leaves something uncaught in its thread", async () => {
-    const slot = makeSlots().open(1);
+    const slot = makeSlots().open({ lane: 1 });
     const guest = talk(slot);
     guest.send({
       ...load,
@@ -149,7 +149,7 @@ describe("Slots", () => {
   });
 
   it("fail one session for what its timer throws, and serve the others", async () => {
-    const guest = talk(makeSlots().open(1));
+    const guest = talk(makeSlots().open({ lane: 1 }));
     guest.send(load);
     await guest.next("loaded");
     guest.send(openMessage(1, "throw late"));
