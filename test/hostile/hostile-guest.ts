@@ -35,16 +35,17 @@ export async function hostileGuest(serve: string, changes: Partial<Limits> = {})
   await writeFile(join(folder, "package.json"), '{"type":"module"}');
   await writeFile(
     join(folder, "guest.js"),
-    `${prelude}import { writeSync } from "node:fs";
+    `${prelude}import { Socket } from "node:net";
 export function serve({ port, lane, descriptor }) {
+  const pipe = descriptor === undefined ? null : new Socket({ fd: descriptor, readable: true, writable: true });
   const send = (message) => {
     const payload = new TextEncoder().encode(JSON.stringify(message));
     const frame = new Uint8Array(8 + payload.length);
     new DataView(frame.buffer).setUint32(0, payload.length, true);
     new DataView(frame.buffer).setUint32(4, lane, true);
     frame.set(payload, 8);
-    if (descriptor === undefined) port.postMessage({ buffer: frame.buffer, length: frame.length }, [frame.buffer]);
-    else writeSync(descriptor, frame);
+    if (pipe) pipe.write(frame);
+    else port.postMessage({ buffer: frame.buffer, length: frame.length }, [frame.buffer]);
   };
   port.on("message", () => {});
   ${serve}

@@ -249,12 +249,16 @@ afterEach(async () => {
   }
 });
 
-/** What a warden of the test's own starts with: the pipe, and frames on it. */
-const pipeScript = `
+/** Numbers of the pipes to the host in a warden: its own, and the first worker's. */
+const wardenPipe = 3;
+const workerPipe = 4;
+
+/** What a warden of the test's own starts with: a pipe, and frames on it. */
+const pipeScript = (descriptor: number) => `
 import { Socket } from "node:net";
 import { Buffer } from "node:buffer";
 import process from "node:process";
-const pipe = new Socket({ fd: 3, readable: true, writable: true });
+const pipe = new Socket({ fd: ${descriptor}, readable: true, writable: true });
 const frame = (lane, text) => {
   const payload = Buffer.from(text);
   const head = Buffer.alloc(8);
@@ -263,18 +267,18 @@ const frame = (lane, text) => {
   return Buffer.concat([head, payload]);
 };
 const say = (lane, message) => pipe.write(frame(lane, JSON.stringify(message)));
-say(0, { type: "ready", protocol: 2 });
+if (${descriptor} === ${wardenPipe}) say(0, { type: "ready", protocol: 2 });
 const stay = setInterval(() => {}, 1000);
 `;
 
 /** A lane to a process of the test's own in a warden's place. */
 async function hostileWarden(
   script: string,
-  changes: Partial<Limits> = {},
+  { descriptor = workerPipe, ...changes }: Partial<Limits> & { descriptor?: number } = {},
 ): Promise<{ lane: Lane; container: Container }> {
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-hostile-"));
   await writeFile(join(folder, "package.json"), '{"type":"module"}');
-  await writeFile(join(folder, "warden.js"), `${pipeScript}${script}`);
+  await writeFile(join(folder, "warden.js"), `${pipeScript(descriptor)}${script}`);
   const limits = { ...defaultLimits, ...small, ...changes };
   const container = await startProcessContainer(join(folder, "warden.js"), { limits, osWalls: defaultOsWallUses });
   made.push({ container, folder });
@@ -282,39 +286,42 @@ async function hostileWarden(
 }
 
 describe("ProcessContainer, against a warden that was taken over", () => {
-  test.each([
-    [
-      "D17 closes its channel and lives on",
-      `pipe.on("data", () => {}); pipe.end(); setTimeout(() => pipe.destroy(), 50);`,
-    ],
-    ["D18 leaves a frame unfinished", `pipe.write(Buffer.from([16, 0, 0, 0, 1, 0, 0, 0, 123]));`],
-    ["D18 announces a frame of a gigabyte", `pipe.write(Buffer.from([0, 0, 0, 64, 1, 0, 0, 0, 123]));`],
-    [
-      "D18 drips a frame byte by byte",
-      `const all = frame(1, " ".repeat(100_000)); let at = 0; setInterval(() => pipe.write(all.subarray(at, ++at)), 5);`,
-    ],
-    ["D19 sends garbage", `pipe.write(Buffer.alloc(4096, 0x5a));`],
-    [
-      "D19 sends bytes that are not UTF-8",
-      `pipe.write(Buffer.concat([Buffer.from([2, 0, 0, 0, 1, 0, 0, 0]), Buffer.from([255, 254])]));`,
-    ],
-    ["D19 reports what no warden reports", `say(0, { type: { toString: 1 } });`],
-    ["D24 speaks another version", `say(0, { type: "ready", protocol: 3 });`],
-    [
-      "D26 prints frames and escapes instead of sending them",
-      `process.stdout.write(frame(1, '{"type":"loaded","protocol":2}')); process.stderr.write("\\u001b[2J".repeat(100_000));`,
-    ],
-  ])("%s: it is ended with a typed error, and nothing of it is left", async (_name, script) => {
-    const { lane, container } = await hostileWarden(script);
-    expect(["crash", "load_failed", "protocol_violation", "unresponsive"]).toContain(await codeOf(lane.loaded));
-    lane.kill("unresponsive", "The test is over.");
-    await container.ended;
-    expect(isAlive(container.pid!)).toBe(false);
+  describe.each([["its own pipe", wardenPipe], ["a worker's pipe", workerPipe]])("on %s", (_pipe, descriptor) => {
+    test.each([
+      [
+        "D17 closes its channel and lives on",
+        `pipe.on("data", () => {}); pipe.end(); setTimeout(() => pipe.destroy(), 50);`,
+      ],
+      ["D18 leaves a frame unfinished", `pipe.write(Buffer.from([16, 0, 0, 0, 1, 0, 0, 0, 123]));`],
+      ["D18 announces a frame of a gigabyte", `pipe.write(Buffer.from([0, 0, 0, 64, 1, 0, 0, 0, 123]));`],
+      [
+        "D18 drips a frame byte by byte",
+        `const all = frame(1, " ".repeat(100_000)); let at = 0; setInterval(() => pipe.write(all.subarray(at, ++at)), 5);`,
+      ],
+      ["D19 sends garbage", `pipe.write(Buffer.alloc(4096, 0x5a));`],
+      [
+        "D19 sends bytes that are not UTF-8",
+        `pipe.write(Buffer.concat([Buffer.from([2, 0, 0, 0, 1, 0, 0, 0]), Buffer.from([255, 254])]));`,
+      ],
+      ["D19 reports what no warden reports", `say(0, { type: { toString: 1 } });`],
+      ["D24 speaks another version", `say(0, { type: "ready", protocol: 3 });`],
+      [
+        "D26 prints frames and escapes instead of sending them",
+        `process.stdout.write(frame(1, '{"type":"loaded","protocol":2}')); process.stderr.write("\\u001b[2J".repeat(100_000));`,
+      ],
+    ])("%s: it is ended with a typed error, and nothing of it is left", async (_name, script) => {
+      const { lane, container } = await hostileWarden(script, { descriptor });
+      expect(["crash", "load_failed", "protocol_violation", "unresponsive"]).toContain(await codeOf(lane.loaded));
+      lane.kill("unresponsive", "The test is over.");
+      await container.ended;
+      expect(isAlive(container.pid!)).toBe(false);
+    });
   });
 
   test("D17 a worker that goes silent after it loaded is ended by its heartbeat", async () => {
-    const { lane, container } = await hostileWarden(`
-      pipe.once("data", () => { say(1, { type: "loaded", protocol: 2 }); pipe.pause(); });`);
+    const { lane, container } = await hostileWarden(
+      `pipe.once("data", () => { say(1, { type: "loaded", protocol: 2 }); pipe.pause(); });`,
+    );
     await lane.loaded;
     expect(await lane.ended).toBeDefined();
     await container.ended;

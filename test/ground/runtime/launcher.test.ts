@@ -6,7 +6,13 @@ import process from "node:process";
 import type { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { dropLauncher, launch, type LaunchedProgram, openPorts } from "../../../core/ground/runtime/launcher.ts";
+import {
+  dropLauncher,
+  launch,
+  type LaunchedProgram,
+  openPorts,
+  prepareLauncher,
+} from "../../../core/ground/runtime/launcher.ts";
 import { processIsAlive } from "../../../core/ground/runtime/process-alive.ts";
 import { afterEveryTest } from "../../clean-up.ts";
 
@@ -152,6 +158,8 @@ if (process.platform !== "linux" || "Deno" in globalThis) {
         folders.push(folder);
         const filter = join(folder, "pipe");
         execFileSync("mkfifo", [filter]);
+        // One that is only starting would be asked after the filter is open.
+        await prepareLauncher();
         // As many as start at the same time; each waits until the filter can be opened.
         const slow = { file: "/bin/echo", args: [], env, cwd: "/", filter };
         const starts = Array.from({ length: 8 }, () => launch(slow, { stdin: "closed" }));

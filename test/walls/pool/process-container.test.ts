@@ -114,18 +114,14 @@ describe("a worker", () => {
 
   it("is heard to its last words, although its process says before that it ended", async () => {
     const { lane } = await scripted(
-      `pipe.once("data", (bytes) => {
-      const descriptor = /"descriptor":(\\d+)/.exec(bytes.toString("latin1"))?.[1];
-      const own = descriptor === undefined ? pipe : new Socket({ fd: Number(descriptor), readable: true, writable: true });
-      const lastWords = () => say({ type: "failed", error: { code: "crash", message: "the last words" } }, 1, own);
-      if (own === pipe) lastWords();
-      say({ type: "lane_closed", lane: 1, reason: "exit", message: "ended" });
-      if (own === pipe) return;
-      setTimeout(() => {
-        lastWords();
-        own.end();
-      }, 50);
-    });`,
+      `pipe.once("data", () => {
+        say({ type: "lane_closed", lane: 1, reason: "exit", message: "ended" });
+        const own = new Socket({ fd: 4, readable: true, writable: true });
+        setTimeout(() => {
+          say({ type: "failed", error: { code: "crash", message: "the last words" } }, 1, own);
+          own.end();
+        }, 50);
+      });`,
       { warden_grace_ms: 2000 },
     );
     await lane.ended;
