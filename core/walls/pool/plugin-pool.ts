@@ -228,8 +228,7 @@ export class PluginPool {
       if (!place) break;
       this.#line.next()!.take(place);
     }
-    // A worker that is starting already will serve the first in line: a second one could only crash the same way.
-    if (this.#line.size > this.#starting) this.#startLane();
+    this.#startLane();
     this.#rest();
   }
 
@@ -259,9 +258,12 @@ export class PluginPool {
     await container.close();
   }
 
-  /** Starts a worker if another is allowed; false at the maximum. */
+  /** Starts a worker if another is needed and allowed; false when none is starting. */
   #startLane(): boolean {
-    if (this.#closed || this.#lanes.length + this.#starting >= this.#options.limits.workers) return this.#starting > 0;
+    const { workers, sessions_per_worker } = this.#options.limits;
+    // Those that are starting already have so many places for the line. A further one would take 15 MB, and time.
+    const isNeeded = this.#line.size > this.#starting * sessions_per_worker;
+    if (this.#closed || !isNeeded || this.#lanes.length + this.#starting >= workers) return this.#starting > 0;
     this.#starting++;
     const inLine = new Set(this.#line.inOrder());
     void this.#openLane().then(

@@ -22,10 +22,10 @@ const atOnce = 100;
 const readers = 100;
 const readPieces = 1000;
 
-/** Long enough for what was allocated for a start to be given back. Milliseconds. */
-const settleMs = 1500;
-
-/** Time after which a server has nothing to do: an engine collects what is left after about nine seconds. Milliseconds. */
+/**
+ * Time after which a server has nothing to do: what made a plugin's script has ended, and an engine collects what is left
+ * after about nine seconds. Milliseconds.
+ */
 const restMs = 12_000;
 
 /** The parts of the bench, which share what the peers work with. */
@@ -97,7 +97,7 @@ export class PeerBench {
         told(`${peer.name} with ${live} sessions`);
         await using open = await this.#open(peer);
         await Promise.all(times(live, () => open.hold()));
-        await sleep(live === 0 ? restMs : settleMs);
+        await sleep(restMs);
         const { rss, pss, processes } = await treeMemory(open.root!);
         const name = `peers.${live === 0 ? "idle" : `live_${live}`}`;
         figures.push(

@@ -20,6 +20,18 @@ describe.each(["thread", "process"] as const)("PluginPool (%s)", (isolation) => 
     expect(pool.queued).toBe(0);
   });
 
+  it.each([[4, 1], [5, 2], [9, 3]])(
+    "starts no more workers than a line needs (%i in line: %i)",
+    async (inLine, needed) => {
+      let started = 0;
+      const begin = () => (started++, Promise.resolve(script));
+      const pool = makePool(isolation, { workers: 4, sessions_per_worker: 4 }, { script: begin });
+      const places = await Promise.all(Array.from({ length: inLine }, () => pool.acquire()));
+      for (const place of places) place.release();
+      expect(started).toBe(needed);
+    },
+  );
+
   it("serves a line first come, first served, and tells each its position", async () => {
     const pool = makePool(isolation, one);
     const first = await pool.acquire();
