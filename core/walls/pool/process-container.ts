@@ -38,6 +38,8 @@ interface OpenLane {
   end: (end: LaneEnd) => void;
   /** Settles when all that its thread has sent was read. */
   read: Promise<void>;
+  /** Set when the warden has said that it ended. */
+  isClosing: boolean;
   cpuMs: number;
 }
 
@@ -109,7 +111,7 @@ class ProcessContainer implements Container {
     const ended = new Promise<LaneEnd>((resolve) => (end = resolve));
     const own = this.#freePipes.shift();
     const read = own ? new Promise<void>((resolve) => own.onClosed(resolve)) : Promise.resolve();
-    const lane: OpenLane = { take: () => {}, end, read, cpuMs: 0 };
+    const lane: OpenLane = { take: () => {}, end, read, isClosing: false, cpuMs: 0 };
     this.#lanes.set(id, lane);
     if (this.#verdict) end(this.#verdict);
     // The number of the lane in its frames is not believed: a thread speaks for itself alone.
@@ -169,7 +171,9 @@ class ProcessContainer implements Container {
   /** A thread's last messages may still be in its pipe, or wait for the host's time. */
   async #laneClosed({ lane: id, reason, message }: Extract<WardenReport, { type: "lane_closed" }>): Promise<void> {
     const lane = this.#lanes.get(id);
-    if (!lane) return;
+    // A warden that says it again and again would leave a timer each time.
+    if (!lane || lane.isClosing) return;
+    lane.isClosing = true;
     // One that died before it opened its pipe never closes it.
     await within(lane.read, this.#limits.warden_grace_ms / 4);
     this.#hostTime.after(() => {

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { defaultLimits, type Limits } from "../../../core/ground/config/limits.ts";
 import { Lane } from "../../../core/walls/pool/lane.ts";
 import type { Container } from "../../../core/walls/pool/lane-transport.ts";
@@ -134,6 +134,20 @@ describe("a worker", () => {
     );
     expect(await lane.ended).toEqual({ reason: "exit", message: "died at once" });
     expect(container.condemned).toBe(false);
+  });
+
+  it("that is said to have ended again and again costs one timer", async () => {
+    const { lane } = await scripted(
+      `setTimeout(() => {
+        for (let n = 0; n < 500; n++) say({ type: "lane_closed", lane: 1, reason: "exit", message: "ended" });
+      }, 50);`,
+      { warden_grace_ms: 2000 },
+    );
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    await lane.ended;
+    const count = timers.mock.calls.filter(([, ms]) => ms === 500).length;
+    timers.mockRestore();
+    expect(count).toBe(1);
   });
 
   it("that does not read is ended before it fills the host's memory", async () => {
