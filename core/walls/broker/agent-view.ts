@@ -146,15 +146,10 @@ async function ownSettings(
   { binary, env, wallsDir }: AgentNeeds,
   home: string | null,
 ): Promise<{ shown: string[]; bound: Bound[] }> {
-  const { permissions, requestEnv, workdir, workspaceDir = workdir, protectedPaths = [] } = options;
+  const { permissions, workdir, workspaceDir = workdir } = options;
   const tools = [...toolsOf(binary), ...configTools(permissions)];
   const records = tools.flatMap((tool) => agentRecords[tool] ?? []);
-  const secret = [...protectedPaths, ...await hiddenAtHome(tools)];
-  const named = Object.entries(env).filter(([name, value]) =>
-    /_(HOME|DIR|CONFIG|FILE)$/.test(name) && isAbsolute(value) &&
-    (value === hostEnv(name) || value === requestEnv[name]) && value !== home &&
-    !secret.some((place) => isInside(place, value) || isInside(value, place))
-  ).map(([, value]) => value);
+  const named = await namedPlaces(options, { tools, env, home });
   const atHome = tools.flatMap((tool) => [...agentPlaces[tool] ?? [], `.${tool}`, `.config/${tool}`]);
   const places = [
     ...(home === null ? [] : atHome.map((place) => join(home, place))),
@@ -174,6 +169,20 @@ async function ownSettings(
     await settingsAt({ place, real: real[index] ?? null }, { found, copies: join(wallsDir, "settings") });
   }
   return found;
+}
+
+/** Places that the operator's or the client's variables name, but none with keys in it. */
+async function namedPlaces(
+  { requestEnv, protectedPaths = [] }: SessionBrokerOptions,
+  { tools, env, home }: { tools: readonly string[]; env: Readonly<Record<string, string>>; home: string | null },
+): Promise<string[]> {
+  const places = Object.entries(env).filter(([name, value]) =>
+    /_(HOME|DIR|CONFIG|FILE)$/.test(name) && isAbsolute(value) &&
+    (value === hostEnv(name) || value === requestEnv[name]) && value !== home
+  ).map(([, value]) => value);
+  if (places.length === 0) return [];
+  const secret = [...protectedPaths, ...await hiddenAtHome(tools)];
+  return places.filter((at) => !secret.some((place) => isInside(place, at) || isInside(at, place)));
 }
 
 async function makeFolder(path: string): Promise<void> {

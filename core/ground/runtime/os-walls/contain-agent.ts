@@ -127,13 +127,14 @@ async function mounts(view: AgentView): Promise<ViewMount[]> {
   const own = new RealPaths();
   const lookerAt = (path: string) => writable.some((folder) => isInside(folder, path)) ? own : pathsOfMachine();
   const realOf = (path: string) => lookerAt(path).of(path);
-  const hideAll = (paths: readonly string[]) => Promise.all(paths.map((path) => hide(path, lookerAt)));
+  const there = (paths: readonly string[]) => paths.filter((path) => !lookerAt(path).isMissing(path));
+  const hideAll = (paths: readonly string[]) => Promise.all(there(paths).map((path) => hide(path, lookerAt)));
   const hideSockets = async () =>
     hideAll((await openUnixSockets()).filter((path) => !covered.some((place) => isInside(place, path))));
   const [sockets, behind, seen, entries, bounds] = await Promise.all([
     view.filterFolder === undefined ? [] : hideSockets(),
     hideAll([...hidden, serviceFolder]),
-    Promise.all(["/sys", ...shown, ...shownOfServices].map((path) => show(path, realOf))),
+    Promise.all(there(["/sys", ...shown, ...shownOfServices]).map((path) => show(path, realOf))),
     showEntries(sealed, realOf),
     Promise.all(bound.map(bind)),
   ]);

@@ -1,4 +1,4 @@
-import { isBelow, isInside } from "../paths.ts";
+import { wayUp } from "../paths.ts";
 
 /** One mount of a view, as arguments of bwrap. */
 export interface ViewMount {
@@ -18,27 +18,18 @@ export interface ViewMount {
  * @param sorted each mount before those below it
  */
 export function withoutNeedless(sorted: readonly ViewMount[]): ViewMount[] {
-  const kept: ViewMount[] = [];
-  for (const [index, mount] of sorted.entries()) {
-    if (mount.hides === true) {
-      const isOver = sorted.slice(index + 1).some(({ at }) => isBelow(mount.at, at));
-      if (isOver || nearest(kept, mount)?.isNew !== true) kept.push(mount);
-      continue;
-    }
-    if (!showsItself(mount)) {
-      kept.push(mount);
-      continue;
-    }
-    if (sorted.slice(index + 1).some((later) => later.at === mount.at)) continue;
-    const above = nearest(kept, mount);
-    if (above !== undefined && !showsItself(above)) kept.push(mount);
-  }
-  return kept;
-}
-
-/** The mount that a place lies in. */
-function nearest(sorted: readonly ViewMount[], { at: place }: ViewMount): ViewMount | undefined {
-  return sorted.findLast(({ at }) => isInside(at, place));
+  const all = sorted.map((mount) => ({ mount, way: wayUp(mount.at) }));
+  const holding = new Set(all.flatMap(({ way }) => way.slice(1)));
+  const last = new Map(all.map(({ mount, way }) => [way[0], mount]));
+  const kept = new Map<string, ViewMount>();
+  return all.flatMap(({ mount, way }) => {
+    const around = way.map((folder) => kept.get(folder)).find((found) => found !== undefined);
+    const isNeeded = mount.hides === true
+      ? holding.has(way[0]!) || around?.isNew !== true
+      : !showsItself(mount) || last.get(way[0]) === mount && around !== undefined && !showsItself(around);
+    if (isNeeded) kept.set(way[0]!, mount);
+    return isNeeded ? [mount] : [];
+  });
 }
 
 /** A place of the disk as it is there, read-only. */

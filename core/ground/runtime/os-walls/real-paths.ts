@@ -8,6 +8,7 @@ import { foldName } from "../fold-name.ts";
 export class RealPaths {
   readonly #found = new Map<string, Promise<string | null>>();
   readonly #folders = new Map<string, Promise<boolean | null>>();
+  readonly #missing = new Set<string>();
   readonly #failed: (error: unknown, path: string) => null;
 
   /** @param closed whether places that cannot be looked up count as missing: those that no program of a session can open */
@@ -20,9 +21,22 @@ export class RealPaths {
    * @throws {BulkheadError} `io_error` for one in a closed folder
    */
   of(path: string): Promise<string | null> {
-    const known = this.#found.get(path) ?? realpath(path).catch((error: unknown) => this.#failed(error, path));
-    this.#found.set(path, known);
-    return known;
+    return this.#found.get(path) ?? this.#lookUp(path);
+  }
+
+  /** Whether a place is known to be missing, so that nobody need wait for its path. */
+  isMissing(path: string): boolean {
+    return this.#missing.has(path);
+  }
+
+  #lookUp(path: string): Promise<string | null> {
+    const looked = realpath(path).catch((error: unknown) => {
+      const missing = this.#failed(error, path);
+      this.#missing.add(path);
+      return missing;
+    });
+    this.#found.set(path, looked);
+    return looked;
   }
 
   /** As {@link RealPaths.of}: whether a real path is a folder; null for one that is missing. */

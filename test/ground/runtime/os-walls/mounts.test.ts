@@ -1,5 +1,7 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type ViewMount, withoutNeedless } from "../../../../core/ground/runtime/os-walls/mounts.ts";
+import { isInside } from "../../../../core/ground/runtime/paths.ts";
 
 const seen = (at: string): ViewMount => ({ at, args: ["--ro-bind", at, at] });
 const writable = (at: string): ViewMount => ({ at, args: ["--bind", at, at] });
@@ -55,4 +57,43 @@ test("withoutNeedless hides nothing in a new folder, unless something is shown t
     "--tmpfs /home/me/work/keys",
   );
   expect(placesOf(seen("/home/me"), hidden("/home/me/.ssh"))).toContain("--tmpfs /home/me/.ssh");
+});
+
+const place = fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 4 }).map((names) => `/${names.join("/")}`);
+const mount: fc.Arbitrary<ViewMount> = fc.tuple(
+  place,
+  fc.constantFrom("seen", "written", "hidden", "new"),
+  fc.boolean(),
+)
+  .map(([at, kind, isOdd]) => {
+    const named = isOdd ? `${at}/` : at;
+    if (kind === "hidden") return { at: named, args: ["--tmpfs", named], hides: true };
+    if (kind === "new") return { at: named, args: ["--bind", "/private", named], isNew: true };
+    return { at: named, args: [kind === "seen" ? "--ro-bind" : "--bind", named, named] };
+  });
+
+/** The kind of mount that a path lies in; places that were empty when they were mounted hide nothing. */
+function seenAt(mounts: readonly ViewMount[], path: string): string {
+  const [last] = mounts.filter(({ at }) => isInside(at, path))
+    .sort((one, other) => depth(other.at) - depth(one.at) || mounts.indexOf(other) - mounts.indexOf(one));
+  if (last === undefined) return "disk, read-only";
+  if (last.isNew === true || last.hides === true) return "empty";
+  return last.args[0] === "--bind" ? "disk, writable" : "disk, read-only";
+}
+
+function depth(path: string): number {
+  return path.split("/").filter((name) => name !== "").length;
+}
+
+test("withoutNeedless changes nothing of what a program sees, however the places lie to each other", () => {
+  fc.assert(
+    fc.property(fc.array(mount, { maxLength: 8 }), fc.array(place, { minLength: 1, maxLength: 8 }), (all, paths) => {
+      const sorted = all.filter(({ at }) => depth(at) > 0).sort((one, other) => depth(one.at) - depth(other.at));
+      const left = withoutNeedless(sorted);
+      for (const path of [...paths, ...sorted.map(({ at }) => `${at}/file`)]) {
+        expect(seenAt(left, path), path).toBe(seenAt(sorted, path));
+      }
+    }),
+    { numRuns: 400 },
+  );
 });
