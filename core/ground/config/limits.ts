@@ -216,7 +216,7 @@ export const defaultLimits: Limits = {
   cpu_ms: 1_200_000,
   sessions: 2000,
   host_sessions: 4000,
-  sessions_per_worker: 32,
+  sessions_per_worker: 40,
   workers: 4,
   queue: 1000,
   sessions_before_recycle: 5000,
