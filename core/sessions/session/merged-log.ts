@@ -60,7 +60,8 @@ interface Written {
 export class MergedLog {
   readonly #journal: LogJournal;
   readonly #watch: (stream: Stream, event: HostEvent) => void;
-  readonly #subscriptions = new Set<Subscription>();
+  /** By the session that they are about; those to all sessions under null. */
+  readonly #subscriptions = new Map<string | null, Set<Subscription>>();
   #gseq: number;
   #pending: Pending[] = [];
   #flushing: Promise<void> | null = null;
@@ -134,11 +135,16 @@ export class MergedLog {
   /** Streams the events after a cursor, then live ones. Default: from now on. */
   subscribe(options: SubscriptionOptions = {}): Subscription {
     const after: Cursor = options.after ?? this.#gseq;
+    const about = options.sessionId ?? null;
+    const others = this.#subscriptions.get(about) ?? new Set();
     const subscription = new Subscription({ ...options, after, isLive: after >= this.#gseq }, {
       read: (page) => this.#journal.read(page),
-      closed: () => this.#subscriptions.delete(subscription),
+      closed: () => {
+        others.delete(subscription);
+        if (others.size === 0 && this.#subscriptions.get(about) === others) this.#subscriptions.delete(about);
+      },
     });
-    this.#subscriptions.add(subscription);
+    this.#subscriptions.set(about, others.add(subscription));
     return subscription;
   }
 
@@ -157,7 +163,9 @@ export class MergedLog {
 
   /** Ends all subscriptions, after the events that they still hold. */
   close(): void {
-    for (const subscription of this.#subscriptions) subscription.finish();
+    for (const subscriptions of this.#subscriptions.values()) {
+      for (const subscription of subscriptions) subscription.finish();
+    }
   }
 
   async #flush(): Promise<void> {
@@ -190,11 +198,9 @@ export class MergedLog {
    * reader as little as a small one.
    */
   #deliver(written: readonly Written[]): void {
-    const own = written.map(({ envelopes, bytes }) => ({ batch: { envelopes, isShared: true }, bytes }));
-    const all = joined(written).map(({ envelopes, bytes }) => ({ batch: { envelopes, isShared: true }, bytes }));
-    for (const subscription of this.#subscriptions) {
-      for (const { batch, bytes } of subscription.sessionId === undefined ? all : own) subscription.offer(batch, bytes);
-    }
+    for (const one of written) offer(this.#subscriptions.get(one.envelopes[0]!.session_id), one);
+    const toAll = this.#subscriptions.get(null);
+    for (const one of toAll === undefined ? [] : joined(written)) offer(toAll, one);
   }
 
   /**
@@ -235,6 +241,11 @@ export class MergedLog {
       };
     });
   }
+}
+
+function offer(readers: Iterable<Subscription> = [], { envelopes, bytes }: Written): void {
+  const batch = { envelopes, isShared: true };
+  for (const reader of readers) reader.offer(batch, bytes);
 }
 
 /** Largest size of a batch, in bytes, before another one starts: readers get it as a whole, from the journal too. */

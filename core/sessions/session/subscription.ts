@@ -72,11 +72,6 @@ export class Subscription implements BatchedEvents {
     options.signal?.addEventListener("abort", this.#stop, { once: true });
   }
 
-  /** The one session that it is about; undefined for all. */
-  get sessionId(): string | undefined {
-    return this.#sessionId;
-  }
-
   /**
    * Receives a batch that has just become durable, with the size of its text in bytes. A batch of several sessions is
    * for subscriptions to all of them.
