@@ -59,7 +59,8 @@ export class PeerBench {
     const rate = new Series(`pieces_${longPieces}`, "per_second");
     const lost = new Series(`lost_of_${longPieces}`, "count");
     const cpu = new Series(`cpu_of_10000_in_${longPieces}`, "ms");
-    await this.#interleaved(all, { rounds: longRounds, warm: 1 }, async (name, peer) => {
+    // A process that only a start needs would end in a measured round, and the time it took with it.
+    await this.#interleaved(all, { rounds: longRounds, warm: 3, rest: restMs }, async (name, peer) => {
       const before = await treeCpuMs(process.pid);
       const { total, pieces } = await peer.run(`[chunks ${longPieces}]`);
       const used = await treeCpuMs(process.pid) - before;
@@ -128,7 +129,7 @@ export class PeerBench {
 
   async #interleaved(
     all: readonly Peer[],
-    { rounds, warm }: { rounds: number; warm: number },
+    { rounds, warm, rest = 0 }: { rounds: number; warm: number; rest?: number },
     measure: (name: string, peer: OpenPeer) => Promise<() => void>,
   ): Promise<void> {
     const open: { name: string; peer: OpenPeer }[] = [];
@@ -136,6 +137,7 @@ export class PeerBench {
       for (const peer of all) open.push({ name: peer.name, peer: await this.#open(peer) });
       for (let round = -warm; round < rounds; round++) {
         told(`round ${round + 1} of ${rounds}`);
+        if (round === 1 - warm) await sleep(rest);
         for (const { name, peer } of open) {
           const keep = await measure(name, peer);
           if (round >= 0) keep();
