@@ -171,7 +171,7 @@ async function ownSettings(
   return found;
 }
 
-/** Places that the operator's or the client's variables name, but none with keys in it. */
+/** Places that variables of the operator or the client name, without those that hold keys. */
 async function namedPlaces(
   { requestEnv, protectedPaths = [] }: SessionBrokerOptions,
   { tools, env, home }: { tools: readonly string[]; env: Readonly<Record<string, string>>; home: string | null },

@@ -59,7 +59,7 @@ export class PeerBench {
     const rate = new Series(`pieces_${longPieces}`, "per_second");
     const lost = new Series(`lost_of_${longPieces}`, "count");
     const cpu = new Series(`cpu_of_10000_in_${longPieces}`, "ms");
-    // A process that only a start needs would end in a measured round, and the time it took with it.
+    // A process that only a start needs would end in a measured round, whose processor time would then lack what it took.
     await this.#interleaved(all, { rounds: longRounds, warm: 3, rest: restMs }, async (name, peer) => {
       const before = await treeCpuMs(process.pid);
       const { total, pieces } = await peer.run(`[chunks ${longPieces}]`);

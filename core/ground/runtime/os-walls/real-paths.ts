@@ -24,7 +24,7 @@ export class RealPaths {
     return this.#found.get(path) ?? this.#lookUp(path);
   }
 
-  /** Whether a place is known to be missing, so that nobody need wait for its path. */
+  /** Whether a place was looked up and is missing: there is no path to wait for. */
   isMissing(path: string): boolean {
     return this.#missing.has(path);
   }
