@@ -203,3 +203,4 @@ export {
 export { jsonLineEvents } from "./json-line-events.ts";
 export { type ToolKind, toolKinds } from "./tool-kinds.ts";
 export { SseReader } from "./sse-reader.ts";
+export { TextTail } from "./text-tail.ts";

@@ -1,4 +1,5 @@
 import type { AdapterEvent, OutputEvent } from "./events.ts";
+import { TextTail } from "./text-tail.ts";
 
 /** Most characters kept of one message. */
 const maxLength = 1024 * 1024;
@@ -8,7 +9,7 @@ const maxLength = 1024 * 1024;
  * last one is the answer.
  */
 export class SpokenMessages {
-  #last = "";
+  readonly #last = new TextTail(maxLength);
   #count = 0;
   #isBetween = true;
   #openLine = false;
@@ -27,7 +28,7 @@ export class SpokenMessages {
 
   /** Returns the last message; undefined where all that was said is one message. */
   get answer(): string | undefined {
-    return this.#count > 1 ? this.#last : undefined;
+    return this.#count > 1 ? this.#last.text : undefined;
   }
 
   #speak(event: OutputEvent, whole: boolean): OutputEvent {
@@ -39,8 +40,11 @@ export class SpokenMessages {
       return event;
     }
     const gap = begins && this.#openLine ? "\n" : "";
-    if (begins) this.#count++;
-    this.#last = ((begins ? "" : this.#last) + event.data).slice(-maxLength);
+    if (begins) {
+      this.#count++;
+      this.#last.clear();
+    }
+    this.#last.add(event.data);
     this.#isBetween = whole;
     this.#openLine = !ends;
     return gap === "" ? event : { ...event, data: gap + event.data };

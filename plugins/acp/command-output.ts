@@ -1,4 +1,4 @@
-import { fieldsOf, fieldsOrNone, type JsonFields, numberOf, stringOf, textOf } from "bulkhead/plugin-sdk";
+import { fieldsOf, fieldsOrNone, type JsonFields, numberOf, stringOf, textOf, TextTail } from "bulkhead/plugin-sdk";
 
 /** UTF-16 units that are kept of an output: its end. */
 const maxLength = 1024 * 1024;
@@ -16,7 +16,7 @@ export interface CommandOutcome {
  * piece, and with the last one how the command ended.
  */
 export class CommandOutput {
-  #text = "";
+  readonly #text = new TextTail(maxLength);
   #exit: JsonFields | null = null;
   #isTold = false;
 
@@ -26,7 +26,7 @@ export class CommandOutput {
       const data = stringOf(fieldsOrNone(piece)["data"]);
       if (data === null) continue;
       this.#isTold = true;
-      this.#text = (this.#text + data).slice(-maxLength);
+      this.#text.add(data);
     }
     this.#exit = fieldsOf(terminal_exit) ?? this.#exit;
   }
@@ -35,7 +35,7 @@ export class CommandOutput {
   told(): CommandOutcome | undefined {
     if (!this.#isTold && this.#exit === null) return undefined;
     const { exit_code, signal } = this.#exit ?? {};
-    return outcomeOf({ exit_code: numberOf(exit_code), signal: textOf(signal) ?? null }, this.#text);
+    return outcomeOf({ exit_code: numberOf(exit_code), signal: textOf(signal) ?? null }, this.#text.text);
   }
 }
 

@@ -6,6 +6,7 @@ import {
   objectsOf,
   type ProcessExit,
   type RunningProcess,
+  TextTail,
 } from "bulkhead/plugin-sdk";
 import { type AgentConnection, countParam, RequestError, rpcCodes, textParam } from "./agent-connection.ts";
 import { outcomeOf } from "./command-output.ts";
@@ -19,8 +20,7 @@ const maxTerminals = 16;
 /** A command that runs for the agent. */
 interface Terminal {
   child: RunningProcess;
-  output: string;
-  truncated: boolean;
+  output: TextTail;
   exit: ProcessExit | null;
   /** Resolves when the command has ended and all of its output is here. */
   over: Promise<ProcessExit>;
@@ -47,8 +47,8 @@ export function offerTerminals(agent: AgentConnection, ctx: AdapterContext): Fin
     return { terminalId: terminals.add(collect(await start(orderOf(params), cwd, ctx), limit)) };
   });
   agent.onRequest("terminal/output", ({ params }) => {
-    const { output, truncated, exit } = named(params);
-    return { output, truncated, ...(exit ? { exitStatus: statusOf(exit) } : {}) };
+    const { output, exit } = named(params);
+    return { output: output.text, truncated: output.isCut, ...(exit ? { exitStatus: statusOf(exit) } : {}) };
   });
   agent.onRequest("terminal/wait_for_exit", async ({ params }) => statusOf(await named(params).over));
   agent.onRequest("terminal/kill", async ({ params }) => {
@@ -99,7 +99,7 @@ class Terminals {
 
   outcome(id: string): ReturnType<FindOutcome> {
     const terminal = this.#open.get(id) ?? this.#released.get(id);
-    return terminal && outcomeOf(terminal.exit ?? none, terminal.output);
+    return terminal && outcomeOf(terminal.exit ?? none, terminal.output.text);
   }
 }
 
@@ -135,13 +135,9 @@ function quoted(text: string): string {
 }
 
 function collect(child: RunningProcess, limit: number): Terminal {
-  const terminal: Terminal = { child, output: "", truncated: false, exit: null, over: Promise.resolve(none) };
+  const terminal: Terminal = { child, output: new TextTail(limit), exit: null, over: Promise.resolve(none) };
   const keep = async (stream: AsyncIterable<string>): Promise<void> => {
-    for await (const text of stream) {
-      const whole = terminal.output + text;
-      terminal.truncated ||= whole.length > limit;
-      terminal.output = limit === 0 ? "" : whole.slice(-limit);
-    }
+    for await (const text of stream) terminal.output.add(text);
   };
   terminal.over = Promise.allSettled([keep(child.stdout), keep(child.stderr)]).then(async () => {
     return terminal.exit = await child.exit.catch(() => none);

@@ -1,3 +1,5 @@
+import { type TSchema, TypeGuard } from "@sinclair/typebox";
+import type { TypeCheck } from "@sinclair/typebox/compiler";
 import {
   type AdapterEvent,
   adapterEventSchemas,
@@ -5,19 +7,16 @@ import {
   type UnparsedEvent,
 } from "../../../plugin-sdk/events.ts";
 import { shortText } from "../../../plugin-sdk/short-text.ts";
-import { checksByType } from "../../ground/checks/checks-by-type.ts";
 import { isShallow } from "../../ground/checks/depth.ts";
+import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { refusedEvent } from "../../ground/checks/refused-event.ts";
 import { faultsOf } from "../../ground/config/check-against.ts";
 import { didYouMean, pathText } from "../../ground/config/yaml-problems.ts";
 
-const checks = checksByType(adapterEventSchemas);
+const kinds = new Map(Object.entries(adapterEventSchemas).map(([type, schema]) => [type, kindOf(schema)]));
 
 /** Longest problem: names in an event may be long. */
 const maxProblem = 512;
-
-/** Fields that may hold any JSON: no schema bounds their nesting. */
-const openFields = ["input", "output", "data"] as const;
 
 /**
  * Turns a yielded value into an event of the contract. A value that does not fit is kept as `unparsed`, with the
@@ -25,16 +24,21 @@ const openFields = ["input", "output", "data"] as const;
  */
 export function checkEvent(yielded: unknown, maxDepth: number): AdapterEvent {
   const type = typeof yielded === "object" && yielded !== null && "type" in yielded ? yielded.type : undefined;
-  const check = typeof type === "string" ? checks.get(type) : undefined;
-  if (!check?.Check(yielded)) return misfit(yielded, { problem: problemOf(yielded, type), maxDepth });
+  const kind = typeof type === "string" ? kinds.get(type) : undefined;
+  if (!kind?.check().Check(yielded)) return misfit(yielded, { problem: problemOf(yielded, type), maxDepth });
   const event = yielded as AdapterEvent;
-  for (const field of openFields) {
-    const value: unknown = (event as unknown as Record<string, unknown>)[field];
-    if (typeof value === "object" && !isShallow(value, maxDepth)) {
-      return misfit(yielded, { problem: `${event.type}.${field} is nested deeper than ${maxDepth} levels.`, maxDepth });
-    }
+  for (const field of kind.openFields) {
+    if (isShallow((event as unknown as Record<string, unknown>)[field], maxDepth)) continue;
+    return misfit(yielded, { problem: `${event.type}.${field} is nested deeper than ${maxDepth} levels.`, maxDepth });
   }
   return event;
+}
+
+/** The check of a type of event, and the fields of it that may hold any JSON: no schema bounds their nesting. */
+function kindOf(schema: TSchema): { check(): TypeCheck<TSchema>; openFields: string[] } {
+  if (!TypeGuard.IsObject(schema)) throw new TypeError("an event is an object");
+  const openFields = Object.keys(schema.properties).filter((field) => TypeGuard.IsUnknown(schema.properties[field]));
+  return { check: lazyCheck(schema), openFields };
 }
 
 function misfit(yielded: unknown, { problem, maxDepth }: { problem: string; maxDepth: number }): UnparsedEvent {

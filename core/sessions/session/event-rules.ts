@@ -9,6 +9,7 @@ import type {
 } from "../../../plugin-sdk/events.ts";
 import { unnamedTool } from "../../../plugin-sdk/event-building.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
+import { TextTail } from "../../../plugin-sdk/text-tail.ts";
 import type { ToolKind } from "../../../plugin-sdk/tool-kinds.ts";
 import { isEnding, refusalOf, refusedEvent } from "../../ground/checks/refused-event.ts";
 import type { Limits } from "../../ground/config/limits.ts";
@@ -31,7 +32,7 @@ export class EventRules {
   readonly #claimed = new Set<string>();
   /** Characters of all claimed paths, which the result contains. */
   #claimedText = 0;
-  #text = "";
+  readonly #text = new TextTail(maxText);
   #last: CompletedEvent | ErrorEvent | null = null;
   #refusedEnd: string | null = null;
   #toolCalls = 0;
@@ -51,7 +52,7 @@ export class EventRules {
 
   /** Discards the previous attempt's text and last word. */
   restart(): void {
-    this.#text = "";
+    this.#text.clear();
     this.#last = null;
     this.#refusedEnd = null;
   }
@@ -87,7 +88,7 @@ export class EventRules {
       case "question":
         return this.#openRequest(event, limits);
       case "output":
-        if (event.stream === "stdout") this.#print(event.data);
+        if (event.stream === "stdout") this.#text.add(event.data);
         return event;
       case "file_change":
         this.#claim(event.path);
@@ -210,12 +211,6 @@ export class EventRules {
     }
   }
 
-  #print(data: string): void {
-    this.#text += data;
-    // Cut rarely: each cut copies the whole text.
-    if (this.#text.length > 2 * maxText) this.#text = this.#text.slice(-maxText);
-  }
-
   #claim(path: string): void {
     if (this.#claimed.size >= maxRemembered || this.#claimedText >= maxText || this.#claimed.has(path)) return;
     this.#claimed.add(path);
@@ -234,7 +229,7 @@ export class EventRules {
 
   /** Returns the end of the agent's output in the current attempt. */
   get text(): string {
-    return this.#text.slice(-maxText);
+    return this.#text.text;
   }
 
   /** Returns the paths that the agent says it changed. */
@@ -250,6 +245,7 @@ export class EventRules {
 
 const encoder = new TextEncoder();
 
+/** Characters of the agent's output, and of its claims. */
 const maxText = 1024 * 1024;
 
 /** Prefix of the ids of the second and later attempts. */

@@ -1,8 +1,9 @@
+import { type TSchema, Type, TypeGuard } from "@sinclair/typebox";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isShallow } from "../../../core/ground/checks/depth.ts";
 import { checkEvent } from "../../../core/sessions/session/check-event.ts";
-import { adapterEventTypes } from "../../../plugin-sdk/events.ts";
+import { adapterEventSchemas, adapterEventTypes } from "../../../plugin-sdk/events.ts";
 import { fullEvents } from "../../plugin-sdk/examples.ts";
 
 describe("checkEvent", () => {
@@ -59,6 +60,45 @@ describe("checkEvent", () => {
     });
     expect(checkEvent(deep, 64)).toMatchObject({ data: { yielded: "(nested too deeply to be kept)" } });
     expect(checkEvent({ ...call, input: nested(60) }, 64)).toMatchObject({ type: "tool_call" });
+  });
+
+  test.each([
+    ["tool_call.input", { type: "tool_call", call_id: "a", tool: "t", kind: "edit", input: nested(70) }],
+    ["tool_result.output", {
+      type: "tool_result",
+      call_id: "a",
+      tool: "t",
+      output: nested(70),
+      success: true,
+      duration_ms: null,
+    }],
+    ["permission_request.input", {
+      type: "permission_request",
+      request_id: "a",
+      tool: "t",
+      title: "t",
+      input: nested(70),
+      options: [{ id: "a", label: "a", kind: "allow_once" }],
+    }],
+    ["unparsed.data", { type: "unparsed", data: nested(70) }],
+  ])("%s may hold any JSON, but no nesting beyond the depth", (field, yielded) => {
+    expect(checkEvent(yielded, 64)).toMatchObject({ data: { problem: `${field} is nested deeper than 64 levels.` } });
+    expect(checkEvent(yielded, 80)).toBe(yielded);
+  });
+
+  test("no schema of an event leaves anything open further in, where its nesting would not be looked at", () => {
+    const openIn = (schema: TSchema, level: number): boolean =>
+      level > 1 && (TypeGuard.IsUnknown(schema) || TypeGuard.IsAny(schema) || TypeGuard.IsRecord(schema)) ||
+      Object.values<unknown>({
+        ...schema["properties"] as object,
+        items: schema["items"],
+        ...schema["anyOf"] as object,
+      })
+        .some((inner) => TypeGuard.IsSchema(inner) && openIn(inner, level + 1));
+    expect(Object.entries(adapterEventSchemas).flatMap(([type, schema]) => openIn(schema, 0) ? [type] : [])).toEqual(
+      [],
+    );
+    expect(openIn(Type.Object({ a: Type.Array(Type.Union([Type.Null(), Type.Unknown()])) }), 0)).toBe(true);
   });
 
   test("nothing that JSON can hold makes it throw, and what comes out is an event of the contract", () => {
