@@ -9,6 +9,7 @@ import {
   CliAdapter,
   type CliCommand,
   collectOutput,
+  type FailureMeaning,
   type ParsedLine,
   type RunningProcess,
   type SessionRequest,
@@ -83,6 +84,11 @@ export default class OpenCode extends CliAdapter {
   /** Any: which ones there are depends on its configuration and logins. */
   override validateModel(model: string): string {
     return model;
+  }
+
+  /** Its sessions share a database in the home, and one that finds it locked for long gives up: a later one need not. */
+  override meaningOfText(text: string): FailureMeaning | null {
+    return text.includes("database is locked") ? "timeout" : super.meaningOfText(text);
   }
 
   override get endsWithEvent(): boolean {

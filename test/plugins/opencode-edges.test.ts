@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { failureOf } from "../../plugins/opencode/failures.ts";
+import OpenCode from "../../plugins/opencode/mod.ts";
 import { RunStream } from "../../plugins/opencode/run-stream.ts";
+import { CliEnding } from "../../plugin-sdk/cli-ending.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 
 // What no recording shows: legal but rare, or sent by other servers and programs than those that were recorded.
@@ -21,6 +23,17 @@ describe("OpenCode", () => {
     expect(limit({ "retry-after": soon })).toBeLessThanOrEqual(60_000);
     expect(limit({ "retry-after": "soon" })).toBeNull();
     expect(limit({})).toBeNull();
+  });
+
+  test("a database that another session has locked is worth another try", () => {
+    const reader = new OpenCode();
+    const ending = new CliEnding({
+      detector: reader.getRateLimitDetector(),
+      meaningOf: (text) => reader.meaningOfText(text),
+    });
+    ending.take([{ type: "output", stream: "stderr", data: "Error: Unexpected error\n\ndatabase is locked\n" }]);
+    const said = ending.failure({ exit_code: 1, signal: null }, { meaning: "fatal", strict: true });
+    expect(said).toMatchObject([{ type: "error", code: "timeout", recoverable: true }]);
   });
 
   test("a provider that names each step's calls alike has them told apart", () => {
