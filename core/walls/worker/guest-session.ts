@@ -4,6 +4,7 @@ import type { PermissionOption } from "../../../plugin-sdk/events.ts";
 import { maxYieldedArray, type OpenMessage, type ProbeAnswer } from "../channel/protocol.ts";
 import { creditOf } from "../channel/count-values.ts";
 import { isShallow } from "../../ground/checks/depth.ts";
+import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 import type { Evaluated } from "./compartment.ts";
 import { makeContext } from "./context.ts";
 import { SafeAbortController } from "./endowments/abort.ts";
@@ -130,6 +131,7 @@ export class GuestSession {
       const pull = () => {
         if (this.#stopError) return;
         if (this.#credit <= 0) return void this.#moreCredit().then(pull);
+        if (this.#options.outbox.isFull) return onNextTurn(pull);
         try {
           whenSettled(step(), take, reject);
         } catch (thrown) {

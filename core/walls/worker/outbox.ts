@@ -9,6 +9,8 @@ import type { ByteChannel } from "../../ground/runtime/threads.ts";
 const batchEvents = 256;
 /** Batches up to this size travel together with the message that follows them. */
 const joinedCharacters = 4096;
+/** Characters of events after which a worker listens before it goes on: it waits while its pipe is full. */
+const charactersInTurn = 1024 * 1024;
 
 /** Collects events to batches of one session each; other messages go out at once, after the events before them. */
 export class Outbox {
@@ -20,6 +22,8 @@ export class Outbox {
   #events: string[] = [];
   #characters = 0;
   #planned = false;
+  /** Characters of all events since the turn began. */
+  #inTurn = 0;
 
   /** `maxValues` are the JSON values of one call. */
   constructor(port: ByteChannel, options: { lane: number; frameBytes: number; maxValues?: number }) {
@@ -29,8 +33,15 @@ export class Outbox {
     this.#maxValues = options.maxValues ?? Infinity;
   }
 
+  /** True when so much was sent in this turn that messages to the worker should be read before more is. */
+  get isFull(): boolean {
+    return this.#inTurn >= charactersInTurn;
+  }
+
   /** Adds one event, given as JSON text. */
   event(sid: number, text: string): void {
+    this.#planFlush();
+    this.#inTurn += text.length;
     if (sid !== this.#sid) {
       this.flush();
       this.#sid = sid;
@@ -40,11 +51,15 @@ export class Outbox {
     if (this.#characters > 0 && this.#characters + text.length > most) this.flush();
     this.#events.push(text);
     this.#characters += text.length;
-    if (this.#characters >= batchCharacters || this.#events.length >= batchEvents) return this.flush();
+    if (this.#characters >= batchCharacters || this.#events.length >= batchEvents) this.flush();
+  }
+
+  #planFlush(): void {
     if (this.#planned) return;
     this.#planned = true;
     onNextTurn(() => {
       this.#planned = false;
+      this.#inTurn = 0;
       this.flush();
     });
   }

@@ -150,6 +150,23 @@ test("timers run in order with their arguments and without a receiver, can be st
   ).toEqual([["early", "undefined", "late", "undefined"], 3, "number", 1024, "RangeError"]);
 });
 
+test("a worker listens while its adapter yields much without a pause", async () => {
+  const made = await openHost();
+  await made.add("floods", {
+    code: adapterCode(`let turns = 0;
+      const turn = () => { turns++; setTimeout(turn, 0); };
+      setTimeout(turn, 0);
+      for (let n = 0; n < 12; n++) yield { type: "output", stream: "stdout", data: "x".repeat(300_000) };
+      yield { type: "progress", message: String(turns) };
+      yield ${completed};`),
+  });
+  const { events } = await made.run("floods");
+  const said = events.flatMap(({ event }) => event.type === "progress" ? [Number(event.message)] : []);
+  // 3.6 MB in 12 events, of which the credit of a session allows all at once.
+  expect(said).toEqual([expect.any(Number)]);
+  expect(said[0]).toBeGreaterThanOrEqual(2);
+});
+
 test("a throw in a timer or microtask fails its session as a crash with the author's words", async () => {
   const made = await openHost();
   for (const [id, start] of [["timer", "setTimeout"], ["micro", "queueMicrotask"]] as const) {
