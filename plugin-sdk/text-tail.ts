@@ -20,6 +20,7 @@ export class TextTail {
 
   /** Adds a piece at the end. */
   add(piece: string): void {
+    if (piece === "") return;
     this.#pieces.push(piece);
     this.#piecesLength += piece.length;
     if (this.#piecesLength >= blockCharacters) this.#joinPieces();

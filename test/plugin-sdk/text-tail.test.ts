@@ -1,3 +1,4 @@
+import process from "node:process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { TextTail } from "../../plugin-sdk/text-tail.ts";
@@ -34,6 +35,15 @@ describe("TextTail", () => {
     expect([tail.text, tail.isCut]).toEqual(["", false]);
     tail.add("z");
     expect(tail.text).toBe("z");
+  });
+
+  test("pieces without text take no room", () => {
+    const tail = new TextTail(10);
+    const before = process.memoryUsage().heapUsed;
+    for (let n = 0; n < 4_000_000; n++) tail.add("");
+    // Held, they would take 32 MB.
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(16 * 1024 * 1024);
+    expect(tail.text).toBe("");
   });
 
   test("a piece costs no copy of what is kept", () => {
