@@ -1,4 +1,4 @@
-import { type TSchema, TypeGuard } from "@sinclair/typebox";
+import { type TSchema, KindGuard } from "@sinclair/typebox";
 import type { TypeCheck } from "@sinclair/typebox/compiler";
 import {
   type AdapterEvent,
@@ -36,8 +36,8 @@ export function checkEvent(yielded: unknown, maxDepth: number): AdapterEvent {
 
 /** The check of a type of event, and the fields of it that may hold any JSON: no schema bounds their nesting. */
 function kindOf(schema: TSchema): { check(): TypeCheck<TSchema>; openFields: string[] } {
-  if (!TypeGuard.IsObject(schema)) throw new TypeError("an event is an object");
-  const openFields = Object.keys(schema.properties).filter((field) => TypeGuard.IsUnknown(schema.properties[field]));
+  if (!KindGuard.IsObject(schema)) throw new TypeError("an event is an object");
+  const openFields = Object.keys(schema.properties).filter((field) => KindGuard.IsUnknown(schema.properties[field]));
   return { check: lazyCheck(schema), openFields };
 }
 
