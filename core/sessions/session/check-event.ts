@@ -1,4 +1,4 @@
-import { type TSchema, KindGuard } from "@sinclair/typebox";
+import { KindGuard, type TSchema } from "@sinclair/typebox";
 import type { TypeCheck } from "@sinclair/typebox/compiler";
 import {
   type AdapterEvent,
