@@ -47,6 +47,16 @@ describe("limits", () => {
     expect(events.filter(({ source }) => source === "agent").length).toBeLessThanOrEqual(100);
   });
 
+  test("event_bytes_total: pieces of a few characters count as whole events", async () => {
+    const setting = await openHost();
+    const code = adapterCode(`    for (;;) yield { type: "output", stream: "stdout", data: "x" };`);
+    await setting.add("one", { code }, { limits: { event_bytes_total: 100_000 } });
+    const { result, events } = await setting.run("one");
+    expect(result.error).toMatchObject({ code: "limit_exceeded", message: /100000 bytes/ as unknown as string });
+    const whole = '{"type":"output","stream":"stdout","data":"x"},'.length;
+    expect(events.filter(({ source }) => source === "agent").length).toBeLessThanOrEqual(100_000 / whole);
+  });
+
   test("events_per_second: what is more waits, and none is lost", async () => {
     const setting = await openHost();
     await setting.add("one", { code: floods("60") }, { limits: { events_per_second: 40, event_credit: 10 } });

@@ -93,6 +93,8 @@ const migrations: readonly ((database: SqliteFile, key: Uint8Array) => void)[] =
     database.exec("CREATE INDEX session_by_start ON session (started_at)");
     fillHistoryTables(database);
   },
+  // From here on the lists of events are packed: an older host would take their strings for events.
+  () => {},
 ];
 
 /** The newest schema's version. */

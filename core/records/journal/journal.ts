@@ -18,8 +18,8 @@ export interface JournalBatch {
 }
 
 /**
- * The JSON list from which the events of consecutive envelopes were parsed, which differ only in their events and in
- * their numbers.
+ * The JSON list, packed or not, from which the events of consecutive envelopes were parsed, which differ only in their
+ * events and in their numbers.
  */
 export interface EventsText {
   /** Index of the first envelope. */

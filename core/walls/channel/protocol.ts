@@ -109,7 +109,7 @@ interface LoadedMessage {
   identity?: AdapterIdentity;
   error?: ErrorData;
 }
-/** A batch of events from the adapter. */
+/** A batch of events from the adapter, as a packed list: see `unpackEvents`. */
 interface EventsMessage {
   type: "events";
   sid: number;

@@ -18,11 +18,11 @@ export interface EntryOptions {
 
 /** Size and cost of a batch of events. */
 export interface EventBatch {
-  /** Bytes of its message. */
+  /** Bytes of its message, with all of what packing left out. */
   bytes: number;
   /** Credit that it cost its sender. */
   credit: number;
-  /** The JSON that the list was parsed from, where it is known. */
+  /** The JSON that the list was parsed from, packed or not, where it is known. */
   text?: string | undefined;
 }
 

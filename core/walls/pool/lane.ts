@@ -16,6 +16,7 @@ import {
 import type { Limits } from "../../ground/config/limits.ts";
 import { saidByAdapter, saidByGuest } from "../../ground/errors/said-by-adapter.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import { unpackEvents } from "../../ground/checks/packed-events.ts";
 import { TokenBucket } from "../../ground/checks/token-bucket.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { EntryEnd, EntryOptions, LaneEntry } from "./lane-entry.ts";
@@ -287,7 +288,8 @@ export class Lane {
     if (entry.credit < -maxYieldedArray) {
       return this.kill("protocol_violation", "The plugin's worker sent events without credit.");
     }
-    entry.options.onEvents(events, { bytes, credit, text: eventsText });
+    const saved = unpackEvents(events);
+    entry.options.onEvents(events, { bytes: bytes + saved, credit, text: eventsText });
   }
 
   #hasLoaded(message: MessageOf<"loaded">): void {

@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { shortText } from "../../../plugin-sdk/short-text.ts";
-import { hasMoreValues } from "../channel/count-values.ts";
+import { batchCharacters, hasMoreValues } from "../channel/count-values.ts";
 import type { GuestLimits } from "../channel/protocol.ts";
 
 /** How large one event may be. */
@@ -28,6 +28,15 @@ export function fitEvent(text: string, limits: EventLimits): string[] {
     details: { event_bytes: limits.event_bytes },
   });
 }
+
+/** Characters of text up to which a piece of output surely fits, and costs one credit; below zero where none does. */
+export function pieceRoom({ event_bytes, event_values }: EventLimits): number {
+  // A unit takes at most six bytes: as an escape. The rest is for what stands around the text.
+  return event_values < pieceValues ? -1 : Math.min(event_bytes, batchCharacters) / 6 - 32;
+}
+
+/** JSON values of a piece: itself and its fields. */
+const pieceValues = 4;
 
 function fits(text: string, { event_bytes }: EventLimits): boolean {
   // Three bytes a unit is the most UTF-8 takes, so a short text needs no counting.

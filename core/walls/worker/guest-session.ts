@@ -4,11 +4,12 @@ import type { PermissionOption } from "../../../plugin-sdk/events.ts";
 import { maxYieldedArray, type OpenMessage, type ProbeAnswer } from "../channel/protocol.ts";
 import { creditOf } from "../channel/count-values.ts";
 import { isShallow } from "../../ground/checks/depth.ts";
+import { type PieceJson, pieceJson } from "../../ground/checks/packed-events.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 import type { Evaluated } from "./compartment.ts";
 import { makeContext } from "./context.ts";
 import { SafeAbortController } from "./endowments/abort.ts";
-import { type EventLimits, fitEvent } from "./fit-event.ts";
+import { type EventLimits, fitEvent, pieceRoom } from "./fit-event.ts";
 import { harden } from "./lockdown.ts";
 import type { Outbox } from "./outbox.ts";
 import type { ScopeCall } from "../channel/operations.ts";
@@ -45,11 +46,13 @@ export class GuestSession {
   #cancelled: ErrorData | null = null;
   #adapter: AgentAdapter | null = null;
   #credit: number;
+  readonly #pieceRoom: number;
   #creditWaiter: (() => void) | null = null;
 
   constructor(options: GuestSessionOptions) {
     this.#options = options;
     this.#credit = options.open.credit;
+    this.#pieceRoom = pieceRoom(options.eventLimits);
   }
 
   /** Runs the entry to its end; never rejects. */
@@ -184,6 +187,11 @@ export class GuestSession {
 
   /** Serialises at once: an object that is yielded again after a change must not arrive as copies of its last state. */
   #send(event: unknown): void {
+    const piece = pieceOf(event, this.#pieceRoom);
+    if (piece !== null) {
+      this.#credit--;
+      return this.#options.outbox.piece(this.#options.open.sid, piece);
+    }
     const texts = fitEvent(jsonOf(event), this.#options.eventLimits);
     this.#rememberOptions(event);
     for (const text of texts) {
@@ -294,6 +302,15 @@ function iteratorOf(generator: unknown): AsyncIterator<unknown> {
   const iterator = source?.[Symbol.asyncIterator]?.() ?? source?.[Symbol.iterator]?.();
   if (iterator) return iterator as AsyncIterator<unknown>;
   throw new BulkheadError("fatal", "runSession() must return an async generator of events.");
+}
+
+/** JSON of a piece of what an agent says; null for anything else, and for what {@link jsonOf} should say is wrong. */
+function pieceOf(event: unknown, most: number): PieceJson | null {
+  try {
+    return pieceJson(event, most);
+  } catch {
+    return null;
+  }
 }
 
 function jsonOf(value: unknown): string {

@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { batchCharacters, hasMoreValues } from "../channel/count-values.ts";
 import { joinFrames } from "../../ground/checks/frames.ts";
+import { EventPacker, type PieceJson } from "../../ground/checks/packed-events.ts";
 import { sendText } from "../channel/messages.ts";
 import type { GuestMessage } from "../channel/protocol.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
@@ -18,6 +19,7 @@ export class Outbox {
   readonly #lane: number;
   readonly #frameBytes: number;
   readonly #maxValues: number;
+  readonly #packer = new EventPacker();
   #sid = 0;
   #events: string[] = [];
   #characters = 0;
@@ -40,17 +42,35 @@ export class Outbox {
 
   /** Adds one event, given as JSON text. */
   event(sid: number, text: string): void {
+    this.#prepare(sid, text.length);
+    // A string that an adapter yields is no event, and would be taken for the text of one: it begins a list.
+    if (text.startsWith('"')) this.flush();
+    this.#packer.restart();
+    this.#push(text);
+  }
+
+  /** Adds a small piece of what an agent says. */
+  piece(sid: number, piece: PieceJson): void {
+    this.#prepare(sid, piece.head.length + piece.text.length + 1);
+    this.#push(this.#packer.piece(piece));
+  }
+
+  /** Sends what one more event of that length has no room beside. */
+  #prepare(sid: number, characters: number): void {
     this.#planFlush();
-    this.#inTurn += text.length;
+    this.#inTurn += characters;
     if (sid !== this.#sid) {
       this.flush();
       this.#sid = sid;
     }
     // A batch never outgrows a frame because of one more event, and a large event travels alone.
     const most = Math.min(batchCharacters, this.#frameBytes / 4);
-    if (this.#characters > 0 && this.#characters + text.length > most) this.flush();
-    this.#events.push(text);
-    this.#characters += text.length;
+    if (this.#characters > 0 && this.#characters + characters > most) this.flush();
+  }
+
+  #push(item: string): void {
+    this.#events.push(item);
+    this.#characters += item.length;
     if (this.#characters >= batchCharacters || this.#events.length >= batchEvents) this.flush();
   }
 
@@ -92,6 +112,7 @@ export class Outbox {
     const text = `{"type":"events","sid":${this.#sid},"events":[${this.#events.join(",")}]}`;
     this.#events = [];
     this.#characters = 0;
+    this.#packer.restart();
     return text;
   }
 

@@ -19,7 +19,8 @@ const envelope = (seq: number, event: object) =>
 const lines = [
   envelope(1, { type: "session_started" }),
   envelope(2, { type: "output", stream: "stdout", data: "é\u2028" }),
-  envelope(3, { type: "session_ended", result: {} }),
+  envelope(3, { type: "output", stream: "stdout", data: "" }),
+  envelope(4, { type: "session_ended", result: {} }),
 ].join("\n");
 const body = JSON.stringify([
   {
@@ -31,7 +32,7 @@ const body = JSON.stringify([
     attempt: 1,
     adapter: { id: "a", version: "1" },
     source: "agent",
-    events: [{ type: "unparsed", data: 1 }, { type: "unparsed", data: 2 }],
+    events: [{ type: "unparsed", data: 1 }, { type: "output", stream: "stdout", data: "é" }, "2"],
   },
 ]);
 const tokens = [

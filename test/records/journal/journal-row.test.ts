@@ -112,7 +112,22 @@ describe("rowOf and envelopesAfter", () => {
     const event = { type: "output" as const, stream: "stdout" as const, data: "x" };
     const envelopes = Array.from({ length: 100 }, (_, at) => ({ ...head, seq: 1 + at, gseq: 1 + at, event }));
     const { body } = rowOf({ session_id: "s", envelopes }, 0)!;
-    expect(body.length).toBeLessThan(100 * (JSON.stringify(event).length + 1) + 200);
+    expect(body.length).toBeLessThan(100 * (JSON.stringify(event.data).length + 1) + 250);
+  });
+
+  it("write pieces of output as their texts alone, and read them from any of them on", () => {
+    const envelopes = Array.from({ length: 100 }, (_, at) => ({
+      ...head,
+      seq: 1 + at,
+      gseq: 1 + at,
+      event: { type: "output" as const, stream: "stdout" as const, data: `piece ${at}` },
+    }));
+    const texts = [{ at: 10, count: 2, text: `[${JSON.stringify(envelopes[10]!.event)},"piece 11"]` }];
+    const { body } = rowOf({ session_id: "s", envelopes, texts }, 0)!;
+    expect(body.match(/"type"/g)).toHaveLength(3);
+    for (const after of [0, 1, 10, 11, 12, 50, 99, 100]) {
+      expect(envelopesAfter(body, after)).toEqual(envelopes.slice(after));
+    }
   });
 
   it("copy at once: an envelope that is changed afterwards stays as it was", () => {

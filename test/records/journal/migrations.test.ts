@@ -66,6 +66,7 @@ async function writeBefore(file: string, { version, batches }: Old): Promise<voi
 const added: Readonly<Record<number, string>> = {
   4: "DROP TABLE idempotency",
   5: "DROP TABLE attempt; DROP TABLE child; DROP TABLE granted; DROP INDEX session_by_start",
+  6: "",
 };
 
 /** As the newest version writes it, without what came after that version. */

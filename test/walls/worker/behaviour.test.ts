@@ -262,3 +262,60 @@ test("module-level state of one session is not seen by the next on the same work
   await made.add("stateful", { code }, { limits: { workers: 1 } });
   for (let time = 0; time < 3; time++) expect(JSON.parse((await made.run("stateful")).result.output)).toEqual([1, 1]);
 });
+
+test("pieces of output arrive as they were yielded, whatever stands between them or only looks like one", async () => {
+  const made = await openHost();
+  const code = adapterCode(`    const out = (data, stream = "stdout") => ({ type: "output", stream, data });
+    const shared = out("first state");
+    yield shared;
+    shared.data = "second state";
+    yield shared;
+    yield "a text of its own";
+    yield ["another", out("in an array"), out("and one more"), "third", out("")];
+    yield { type: "output", get stream() { return "stdout"; }, get data() { return "from a getter"; } };
+    yield new Proxy(out("behind a proxy"), {});
+    yield Object.create(null, Object.getOwnPropertyDescriptors(out("without a prototype")));
+    yield { type: "output", data: "in another order", stream: "stdout" };
+    yield out("on the side", "stderr");
+    yield { type: "thinking", content: "a thought" };
+    yield { type: "thinking", content: "counted", tokens_used: 3 };
+    yield { type: "thinking", content: 'the "last" \\\\ \\u2028 \\ud83d' };
+    yield out("x".repeat(20_000));
+    yield out("short");
+    try { yield { type: "output", stream: "stdout", get data() { throw new TypeError("mine"); } }; }
+    catch (error) { yield out(error.message); }
+    yield ${completed};`);
+  await made.add("mixes", { code });
+  const { events, result } = await made.run("mixes");
+  expect(result.outcome).toBe("completed");
+  const output = (data: string, stream = "stdout") => ({ type: "output", stream, data });
+  const unparsed = (yielded: unknown) => ({ type: "unparsed", data: { problem: expect.any(String), yielded } });
+  const expected = [
+    output("first state"),
+    output("second state"),
+    unparsed("a text of its own"),
+    unparsed("another"),
+    output("in an array"),
+    output("and one more"),
+    unparsed("third"),
+    output(""),
+    output("from a getter"),
+    output("behind a proxy"),
+    output("without a prototype"),
+    output("in another order"),
+    output("on the side", "stderr"),
+    { type: "thinking", content: "a thought" },
+    { type: "thinking", content: "counted", tokens_used: 3 },
+    { type: "thinking", content: 'the "last" \\ \u2028 \ud83d' },
+    output("x".repeat(20_000)),
+    output("short"),
+    output(expect.stringContaining("mine") as unknown as string),
+  ];
+  const said = (all: typeof events) =>
+    all.filter(({ source }) => source === "agent").map(({ event }) => event).slice(0, -1);
+  expect(said(events)).toEqual(expected);
+  const again = await made.host.sessions.open(result.session_id);
+  const kept: typeof events = [];
+  for await (const one of again.events()) kept.push(one);
+  expect(kept).toEqual(events);
+});

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { hasMoreValues } from "../../../core/walls/channel/count-values.ts";
-import { fitEvent } from "../../../core/walls/worker/fit-event.ts";
+import { batchCharacters, creditOf, hasMoreValues } from "../../../core/walls/channel/count-values.ts";
+import { fitEvent, pieceRoom } from "../../../core/walls/worker/fit-event.ts";
 
 const limits = { event_bytes: 10_000, event_values: 100, message_bytes: 1_000_000 };
 const fit = (event: unknown) => fitEvent(JSON.stringify(event), limits);
@@ -61,5 +61,26 @@ describe("hasMoreValues", () => {
   test("stops where a string has no end", () => {
     expect(hasMoreValues(`["${"x,".repeat(500)}`, 10)).toBe(false);
     expect(hasMoreValues(`["\\"${"x,".repeat(500)}`, 10)).toBe(false);
+  });
+});
+
+describe("pieceRoom", () => {
+  test.each([10_000, 200, 1024 * 1024])(
+    "a piece that long fits into %i bytes whatever its text, and costs one credit",
+    (most) => {
+      const room = Math.floor(pieceRoom({ ...limits, event_bytes: most }));
+      for (const unit of ["x", "ä", "€", "\u0000", '"']) {
+        const text = JSON.stringify({ type: "output", stream: "stdout", data: unit.repeat(Math.max(room, 0)) });
+        if (room >= 0) expect(bytes(text)).toBeLessThanOrEqual(Math.min(most, batchCharacters));
+        expect(creditOf(text.length)).toBe(1);
+      }
+      // Little room is lost.
+      expect(room).toBeGreaterThan(Math.min(most, batchCharacters) / 6 - 40);
+    },
+  );
+
+  test("there is none where an event may have fewer values than a piece has", () => {
+    expect(pieceRoom({ ...limits, event_values: 3 })).toBeLessThan(0);
+    expect(pieceRoom({ ...limits, event_values: 4 })).toBeGreaterThan(0);
   });
 });
