@@ -1,5 +1,6 @@
 import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
 import { ClientError } from "./client-error.ts";
+import { unlessAborted } from "./unless-aborted.ts";
 
 /** The part of a `Response` that the client reads. */
 export interface HttpAnswer {
@@ -64,7 +65,7 @@ export async function call(api: Api, path: string, options: CallOptions = {}): P
 export async function callJson<T>(api: Api, path: string, options: CallOptions = {}): Promise<T> {
   const response = await call(api, path, options);
   try {
-    return await response.json() as T;
+    return await unlessAborted(response.json(), options.signal) as T;
   } catch (error) {
     if (options.signal?.aborted) throw options.signal.reason;
     throw unreachable(api, error);
@@ -77,9 +78,11 @@ export async function send(
   path: string,
   init: RequestInit,
 ): Promise<HttpAnswer> {
+  const asked = api.fetch(`${api.url}${path}`, init);
   try {
-    return await api.fetch(`${api.url}${path}`, init);
+    return await unlessAborted(asked, init.signal);
   } catch (error) {
+    asked.then(({ body }) => body?.cancel()).catch(() => {});
     if (init.signal?.aborted) throw init.signal.reason;
     throw unreachable(api, error);
   }

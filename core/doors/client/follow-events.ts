@@ -102,6 +102,9 @@ async function* alive(
   over: AbortController,
 ): AsyncGenerator<Uint8Array, void, void> {
   const reader = body.getReader();
+  // See unlessAborted: the body may not hear of it otherwise.
+  const leave = () => void reader.cancel().catch(() => {});
+  over.signal.addEventListener("abort", leave, { once: true });
   try {
     while (true) {
       const dead = setTimeout(() => over.abort(new Error("It was silent for too long.")), silenceMs);
