@@ -24,6 +24,9 @@ interface PullReaderOptions {
   onCancel: "drain" | "destroy";
 }
 
+/** Looks in a time of silence. Between two of them the event loop reads what is there. */
+const looks = 4;
+
 /** Turns a Node stream into a {@link ByteReader} with a bounded buffer; a full one pauses the source. */
 export class PullReader implements ByteReader {
   #source: Readable;
@@ -36,7 +39,8 @@ export class PullReader implements ByteReader {
   #error: unknown = null;
   #cancelled = false;
   #wake: (() => void) | null = null;
-  #silence: { ms: number; timer: ReturnType<typeof setTimeout> } | null = null;
+  #silence: ReturnType<typeof setInterval> | null = null;
+  #silentLooks = 0;
 
   constructor(source: Readable, options: PullReaderOptions) {
     this.#source = source;
@@ -75,20 +79,23 @@ export class PullReader implements ByteReader {
     this.#wakeReader();
   }
 
-  /** Ends the reading after a silence: a program that exited may have left a child that holds its pipe open forever. */
+  /**
+   * Ends the reading after a silence: a program that exited may have left a child that holds its pipe open forever. It is
+   * no silence while the source is paused here, or while a busy host has not read what came: so it looks a few times.
+   */
   endAfterSilence(ms: number): void {
     if (this.#ended) return;
-    const timer = setTimeout(() => {
-      if (this.#buffered >= this.#maxBuffered) return this.endAfterSilence(ms);
+    this.#silence = setInterval(() => {
+      this.#silentLooks = this.#source.isPaused() ? 0 : this.#silentLooks + 1;
+      if (this.#silentLooks < looks) return;
       this.#source.destroy();
       this.#finish(null);
-    }, ms);
-    this.#silence = { ms, timer };
+    }, ms / looks);
   }
 
   #take(chunk: Uint8Array): void {
     if (this.#ended) return;
-    this.#silence?.timer.refresh();
+    this.#silentLooks = 0;
     this.#total += chunk.byteLength;
     if (this.#total > (this.#options.maxTotal ?? Infinity)) {
       this.#finish(this.#options.tooLarge?.() ?? new RangeError("The stream is larger than allowed."));
@@ -106,7 +113,7 @@ export class PullReader implements ByteReader {
     if (this.#ended) return;
     this.#ended = true;
     this.#error = error;
-    if (this.#silence !== null) clearTimeout(this.#silence.timer);
+    if (this.#silence !== null) clearInterval(this.#silence);
     this.#wakeReader();
   }
 
