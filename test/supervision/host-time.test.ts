@@ -36,7 +36,8 @@ function watchStalls(): { worst(): number; stop(): void } {
 describe("host_ms_per_second", () => {
   test("a plugin that floods with the costliest events neither stops the host nor ends, and others keep their latency", async () => {
     const { host, add, root, workdir } = await openHost();
-    await add("flood", { code: costliest });
+    // A fast machine would reach the default limit of a session's bytes before it is interrupted.
+    await add("flood", { code: costliest }, { limits: { event_bytes_total: 512 * 1024 * 1024 } });
     const canary = await startCanary(host as never, { folder: join(root, "canary"), workdir });
     const flood = await host.runSession({ workdir, prompt: "go", retry: "never" }, {
       adapter: "flood",
