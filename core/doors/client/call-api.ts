@@ -65,22 +65,25 @@ export async function call(api: Api, path: string, options: CallOptions = {}): P
 export async function callJson<T>(api: Api, path: string, options: CallOptions = {}): Promise<T> {
   const response = await call(api, path, options);
   try {
-    return await unlessAborted(response.json(), options.signal) as T;
+    return await response.json() as T;
   } catch (error) {
     if (options.signal?.aborted) throw options.signal.reason;
     throw unreachable(api, error);
   }
 }
 
-/** Sends a request without any checks. */
+/** Sends a request without any checks. The signal ends the reading of the answer's JSON too. */
 export async function send(
   api: Pick<Api, "url" | "fetch">,
   path: string,
   init: RequestInit,
 ): Promise<HttpAnswer> {
-  const asked = api.fetch(`${api.url}${path}`, init);
+  // A caller's own fetch may throw at once.
+  const asked = (async () => await api.fetch(`${api.url}${path}`, init))();
   try {
-    return await unlessAborted(asked, init.signal);
+    const answer = await unlessAborted(asked, init.signal);
+    const { ok, status, headers, body } = answer;
+    return { ok, status, headers, body, json: () => unlessAborted(answer.json(), init.signal) };
   } catch (error) {
     asked.then(({ body }) => body?.cancel()).catch(() => {});
     if (init.signal?.aborted) throw init.signal.reason;

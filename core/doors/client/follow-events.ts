@@ -105,6 +105,7 @@ async function* alive(
   // See unlessAborted: the body may not hear of it otherwise.
   const leave = () => void reader.cancel().catch(() => {});
   over.signal.addEventListener("abort", leave, { once: true });
+  if (over.signal.aborted) leave();
   try {
     while (true) {
       const dead = setTimeout(() => over.abort(new Error("It was silent for too long.")), silenceMs);

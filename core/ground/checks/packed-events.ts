@@ -2,12 +2,11 @@ import type { OutputEvent, ThinkingEvent } from "../../../plugin-sdk/events.ts";
 
 /**
  * A packed list of events is JSON in which a string stands for the event before it with that text in place of its own:
- * `[{"type":"output","stream":"stdout","data":"one"},"two"]` are two pieces of output. Agents say most of what they say in
- * such pieces, and to read one takes a fifth of the time of a whole event. A string after anything else stands for
- * itself.
+ * `[{"type":"output","stream":"stdout","data":"one"},"two"]` is two pieces of output. Most events of an agent are such
+ * pieces, and to read a string takes a fifth of the time of a whole event. A string after anything else stands for itself.
  */
 
-/** A piece of what an agent says: an event of which only the text differs from the one before. */
+/** An event that is a text and little more. */
 type Piece = OutputEvent | ThinkingEvent;
 
 /** JSON of a piece, in two parts. */

@@ -18,7 +18,7 @@ export interface EntryOptions {
 
 /** Size and cost of a batch of events. */
 export interface EventBatch {
-  /** Bytes of its message, with all of what packing left out. */
+  /** Bytes of its message, counted as if every event in it were whole. */
   bytes: number;
   /** Credit that it cost its sender. */
   credit: number;

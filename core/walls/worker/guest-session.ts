@@ -304,7 +304,7 @@ function iteratorOf(generator: unknown): AsyncIterator<unknown> {
   throw new BulkheadError("fatal", "runSession() must return an async generator of events.");
 }
 
-/** JSON of a piece of what an agent says; null for anything else, and for what {@link jsonOf} should say is wrong. */
+/** JSON of a piece of output; null for anything else, and for what throws: {@link jsonOf} tells the adapter why. */
 function pieceOf(event: unknown, most: number): PieceJson | null {
   try {
     return pieceJson(event, most);

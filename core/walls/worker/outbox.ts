@@ -49,7 +49,7 @@ export class Outbox {
     this.#push(text);
   }
 
-  /** Adds a small piece of what an agent says. */
+  /** Adds a small piece of output. */
   piece(sid: number, piece: PieceJson): void {
     this.#prepare(sid, piece.head.length + piece.text.length + 1);
     this.#push(this.#packer.piece(piece));
