@@ -16,6 +16,7 @@ import { pluginFacts } from "../http/plugin-facts.ts";
 import { problem } from "../http/problem.ts";
 import { mkdir, realpath, rm } from "../../ground/runtime/files.ts";
 import { pid, runtimeVersion } from "../../ground/runtime/platform.ts";
+import { runtimeFault } from "../../ground/runtime/runtime-fault.ts";
 import { processStart } from "../../ground/runtime/process-rows.ts";
 import { within } from "../../ground/runtime/within.ts";
 import { type DaemonFiles, daemonFiles } from "./daemon-files.ts";
@@ -81,6 +82,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     undo.push(() => log.close());
     const writeLog: DaemonLog["write"] = (record) => log.write(record);
     if (left !== null) writeLog(killed(left));
+    const fault = runtimeFault();
+    if (fault !== null) writeLog({ level: "warn", message: fault });
     let door: HttpDoor | null = null;
     const limits: Limits = { ...defaultLimits, ...manifest?.limits };
     const listening = await listen({

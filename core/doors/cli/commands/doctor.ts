@@ -2,6 +2,7 @@ import type { AgentReport } from "../../../../plugin-sdk/agent-report.ts";
 import { toErrorData } from "../../../ground/errors/to-error-data.ts";
 import { isRoot, platform, runtimeVersion } from "../../../ground/runtime/platform.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";
+import { runtimeFault } from "../../../ground/runtime/runtime-fault.ts";
 import { runGit } from "../../../ground/runtime/git-program.ts";
 import { demandRequired } from "../../../ground/runtime/os-walls/confine.ts";
 import { uncontainedPrograms } from "../uncontained.ts";
@@ -78,7 +79,7 @@ async function examine(call: Invocation): Promise<DoctorReport> {
     not_enabled: hosted.not_enabled,
     not_installed: hosted.not_installed,
     problems: hosted.problems,
-    warnings: isRoot() ? [rootWarning] : [],
+    warnings: [runtimeFault(), isRoot() ? rootWarning : null].filter((warning) => warning !== null),
   };
 }
 
