@@ -52,7 +52,7 @@ const fields: { readonly [T in MappableType]: Readonly<Record<string, Field>> } 
     tokens_in: { form: count, fallback: null },
     tokens_out: { form: count, fallback: null },
     tokens_cached: { form: count, fallback: null },
-    cost: { form: amount, fallback: null },
+    cost: { form: between(0, 1e12), fallback: null },
     currency: { form: currency, optional: true },
     model: { form: label, optional: true },
   },
@@ -73,7 +73,7 @@ const fields: { readonly [T in MappableType]: Readonly<Record<string, Field>> } 
     output: { form: text, optional: true },
     files_changed: { form: texts, fallback: [] },
     tokens_used: { form: count, fallback: null },
-    cost: { form: amount, fallback: null },
+    cost: { form: between(0, 1e12), fallback: null },
     confidence: { form: between(0, 1), optional: true },
   },
   error: {
@@ -170,7 +170,7 @@ function amount(value: unknown): number | undefined {
 }
 
 function count(value: unknown): number | undefined {
-  return Number.isInteger(value) ? amount(value) : undefined;
+  return Number.isSafeInteger(value) ? amount(value) : undefined;
 }
 
 function between(least: number, most: number): Form {

@@ -263,6 +263,14 @@ describe("buildEvent", () => {
     expect(buildEvent({ type: "agent_info", tools: [1] })).toBeNull();
   });
 
+  test("makes nothing of amounts that no event may have", () => {
+    const usage = { type: "usage", tokens_in: 2 ** 53 - 1, cost: 1e12 };
+    expect(buildEvent(usage)).toMatchObject(usage);
+    for (const wrong of [{ tokens_in: 2 ** 53 }, { tokens_out: 1.5 }, { tokens_cached: -1 }, { cost: 1.1e12 }]) {
+      expect(buildEvent({ ...usage, ...wrong })).toBeNull();
+    }
+  });
+
   test("reads a plan leniently and refuses one that is none", () => {
     expect(buildEvent({ type: "plan", entries: [{ content: "a", status: "done", priority: 1 }] })).toEqual({
       type: "plan",
