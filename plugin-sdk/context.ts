@@ -27,8 +27,9 @@ export interface RunOptions {
   /** `open` lets the adapter write to standard input; default `closed`. */
   stdin?: "open" | "closed";
   /**
-   * `sockets`: for a program that prints much at once and exits before it was read. A socket holds about 200 KB for it, a
-   * pipe 64 KB. But a program cannot open `/dev/stdout` as a socket. Default `pipes`; with Deno always so.
+   * `sockets`: for a program that prints much at once and exits before it was read. The host's pipes hold 256 KB for it; but
+   * on Node without Perl they hold 64 KB, and such a program gets sockets there, which hold about 200 KB and which it cannot
+   * open as `/dev/stdout`. On Deno streams are always sockets. Default `pipes`.
    */
   streams?: "pipes" | "sockets";
 }

@@ -8,6 +8,8 @@ export const aloneTests: readonly string[] = [
   "test/walls/broker/denials.test.ts",
   "test/doors/cli/render/progress-line.test.ts",
   "test/doors/cli/uncontained.test.ts",
+  "test/doors/cli/faulty-runtime.test.ts",
+  "test/ground/runtime/without-launcher.test.ts",
   "test/hostile/network.test.ts",
   // They start hundreds of programs, and the more memory a process has, the longer it takes to start one.
   "test/records/git/artifacts.test.ts",

@@ -77,6 +77,8 @@ export default class GeminiCli extends CliAdapter {
       ],
       // Without an argument for it the prompt is read from here, where it can be no option.
       stdin: request.prompt,
+      // It ends itself with its last line, whether that was read or not.
+      streams: "sockets",
     };
   }
 

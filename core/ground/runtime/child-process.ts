@@ -44,7 +44,7 @@ export interface SpawnChildOptions {
   env: Record<string, string>;
   /** `closed` is an empty input, not a terminal. */
   stdin: "open" | "closed";
-  /** Kind of its standard streams, where the runtime has both; default: `pipes`. */
+  /** Kind of its standard streams where the launcher does not open them and the runtime has both; default: `pipes`. */
   streams?: "pipes" | "sockets";
   /** Random text in the environment of the whole tree, by which `killTrees` finds it. */
   mark: string;
@@ -139,15 +139,17 @@ function commandOf(file: string, args: readonly string[], options: SpawnChildOpt
 
 async function start(command: Command, options: SpawnChildOptions): Promise<Started> {
   const { contained = false, streams, mayRun } = options;
-  if (streams === "sockets" || !contained) await mayRun;
-  if (streams === "sockets") return await startHere(command, { ...options, pipes: null });
+  if (!contained) await mayRun;
   const launched = await launch(command, { ...options, mayRun: contained ? mayRun : undefined })
     .catch((error: unknown) => {
       throw spawnError(command.file, error);
     });
   if (launched !== null) return { child: launched, exited: launched.exited };
   await mayRun;
-  return await startHere(command, { ...options, pipes: await openProgramPipes(options) });
+  return await startHere(command, {
+    ...options,
+    pipes: streams === "sockets" ? null : await openProgramPipes(options),
+  });
 }
 
 /** Starts a program as a child of this process. */
