@@ -67,12 +67,12 @@ export class PluginPool {
   #container: Promise<Container> | null = null;
   /** Workers that serve. */
   #lanes: Lane[] = [];
-  /** Workers that evaluate the plugin's script. */
-  readonly #loading = new Set<Lane>();
+  /** A worker that evaluates the plugin's script. */
+  #loading: Lane | null = null;
   /** Places given out; a dead worker's are returned after it is forgotten. */
   #held = new WeakMap<Lane, number>();
   readonly #line: WaitingLine<Waiter>;
-  #starting = 0;
+  #isStarting = false;
   /** Places given out and not returned. */
   #inUse = 0;
   #cancelRest: (() => void) | null = null;
@@ -133,7 +133,8 @@ export class PluginPool {
     this.#stayAwake();
     this.#refuseAll(error);
     // One that ended with its container alone would count as a crash of the plugin.
-    for (const lane of [...this.#lanes, ...this.#loading]) lane.kill("host_closed", why);
+    for (const lane of this.#lanes) lane.kill("host_closed", why);
+    this.#loading?.kill("host_closed", why);
     const container = await this.#container?.catch(() => null);
     await container?.close();
     await this.health.settled();
@@ -193,7 +194,7 @@ export class PluginPool {
 
   #tell(position: number, onQueued: AcquireOptions["onQueued"]): void {
     // A starting worker serves them in a moment; the rest are told their position when it runs.
-    if (this.#starting === 0) onQueued?.(position, this.#backoff.waitMs(performance.now()));
+    if (!this.#isStarting) onQueued?.(position, this.#backoff.waitMs(performance.now()));
   }
 
   /** Takes a free place, on the busiest worker that has one, so that idle ones can stop. */
@@ -233,7 +234,7 @@ export class PluginPool {
   }
 
   get #isIdle(): boolean {
-    return this.#inUse === 0 && this.#line.size === 0 && this.#starting === 0 && !this.#closed;
+    return this.#inUse === 0 && this.#line.size === 0 && !this.#isStarting && !this.#closed;
   }
 
   /** Stops the workers after an idle time, or when too many plugins have idle ones; they start again on demand. */
@@ -258,26 +259,23 @@ export class PluginPool {
     await container.close();
   }
 
-  /** Starts a worker if another is needed and allowed; false when none is starting. */
+  /**
+   * Starts a worker if another is needed and allowed; false when none is starting. They start one at a time: together
+   * they take each other's processors, and often the line is empty before the next one is needed, which would take 15 MB.
+   */
   #startLane(): boolean {
-    const { workers, sessions_per_worker } = this.#options.limits;
-    // Those that are starting already have so many places for the line. A further one would take 15 MB, and time.
-    const isNeeded = this.#line.size > this.#starting * sessions_per_worker;
-    if (this.#closed || !isNeeded || this.#lanes.length + this.#starting >= workers) return this.#starting > 0;
-    this.#starting++;
-    const inLine = new Set(this.#line.inOrder());
+    if (this.#isStarting) return true;
+    if (this.#closed || this.#line.size === 0 || this.#lanes.length >= this.#options.limits.workers) return false;
+    this.#isStarting = true;
     void this.#openLane().then(
       () => {
-        this.#starting--;
+        this.#isStarting = false;
         this.#serveWaiting();
       },
       (error: unknown) => {
-        this.#starting--;
-        if (this.health.quarantined) return this.#refuseAll(error as BulkheadError);
-        // While another worker runs, sessions wait for it; without one, later sessions have a start of their own to
-        // wait for.
-        if (this.#lanes.length > 0) return;
-        this.#refuseAll(error as BulkheadError, this.#starting > 0 ? inLine : undefined);
+        this.#isStarting = false;
+        // While another worker runs, sessions wait for it.
+        if (this.health.quarantined || this.#lanes.length === 0) this.#refuseAll(error as BulkheadError);
       },
     );
     return true;
@@ -313,14 +311,14 @@ export class PluginPool {
       // A worker that never loaded fails the sessions in line: starting another here might loop forever.
       if (serves && !this.#closed) this.#serveWaiting();
     });
-    this.#loading.add(lane);
+    this.#loading = lane;
     try {
       await lane.loaded;
     } catch (error) {
       lane.kill("host_closed", "The plugin could not be loaded.");
       throw error;
     } finally {
-      this.#loading.delete(lane);
+      this.#loading = null;
     }
     // A worker that is gone already would hold its place forever.
     if (gone) return;
@@ -374,10 +372,8 @@ export class PluginPool {
     );
   }
 
-  /** Refuses all in line, or only the given ones. */
-  #refuseAll(error: BulkheadError, meant?: ReadonlySet<Waiter>): void {
+  #refuseAll(error: BulkheadError): void {
     for (const waiter of this.#line.inOrder()) {
-      if (meant !== undefined && !meant.has(waiter)) continue;
       this.#line.remove(waiter);
       waiter.refuse(error);
     }

@@ -32,6 +32,15 @@ describe.each(["thread", "process"] as const)("PluginPool (%s)", (isolation) => 
     },
   );
 
+  it("starts workers one at a time, so that those whose places are free again before need no other", async () => {
+    let started = 0;
+    const begin = () => (started++, Promise.resolve(script));
+    const pool = makePool(isolation, { workers: 4, sessions_per_worker: 4 }, { script: begin });
+    await Promise.all(Array.from({ length: 16 }, () => pool.acquire().then((place) => place.release())));
+    // The second one is on its way when the first has served all.
+    expect(started).toBeLessThanOrEqual(2);
+  });
+
   it("serves a line first come, first served, and tells each its position", async () => {
     const pool = makePool(isolation, one);
     const first = await pool.acquire();
