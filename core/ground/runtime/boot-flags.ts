@@ -33,7 +33,7 @@ export function letEngineOptimize(): void {
 }
 
 /**
- * Size from which the space for short-lived objects grows no further while sessions start, in bytes. What a start makes is
+ * Size up to which the space for short-lived objects grows while sessions start, in bytes. What a start makes is
  * soon garbage, but a hundred starts at once would double that space, and a host then holds 17 MB more for good.
  */
 const enoughYoung = 16 * 1024 * 1024;
@@ -48,9 +48,12 @@ const startMs = 5000;
 let startsUntil: number | null = null;
 
 /** The space grows at collections alone, at most twofold each time. Deno tells of none. */
-const collections = new PerformanceObserver(() => {
-  setFlagsFromString(youngBytes() < enoughYoung ? youngGeneration.work : youngGeneration.boot);
-});
+const collections = new PerformanceObserver(letGrowTo);
+
+/** Lets the space grow where that does not take it over the size. */
+function letGrowTo(): void {
+  setFlagsFromString(youngBytes() * 2 <= enoughYoung ? youngGeneration.work : youngGeneration.boot);
+}
 
 /**
  * Lets the space for short-lived objects grow from now on, and up to a size only while a session starts.
@@ -60,7 +63,7 @@ export function letYoungGenerationGrow(ms: number = startMs): void {
   const isStarting = startsUntil !== null;
   startsUntil = performance.now() + ms;
   if (isStarting) return;
-  setFlagsFromString(youngBytes() < enoughYoung ? youngGeneration.work : youngGeneration.boot);
+  letGrowTo();
   collections.observe({ entryTypes: ["gc"] });
   awaitStarts(ms);
 }

@@ -1,3 +1,4 @@
+import satisfies from "semver/functions/satisfies.js";
 import { type ChildProcess, spawn } from "node:child_process";
 import { dirname, join } from "node:path";
 import process from "node:process";
@@ -175,7 +176,7 @@ function argumentsFor(file: string): string[] {
     return [...denoAlone, `--allow-read=${folder}`, file];
   }
   return [
-    nodePermissionFlag(),
+    ...nodePermissionFlags(),
     "--allow-worker",
     `--allow-fs-read=${join(folder, "*")}`,
     ...nodeAlone,
@@ -196,7 +197,7 @@ function bundlerArguments(file: string, { program, heapMb }: BundlerRights): str
     ];
   }
   return [
-    nodePermissionFlag(),
+    ...nodePermissionFlags(),
     "--allow-fs-read=*",
     "--allow-child-process",
     ...nodeAlone,
@@ -205,9 +206,14 @@ function bundlerArguments(file: string, { program, heapMb }: BundlerRights): str
   ];
 }
 
-function nodePermissionFlag(): string {
-  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-  return major > 22 || (major === 22 && minor >= 13) ? "--permission" : "--experimental-permission";
+/**
+ * No permissions. But after 26.10 Node opens a pipe by its number only for who has the network, so there each thread
+ * starts with it and gives it up (`dropNetwork`).
+ */
+function nodePermissionFlags(): string[] {
+  const { node } = process.versions;
+  if (satisfies(node, "<22.13")) return ["--experimental-permission"];
+  return satisfies(node, "<=26.10") ? ["--permission"] : ["--permission", "--allow-net"];
 }
 
 function killGroup(child: ChildProcess): void {

@@ -1,5 +1,6 @@
 import { Socket } from "node:net";
 import process from "node:process";
+import { dropNetwork } from "./drop-network.ts";
 import { killSelf } from "./end-process.ts";
 import { runtimeName } from "./platform.ts";
 
@@ -14,6 +15,7 @@ export interface HostPipe {
 /** Opens the pipe to the host; call it once, in a warden. */
 export function openHostPipe(): HostPipe {
   const socket = new Socket({ fd: 3, readable: true, writable: true });
+  dropNetwork();
   socket.on("error", () => {});
   return {
     write: (bytes) => void socket.write(bytes),

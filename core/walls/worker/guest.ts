@@ -1,3 +1,4 @@
+import { dropNetwork } from "../../ground/runtime/drop-network.ts";
 import { openThreadPipe } from "../../ground/runtime/thread-pipe.ts";
 import { bytePort, exitThread, forbidThreads, onUncaught, type RawPort } from "../../ground/runtime/threads.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
@@ -26,6 +27,7 @@ interface ServeTask {
 export function serve({ port, lane, descriptor }: ServeTask): Promise<void> {
   const life = bytePort(port);
   const channel = descriptor === undefined ? life : openThreadPipe(descriptor);
+  dropNetwork();
   const guest = new GuestLane(channel, lane);
   onUncaught((thrown, origin) => {
     if (guest.isLate(thrown)) return;
