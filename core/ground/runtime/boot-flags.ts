@@ -48,10 +48,10 @@ const startMs = 5000;
 let startsUntil: number | null = null;
 
 /** The space grows at collections alone, at most twofold each time. Deno tells of none. */
-const collections = new PerformanceObserver(letGrowTo);
+const collections = new PerformanceObserver(growUpToEnough);
 
 /** Lets the space grow where that does not take it over the size. */
-function letGrowTo(): void {
+function growUpToEnough(): void {
   setFlagsFromString(youngBytes() * 2 <= enoughYoung ? youngGeneration.work : youngGeneration.boot);
 }
 
@@ -63,7 +63,7 @@ export function letYoungGenerationGrow(ms: number = startMs): void {
   const isStarting = startsUntil !== null;
   startsUntil = performance.now() + ms;
   if (isStarting) return;
-  letGrowTo();
+  growUpToEnough();
   collections.observe({ entryTypes: ["gc"] });
   awaitStarts(ms);
 }
