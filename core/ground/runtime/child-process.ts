@@ -55,6 +55,7 @@ export interface SpawnChildOptions {
   /** As in {@link Command}. */
   enters?: Command["enters"];
   filter?: string | undefined;
+  view?: Command["view"];
   /**
    * The program runs no instruction before this has resolved. One that is contained is put behind its walls meanwhile,
    * and is there when this rejects: then the caller ends it. Default: it runs at once.
@@ -126,7 +127,7 @@ interface Started {
 }
 
 function commandOf(file: string, args: readonly string[], options: SpawnChildOptions): Command {
-  const { cwd, env, mark, enters, filter } = options;
+  const { cwd, env, mark, enters, filter, view } = options;
   return {
     file,
     args: args.map((arg) => (arg === execPath ? execPathForOthers : arg)),
@@ -134,6 +135,7 @@ function commandOf(file: string, args: readonly string[], options: SpawnChildOpt
     cwd,
     enters,
     filter,
+    view,
   };
 }
 

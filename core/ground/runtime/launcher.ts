@@ -7,6 +7,7 @@ import { startBackgroundTimer } from "./background-timer.ts";
 import { sealedStreams } from "./inherited-descriptors.ts";
 import { joinBytes } from "./join-bytes.ts";
 import { launcherArguments } from "./launcher-script.ts";
+import { withMadeView, withOwnMounts } from "./os-walls/command-chain.ts";
 import type { Command } from "./os-walls/os-wall.ts";
 import { findProgram } from "./os-walls/try-program.ts";
 import { platform, runtimeName } from "./platform.ts";
@@ -69,7 +70,16 @@ export async function launch(
   command: Command,
   options: LaunchOptions,
 ): Promise<LaunchedProgram | null> {
-  return await (await launcher())?.start(command, options) ?? null;
+  const found = await launcher();
+  if (found === null) return null;
+  const own = withOwnMounts(command);
+  if (command.enters === undefined || command.view === undefined || viewsFail) return await found.start(own, options);
+  try {
+    return await found.start(withMadeView(command), options);
+  } catch (error) {
+    viewsFail ||= cannotMount.has((error as NodeJS.ErrnoException).code ?? "");
+    return await found.start(own, options);
+  }
 }
 
 /**
@@ -82,6 +92,10 @@ export async function openPorts(ports: readonly number[]): Promise<OpenedPorts |
 }
 
 let current: Promise<Launcher | null> | null = null;
+
+/** Set once the launcher was not let make a view: the kernel is older than 5.12, or something forbids the calls. */
+let viewsFail = false;
+const cannotMount = new Set(["ENOSYS", "EPERM"]);
 
 /** Set once the launcher is missing, or has ended before it did anything. */
 let fails = false;
@@ -148,12 +162,12 @@ class Launcher {
     command: Command,
     { stdin: input, endsWithHost, mayRun }: LaunchOptions,
   ): Promise<LaunchedProgram | null> {
-    const { file, args, env, cwd, enters = {}, filter } = command;
+    const { file, args, env, cwd, enters = {}, filter, view = [] } = command;
     if (this.#running.size >= mostPrograms) return null;
     const places = [cwd, enters.user ?? "", enters.net ?? "", filter ?? ""];
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     // Text after a NUL would be another field, such as a variable that was not granted.
-    if ([file, ...args, ...variables, ...places].some((field) => field.includes("\0"))) {
+    if ([file, ...args, ...view, ...variables, ...places].some((field) => field.includes("\0"))) {
       throw systemError(constants.errno.EINVAL);
     }
     const id = ++this.#lastId;
@@ -165,7 +179,9 @@ class Launcher {
       ...places,
       input === "open" ? "1" : "",
       endsWithHost ? "1" : "",
+      String(view.length),
       String(args.length + 1),
+      ...view,
       file,
       ...args,
       ...variables,

@@ -24,6 +24,7 @@ interface StartProcessOptions {
   /** As in `Command`. */
   enters?: Command["enters"];
   filter?: string | undefined;
+  view?: Command["view"];
   stdin: "open" | "closed";
   streams: "pipes" | "sockets";
   /** True when `file` is a program that contains the real one. */

@@ -54,17 +54,14 @@ export async function containAgent(command: Command, view: AgentView): Promise<C
   const args = [
     ...ownNamespaces,
     ...(network === "none" ? ["--unshare-net"] : []),
-    "--ro-bind",
-    "/",
-    "/",
-    ...mounted.flatMap((mount) => mount.args),
     "--chdir",
     command.cwd,
     "--",
     command.file,
     ...command.args,
   ];
-  const contained = { ...command, file: found.file, args, ...(filter === null ? {} : { filter }) };
+  const shown = mounted.flatMap((mount) => mount.args);
+  const contained = { ...command, file: found.file, args, view: shown, ...(filter === null ? {} : { filter }) };
   return typeof network === "object" ? network.enter(contained) : contained;
 }
 

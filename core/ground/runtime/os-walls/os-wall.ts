@@ -40,6 +40,8 @@ export interface Command {
   enters?: { user?: string; net?: string } | undefined;
   /** File with the filter of system calls, for bwrap as the program. */
   filter?: string | undefined;
+  /** For bwrap as the program: mounts over a disk that is read-only, in its words. What starts it makes them, or passes them on. */
+  view?: readonly string[] | undefined;
 }
 
 /** Limits of a warden or a bundler. */

@@ -8,6 +8,7 @@ import process from "node:process";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { SessionBrokerOptions } from "../../../../core/walls/broker/session-broker.ts";
+import { commandChain } from "../../../../core/ground/runtime/os-walls/command-chain.ts";
 import { containAgent } from "../../../../core/ground/runtime/os-walls/contain-agent.ts";
 import { listProcesses } from "../../../../core/ground/runtime/process-rows.ts";
 import type { Permissions, RunPermission } from "../../../../plugin-sdk/permissions.ts";
@@ -230,9 +231,11 @@ describe("what the kernel offers to root", () => {
       const script = knobs.map((knob) => `( : >> ${knob} ) 2>/dev/null && echo opened ${knob};`).join(" ");
       const args = ["-c", `${script} ls -d /proc/[0-9]* | wc -l; echo x > /dev/null && echo devices`];
       // Not through a broker: programs that stand where the session may write are refused there, all but the runtime.
-      const { file, args: inside, cwd, env } = await containAgent(
-        { file: "/bin/sh", args, cwd: "/", env: { PATH: "/usr/bin:/bin" } },
-        { writable: ["/"], tmp, hidden: [], shown: [], network: "none" },
+      const { file, args: inside, cwd, env } = await commandChain(
+        await containAgent(
+          { file: "/bin/sh", args, cwd: "/", env: { PATH: "/usr/bin:/bin" } },
+          { writable: ["/"], tmp, hidden: [], shown: [], network: "none" },
+        ),
       );
       const { stdout } = await promisify(execFile)(file, [...inside], { cwd, env, timeout: 10_000 });
       expect(stdout).toMatch(/^[1-6]\ndevices\n$/);

@@ -1,0 +1,121 @@
+import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import type { Readable } from "node:stream";
+import { describe, expect, test } from "vitest";
+import { dropLauncher, launch } from "../../../../core/ground/runtime/launcher.ts";
+import { withOwnMounts } from "../../../../core/ground/runtime/os-walls/command-chain.ts";
+import { containAgent } from "../../../../core/ground/runtime/os-walls/contain-agent.ts";
+import type { Command } from "../../../../core/ground/runtime/os-walls/os-wall.ts";
+import type { AgentView } from "../../../../core/ground/runtime/os-walls/program-view.ts";
+import { openOwnNetwork, type OwnNetwork } from "../../../../core/ground/runtime/own-network.ts";
+import { afterEveryTest } from "../../../clean-up.ts";
+import { needsWall } from "./needs-wall.ts";
+
+const folders: string[] = [];
+const networks: OwnNetwork[] = [];
+
+afterEveryTest(async () => {
+  for (const network of networks.splice(0)) await network.close();
+  await dropLauncher();
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
+});
+
+/** A project, a home and state as a session has them. */
+async function makeView(changes: (root: string) => Partial<AgentView> = () => ({})): Promise<AgentView> {
+  const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-view-")));
+  folders.push(root);
+  const made = ["work/.git/hooks", "work/.claude", "state/temp", "home/.tool", "real/.tool", "filter"];
+  for (const folder of made) await mkdir(join(root, folder), { recursive: true });
+  for (const file of ["work/.git/config", "state/journal", "keys"]) await writeFile(join(root, file), "SECRET");
+  const network = await openOwnNetwork({ script: "", ports: [3128], folder: join(root, "net") });
+  networks.push(network);
+  return {
+    writable: [join(root, "work")],
+    held: [join(root, "work/.git")],
+    sealed: ["work/.git/hooks", "work/.git/config", "work/.claude"].map((name) => join(root, name)),
+    tmp: join(root, "state/temp"),
+    hidden: [join(root, "state"), join(root, "keys")],
+    shown: [join(root, "real/.tool")],
+    bound: [{ from: join(root, "home"), at: join(root, "real"), isNew: true }],
+    network,
+    filterFolder: join(root, "filter"),
+    ...changes(root),
+  };
+}
+
+/** A shell behind the walls of a view. */
+async function contained(view: AgentView, script: string): Promise<Command> {
+  const env = { PATH: "/usr/bin:/bin" };
+  return await containAgent({ file: "/bin/sh", args: ["-c", script], env, cwd: view.writable[0]! }, view);
+}
+
+async function text(stream: Readable): Promise<string> {
+  let all = "";
+  for await (const piece of stream.setEncoding("utf8") as AsyncIterable<string>) all += piece;
+  return all;
+}
+
+async function output(command: Command): Promise<string> {
+  const program = await launch(command, { stdin: "closed" });
+  const [out, err] = await Promise.all([text(program!.stdout), text(program!.stderr)]);
+  return out + err;
+}
+
+/** What is seen at each place, in the order of their names: the last mount there, without the number of its device. */
+function seen(mountinfo: string): string[] {
+  const rows = mountinfo.trim().split("\n").map((row) => {
+    const [, , , root, at, options, ...rest] = row.split(" ");
+    const [kind, source, ofAll] = rest.slice(rest.indexOf("-") + 1);
+    return [at!, [root, options, kind, source, ofAll].join(" ")] as const;
+  });
+  return [...new Map(rows)].map(([at, row]) => `${at} ${row}`).sort();
+}
+
+/** The arguments of the process that contains the others. */
+const asked = "tr '\\0' ' ' < /proc/1/cmdline; ";
+
+if (process.platform === "linux" && !("Deno" in globalThis)) {
+  describe("a view that the launcher makes", () => {
+    test("is the one that bwrap would make, mount by mount and with the same devices", async (context) => {
+      await needsWall(context, "bubblewrap");
+      const view = await makeView();
+      const mounts = await contained(view, "cat /proc/self/mountinfo");
+      const made = seen(await output(mounts));
+      expect(made).toEqual(seen(await output(withOwnMounts(mounts))));
+      expect(made.length).toBeGreaterThan(15);
+      const devices = await contained(view, "cd /dev; ls -l --time-style=+ | tr -s ' '; head -c 3 zero | od; : > null");
+      expect(await output(devices)).toBe(await output(withOwnMounts(devices)));
+    });
+
+    test("leaves bwrap nothing to mount but the disk and its processes", async (context) => {
+      await needsWall(context, "bubblewrap");
+      const line = await output(await contained(await makeView(), asked));
+      expect(line).toContain("--dev-bind / / --proc /proc --remount-ro /proc ");
+      expect(line).not.toContain("--ro-bind");
+    });
+
+    test("lets a program write what it may, and neither read nor change the rest", async (context) => {
+      await needsWall(context, "bubblewrap");
+      const view = await makeView();
+      const root = join(view.writable[0]!, "..");
+      const tries = ["work/.git/hooks/x", "work/.git/config", "work/.claude/x", "state/x", "filter/x", "real/.tool/x"];
+      const script = `echo new > work/made; mv work/.git work/moved; cat state/journal keys; ls state;
+        for place in ${tries.join(" ")}; do echo x > $place && echo wrote $place; done`;
+      const said = await output(await contained(view, `cd ${root}; exec 2>/dev/null; ${script}; cat work/made`));
+      expect(said).toBe("temp\nnew\n");
+    });
+
+    test("is left to bwrap where a link stands on the way to a place", async (context) => {
+      await needsWall(context, "bubblewrap");
+      const view = await makeView((root) => ({ writable: [join(root, "work"), join(root, "link")] }));
+      const root = join(view.writable[0]!, "..");
+      await mkdir(join(root, "other"));
+      await symlink("other", join(root, "link"));
+      const line = await output(await contained(view, `${asked} echo here > ../link/made`));
+      expect(line).toContain("--ro-bind / / ");
+      expect(await readFile(join(root, "other", "made"), "utf8")).toBe("here\n");
+    });
+  });
+}
