@@ -204,7 +204,10 @@ class LinuxNetwork implements OwnNetwork {
   }
 }
 
-/** Namespaces that the opener keeps until this process has them. Its code is ours: it needs no other walls. */
+/**
+ * Namespaces that the opener keeps until this process has them. Its code is ours: it needs no other walls. For devices of
+ * its own bwrap would enter a second user namespace unless it is root, and who enters that one may not enter the network.
+ */
 const holding: readonly string[] = [
   "--unshare-user-try",
   "--unshare-net",
@@ -214,8 +217,9 @@ const holding: readonly string[] = [
   "--ro-bind",
   "/",
   "/",
-  "--dev",
+  "--tmpfs",
   "/dev",
+  ...["/dev/null", "/dev/zero", "/dev/urandom"].flatMap((device) => ["--dev-bind", device, device]),
 ];
 
 /** The pid of an opener, once its ports are open and those that it hands over are here. */

@@ -5,12 +5,14 @@ import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { openOwnNetwork, type OwnNetwork } from "../../../core/ground/runtime/own-network.ts";
 import { commandChain } from "../../../core/ground/runtime/os-walls/command-chain.ts";
 import { networkFile } from "../../../core/walls/broker/network-file.ts";
 import { afterEveryTest } from "../../clean-up.ts";
+import { root } from "../../structure/source.ts";
 import { needsWall } from "./os-walls/needs-wall.ts";
 
 const folders: string[] = [];
@@ -75,4 +77,18 @@ test("the runtime opens a network where nothing lighter can", async (context) =>
   const { network } = await openNetwork([3128], { light: false });
   network.onClient((client: Socket) => client.end("the host\n"));
   expect(await said(network, read(3128))).toBe("the host\n");
+});
+
+// Root enters every network, so an ordinary user is needed to see that one can.
+test("the runtime opens a network for a user who is not root", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const folder = await mkdtemp(join(tmpdir(), "bulkhead-network-"));
+  folders.push(folder);
+  const program = fileURLToPath(new URL("programs/open-network.mjs", import.meta.url));
+  const run = "Deno" in globalThis ? ["run", "-A", "--no-lock"] : ["--no-warnings"];
+  const { stdout } = await promisify(execFile)("bwrap", [
+    ...["--unshare-user", "--uid", "1000", "--gid", "1000", "--dev-bind", "/", "/", "--"],
+    ...[process.execPath, ...run, program, join(root, "dist/core"), join(folder, "sockets")],
+  ]);
+  expect(stdout).toBe("the host of user 1000\n");
 });
