@@ -28,7 +28,7 @@ export function launcherArguments(): readonly string[] | null {
  * A program's output holds 256 KiB in place of 64: programs on Node that print faster than a busy host reads, and then end
  * themselves, lose what has no room there. It keeps its 64 where the system gives no more (pipe(7), /proc files).
  *
- * A view is what bwrap would mount, in its words. Here each mount is one call, where bwrap reads the table of all mounts
+ * A view is what bwrap would mount, in its words. Here each mount is a few calls, where bwrap reads the table of all mounts
  * after each of its own. All that is shown is cloned before anything is covered, as bwrap takes it from the disk as it was,
  * and nothing on the way to a place may be a link (mount_setattr(2), openat2(2)). The disk becomes read-only at once, but for
  * the `/proc` in which bwrap writes who it is, and which it covers with that of the new processes.
