@@ -73,7 +73,9 @@ export async function launch(
   const found = await launcher();
   if (found === null) return null;
   const own = withOwnMounts(command);
-  if (command.enters === undefined || command.view === undefined || viewsFail) return await found.start(own, options);
+  // Without a mount there would be nothing to make, and the disk would stay writable.
+  const hasMounts = (command.view?.length ?? 0) > 0;
+  if (command.enters === undefined || !hasMounts || viewsFail) return await found.start(own, options);
   try {
     return await found.start(withMadeView(command), options);
   } catch (error) {

@@ -117,6 +117,13 @@ if (process.platform === "linux" && !("Deno" in globalThis)) {
       expect(line).not.toContain("--ro-bind");
     });
 
+    test("is left to bwrap where it has no mounts: the disk is read-only all the same", async (context) => {
+      await needsWall(context, "bubblewrap");
+      const folder = (await makeView()).writable[0]!;
+      const command = await contained(await makeView(), `echo x 2>/dev/null > ${folder}/made || echo refused`);
+      expect(await output({ ...command, view: [] })).toContain("refused\n");
+    });
+
     test("is left to bwrap where a link stands on the way to a place", async (context) => {
       await needsWall(context, "bubblewrap");
       const view = await makeView((root) => ({ writable: [join(root, "work"), join(root, "link")] }));
