@@ -1,0 +1,117 @@
+/**
+ * Part of the launcher's script, which has the numbers `$unshare`, `$mount` and `$close`: `make_view` gives its process a view of its own.
+ *
+ * A view is what bwrap would mount, in its words. Here each mount is a few calls, where bwrap reads the table of all mounts
+ * after each of its own. All that is shown is cloned before anything is covered, as bwrap takes it from the disk as it was,
+ * and nothing on the way to a place may be a link (mount_setattr(2), openat2(2)). The disk becomes read-only at once, but for
+ * the `/proc` in which bwrap writes who it is, and which it covers with that of the new processes.
+ */
+export const viewScript = `my $nothing = "";
+my %makes = (
+  "--bind" => sub { bind_as($_[0], 6) },
+  "--ro-bind" => sub { bind_as($_[0], 7) },
+  "--tmpfs" => sub { \\&empty_folder },
+  "--dev" => \\&devices,
+  "--remount-ro" => sub { sub { change(opened($_[0]), 0x1000, 1, 0) } },
+);
+
+sub make_view {
+  my @words = @_;
+  syscall($unshare, 0x20000) == 0 or die;
+  mount_as("none", "/", 0x84000, "");
+  my @mounts;
+  while (@words) {
+    my ($kind, $from, $at) = splice @words, 0, $words[0] =~ /bind/ ? 3 : 2;
+    next if $from eq "/proc";
+    my $act = $makes{$kind} or fail_with(22);
+    push @mounts, [$at // $from, $act->($from)];
+  }
+  change(opened("/"), 0x9000, 7, 0);
+  change(opened("/proc"), 0x1000, 0, 1);
+  for (@mounts) {
+    my ($at, $act) = @$_;
+    # A mount over all of it would not be seen from here.
+    $at ne "/" or fail_with(22);
+    $act->($at);
+  }
+}
+
+sub mount_as {
+  my ($type, $at, $flags, $options) = @_;
+  syscall($mount, $type, $at, $type, $flags, $options) == 0 or die;
+}
+
+sub bind_as {
+  my ($from, $flags) = @_;
+  my ($tree, $is_folder) = (cloned($from, $flags), -d $from);
+  return sub { attach($tree, $is_folder, @_) };
+}
+
+sub empty_folder {
+  my ($at) = @_;
+  ensure($at, 1);
+  my $to = opened($at);
+  mount_as("tmpfs", "/proc/self/fd/$to", 6, "mode=0755");
+  syscall($close, $to);
+}
+
+sub devices {
+  my %trees = map { ($_ => cloned("/dev/$_", 2)) } grep { -e "/dev/$_" } qw(null zero full random urandom tty);
+  return sub {
+    my ($at) = @_;
+    empty_folder($at);
+    attach($trees{$_}, 0, "$at/$_") for keys %trees;
+    my %links = (fd => "fd", stdin => "fd/0", stdout => "fd/1", stderr => "fd/2");
+    symlink("/proc/self/$links{$_}", "$at/$_") or die for keys %links;
+    symlink("/proc/kcore", "$at/core") && symlink("pts/ptmx", "$at/ptmx") && mkdir("$at/shm", 0755) or die;
+    mkdir("$at/pts", 0755) or die;
+    mount_as("devpts", "$at/pts", 10, "newinstance,ptmxmode=0666,mode=620");
+  };
+}
+
+sub opened {
+  my ($path) = @_;
+  my $how = pack "Q3", 0x280000, 0, 4;
+  return file(syscall(437, -100, $path, $how, length $how));
+}
+
+sub cloned {
+  my ($from, $flags) = @_;
+  my $at = opened($from);
+  my $tree = file(syscall(428, $at, $nothing, 0x89001));
+  syscall($close, $at);
+  change($tree, 0x9000, $flags, 0);
+  return $tree;
+}
+
+sub file {
+  $_[0] < 0 and die;
+  return $_[0];
+}
+
+sub change {
+  my ($file, $ways, $set, $clear) = @_;
+  my $change = pack "Q4", $set, $clear, 0, 0;
+  syscall(442, $file, $nothing, $ways, $change, length $change) == 0 or die;
+}
+
+sub attach {
+  my ($tree, $is_folder, $at) = @_;
+  ensure($at, $is_folder);
+  my $to = opened($at);
+  syscall(429, $tree, $nothing, $to, $nothing, 0x44) == 0 or die;
+  syscall($close, $_) for $to, $tree;
+}
+
+sub ensure {
+  my ($at, $is_folder) = @_;
+  return if -e $at;
+  mkdir substr($at, 0, pos $at), 0755 while $at =~ m{[^/](?=/)}g;
+  $is_folder ? mkdir($at, 0755) : sysopen(my $file, $at, 0301, 0444) or die;
+}
+
+sub fail_with {
+  $! = $_[0];
+  die;
+}
+`;
