@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { stat } from "node:fs/promises";
 import type { Readable, Writable } from "node:stream";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { toBulkheadError } from "../errors/to-error-data.ts";
 import { type ByteReader, PullReader } from "./byte-reader.ts";
 import { dropSeals, sealedStreams } from "./inherited-descriptors.ts";
 import { dropLauncher, launch, prepareLauncher } from "./launcher.ts";
@@ -79,9 +80,13 @@ export async function spawnChild(
 ): Promise<ChildProcess> {
   let { mayRun } = options;
   mayRun?.then(() => (mayRun = undefined), () => {});
-  // A missing folder and a missing program fail with the same ENOENT.
-  await checkFolder(options.cwd);
-  const { child, exited } = await start(commandOf(file, args, options), { ...options, mayRun });
+  const { child, exited } = await start(commandOf(file, args, options), { ...options, mayRun })
+    .catch(async (error: unknown) => {
+      // A missing folder and a missing program fail with the same ENOENT.
+      const { code } = toBulkheadError(error);
+      if (code === "binary_missing" || code === "io_error") await checkFolder(options.cwd);
+      throw error;
+    });
   const { stdin } = child;
   stdin?.on("error", () => {});
   // Each write under way listens for the end; how many there may be is the broker's affair.

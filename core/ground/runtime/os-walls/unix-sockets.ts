@@ -5,18 +5,22 @@ import { shareCalls } from "../share-calls.ts";
 const most = 512;
 
 /**
- * Paths of the unix sockets that are open on this machine. A folder that may only be read does not keep a program from
- * connecting to a socket in it.
+ * Paths of the unix sockets that are open on this machine; some may be gone. A folder that may only be read does not keep
+ * a program from connecting to a socket in it.
  */
 export const openUnixSockets: () => Promise<readonly string[]> = shareCalls(async () => {
   const text = await readFile("/proc/net/unix", "utf8").catch(() => "");
   // Num RefCount Protocol Flags Type St Inode Path (proc_net(5)); a path that begins with @ is no file.
-  const paths = text.split("\n").flatMap((row) => /^\S+: (?:\S+ +){6}(\/.*)$/.exec(row)?.[1] ?? []);
+  return [...new Set(text.split("\n").flatMap((row) => /^\S+: (?:\S+ +){6}(\/.*)$/.exec(row)?.[1] ?? []))];
+});
+
+/** Those of some paths at which there is a socket. */
+export async function socketsAmong(paths: readonly string[]): Promise<string[]> {
   const there = await Promise.all(
-    [...new Set(paths)].slice(0, most).map(async (path) => {
+    paths.slice(0, most).map(async (path) => {
       const isSocket = await lstat(path).then((info) => info.isSocket(), () => false);
       return isSocket ? [path] : [];
     }),
   );
   return there.flat();
-});
+}
