@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { chown, link, lstat, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import process from "node:process";
 import { expect, test } from "vitest";
 import { loadHostManifest } from "../../core/packages/registry/find-host-manifest.ts";
 import { codeOf, makeBroker } from "../walls/broker/broker-fixture.ts";
@@ -50,7 +51,8 @@ test("G8 a linked file of another user is not read", async () => {
   const { broker, root, workdir } = await makeBroker({ permissions: { read: ["workdir"] } });
   const theirs = join(root, "theirs");
   await writeFile(theirs, "another's");
-  const given = await chown(theirs, 65_534, 65_534).then(() => true, () => false);
+  const other = (process.getuid?.() ?? 0) + 1;
+  const given = await chown(theirs, other, other).then(() => true, () => false);
   if (!given) {
     // Without the rights to make one, a foreign file of the system serves; most systems refuse even the link to it.
     const linked = await link("/etc/passwd", join(workdir, "twin")).then(() => true, () => false);
