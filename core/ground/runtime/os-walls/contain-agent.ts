@@ -10,7 +10,7 @@ import { randomId, sha256Hex } from "../hash.ts";
 import { isInside } from "../paths.ts";
 import { platform } from "../platform.ts";
 import { pathsOfMachine, realEntries, RealPaths } from "./real-paths.ts";
-import { openUnixSockets, socketsAmong } from "./unix-sockets.ts";
+import { openUnixSockets, socketsOutside } from "./unix-sockets.ts";
 import { probeOsWalls } from "./probe.ts";
 import { findProgram } from "./try-program.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
@@ -126,10 +126,7 @@ async function mounts(view: AgentView): Promise<ViewMount[]> {
   const realOf = (path: string) => lookerAt(path).of(path);
   const there = (paths: readonly string[]) => paths.filter((path) => !lookerAt(path).isMissing(path));
   const hideAll = (paths: readonly string[]) => Promise.all(there(paths).map((path) => hide(path, lookerAt)));
-  const hideSockets = async () => {
-    const open = await openUnixSockets();
-    return hideAll(await socketsAmong(open.filter((path) => !covered.some((place) => isInside(place, path)))));
-  };
+  const hideSockets = async () => hideAll(await socketsOutside(covered, await openUnixSockets()));
   const [sockets, behind, seen, entries, bounds] = await Promise.all([
     view.filterFolder === undefined ? [] : hideSockets(),
     hideAll([...hidden, serviceFolder]),

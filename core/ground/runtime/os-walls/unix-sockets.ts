@@ -1,7 +1,8 @@
 import { lstat, readFile } from "node:fs/promises";
+import { isInside } from "../paths.ts";
 import { shareCalls } from "../share-calls.ts";
 
-/** Sockets to look at: a machine with more has them in folders that are hidden as a whole. */
+/** Sockets to look at outside of folders that are hidden as a whole. */
 const most = 512;
 
 /**
@@ -14,10 +15,11 @@ export const openUnixSockets: () => Promise<readonly string[]> = shareCalls(asyn
   return [...new Set(text.split("\n").flatMap((row) => /^\S+: (?:\S+ +){6}(\/.*)$/.exec(row)?.[1] ?? []))];
 });
 
-/** Those of some paths at which there is a socket. */
-export async function socketsAmong(paths: readonly string[]): Promise<string[]> {
+/** Those of some paths at which there is a socket, and which lie in none of the folders. */
+export async function socketsOutside(folders: readonly string[], paths: readonly string[]): Promise<string[]> {
+  const outside = paths.filter((path) => !folders.some((folder) => isInside(folder, path)));
   const there = await Promise.all(
-    paths.slice(0, most).map(async (path) => {
+    outside.slice(0, most).map(async (path) => {
       const isSocket = await lstat(path).then((info) => info.isSocket(), () => false);
       return isSocket ? [path] : [];
     }),
