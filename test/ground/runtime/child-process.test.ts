@@ -140,6 +140,7 @@ describe("spawnChild", () => {
 
   test("names a missing folder, not the program", async () => {
     await expect(shell("true", { cwd: "/no/such/folder" })).rejects.toMatchObject({ code: "not_found" });
+    await expect(shell("true", { cwd: "/etc/passwd" })).rejects.toMatchObject({ code: "not_found" });
   });
 
   test("refuses a file that is not a program", async () => {
