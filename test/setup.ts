@@ -6,7 +6,7 @@ import { cleanUpFile, cleanUpTest } from "./clean-up.ts";
 const seed = 20261123;
 
 // However the tests are run, the sentences that they look for name the program.
-process.env["BULKHEAD_COMMAND"] ??= "bulkhead";
+process.env["BULKHEAD_COMMAND"] = "bulkhead";
 
 if (process.env["CI"]) {
   const { default: fc } = await import("fast-check");

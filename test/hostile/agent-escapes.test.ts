@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { agentEscapes } from "../../core/kit/attack/cases/agent.ts";
 import { runAgentEscapes } from "../../core/kit/attack/run-agent-escapes.ts";
 import { needsWall } from "../ground/runtime/os-walls/needs-wall.ts";
+import { skipBecause } from "../skip-because.ts";
 
 const controls = agentEscapes.filter(({ control }) => control);
 
@@ -16,7 +17,7 @@ describe("an agent's program inside its walls", () => {
   test.for(agentEscapes)("$id does not get at $name", async (escape, context) => {
     await needsWall(context, "bubblewrap");
     const [report] = await runAgentEscapes([escape], { contain: "on" });
-    context.skip(report?.outcome === "skipped", report?.detail);
+    if (report?.outcome === "skipped") skipBecause(context, report.detail);
     expect(report).toMatchObject({ outcome: "held" });
   });
 });
@@ -24,7 +25,7 @@ describe("an agent's program inside its walls", () => {
 describe("the same program with contain: off", () => {
   test.for(controls)("$id gets at $name", async (escape, context) => {
     const [report] = await runAgentEscapes([escape], { contain: "off" });
-    context.skip(report?.outcome === "skipped", report?.detail);
+    if (report?.outcome === "skipped") skipBecause(context, report.detail);
     expect(report).toMatchObject({ outcome: "escaped" });
   });
 });

@@ -17,6 +17,8 @@ my %makes = (
 
 sub make_view {
   my @words = @_;
+  # Folders that it makes have the same mode whatever the person's mask is.
+  my $mask = umask 022;
   syscall($unshare, 0x20000) == 0 or die;
   mount_as("none", "/", 0x84000, "");
   my @mounts;
@@ -34,6 +36,7 @@ sub make_view {
     $at ne "/" or fail_with(22);
     $act->($at);
   }
+  umask $mask;
 }
 
 sub mount_as {

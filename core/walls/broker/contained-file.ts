@@ -77,15 +77,21 @@ export function writeContained(
       });
     }
     const draft = `${base}/.bulkhead-${randomId()}.tmp`;
-    const handle = await open(draft, createFlags, old === null ? 0o666 : old.mode & 0o777);
+    const handle = await open(draft, createFlags, 0o666);
     try {
-      await handle.writeFile(bytes).finally(() => handle.close());
+      await fill(handle, { bytes, mode: old === null ? null : old.mode & 0o777 }).finally(() => handle.close());
       await rename(draft, target);
     } catch (error) {
       await rm(draft, { force: true });
       throw error;
     }
   });
+}
+
+/** The mask of this process, 077 in a service, would take away modes that are given when a file is made. */
+async function fill(handle: FileHandle, { bytes, mode }: { bytes: Uint8Array; mode: number | null }): Promise<void> {
+  if (mode !== null) await handle.chmod(mode);
+  await handle.writeFile(bytes);
 }
 
 /** Converts a system's error to ours, without its stack and call; keeps ours. */

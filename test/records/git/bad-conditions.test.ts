@@ -6,6 +6,7 @@ import { listArtifacts } from "../../../core/records/git/artifacts.ts";
 import { releaseSnapshot, takeSnapshot } from "../../../core/records/git/snapshot.ts";
 import { changesOf, type Fixture, fixtureAt, inShort, makeFixture } from "./git-fixture.ts";
 import { smallDisk } from "./small-disk.ts";
+import { skipBecause } from "../../skip-because.ts";
 
 let made: Fixture | null = null;
 afterEach(() => {
@@ -80,7 +81,7 @@ describe("a full disk", () => {
   it("in the working directory keeps nothing from being told", async (context) => {
     const f = repository();
     using disk = smallDisk(join(f.root, "disk"), 1024);
-    if (disk === null) return context.skip("This user may not mount a file system.");
+    if (disk === null) return skipBecause(context, "this user may not mount a file system");
     const full = fixtureAt(f.root, join(disk.folder, "repo"));
     full.write("a.txt", "a\n");
     full.git("init", "-q");
@@ -97,7 +98,7 @@ describe("a full disk", () => {
   it("in the host's state is the reason that is given", async (context) => {
     const f = repository();
     using disk = smallDisk(join(f.root, "disk"), 64);
-    if (disk === null) return context.skip("This user may not mount a file system.");
+    if (disk === null) return skipBecause(context, "this user may not mount a file system");
     f.write("big.txt", Array.from({ length: 20_000 }, (_, at) => `line ${at}\n`).join(""));
     const snapshot = await takeSnapshot(f.work, { scratchDir: disk.folder });
     expect(snapshot.held).toBe(null);
@@ -138,7 +139,7 @@ describe("files that cannot or should not be read", () => {
     const f = repository();
     f.write("other/x.txt", "x");
     if (process.getuid?.() === 0) {
-      if (typeof process.seteuid !== "function") return context.skip("Everything is readable for root.");
+      if (typeof process.seteuid !== "function") skipBecause(context, "everything is readable for root");
       for (const path of readdirSync(f.root, { recursive: true, encoding: "utf8" })) {
         chownSync(join(f.root, path), 65534, 65534);
       }

@@ -117,7 +117,7 @@ export function walk(folder: string, except: readonly string[] = []): Map<string
       if (except.includes(path)) continue;
       if (entry.isDirectory()) visit(path);
       else if (entry.isFile()) {
-        found.set(path, `${sha256(readFileSync(join(folder, path)))} ${statSync(join(folder, path)).mode & 0o111}`);
+        found.set(path, `${sha256(readFileSync(join(folder, path)))} ${statSync(join(folder, path)).mode & 0o100}`);
       }
     }
   };

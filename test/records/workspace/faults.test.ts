@@ -8,6 +8,7 @@ import { fixtureAt, walk } from "../git/git-fixture.ts";
 import { smallDisk } from "../git/small-disk.ts";
 import { errorOf } from "../../sessions/host/test-host.ts";
 import { lines, ownState, type WorkspaceFixture, workspaceFixture } from "./workspace-fixture.ts";
+import { skipBecause } from "../../skip-because.ts";
 
 const big = (seed: number): Uint8Array => Uint8Array.from({ length: 300_000 }, (_, at) => (at * seed) % 251);
 
@@ -15,7 +16,7 @@ describe("a full disk", () => {
   it("in the source: apply puts everything back, and works once there is room", async (context) => {
     const f = workspaceFixture();
     using disk = smallDisk(join(f.root, "disk"), 2048);
-    if (disk === null) return context.skip("This user may not mount a file system.");
+    if (disk === null) return skipBecause(context, "this user may not mount a file system");
     const source = fixtureAt(f.root, join(disk.folder, "repo"));
     source.write("a.txt", lines("a"));
     source.write("b.txt", lines("b"));
@@ -45,7 +46,7 @@ describe("a full disk", () => {
   it("in the state: opening fails and leaves nothing, in the repository neither", async (context) => {
     const f = workspaceFixture();
     using disk = smallDisk(join(f.root, "disk"), 512);
-    if (disk === null) return context.skip("This user may not mount a file system.");
+    if (disk === null) return skipBecause(context, "this user may not mount a file system");
     for (const seed of [3, 5, 7]) f.write(`${seed}.bin`, big(seed));
     const before = ownState(f);
     const workspaces = openWorkspaces(join(disk.folder, "workspaces"));

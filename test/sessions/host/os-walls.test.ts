@@ -5,6 +5,7 @@ import { defaultOsWallUses, type OsWallName, osWallNames } from "../../../core/g
 import { probeOsWalls } from "../../../core/ground/runtime/os-walls/probe.ts";
 import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
 import { adapterCode, completed, openHost } from "./test-host.ts";
+import { skipBecause } from "../../skip-because.ts";
 
 const greets = adapterCode(`yield ${completed};`);
 
@@ -78,11 +79,7 @@ describe("os_walls", () => {
   test("refuses to start a plugin without a wall that is required, and names what is missing", async (context) => {
     const found = await probeOsWalls();
     const gone = osWallNames.find((name) => !found.get(name)?.active);
-    if (gone === undefined) {
-      const reason = "this machine lacks no wall";
-      Object.assign(context.task.meta, { skip_reason: reason });
-      return context.skip(reason);
-    }
+    if (gone === undefined) return skipBecause(context, "this machine lacks no wall");
     const { add, run } = await openHost();
     await add("greeter", { code: greets }, { os_walls: { [gone]: "required" } });
     const { result } = await run("greeter");

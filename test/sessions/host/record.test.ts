@@ -9,6 +9,7 @@ import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { recordSession } from "../../../core/sessions/host/record.ts";
 import type { Envelope, HostEvent } from "../../../plugin-sdk/envelope.ts";
+import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
 import { execGit } from "../../records/git/git-fixture.ts";
 import { adapterCode, closeHosts, completed, errorOf, openHost, type TestHost } from "./test-host.ts";
 
@@ -135,7 +136,8 @@ describe("host.record", () => {
     ]);
   });
 
-  it("never holds a secret: neither in an event nor in a file", async () => {
+  it("never holds a secret: neither in an event nor in a file", async (context) => {
+    await needsWall(context, "bubblewrap");
     const value = "sk-live-0123456789abcdef";
     const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-host-")));
     const script = join(root, "leak.mjs");

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { link, lstat, mkdir, readdir, readFile, readlink, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, link, lstat, mkdir, readdir, readFile, readlink, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import process from "node:process";
 import { describe, expect, test } from "vitest";
 import { defaultLimits } from "../../../core/ground/config/limits.ts";
 import { capabilities, codeOf, errorOf, makeBroker } from "./broker-fixture.ts";
@@ -150,11 +151,17 @@ describe("fs_write_text", () => {
     expect(await readdir(join(workdir, "deep/er"))).toEqual(["a.txt"]);
   });
 
-  test("keeps the mode of the file it replaces", async () => {
+  test("keeps the mode of the file it replaces, whatever the mask of the host is", async () => {
     const { broker, workdir } = await makeBroker({ permissions: both });
-    await writeFile(join(workdir, "tool"), "x", { mode: 0o750 });
-    await broker.call("fs_write_text", { path: "tool", text: "y" });
-    expect((await stat(join(workdir, "tool"))).mode & 0o777).toBe(0o750);
+    await writeFile(join(workdir, "tool"), "x");
+    await chmod(join(workdir, "tool"), 0o755);
+    const mask = process.umask(0o077);
+    try {
+      await broker.call("fs_write_text", { path: "tool", text: "y" });
+    } finally {
+      process.umask(mask);
+    }
+    expect((await stat(join(workdir, "tool"))).mode & 0o777).toBe(0o755);
   });
 
   test("is not allowed by a grant to read", async () => {

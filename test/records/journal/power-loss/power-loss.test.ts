@@ -11,6 +11,7 @@ import { openJournal } from "../../../../core/records/journal/sqlite-journal.ts"
 import { readAll } from "../journal-fixture.ts";
 import { runnable } from "../runnable.ts";
 import { type Change, changesOf, LostDisk } from "./lost-disk.ts";
+import { skipBecause } from "../../../skip-because.ts";
 
 /** Rounds of appends, and about as many moments of a power loss. */
 const rounds = Number(process.env["BULKHEAD_POWER_LOSS_ROUNDS"] ?? 12);
@@ -30,7 +31,7 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 
 /** All that a host changed in the folder of its journal until it was killed. */
 async function recorded(context: TestContext, sync: "full" | "normal"): Promise<Change[]> {
-  context.skip(shim === null, "no C compiler, or not Linux");
+  if (shim === null) skipBecause(context, "there is no C compiler here, or this is not Linux");
   const folder = join(root, sync, "state");
   await mkdir(folder, { recursive: true });
   const record = join(root, sync, "record");

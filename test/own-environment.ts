@@ -1,0 +1,58 @@
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+
+/** Settings of the suite; every other variable of Bulkhead belongs to the person. */
+const settings = [
+  "BULKHEAD_CHROMIUM",
+  "BULKHEAD_CLUSTER_CUT_MS",
+  "BULKHEAD_CLUSTER_ROUNDS",
+  "BULKHEAD_CLUSTER_SEED",
+  "BULKHEAD_CLUSTER_SERVER_ROUNDS",
+  "BULKHEAD_CONSOLE",
+  "BULKHEAD_CONSOLE_EVENTS",
+  "BULKHEAD_CRASH_ROUNDS",
+  "BULKHEAD_CRASH_SEED",
+  "BULKHEAD_EXPECT_WALLS",
+  "BULKHEAD_HOSTILE",
+  "BULKHEAD_POWER_LOSS_ROUNDS",
+  "BULKHEAD_SLOW",
+  "BULKHEAD_SOURCE_MB",
+  "BULKHEAD_STREAM_MB",
+];
+
+/** What a run takes over of the person's environment: what programs need to start, and what the runner has set for itself. */
+const kept = new RegExp(
+  `^(${
+    [
+      "PATH|TMPDIR|TZ|LANG|LANGUAGE|LC_\\w+|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|USER|LOGNAME|SHELL",
+      "CI|AGENTS|TEST|PROD|DEV|SSR|MODE|BASE_URL|VITEST\\w*|NODE_\\w+|npm_\\w+|DENO_\\w+",
+      ...settings,
+    ].join("|")
+  })$`,
+);
+
+/**
+ * Gives this process and all that it starts an environment and a home of their own. Without them a daemon, a
+ * `bulkhead.yaml`, a git configuration or a key of the person would decide tests, and tests would write into the person's home.
+ * @returns how to put the environment back and remove the home
+ */
+export async function takeOwnEnvironment(): Promise<() => Promise<void>> {
+  const before = { ...process.env };
+  const home = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-home-")));
+  for (const name of Object.keys(process.env)) if (!kept.test(name)) delete process.env[name];
+  process.env["HOME"] = home;
+  // What the runtime compiled stays where it is: to do that again takes minutes, and it would land in a removed home.
+  process.env["DENO_DIR"] ??= denoFolder(before);
+  return async () => {
+    for (const name of Object.keys(process.env)) delete process.env[name];
+    Object.assign(process.env, before);
+    await rm(home, { recursive: true, force: true, maxRetries: 3 });
+  };
+}
+
+function denoFolder({ HOME = "/", XDG_CACHE_HOME }: NodeJS.ProcessEnv): string {
+  if (XDG_CACHE_HOME) return join(XDG_CACHE_HOME, "deno");
+  return process.platform === "darwin" ? join(HOME, "Library/Caches/deno") : join(HOME, ".cache/deno");
+}
