@@ -2,6 +2,7 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 
 /** Settings of the suite; every other variable of Bulkhead belongs to the person. */
 const settings = [
@@ -43,7 +44,6 @@ export async function takeOwnEnvironment(): Promise<() => Promise<void>> {
   const home = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-home-")));
   for (const name of Object.keys(process.env)) if (!kept.test(name)) delete process.env[name];
   process.env["HOME"] = home;
-  // What the runtime compiled stays where it is: to do that again takes minutes, and it would land in a removed home.
   process.env["DENO_DIR"] ??= denoFolder(before);
   return async () => {
     for (const name of Object.keys(process.env)) delete process.env[name];
@@ -52,7 +52,9 @@ export async function takeOwnEnvironment(): Promise<() => Promise<void>> {
   };
 }
 
+/** Where Deno keeps what it compiled, since a home is removed: on Deno where it keeps it already, else within the project. */
 function denoFolder({ HOME = "/", XDG_CACHE_HOME }: NodeJS.ProcessEnv): string {
+  if (!("Deno" in globalThis)) return fileURLToPath(new URL("../node_modules/.cache/deno", import.meta.url));
   if (XDG_CACHE_HOME) return join(XDG_CACHE_HOME, "deno");
   return process.platform === "darwin" ? join(HOME, "Library/Caches/deno") : join(HOME, ".cache/deno");
 }

@@ -16,8 +16,8 @@ export const bubblewrap: OsWall = {
   probe,
 };
 
-/** HOME of a warden: an empty folder. It can write nothing that it sees, so it cannot fill memory. */
-const homeInside = "/home";
+/** HOME of a warden: an empty folder, wherever its code lies. It can write nothing that it sees, so it cannot fill memory. */
+const homeInside = "/empty";
 const remedy = "Install bubblewrap, and allow the host to make user namespaces (a container needs that allowed too).";
 
 /** Location of bwrap; the reason when it is missing, or the system does not let it work. */
