@@ -2,9 +2,9 @@
 // Prints the test files of a vitest run that have a red test, or an error that no test caught. Exits 1 where there is no
 // report, none is red, or so many are that chance is no explanation.
 import { readFileSync } from "node:fs";
-import { relative } from "node:path";
 import process from "node:process";
 import { errorsBesideTests } from "./errors-beside-tests.mjs";
+import { ownName } from "./own-name.mjs";
 
 const most = 5;
 
@@ -17,7 +17,7 @@ else console.log(files.join(" "));
 function redFiles(path) {
   try {
     const { testResults } = JSON.parse(readFileSync(path, "utf8"));
-    return testResults.filter((file) => file.status === "failed").map((file) => relative(".", file.name));
+    return testResults.filter((file) => file.status === "failed").map((file) => ownName(file.name));
   } catch {
     return [];
   }

@@ -2,14 +2,18 @@
 // Prints "N passed, N failed" over vitest's JSON reports, and each red test with what it said. `<suite>.again.json` holds
 // the files of a suite that were run once more. Exits 1 for any failure, a red step, or a run without tests.
 import { existsSync, readFileSync } from "node:fs";
-import { relative } from "node:path";
 import process from "node:process";
 import { errorsBesideTests } from "./errors-beside-tests.mjs";
+import { ownName } from "./own-name.mjs";
 
 const [green, folder, ...suites] = process.argv.slice(2);
 let ok = green === "true";
 let passed = 0;
 let failed = 0;
+/** Skipped tests, by suite and reason. */
+const skipped = new Map();
+/** Files that were red at first and green by themselves. */
+const unsteady = [];
 
 for (const suite of suites) {
   const first = readReport(`${folder}/${suite}.json`);
@@ -17,6 +21,9 @@ for (const suite of suites) {
   const second = existsSync(again) ? readReport(again) : null;
   const files = first.map((file) => second?.find(({ name }) => name === file.name) ?? file);
   if (second !== null) first.forEach((file) => tellRed(file, suite, "unsteady"));
+  files.forEach(({ name, status }, at) => {
+    if (status === "passed" && first[at].status === "failed") unsteady.push(`${ownName(name)} (${suite})`);
+  });
   for (const { file, text } of errorsBesideTests(`${folder}/${suite}.log`)) {
     tell(second === null ? "red" : "unsteady", suite, file ?? "?", `no test caught: ${text}`);
   }
@@ -27,12 +34,14 @@ for (const suite of suites) {
     failed += file.status === "failed" ? Math.max(red, 1) : 0;
     passed += file.assertionResults.filter(({ status }) => status === "passed").length;
     for (const test of file.assertionResults.filter(({ status }) => !["passed", "failed"].includes(status))) {
-      tellSkipped(test);
+      countSkipped(test, suite);
     }
   }
   if (!files.some((file) => file.assertionResults.some(({ status }) => status === "passed"))) ok = false;
 }
 
+for (const [reason, count] of skipped) console.log(`skipped: ${count} in ${reason}`);
+if (unsteady.length > 0) console.log(`green only when repeated: ${unsteady.length} (${unsteady.join(", ")})`);
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = ok && failed === 0 ? 0 : 1;
 
@@ -40,7 +49,7 @@ function tellRed({ name, status, message, assertionResults }, suite, word) {
   if (status !== "failed") return;
   const tests = assertionResults.filter((test) => test.status === "failed");
   const said = tests.map(({ fullName, failureMessages }) => `${fullName}: ${failureMessages.join(" ")}`);
-  for (const text of said.length > 0 ? said : [message]) tell(word, suite, relative(".", name), text);
+  for (const text of said.length > 0 ? said : [message]) tell(word, suite, ownName(name), text);
 }
 
 function tell(word, suite, file, text) {
@@ -48,8 +57,11 @@ function tell(word, suite, file, text) {
 }
 
 /** A test may be skipped for one reason alone: the machine lacks a mechanism, and the test says which. */
-function tellSkipped({ fullName, meta }) {
-  if (meta?.skip_reason) return console.log(`skipped: ${fullName} (${meta.skip_reason})`);
+function countSkipped({ fullName, meta }, suite) {
+  if (meta?.skip_reason) {
+    const key = `${suite}: ${meta.skip_reason}`;
+    return skipped.set(key, (skipped.get(key) ?? 0) + 1);
+  }
   ok = false;
   console.log(`red: skipped without a reason: ${fullName}`);
 }
