@@ -1,3 +1,4 @@
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { copyFile, mkdir, readdir, readFile, realpath, stat } from "../../ground/runtime/files.ts";
 import { agentPlaces, agentPrograms, agentRecords, keyPlaces } from "../../ground/runtime/key-places.ts";
 import type { AgentView, Bound } from "../../ground/runtime/os-walls/program-view.ts";
@@ -6,9 +7,32 @@ import { pathsOfMachine } from "../../ground/runtime/os-walls/real-paths.ts";
 import { basename, dirname, isAbsolute, isBelow, isInside, join, resolve, sep } from "../../ground/runtime/paths.ts";
 import { hostEnv } from "../../ground/runtime/platform.ts";
 import { toolPlaces } from "../../ground/runtime/tool-places.ts";
-import { searchPath } from "./child-env.ts";
-import { type GrantedRoot, grantedRoots } from "./granted-roots.ts";
-import type { SessionBrokerOptions } from "./session-broker.ts";
+
+/** The session of an agent, as far as its view depends on it. Paths are real and absolute. */
+interface ViewedSession {
+  workdir: string;
+  /** Top of the project, where that is another folder than `workdir`. */
+  workspaceDir?: string | undefined;
+  pluginDir: string;
+  tempDir: string;
+  permissions: Pick<Permissions, "read" | "write">;
+  /** Environment values of the client. */
+  requestEnv: Readonly<Record<string, string>>;
+  /** Places that it neither reads nor writes. */
+  protectedPaths?: readonly string[] | undefined;
+  /** Places that it reads and never writes. */
+  sealedPaths?: readonly string[] | undefined;
+  /** Folder for what the walls of all sessions of a host share; absent: the session's own. */
+  sharedWallsDir?: string | undefined;
+}
+
+/** Places that a session's grants open besides its folders. Real paths. */
+export interface GrantedPlaces {
+  /** Places of the project to write although they are guarded. */
+  opened: readonly string[];
+  written: readonly string[];
+  read: readonly string[];
+}
 
 /** Needs of an agent's program besides its working directory. */
 export interface AgentNeeds {
@@ -18,6 +42,8 @@ export interface AgentNeeds {
   shown: readonly string[];
   /** Its environment: some variables name a folder of its settings. */
   env: Readonly<Record<string, string>>;
+  /** Folders in which its commands are searched. */
+  searched: readonly string[];
   /** Folder of the session for what belongs to the walls, with the private home in it. */
   wallsDir: string;
 }
@@ -33,34 +59,28 @@ const steeringFolder =
   /^\.?(agents?|bin|commands?|extensions?|hooks?|mcp.*|modes?|plugins?|policies|prompts?|rules?|scripts?|settings.*|skills?|themes?|tools?|workflows?)$/i;
 
 /** Places that the views of all programs of a session have in common. */
-export interface ViewPlaces {
+export interface ViewPlaces extends GrantedPlaces {
   /** The home to replace; null where the session works in the home itself, or above it. */
   home: string | null;
   guarded: Awaited<ReturnType<typeof guardedPlaces>>;
   /** Whether the project is read-only as a whole, since not all of its guards could be made. */
   isClosed: boolean;
-  /** Places that the grants open although they are guarded. */
-  opened: readonly GrantedRoot[];
-  roots: readonly GrantedRoot[];
-  reads: readonly GrantedRoot[];
   repository: readonly string[];
 }
 
 /** Finds what does not depend on the program, so that it can be looked up before one is asked for. */
 export async function viewPlaces(
-  options: SessionBrokerOptions,
-  { isClosed }: Pick<ViewPlaces, "isClosed">,
+  session: ViewedSession,
+  { isClosed, granted }: Pick<ViewPlaces, "isClosed"> & { granted: Promise<GrantedPlaces> },
 ): Promise<ViewPlaces> {
-  const { workdir, workspaceDir = workdir, permissions } = options;
-  const [home, guarded, opened, roots, reads, repository] = await Promise.all([
-    homeOf(options),
+  const { workdir, workspaceDir = workdir } = session;
+  const [home, guarded, places, repository] = await Promise.all([
+    homeOf(session),
     guardedPlaces(workspaceDir),
-    grantedRoots((options.spelledRoots ?? []).filter((root) => root.includes(":")), options),
-    grantedRoots(permissions.write?.filter(isAbsolute), options),
-    grantedRoots(permissions.read?.filter(isAbsolute), options),
+    granted,
     repositoryOf(workspaceDir),
   ]);
-  return { home, guarded, isClosed, opened, roots, reads, repository };
+  return { home, guarded, isClosed, ...places, repository };
 }
 
 /**
@@ -69,20 +89,20 @@ export async function viewPlaces(
  * it obeys when the person starts it; its login and its records are the real ones.
  */
 export async function agentView(
-  options: SessionBrokerOptions,
+  session: ViewedSession,
   needs: AgentNeeds,
-  { home, guarded, isClosed, opened, roots, reads, repository }: ViewPlaces,
+  { home, guarded, isClosed, opened, written, read, repository }: ViewPlaces,
 ): Promise<AgentView> {
-  const { workdir, pluginDir, tempDir, workspaceDir, protectedPaths = [], sealedPaths = [] } = options;
-  const own = await ownSettings(options, needs, home);
+  const { workdir, pluginDir, tempDir, workspaceDir, protectedPaths = [], sealedPaths = [] } = session;
+  const own = await ownSettings(session, needs, home);
   const project = workspaceDir ?? workdir;
   const folders = [...new Set([workdir, project])].filter((folder) => !isClosed || folder !== project);
   return {
-    writable: [...folders, ...roots.map(({ path }) => path)],
+    writable: [...folders, ...written],
     tmp: tempDir,
     hidden: [
       ...protectedPaths,
-      ...(home === null ? await hiddenAtHome([...toolsOf(needs.binary), ...configTools(options.permissions)]) : []),
+      ...(home === null ? await hiddenAtHome([...toolsOf(needs.binary), ...configTools(session.permissions)]) : []),
     ],
     shown: [
       ...sealedPaths,
@@ -90,23 +110,23 @@ export async function agentView(
       pluginDir,
       ...needs.shown.map((file) => packageOf(file, [tempDir, workdir, ...(home === null ? [] : [home])])),
       ...repository,
-      ...reads.map(({ path }) => path),
+      ...read,
       ...(home === null ? [] : toolPlaces.map((place) => join(home, place))),
-      ...searchPath(workdir).filter((folder) => home !== null && isBelow(home, folder)),
+      ...needs.searched.filter((folder) => home !== null && isBelow(home, folder)),
       ...own.shown,
     ],
     sealed: guarded.sealed.filter((place) =>
-      !opened.some(({ path }) => isInside(path, place)) && !own.bound.some(({ at }) => at === place)
+      !opened.some((path) => isInside(path, place)) && !own.bound.some(({ at }) => at === place)
     ),
     held: isClosed ? [] : guarded.held,
     bound: [...(home === null ? [] : [{ from: join(needs.wallsDir, "home"), at: home, isNew: true }]), ...own.bound],
     network: "none",
-    filterFolder: options.sharedWallsDir ?? needs.wallsDir,
+    filterFolder: session.sharedWallsDir ?? needs.wallsDir,
   };
 }
 
 /** As {@link ViewPlaces.home}. */
-async function homeOf({ workdir }: SessionBrokerOptions): Promise<string | null> {
+async function homeOf({ workdir }: ViewedSession): Promise<string | null> {
   const named = hostEnv("HOME");
   if (named === undefined || !isAbsolute(named)) return null;
   const home = await pathsOfMachine().of(named);
@@ -142,14 +162,14 @@ async function repositoryOf(folder: string): Promise<string[]> {
  * and where the operator or the client says in a variable; an adapter cannot say where.
  */
 async function ownSettings(
-  options: SessionBrokerOptions,
+  session: ViewedSession,
   { binary, env, wallsDir }: AgentNeeds,
   home: string | null,
 ): Promise<{ shown: string[]; bound: Bound[] }> {
-  const { permissions, workdir, workspaceDir = workdir } = options;
+  const { permissions, workdir, workspaceDir = workdir } = session;
   const tools = [...toolsOf(binary), ...configTools(permissions)];
   const records = tools.flatMap((tool) => agentRecords[tool] ?? []);
-  const named = await namedPlaces(options, { tools, env, home });
+  const named = await namedPlaces(session, { tools, env, home });
   const atHome = tools.flatMap((tool) => [...agentPlaces[tool] ?? [], `.${tool}`, `.config/${tool}`]);
   const places = [
     ...(home === null ? [] : atHome.map((place) => join(home, place))),
@@ -173,7 +193,7 @@ async function ownSettings(
 
 /** Places that variables of the operator or the client name, without those that hold keys. */
 async function namedPlaces(
-  { requestEnv, protectedPaths = [] }: SessionBrokerOptions,
+  { requestEnv, protectedPaths = [] }: ViewedSession,
   { tools, env, home }: { tools: readonly string[]; env: Readonly<Record<string, string>>; home: string | null },
 ): Promise<string[]> {
   const places = Object.entries(env).filter(([name, value]) =>
@@ -245,6 +265,6 @@ async function browsers(home: string): Promise<string[]> {
 }
 
 /** Tools whose settings the plugin was granted: their logins are its own. */
-export function configTools({ read = [], write = [] }: SessionBrokerOptions["permissions"]): string[] {
+export function configTools({ read = [], write = [] }: ViewedSession["permissions"]): string[] {
   return [...read, ...write].flatMap((root) => root.startsWith("config:") ? [root.slice("config:".length)] : []);
 }

@@ -2,6 +2,7 @@ import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { realpath } from "../../ground/runtime/files.ts";
 import { isAbsolute, isBelow, isInside, join, relative, sep } from "../../ground/runtime/paths.ts";
 import { hostEnv } from "../../ground/runtime/platform.ts";
+import type { GrantedPlaces } from "./agent-view.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 
 /** Prefix of a path in the working directory, in grants: `workdir:package.json`. */
@@ -21,6 +22,18 @@ export async function grantedRoots(list: Permissions["read"], options: SessionBr
   );
   // A link that an agent made in the working directory must not redirect the operator's grant.
   return real.filter(({ grant, path, named }) => !grant.startsWith(insideWorkdir) || path === named);
+}
+
+/** Finds what the grants of a session show to its agents besides its own folders. */
+export async function grantedPlaces(options: SessionBrokerOptions): Promise<GrantedPlaces> {
+  const { permissions, spelledRoots = [] } = options;
+  const pathsOf = async (list: Permissions["read"]) => (await grantedRoots(list, options)).map(({ path }) => path);
+  const [opened, written, read] = await Promise.all([
+    pathsOf(spelledRoots.filter((root) => root.includes(":"))),
+    pathsOf(permissions.write?.filter(isAbsolute)),
+    pathsOf(permissions.read?.filter(isAbsolute)),
+  ]);
+  return { opened, written, read };
 }
 
 /** The grant word for exactly this path. */

@@ -15,6 +15,8 @@ import type { OwnNetwork } from "../../ground/runtime/own-network.ts";
 import { AgentNetworks, proxyPort } from "./agent-networks.ts";
 import type { AgentNeeds } from "./agent-view.ts";
 import { agentView, type ViewPlaces, viewPlaces } from "./agent-view.ts";
+import { searchPath } from "./child-env.ts";
+import { grantedPlaces } from "./granted-roots.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 
 /** The way out of an agent's walls. */
@@ -28,6 +30,9 @@ export interface WayOut {
   /** Adds a place whose key the proxy puts in; returns the name of its path. */
   addEndpoint(endpoint: EgressEndpoint): string;
 }
+
+/** Needs of a program that its walls do not know themselves. */
+type ProgramNeeds = Omit<AgentNeeds, "searched" | "wallsDir">;
 
 /** Connections of one session's programs at once. */
 const maxConnections = 256;
@@ -76,7 +81,7 @@ export class SessionWalls {
   }
 
   /** The view of one program, the same for every start of it. */
-  view(needs: Omit<AgentNeeds, "wallsDir">): Promise<AgentView> {
+  view(needs: ProgramNeeds): Promise<AgentView> {
     const known = this.#views.get(needs.binary);
     if (known !== undefined) return known;
     const view = this.#makeView(needs);
@@ -109,8 +114,9 @@ export class SessionWalls {
     await wayOut?.egress.close();
   }
 
-  async #makeView(needs: Omit<AgentNeeds, "wallsDir">): Promise<AgentView> {
-    return await agentView(this.#options, { ...needs, wallsDir: this.#folder }, await this.#findPlaces());
+  async #makeView(needs: ProgramNeeds): Promise<AgentView> {
+    const own = { searched: searchPath(this.#options.workdir), wallsDir: this.#folder };
+    return await agentView(this.#options, { ...needs, ...own }, await this.#findPlaces());
   }
 
   /**
@@ -121,9 +127,13 @@ export class SessionWalls {
     const now = performance.now();
     this.#kept ??= this.#keep();
     if (this.#places === null || now - this.#places.since > freshMs) {
-      this.#places = { since: now, found: this.#kept.then((kept) => viewPlaces(this.#options, kept)) };
+      this.#places = { since: now, found: this.#kept.then(({ isClosed }) => this.#lookUp(isClosed)) };
     }
     return this.#places.found;
+  }
+
+  #lookUp(isClosed: boolean): Promise<ViewPlaces> {
+    return viewPlaces(this.#options, { isClosed, granted: grantedPlaces(this.#options) });
   }
 
   async #keep(): ReturnType<typeof keepEmpty> {
