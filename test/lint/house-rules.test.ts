@@ -134,6 +134,16 @@ const cases: Record<string, Case> = {
     code: 'import { stat } from "node:fs";\nstat;\nprocess.pid;\n',
     breaks: [],
   },
+  "node: in core/walls/agent": {
+    path: "core/walls/agent/files.ts",
+    code: 'import { stat } from "node:fs";\nstat;\nprocess.pid;\n',
+    breaks: [],
+  },
+  "node: in another room of the walls": {
+    path: "core/walls/broker/files.ts",
+    code: 'import { stat } from "node:fs";\nstat;\n',
+    breaks: ["platform-in-runtime"],
+  },
   "a variable, a key and a member called process": {
     path: "core/a/local.ts",
     code: "function f(process: { pid: number }): unknown {\n  return { process: process.pid };\n}\nf({ pid: 1 });\n",

@@ -28,7 +28,7 @@ describe("floors", () => {
     expect(files.filter((path) => levelOf(path) === null)).toEqual([]);
   });
 
-  test("packages that core imports are dependencies, and node: is imported in core/ground/runtime alone", () => {
+  test("packages that core imports are dependencies, and node: is imported in core/ground/runtime and core/walls/agent alone", () => {
     const { dependencies, devDependencies } = JSON.parse(readSource("package.json")) as Record<
       "dependencies" | "devDependencies",
       Record<string, string>
@@ -41,7 +41,7 @@ describe("floors", () => {
           path.startsWith("core/doors/console/page/") ? devDependencies : dependencies,
           packageOf(specifier),
         ) &&
-        !(specifier.startsWith("node:") && path.startsWith("core/ground/runtime/"))
+        !(specifier.startsWith("node:") && /^core\/(?:ground\/runtime|walls\/agent)\//.test(path))
       ).map(({ specifier, line }) => `${path}:${line} ${specifier}`)
     );
     expect(foreign).toEqual([]);

@@ -29,7 +29,7 @@ export const floors: readonly (readonly Wing[])[] = [
   ],
   [
     { name: "packages", rows: [["install"], ["registry"]] },
-    { name: "walls", rows: [["pool"], ["worker", "warden", "network", "broker", "secrets"], ["channel"]] },
+    { name: "walls", rows: [["pool"], ["worker", "warden", "broker", "secrets"], ["agent", "channel"]] },
     { name: "records", rows: [["history"], ["journal", "workspace"], ["git"]] },
   ],
   [

@@ -1,6 +1,6 @@
 import { containsPrograms } from "../../packages/registry/contained-programs.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
-import { probeAgentWall } from "../../ground/runtime/os-walls/contain-agent.ts";
+import { probeAgentWall } from "../../walls/agent/contain-agent.ts";
 
 /** One sentence on those plugins whose programs this machine cannot contain, and the way out; null when there is none. */
 export async function uncontainedPrograms(

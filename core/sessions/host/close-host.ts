@@ -3,7 +3,7 @@ import { dropPrograms } from "../../ground/runtime/child-process.ts";
 import { liveThreads } from "../../ground/runtime/live-threads.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
-import type { AgentNetworks } from "../../walls/broker/agent-networks.ts";
+import type { AgentNetworks } from "../../walls/agent/agent-networks.ts";
 import type { MergedLog } from "../session/merged-log.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
 import type { HistoryIndex } from "../../records/history/history-index.ts";

@@ -6,7 +6,7 @@ import { HistoryIndex } from "../../records/history/history-index.ts";
 import { openJournalReader } from "../../records/journal/journal-reader.ts";
 import { openJournal } from "../../records/journal/sqlite-journal.ts";
 import { IdleContainers } from "../../walls/pool/idle-containers.ts";
-import { AgentNetworks } from "../../walls/broker/agent-networks.ts";
+import { AgentNetworks } from "../../walls/agent/agent-networks.ts";
 import type { ContainerOptions } from "../../walls/pool/spare-container.ts";
 import { type KnownManifests, openKnownManifests } from "../../packages/registry/known-manifests.ts";
 import { realInstalledFolder } from "../../packages/registry/plugin-lock.ts";

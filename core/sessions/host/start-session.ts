@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SharedLooks } from "../../records/git/shared-looks.ts";
-import { type AgentNetworks, localPorts } from "../../walls/broker/agent-networks.ts";
+import { type AgentNetworks, localPorts } from "../../walls/agent/agent-networks.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
 import type { MissingGrant, SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
 import { sharedWallsDir } from "../../walls/broker/session-walls.ts";

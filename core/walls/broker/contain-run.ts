@@ -1,10 +1,10 @@
 import type { ModelEndpoint } from "../../../plugin-sdk/manifest.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
-import { containAgent, ownProcesses } from "../../ground/runtime/os-walls/contain-agent.ts";
+import { containAgent, ownProcesses } from "../agent/contain-agent.ts";
 import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
-import { localPorts } from "./agent-networks.ts";
-import { configTools, hiddenAtHome } from "./agent-view.ts";
+import { localPorts } from "../agent/agent-networks.ts";
+import { configTools, hiddenAtHome } from "../agent/agent-view.ts";
 import { grantedRoots } from "./granted-roots.ts";
 import type { BrokerScope } from "./operation.ts";
 import { programRoute } from "./reach-target.ts";

@@ -2,7 +2,7 @@ import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { realpath } from "../../ground/runtime/files.ts";
 import { isAbsolute, isBelow, isInside, join, relative, sep } from "../../ground/runtime/paths.ts";
 import { hostEnv } from "../../ground/runtime/platform.ts";
-import type { GrantedPlaces } from "./agent-view.ts";
+import type { GrantedPlaces } from "../agent/agent-view.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 
 /** Prefix of a path in the working directory, in grants: `workdir:package.json`. */

@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
-import type { EgressRoute } from "../../ground/runtime/egress-server.ts";
+import type { EgressRoute } from "../agent/egress-server.ts";
 import { resolveAddresses } from "../../ground/runtime/network.ts";
 import { classifyAddress } from "./classify-address.ts";
 import {

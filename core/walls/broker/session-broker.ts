@@ -5,7 +5,7 @@ import type { PermissionUses } from "../../../plugin-sdk/result.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
-import type { AgentNetworks } from "./agent-networks.ts";
+import type { AgentNetworks } from "../agent/agent-networks.ts";
 import type { BinaryPins } from "./binary-pins.ts";
 
 /** A requested permission that is not granted. */

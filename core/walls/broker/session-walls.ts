@@ -1,20 +1,15 @@
 import { mkdir, readdir } from "../../ground/runtime/files.ts";
-import {
-  createEgress,
-  type Egress,
-  type EgressEndpoint,
-  type EgressOptions,
-} from "../../ground/runtime/egress-server.ts";
+import { createEgress, type Egress, type EgressEndpoint, type EgressOptions } from "../agent/egress-server.ts";
 import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
-import type { AgentView } from "../../ground/runtime/os-walls/program-view.ts";
-import { isGuarded, isKeptEmpty, keepEmpty, removeRecorded } from "../../ground/runtime/os-walls/guarded-names.ts";
+import type { AgentView } from "../agent/program-view.ts";
+import { isGuarded, isKeptEmpty, keepEmpty, removeRecorded } from "../agent/guarded-names.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { platform } from "../../ground/runtime/platform.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
-import type { OwnNetwork } from "../../ground/runtime/own-network.ts";
-import { AgentNetworks, proxyPort } from "./agent-networks.ts";
-import type { AgentNeeds } from "./agent-view.ts";
-import { agentView, type ViewPlaces, viewPlaces } from "./agent-view.ts";
+import type { OwnNetwork } from "../agent/own-network.ts";
+import { AgentNetworks, proxyPort } from "../agent/agent-networks.ts";
+import type { AgentNeeds } from "../agent/agent-view.ts";
+import { agentView, type ViewPlaces, viewPlaces } from "../agent/agent-view.ts";
 import { searchPath } from "./child-env.ts";
 import { grantedPlaces } from "./granted-roots.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";

@@ -1,10 +1,10 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import { probeAgentWall } from "../../../core/ground/runtime/os-walls/contain-agent.ts";
+import { probeAgentWall } from "../../../core/walls/agent/contain-agent.ts";
 import { defaultOsWallUses, type ProbedWall } from "../../../core/ground/runtime/os-walls/os-wall.ts";
 import { uncontainedPrograms } from "../../../core/doors/cli/uncontained.ts";
 import { fakePlugin } from "./fake-host.ts";
 
-vi.mock("../../../core/ground/runtime/os-walls/contain-agent.ts");
+vi.mock("../../../core/walls/agent/contain-agent.ts");
 
 const missing: ProbedWall = { active: false, reason: "bwrap was not found.", remedy: "Install bubblewrap." };
 

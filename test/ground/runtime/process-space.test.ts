@@ -1,6 +1,6 @@
 import { expect, test, type TestContext } from "vitest";
 import { type ChildProcess, spawnChild } from "../../../core/ground/runtime/child-process.ts";
-import { ownProcesses } from "../../../core/ground/runtime/os-walls/contain-agent.ts";
+import { ownProcesses } from "../../../core/walls/agent/contain-agent.ts";
 import { readRow } from "../../../core/ground/runtime/process-rows.ts";
 import { descendantsOf, firstProcessIn } from "../../../core/ground/runtime/process-space.ts";
 import { killTrees } from "../../../core/ground/runtime/process-tree.ts";

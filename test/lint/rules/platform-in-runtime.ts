@@ -1,19 +1,24 @@
 import { isIn } from "../place.ts";
 import { isDeclaration, isReference } from "../reference.ts";
 
+const rooms = ["core/ground/runtime", "core/walls/agent"];
+const only = `Only ${rooms.join(" and ")} may`;
 const globals = new Set(["process", "Deno", "Buffer", "NodeJS", "require", "__dirname", "__filename", "global"]);
 
-/** core/ground/runtime is the only room that names Node or Deno, so that porting means reading one folder. */
+/**
+ * core/ground/runtime and core/walls/agent are the only rooms that name Node or Deno, so that porting means reading two
+ * folders.
+ */
 export const platformInRuntime: Deno.lint.Rule = {
   create(context) {
-    if (!isIn(context.filename, "core", "plugin-sdk") || isIn(context.filename, "core/ground/runtime")) return {};
+    if (!isIn(context.filename, "core", "plugin-sdk") || isIn(context.filename, ...rooms)) return {};
     const declared = new Set<string>();
     const used: Deno.lint.Identifier[] = [];
     const checkSource = (node: Deno.lint.Node & { source: Deno.lint.Node | null }): void => {
       if (node.source?.type !== "Literal" || !String(node.source.value).startsWith("node:")) return;
       context.report({
         node,
-        message: `Only core/ground/runtime may import ${node.source.value}; import from core/ground/runtime.`,
+        message: `${only} import ${node.source.value}; import from core/ground/runtime.`,
       });
     };
     return {
@@ -29,7 +34,7 @@ export const platformInRuntime: Deno.lint.Rule = {
       "MemberExpression[object.name='globalThis']"(node: Deno.lint.MemberExpression) {
         const { property } = node;
         const name = property.type === "Identifier" ? property.name : property.type === "Literal" ? property.value : "";
-        if (globals.has(String(name))) context.report({ node, message: `Only core/ground/runtime may name ${name}.` });
+        if (globals.has(String(name))) context.report({ node, message: `${only} name ${name}.` });
       },
       "Program:exit"() {
         for (const node of used) {
@@ -37,7 +42,7 @@ export const platformInRuntime: Deno.lint.Rule = {
           if (declared.has(node.name)) continue;
           context.report({
             node,
-            message: `Only core/ground/runtime may name ${node.name}; import from core/ground/runtime.`,
+            message: `${only} name ${node.name}; import from core/ground/runtime.`,
           });
         }
       },

@@ -1,8 +1,8 @@
 import type { Dirent } from "node:fs";
 import { lstat, readdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
-import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { foldName } from "../fold-name.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { foldName } from "../../ground/runtime/fold-name.ts";
 
 /** Real paths of places, each looked up once. */
 export class RealPaths {

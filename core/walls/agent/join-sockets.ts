@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { connect, type NetConnectOpts, type Socket } from "node:net";
-import { runtimeName } from "./platform.ts";
+import { runtimeName } from "../../ground/runtime/platform.ts";
 
 /** Bytes read at once, where as many are there. */
 const readBytes = 262_144;

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import type { AgentView } from "../../../../core/ground/runtime/os-walls/program-view.ts";
-import { containBySeatbelt, seatbeltProfile } from "../../../../core/ground/runtime/os-walls/seatbelt.ts";
+import type { AgentView } from "../../../core/walls/agent/program-view.ts";
+import { containBySeatbelt, seatbeltProfile } from "../../../core/walls/agent/seatbelt.ts";
 
 // No Mac tests this: a reader of the profile's language decides as the manual says, by the last rule that fits.
 

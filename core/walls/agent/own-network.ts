@@ -5,14 +5,14 @@ import { createServer, type Server, type Socket } from "node:net";
 import process from "node:process";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { socketsInside } from "./network-side.ts";
-import { type OpenedPorts, openPorts } from "./launcher.ts";
-import { commandChain } from "./os-walls/command-chain.ts";
-import { findBubblewrap } from "./os-walls/bubblewrap.ts";
-import type { Command } from "./os-walls/os-wall.ts";
-import { findProgram, tryProgram } from "./os-walls/try-program.ts";
-import { pinFolder } from "./pinned-folder.ts";
-import { execPathForOthers, runtimeName } from "./platform.ts";
-import { networkArguments } from "./runtime-command.ts";
+import { type OpenedPorts, openPorts } from "../../ground/runtime/launcher.ts";
+import { commandChain } from "../../ground/runtime/os-walls/command-chain.ts";
+import { findBubblewrap } from "../../ground/runtime/os-walls/bubblewrap.ts";
+import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
+import { findProgram, tryProgram } from "../../ground/runtime/os-walls/try-program.ts";
+import { pinFolder } from "../../ground/runtime/pinned-folder.ts";
+import { execPathForOthers, runtimeName } from "../../ground/runtime/platform.ts";
+import { networkArguments } from "../../ground/runtime/runtime-command.ts";
 
 /** A network for programs, with nothing but a loopback: clients of its ports reach this host and no one else. */
 export interface OwnNetwork {

@@ -4,7 +4,7 @@ import process from "node:process";
 import { promisify } from "node:util";
 
 const [core, folder] = process.argv.slice(2);
-const { openOwnNetwork } = await import(`${core}/ground/runtime/own-network.js`);
+const { openOwnNetwork } = await import(`${core}/walls/agent/own-network.js`);
 const { commandChain } = await import(`${core}/ground/runtime/os-walls/command-chain.js`);
 const script = `${core}/../walls/network.js`;
 const network = await openOwnNetwork({ script, ports: [3128], folder, light: false });

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { guardedPlaces, keepEmpty } from "../../../../core/ground/runtime/os-walls/guarded-names.ts";
+import { guardedPlaces, keepEmpty } from "../../../core/walls/agent/guarded-names.ts";
 
 /** Root can look into every folder: for the test it is another user. */
 const other = 65534;

@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { isKeptEmpty, keepEmpty, removeRecorded } from "../../../../core/ground/runtime/os-walls/guarded-names.ts";
-import { afterEveryTest } from "../../../clean-up.ts";
+import { isKeptEmpty, keepEmpty, removeRecorded } from "../../../core/walls/agent/guarded-names.ts";
+import { afterEveryTest } from "../../clean-up.ts";
 
 const folders: string[] = [];
 

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { pathsOfMachine, realEntries, RealPaths } from "../../../../core/ground/runtime/os-walls/real-paths.ts";
+import { pathsOfMachine, realEntries, RealPaths } from "../../../core/walls/agent/real-paths.ts";
 
 test("RealPaths looks a place up once, and pathsOfMachine again after a second", async () => {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-paths-")));

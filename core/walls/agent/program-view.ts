@@ -1,4 +1,4 @@
-import type { OwnNetwork } from "../own-network.ts";
+import type { OwnNetwork } from "./own-network.ts";
 
 /** View of the file system for a contained program. All paths are absolute; one below another overrides it. */
 export interface AgentView {

@@ -4,8 +4,8 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openUnixSockets, socketsOutside } from "../../../../core/ground/runtime/os-walls/unix-sockets.ts";
-import { platform } from "../../../../core/ground/runtime/platform.ts";
+import { openUnixSockets, socketsOutside } from "../../../core/walls/agent/unix-sockets.ts";
+import { platform } from "../../../core/ground/runtime/platform.ts";
 
 test("finds a socket outside of hidden folders, however many are in them", async () => {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-unix-")));

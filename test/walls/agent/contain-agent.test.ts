@@ -7,13 +7,13 @@ import { dirname, join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import type { SessionBrokerOptions } from "../../../../core/walls/broker/session-broker.ts";
-import { commandChain } from "../../../../core/ground/runtime/os-walls/command-chain.ts";
-import { containAgent } from "../../../../core/ground/runtime/os-walls/contain-agent.ts";
-import { listProcesses } from "../../../../core/ground/runtime/process-rows.ts";
-import type { Permissions, RunPermission } from "../../../../plugin-sdk/permissions.ts";
-import { anyShell, makeBroker, readAll, runShell } from "../../../walls/broker/broker-fixture.ts";
-import { needsWall } from "./needs-wall.ts";
+import type { SessionBrokerOptions } from "../../../core/walls/broker/session-broker.ts";
+import { commandChain } from "../../../core/ground/runtime/os-walls/command-chain.ts";
+import { containAgent } from "../../../core/walls/agent/contain-agent.ts";
+import { listProcesses } from "../../../core/ground/runtime/process-rows.ts";
+import type { Permissions, RunPermission } from "../../../plugin-sdk/permissions.ts";
+import { anyShell, makeBroker, readAll, runShell } from "../broker/broker-fixture.ts";
+import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
 
 const contained: RunPermission = { ...anyShell, contain: "workdir" };
 

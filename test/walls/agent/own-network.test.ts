@@ -8,12 +8,12 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { openOwnNetwork, type OwnNetwork } from "../../../core/ground/runtime/own-network.ts";
+import { openOwnNetwork, type OwnNetwork } from "../../../core/walls/agent/own-network.ts";
 import { commandChain } from "../../../core/ground/runtime/os-walls/command-chain.ts";
-import { networkFile } from "../../../core/walls/broker/network-file.ts";
+import { networkFile } from "../../../core/walls/agent/network-file.ts";
 import { afterEveryTest } from "../../clean-up.ts";
 import { root } from "../../structure/source.ts";
-import { needsWall } from "./os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
 
 const folders: string[] = [];
 const networks: OwnNetwork[] = [];

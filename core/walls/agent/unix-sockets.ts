@@ -1,6 +1,6 @@
 import { lstat, readFile } from "node:fs/promises";
-import { isInside } from "../paths.ts";
-import { shareCalls } from "../share-calls.ts";
+import { isInside } from "../../ground/runtime/paths.ts";
+import { shareCalls } from "../../ground/runtime/share-calls.ts";
 
 /** Sockets to look at outside of folders that are hidden as a whole. */
 const most = 512;

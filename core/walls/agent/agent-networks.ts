@@ -1,5 +1,5 @@
 import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
-import { openOwnNetwork, type OwnNetwork } from "../../ground/runtime/own-network.ts";
+import { openOwnNetwork, type OwnNetwork } from "./own-network.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { networkFile } from "./network-file.ts";

@@ -1,12 +1,12 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { copyFile, mkdir, readdir, readFile, realpath, stat } from "../../ground/runtime/files.ts";
 import { agentPlaces, agentPrograms, agentRecords, keyPlaces } from "../../ground/runtime/key-places.ts";
-import type { AgentView, Bound } from "../../ground/runtime/os-walls/program-view.ts";
-import { guardedPlaces } from "../../ground/runtime/os-walls/guarded-names.ts";
-import { pathsOfMachine } from "../../ground/runtime/os-walls/real-paths.ts";
+import type { AgentView, Bound } from "./program-view.ts";
+import { guardedPlaces } from "./guarded-names.ts";
+import { pathsOfMachine } from "./real-paths.ts";
 import { basename, dirname, isAbsolute, isBelow, isInside, join, resolve, sep } from "../../ground/runtime/paths.ts";
 import { hostEnv } from "../../ground/runtime/platform.ts";
-import { toolPlaces } from "../../ground/runtime/tool-places.ts";
+import { toolPlaces } from "./tool-places.ts";
 
 /** The session of an agent, as far as its view depends on it. Paths are real and absolute. */
 interface ViewedSession {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
-import { openFarEnd } from "../../../core/ground/runtime/join-sockets.ts";
+import { openFarEnd } from "../../../core/walls/agent/join-sockets.ts";
 
 const servers: Server[] = [];
 const sockets: Socket[] = [];

@@ -1,18 +1,18 @@
 import { access, mkdir, realpath, rename, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { findBubblewrap, ownNamespaces, ownProc } from "./bubblewrap.ts";
-import type { Command, ProbedWall } from "./os-wall.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { findBubblewrap, ownNamespaces, ownProc } from "../../ground/runtime/os-walls/bubblewrap.ts";
+import type { Command, ProbedWall } from "../../ground/runtime/os-walls/os-wall.ts";
 import { type ViewMount, withoutNeedless } from "./mounts.ts";
 import type { AgentView, Bound } from "./program-view.ts";
 import { containBySeatbelt, probeSeatbelt } from "./seatbelt.ts";
-import { randomId, sha256Hex } from "../hash.ts";
-import { isInside } from "../paths.ts";
-import { platform } from "../platform.ts";
+import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
+import { isInside } from "../../ground/runtime/paths.ts";
+import { platform } from "../../ground/runtime/platform.ts";
 import { pathsOfMachine, realEntries, RealPaths } from "./real-paths.ts";
 import { openUnixSockets, socketsOutside } from "./unix-sockets.ts";
-import { probeOsWalls } from "./probe.ts";
-import { findProgram } from "./try-program.ts";
+import { probeOsWalls } from "../../ground/runtime/os-walls/probe.ts";
+import { findProgram } from "../../ground/runtime/os-walls/try-program.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
 
 /** Sockets of the system's services, which could act for the program; files there are needed to resolve names. */

@@ -1,4 +1,4 @@
-import { wayUp } from "../paths.ts";
+import { wayUp } from "../../ground/runtime/paths.ts";
 
 /** One mount of a view, as arguments of bwrap. */
 export interface ViewMount {

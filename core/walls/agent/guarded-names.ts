@@ -1,10 +1,10 @@
 import { mkdir, readdir, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { listOf } from "../../../../plugin-sdk/json-fields.ts";
-import { actedOnGroups, keptEmpty } from "../acted-on-names.ts";
-import { foldName } from "../fold-name.ts";
-import { isBelow } from "../paths.ts";
-import { userId } from "../pinned-folder.ts";
+import { listOf } from "../../../plugin-sdk/json-fields.ts";
+import { actedOnGroups, keptEmpty } from "../../ground/runtime/acted-on-names.ts";
+import { foldName } from "../../ground/runtime/fold-name.ts";
+import { isBelow } from "../../ground/runtime/paths.ts";
+import { userId } from "../../ground/runtime/pinned-folder.ts";
 import { entriesOf, realEntries, realPathsOf } from "./real-paths.ts";
 
 /** Kinds of programs whose settings in a project would run, or steer, something outside an agent's walls. */
