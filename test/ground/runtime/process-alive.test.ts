@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { pid as ownPid } from "node:process";
+import process, { pid as ownPid } from "node:process";
 import { afterEach, expect, test } from "vitest";
 import { isAlive } from "../../../core/ground/runtime/lock-file.ts";
 import { processIsAlive } from "../../../core/ground/runtime/process-alive.ts";

@@ -49,8 +49,11 @@ export interface Started {
   ended: Promise<Ended>;
 }
 
+const folders = ["XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"] as const;
 const made: string[] = [];
 afterEveryFile(async () => {
+  // A run has none; later files of this process must not see those that are gone.
+  for (const name of folders) delete process.env[name];
   await Promise.all(made.splice(0).map((folder) => rm(folder, { recursive: true, force: true, maxRetries: 3 })));
 });
 
