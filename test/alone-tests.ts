@@ -7,8 +7,9 @@ export const aloneTests: readonly string[] = [
   "test/records/workspace/holder.test.ts",
   "test/walls/broker/denials.test.ts",
   "test/doors/cli/render/progress-line.test.ts",
-  "test/doors/cli/uncontained.test.ts",
+  "test/doors/daemon/uncontained.test.ts",
   "test/doors/cli/faulty-runtime.test.ts",
+  "test/ground/runtime/os-walls/refused-bubblewrap.test.ts",
   "test/ground/runtime/without-launcher.test.ts",
   "test/hostile/network.test.ts",
   // They start hundreds of programs, and the more memory a process has, the longer it takes to start one.

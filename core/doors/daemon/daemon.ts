@@ -29,6 +29,7 @@ import { listen, type Listening } from "./listen.ts";
 import { ManifestInForce } from "./manifest-in-force.ts";
 import { settleAfterStart } from "./settle-after-start.ts";
 import { openAccess } from "./shared-access.ts";
+import { uncontainedPrograms } from "./uncontained.ts";
 
 /** Options of {@link startDaemon}. */
 interface DaemonOptions extends Pick<HostOptions, "stateDir" | "bundledDir"> {
@@ -102,6 +103,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       cluster?.seams,
     );
     undo.push(() => host.close());
+    const told = tellUncontained(host, writeLog);
+    undo.push(() => told);
     const made = await openDaemon({ options, manifest, settings, host, listening, log, stateDir, cluster });
     await cluster?.serve(host);
     door = made.door;
@@ -124,6 +127,12 @@ async function removeLeftRecord(files: DaemonFiles): Promise<DaemonRecord | null
   await removeDaemonRecord(files.record);
   await rm(files.notices, { force: true });
   return left === "broken" ? null : left;
+}
+
+/** Probing takes longer than a start may. Never rejects. */
+async function tellUncontained(host: Host, writeLog: DaemonLog["write"]): Promise<void> {
+  const message = await uncontainedPrograms(host.registry.list().filter(({ enabled }) => enabled));
+  if (message !== null) writeLog({ level: "warn", message });
 }
 
 function killed({ pid }: DaemonRecord): LogRecord {

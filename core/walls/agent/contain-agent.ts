@@ -1,6 +1,5 @@
 import { access, mkdir, realpath, rename, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { findBubblewrap, ownNamespaces, ownProc } from "../../ground/runtime/os-walls/bubblewrap.ts";
 import type { Command, ProbedWall } from "../../ground/runtime/os-walls/os-wall.ts";
 import { type ViewMount, withoutNeedless } from "./mounts.ts";
@@ -14,6 +13,7 @@ import { openUnixSockets, socketsOutside } from "./unix-sockets.ts";
 import { probeOsWalls } from "../../ground/runtime/os-walls/probe.ts";
 import { findProgram } from "../../ground/runtime/os-walls/try-program.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
+import { uncontainedError } from "./uncontained-error.ts";
 
 /** Sockets of the system's services, which could act for the program; files there are needed to resolve names. */
 const serviceFolder = "/run";
@@ -27,8 +27,7 @@ export async function probeAgentWall(): Promise<ProbedWall> {
   if (await findProgram("nsenter") === null) {
     return { active: false, reason: "nsenter was not found.", remedy: "Install util-linux." };
   }
-  const missing = { active: false, reason: "bwrap was not found.", remedy: "Install bubblewrap." } as const;
-  return (await probeOsWalls()).get("bubblewrap") ?? missing;
+  return (await probeOsWalls()).get("bubblewrap")!;
 }
 
 /**
@@ -39,13 +38,9 @@ export async function probeAgentWall(): Promise<ProbedWall> {
 export async function containAgent(command: Command, view: AgentView): Promise<Command> {
   const [wall, found] = await Promise.all([probeAgentWall(), findBubblewrap()]);
   if (wall.active && platform === "darwin") return await containBySeatbelt(command, view);
-  if (!wall.active || "reason" in found) {
-    const { reason, remedy } = wall.active ? { reason: "It is gone.", remedy: "Install bubblewrap." } : wall;
-    throw new BulkheadError("unavailable", `Cannot run "${command.file}" contained: ${reason}`, {
-      hint:
-        `${remedy} Or set os_walls.agents to off for this plugin in bulkhead.yaml: then its programs have all your rights.`,
-    });
-  }
+  const what = `Cannot run "${command.file}" contained`;
+  if (!wall.active) throw uncontainedError(what, wall);
+  if ("reason" in found) throw uncontainedError(what, found);
   const { network, filterFolder } = view;
   const [mounted, filter] = await Promise.all([
     mounts(view),

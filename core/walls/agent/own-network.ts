@@ -9,10 +9,12 @@ import { type OpenedPorts, openPorts } from "../../ground/runtime/launcher.ts";
 import { commandChain } from "../../ground/runtime/os-walls/command-chain.ts";
 import { findBubblewrap } from "../../ground/runtime/os-walls/bubblewrap.ts";
 import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
+import { refusedBubblewrap } from "../../ground/runtime/os-walls/refused-bubblewrap.ts";
 import { findProgram, tryProgram } from "../../ground/runtime/os-walls/try-program.ts";
 import { pinFolder } from "../../ground/runtime/pinned-folder.ts";
 import { execPathForOthers, runtimeName } from "../../ground/runtime/platform.ts";
 import { networkArguments } from "../../ground/runtime/runtime-command.ts";
+import { uncontainedError } from "./uncontained-error.ts";
 
 /** A network for programs, with nothing but a loopback: clients of its ports reach this host and no one else. */
 export interface OwnNetwork {
@@ -36,6 +38,8 @@ interface OwnNetworkOptions {
   light?: boolean;
 }
 
+const noNetwork = "Cannot give a program a network of its own";
+
 /** Time to open a network on a machine under load. Milliseconds. */
 const openMs = 20_000;
 
@@ -45,8 +49,10 @@ const openMs = 20_000;
  */
 export async function openOwnNetwork(options: OwnNetworkOptions): Promise<OwnNetwork> {
   const [bubblewrap, nsenter] = await Promise.all([findBubblewrap(), findProgram("nsenter")]);
-  if ("reason" in bubblewrap) throw unavailable(bubblewrap.reason, bubblewrap.remedy);
-  if (nsenter === null) throw unavailable("nsenter was not found.", "Install util-linux.");
+  if ("reason" in bubblewrap) throw uncontainedError(noNetwork, bubblewrap);
+  if (nsenter === null) {
+    throw uncontainedError(noNetwork, { reason: "nsenter was not found.", remedy: "Install util-linux." });
+  }
   const isLight = options.light !== false && !lightFails;
   const opened = isLight ? await openLight(options.ports).catch(() => null) : null;
   if (opened !== null) return opened;
@@ -57,7 +63,9 @@ export async function openOwnNetwork(options: OwnNetworkOptions): Promise<OwnNet
   } catch (error) {
     if (error instanceof BulkheadError) throw error;
     const why = error instanceof Error ? error.message : String(error);
-    throw unavailable(`The system did not open it: ${why}.`, "Allow the host to make user namespaces.");
+    if (why.startsWith("bwrap: ")) throw uncontainedError(noNetwork, await refusedBubblewrap(why, bubblewrap.file));
+    const remedy = "Allow the host to make user namespaces.";
+    throw uncontainedError(noNetwork, { reason: `The system did not open it: ${why}.`, remedy });
   }
 }
 
@@ -92,13 +100,6 @@ async function openByRuntime(bubblewrap: string, options: OwnNetworkOptions): Pr
     await network.close();
     throw error;
   }
-}
-
-function unavailable(why: string, remedy: string): BulkheadError {
-  return new BulkheadError("unavailable", `Cannot give a program a network of its own: ${why}`, {
-    hint:
-      `${remedy} Or set os_walls.agents to off for this plugin in bulkhead.yaml: then its programs have all your rights.`,
-  });
 }
 
 const ownSpaces = new Map<string, string>();

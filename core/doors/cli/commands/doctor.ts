@@ -5,9 +5,9 @@ import type { Plugin } from "../../../packages/registry/plugin.ts";
 import { runtimeFault } from "../../../ground/runtime/runtime-fault.ts";
 import { runGit } from "../../../ground/runtime/git-program.ts";
 import { demandRequired } from "../../../ground/runtime/os-walls/confine.ts";
-import { uncontainedPrograms } from "../uncontained.ts";
 import { probeOsWalls, probeWalls, type WallReport } from "../../../ground/runtime/os-walls/probe.ts";
 import { clusterProblem } from "../../daemon/join-cluster.ts";
+import { uncontainedPrograms } from "../../daemon/uncontained.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { openHost } from "../open-host.ts";
 import { findAgents, type MissingAgent, missingAgents } from "../setup/find-agents.ts";
@@ -33,7 +33,7 @@ interface DoctorReport {
   not_enabled: { id: string; program: string | null; key: string | null }[];
   /** Agents that are not on this machine, and how to install them. */
   not_installed: MissingAgent[];
-  /** Reasons why sessions cannot run here. */
+  /** Reasons why sessions cannot run here; the lines below the first one of each tell what helps. */
   problems: string[];
   /** Reasons why this host is weaker than it could be. */
   warnings: string[];
@@ -113,7 +113,7 @@ async function examineHost(
       agents: [],
       not_enabled: [],
       not_installed: [],
-      problems: [hint === undefined ? message : `${message} ${hint}`],
+      problems: [hint === undefined ? message : `${message}\n${hint}`],
     };
   }
 }
@@ -127,7 +127,7 @@ async function missingWalls(plugins: readonly Plugin[]): Promise<string[]> {
       return [];
     } catch (error) {
       const { message, hint } = toErrorData(error);
-      return [`Plugin "${id}" cannot start. ${message}${hint === undefined ? "" : ` ${hint}`}`];
+      return [`Plugin "${id}" cannot start. ${message}${hint === undefined ? "" : `\n${hint}`}`];
     }
   });
   const uncontained = await uncontainedPrograms(plugins);
@@ -175,12 +175,19 @@ function reportLines(report: DoctorReport, { paint, columns }: { paint: Paint; c
     ...(report.warnings.length === 0 ? [] : ["", paint("bold", "Warnings")]),
     ...table(report.warnings.map((warning) => marked("!", warning, "yellow"))),
     ...(report.problems.length === 0 ? [] : ["", paint("bold", "Problems")]),
-    ...table(report.problems.map((problem) => marked("✘", problem, "red"))),
+    ...table(report.problems.map((problem) => problemRow(problem, report.walls))),
   ];
 }
 
 function marked(mark: string, text: string, tone: Tone): Cell[] {
   return [{ text: mark, tone }, { text: asTyped(text), tone }];
+}
+
+/** Lines that help stand below the problem, unless they stand below a wall already. */
+function problemRow(problem: string, walls: readonly WallReport[]): Row {
+  const [what = "", ...lines] = problem.split("\n");
+  const shown = new Set(walls.flatMap(({ remedy = "" }) => remedy.split("\n")));
+  return { cells: marked("✘", what, "red"), remedy: lines.filter((line) => !shown.has(line)).join("\n") };
 }
 
 function notEnabledRow({ id, program, key }: DoctorReport["not_enabled"][number]): Row {
@@ -195,6 +202,7 @@ function wallRow({ name, state, detail, remedy }: WallReport): Row {
   const looks: { readonly [S in WallReport["state"]]: [string, Tone] } = {
     active: ["✔ active", "green"],
     missing: ["- missing", "dim"],
+    refused: ["✘ refused", "yellow"],
   };
   const [text, tone] = looks[state];
   return { cells: [name, { text, tone }, { text: detail, tone: "dim" }], remedy };

@@ -3,6 +3,7 @@ import type { Terminal } from "../../../ground/runtime/terminal.ts";
 import { ownCommand, typedCommand } from "../../../ground/runtime/own-command.ts";
 import { dirname, join, resolve } from "../../../ground/runtime/paths.ts";
 import { createRegistry } from "../../../packages/registry/registry.ts";
+import { uncontainedPrograms } from "../../daemon/uncontained.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { createAskGrant } from "../ask-grant.ts";
 import { exitCodeOf } from "../exit-code.ts";
@@ -20,7 +21,6 @@ import { findAgents, type FoundAgent, type MissingAgent, missingAgents } from ".
 import { pointedHosts } from "../setup/pointed-hosts.ts";
 import { type SetupSheet, setupSheet, sheetLines } from "../setup/setup-sheet.ts";
 import { drawingColumns, showSession } from "../show-session.ts";
-import { uncontainedPrograms } from "../uncontained.ts";
 import { whileWaiting } from "../while-waiting.ts";
 import { writeStarter } from "./init.ts";
 import { start } from "./start.ts";
@@ -99,7 +99,7 @@ async function warnOfUncontained(
   const uncontained = await uncontainedPrograms(chosen.map(({ plugin }) => plugin));
   if (uncontained === null) return [];
   const paint = createPaint(terminal.colours.stdout);
-  if (!json) await terminal.stdout.write(`\n${paint("yellow", `! ${uncontained}`)}\n`);
+  if (!json) await terminal.stdout.write(`\n${paint("yellow", `! ${uncontained.replaceAll("\n", "\n  ")}`)}\n`);
   return [uncontained];
 }
 

@@ -1,18 +1,14 @@
 import type { ErrorData } from "../../../../plugin-sdk/errors.ts";
 import { pageOfError } from "../help-pages.ts";
-import { safeText } from "./agent-text.ts";
-import { messageLines } from "./message-lines.ts";
+import { hintLines, messageLines } from "./message-lines.ts";
 import { createPaint } from "./paint.ts";
-import { asTyped } from "./as-typed.ts";
 
 /** Formats an error as lines for people. */
 export function errorText(error: ErrorData, colours: boolean): string {
   const paint = createPaint(colours);
   const page = hasPage(error) ? pageOfError[error.code] : undefined;
-  const below = [error.hint, page === undefined ? undefined : `More: bulkhead help ${page}`];
-  const lines = below.flatMap((line) =>
-    line === undefined ? [] : [`${paint("dim", `  ${safeText(asTyped(line))}`)}\n`]
-  );
+  const below = [...hintLines(error.hint), ...hintLines(page && `More: bulkhead help ${page}`)];
+  const lines = below.map((line) => `${paint("dim", `  ${line}`)}\n`);
   return `${paint("red", "error:")} ${messageLines(error, paint).join("\n")}\n${lines.join("")}`;
 }
 

@@ -1,5 +1,6 @@
 import type { ErrorData } from "../../../../plugin-sdk/errors.ts";
-import { safeText } from "./agent-text.ts";
+import { safeLine, safeText } from "./agent-text.ts";
+import { asTyped } from "./as-typed.ts";
 import type { Paint } from "./paint.ts";
 
 /** Formats an error's message as lines, each problem of a file with the line that it is about. */
@@ -10,6 +11,13 @@ export function messageLines({ message, details }: ErrorData, paint: Paint): str
     return [line, ...excerptOf(problem).map((text) => paint("dim", `  ${text}`))];
   });
 }
+
+/** Formats an error's hint as lines. They may be commands to copy, so none is shortened. */
+export function hintLines(hint: string | undefined): string[] {
+  return hint === undefined ? [] : hint.split("\n", mostHintLines).map((line) => safeLine(asTyped(line)));
+}
+
+const mostHintLines = 8;
 
 function excerptOf(problem: unknown): string[] {
   const excerpt: unknown = typeof problem === "object" && problem !== null

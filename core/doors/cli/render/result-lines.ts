@@ -1,6 +1,7 @@
 import type { Artifact, SessionResult, UsageReport } from "../../../../plugin-sdk/result.ts";
 import { readGrantCommand } from "../../../ground/config/grant-command.ts";
 import { safeLine } from "./agent-text.ts";
+import { hintLines } from "./message-lines.ts";
 import { outcomeLooks, type Paint, type Tone } from "./paint.ts";
 import { formatBytes, formatCost, formatCount, formatDuration, plural } from "./quantities.ts";
 import { shortId } from "./short-id.ts";
@@ -64,10 +65,7 @@ function errorLines(result: SessionResult, { paint, columns, verbose = false }: 
     ...stackLines(result.error, { faultsOnly: !verbose }).map((line) =>
       `  ${paint("dim", fitLine(line, columns - 6))}`
     ),
-    // A hint may be a command to copy, so never shorten it.
-    ...[hint, explainAll(hint)].flatMap((line) =>
-      line === undefined ? [] : [`  ${paint("dim", safeLine(asTyped(line)))}`]
-    ),
+    ...[...hintLines(hint), ...hintLines(explainAll(hint))].map((line) => `  ${paint("dim", line)}`),
   ];
 }
 

@@ -6,7 +6,7 @@ import { fitLine, padEnd, textWidth, wrapText } from "./text-width.ts";
 /** One cell; a plain string has the plain tone. */
 export type Cell = string | { text: string; tone: Tone };
 
-/** One row; a remedy, such as a command to run, has a line of its own below it and is never cut or broken. */
+/** One row; each line of a remedy, such as a command to run, is a line below it and never cut or broken. */
 export type Row = readonly Cell[] | { cells: readonly Cell[]; remedy: string | undefined };
 
 /** Options of {@link tableLines}. */
@@ -39,9 +39,8 @@ export function tableLines(rows: readonly Row[], options: TableOptions): string[
     ...(titles.length === 0 ? [] : rowLines(titles, widths, options)),
     ...used.flatMap(({ cells, remedy }) => [
       ...rowLines(cells, widths, options),
-      ...(remedy === undefined || remedy === ""
-        ? []
-        : [`${" ".repeat(indent + 2)}${paint("cyan", `→ ${safeLine(asTyped(remedy))}`)}`]),
+      ...(remedy ?? "").split("\n").filter((line) => line !== "")
+        .map((line) => `${" ".repeat(indent + 2)}${paint("cyan", `→ ${safeLine(asTyped(line))}`)}`),
     ]),
   ];
 }

@@ -14,7 +14,7 @@ interface RunningProgram {
   started_at: string;
 }
 
-const wall = Type.Object({ name: text, state: oneOf(["active", "missing"] as const), text });
+const wall = Type.Object({ name: text, state: oneOf(["active", "missing", "refused"] as const), text });
 const program = exactly<RunningProgram>()(Type.Object({
   session_id: text,
   plugin_id: text,
@@ -46,7 +46,7 @@ export const wallRoutes: readonly ApiRoute[] = [
         walls: walls.map(({ name, state, detail, remedy }) => ({
           name,
           state,
-          text: remedy === undefined ? detail : `${detail} ${remedy}`,
+          text: remedy === undefined ? detail : `${detail}\n${remedy}`,
         })),
         programs,
       });

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { keyPlaces } from "../key-places.ts";
 import { userId } from "../pinned-folder.ts";
 import { execPathForOthers } from "../platform.ts";
-import type { Command, Confinement, OsWall, ProbedWall, WrappedCommand } from "./os-wall.ts";
+import type { Command, Confinement, MissingWall, OsWall, ProbedWall, WrappedCommand } from "./os-wall.ts";
+import { refusedBubblewrap } from "./refused-bubblewrap.ts";
 import { findProgram, tryProgram } from "./try-program.ts";
 
 /** Namespaces and an almost empty file system of its own by `bwrap` (bubblewrap, bwrap(1)). */
@@ -18,10 +19,6 @@ export const bubblewrap: OsWall = {
 
 /** HOME of a warden: an empty folder, wherever its code lies. It can write nothing that it sees, so it cannot fill memory. */
 const homeInside = "/empty";
-const remedy = "Install bubblewrap, and allow the host to make user namespaces (a container needs that allowed too).";
-
-/** Location of bwrap; the reason when it is missing, or the system does not let it work. */
-type FoundBubblewrap = { file: string } | { reason: string; remedy: string };
 
 /** Namespaces that every contained process gets, besides those of its own kind. */
 export const ownNamespaces: readonly string[] = [
@@ -42,20 +39,18 @@ export const ownNamespaces: readonly string[] = [
 export const ownProc: readonly string[] = ["--proc", "/proc", "--remount-ro", "/proc"];
 
 /** Finds bwrap, without trying it. */
-export async function findBubblewrap(): Promise<FoundBubblewrap> {
+export async function findBubblewrap(): Promise<{ file: string } | MissingWall> {
   const file = await findProgram("bwrap");
-  return file === null ? { reason: "bwrap was not found.", remedy } : { file };
+  return file === null ? { active: false, reason: "bwrap was not found.", remedy: "Install bubblewrap." } : { file };
 }
 
 async function probe(): Promise<ProbedWall> {
   const found = await findBubblewrap();
-  if ("reason" in found) return { active: false, ...found };
+  if ("reason" in found) return found;
   const { file } = found;
   const [runtime, hidden] = await Promise.all([runtimeFiles(), hiddenPlaces()]);
   const trial = await tryProgram(file, [...viewArguments([...runtime]), execPathForOthers, "--version"]);
-  if (!trial.works) {
-    return { active: false, reason: `bwrap was found but failed: ${trial.why}.`, remedy };
-  }
+  if (!trial.works) return await refusedBubblewrap(trial.why, file);
   return {
     active: true,
     wrap: (command, confinement) => Promise.resolve(wrap(command, confinement, { file, runtime, hidden })),

@@ -56,7 +56,7 @@ export async function confine(
 
 /**
  * Refuses when a required wall is missing on this machine.
- * @throws {BulkheadError} `unavailable`, with what to install as its hint
+ * @throws {BulkheadError} `unavailable`, with what helps as its hint
  */
 export function demandRequired(uses: OsWallUses, found: ReadonlyMap<OsWallName, ProbedWall>): void {
   for (const name of osWallNames) {
@@ -67,7 +67,7 @@ export function demandRequired(uses: OsWallUses, found: ReadonlyMap<OsWallName, 
       "unavailable",
       `The host manifest requires the wall "${name}", which is missing here: ${reason}`,
       {
-        hint: `${wall?.remedy ?? ""} Or set os_walls.${name} to optional in bulkhead.yaml.`.trimStart(),
+        hint: `${wall?.remedy ?? ""}\nOr set os_walls.${name} to optional in bulkhead.yaml.`.trimStart(),
         details: { os_wall: name, reason },
       },
     );

@@ -74,13 +74,18 @@ export type ProbedWall =
      */
     wrap(command: Command, confinement: Confinement): Promise<WrappedCommand>;
   }
-  | {
-    active: false;
-    /** One sentence: why it cannot be used. */
-    reason: string;
-    /** One sentence: what to do about it. */
-    remedy: string;
-  };
+  | MissingWall;
+
+/** A mechanism that this machine lacks, or refuses to the host. */
+export interface MissingWall {
+  active: false;
+  /** Set where its program is installed, and the system does not let it work. */
+  refused?: true;
+  /** One sentence: why it cannot be used. */
+  reason: string;
+  /** Help: one sentence, or lines for a shell of which each is enough. */
+  remedy: string;
+}
 
 /** One mechanism of the operating system. Another system's mechanism is another file with one of these. */
 export interface OsWall {

@@ -28,7 +28,8 @@ async function probe(): Promise<ProbedWall> {
   // Without a command `nice` prints the priority it has.
   const trial = await tryProgram(choom, [...prefix, nice]);
   if (!trial.works) {
-    return { active: false, reason: `choom failed: ${trial.why}.`, remedy: "Mount /proc for the host, writable." };
+    const reason = `choom failed: ${trial.why}.`;
+    return { active: false, refused: true, reason, remedy: "Mount /proc for the host, writable." };
   }
   return {
     active: true,

@@ -40,7 +40,8 @@ async function probe(): Promise<ProbedWall> {
     "--noheadings",
   ]);
   if (!trial.works) {
-    return { active: false, reason: `prlimit failed: ${trial.why}.`, remedy: "Let the host lower its own limits." };
+    const reason = `prlimit failed: ${trial.why}.`;
+    return { active: false, refused: true, reason, remedy: "Let the host lower its own limits." };
   }
   const hard = new Map(trial.stdout.trim().split("\n").map((row) => row.split(/\s+/) as [string, string]));
   if (hard.get("CORE") !== "0") {

@@ -8,10 +8,11 @@ import { prlimit } from "./prlimit.ts";
 /** One wall that contains a plugin on this machine, or is missing. */
 export interface WallReport {
   name: string;
-  state: "active" | "missing";
-  /** Its effect, or why it is missing and what that costs. */
+  /** `refused`: its program is installed, and the system does not let it work. */
+  state: "active" | "missing" | "refused";
+  /** Its effect, or why it does not work and what that costs. */
   detail: string;
-  /** How to get one that is missing. */
+  /** How to get it: one sentence, or lines for a shell of which each is enough. */
   remedy?: string;
 }
 
@@ -39,7 +40,8 @@ export async function probeWalls(): Promise<WallReport[]> {
     ...[...osWalls].reverse().map(({ name, does, lacks }): WallReport => {
       const wall = found.get(name);
       if (wall === undefined || wall.active) return { name, state: "active", detail: does };
-      return { name, state: "missing", detail: `${wall.reason} ${lacks}`, remedy: wall.remedy };
+      const state = wall.refused ? "refused" : "missing";
+      return { name, state, detail: `${wall.reason} ${lacks}`, remedy: wall.remedy };
     }),
   ];
 }

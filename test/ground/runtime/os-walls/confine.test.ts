@@ -59,7 +59,7 @@ describe("confine", () => {
     expect(error.toJSON()).toMatchObject({
       code: "unavailable",
       message: 'The host manifest requires the wall "bubblewrap", which is missing here: It was not found.',
-      hint: "Install it. Or set os_walls.bubblewrap to optional in bulkhead.yaml.",
+      hint: "Install it.\nOr set os_walls.bubblewrap to optional in bulkhead.yaml.",
       details: { os_wall: "bubblewrap", reason: "It was not found." },
     });
   });
@@ -89,7 +89,7 @@ test("probeOsWalls tries each mechanism once, and probeWalls says of each what i
   for (const name of osWallNames) {
     const wall = first.get(name);
     const report = reports.find((one) => one.name === name);
-    expect(report?.state).toBe(wall?.active ? "active" : "missing");
+    expect(report?.state).toBe(wall?.active ? "active" : wall?.refused ? "refused" : "missing");
     if (wall?.active === false) expect(report?.detail.startsWith(`${wall.reason} Without it, `)).toBe(true);
     if (wall?.active === false) expect(report?.remedy).toBe(wall.remedy);
   }

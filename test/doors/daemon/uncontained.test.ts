@@ -1,8 +1,8 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import { probeAgentWall } from "../../../core/walls/agent/contain-agent.ts";
 import { defaultOsWallUses, type ProbedWall } from "../../../core/ground/runtime/os-walls/os-wall.ts";
-import { uncontainedPrograms } from "../../../core/doors/cli/uncontained.ts";
-import { fakePlugin } from "./fake-host.ts";
+import { uncontainedPrograms } from "../../../core/doors/daemon/uncontained.ts";
+import { fakePlugin } from "../cli/fake-host.ts";
 
 vi.mock("../../../core/walls/agent/contain-agent.ts");
 
@@ -21,8 +21,8 @@ beforeEach(() => vi.mocked(probeAgentWall).mockResolvedValue(missing));
 
 test("agents that this machine cannot contain are named, with what to install and the way out", async () => {
   expect(await uncontainedPrograms([agent("first"), agent("second")])).toBe(
-    "The programs of first, second cannot be contained here and do not start. bwrap was not found. Install bubblewrap. " +
-      "Or set os_walls.agents to off in bulkhead.yaml: then they have all your rights.",
+    "The programs of first, second cannot be contained here and do not start. bwrap was not found.\n" +
+      "Install bubblewrap.\nOr set os_walls.agents to off in bulkhead.yaml: then they have all your rights.",
   );
 });
 
