@@ -131,7 +131,8 @@ async function confineByWalls(options: GuardedOptions): Promise<ConfinedCommand>
 /** The runtime with its own permissions, without the walls of the system. */
 function plainCommand({ file, bundler, children }: GuardedOptions): Command {
   const mark: Record<string, string> = children ? { [markName]: `${children.mark}.warden` } : {};
-  const env = { ...bundler?.env, HOME: noHome, ...mark };
+  // One of the runtimes paints its errors also where no terminal reads them.
+  const env = { ...bundler?.env, HOME: noHome, NO_COLOR: "1", ...mark };
   const args = bundler ? bundlerArguments(file, bundler) : argumentsFor(file);
   return { file: execPathForOthers, args, env, cwd: "/" };
 }

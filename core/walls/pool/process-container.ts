@@ -5,7 +5,7 @@ import { MessageReader } from "../channel/messages.ts";
 import { protocolVersion, type WardenCommand, type WardenReport } from "../channel/protocol.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
-import { cleanLine } from "../../ground/log/terminal-text.ts";
+import { tellingLine } from "../../ground/log/telling-line.ts";
 import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
 import {
   type BytePipe,
@@ -247,10 +247,6 @@ function endOf({ exit_code, signal }: ProcessExit, printed: string): LaneEnd {
     return { reason: "out_of_memory", message: "The plugin's process ran out of memory." };
   }
   const how = signal ?? `exit code ${exit_code}`;
-  return { reason: "exit", message: `The plugin's process ended (${how}).${lastLine(printed)}` };
-}
-
-function lastLine(printed: string): string {
-  const line = printed.trimEnd().split("\n").at(-1)?.trim();
-  return line ? ` It printed last: ${cleanLine(line, 300)}` : "";
+  const line = tellingLine(printed, { of: "tail", most: 300 });
+  return { reason: "exit", message: `The plugin's process ended (${how}).${line && ` It printed: ${line}`}` };
 }

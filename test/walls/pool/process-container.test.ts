@@ -87,6 +87,12 @@ describe("startProcessContainer", () => {
     expect(message.length).toBeLessThan(500);
   });
 
+  it("tells the error that ended it, not what the runtime prints around it", async () => {
+    const { lane } = await scripted(`setTimeout(() => { throw new TypeError("this is why"); }, 50);`);
+    const { message } = await lane.ended;
+    expect(message).toMatch(/^The plugin's process ended \(exit code 1\)\. It printed: .*TypeError: this is why$/);
+  });
+
   it("closes a process that does not want to stop, within its grace", async () => {
     const { container } = await scripted(`process.on("SIGTERM", () => {});`);
     await container.close();

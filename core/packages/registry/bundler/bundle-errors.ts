@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { cleanLine } from "../../../ground/log/terminal-text.ts";
+import { tellingLine } from "../../../ground/log/telling-line.ts";
 
 const smaller = "Make its source smaller and less deeply nested";
 /** Characters of a bundler's output that are shown. */
@@ -31,15 +31,12 @@ export function deathError(pluginId: string, { broken, printed, mb }: BundlerDea
   const hint = outOfMemory ? `${smaller}, or raise the limit bundle_mb.` : `${smaller}.`;
   return new BulkheadError("bundle_failed", `Cannot bundle plugin "${pluginId}": the bundler ${what}.`, {
     hint,
-    details: { plugin_id: pluginId, reason: outOfMemory ? "out_of_memory" : "crash", printed: lastWords(printed) },
+    details: {
+      plugin_id: pluginId,
+      reason: outOfMemory ? "out_of_memory" : "crash",
+      printed: tellingLine(printed, { of: "head", most: mostShown }),
+    },
   });
-}
-
-/** The line that says why, as the runtime and the program of a bundler begin it; else the first. */
-function lastWords(printed: string): string {
-  const lines = printed.split("\n").map((line) => line.trim()).filter((line) => line !== "");
-  const why = lines.find((line) => /^(?:fatal error|panic|FATAL ERROR|\w*Error|error|runtime):/.test(line)) ?? lines[0];
-  return cleanLine((why ?? "").slice(0, mostShown), mostShown);
 }
 
 /** A bundler whose answer cannot be used. */

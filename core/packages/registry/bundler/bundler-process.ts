@@ -77,7 +77,6 @@ export class BundlerProcess {
         program,
         heapMb: Math.round(mb / 2),
         env: {
-          NO_COLOR: "1",
           BULKHEAD_ESBUILD: library,
           ESBUILD_BINARY_PATH: program,
           GOTRACEBACK: "none",
