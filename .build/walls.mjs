@@ -1,11 +1,15 @@
 // Bundles what runs behind the walls: a warden on Deno may read its own files and nothing else, so it cannot resolve
 // a package by name, and one file loads faster than fifty. Runs on Node and on Deno.
+import { Buffer } from "node:buffer";
 import { chmod, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { build } from "esbuild";
 import { listFiles, root, unlessMissing, writeFolder } from "./outputs.mjs";
 
 const dist = join(root, "dist");
+
+// Node asks the nearest package.json whether a file is a module. Before 20.19.5 it dies where a warden may not read that.
+const ownPackage = { path: join(dist, "walls/package.json"), contents: Buffer.from('{"type":"module"}\n') };
 
 await buildWalls();
 await removeStale("core");
@@ -38,7 +42,7 @@ async function buildWalls() {
     logLevel: "warning",
     write: false,
   });
-  await writeFolder(join(dist, "walls"), outputFiles);
+  await writeFolder(join(dist, "walls"), [...outputFiles, ownPackage]);
 }
 
 /** Removes what tsc wrote for a source file that is gone: it would still be found by an import or by `npm pack`. */

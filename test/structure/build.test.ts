@@ -14,6 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import process from "node:process";
+import satisfies from "semver/functions/satisfies.js";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { root } from "./source.ts";
 
@@ -46,9 +47,15 @@ describe(".build/walls.mjs", () => {
   test("bundles a warden that starts threads while it may read nothing but the bundles", () => {
     build();
     const warden = join(folder, "dist/walls/warden.js");
-    const confined = ["run", "--no-prompt", "--no-remote", "--no-npm", `--allow-read=${join(folder, "dist/walls")}`];
-    const { stdout, stderr } = run([...(onDeno ? confined : []), warden], { HOME: folder, NO_COLOR: "1" });
+    const walls = join(folder, "dist/walls");
+    const permission = satisfies(process.versions.node, "<22.13") ? "--experimental-permission" : "--permission";
+    const confined = onDeno
+      ? ["run", "--no-prompt", "--no-remote", "--no-npm", `--allow-read=${walls}`]
+      : [permission, "--allow-worker", `--allow-fs-read=${join(walls, "*")}`];
+    const { stdout, stderr } = run([...confined, warden], { HOME: folder, NO_COLOR: "1" });
     expect(stdout.trim(), stderr).toBe("42");
+    // Node 20.19.0 to 20.19.4 die where they may not read the nearest one.
+    expect(JSON.parse(readFileSync(join(walls, "package.json"), "utf8"))).toEqual({ type: "module" });
   });
 
   test("removes what has no source any more and leaves the rest", () => {
