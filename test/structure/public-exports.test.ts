@@ -12,6 +12,7 @@ interface Package {
   imports?: Record<string, string>;
 }
 
+const onDeno = "Deno" in globalThis;
 const npm = JSON.parse(readSource("package.json")) as Package;
 const deno = JSON.parse(readSource("deno.json")) as Package;
 const entries = Object.entries(deno.exports) as [string, string][];
@@ -38,7 +39,8 @@ describe("public exports", () => {
     const fromNpm = Object.entries(npm.exports).filter(([entry]) => entry !== "./package.json").map(
       ([entry, target]) => {
         if (typeof target === "string") throw new TypeError(`Entry ${entry} has no types.`);
-        expect(existsSync(join(root, target.default)), target.default).toBe(true);
+        // On Deno, which needs no build of the host, there may be none.
+        if (!onDeno) expect(existsSync(join(root, target.default)), target.default).toBe(true);
         return [entry, target.types.replace("./dist/", "./").replace(/\.d\.ts$/, ".ts")];
       },
     );

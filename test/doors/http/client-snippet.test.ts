@@ -9,18 +9,19 @@ import { snippetsOf } from "../../structure/snippets.ts";
 import { root } from "../../structure/source.ts";
 import { openDoor } from "./door-fixture.ts";
 
+const onDeno = "Deno" in globalThis;
+
 test("http-api.md's client runs a session against a host", async () => {
   const snippet = snippetsOf(".github/docs/http-api.md").find(({ text }) => text.includes("BULKHEAD_URL"));
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-readme-"));
   try {
-    await mkdir(join(folder, "node_modules"));
-    await symlink(root, join(folder, "node_modules/bulkhead"), "dir");
-    await writeFile(join(folder, "package.json"), '{ "type": "module" }');
+    if (!onDeno) await install(folder);
     const { code } = transformSync(`import process from "node:process";\n${snippet!.text}`, { loader: "ts" });
     await writeFile(join(folder, "client.js"), code);
     const door = await openDoor();
     const env = { ...process.env, BULKHEAD_URL: door.url, BULKHEAD_TOKEN: await door.token("run") };
-    const prefix = "Deno" in globalThis ? ["run", "-A"] : [];
+    // There the package is its source, since there may be no build of it.
+    const prefix = onDeno ? ["run", "-A", "--config", join(root, "deno.json")] : [];
     const child = spawn(process.execPath, [...prefix, join(folder, "client.js")], { env });
     let out = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => void (out += text));
@@ -34,3 +35,10 @@ test("http-api.md's client runs a session against a host", async () => {
     await rm(folder, { recursive: true, force: true });
   }
 });
+
+/** Lets programs in a folder import the package. */
+async function install(folder: string): Promise<void> {
+  await mkdir(join(folder, "node_modules"));
+  await symlink(root, join(folder, "node_modules/bulkhead"), "dir");
+  await writeFile(join(folder, "package.json"), '{ "type": "module" }');
+}

@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { packPlugin } from "../../../core/kit/author/pack-plugin.ts";
 import { sha256Hex } from "../../../core/ground/runtime/hash.ts";
+import { needsProgram } from "../../fixtures/needs-program.ts";
 import { errorOf, openHost } from "../../sessions/host/test-host.ts";
 
 const plugins = fileURLToPath(new URL("../../../plugins/", import.meta.url));
@@ -147,7 +148,8 @@ adapter_type: tool\nentry: "./mod.js" # here\ncapabilities: {}\n`,
     expect((await errorOf(packPlugin(plugin))).message).toBe('Cannot pack "lib/pipe": it is no file.');
   });
 
-  test("what it makes passes the dry runs of npm publish and deno publish, without a network", async () => {
+  test("what it makes passes the dry runs of npm publish and deno publish, without a network", async (context) => {
+    needsProgram(context, "npm");
     const packed = await packPlugin(join(plugins, "codex"));
     const unpacked = await extract(packed);
     const env = {

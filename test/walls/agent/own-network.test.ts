@@ -88,7 +88,7 @@ test("the runtime opens a network for a user who is not root", async (context) =
   const run = "Deno" in globalThis ? ["run", "-A", "--no-lock"] : ["--no-warnings"];
   const { stdout } = await promisify(execFile)("bwrap", [
     ...["--unshare-user", "--uid", "1000", "--gid", "1000", "--dev-bind", "/", "/", "--"],
-    ...[process.execPath, ...run, program, join(root, "dist/core"), join(folder, "sockets")],
+    ...[process.execPath, ...run, program, join(folder, "sockets")],
   ]);
   expect(stdout).toBe("the host of user 1000\n");
 });

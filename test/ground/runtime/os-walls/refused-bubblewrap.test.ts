@@ -10,8 +10,8 @@ import { startDaemon } from "../../../../core/doors/daemon/daemon.ts";
 import { readKernelFile } from "../../../../core/ground/runtime/os-walls/kernel-file.ts";
 import { probeWalls } from "../../../../core/ground/runtime/os-walls/probe.ts";
 import { refusedBubblewrap } from "../../../../core/ground/runtime/os-walls/refused-bubblewrap.ts";
-import { openOwnNetwork } from "../../../../core/ground/runtime/own-network.ts";
-import { networkFile } from "../../../../core/walls/broker/network-file.ts";
+import { openOwnNetwork } from "../../../../core/walls/agent/own-network.ts";
+import { networkFile } from "../../../../core/walls/agent/network-file.ts";
 import { fakeTerminal } from "../../../doors/cli/fake-terminal.ts";
 import { anyShell, errorOf, makeBroker, runShell } from "../../../walls/broker/broker-fixture.ts";
 
