@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { packPlugin } from "../../../core/kit/author/pack-plugin.ts";
 import { sha256Hex } from "../../../core/ground/runtime/hash.ts";
-import { needsProgram } from "../../fixtures/needs-program.ts";
+import { needsProgram } from "../../needs-program.ts";
 import { errorOf, openHost } from "../../sessions/host/test-host.ts";
 
 const plugins = fileURLToPath(new URL("../../../plugins/", import.meta.url));

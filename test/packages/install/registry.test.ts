@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { access, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
-import { hasProgram, needsProgram } from "../../fixtures/needs-program.ts";
+import { hasProgram, needsProgram } from "../../needs-program.ts";
 import { type LoopbackRegistry, startRegistry } from "./loopback-registry.ts";
 import { greeterFiles, greeterPackage, newOperator, type Operator } from "./operator.ts";
 import { type ProvenanceAuthority, startAuthority, workflow } from "./provenance-authority.ts";

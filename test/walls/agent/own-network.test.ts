@@ -12,7 +12,6 @@ import { openOwnNetwork, type OwnNetwork } from "../../../core/walls/agent/own-n
 import { commandChain } from "../../../core/ground/runtime/os-walls/command-chain.ts";
 import { networkFile } from "../../../core/walls/agent/network-file.ts";
 import { afterEveryTest } from "../../clean-up.ts";
-import { root } from "../../structure/source.ts";
 import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
 
 const folders: string[] = [];
