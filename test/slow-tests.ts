@@ -10,6 +10,7 @@ export const slowTests: readonly string[] = [
   "test/doors/cli/plugin-author.test.ts",
   "test/doors/cli/plugin-dev.test.ts",
   "test/doors/cli/setup.test.ts",
+  "test/doors/cli/terminal-closes.test.ts",
   "test/doors/cli/through-daemon.test.ts",
   "test/doors/http/real-host.test.ts",
   "test/doors/http/scanner.test.ts",

@@ -2,23 +2,26 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Daemon } from "../daemon/daemon.ts";
 import { errorTable } from "../../ground/errors/error-table.ts";
 import type { Invocation } from "./command.ts";
+import type { DaemonSignals } from "./daemon-signals.ts";
 
 /**
- * Keeps the daemon up until SIGINT, SIGTERM, or the end of standard output's reader, then stops it in order.
- * SIGHUP reloads the host manifest. Also ends when `signal` aborts; aborts `interrupts` when told to end.
+ * Keeps the daemon up until SIGINT, SIGTERM, or the end of its terminal or of standard output's reader, then stops it in
+ * order. Without a terminal SIGHUP reloads the host manifest. Also ends when `signal` aborts; aborts `interrupts` when told
+ * to end.
  * A second signal ends the process at once: the next start cleans up after it.
  */
 export async function untilToldToEnd(
   daemon: Daemon,
   { terminal }: Pick<Invocation, "terminal">,
-  { signal, interrupts, drainMs = () => undefined }: {
-    signal?: AbortSignal;
+  { signals, signal, interrupts, drainMs = () => undefined }: {
+    signals: DaemonSignals;
+    signal: AbortSignal;
     interrupts?: AbortController;
     /** Returns how long running sessions may still take, where that is not what the daemon's settings say. */
     drainMs?: () => number | undefined;
-  } = {},
+  },
 ): Promise<void> {
-  let stopSignals = (): void => {};
+  let release = (): void => {};
   const { closed } = terminal.stdout;
   await new Promise<void>((resolve) => {
     let told = false;
@@ -33,16 +36,17 @@ export async function untilToldToEnd(
       gone();
     };
     // The log reports the manifest's errors.
-    stopSignals = terminal.onSignals({ end, reload: () => void daemon.reload().catch(() => undefined) });
+    const reload = (): void => void daemon.reload().catch(() => undefined);
+    release = signals.handTo({ end, hangUp: gone, reload });
     for (const other of [closed, signal]) {
-      if (other?.aborted) gone();
-      other?.addEventListener("abort", gone, { once: true });
+      if (other.aborted) gone();
+      other.addEventListener("abort", gone, { once: true });
     }
   });
   try {
     const ms = drainMs();
     await daemon.stop(ms === undefined ? {} : { drainMs: ms });
   } finally {
-    stopSignals();
+    release();
   }
 }

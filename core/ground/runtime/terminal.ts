@@ -1,13 +1,16 @@
 import process from "node:process";
 import { endProcess } from "./end-process.ts";
+import { holdsTerminal } from "./holds-terminal.ts";
 import { hostEnv } from "./platform.ts";
 import { standardError, standardInput, standardOutput, type TextSink, type TextSource } from "./standard-streams.ts";
 
 /** Handlers of signals; they replace the default of dying. */
-interface SignalHandlers {
+export interface SignalHandlers {
   /** SIGINT and SIGTERM. */
   end(): void;
-  /** SIGHUP. */
+  /** SIGHUP in a terminal: it was closed. A shell and the system may each say so. */
+  hangUp(): void;
+  /** SIGHUP elsewhere. */
   reload(): void;
 }
 
@@ -28,7 +31,7 @@ export interface Terminal {
    * that.
    */
   onInterrupt(handler: () => void): () => void;
-  /** The same for a program that is reloaded by SIGHUP. */
+  /** The same for a daemon: SIGHUP reloads one that belongs to no terminal. */
   onSignals(handlers: SignalHandlers): () => void;
   /** Ends the process within a second, even when its threads are stuck. */
   exit(code: number): void;
@@ -38,6 +41,7 @@ export interface Terminal {
 export function openTerminal(): Terminal {
   const stdout = standardOutput();
   const stderr = standardError();
+  let holds: boolean | undefined;
   return {
     args: process.argv.slice(2),
     cwd: process.cwd(),
@@ -47,7 +51,7 @@ export function openTerminal(): Terminal {
     colours: { stdout: wantsColours(stdout.isTty, hostEnv), stderr: wantsColours(stderr.isTty, hostEnv) },
     env: hostEnv,
     onInterrupt,
-    onSignals,
+    onSignals: (handlers) => onSignals(handlers, holds ??= holdsTerminal()),
     exit: (code) => void endProcess(code),
   };
 }
@@ -72,10 +76,11 @@ function onInterrupt(handler: () => void): () => void {
   };
 }
 
-function onSignals({ end, reload }: SignalHandlers): () => void {
+function onSignals({ end, hangUp, reload }: SignalHandlers, inTerminal: boolean): () => void {
   const pressed = oncePerPress(end);
-  process.on("SIGINT", pressed).on("SIGTERM", pressed).on("SIGHUP", reload);
-  return () => void process.off("SIGINT", pressed).off("SIGTERM", pressed).off("SIGHUP", reload);
+  const hungUp = inTerminal ? hangUp : reload;
+  process.on("SIGINT", pressed).on("SIGTERM", pressed).on("SIGHUP", hungUp);
+  return () => void process.off("SIGINT", pressed).off("SIGTERM", pressed).off("SIGHUP", hungUp);
 }
 
 /** No person presses Ctrl-C twice in so short a time. Milliseconds. */

@@ -19,8 +19,10 @@ export interface FakeTerminal extends Terminal {
   exits: number[];
   /** Presses Ctrl-C. */
   interrupt(): void;
-  /** Sends SIGHUP to a program that is reloaded by it. */
+  /** Closes the terminal of a daemon. */
   hangUp(): void;
+  /** Sends SIGHUP to a daemon without a terminal. */
+  reload(): void;
   /** The reader of standard output goes away. */
   closeOutput(): void;
 }
@@ -33,6 +35,7 @@ export function fakeTerminal(options: FakeTerminalOptions = {}): FakeTerminal {
   const typed = stdin.split("\n");
   const handlers = new Set<() => void>();
   const hangUps = new Set<() => void>();
+  const reloads = new Set<() => void>();
   const exits: number[] = [];
   const sink = (name: "out" | "err", closed: AbortSignal): TextSink => ({
     isTty: tty,
@@ -62,12 +65,14 @@ export function fakeTerminal(options: FakeTerminalOptions = {}): FakeTerminal {
       handlers.add(handler);
       return () => handlers.delete(handler);
     },
-    onSignals: ({ end, reload }) => {
+    onSignals: ({ end, hangUp, reload }) => {
       handlers.add(end);
-      hangUps.add(reload);
+      hangUps.add(hangUp);
+      reloads.add(reload);
       return () => {
         handlers.delete(end);
-        hangUps.delete(reload);
+        hangUps.delete(hangUp);
+        reloads.delete(reload);
       };
     },
     exit: (code) => exits.push(code),
@@ -76,6 +81,7 @@ export function fakeTerminal(options: FakeTerminalOptions = {}): FakeTerminal {
     exits,
     interrupt: () => [...handlers].forEach((handler) => handler()),
     hangUp: () => [...hangUps].forEach((handler) => handler()),
+    reload: () => [...reloads].forEach((handler) => handler()),
     closeOutput: () => gone.abort(),
   };
 }

@@ -18,25 +18,33 @@ afterEach(() => rm(cwd, { recursive: true }));
 /** Starts a daemon that is told something in the midst of its start. */
 async function upWhile(during: (terminal: ReturnType<typeof fakeTerminal>) => void) {
   const terminal = fakeTerminal({ args: ["up", "--json", "--state-dir", "state"], cwd });
+  let watches = 0;
+  const counted = {
+    ...terminal,
+    onSignals: (handlers: Parameters<typeof terminal.onSignals>[0]) => (watches++, terminal.onSignals(handlers)),
+  };
   const host = fakeHost();
   const createHost = (options: HostOptions) => {
     during(terminal);
     return host.create(options);
   };
-  const code = await runCli(terminal, { createHost });
+  const code = await runCli(counted, { createHost });
   const log = await readFile(join(cwd, "state", "daemon.log"), "utf8");
   return {
     terminal,
     code,
     host,
     log,
+    watches,
     left: (await readdir(join(cwd, "state"))).filter((name) => /lock|sock|json/.test(name)),
   };
 }
 
 test("up that is told to end while it starts ends in order when it has started", async () => {
-  const { code, terminal, log, left } = await upWhile((one) => one.interrupt());
+  const { code, terminal, log, left, watches } = await upWhile((one) => one.interrupt());
   expect([code, terminal.exits, left]).toEqual([0, [], []]);
+  // One that comes between two watchers is lost.
+  expect(watches).toBe(1);
   expect(log).toContain("The daemon has stopped.");
 });
 
@@ -48,9 +56,18 @@ test("up that is told so twice ends at once", async () => {
   expect(terminal.exits).toEqual([130]);
 });
 
+test("up whose terminal closes while it starts ends in order when it has started, however often it is told", async () => {
+  const { code, terminal, log, left } = await upWhile((one) => {
+    one.hangUp();
+    one.hangUp();
+  });
+  expect([code, terminal.exits, left]).toEqual([0, [], []]);
+  expect(log).toContain("The daemon has stopped.");
+});
+
 test("up that is told to reload while it starts does so when it has started", async () => {
   const { code, log } = await upWhile((one) => {
-    one.hangUp();
+    one.reload();
     one.interrupt();
   });
   expect(code).toBe(0);

@@ -16,7 +16,7 @@ test("openTerminal takes a Ctrl-C that a runner sends on for one press, and a la
   const presses = { interrupt: 0, end: 0 };
   const both = [
     listenersAdded(() => terminal.onInterrupt(() => presses.interrupt++)),
-    listenersAdded(() => terminal.onSignals({ end: () => presses.end++, reload: () => {} })),
+    listenersAdded(() => terminal.onSignals({ end: () => presses.end++, hangUp: () => {}, reload: () => {} })),
   ];
   const press = () => both.forEach(({ signal }) => signal());
   try {

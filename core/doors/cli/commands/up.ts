@@ -3,13 +3,12 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { DaemonRecord } from "../../daemon/daemon-record.ts";
 import { hostVersion } from "../../../ground/config/version.ts";
 import type { Daemon } from "../../daemon/daemon.ts";
-import { errorTable } from "../../../ground/errors/error-table.ts";
 import { readHostManifest } from "../../../packages/registry/find-host-manifest.ts";
-import type { Terminal } from "../../../ground/runtime/terminal.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import type { DemoScreen } from "../demo/serve-demo.ts";
 import { demoManifest } from "../demo/demo-sessions.ts";
 import { daemonPlace } from "../daemon-place.ts";
+import { type DaemonSignals, watchSignals } from "../daemon-signals.ts";
 import { knownDir } from "../open-host.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { logText } from "../render/log-text.ts";
@@ -39,65 +38,32 @@ export const defineUp: DefineCommand = (command, bind) => {
 
 async function up(call: Invocation): Promise<number> {
   const { terminal, json, options } = call;
-  const early = watchStart(terminal);
-  try {
-    const screen: DemoScreen = { isBusy: options["demo"] === true };
-    const daemon = await openDaemon(call, screen);
-    await terminal.stdout.write(
-      json ? `${JSON.stringify({ daemon: daemon.record })}\n` : daemonText(daemon.record, call),
-    );
-    const demo = options["demo"] === true ? await import("../demo/serve-demo.ts") : null;
-    while (early.takeReload()) await daemon.reload().catch(() => undefined);
-    // `serveDemo` and `untilToldToEnd` watch the signals from this turn on.
-    early.stop();
-    if (demo !== null && !early.signal.aborted) return await demo.serveDemo(daemon, call, screen);
-    await keepUp(daemon, call, { signal: early.signal, again: () => openDaemon(call, screen) });
-    return 0;
-  } finally {
-    early.stop();
-  }
+  using signals = watchSignals(terminal);
+  const screen: DemoScreen = { isBusy: options["demo"] === true };
+  const daemon = await openDaemon(call, screen);
+  await terminal.stdout.write(
+    json ? `${JSON.stringify({ daemon: daemon.record })}\n` : daemonText(daemon.record, call),
+  );
+  const demo = options["demo"] === true ? await import("../demo/serve-demo.ts") : null;
+  while (signals.takeReload()) await daemon.reload().catch(() => undefined);
+  if (demo !== null && !signals.isTold) return await demo.serveDemo(daemon, call, { screen, signals });
+  await keepUp(daemon, call, { signals, again: () => openDaemon(call, screen) });
+  return 0;
 }
 
 /** Keeps a daemon up; where its cluster has given its sessions away, another one takes its place and joins again. */
 async function keepUp(
   first: Daemon,
   call: Invocation,
-  { signal, again }: { signal: AbortSignal; again(): Promise<Daemon> },
+  { signals, again }: { signals: DaemonSignals; again(): Promise<Daemon> },
 ): Promise<void> {
   for (let daemon = first;;) {
     const { lost } = daemon;
-    await untilToldToEnd(daemon, call, {
-      signal: AbortSignal.any([signal, lost]),
-      drainMs: () => lost.aborted ? 0 : undefined,
-    });
-    if (!lost.aborted || signal.aborted) return;
+    await untilToldToEnd(daemon, call, { signals, signal: lost, drainMs: () => lost.aborted ? 0 : undefined });
+    if (!lost.aborted || signals.isTold) return;
     if (!(lost.reason instanceof BulkheadError) || lost.reason.code !== "machine_lost") throw lost.reason;
     daemon = await again();
   }
-}
-
-/**
- * Holds signals that come while a daemon starts, which would end it halfway: a signal to end stops it in order once it
- * is up, and SIGHUP reloads the host manifest then. A second signal to end does so at once.
- */
-function watchStart(terminal: Terminal): { readonly signal: AbortSignal; takeReload(): boolean; stop(): void } {
-  const ending = new AbortController();
-  let reload = false;
-  const stop = terminal.onSignals({
-    end: () => ending.signal.aborted ? terminal.exit(errorTable.interrupted.exit_code) : ending.abort(),
-    reload: () => {
-      reload = true;
-    },
-  });
-  return {
-    signal: ending.signal,
-    takeReload() {
-      const wasTold = reload;
-      reload = false;
-      return wasTold;
-    },
-    stop,
-  };
 }
 
 /**

@@ -2,6 +2,7 @@ import type { Daemon } from "../../daemon/daemon.ts";
 import type { Invocation } from "../command.ts";
 import { typedCommand } from "../../../ground/runtime/own-command.ts";
 import { connectDaemon, ours, remoteSessions } from "../remote-sessions.ts";
+import type { DaemonSignals } from "../daemon-signals.ts";
 import { createPaint } from "../render/paint.ts";
 import { untilToldToEnd } from "../until-told-to-end.ts";
 import { makeDemoPlace } from "./demo-repository.ts";
@@ -18,12 +19,16 @@ export interface DemoScreen {
  * keeps it up. With `--once` the demo always runs, and the daemon ends with it.
  * @returns the exit code: with `--once` 1 when a check failed
  */
-export async function serveDemo(daemon: Daemon, call: Invocation, screen: DemoScreen): Promise<number> {
+export async function serveDemo(
+  daemon: Daemon,
+  call: Invocation,
+  { screen, signals }: { screen: DemoScreen; signals: DaemonSignals },
+): Promise<number> {
   const once = call.options["once"] === true;
   const over = new AbortController();
   let failure: unknown;
   let held = true;
-  const stopped = untilToldToEnd(daemon, call, { signal: over.signal, interrupts: over });
+  const stopped = untilToldToEnd(daemon, call, { signals, signal: over.signal, interrupts: over });
   try {
     const played = await play(daemon, call, { once, signal: over.signal });
     held = played ?? true;
