@@ -16,6 +16,8 @@ interface KeptCodeOptions {
   way: string;
   /** Absolute path; made when it is missing. */
   folder?: string;
+  /** Names the build of the runtime. Default: this process's own. */
+  build?: string;
 }
 
 /** Code of so many scripts is kept; what was written first goes first. */
@@ -30,13 +32,15 @@ const mostKept = 24;
 export class KeptCode {
   readonly #folder: string;
   readonly #way: string;
-  /** The engine refuses code of another version or of other flags: beside each other, both are kept. */
+  /** The engine refuses code that was made with other flags: beside each other, both are kept. */
   readonly #engine = cachedDataVersionTag();
+  readonly #build: string;
   readonly #scripts = new Map<string, { script: Script; module: { exports: unknown }; kept: CodeReach | null }>();
 
-  constructor({ way, folder = join(stateFolders().state, "code") }: KeptCodeOptions) {
+  constructor({ way, folder = join(stateFolders().state, "code"), build = ownBuild() }: KeptCodeOptions) {
     this.#folder = folder;
     this.#way = way;
+    this.#build = build;
   }
 
   /** Loads a script, once, and returns what it exports. What it requires beside itself is loaded likewise. */
@@ -109,6 +113,16 @@ export class KeptCode {
   }
 
   #fileOf(file: string, reach: CodeReach): string {
-    return join(this.#folder, `${basename(file, ".cjs")}-${this.#engine.toString(16)}-${this.#way}-${reach}`);
+    const engine = `${this.#build}-${this.#engine.toString(16)}`;
+    return join(this.#folder, `${basename(file, ".cjs")}-${engine}-${this.#way}-${reach}`);
   }
+}
+
+/**
+ * Names the runtime's version and its executable. The engine itself takes the code of another release of the same engine,
+ * and the process may die from it: Node 20.20.2 does with the code of 20.19.0.
+ */
+function ownBuild(): string {
+  const { size = 0, mtimeMs = 0 } = statSync(process.execPath, { throwIfNoEntry: false }) ?? {};
+  return `${process.version}-${size.toString(16)}-${Math.trunc(mtimeMs).toString(16)}`;
 }

@@ -21,8 +21,8 @@ beforeEach(async () => {
 
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-function load(way = "run"): { code: KeptCode; program: { run(): number; file: string } } {
-  const code = new KeptCode({ way, folder });
+function load(build?: string): { code: KeptCode; program: { run(): number; file: string } } {
+  const code = new KeptCode({ way: "run", folder, ...(build === undefined ? {} : { build }) });
   return { code, program: code.load(script) as { run(): number; file: string } };
 }
 
@@ -34,7 +34,7 @@ describe("KeptCode", () => {
       code.keep("part");
     }
     const names = await readdir(folder);
-    expect(names.map((name) => name.replace(/-[0-9a-f]+-run/, "-run")).sort()).toEqual([
+    expect(names.map((name) => name.replace(/-v[0-9.]+(-[0-9a-f]+){3}-run/, "-run")).sort()).toEqual([
       "other-1-run-part",
       "program-1-run-part",
     ]);
@@ -50,6 +50,13 @@ describe("KeptCode", () => {
     load().code.keep("part");
     load().code.keep("all");
     expect(await kept()).toEqual(before);
+  });
+
+  test("takes no code of another build of the runtime, which may crash from it", async () => {
+    for (const build of ["v20.19.0", "v20.20.2", undefined]) {
+      expect(load(build).code.keep("all")).toBe(true);
+    }
+    expect(Object.keys(await kept())).toHaveLength(6);
   });
 
   test("takes no code from a folder that others may write, and none that is damaged", async () => {
