@@ -134,7 +134,7 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
   const { patienceMs = 300_000, onLost } = options;
   const patience: Patience = { patienceMs, onLost };
   const api = apiOf(options);
-  const sessionOf = (id: string, leave?: AbortSignal) => remoteSession(id, { api, patience, leave });
+  const sessionOf = (id: string) => remoteSession(id, { api, patience });
   const get = async (id: string): Promise<SessionSummary> => await sessionOf(id).summary();
 
   return {
@@ -149,10 +149,7 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
         ? await post()
         : await retried(post, { ...patience, signal });
       if (signal === undefined) return sessionOf(session_id);
-      const leaving = new AbortController();
-      const session = sessionOf(session_id, leaving.signal);
-      interruptWith(signal, { session, leaving });
-      return session;
+      return interruptedBy(signal, ({ leave, onEnd }) => remoteSession(session_id, { api, patience, leave, onEnd }));
     },
     async list(query = {}) {
       const { sessions } = await callJson<{ sessions: SessionSummary[] }>(
@@ -222,14 +219,19 @@ function apiOf(options: ConnectHostOptions): Api {
   };
 }
 
-/** Interrupts a session when the signal aborts; leaves it where the host cannot be reached to do so. */
-function interruptWith(
+/**
+ * Interrupts a session when the signal aborts, unless it has ended; leaves it where the host cannot be reached to do so.
+ */
+function interruptedBy(
   signal: AbortSignal,
-  { session, leaving }: { session: RemoteSession; leaving: AbortController },
-): void {
+  open: (options: { leave: AbortSignal; onEnd(): void }) => RemoteSession,
+): RemoteSession {
+  const leaving = new AbortController();
   const stop = () => void session.interrupt().catch((cause: unknown) => leaving.abort(leftError(session, cause)));
+  const session = open({ leave: leaving.signal, onEnd: () => signal.removeEventListener("abort", stop) });
   if (signal.aborted) stop();
   else signal.addEventListener("abort", stop, { once: true });
+  return session;
 }
 
 function leftError({ id }: RemoteSession, cause: unknown): ClientError {

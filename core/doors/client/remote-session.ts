@@ -28,13 +28,19 @@ export interface RemoteSession {
 /** A session in the answer of `GET /v1/sessions/{id}`. */
 type ShownSession = SessionSummary & SessionHistory & { result: SessionResult | null };
 
-/**
- * Refers to a session of a host by its id; sends no request yet. Once `leave` aborts, an unreachable host is given up.
- */
-export function remoteSession(
-  id: string,
-  { api, patience, leave }: { api: Api; patience: Patience; leave?: AbortSignal | undefined },
-): RemoteSession {
+/** Options of {@link remoteSession}. */
+interface RemoteSessionOptions {
+  api: Api;
+  patience: Patience;
+  /** Gives an unreachable host up once it aborts. */
+  leave?: AbortSignal | undefined;
+  /** Called when the host has said that the session has ended. */
+  onEnd?: (() => void) | undefined;
+}
+
+/** Refers to a session of a host by its id; sends no request yet. */
+export function remoteSession(id: string, options: RemoteSessionOptions): RemoteSession {
+  const { api, patience, leave, onEnd = () => {} } = options;
   const path = `/v1/sessions/${encodeURIComponent(id)}`;
   let told: SessionResult | null = null;
 
@@ -47,6 +53,7 @@ export function remoteSession(
       isLast({ event }) {
         if (event.type !== "session_ended") return false;
         told = event.result;
+        onEnd();
         return true;
       },
       patience,
@@ -57,7 +64,10 @@ export function remoteSession(
     // A host that shuts down is gone once it has reported its last session's end.
     if (told !== null) return told;
     const shown = await callJson<ShownSession>(api, path);
-    if (shown.result !== null) return shown.result;
+    if (shown.result !== null) {
+      onEnd();
+      return shown.result;
+    }
     for await (const { event } of events({ after: shown.last_seq, type: ["session_ended"] })) {
       if (event.type === "session_ended") return event.result;
     }

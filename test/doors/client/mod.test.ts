@@ -163,3 +163,24 @@ test("connectHost().start() leaves a session when its signal aborts and the host
   });
   expect(lost).toEqual([0, expect.any(Number)]);
 });
+
+test.each(["events", "result"] as const)(
+  "connectHost().start() interrupts no session whose end was told by its %s",
+  async (told) => {
+    const interrupt = new AbortController();
+    const asked: string[] = [];
+    const fetch = (place: string) => {
+      asked.push(new URL(place).pathname);
+      if (place.endsWith("/v1/sessions")) return Promise.resolve(Response.json({ session_id: "s1" }, { status: 201 }));
+      if (place.includes("/events")) return Promise.resolve(new Response(ndjson));
+      return Promise.resolve(Response.json({ session_id: "s1", state: "ended", result: fakeResult() }));
+    };
+    const session = await connectHost({ fetch }).start({ workdir: "/w", prompt: "go" }, { signal: interrupt.signal });
+    if (told === "events") await collect(session.events());
+    else await session.result();
+    const before = asked.length;
+    interrupt.abort();
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    expect(asked.slice(before)).toEqual([]);
+  },
+);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { openDoor } from "./door-fixture.ts";
+import { MemoryHost } from "./memory-host.ts";
 import type { SessionHost } from "../../../core/sessions/host/session-host.ts";
 
 const request = { workdir: "/project", prompt: "Fix it" };
@@ -38,4 +39,27 @@ test("a body with a mistyped field is told which was meant, in sentences that en
   expect(detail).toContain('prmpt: expected a known key, found "prmpt"; did you mean "prompt"?');
   expect(detail).toContain("env.KEY: expected string, found something else.");
   expect(detail).not.toMatch(/\?\.|\.\./);
+});
+
+test("interruptSession logs that a session could not be stopped, unless it has ended", async () => {
+  const sessions = new MemoryHost();
+  const asked: string[] = [];
+  const open = sessions.open.bind(sessions);
+  sessions.open = async (id) => ({
+    ...await open(id),
+    interrupt: async () => {
+      asked.push(id);
+      if (id === ending.id) await sessions.end(id);
+      throw new Error("The journal is closed.");
+    },
+  });
+  const door = await openDoor({ sessions });
+  const start = () => sessions.start({ workdir: "/w", prompt: "go" });
+  const [ended, ending, running] = [await start(), await start(), await start()];
+  await sessions.end(ended.id);
+  const interrupt = async ({ id }: { id: string }) =>
+    (await door.local(`http://localhost/v1/sessions/${id}/interrupt`, { method: "POST" })).status;
+  expect([await interrupt(ended), await interrupt(ending), await interrupt(running)]).toEqual([200, 202, 202]);
+  expect(asked).toEqual([ending.id, running.id]);
+  await expect.poll(() => door.logs).toMatchObject([{ level: "error", session_id: running.id }]);
 });

@@ -148,10 +148,14 @@ export const sessionRoutes: readonly ApiRoute[] = [
       const id = params["id"] ?? "";
       const session = await sessions.control(id);
       const before = await sessions.get(id);
-      session.interrupt().catch((error: unknown) => {
+      if (before.state !== "running") return json(before);
+      session.interrupt().catch(async (error: unknown) => {
+        // It may have ended meanwhile, and its result may not be there any more.
+        const now = await sessions.get(id).catch(() => null);
+        if (now?.state !== "running") return;
         writeLog({ level: "error", message: `A session could not be stopped: ${String(error)}`, session_id: id });
       });
-      return json(before, { status: before.state === "running" ? 202 : 200 });
+      return json(before, { status: 202 });
     },
   }),
   route<unknown, { request_id: string; choice: string }>({
