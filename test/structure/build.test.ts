@@ -28,6 +28,22 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
+test(".build/begin.mjs tells what to run where the packages are not installed, and says nothing to a program", () => {
+  const begin = () => run(script(".build/begin.mjs"), { ...process.env, BULKHEAD_BUILD_ROOT: folder });
+  expect(begin()).toMatchObject({
+    status: 1,
+    stdout: "",
+    stderr: "Cannot build Bulkhead: its packages are not installed.\nRun: npm ci\n",
+  });
+  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"), "dir");
+  expect(begin()).toMatchObject({ status: 0, stdout: "", stderr: "" });
+});
+
+test("npm run build begins with it", () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { scripts: { build: string } };
+  expect(scripts.build).toMatch(/^node \.build\/begin\.mjs && /);
+});
+
 describe(".build/walls.mjs", () => {
   beforeEach(() => {
     symlinkSync(join(root, "node_modules"), join(folder, "node_modules"), "dir");
