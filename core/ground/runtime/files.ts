@@ -20,4 +20,3 @@ export {
   writeFile,
 } from "node:fs/promises";
 export { constants } from "node:fs";
-export { tmpdir } from "node:os";

@@ -4,9 +4,10 @@ import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { Isolation } from "../../packages/registry/plugin.ts";
-import { mkdir, mkdtemp, realpath, rm, tmpdir, writeFile } from "../../ground/runtime/files.ts";
+import { mkdir, rm, writeFile } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { runtimeName } from "../../ground/runtime/platform.ts";
+import { makeTemporaryFolder } from "../../ground/runtime/temporary-folder.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import {
   type AttackCase,
@@ -55,7 +56,7 @@ export async function runAttack(
   const { id, name } = attack;
   const skipped = whySkipped(attack, isolation);
   if (skipped !== null) return { id, name, passed: true, outcome: `skipped: ${skipped}`, duration_ms: 0 };
-  const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-attack-")));
+  const root = await makeTemporaryFolder("attack");
   const started = performance.now();
   let stage: AttackStage = {};
   try {

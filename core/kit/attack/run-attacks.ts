@@ -1,10 +1,11 @@
 import type { Host } from "../../sessions/host/host.ts";
 import type { Isolation } from "../../packages/registry/plugin.ts";
-import { mkdir, mkdtemp, realpath, rm, tmpdir } from "../../ground/runtime/files.ts";
+import { mkdir, rm } from "../../ground/runtime/files.ts";
 import { collectGarbage } from "../../ground/runtime/collect-garbage.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { sleep } from "../../ground/runtime/wait.ts";
 import { ownUsage } from "../../ground/runtime/warden-side.ts";
+import { makeTemporaryFolder } from "../../ground/runtime/temporary-folder.ts";
 import type { AttackCase, AttackReport } from "./attack-case.ts";
 import { type CanaryReport, startCanary } from "./canary.ts";
 import { runAttack } from "./run-attack.ts";
@@ -33,7 +34,7 @@ export async function runAttacks(
   cases: readonly AttackCase[],
   { isolation = "process", parallel = 2, onReport, signal }: RunAttacksOptions = {},
 ): Promise<AttacksReport> {
-  const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-attacks-")));
+  const root = await makeTemporaryFolder("attacks");
   const workdir = join(root, "workdir");
   await mkdir(workdir);
   // Load these first: modules that the first attack loads once are no growth.

@@ -3,8 +3,9 @@ import { createHost } from "../../sessions/host/create-host.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { pinsFolder } from "../../sessions/host/state-folder.ts";
-import { mkdir, mkdtemp, realpath, rm, tmpdir } from "../../ground/runtime/files.ts";
+import { mkdir, rm } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
+import { makeTemporaryFolder } from "../../ground/runtime/temporary-folder.ts";
 
 /** A host for trying plugins, in folders of its own; one can serve many plugins, one after another or at once. */
 export interface KitHost extends AsyncDisposable {
@@ -18,7 +19,7 @@ export interface KitHost extends AsyncDisposable {
 
 /** Opens a host with nothing on it. */
 export async function openKitHost(): Promise<KitHost> {
-  const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-conformance-")));
+  const root = await makeTemporaryFolder("conformance");
   const stateDir = join(root, "state");
   await mkdir(stateDir);
   const takers = new Map<string, (record: LogRecord) => void>();

@@ -1,9 +1,9 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { mkdtemp, rm, tmpdir } from "../../ground/runtime/files.ts";
+import { rm } from "../../ground/runtime/files.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { joinBytes } from "../../ground/runtime/join-bytes.ts";
-import { join } from "../../ground/runtime/paths.ts";
 import { hostEnvironment } from "../../ground/runtime/platform.ts";
+import { makeTemporaryFolder } from "../../ground/runtime/temporary-folder.ts";
 
 /** One commit of a repository as an archive. */
 interface GitArchive {
@@ -30,14 +30,14 @@ const longestMs = 120_000;
 /**
  * Takes one commit of a git repository as an archive, without a checkout: no hook, filter or script of it runs. Log-ins
  * are those of the user's own git.
- * @throws {BulkheadError} `git_missing`, `network_error`, `not_found`, `too_large`
+ * @throws {BulkheadError} `git_missing`, `network_error`, `not_found`, `too_large`, `io_error`
  */
 export async function fetchGit(
   { url, ref }: { url: string; ref: string | null },
   maxBytes: number,
 ): Promise<GitArchive> {
   if (url.startsWith("-") || ref?.startsWith("-")) throw notThere(url, ref, "it begins with a hyphen");
-  const folder = await mkdtemp(join(tmpdir(), "bulkhead-git-"));
+  const folder = await makeTemporaryFolder("git");
   const signal = AbortSignal.timeout(longestMs);
   try {
     // Named, because a user's git may take no bare repository that it comes across.

@@ -11,13 +11,14 @@ import type { ContainerOptions } from "../../walls/pool/spare-container.ts";
 import { type KnownManifests, openKnownManifests } from "../../packages/registry/known-manifests.ts";
 import { realInstalledFolder } from "../../packages/registry/plugin-lock.ts";
 import { createRegistry, type Registry } from "../../packages/registry/registry.ts";
-import { mkdtemp, realpath, rm, tmpdir } from "../../ground/runtime/files.ts";
+import { realpath, rm } from "../../ground/runtime/files.ts";
 import { shareBundler } from "../../packages/registry/make-bundle.ts";
 import { keepInspectorShut } from "../../ground/runtime/keep-inspector-shut.ts";
 import { defaultOsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
 import { dirname, join, resolve } from "../../ground/runtime/paths.ts";
 import { stateFolders } from "../../ground/runtime/state-folders.ts";
 import { workingDirectory } from "../../ground/runtime/platform.ts";
+import { makeTemporaryFolder } from "../../ground/runtime/temporary-folder.ts";
 import { MergedLog } from "../session/merged-log.ts";
 import { openWorkspaces, type Workspaces } from "../../records/workspace/workspaces.ts";
 import { type CrashFiles, openCrashFiles } from "./crash-store.ts";
@@ -67,7 +68,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   keepInspectorShut();
   const { manifest, askGrant, onlyFirst = false, warm = false, writeLog = () => {} } = options;
   const root = resolve(options.root ?? (manifest?.file ? dirname(manifest.file) : workingDirectory()));
-  const temporary = options.stateDir === null ? await mkdtemp(join(tmpdir(), "bulkhead-state-")) : null;
+  const temporary = options.stateDir === null ? await makeTemporaryFolder("state") : null;
   const stateDir = temporary ?? stateFolderOf(options, root);
   // Comes first, so that the spare warden boots while the plugins are read.
   const state = await takeState(stateDir, { spare: warm ? spareTerms(manifest) : null, onlyFirst, writeLog });

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import type { HostOptions } from "../../../core/sessions/host/host.ts";
@@ -16,8 +17,8 @@ beforeEach(async () => {
 afterEach(() => rm(cwd, { recursive: true }));
 
 /** Starts a daemon that is told something in the midst of its start. */
-async function upWhile(during: (terminal: ReturnType<typeof fakeTerminal>) => void) {
-  const terminal = fakeTerminal({ args: ["up", "--json", "--state-dir", "state"], cwd });
+async function upWhile(during: (terminal: ReturnType<typeof fakeTerminal>) => void, flags: readonly string[] = []) {
+  const terminal = fakeTerminal({ args: ["up", "--json", "--state-dir", "state", ...flags], cwd });
   let watches = 0;
   const counted = {
     ...terminal,
@@ -72,6 +73,26 @@ test("up that is told to reload while it starts does so when it has started", as
   });
   expect(code).toBe(0);
   expect(log).toContain("The host manifest was reloaded.");
+});
+
+test("up --demo finds that it has no temporary folder before it says that it is up", async () => {
+  const before = process.env["TMPDIR"];
+  process.env["TMPDIR"] = join(cwd, "missing");
+  try {
+    const { code, terminal, log, left } = await upWhile(() => {}, ["--demo"]);
+    expect([code, terminal.out(), left]).toEqual([
+      1,
+      expect.stringContaining(
+        `"Cannot use the temporary folder \\"${join(cwd, "missing")}\\" (TMPDIR): it does not exist."`,
+      ),
+      [],
+    ]);
+    expect(terminal.out()).not.toContain('"daemon"');
+    expect(log).toContain("The daemon has stopped.");
+  } finally {
+    if (before === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = before;
+  }
 });
 
 test("stop ends no process that may have a killed daemon's pid by chance", async () => {

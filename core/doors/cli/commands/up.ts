@@ -41,12 +41,13 @@ async function up(call: Invocation): Promise<number> {
   using signals = watchSignals(terminal);
   const screen: DemoScreen = { isBusy: options["demo"] === true };
   const daemon = await openDaemon(call, screen);
+  const demo = options["demo"] === true ? await import("../demo/serve-demo.ts") : null;
+  const stage = await demo?.prepareDemo(daemon, call);
   await terminal.stdout.write(
     json ? `${JSON.stringify({ daemon: daemon.record })}\n` : daemonText(daemon.record, call),
   );
-  const demo = options["demo"] === true ? await import("../demo/serve-demo.ts") : null;
   while (signals.takeReload()) await daemon.reload().catch(() => undefined);
-  if (demo !== null && !signals.isTold) return await demo.serveDemo(daemon, call, { screen, signals });
+  if (demo !== null && stage !== undefined) return await demo.serveDemo(daemon, call, { stage, screen, signals });
   await keepUp(daemon, call, { signals, again: () => openDaemon(call, screen) });
   return 0;
 }

@@ -1,7 +1,8 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { mkdir, mkdtemp, realpath, rm, tmpdir, writeFile } from "../../../ground/runtime/files.ts";
+import { mkdir, rm, writeFile } from "../../../ground/runtime/files.ts";
 import { runGit } from "../../../ground/runtime/git-program.ts";
 import { dirname, join } from "../../../ground/runtime/paths.ts";
+import { makeTemporaryFolder } from "../../../ground/runtime/temporary-folder.ts";
 
 /** A place for one demo, removed when it is disposed. */
 export interface DemoPlace extends AsyncDisposable {
@@ -50,7 +51,7 @@ const files: Readonly<Record<string, string>> = {
  * @throws {BulkheadError} `git_missing`, `io_error`
  */
 export async function makeDemoPlace(): Promise<DemoPlace> {
-  const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-demo-")));
+  const root = await makeTemporaryFolder("demo");
   const place: DemoPlace = {
     repository: join(root, "tidepool"),
     state: join(root, "state"),

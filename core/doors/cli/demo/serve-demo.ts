@@ -1,11 +1,13 @@
+import type { RemoteHost } from "../../client/connect-host.ts";
 import type { Daemon } from "../../daemon/daemon.ts";
 import type { Invocation } from "../command.ts";
+import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { typedCommand } from "../../../ground/runtime/own-command.ts";
 import { connectDaemon, ours, remoteSessions } from "../remote-sessions.ts";
 import type { DaemonSignals } from "../daemon-signals.ts";
 import { createPaint } from "../render/paint.ts";
 import { untilToldToEnd } from "../until-told-to-end.ts";
-import { makeDemoPlace } from "./demo-repository.ts";
+import { type DemoPlace, makeDemoPlace } from "./demo-repository.ts";
 import { playDemo } from "./play-demo.ts";
 
 /** The terminal that the demo and the daemon's log share. */
@@ -14,15 +16,39 @@ export interface DemoScreen {
   isBusy: boolean;
 }
 
+/** All that the demo needs of a daemon and of this machine. */
+interface DemoStage {
+  remote: RemoteHost;
+  sessions: SessionHost;
+  /** Null where the demo is skipped, since the state folder has sessions. */
+  place: DemoPlace | null;
+}
+
 /**
- * Runs the demo through the daemon's API where its state folder has no session yet, prints how to use the daemon, and
- * keeps it up. With `--once` the demo always runs, and the daemon ends with it.
+ * Prepares the demo, before the daemon says that it is up. With `--once` it always runs.
+ * @throws {BulkheadError} `git_missing`, `io_error`; the daemon has ended then
+ */
+export async function prepareDemo(daemon: Daemon, { options }: Pick<Invocation, "options">): Promise<DemoStage> {
+  try {
+    const remote = await connectDaemon(daemon.record);
+    const sessions = remoteSessions(remote);
+    const runs = options["once"] === true || (await sessions.list({ limit: 1 })).length === 0;
+    return { remote, sessions, place: runs ? await makeDemoPlace() : null };
+  } catch (error) {
+    await daemon.stop();
+    throw error;
+  }
+}
+
+/**
+ * Runs the demo through the daemon's API, prints how to use the daemon, and keeps it up. With `--once` the daemon ends with
+ * the demo.
  * @returns the exit code: with `--once` 1 when a check failed
  */
 export async function serveDemo(
   daemon: Daemon,
   call: Invocation,
-  { screen, signals }: { screen: DemoScreen; signals: DaemonSignals },
+  { stage, screen, signals }: { stage: DemoStage; screen: DemoScreen; signals: DaemonSignals },
 ): Promise<number> {
   const once = call.options["once"] === true;
   const over = new AbortController();
@@ -30,7 +56,7 @@ export async function serveDemo(
   let held = true;
   const stopped = untilToldToEnd(daemon, call, { signals, signal: over.signal, interrupts: over });
   try {
-    const played = await play(daemon, call, { once, signal: over.signal });
+    const played = await play(stage, call, over.signal);
     held = played ?? true;
     if (!once && !call.json && !over.signal.aborted) {
       await call.terminal.stdout.write(demoUsage(call, { isAgain: played === null }));
@@ -46,17 +72,15 @@ export async function serveDemo(
   return held ? 0 : once ? 1 : 0;
 }
 
-/** Whether all checks of the demo hold; null when it was skipped, since the state folder has sessions. */
+/** Whether all checks of the demo hold; null when it was skipped. */
 async function play(
-  daemon: Daemon,
+  { remote, sessions, place: made }: DemoStage,
   { terminal, json }: Invocation,
-  { once, signal }: { once: boolean; signal: AbortSignal },
+  signal: AbortSignal,
 ): Promise<boolean | null> {
-  const remote = await connectDaemon(daemon.record);
-  const sessions = remoteSessions(remote);
-  const isFirst = (await sessions.list({ limit: 1 })).length === 0;
-  if (!once && !isFirst) return null;
-  await using place = await makeDemoPlace();
+  await using place = made;
+  if (place === null) return null;
+  signal.throwIfAborted();
   const pluginFolder = async (id: string) => (await ours(remote.plugins())).find((plugin) => plugin.id === id)?.folder;
   return await playDemo({ sessions, pluginFolder }, { terminal, json, place, signal, hasBanner: true });
 }

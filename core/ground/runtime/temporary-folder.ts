@@ -1,0 +1,44 @@
+import { mkdtemp, realpath } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { hostEnv } from "./platform.ts";
+
+/** Variables that name the folder for temporary files, in the order in which the runtimes ask for them. */
+const variables = ["TMPDIR", "TMP", "TEMP"];
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: "it does not exist",
+  ENOTDIR: "it is no folder",
+  EACCES: "this user may not write there",
+  EPERM: "this user may not write there",
+  EROFS: "it is read-only",
+  ENOSPC: "its disk is full",
+  EDQUOT: "its disk is full for this user",
+};
+
+/**
+ * Makes a folder for temporary files and returns its real path; the caller removes it.
+ * @param name what it is for, in its own name: `bulkhead-<name>-…`
+ * @throws {BulkheadError} `io_error` naming the folder where the system keeps such files
+ */
+export async function makeTemporaryFolder(name: string): Promise<string> {
+  try {
+    return await realpath(await mkdtemp(join(tmpdir(), `bulkhead-${name}-`)));
+  } catch (cause) {
+    throw unusable(cause);
+  }
+}
+
+function unusable(cause: unknown): BulkheadError {
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown error";
+  const variable = variables.find((name) => hostEnv(name));
+  const named = variable === undefined ? "" : ` (${variable})`;
+  const why = reasons[code] ?? `the system refused it (${code})`;
+  return new BulkheadError("io_error", `Cannot use the temporary folder "${tmpdir()}"${named}: ${why}.`, {
+    hint: `${code === "ENOENT" ? "Make it, or set" : "Set"} ${
+      variable ?? "TMPDIR"
+    } to a folder that this user may write to.`,
+    cause,
+  });
+}
