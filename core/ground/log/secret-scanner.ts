@@ -3,11 +3,12 @@ import type { SecretForm, Spelling } from "./secret-forms.ts";
 /** A form of a secret to look for, and its replacement. */
 interface SoughtForm {
   form: SecretForm;
-  label: string;
+  /** Null: as many asterisks as it has units. */
+  label: string | null;
 }
 
 /** Forms to look for, indexed by their first units. */
-interface SoughtForms {
+export interface SoughtForms {
   starts: readonly (readonly Start[] | undefined)[];
 }
 
@@ -52,7 +53,7 @@ interface Trail {
 interface Hit {
   start: number;
   end: number;
-  label: string;
+  label: string | null;
 }
 
 /** Matched pieces after which a form may hold text back over a line break: so many do not match by chance. */
@@ -74,6 +75,11 @@ export class SecretScanner {
 
   constructor({ starts }: SoughtForms) {
     this.#starts = starts;
+  }
+
+  /** Whether nothing of the text so far may begin a secret; then nothing is held back. */
+  get isIdle(): boolean {
+    return this.#trails.length === 0;
   }
 
   /** Takes the next part and returns the settled text. */
@@ -149,7 +155,8 @@ export class SecretScanner {
       if (start >= end) break;
       const from = Math.max(this.#given, this.#coveredTo);
       if (start > from) text += this.#cut(from, start);
-      if (start >= this.#coveredTo && hitEnd > from) text += label;
+      if (label === null) text += "*".repeat(Math.max(0, hitEnd - Math.max(start, from)));
+      else if (start >= this.#coveredTo && hitEnd > from) text += label;
       this.#coveredTo = Math.max(this.#coveredTo, hitEnd);
     }
     text += this.#cut(Math.max(this.#given, this.#coveredTo), end);

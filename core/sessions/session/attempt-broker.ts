@@ -1,3 +1,4 @@
+import type { Manifest, ModelEndpoint } from "../../../plugin-sdk/manifest.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { containsPrograms, programNet } from "../../packages/registry/contained-programs.ts";
 import type { SessionBroker } from "../../walls/broker/session-broker.ts";
@@ -44,7 +45,7 @@ export function attemptBroker(
     ownPids: plugin.os_walls.bubblewrap !== "off",
     containPrograms: containsPrograms(plugin),
     programNet: programNet(plugin),
-    endpoints: plugin.manifest.endpoints ?? [],
+    endpoints: endpointsOf(plugin.manifest),
     install: plugin.manifest.install,
     lastProcessId: processes.lastId,
     workMayBegin,
@@ -57,4 +58,9 @@ export function attemptBroker(
     writeLog: candidate.writeLog,
     waitForAnswer: (_kind, requestId) => requests.wait(rules.streamId(requestId)),
   });
+}
+
+/** The manifest's endpoints. Where it sets the variable of the address itself, that is the address. */
+function endpointsOf({ endpoints = [], cli }: Manifest): ModelEndpoint[] {
+  return endpoints.map((endpoint) => ({ ...endpoint, url: cli?.env_vars?.[endpoint.base_url] ?? endpoint.url }));
 }

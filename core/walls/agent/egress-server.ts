@@ -1,9 +1,13 @@
 import { timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
-import { type AddressInfo, createServer, isIP, type Server, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, isIP, type Server, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { type FarEnd, openFarEnd, piped } from "./join-sockets.ts";
+import { joinCovered } from "./covered-answer.ts";
+import { type Cover, createCover } from "./cover-bytes.ts";
+import { maxHeadBytes, parseRequestHead, type RequestHead } from "./http-head.ts";
+import { openFarEnd } from "./join-sockets.ts";
+import { type EgressEndpoint, type EndpointRequest, toEndpoint } from "./model-endpoint.ts";
 
 /** Way of a connection. */
 export interface EgressRoute {
@@ -20,20 +24,12 @@ export interface EgressOptions {
   most: number;
   /**
    * Decides about a place.
+   * @param isUnasked whether a grant alone lets it through
    * @throws {BulkheadError} what the client is told
    */
-  route(target: URL): Promise<EgressRoute>;
+  route(target: URL, isUnasked?: boolean): Promise<EgressRoute>;
   /** The endpoint of this name, by which clients reach a place through a path of the proxy itself; absent: none. */
   endpoint?(name: string): EgressEndpoint | undefined;
-}
-
-/** A place whose key the client does not have. */
-export interface EgressEndpoint {
-  /** Address of the place; its path comes before that of each request. */
-  url: URL;
-  /** Text that the client has in place of the key. */
-  placeholder: string;
-  key: string;
 }
 
 /** A proxy of one session. */
@@ -48,21 +44,9 @@ export interface Egress {
   close(): Promise<void>;
 }
 
-/** Bytes of a request's head. */
-const maxHead = 32_768;
 /** Time for a client to send its request, and for a place to answer a connection. Milliseconds. */
 const headMs = 30_000;
 const connectMs = 15_000;
-
-/** The head of a request to a proxy (RFC 9110, RFC 9112). */
-interface Head {
-  method: string;
-  target: string;
-  version: string;
-  headers: readonly (readonly [name: string, value: string])[];
-  /** Only such a request is encrypted by the proxy. */
-  isThroughEndpoint?: boolean;
-}
 
 /**
  * Creates an HTTP proxy: `CONNECT` for everything that is encrypted, and plain `http` requests, one a connection. It
@@ -113,23 +97,23 @@ async function reach(
   { port, options, open }: { port: number; options: EgressOptions; open: Set<Socket> },
 ): Promise<void> {
   const { addresses } = await options.route(new URL(`https://127.0.0.1:${port}`));
-  const far = await connectTo(addresses, { port, name: null });
+  const far = await connectTo(addresses, { open: (host) => openFarEnd({ host, port }), event: "connect" });
   keep(open, far.socket);
   far.join(client);
 }
 
 async function serve(client: Socket, options: EgressOptions, open: Set<Socket>): Promise<void> {
-  const read = await readHead(client);
-  const { rest } = read;
-  const through = throughEndpoint(read.head, options);
-  if (through === null && !isAuthorized(read.head, options.token)) {
-    return answer(client, 407, "This proxy is another session's.");
+  const { head, rest } = await readHead(client);
+  const [, name, below = ""] = /^\/([\w-]+)(.*)$/.exec(head.target) ?? [];
+  const endpoint = name === undefined ? undefined : options.endpoint?.(name);
+  if (endpoint !== undefined) {
+    const request = toEndpoint(head, { endpoint, below });
+    return await serveModel(client, { request, endpoint, rest, options, open });
   }
-  const head = through ?? read.head;
+  if (!isAuthorized(head, options.token)) return answer(client, 407, "This proxy is another session's.");
   const target = targetOf(head);
   const { addresses, port } = await options.route(target);
-  const name = through !== null && target.protocol === "https:" ? target.hostname : null;
-  const far = await connectTo(addresses, { port, name });
+  const far = await connectTo(addresses, { open: (host) => openFarEnd({ host, port }), event: "connect" });
   keep(open, far.socket);
   if (head.method === "CONNECT") client.write("HTTP/1.1 200 Connection established\r\n\r\n");
   else far.socket.write(rewritten(head, target));
@@ -137,8 +121,44 @@ async function serve(client: Socket, options: EgressOptions, open: Set<Socket>):
   far.join(client);
 }
 
+interface ServedModel {
+  request: EndpointRequest;
+  endpoint: EgressEndpoint;
+  /** What came after the head. */
+  rest: Uint8Array;
+  options: EgressOptions;
+  open: Set<Socket>;
+}
+
+async function serveModel(
+  client: Socket,
+  { request: { head, url }, endpoint, rest, options, open }: ServedModel,
+): Promise<void> {
+  const { addresses, port } = await options.route(url, endpoint.unasked);
+  const isEncrypted = url.protocol === "https:";
+  const name = url.hostname.replace(/\.$|[[\]]/g, "");
+  const { socket } = await connectTo(addresses, {
+    open: (host) => ({
+      socket: isEncrypted ? openEncrypted({ host, port, name }) : connect({ host, port, allowHalfOpen: true }),
+    }),
+    event: isEncrypted ? "secureConnect" : "connect",
+  });
+  keep(open, socket);
+  socket.write(rewritten(head, url), "latin1");
+  if (rest.length > 0) socket.write(rest);
+  joinCovered(client, socket, { request: head, cover: coverOf(endpoint), refuse: (error) => refuse(client, error) });
+}
+
+const covers = new WeakMap<EgressEndpoint, Cover>();
+
+function coverOf(endpoint: EgressEndpoint): Cover {
+  const cover = covers.get(endpoint) ?? createCover(endpoint.keys.map(({ key }) => key));
+  covers.set(endpoint, cover);
+  return cover;
+}
+
 /** Reads up to the empty line; what follows it belongs to the body, or to the tunnel. */
-function readHead(client: Socket): Promise<{ head: Head; rest: Uint8Array }> {
+function readHead(client: Socket): Promise<{ head: RequestHead; rest: Uint8Array }> {
   return new Promise((resolve, reject) => {
     let bytes = Buffer.alloc(0);
     const stop = () => {
@@ -155,9 +175,9 @@ function readHead(client: Socket): Promise<{ head: Head; rest: Uint8Array }> {
     const take = (piece: Buffer) => {
       bytes = Buffer.concat([bytes, piece]);
       const end = bytes.indexOf("\r\n\r\n");
-      if (end < 0 && bytes.length > maxHead || end > maxHead) return fail("The request's head is too long.");
+      if (end < 0 && bytes.length > maxHeadBytes || end > maxHeadBytes) return fail("The request's head is too long.");
       if (end < 0) return;
-      const head = parseHead(bytes.toString("latin1", 0, end));
+      const head = parseRequestHead(bytes.toString("latin1", 0, end));
       if (head === null) return fail("The request is not one to a proxy.");
       stop();
       resolve({ head, rest: bytes.subarray(end + 4) });
@@ -166,21 +186,7 @@ function readHead(client: Socket): Promise<{ head: Head; rest: Uint8Array }> {
   });
 }
 
-function parseHead(text: string): Head | null {
-  const [first = "", ...lines] = text.split("\r\n");
-  const [, method, target, version] = /^([A-Z]{1,32}) (\S{1,8192}) HTTP\/(1\.[01])$/.exec(first) ?? [];
-  if (method === undefined || target === undefined || version === undefined) return null;
-  const headers: [string, string][] = [];
-  for (const line of lines) {
-    // A folded line, or a control character, is how requests are smuggled.
-    const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/.exec(line) ?? [];
-    if (name === undefined || value === undefined) return null;
-    headers.push([name, value]);
-  }
-  return { method, target, version, headers };
-}
-
-function isAuthorized({ headers }: Head, token: string): boolean {
+function isAuthorized({ headers }: RequestHead, token: string): boolean {
   const sent = headers.find(([name]) => name.toLowerCase() === "proxy-authorization")?.[1] ?? "";
   const [, encoded = ""] = /^basic +([\w+/=-]+)\s*$/i.exec(sent) ?? [];
   const password = Buffer.from(encoded, "base64").toString("latin1").replace(/^[^:]*:/, "");
@@ -188,55 +194,40 @@ function isAuthorized({ headers }: Head, token: string): boolean {
   return given.length === wanted.length && timingSafeEqual(given, wanted);
 }
 
-/** A request to a path of the proxy itself, as one to its endpoint with the key in place; null for every other one. */
-function throughEndpoint(head: Head, { endpoint }: EgressOptions): Head | null {
-  const [, name, path] = /^\/([\w-]+)(\/.*|\?.*)?$/s.exec(head.target) ?? [];
-  const found = name === undefined ? undefined : endpoint?.(name);
-  if (found === undefined) return null;
-  const { url, placeholder, key } = found;
-  const target = `${url.origin}${url.pathname.replace(/\/$/, "")}${path ?? ""}`;
-  return {
-    ...head,
-    target: target.replaceAll(placeholder, encodeURIComponent(key)),
-    headers: head.headers.map(([header, value]) => [header, value.replaceAll(placeholder, key)] as const),
-    isThroughEndpoint: true,
-  };
-}
+/** `host:port`, or one of both: no other characters, which two readers could take for other ends of a name. */
+const authority = /^(?:[\w.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
 /** @throws {BulkheadError} `invalid_request` */
-function targetOf({ method, target, isThroughEndpoint }: Head): URL {
+function targetOf({ method, target }: RequestHead): URL {
+  const [, scheme, place = ""] = /^(http:\/\/)?([^/?#]*)/i.exec(target) ?? [];
+  const isKnown = authority.test(place) &&
+    (method === "CONNECT" ? place === target && /:\d+$/.test(place) : scheme !== undefined);
   const text = method === "CONNECT" ? `https://${target}` : target;
-  const url = URL.canParse(text) ? new URL(text) : null;
-  const known = method === "CONNECT"
-    ? /^[^/?#@]+:\d{1,5}$/.test(target)
-    : url?.protocol === "http:" || isThroughEndpoint && url?.protocol === "https:";
-  if (url === null || !known || url.username !== "" || url.password !== "") {
-    throw new BulkheadError("invalid_request", "The request names no place that can be reached through this proxy.");
-  }
-  return url;
+  if (isKnown && URL.canParse(text)) return new URL(text);
+  throw new BulkheadError("invalid_request", "The request names no place that can be reached through this proxy.");
 }
 
 /** Headers that are between the client and this proxy, or that a far end could read as another place. */
 const dropped = new Set(["connection", "host", "keep-alive", "proxy-authorization", "proxy-connection", "upgrade"]);
 
-function rewritten({ method, version, headers }: Head, { pathname, search, host }: URL): string {
+function rewritten({ method, version, headers }: RequestHead, { pathname, search, host }: URL): string {
   const kept = headers.filter(([name]) => !dropped.has(name.toLowerCase()));
   const lines = [["Host", host], ...kept, ["Connection", "close"]].map(([name, value]) => `${name}: ${value}\r\n`);
   return `${method} ${pathname}${search} HTTP/${version}\r\n${lines.join("")}\r\n`;
 }
 
-/** The first address that answers; with a name, encrypted to a server that proves to have it. */
-async function connectTo(
+/** The first address that answers. */
+async function connectTo<T extends { socket: Socket }>(
   addresses: readonly string[],
-  { port, name }: { port: number; name: string | null },
-): Promise<FarEnd> {
+  { open, event }: { open(host: string): T; event: "connect" | "secureConnect" },
+): Promise<T> {
   let why: unknown;
   for (const host of addresses) {
-    const far = name === null ? openFarEnd({ host, port }) : openEncrypted({ host, port, name });
+    const far = open(host);
     const { socket } = far;
     const timer = setTimeout(() => socket.destroy(new Error("it did not answer in time")), connectMs);
     try {
-      await once(socket, name === null ? "connect" : "secureConnect");
+      await once(socket, event);
       return far;
     } catch (error) {
       why = error;
@@ -249,9 +240,10 @@ async function connectTo(
   throw new BulkheadError("network_error", `Cannot connect: ${reason}.`, { cause: why });
 }
 
-function openEncrypted({ host, port, name }: { host: string; port: number; name: string }): FarEnd {
+/** Encrypted to a server that proves to have the name. */
+function openEncrypted({ host, port, name }: { host: string; port: number; name: string }): Socket {
   const servername = isIP(name) === 0 ? { servername: name } : {};
-  return piped(connectTls({ host, port, ALPNProtocols: ["http/1.1"], ...servername }));
+  return connectTls({ host, port, ALPNProtocols: ["http/1.1"], ...servername });
 }
 
 function refuse(client: Socket, error: unknown): void {

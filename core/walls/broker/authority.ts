@@ -9,7 +9,7 @@ import { manifestEntry } from "./manifest-entry.ts";
 import type { MissingGrant, SessionBrokerOptions } from "./session-broker.ts";
 
 /** A use of authority that needs a grant. */
-interface Demand {
+export interface Demand {
   permission: MissingGrant["permission"];
   /** Target of the missing grant, in the words of a grant. */
   target: string;
@@ -25,6 +25,10 @@ interface Demand {
   mustBeAsked?: boolean;
   /** The operator alone decides, and the manifest does not bound it. */
   unbounded?: boolean;
+  /** No person is asked, and no answer that one gave before counts. */
+  isUnasked?: boolean;
+  /** What is allowed is not reported: `allowed` is called once it is known to be. */
+  isReportedLater?: boolean;
   /** Facts for the error's details. */
   details?: Record<string, string>;
   grantedBy(permissions: Permissions): boolean;
@@ -85,15 +89,15 @@ export class Authority {
    */
   async demand(demand: Demand): Promise<Permissions> {
     const { permissions, ceiling, askHost } = this.#options;
-    const askGrant = this.#options.askGrant ?? (demand.unbounded === true ? askHost : undefined);
-    const subject = demand.subject ?? demand.target;
+    const asker = this.#options.askGrant ?? (demand.unbounded === true ? askHost : undefined);
+    const askGrant = demand.isUnasked === true ? undefined : asker;
     if (demand.mustBeAsked !== true && demand.grantedBy(permissions)) {
-      this.#report(demand.permission, subject, { decision: "allowed" });
+      if (demand.isReportedLater !== true) this.allowed(demand);
       return permissions;
     }
     const reachable = ceiling === undefined || demand.unbounded === true || demand.grantedBy(ceiling);
     if (askGrant !== undefined && reachable && await this.#ask(demand, askGrant)) {
-      this.#report(demand.permission, subject, { decision: "allowed" });
+      if (demand.isReportedLater !== true) this.allowed(demand);
       return ceiling ?? permissions;
     }
     throw this.deny(demand);
@@ -101,7 +105,13 @@ export class Authority {
 
   /** True when this was granted, or allowed by a person in this session. Reports nothing and asks no one. */
   async holds(demand: Demand): Promise<boolean> {
-    return demand.grantedBy(this.#options.permissions) || await this.#answers.get(this.#key(demand)) === true;
+    if (demand.grantedBy(this.#options.permissions)) return true;
+    return demand.isUnasked !== true && await this.#answers.get(this.#key(demand)) === true;
+  }
+
+  /** Reports a use that a demand allowed. */
+  allowed({ permission, target, subject = target }: Demand): void {
+    this.#report(permission, subject, { decision: "allowed" });
   }
 
   /** Reports a denial and returns the error to throw. */

@@ -3,6 +3,7 @@ import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { delimiter, isAbsolute, isInside } from "../../ground/runtime/paths.ts";
 import { isLoaderName } from "../../ground/runtime/loader-names.ts";
 import { hostEnv } from "../../ground/runtime/platform.ts";
+import type { ModelAddress } from "./model-address.ts";
 import { withSafeGit } from "./safe-git.ts";
 
 /** Options of {@link buildChildEnv}. */
@@ -12,6 +13,8 @@ interface ChildEnvOptions {
   requestEnv: Readonly<Record<string, string>>;
   /** Values that the adapter sets for this run. */
   adapterEnv: Readonly<Record<string, string>>;
+  /** Addresses of the program's models, by variable: an adapter cannot set them. */
+  addresses?: ReadonlyMap<string, ModelAddress>;
   workdir: string;
   tempDir: string;
   /** Makes the error for a name that may not be set. */
@@ -40,11 +43,13 @@ interface ChildEnv {
  * set
  */
 export function buildChildEnv(options: ChildEnvOptions): ChildEnv {
-  const { permission, requestEnv, adapterEnv } = options;
+  const { permission, requestEnv, adapterEnv, addresses } = options;
   const names = permission.env ?? [];
   for (const [name, value] of Object.entries(adapterEnv)) checkSet(name, value, options);
   const granted = names.flatMap((name) => {
-    const value = valueOf(name, [requestEnv, adapterEnv]);
+    const address = addresses?.get(name);
+    const said = address === undefined || address.by === "manifest" ? undefined : address.text;
+    const value = said ?? valueOf(name, [requestEnv, adapterEnv]);
     return value === undefined ? [] : [{ name, value }];
   });
   const env: Record<string, string> = plainEnv(options);
@@ -75,7 +80,7 @@ function valueOf(name: string, [request, adapter]: [ChildEnvOptions["requestEnv"
   return hostEnv(name);
 }
 
-function checkSet(name: string, value: string, { permission, refuse }: ChildEnvOptions): void {
+function checkSet(name: string, value: string, { permission, addresses, refuse }: ChildEnvOptions): void {
   const { binary, env } = permission;
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || value.includes("\0")) {
     const message = `Cannot set an environment variable for "${binary}": its name or value is not one.`;
@@ -83,6 +88,12 @@ function checkSet(name: string, value: string, { permission, refuse }: ChildEnvO
   }
   if (isLoaderName(name)) {
     const because = `programs such as "${binary}" load code by it, so an adapter may never set it`;
+    throw refuse(name, { because, grantable: false });
+  }
+  const address = addresses?.get(name);
+  if (address !== undefined && address.text !== value && address.manifest !== value) {
+    const because =
+      `it is the address to which "${binary}" sends a key, so only the operator, the client or the manifest may set it`;
     throw refuse(name, { because, grantable: false });
   }
   if (env?.includes(name)) return;

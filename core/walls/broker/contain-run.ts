@@ -1,11 +1,11 @@
-import type { ModelEndpoint } from "../../../plugin-sdk/manifest.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
 import { containAgent, ownProcesses } from "../agent/contain-agent.ts";
 import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
 import { localPorts } from "../agent/agent-networks.ts";
 import { configTools, hiddenAtHome } from "../agent/agent-view.ts";
 import { grantedRoots } from "./granted-roots.ts";
+import { keepKeys } from "./kept-keys.ts";
+import { modelAddresses } from "./model-address.ts";
 import type { BrokerScope } from "./operation.ts";
 import { programRoute } from "./reach-target.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
@@ -35,15 +35,26 @@ export async function containRun(
   if (contain === "off" || options.containPrograms !== true) {
     return options.ownPids === true ? await ownProcesses(command) : { ...command, contained: false };
   }
-  const viewed = scope.walls.view({ binary: permission.binary, shown, env: command.env });
-  if (options.programNet === undefined) return { ...await containAgent(command, await viewed), contained: true };
+  const { binary } = permission;
+  const kept = keepKeys(command, {
+    binary,
+    endpoints: options.endpoints ?? [],
+    addresses: modelAddresses(permission, options),
+  });
+  const viewed = scope.walls.view({ binary, shown, env: kept.env });
+  if (options.programNet === undefined) {
+    return { ...await containAgent({ ...command, args: kept.args, env: kept.env }, await viewed), contained: true };
+  }
   const ports = localPorts(options.programNet);
-  const [view, way] = await Promise.all([viewed, scope.walls.wayOut((url) => programRoute(scope, url), ports)]);
-  const keys = { binary: permission.binary, endpoints: options.endpoints ?? [], way };
-  const env = { ...withoutKeys(command.env, keys), ...proxyVariables(way) };
+  const route = (url: URL, isUnasked = false) => programRoute(scope, { url, isUnasked });
+  const [view, way] = await Promise.all([viewed, scope.walls.wayOut(route, ports)]);
+  const env = { ...kept.env, ...proxyVariables(way) };
+  for (const [variable, endpoint] of kept.endpoints) {
+    env[variable] = `http://127.0.0.1:${way.port}/${way.addEndpoint(endpoint)}`;
+  }
   const network = way.network ?? "none";
   return {
-    ...await containAgent({ ...command, env }, { ...view, network, reach: [way.port, ...ports] }),
+    ...await containAgent({ ...command, args: kept.args, env }, { ...view, network, reach: [way.port, ...ports] }),
     contained: true,
   };
 }
@@ -55,26 +66,6 @@ function proxyVariables({ token, port }: WayOut): Record<string, string> {
   const upper = { HTTP_PROXY: proxy, HTTPS_PROXY: proxy, ALL_PROXY: proxy, NO_PROXY: here };
   const lower = { http_proxy: proxy, https_proxy: proxy, all_proxy: proxy, no_proxy: here };
   return { ...upper, ...lower };
-}
-
-/** The environment with a stand-in for each key that the proxy can put in, and the proxy as the model's address. */
-function withoutKeys(
-  env: Readonly<Record<string, string>>,
-  { binary, endpoints, way }: { binary: string; endpoints: readonly ModelEndpoint[]; way: WayOut },
-): Record<string, string> {
-  const changed = { ...env };
-  for (const { key, base_url, url } of endpoints.filter(({ program }) => program === binary)) {
-    const value = env[key];
-    const address = env[base_url] || url;
-    if (!value || !URL.canParse(address)) continue;
-    // Programs tell kinds of keys apart by how they begin.
-    const [kind] = /^(?:[a-z]{2,4}-(?:[a-z0-9]{2,8}-){0,2})?/.exec(value) ?? [""];
-    const placeholder = `${kind}${randomId()}`;
-    const name = way.addEndpoint({ url: new URL(address), placeholder, key: value });
-    changed[key] = placeholder;
-    changed[base_url] = `http://127.0.0.1:${way.port}/${name}`;
-  }
-  return changed;
 }
 
 /** View of a program with `contain: workdir`: all but keys and the host's state, and the working directory to write. */

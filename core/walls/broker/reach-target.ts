@@ -2,6 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { EgressRoute } from "../agent/egress-server.ts";
 import { resolveAddresses } from "../../ground/runtime/network.ts";
+import type { Demand } from "./authority.ts";
 import { classifyAddress } from "./classify-address.ts";
 import {
   coversTarget,
@@ -40,14 +41,15 @@ export async function reachTarget<T>(
   { url, headers }: Wanted,
   act: (way: CheckedTarget) => Promise<T>,
 ): Promise<T> {
-  const target = netTarget(url);
-  await demandNet(scope, { target, net: netOf });
+  const demand: NetDemand = { target: netTarget(url), net: netOf };
+  const { target } = demand;
+  await demandNet(scope, demand);
   const deadline = new AbortController();
   const late = new BulkheadError("network_error", `Cannot reach "${url.host}": it did not answer in time.`);
   const timer = setTimeout(() => deadline.abort(late), scope.options.limits.call_timeout_ms);
   const signal = AbortSignal.any([deadline.signal, scope.signal]);
   try {
-    const addresses = await checkedAddresses(scope, { target, net: netOf });
+    const addresses = await checkedAddresses(scope, demand);
     signal.throwIfAborted();
     const isPrivate = isEncrypted(url) || addresses.every((one) => classifyAddress(one) === "loopback");
     const filled = await scope.secrets.fillHeaders(headers, { target, isPrivate });
@@ -76,13 +78,16 @@ export function parseUrl(text: string, schemes: readonly ["http:", "https:"] | r
 
 /**
  * The way to a place that a contained program wants to reach. Only the hosts that the operator granted its plugin
- * count, not those that the manifest asks for.
+ * count, not those that the manifest asks for; unasked, no answer of a person counts either.
  * @throws {BulkheadError} as {@link reachTarget}
  */
-export async function programRoute(scope: BrokerScope, url: URL): Promise<EgressRoute> {
+export async function programRoute(
+  scope: BrokerScope,
+  { url, isUnasked }: { url: URL; isUnasked: boolean },
+): Promise<EgressRoute> {
   const { programNet = [] } = scope.options;
   const target = netTarget(url);
-  const demand: NetDemand = { target, net: () => programNet, unbounded: true };
+  const demand: NetDemand = { target, net: () => programNet, unbounded: true, isUnasked };
   await demandNet(scope, demand);
   return { addresses: await checkedAddresses(scope, demand), port: target.port };
 }
@@ -92,34 +97,46 @@ interface NetDemand {
   /** Hosts that are granted. */
   net(permissions: Permissions): readonly string[];
   unbounded?: boolean;
+  isUnasked?: boolean;
 }
 
 const netOf = ({ net = [] }: Permissions): readonly string[] => net;
 
-async function demandNet({ authority }: BrokerScope, { target, net, unbounded = false }: NetDemand): Promise<void> {
-  await authority.demand({
+function demandOf({ target, net, unbounded = false, isUnasked = false }: NetDemand): Demand {
+  return {
     permission: "net",
     target: formatTarget(target),
     unbounded,
+    isUnasked,
     grantedBy: (permissions) => net(permissions).some((grant) => coversTarget(grant, target)),
-  });
+  };
+}
+
+/** Reports a denial alone: whether the place is allowed is known once its addresses are. */
+async function demandNet({ authority }: BrokerScope, demand: NetDemand): Promise<void> {
+  await authority.demand({ ...demandOf(demand), isReportedLater: true });
 }
 
 /**
  * The addresses to connect to. If one of them is not public, denies all, unless the grant spells it out: as the address
  * itself, or as a name that can only be local. An attacker could point a public name at an internal address.
  */
-async function checkedAddresses({ authority, options }: BrokerScope, { target, net }: NetDemand): Promise<string[]> {
-  const addresses = await lookUp(target.host.replace(/^\[(.*)\]$/, "$1"), options);
+async function checkedAddresses({ authority, options }: BrokerScope, demand: NetDemand): Promise<string[]> {
+  const { target, net, isUnasked = false } = demand;
+  const addresses = await lookUp(target.host.replace(/^\[(.*)\]$/, "$1"), options).catch((error: unknown) => {
+    authority.allowed(demandOf(demand));
+    throw error;
+  });
   const spelledOut = (named: NetTarget) =>
     authority.holds({
       permission: "net",
       target: formatTarget(named),
+      isUnasked,
       grantedBy: (permissions) => net(permissions).some((grant) => namesLiterally(grant, named)),
     });
-  if (isLocalName(target.host) && await spelledOut(target)) return addresses;
+  const isLocal = isLocalName(target.host) && await spelledOut(target);
   for (const address of addresses) {
-    if (classifyAddress(address) === "public") continue;
+    if (isLocal || classifyAddress(address) === "public") continue;
     const named = { host: address.includes(":") ? `[${address}]` : address, port: target.port };
     if (await spelledOut(named)) continue;
     throw authority.deny({
@@ -130,6 +147,7 @@ async function checkedAddresses({ authority, options }: BrokerScope, { target, n
       grantedBy: () => false,
     });
   }
+  authority.allowed(demandOf(demand));
   return addresses;
 }
 

@@ -16,6 +16,7 @@ import { isInside, resolve } from "../../ground/runtime/paths.ts";
 import { buildChildEnv, type EnvRefusal } from "./child-env.ts";
 import { containRun } from "./contain-run.ts";
 import { grantedRoots } from "./granted-roots.ts";
+import { modelAddresses } from "./model-address.ts";
 import { placeMcpConfig } from "./mcp-config.ts";
 import { demandMcpServers } from "./mcp-grant.ts";
 import { placeMcpServers } from "./mcp-server-list.ts";
@@ -95,7 +96,8 @@ async function run(scope: BrokerScope, { binary, args, options }: RunArgs): Prom
   const cwd = await containCwd(scope, options.cwd);
   const adapterEnv = await scope.secrets.fillEnv(options.env ?? {});
   const refuse = (name: string, refusal: EnvRefusal) => scope.authority.forbid("env", name, { ...refusal, at: "run" });
-  const { env, granted } = buildChildEnv({ permission, requestEnv, adapterEnv, workdir, tempDir, refuse });
+  const addresses = modelAddresses(permission, scope.options);
+  const { env, granted } = buildChildEnv({ permission, requestEnv, adapterEnv, addresses, workdir, tempDir, refuse });
   const temporary = mkdir(tempDir, { recursive: true, mode: 0o700 });
   temporary.catch(() => {});
   const allArgs = [...prefix, ...args];

@@ -1,5 +1,6 @@
 import { mkdir, readdir } from "../../ground/runtime/files.ts";
-import { createEgress, type Egress, type EgressEndpoint, type EgressOptions } from "../agent/egress-server.ts";
+import { createEgress, type Egress, type EgressOptions } from "../agent/egress-server.ts";
+import type { EgressEndpoint } from "../agent/model-endpoint.ts";
 import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
 import type { AgentView } from "../agent/program-view.ts";
 import { isGuarded, isKeptEmpty, keepEmpty, removeRecorded } from "../agent/guarded-names.ts";
