@@ -104,6 +104,8 @@ export interface CapabilityEvent {
   /** For a denial: the file that would allow it, and the line where the grant is or belongs. */
   grant_file?: string;
   grant_line?: number;
+  /** For a denial: what to do, where a grant is not all that it takes. */
+  reason?: string;
 }
 /** The worker that served the session has ended. */
 export interface WorkerEvent {

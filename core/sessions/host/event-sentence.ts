@@ -99,7 +99,8 @@ function hostSentence(
     case "capability":
       return say(
         event.decision === "allowed" ? "debug" : "warning",
-        `The operator's grants: ${event.permission} ${event.target} is ${event.decision}.`,
+        [`The operator's grants: ${event.permission} ${event.target} is ${event.decision}.`, event.reason].filter(Boolean)
+          .join(" "),
       );
     case "worker":
       return say("error", `The plugin's worker: ${event.message}`);

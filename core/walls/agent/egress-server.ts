@@ -28,6 +28,8 @@ export interface EgressOptions {
    * @throws {BulkheadError} what the client is told
    */
   route(target: URL, isUnasked?: boolean): Promise<EgressRoute>;
+  /** Makes and tells the refusal of a service of this machine that programs look for at the proxy; absent: none is told. */
+  refuseService?(service: "docker"): BulkheadError;
   /** The endpoint of this name, by which clients reach a place through a path of the proxy itself; absent: none. */
   endpoint?(name: string): EgressEndpoint | undefined;
 }
@@ -110,7 +112,11 @@ async function serve(client: Socket, options: EgressOptions, open: Set<Socket>):
     const request = toEndpoint(head, { endpoint, below });
     return await serveModel(client, { request, endpoint, rest, options, open });
   }
-  if (!isAuthorized(head, options.token)) return answer(client, 407, "This proxy is another session's.");
+  if (options.refuseService !== undefined && dockerPath.test(head.target)) {
+    const { message } = options.refuseService("docker");
+    return answer(client, { status: 403, text: JSON.stringify({ message }), type: "application/json" });
+  }
+  if (!isAuthorized(head, options.token)) return answer(client, { status: 407, text: "This proxy is another session's." });
   const target = targetOf(head);
   const { addresses, port } = await options.route(target);
   const far = await connectTo(addresses, { open: (host) => openFarEnd({ host, port }), event: "connect" });
@@ -120,6 +126,9 @@ async function serve(client: Socket, options: EgressOptions, open: Set<Socket>):
   if (rest.length > 0) far.socket.write(rest);
   far.join(client);
 }
+
+/** How Docker's clients begin every path. */
+const dockerPath = /^\/(?:_ping|v\d+\.\d+\/)/;
 
 interface ServedModel {
   request: EndpointRequest;
@@ -249,7 +258,8 @@ function openEncrypted({ host, port, name }: { host: string; port: number; name:
 function refuse(client: Socket, error: unknown): void {
   const known = error instanceof BulkheadError ? error : null;
   const status = known?.code === "permission_denied" ? 403 : known?.code === "invalid_request" ? 400 : 502;
-  answer(client, status, known === null ? "The proxy failed." : [known.message, known.hint].filter(Boolean).join("\n"));
+  const text = known === null ? "The proxy failed." : [known.message, known.hint].filter(Boolean).join("\n");
+  answer(client, { status, text });
 }
 
 const reasons: Readonly<Record<number, string>> = {
@@ -259,14 +269,17 @@ const reasons: Readonly<Record<number, string>> = {
   502: "Bad Gateway",
 };
 
-function answer(client: Socket, status: number, text: string): void {
+function answer(
+  client: Socket,
+  { status, text, type = "text/plain; charset=utf-8" }: { status: number; text: string; type?: string },
+): void {
   if (client.destroyed) return;
   const body = Buffer.from(`${text}\n`);
   const challenge = status === 407 ? 'Proxy-Authenticate: Basic realm="bulkhead"\r\n' : "";
   client.resume();
   client.end(Buffer.concat([
     Buffer.from(
-      `HTTP/1.1 ${status} ${reasons[status]}\r\n${challenge}Content-Type: text/plain; charset=utf-8\r\n` +
+      `HTTP/1.1 ${status} ${reasons[status]}\r\n${challenge}Content-Type: ${type}\r\n` +
         `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n`,
     ),
     body,

@@ -4,6 +4,7 @@ import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { PermissionUses } from "../../../plugin-sdk/result.ts";
 import { cleanLine } from "../../ground/log/terminal-text.ts";
 import { grantCommand } from "../../ground/config/grant-command.ts";
+import { Turns } from "../../ground/runtime/turns.ts";
 import { countHost } from "./add-uses.ts";
 import { manifestEntry } from "./manifest-entry.ts";
 import type { MissingGrant, SessionBrokerOptions } from "./session-broker.ts";
@@ -29,6 +30,8 @@ export interface Demand {
   isUnasked?: boolean;
   /** What is allowed is not reported: `allowed` is called once it is known to be. */
   isReportedLater?: boolean;
+  /** For a denial: what to do, where a grant is not all that it takes. Sentences. */
+  reason?: string;
   /** Facts for the error's details. */
   details?: Record<string, string>;
   grantedBy(permissions: Permissions): boolean;
@@ -61,6 +64,11 @@ function refusal(
 const maxEvents = 10_000;
 const maxDenialsOfOneKind = 10;
 const maxShownLength = 1024;
+/** Hosts of programs that a person is asked about in one session, and at once: the other programs wait. */
+const maxHostsAsked = 32;
+const hostsAskedAtOnce = 3;
+/** Hosts whose denial to a program is listed, each once: a program tries again and again. */
+const maxListedHosts = 32;
 
 /** Decides each action of a session when it happens, and reports it to the journal. */
 export class Authority {
@@ -68,11 +76,14 @@ export class Authority {
   readonly uses: PermissionUses = { allowed: 0, denied: 0, by: {} };
   #options: SessionBrokerOptions;
   #answers = new Map<string, Promise<boolean>>();
+  #questions = new Turns(hostsAskedAtOnce);
+  #hostsAsked = 0;
   #open = 0;
   #answeredAt = -Infinity;
   #reported = new Map<string, number>();
   #told = new WeakSet<BulkheadError>();
   #events = 0;
+  #hostsListed = 0;
 
   constructor(options: SessionBrokerOptions) {
     this.#options = options;
@@ -127,9 +138,12 @@ export class Authority {
       ...(outside ? { grantable: false as const } : {}),
       ...(entry === null ? {} : { manifest_entry: entry }),
     };
-    this.#report(permission, subject, { decision: "denied", grant_command, ...beyond, ...place });
+    const told = demand.reason === undefined ? {} : { reason: demand.reason };
+    const denied = { decision: "denied" as const, grant_command, ...beyond, ...place, ...told };
+    this.#report(permission, subject, denied, demand.unbounded);
     const because = demand.because ?? (entry !== null ? unasked : outside ? outOfReach : null);
-    const message = refusal({ pluginId, permission, subject: cleanLine(subject, maxShownLength) }, because);
+    const refused = refusal({ pluginId, permission, subject: cleanLine(subject, maxShownLength) }, because);
+    const message = [refused, demand.reason].filter(Boolean).join(" ");
     return this.#tell(
       new BulkheadError("permission_denied", message, {
         hint: entry !== null
@@ -156,20 +170,21 @@ export class Authority {
   forbid(
     permission: Demand["permission"],
     subject: string,
-    { because, grantable = false, at = permission }: {
+    { because, reason, grantable = false, at = permission }: {
       because: string;
+      reason?: string;
       grantable?: boolean;
       at?: Demand["permission"];
     },
   ): BulkheadError {
     const place = grantable ? this.#placeOf(at) : {};
-    this.#report(permission, subject, { decision: "denied", ...place });
+    this.#report(permission, subject, { decision: "denied", ...place, ...(reason === undefined ? {} : { reason }) });
     const { pluginId } = this.#options;
     const shown = cleanLine(subject, maxShownLength);
     return this.#tell(
       new BulkheadError(
         "permission_denied",
-        refusal({ pluginId, permission, subject: shown }, because),
+        [refusal({ pluginId, permission, subject: shown }, because), reason].filter(Boolean).join(" "),
         { details: { permission, target: shown, ...place, ...(grantable ? {} : { grantable }) } },
       ),
     );
@@ -207,13 +222,17 @@ export class Authority {
     const known = this.#answers.get(key);
     if (known !== undefined) return known;
     const { pluginId } = this.#options;
+    const ofProgram = demand.unbounded === true;
+    if (ofProgram && ++this.#hostsAsked > maxHostsAsked) return Promise.resolve(false);
     this.#open += 1;
-    const answer = askGrant({
-      plugin_id: pluginId,
-      permission: demand.permission,
-      target: cleanLine(demand.target, maxShownLength),
-      grant_command: grantCommand(pluginId, demand.permission, { target: demand.target }),
-    }).then((yes) => yes === true, () => false).finally(() => {
+    const ask = () =>
+      askGrant({
+        plugin_id: pluginId,
+        permission: demand.permission,
+        target: cleanLine(demand.target, maxShownLength),
+        grant_command: grantCommand(pluginId, demand.permission, { target: demand.target }),
+      });
+    const answer = (ofProgram ? this.#questions.take("hosts", ask) : ask()).then((yes) => yes === true, () => false).finally(() => {
       this.#open -= 1;
       this.#answeredAt = Date.now();
     });
@@ -232,8 +251,9 @@ export class Authority {
     subject: string,
     decided: Pick<
       CapabilityEvent,
-      "decision" | "grant_command" | "grantable" | "manifest_entry" | "grant_file" | "grant_line"
+      "decision" | "grant_command" | "grantable" | "manifest_entry" | "grant_file" | "grant_line" | "reason"
     >,
+    ofProgram = false,
   ): void {
     const uses = this.uses.by[permission] ??= { allowed: 0, denied: 0 };
     uses[decided.decision] += 1;
@@ -242,7 +262,13 @@ export class Authority {
     if (permission === "net") countHost(this.uses, target, { [decided.decision]: 1 });
     const key = `${decided.decision} ${permission} ${target}`;
     const times = (this.#reported.get(key) ?? 0) + 1;
-    if (times > (decided.decision === "allowed" ? 1 : maxDenialsOfOneKind) || this.#events > maxEvents) return;
+    const most = decided.decision === "allowed" || ofProgram ? 1 : maxDenialsOfOneKind;
+    if (times > most || this.#events > maxEvents) return;
+    if (ofProgram && this.#hostsListed++ >= maxListedHosts) {
+      if (this.#hostsListed > maxListedHosts + 1) return;
+      const rest = { permission, target: "(more hosts that are not listed)", decision: decided.decision };
+      return this.#options.emit({ type: "capability", ...rest });
+    }
     this.#reported.set(key, times);
     this.#events += 1;
     if (this.#events <= maxEvents) this.#options.emit({ type: "capability", permission, target, ...decided });

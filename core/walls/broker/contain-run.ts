@@ -1,3 +1,4 @@
+import type { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { containAgent, ownProcesses } from "../agent/contain-agent.ts";
 import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
@@ -47,8 +48,9 @@ export async function containRun(
   }
   const ports = localPorts(options.programNet);
   const route = (url: URL, isUnasked = false) => programRoute(scope, { url, isUnasked });
-  const [view, way] = await Promise.all([viewed, scope.walls.wayOut(route, ports)]);
-  const env = { ...kept.env, ...proxyVariables(way) };
+  const [view, way] = await Promise.all([viewed, scope.walls.wayOut({ route, refuseService: () => noDocker(scope) }, ports)]);
+  const docker = kept.env["DOCKER_HOST"] ?? `tcp://127.0.0.1:${way.port}`;
+  const env: Record<string, string> = { ...kept.env, ...proxyVariables(way), DOCKER_HOST: docker };
   for (const [variable, endpoint] of kept.endpoints) {
     env[variable] = `http://127.0.0.1:${way.port}/${way.addEndpoint(endpoint)}`;
   }
@@ -57,6 +59,14 @@ export async function containRun(
     ...await containAgent({ ...command, args: kept.args, env }, { ...view, network, reach: [way.port, ...ports] }),
     contained: true,
   };
+}
+
+/** Docker's client finds the proxy in place of its server, so that it hears why there is none. */
+function noDocker({ authority }: BrokerScope): BulkheadError {
+  return authority.forbid("run", "docker", {
+    because: "its socket is outside the walls, since who reaches it has all your rights",
+    reason: "Run it yourself, or let the agent's program out of its walls with contain: off in its grant.",
+  });
 }
 
 /** Tells a program of its proxy in the usual variables. */

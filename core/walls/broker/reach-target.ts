@@ -92,6 +92,10 @@ export async function programRoute(
   return { addresses: await checkedAddresses(scope, demand), port: target.port };
 }
 
+const sshPort = 22;
+const withoutSshKeys =
+  "An agent has none of your keys for ssh, so git needs an address with https there, or you push yourself.";
+
 interface NetDemand {
   target: NetTarget;
   /** Hosts that are granted. */
@@ -108,6 +112,7 @@ function demandOf({ target, net, unbounded = false, isUnasked = false }: NetDema
     target: formatTarget(target),
     unbounded,
     isUnasked,
+    ...(unbounded && target.port === sshPort ? { reason: withoutSshKeys } : {}),
     grantedBy: (permissions) => net(permissions).some((grant) => coversTarget(grant, target)),
   };
 }

@@ -1,7 +1,8 @@
-import { mkdir, readdir } from "../../ground/runtime/files.ts";
+import { readdir } from "../../ground/runtime/files.ts";
 import { createEgress, type Egress, type EgressOptions } from "../agent/egress-server.ts";
 import type { EgressEndpoint } from "../agent/model-endpoint.ts";
 import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
+import { writeSshWay } from "../agent/ssh-way.ts";
 import type { AgentView } from "../agent/program-view.ts";
 import { isGuarded, isKeptEmpty, keepEmpty, removeRecorded } from "../agent/guarded-names.ts";
 import { join } from "../../ground/runtime/paths.ts";
@@ -29,6 +30,9 @@ export interface WayOut {
 
 /** Needs of a program that its walls do not know themselves. */
 type ProgramNeeds = Omit<AgentNeeds, "searched" | "wallsDir">;
+
+/** Says which places programs may reach. */
+type Decisions = Pick<EgressOptions, "route" | "refuseService">;
 
 /** Connections of one session's programs at once. */
 const maxConnections = 256;
@@ -90,8 +94,8 @@ export class SessionWalls {
    * @param localPorts ports of this machine that programs may reach without a proxy
    * @throws {BulkheadError} `unavailable` where programs cannot have a network of their own
    */
-  wayOut(route: EgressOptions["route"], localPorts: readonly number[]): Promise<WayOut> {
-    return this.#wayOut ??= this.#open(route, localPorts);
+  wayOut(decisions: Decisions, localPorts: readonly number[]): Promise<WayOut> {
+    return this.#wayOut ??= this.#open(decisions, localPorts);
   }
 
   /** Removes everything, and tells of guarded files that the agents made. */
@@ -134,7 +138,7 @@ export class SessionWalls {
 
   async #keep(): ReturnType<typeof keepEmpty> {
     const { workdir, workspaceDir = workdir, sharedWallsDir = this.#folder } = this.#options;
-    const home = mkdir(join(this.#folder, "home"), { recursive: true, mode: 0o700 });
+    const home = writeSshWay(join(this.#folder, "home"));
     home.catch(() => {});
     const kept = await keepEmpty(workspaceDir, join(sharedWallsDir, `${recordPrefix}${sha256Hex(workspaceDir)}.json`));
     return await home.then(() => kept, async (error: unknown) => {
@@ -143,10 +147,15 @@ export class SessionWalls {
     });
   }
 
-  async #open(route: EgressOptions["route"], localPorts: readonly number[]) {
+  async #open(decisions: Decisions, localPorts: readonly number[]) {
     const token = randomId();
     const endpoints = new Map<string, EgressEndpoint>();
-    const egress = createEgress({ token, most: maxConnections, endpoint: (name) => endpoints.get(name), route });
+    const egress = createEgress({
+      token,
+      most: maxConnections,
+      endpoint: (name) => endpoints.get(name),
+      ...decisions,
+    });
     const addEndpoint = (endpoint: EgressEndpoint) => {
       const name = randomId();
       endpoints.set(name, endpoint);

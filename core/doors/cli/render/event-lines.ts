@@ -182,8 +182,8 @@ function capability(event: Extract<HostEvent, { type: "capability" }>, verbose: 
     return verbose ? [line("dim", `✓ allowed ${event.permission} ${event.target}`)] : [];
   }
   const denied = line("red", `✗ denied ${event.permission} ${event.target}`);
-  const below = remedy(event);
-  return below === null ? [denied] : [denied, { tone: "dim", text: `  ${below}`, whole: true }];
+  const below = [event.reason ?? null, remedy(event)].filter((text) => text !== null);
+  return [denied, ...below.map((text) => ({ tone: "dim" as const, text: `  ${text}`, whole: true as const }))];
 }
 
 /** Says what would allow a denied action. */

@@ -117,6 +117,11 @@ function DeniedText({ event }: { event: Extract<HostEvent, { type: "capability" 
           <Text of={plainText(event.target, 400)} />
         </code>
       </p>
+      {event.reason !== undefined && (
+        <p class="quiet-line">
+          <Text of={plainText(event.reason, 500)} />
+        </p>
+      )}
       {event.manifest_entry !== undefined && (
         <p class="quiet-line">
           The plugin's manifest must ask for it first: <code>{plainText(event.manifest_entry, 300)}</code>

@@ -274,7 +274,8 @@ function denialOf({ session_id, seq, at, adapter_id, event }: PermissionUse) {
   };
 }
 
-function reasonOf({ grantable, manifest_entry, grant_command }: CapabilityEvent): string {
+function reasonOf({ grantable, manifest_entry, grant_command, reason }: CapabilityEvent): string {
+  if (reason !== undefined) return reason;
   if (manifest_entry !== undefined) return `plugin.yaml does not ask for it. It lacks: ${manifest_entry}`;
   if (grantable === false) return "A denial or the session's request takes it away.";
   return grant_command === undefined ? "No grant allows it." : "It is not granted.";

@@ -91,6 +91,7 @@ const hostEventSchemas: HostEventSchemas = {
     manifest_entry: Type.Optional(text),
     grant_file: Type.Optional(text),
     grant_line: Type.Optional(count),
+    reason: Type.Optional(text),
   })),
   worker: hostEvent<"worker">()(Type.Object({
     type: Type.Literal("worker"),
