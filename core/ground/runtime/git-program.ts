@@ -1,10 +1,9 @@
-import { spawn } from "node:child_process";
 import { stat } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { joinBytes } from "./join-bytes.ts";
-import { launch, type LaunchedProgram } from "./launcher.ts";
-import type { Command } from "./os-walls/os-wall.ts";
+import type { LaunchedProgram } from "./launcher.ts";
+import { startPlainProgram } from "./plain-program.ts";
 import { hostEnv } from "./platform.ts";
 import { delimiter, isAbsolute } from "./paths.ts";
 import { sendSignal } from "./send-signal.ts";
@@ -46,28 +45,13 @@ export async function runGit(args: readonly string[], options: GitRunOptions): P
   const command = { file: "git", args: [...args], cwd: options.cwd, env };
   try {
     const input = options.stdin === undefined ? "closed" : "open";
-    const launched = await launch(command, { stdin: input, endsWithHost: true });
-    return await outcomeOf(launched ?? await startHere(command), { ...options, args });
+    const started = await startPlainProgram(command, { stdin: input, endsWithHost: true });
+    return await outcomeOf(started, { ...options, args });
   } catch (error) {
     options.signal?.throwIfAborted();
     if (!isSystemError(error)) throw error;
     throw await startError(error, options.cwd);
   }
-}
-
-/** Starts git as a child of this process. */
-async function startHere({ file, args, cwd, env }: Command): Promise<LaunchedProgram> {
-  const child = spawn(file, args, { cwd, env, stdio: ["pipe", "pipe", "pipe"] });
-  const exited = new Promise<Awaited<LaunchedProgram["exited"]>>((resolve) => {
-    child.on("exit", (exit_code, signal) => resolve({ exit_code, signal }));
-  });
-  const started = new Promise((resolve, reject) => {
-    child.once("spawn", resolve);
-    child.once("error", reject);
-  });
-  const { stdin, stdout, stderr } = child;
-  await started;
-  return { pid: child.pid!, stdin, stdout, stderr, exited };
 }
 
 async function outcomeOf(

@@ -1,65 +1,106 @@
-import { chmod, lstat, readdir, rename, rm, rmdir, unlink } from "node:fs/promises";
-import { join } from "node:path";
-import { randomId } from "./hash.ts";
+import { lstat, realpath, rm, rmdir, unlink } from "node:fs/promises";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { mountedInside } from "./mounted-inside.ts";
+import { findProgram } from "./os-walls/try-program.ts";
+import { listFolder, pinFolder } from "./pinned-folder.ts";
+import { runPlainProgram } from "./plain-program.ts";
+import { platform } from "./platform.ts";
+import { Turns } from "./turns.ts";
 
 /**
  * Removes a folder that a program could write to, with all that is in it: also folders that it has closed to its own
- * user, as some package managers do, and chains of them longer than a path may be. Links are not followed.
+ * user, as some package managers do, and chains of them longer than a path may be. Follows no link, also not one that
+ * takes a folder's place meanwhile, and leaves a folder alone in which something is mounted.
+ * @throws {BulkheadError} `io_error` when something is left
  */
 export async function removeTree(folder: string): Promise<void> {
+  if (!(await removeSmallTree(folder))) await byProgram(folder);
+}
+
+/** Entries of a small tree, which is removed by calls of this process. */
+const few = 32;
+
+/**
+ * Removes a tree of few entries; false where it has more, or something of it could not be removed.
+ * @throws {BulkheadError} `io_error` where something is mounted in it
+ */
+export async function removeSmallTree(folder: string): Promise<boolean> {
+  // Most are empty. The error tells of a folder, so that no link is followed.
+  const problem = await rmdir(folder).then(() => null, codeOf);
+  if (problem === null || problem === "ENOENT") return true;
+  if (problem === "ENOTDIR") return await isUnlinked(folder);
+  await refuseMounts(folder);
+  return problem === "ENOTEMPTY" && await isEmptied(folder, { left: few }) && await isRemoved(folder);
+}
+
+async function refuseMounts(folder: string): Promise<void> {
+  const mounted = await mountedInside(await realpath(folder).catch(() => folder));
+  if (mounted === null) return;
+  throw new BulkheadError("io_error", `Cannot remove "${folder}": something is mounted at "${mounted}".`, {
+    hint: `Unmount it: umount "${mounted}".`,
+  });
+}
+
+/** Its entries are reached through the open folder: a path could lead elsewhere by the next call. */
+async function isEmptied(path: string, room: { left: number }): Promise<boolean> {
+  const folder = await pinFolder(path).catch(() => null);
+  if (folder === null) return false;
   try {
-    await remove(folder);
-  } catch (error) {
-    const code = codeOf(error);
-    if (code !== "EACCES" && code !== "EPERM" && code !== "ENAMETOOLONG") throw error;
-    await openUp(folder);
-    await remove(folder);
+    if (folder.base === path) return false;
+    const names = await listFolder(folder, room.left);
+    if (names === null) return false;
+    room.left -= names.length;
+    const removed = names.map((name) => isEntryRemoved(`${folder.base}/${name}`, room));
+    return !(await Promise.all(removed)).includes(false);
+  } finally {
+    await folder.close();
   }
 }
 
-/** Entries of a small tree. Its calls are made here: the runtime's function makes twice as many. */
-const few = 32;
-
-async function remove(folder: string): Promise<void> {
-  if (await isRemoved(folder, { left: few })) return;
-  await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+async function isEntryRemoved(path: string, room: { left: number }): Promise<boolean> {
+  if (await isUnlinked(path) || await isRemoved(path)) return true;
+  return await isEmptied(path, room) && await isRemoved(path);
 }
 
-/** Removes a small tree; false where it is not one, or something of it could not be removed. */
-async function isRemoved(folder: string, room: { left: number }): Promise<boolean> {
-  // Most are empty. The error tells of a folder, so that no link is followed.
-  const problem = await rmdir(folder).then(() => null, codeOf);
-  if (problem !== "ENOTEMPTY") return problem === null;
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => null);
-  if (entries === null || (room.left -= entries.length) < 0) return false;
-  const removed = await Promise.all(entries.map((entry) => {
-    const path = join(folder, entry.name);
-    return entry.isDirectory() ? isRemoved(path, room) : unlink(path).then(() => true, () => false);
-  }));
-  return !removed.includes(false) && await rmdir(folder).then(() => true, () => false);
+function isUnlinked(path: string): Promise<boolean> {
+  return unlink(path).then(() => true, () => false);
+}
+
+function isRemoved(folder: string): Promise<boolean> {
+  return rmdir(folder).then(() => true, () => false);
 }
 
 function codeOf(error: unknown): unknown {
   return error instanceof Error && "code" in error ? error.code : "unknown";
 }
 
-/** Beyond so many characters of a path what lies there comes to the top; a name has 255 bytes at most. */
-const longPath = 1000;
+/** Programs of this process that remove large trees, at once. */
+const removing = new Turns(4);
 
-async function openUp(top: string): Promise<void> {
-  const folders = [top];
-  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    const { mode } = await lstat(folder);
-    if ((mode & 0o700) !== 0o700) await chmod(folder, mode | 0o700);
-    for (const entry of await readdir(folder, { withFileTypes: true })) {
-      if (!entry.isDirectory()) continue;
-      let below = join(folder, entry.name);
-      if (below.length > top.length + longPath) {
-        const moved = join(top, randomId());
-        await rename(below, moved);
-        below = moved;
-      }
-      folders.push(below);
-    }
-  }
+const sameDisk: Readonly<Record<string, readonly string[]>> = { linux: ["--one-file-system"], darwin: ["-x"] };
+
+/**
+ * Removes a tree by programs of the system, since 200,000 files would hold this thread for seconds. They go from folder
+ * to folder by open files, so that no link is followed and no path is too long.
+ */
+async function byProgram(folder: string): Promise<void> {
+  if (await findProgram("rm") === null) return await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+  await removing.take("rm", async () => {
+    await run("rm", ["-rf", ...sameDisk[platform] ?? [], "--", folder]);
+    if (await isGone(folder)) return;
+    await run("chmod", ["-R", "u+rwx", "--", folder]);
+    // Not every `rm` knows the flag; that nothing is mounted there has been seen.
+    const problem = await run("rm", ["-rf", "--", folder]);
+    if (!(await isGone(folder))) throw new BulkheadError("io_error", `Cannot remove "${folder}": ${problem}.`);
+  });
+}
+
+/** Runs one of them; returns the first line of its problem. */
+async function run(program: string, args: readonly string[]): Promise<string> {
+  const { exit_code, stderr } = await runPlainProgram(await findProgram(program) ?? program, args);
+  return stderr.split("\n", 1)[0] || `${program} ended with ${exit_code}`;
+}
+
+function isGone(path: string): Promise<boolean> {
+  return lstat(path).then(() => false, (error: unknown) => codeOf(error) === "ENOENT");
 }

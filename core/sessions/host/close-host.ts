@@ -89,13 +89,19 @@ export async function closeHost(deps: CloseHostDeps, deadlines: Partial<CloseDea
     { name: "stopping the bundler", act: () => deps.leaveBundler(), ms: ms.bundler },
     // Each session removes its own files; this takes what an operation under way wrote after its session's end.
     { name: "closing networks that no session took", act: () => deps.networks.close(), ms: ms.programs },
-    { name: "clearing the scratch folder", act: () => removeTree(join(claim.folder, "scratch")), ms: ms.scratch },
+    { name: "clearing the scratch folder", act: () => clearScratch(state), ms: ms.scratch },
     { name: "dropping what was made ahead for programs", act: dropPrograms, ms: ms.programs },
     { name: "forgetting the programs", act: () => children.close(), ms: ms.ledger },
     { name: "giving back the state folder", act: () => claim.release(), ms: ms.claim },
     { name: "removing the temporary folder", act: () => removeTemporary(deps), ms: ms.temporary },
   ], (message) => writeLog({ level: "warn", message }));
   if (liveThreads() > 0) writeLog({ level: "warn", message: stuckThread });
+}
+
+/** What is not removed in time, the next host removes. */
+async function clearScratch({ claim, trash }: HeldState): Promise<void> {
+  await trash.take(join(claim.folder, "scratch"));
+  await trash.settled();
 }
 
 async function closeJournal({ log, stopKeeping, journal, history }: CloseHostDeps): Promise<void> {

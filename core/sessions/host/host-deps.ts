@@ -72,7 +72,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   const stateDir = temporary ?? stateFolderOf(options, root);
   // Comes first, so that the spare warden boots while the plugins are read.
   const state = await takeState(stateDir, { spare: warm ? spareTerms(manifest) : null, onlyFirst, writeLog });
-  const { claim, children, spare } = state;
+  const { claim, children, spare, trash } = state;
   const known = await openKnownManifests(join(claim.root, "manifests.json"));
   const { registry, journal } = await openStores({ claim, known, root, options, seams, writeLog }).catch(
     async (error) => {
@@ -90,6 +90,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   const sessionDeps: SessionDeps = {
     claim,
     children,
+    trash,
     networks: new AgentNetworks({ folder: join(claim.folder, "scratch", "networks"), spares: warm ? 0 : 2 }),
     pins: openPins(join(claim.root, pinsFolder)),
     log: new MergedLog(journal, (stream, event) => {

@@ -136,6 +136,7 @@ async function openBroker(service: ServedPlugin, { deps, workdir, sessionId }: P
     pins: deps.pins.of(plugin.id),
     install: plugin.manifest.install,
     children: deps.children,
+    trash: deps.trash,
     emit: () => {},
     writeLog: (record) => writeLog({ ...record, plugin_id: plugin.id }),
     waitForAnswer: () => Promise.resolve(null),

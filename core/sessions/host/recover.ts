@@ -7,7 +7,7 @@ import { reapChildren, type Reaped } from "../../ground/runtime/child-ledger.ts"
 import { rm, stat } from "../../ground/runtime/files.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
-import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import { Trash } from "../../ground/runtime/trash.ts";
 import { startOfIdentity } from "../../ground/runtime/process-identity.ts";
 import { killTrees } from "../../ground/runtime/process-tree.ts";
 import { clearKept } from "../../walls/broker/session-walls.ts";
@@ -38,6 +38,11 @@ interface RecoverOptions {
   writeLog(record: LogRecord): void;
 }
 
+/** Collaborators of {@link reapFormer}. */
+interface ReapDeps extends Pick<RecoverOptions, "writeLog"> {
+  trash: Trash;
+}
+
 /** From SIGTERM to SIGKILL for programs whose host is gone; their output is no longer read. Milliseconds. */
 const orphanGraceMs = 1000;
 
@@ -46,11 +51,19 @@ export function ledgerFile(folder: string): string {
   return join(folder, "children.jsonl");
 }
 
+/** Opens the trash of a part. */
+export function openTrash(folder: string, writeLog: RecoverOptions["writeLog"]): Trash {
+  const onFailure = (error: unknown) => writeLog({ level: "warn", message: toErrorData(error).message });
+  return new Trash(join(folder, "trash"), { onFailure });
+}
+
 /**
  * Cleans up after a host that was killed while it held this part of the state: ends its child processes with all their
- * descendants and removes its sessions' scratch files. Returns null when the host was not killed.
+ * descendants and removes its sessions' scratch files. Returns null when the host was not killed. Begins to remove what
+ * any former host left in the trash.
  */
-export async function reapFormer(folder: string, writeLog: RecoverOptions["writeLog"]): Promise<Reaped | null> {
+export async function reapFormer(folder: string, { trash, writeLog }: ReapDeps): Promise<Reaped | null> {
+  const emptying = trash.empty();
   const reaped = await reapChildren(ledgerFile(folder), { graceMs: orphanGraceMs });
   if (!reaped) return null;
   for (const { pid, role, session_id } of reaped.found) {
@@ -59,7 +72,8 @@ export async function reapFormer(folder: string, writeLog: RecoverOptions["write
   }
   const scratch = join(folder, "scratch");
   await clearKept(scratch);
-  await removeTree(scratch).catch(() => {});
+  await emptying;
+  await trash.take(scratch).catch(() => {});
   return reaped;
 }
 
@@ -131,11 +145,12 @@ export async function recoverOthers(
       const journal = await openJournal(journalFile(claim.folder), {
         onProblem: (message) => writeLog({ level: "error", message }),
       });
+      const trash = openTrash(claim.folder, writeLog);
       try {
-        const reaped = await reapFormer(claim.folder, writeLog);
+        const reaped = await reapFormer(claim.folder, { trash, writeLog });
         await recover({ reaped, journal, log: new MergedLog(journal), resume, writeLog });
       } finally {
-        await journal.close();
+        await Promise.all([journal.close(), trash.settled()]);
       }
       await rm(ledgerFile(claim.folder), { force: true });
     } catch (error) {

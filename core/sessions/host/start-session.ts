@@ -27,6 +27,7 @@ import type { OperatorSettings } from "./operator-settings.ts";
 import type { PermissionsThere } from "./plugin-permissions.ts";
 import type { PinStore } from "./pin-store.ts";
 import type { OpenedSecrets } from "./session-secrets.ts";
+import type { Trash } from "../../ground/runtime/trash.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
 import type { StateClaim } from "./state-claim.ts";
 import type { SessionPlace } from "./workspaces.ts";
@@ -36,6 +37,7 @@ export interface SessionDeps {
   claim: StateClaim;
   /** Records every child process. */
   children: ChildLedger;
+  trash: Trash;
   /** Networks of the programs of agents. */
   networks: AgentNetworks;
   /** Records the pins of programs. */
@@ -163,10 +165,14 @@ export function startSession(deps: SessionDeps, session: NewSession): RunningSes
   });
 }
 
-function openBroker({ claim, children, networks, pins }: SessionDeps, options: SessionBrokerOptions): SessionBroker {
+function openBroker(
+  { claim, children, networks, pins, trash }: SessionDeps,
+  options: SessionBrokerOptions,
+): SessionBroker {
   return createSessionBroker({
     ...options,
     children,
+    trash,
     networks,
     sharedWallsDir: sharedWallsDir(join(claim.folder, "scratch")),
     pins: pins.of(options.pluginId),

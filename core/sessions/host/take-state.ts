@@ -2,7 +2,8 @@ import { hostVersion } from "../../ground/config/version.ts";
 import { type ContainerOptions, type SpareContainer, startSpareContainer } from "../../walls/pool/spare-container.ts";
 import { type ChildLedger, type Reaped, startChildLedger } from "../../ground/runtime/child-ledger.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import { ledgerFile, reapFormer } from "./recover.ts";
+import type { Trash } from "../../ground/runtime/trash.ts";
+import { ledgerFile, openTrash, reapFormer } from "./recover.ts";
 import { claimState, type StateClaim } from "./state-claim.ts";
 
 /** The host's claim on the state folder, and what depends on it. */
@@ -10,6 +11,8 @@ export interface HeldState {
   claim: StateClaim;
   /** Leftovers of the previous host that were cleaned up; null when it ended in order. */
   reaped: Reaped | null;
+  /** Takes what sessions leave. */
+  trash: Trash;
   /** Records every child process. */
   children: ChildLedger;
   /** A warden that boots in the meantime; null when no session was announced. */
@@ -35,9 +38,10 @@ export async function takeState(
 ): Promise<HeldState> {
   const claim = await claimState(stateDir, { onlyFirst });
   try {
-    const reaped = await reapFormer(claim.folder, writeLog);
+    const trash = openTrash(claim.folder, writeLog);
+    const reaped = await reapFormer(claim.folder, { trash, writeLog });
     const children = startChildLedger(ledgerFile(claim.folder), { hostVersion });
-    return { claim, reaped, children, spare: spare && startSpareContainer(spare, { children }) };
+    return { claim, reaped, trash, children, spare: spare && startSpareContainer(spare, { children }) };
   } catch (error) {
     await claim.release();
     throw error;

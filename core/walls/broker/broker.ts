@@ -5,7 +5,6 @@ import type { PermissionUses } from "../../../plugin-sdk/result.ts";
 import type { OperationName } from "../channel/operations.ts";
 import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
 import { cleanLine } from "../../ground/log/terminal-text.ts";
-import { removeTree } from "../../ground/runtime/remove-tree.ts";
 import { answerOperations } from "./answers.ts";
 import { Authority } from "./authority.ts";
 import { envOperations } from "./env.ts";
@@ -17,7 +16,7 @@ import { LogGate } from "./log-gate.ts";
 import { removeMcpConfig } from "./mcp-config.ts";
 import type { BrokerScope, Operation } from "./operation.ts";
 import { runOperations } from "./run.ts";
-import type { SessionBroker, SessionBrokerOptions } from "./session-broker.ts";
+import { discard, type SessionBroker, type SessionBrokerOptions } from "./session-broker.ts";
 import { secretOperations } from "./secrets.ts";
 import { SessionSecrets } from "./session-secrets.ts";
 import { SessionProcesses } from "./session-processes.ts";
@@ -179,7 +178,7 @@ class Broker implements SessionBroker {
     const steps = [() => log.flush(), () => streams.closeAll(), () => sockets.closeAll(), () => processes.sweep()];
     for (const step of steps) await take(step);
     // No program is left that could write there.
-    const places = [() => walls.close(), () => removeTree(options.tempDir), () => removeMcpConfig(this.#scope)];
+    const places = [() => walls.close(), () => discard(options, options.tempDir), () => removeMcpConfig(this.#scope)];
     await Promise.all(places.map(take));
   }
 }

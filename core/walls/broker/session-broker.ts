@@ -5,6 +5,8 @@ import type { PermissionUses } from "../../../plugin-sdk/result.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
+import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import type { Trash } from "../../ground/runtime/trash.ts";
 import type { AgentNetworks } from "../agent/agent-networks.ts";
 import type { BinaryPins } from "./binary-pins.ts";
 
@@ -114,6 +116,8 @@ export interface SessionBrokerOptions {
    * written.
    */
   autoexecNames?: readonly string[] | undefined;
+  /** Takes the session's folders at its end; absent: they are removed before the broker is closed. */
+  trash?: Pick<Trash, "take"> | undefined;
   /** Records child processes, so that the next host finds them when this one is killed. */
   children?: ChildLedger | undefined;
   /** Takes the adapter's log records, already capped and cleaned. */
@@ -135,4 +139,9 @@ export interface SessionBroker {
   readonly uses: PermissionUses;
   /** Kills every child with its whole tree, closes every stream, removes the temp folder. Never throws. */
   close(): Promise<void>;
+}
+
+/** Gets rid of a folder of a session that is over. */
+export function discard({ trash }: Pick<SessionBrokerOptions, "trash">, folder: string): Promise<void> {
+  return trash === undefined ? removeTree(folder) : trash.take(folder);
 }

@@ -7,14 +7,13 @@ import type { AgentView } from "../agent/program-view.ts";
 import { isGuarded, isKeptEmpty, keepEmpty, removeRecorded } from "../agent/guarded-names.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { platform } from "../../ground/runtime/platform.ts";
-import { removeTree } from "../../ground/runtime/remove-tree.ts";
 import type { OwnNetwork } from "../agent/own-network.ts";
 import { AgentNetworks, proxyPort } from "../agent/agent-networks.ts";
 import type { AgentNeeds } from "../agent/agent-view.ts";
 import { agentView, type ViewPlaces, viewPlaces } from "../agent/agent-view.ts";
 import { searchPath } from "./child-env.ts";
 import { grantedPlaces } from "./granted-roots.ts";
-import type { SessionBrokerOptions } from "./session-broker.ts";
+import { discard, type SessionBrokerOptions } from "./session-broker.ts";
 
 /** The way out of an agent's walls. */
 export interface WayOut {
@@ -104,7 +103,7 @@ export class SessionWalls {
     try {
       await Promise.all([this.#closeWayOut(), kept === null ? null : this.#tellMade(kept.before)]);
     } finally {
-      await Promise.all([kept?.release(), this.#kept === null ? null : removeTree(this.#folder)]);
+      await Promise.all([kept?.release(), this.#kept === null ? null : discard(this.#options, this.#folder)]);
     }
   }
 
