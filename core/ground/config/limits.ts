@@ -92,6 +92,20 @@ export interface Limits {
   processes: number;
   /** Programs that one session may start in a minute. */
   child_starts_per_minute: number;
+  /**
+   * Megabytes of memory of all processes of one session, at most four fifths of the machine's; the host ends a session
+   * that exceeds it.
+   */
+  agent_memory_mb: number;
+  /** Megabytes in the home and the temporary files of one session's programs; the host ends a session that exceeds it. */
+  agent_disk_mb: number;
+  /** Files and folders in the home and the temporary files of one session's programs; as `agent_disk_mb`. */
+  agent_files: number;
+  /**
+   * Megabytes that stay free on each disk that programs fill, at least a hundredth and at most a tenth of it.
+   * Below it the host ends the session whose programs wrote the most.
+   */
+  disk_floor_mb: number;
   /** Open streams of one session: outputs of programs and bodies of responses. */
   streams: number;
   /** Bytes of one file read or written for an adapter. */
@@ -226,6 +240,10 @@ export const defaultLimits: Limits = {
   children: 4,
   processes: 512,
   child_starts_per_minute: 240,
+  agent_memory_mb: 8192,
+  agent_disk_mb: 10_000,
+  agent_files: 1_000_000,
+  disk_floor_mb: 200,
   streams: 64,
   file_bytes: 16 * 1024 * 1024,
   temp_bytes: 64 * 1024 * 1024,

@@ -1,26 +1,38 @@
 import { startBackgroundTimer } from "./background-timer.ts";
+import { machineMemory, residentBytes } from "./process-memory.ts";
 import { countProcesses, listMarked, type MarkRow } from "./process-rows.ts";
 import type { TreeRoot } from "./process-tree.ts";
 
-/** Programs whose processes are counted, with all their descendants. */
-interface ProcessWatch {
+/** Programs with all their descendants. */
+export interface ProcessFamily {
   /** Those that run now. */
   roots(): readonly TreeRoot[];
   /** Mark in the environment of all of them; see `process-mark.ts`. */
   mark: string;
+}
+
+/** Programs whose processes and memory are counted. */
+interface ProcessWatch extends ProcessFamily {
   /** How many processes there may be. */
   most: number;
+  /** How much memory they may have, in bytes; at most four fifths of the machine's. */
+  mostBytes: number;
   /** Told of more. */
-  onOver(count: number): void;
+  onOver(over: { bound: "processes" | "memory"; used: number; most: number }): void;
 }
 
 const lookEveryMs = 500;
+/** The memory that others give back hides growth: it is counted this often in any case, in looks. */
+const memoryEvery = 20;
 const watches = new Set<ProcessWatch>();
+let looks = 0;
+/** The least memory of the machine that was in use since anything is watched. */
+let leastUsed = Infinity;
 let cancelLook: (() => void) | null = null;
 let looking = false;
 
 /**
- * Counts processes twice a second, in one look at the system for all that is watched, and nothing while nothing is.
+ * Counts processes and their memory twice a second, in one look at the system for all that is watched, and nothing while nothing is.
  * Where the system does not show its processes as files, nothing is counted.
  * @returns ends it
  */
@@ -32,7 +44,14 @@ export function watchProcesses(watch: ProcessWatch): () => void {
     if (watches.size > 0) return;
     cancelLook?.();
     cancelLook = null;
+    leastUsed = Infinity;
   };
+}
+
+/** The living processes of a family; null where the system does not list them as files. */
+export async function processesOf(family: ProcessFamily): Promise<number[] | null> {
+  const rows = await listMarked({ since: earliest(family.roots()) });
+  return rows === null ? null : [...membersOf(family, rows)];
 }
 
 function schedule(): void {
@@ -48,12 +67,16 @@ async function look(): Promise<void> {
     const roots = [...watches].flatMap((watch) => watch.roots());
     // No tree has more processes than the system.
     const all = countProcesses();
-    if (all !== null && all <= Math.min(...[...watches].map(({ most }) => most))) return;
+    const memory = await machineMemory();
+    const mayBeLarge = memory !== null && memoryMayBeOver(memory);
+    if (!mayBeLarge && all !== null && all <= Math.min(...[...watches].map(({ most }) => most))) return;
     const rows = await listMarked({ since: earliest(roots) });
     if (rows === null) return;
     for (const watch of [...watches]) {
-      const count = countOf(watch, rows);
-      if (count > watch.most && watches.has(watch)) watch.onOver(count);
+      const members = membersOf(watch, rows);
+      const { most } = watch;
+      if (members.size > most && watches.has(watch)) watch.onOver({ bound: "processes", used: members.size, most });
+      if (mayBeLarge) await holdMemory(watch, { members, machine: memory.total });
     }
   } finally {
     looking = false;
@@ -61,12 +84,28 @@ async function look(): Promise<void> {
   }
 }
 
+/** A tree cannot have grown by more than the memory that is in use. */
+function memoryMayBeOver({ used }: { used: number }): boolean {
+  leastUsed = Math.min(leastUsed, used);
+  const isDue = ++looks % memoryEvery === 0;
+  return isDue || used - leastUsed >= Math.min(...[...watches].map(({ mostBytes }) => mostBytes)) / 4;
+}
+
+async function holdMemory(
+  watch: ProcessWatch,
+  { members, machine }: { members: ReadonlySet<number>; machine: number },
+): Promise<void> {
+  const most = Math.min(watch.mostBytes, machine * 0.8);
+  const used = await residentBytes([...members], { unless: most });
+  if (used > most && watches.has(watch)) watch.onOver({ bound: "memory", used, most });
+}
+
 /** No descendant is older than what it descends from, and reading what an older process is costs something. */
 function earliest(roots: readonly TreeRoot[]): number {
   return Math.min(...roots.map(({ startTime }) => Number(startTime ?? 0)));
 }
 
-function countOf({ roots, mark }: ProcessWatch, rows: readonly MarkRow[]): number {
+function membersOf({ roots, mark }: ProcessFamily, rows: readonly MarkRow[]): Set<number> {
   const leaders = new Set<number>();
   for (const { pid, startTime } of roots()) {
     const row = rows.find((one) => one.pid === pid);
@@ -81,7 +120,7 @@ function countOf({ roots, mark }: ProcessWatch, rows: readonly MarkRow[]): numbe
       leaders.add(row.pid);
     }
   }
-  return members.size;
+  return members;
 }
 
 function belongs(row: MarkRow, { leaders, mark }: { leaders: ReadonlySet<number>; mark: string }): boolean {

@@ -28,6 +28,14 @@ export function journalError(act: string, cause: unknown): BulkheadError {
   return new BulkheadError("journal_error", `${act}: ${message}.`, { hint, details: { cause_code: code }, cause });
 }
 
+/** Whether a write failed because the disk had no room. */
+export function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && "code" in error && fullCodes.has(String(error.code));
+}
+
+/** The last is that of the file that the connections of a journal share. */
+const fullCodes = new Set(["SQLITE_FULL", "ENOSPC", "SQLITE_IOERR_SHMSIZE"]);
+
 /** Error of every call once a journal is closed. */
 export function closedError(): BulkheadError {
   return new BulkheadError("journal_error", "Cannot use the journal: it is closed.");

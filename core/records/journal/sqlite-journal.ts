@@ -1,6 +1,7 @@
 import type { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { nextTurn, onNextTurn } from "../../ground/runtime/next-turn.ts";
+import type { DiskReserve } from "../../ground/runtime/disk-reserve.ts";
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import { openSyncedFile, type SyncedFile } from "../../ground/runtime/synced-file.ts";
 import { Checkpointer } from "./checkpointer.ts";
@@ -8,7 +9,7 @@ import { damageIn, newestProblem } from "./check-journal.ts";
 import { defaultJournalSync, type JournalSync } from "../../ground/config/journal-sync.ts";
 import { readNumber } from "./journal-schema.ts";
 import { type JournalDatabaseOptions, openJournalDatabase, usedBytes } from "./journal-database.ts";
-import { closedError, journalError } from "./journal-error.ts";
+import { closedError, isDiskFull, journalError } from "./journal-error.ts";
 import { defaultJournalLimits, type JournalLimits } from "./journal-limits.ts";
 import { type JournalRow, rowOf } from "./journal-row.ts";
 import type { ChainPlace } from "./chain.ts";
@@ -30,6 +31,8 @@ interface JournalOptions {
   sync?: JournalSync | undefined;
   /** Limits that differ from `defaultJournalLimits`. */
   limits?: Partial<JournalLimits>;
+  /** Room that is given up when the disk is full; default: none. */
+  reserve?: Pick<DiskReserve, "giveUp"> | undefined;
   /** Opens the file that commits go to, for `sync: full`; default: {@link openSyncedFile}. */
   openSynced?(path: string): Promise<SyncedFile>;
   /**
@@ -70,11 +73,15 @@ export async function openJournal(file: string, options: JournalOptions = {}): P
       onProblem?.(`The journal "${file}" is not as its host wrote it: ${problem}. Look with: bulkhead journal verify.`);
     }
     const disk = opening.sync === "full" ? await openDiskSync(() => openSynced(`${file}-wal`), database) : null;
-    return new SqliteJournal(database, { ...opening, disk });
+    return new SqliteJournal(database, { ...opening, disk, reserve: options.reserve });
   } catch (error) {
     throw journalError(`Cannot open the journal "${file}"`, error);
   }
 }
+
+/** How long appends wait for room on a full disk, while the host ends what filled it. Milliseconds. */
+const roomWaitMs = 3000;
+const roomRetryMs = 50;
 
 /** Rows erased in one transaction. */
 const erasedInOneGo = 16;
@@ -86,6 +93,12 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
+/** Collaborators of the journal. */
+interface SqliteJournalDeps {
+  disk: DiskSync | null;
+  reserve: Pick<DiskReserve, "giveUp"> | undefined;
+}
+
 class SqliteJournal implements Journal {
   readonly #database: SqliteFile;
   readonly #file: string;
@@ -94,6 +107,9 @@ class SqliteJournal implements Journal {
   readonly #statements: JournalStatements;
   readonly #checkpointer: Checkpointer;
   readonly #disk: DiskSync | null;
+  readonly #reserve: Pick<DiskReserve, "giveUp"> | undefined;
+  /** When the disk began to be full; null while it is not. */
+  #fullSince: number | null = null;
   readonly #waiting: Waiting[] = [];
   #isScheduled = false;
   #isPaused = false;
@@ -105,8 +121,9 @@ class SqliteJournal implements Journal {
   /** Like `#lastGseq`, including rows that wait to be written. */
   #lastAccepted: number;
 
-  constructor(database: SqliteFile, options: JournalDatabaseOptions & { disk: DiskSync | null }) {
+  constructor(database: SqliteFile, options: JournalDatabaseOptions & SqliteJournalDeps) {
     this.#database = database;
+    this.#reserve = options.reserve;
     this.#disk = options.disk;
     this.#file = options.file;
     this.#limits = options.limits;
@@ -260,7 +277,7 @@ class SqliteJournal implements Journal {
   #change<T>(write: () => T): T {
     if (this.#closing !== null) throw closedError();
     try {
-      const value = inTransaction(this.#statements, write);
+      const value = this.#withRoom(() => inTransaction(this.#statements, write));
       this.#disk?.noteCommit();
       return value;
     } catch (error) {
@@ -287,7 +304,7 @@ class SqliteJournal implements Journal {
       this.#isScheduled = false;
       if (!this.#isPaused) this.#commitChunk();
       // The rest waits for the next turn, so that other work can run.
-      this.#schedule(onNextTurn);
+      this.#schedule(this.#fullSince === null ? onNextTurn : (commit) => void setTimeout(commit, roomRetryMs));
     });
   }
 
@@ -296,9 +313,17 @@ class SqliteJournal implements Journal {
     const started = performance.now();
     try {
       const rows = chunk.map(({ row }) => row);
-      this.#head = writeRows(this.#statements, rows, { key: this.#key, head: this.#head });
+      this.#head = this.#withRoom(() =>
+        writeRows(this.#statements, rows, { key: this.#key, head: this.#head })
+      );
       this.#lastGseq = rows.at(-1)?.last_gseq ?? this.#lastGseq;
+      this.#fullSince = null;
     } catch (error) {
+      if (isDiskFull(error) && performance.now() - (this.#fullSince ??= performance.now()) < roomWaitMs) {
+        this.#waiting.unshift(...chunk);
+        return;
+      }
+      this.#fullSince = null;
       const failure = journalError(`Cannot write the journal "${this.#file}"`, error);
       // The waiting rows continue this chunk's numbers, so they must fail with it.
       for (const { reject } of [...chunk, ...this.#waiting.splice(0)]) reject(failure);
@@ -309,6 +334,16 @@ class SqliteJournal implements Journal {
     const ms = performance.now() - started;
     for (const { row, charge } of chunk) charge?.(ms * row.body.length / bytes);
     this.#checkpointer.noteCommit(bytes);
+  }
+
+  /** Writes, and once more with room of the reserve where the disk is full. */
+  #withRoom<T>(write: () => T): T {
+    try {
+      return write();
+    } catch (error) {
+      if (!isDiskFull(error) || this.#reserve?.giveUp() !== true) throw error;
+      return write();
+    }
   }
 
   /** Tells of a commit, with `sync: full` once the disk has it. */

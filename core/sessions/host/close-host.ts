@@ -1,6 +1,7 @@
 import type { Journal } from "../../records/journal/journal.ts";
 import { dropPrograms } from "../../ground/runtime/child-process.ts";
 import { liveThreads } from "../../ground/runtime/live-threads.ts";
+import type { DiskReserve } from "../../ground/runtime/disk-reserve.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
 import type { AgentNetworks } from "../../walls/agent/agent-networks.ts";
@@ -63,6 +64,7 @@ interface CloseHostDeps {
   routes: Routes;
   log: MergedLog;
   journal: Journal;
+  reserve: DiskReserve | null;
   history: HistoryIndex;
   /** Ends the retention of the journal. */
   stopKeeping(): Promise<void>;
@@ -104,11 +106,12 @@ async function clearScratch({ claim, trash }: HeldState): Promise<void> {
   await trash.settled();
 }
 
-async function closeJournal({ log, stopKeeping, journal, history }: CloseHostDeps): Promise<void> {
+async function closeJournal({ log, stopKeeping, journal, history, reserve }: CloseHostDeps): Promise<void> {
   log.close();
   await history.close();
   await stopKeeping();
   await journal.close();
+  await reserve?.close();
 }
 
 async function removeTemporary({ temporary, workspaces }: CloseHostDeps): Promise<void> {

@@ -38,6 +38,7 @@ import { Signals } from "./signals.ts";
 import { logQuarantine, logSession } from "./session-log.ts";
 import type { SessionDeps } from "./start-session.ts";
 import { journalFile, pinsFolder, stateFolderOf } from "./state-folder.ts";
+import { DiskReserve } from "../../ground/runtime/disk-reserve.ts";
 import { giveBackState, type HeldState, takeState } from "./take-state.ts";
 
 /** Collaborators of a host, opened and connected to each other. */
@@ -48,6 +49,8 @@ export interface HostDeps extends SessionDeps {
   state: HeldState;
   registry: Registry;
   journal: Journal;
+  /** Room for the journal on a full disk; null for a host that keeps nothing. */
+  reserve: DiskReserve | null;
   history: HistoryIndex;
   stopKeeping(): Promise<void>;
   signals: Signals;
@@ -73,9 +76,11 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   // Comes first, so that the spare warden boots while the plugins are read.
   const state = await takeState(stateDir, { spare: warm ? spareTerms(manifest) : null, onlyFirst, writeLog });
   const { claim, children, spare, trash } = state;
+  const reserve = temporary === null ? new DiskReserve(join(claim.folder, "reserve"), { bytes: reserveBytes }) : null;
   const known = await openKnownManifests(join(claim.root, "manifests.json"));
-  const { registry, journal } = await openStores({ claim, known, root, options, seams, writeLog }).catch(
+  const { registry, journal } = await openStores({ claim, known, reserve, root, options, seams, writeLog }).catch(
     async (error) => {
+      await reserve?.close();
       await giveBackState(state);
       if (temporary !== null) await rm(temporary, { recursive: true, force: true });
       throw error;
@@ -130,6 +135,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     state,
     registry,
     journal,
+    reserve,
     history,
     stopKeeping,
     signals,
@@ -177,17 +183,21 @@ interface StoresOptions {
   root: string;
   options: HostOptions;
   seams: HostSeams;
+  reserve: DiskReserve | null;
   writeLog(record: LogRecord): void;
 }
 
+/** Enough for the ends of a thousand sessions. */
+const reserveBytes = 4 * 1024 * 1024;
+
 /** Opens the registry and the journal: both, or neither. */
 async function openStores(
-  { claim, known, root, options, seams, writeLog }: StoresOptions,
+  { claim, known, reserve, root, options, seams, writeLog }: StoresOptions,
 ): Promise<{ registry: Registry; journal: Journal }> {
   const { manifest, bundledDir } = options;
   const onProblem = (message: string) => writeLog({ level: "error", message });
   const file = journalFile(claim.folder);
-  const open = () => openJournal(file, { onProblem, sync: manifest?.journal?.sync });
+  const open = () => openJournal(file, { onProblem, reserve: reserve ?? undefined, sync: manifest?.journal?.sync });
   const opening = seams.openJournal === undefined ? open() : seams.openJournal(file, open);
   opening.catch(() => {});
   try {

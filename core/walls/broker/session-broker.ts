@@ -1,4 +1,5 @@
 import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
+import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { ModelEndpoint } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { PermissionUses } from "../../../plugin-sdk/result.ts";
@@ -82,6 +83,8 @@ export interface SessionBrokerOptions {
   workMayBegin?: Promise<void>;
   /** Takes the broker's host events. */
   emit(event: HostEvent): void;
+  /** Ends the session, whose programs used too much; absent: they alone are ended. */
+  endSession?: ((error: ErrorData) => void) | undefined;
   /** Asks a person for a missing grant; absent when no person can be asked. */
   askGrant?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
   /** Asks the session's client about a host that a contained program calls; absent: what is not granted is denied. */

@@ -4,9 +4,9 @@ import { containerEnd } from "../../ground/runtime/container-end.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { processIdentity } from "../../ground/runtime/process-identity.ts";
 import { killTrees, type TreeRoot } from "../../ground/runtime/process-tree.ts";
-import { watchProcesses } from "../../ground/runtime/process-watch.ts";
 import { within } from "../../ground/runtime/within.ts";
 import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
+import { type Overuse, watchBounds } from "./agent-bounds.ts";
 import type { Authority } from "./authority.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 import type { StreamTable } from "./stream-table.ts";
@@ -59,7 +59,7 @@ export class SessionProcesses {
   #starting = new Set<Promise<unknown>>();
   #closed = false;
   #stopWatch: (() => void) | null = null;
-  /** Set when its programs became too many; nothing more is started. */
+  /** Set when its programs used too much; nothing more is started. */
   #overrun: BulkheadError | null = null;
   readonly #deny: Authority["forbid"];
 
@@ -152,23 +152,23 @@ export class SessionProcesses {
     }
   }
 
-  /** Watches the number of processes: programs start others without asking the broker. */
-  #watchCount(): void {
-    const most = this.#options.limits.processes;
-    this.#stopWatch ??= watchProcesses({
+  #watchUse(): void {
+    this.#stopWatch ??= watchBounds({
+      options: this.#options,
       mark: this.#mark,
-      most,
       roots: () => [...this.#entries.values()].flatMap(rootOf),
-      onOver: (count) => void this.#endAll(count, most),
+      onOver: (overuse) => void this.#endAll(overuse),
     });
   }
 
-  async #endAll(count: number, most: number): Promise<void> {
-    const because = `the session's programs had ${count} processes, and may have ${most}; all were ended`;
+  async #endAll({ target, because, details, endsSession }: Overuse): Promise<void> {
     if (this.#overrun === null) {
-      this.#deny("run", `more than ${most} processes`, { because });
-      const message = `Cannot start another program: ${because}.`;
-      this.#overrun = new BulkheadError("limit_exceeded", message, { details: { processes: most } });
+      this.#deny("run", target, { because });
+      this.#overrun = new BulkheadError("limit_exceeded", `Cannot start another program: ${because}.`, { details });
+    }
+    if (endsSession) {
+      const message = `Cannot go on: ${because}.`;
+      this.#options.endSession?.({ code: "limit_exceeded", message, details });
     }
     const roots = [...this.#entries.values()].flatMap(rootOf);
     await killTrees({ roots, mark: this.#mark, graceMs: 0, allRoots: roots.length === this.#entries.size });
@@ -195,7 +195,7 @@ export class SessionProcesses {
     const { binary, argv, contained } = options;
     const entry: Entry = { binary, child, mark, started: Date.now(), contained, reported: false, exit: child.exited };
     this.#entries.set(process_id, entry);
-    this.#watchCount();
+    this.#watchUse();
     const { children, sessionId } = this.#options;
     const { pid, startTime: start } = child;
     const forget = children?.add({ pid, start, role: "agent", session_id: sessionId });

@@ -39,8 +39,12 @@ const maxConnections = 256;
 /** How long places count as looked up. Milliseconds. */
 const freshMs = 1000;
 
-const wallsSuffix = "-walls";
 const recordPrefix = "kept-";
+
+/** Folder for what the walls of one session need, by its folder for temporary files. */
+export function wallsFolder(tempDir: string): string {
+  return `${tempDir}-walls`;
+}
 
 /** Folder for what the walls of all sessions of a host share, in the one for their temporary files. */
 export function sharedWallsDir(scratch: string): string {
@@ -70,7 +74,7 @@ export class SessionWalls {
 
   constructor(options: SessionBrokerOptions) {
     this.#options = options;
-    this.#folder = `${options.tempDir}${wallsSuffix}`;
+    this.#folder = wallsFolder(options.tempDir);
     this.#networks = options.networks ?? new AgentNetworks({ folder: join(this.#folder, "networks"), spares: 0 });
   }
 

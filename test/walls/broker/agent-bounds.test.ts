@@ -1,0 +1,94 @@
+import { mkdirSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { defaultLimits } from "../../../core/ground/config/limits.ts";
+import type { SessionBrokerOptions } from "../../../core/walls/broker/session-broker.ts";
+import type { ErrorData } from "../../../plugin-sdk/errors.ts";
+import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { smallDisk } from "../../records/git/small-disk.ts";
+import { anyShell, capabilities, errorOf, makeBroker, runShell } from "./broker-fixture.ts";
+
+const folders: string[] = [];
+afterEach(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
+});
+
+async function bounded(limits: Partial<typeof defaultLimits>, changes: Partial<SessionBrokerOptions> = {}) {
+  const ends: ErrorData[] = [];
+  const fixture = await makeBroker({
+    permissions: { run: [anyShell] },
+    containPrograms: true,
+    limits: { ...defaultLimits, agent_grace_ms: 60_000, ...limits },
+    endSession: (error) => void ends.push(error),
+    ...changes,
+  });
+  return { ...fixture, ends };
+}
+
+async function ended({ broker }: Awaited<ReturnType<typeof bounded>>, script: string) {
+  const { process_id } = await runShell(broker, script);
+  return await broker.call("process_wait", { process_id });
+}
+
+test.for(["$HOME", "/tmp"])("a session that fills %s is ended with the limit and what it used", async (place, context) => {
+  await needsWall(context, "bubblewrap");
+  const fixture = await bounded({ agent_disk_mb: 30 });
+  const flood = `i=0; while head -c 4000000 /dev/zero > "${place}/f$i"; do i=$((i+1)); sleep 0.02; done; sleep 60`;
+  expect(await ended(fixture, flood)).toMatchObject({ signal: "SIGKILL" });
+  expect(fixture.ends).toEqual([{
+    code: "limit_exceeded",
+    message: expect.stringMatching(/^Cannot go on: .* had \d+ MB .* may have 30 MB \(agent_disk_mb\)/),
+    details: { agent_disk_mb: 30, used_mb: expect.any(Number) },
+  }]);
+  expect(capabilities(fixture.events).at(-1)).toMatchObject({ permission: "run", decision: "denied" });
+  expect(await errorOf(runShell(fixture.broker, "true"))).toMatchObject({ code: "limit_exceeded" });
+});
+
+test("a session that makes too many files is ended", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const fixture = await bounded({ agent_files: 2000 });
+  const flood = "i=0; while :; do mkdir /tmp/d$i; (cd /tmp/d$i; seq 300 | xargs touch); i=$((i+1)); done";
+  expect(await ended(fixture, flood)).toMatchObject({ signal: "SIGKILL" });
+  expect(fixture.ends).toMatchObject([{ code: "limit_exceeded", details: { agent_files: 2000 } }]);
+});
+
+test("on a disk that fills up the session that writes is ended, and the others go on", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const root = await mkdtemp(join(tmpdir(), "bulkhead-bounds-"));
+  folders.push(root);
+  using disk = smallDisk(join(root, "disk"), 80 * 1024);
+  if (disk === null) return context.skip();
+  const place = (name: string) => {
+    const [tempDir, workdir] = [join(disk.folder, name, "temp"), join(disk.folder, name, "work")];
+    mkdirSync(workdir, { recursive: true });
+    return { tempDir, workdir };
+  };
+  for (const target of ["/tmp/f", "$PWD/f", "$HOME/f"]) {
+    const [hog, canary] = await Promise.all([bounded({}, place("hog")), bounded({}, place("canary"))]);
+    const quiet = runShell(canary.broker, "echo some > /tmp/some; sleep 3; exit 7");
+    const flood = `while :; do head -c 1000000 /dev/zero; sleep 0.01; done > ${target}; sleep 60`;
+    expect(await ended(hog, flood)).toMatchObject({ signal: "SIGKILL" });
+    expect(hog.ends).toMatchObject([{ code: "limit_exceeded", details: { disk_floor_mb: 8 } }]);
+    const { process_id } = await quiet;
+    expect(await canary.broker.call("process_wait", { process_id })).toMatchObject({ exit_code: 7 });
+    expect(canary.ends).toEqual([]);
+    await Promise.all([hog.broker.close(), canary.broker.close()]);
+    for (const { workdir } of [hog, canary]) await rm(join(workdir, ".."), { recursive: true, force: true });
+  }
+});
+
+test("a session whose processes have too much memory together is ended", async () => {
+  const fixture = await bounded({ agent_memory_mb: 200 }, { containPrograms: false });
+  const hold = "head -c 60000000 /dev/zero | tail -c 60000000 | (sleep 61; cat) >/dev/null &";
+  expect(await ended(fixture, `${hold.repeat(6)} sleep 61`)).toMatchObject({ signal: "SIGKILL" });
+  expect(fixture.ends).toMatchObject([{ code: "limit_exceeded", details: { agent_memory_mb: 200 } }]);
+});
+
+test("a session within its bounds goes on", async () => {
+  const fixture = await bounded({ agent_memory_mb: 500, agent_disk_mb: 50 }, { containPrograms: false });
+  const script = "head -c 20000000 /dev/zero > $TMPDIR/f; head -c 40000000 /dev/zero | tail -c 40000000 | wc -c; sleep 1.5";
+  expect(await ended(fixture, script)).toMatchObject({ exit_code: 0 });
+  expect(fixture.ends).toEqual([]);
+});
