@@ -32,19 +32,22 @@ async function ended({ broker }: Awaited<ReturnType<typeof bounded>>, script: st
   return await broker.call("process_wait", { process_id });
 }
 
-test.for(["$HOME", "/tmp"])("a session that fills %s is ended with the limit and what it used", async (place, context) => {
-  await needsWall(context, "bubblewrap");
-  const fixture = await bounded({ agent_disk_mb: 30 });
-  const flood = `i=0; while head -c 4000000 /dev/zero > "${place}/f$i"; do i=$((i+1)); sleep 0.02; done; sleep 60`;
-  expect(await ended(fixture, flood)).toMatchObject({ signal: "SIGKILL" });
-  expect(fixture.ends).toEqual([{
-    code: "limit_exceeded",
-    message: expect.stringMatching(/^Cannot go on: .* had \d+ MB .* may have 30 MB \(agent_disk_mb\)/),
-    details: { agent_disk_mb: 30, used_mb: expect.any(Number) },
-  }]);
-  expect(capabilities(fixture.events).at(-1)).toMatchObject({ permission: "run", decision: "denied" });
-  expect(await errorOf(runShell(fixture.broker, "true"))).toMatchObject({ code: "limit_exceeded" });
-});
+test.for(["$HOME", "/tmp"])(
+  "a session that fills %s is ended with the limit and what it used",
+  async (place, context) => {
+    await needsWall(context, "bubblewrap");
+    const fixture = await bounded({ agent_disk_mb: 30 });
+    const flood = `i=0; while head -c 4000000 /dev/zero > "${place}/f$i"; do i=$((i+1)); sleep 0.02; done; sleep 60`;
+    expect(await ended(fixture, flood)).toMatchObject({ signal: "SIGKILL" });
+    expect(fixture.ends).toEqual([{
+      code: "limit_exceeded",
+      message: expect.stringMatching(/^Cannot go on: .* had \d+ MB .* may have 30 MB \(agent_disk_mb\)/),
+      details: { agent_disk_mb: 30, used_mb: expect.any(Number) },
+    }]);
+    expect(capabilities(fixture.events).at(-1)).toMatchObject({ permission: "run", decision: "denied" });
+    expect(await errorOf(runShell(fixture.broker, "true"))).toMatchObject({ code: "limit_exceeded" });
+  },
+);
 
 test("a session that makes too many files is ended", async (context) => {
   await needsWall(context, "bubblewrap");
@@ -88,7 +91,8 @@ test("a session whose processes have too much memory together is ended", async (
 
 test("a session within its bounds goes on", async () => {
   const fixture = await bounded({ agent_memory_mb: 500, agent_disk_mb: 50 }, { containPrograms: false });
-  const script = "head -c 20000000 /dev/zero > $TMPDIR/f; head -c 40000000 /dev/zero | tail -c 40000000 | wc -c; sleep 1.5";
+  const script =
+    "head -c 20000000 /dev/zero > $TMPDIR/f; head -c 40000000 /dev/zero | tail -c 40000000 | wc -c; sleep 1.5";
   expect(await ended(fixture, script)).toMatchObject({ exit_code: 0 });
   expect(fixture.ends).toEqual([]);
 });
