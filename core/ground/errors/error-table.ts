@@ -20,6 +20,7 @@ export const errorTable: { readonly [C in ErrorCode]: ErrorRow } = {
   unknown_adapter: row(404, 5, -32013),
   duplicate_plugin: row(409, 2, -32014),
   blocked_plugin: row(403, 4, -32063),
+  unaccepted_change: row(409, 3, -32065),
   grant_needed: row(403, 4, -32062),
   workdir_missing: row(422, 2, -32015),
   too_large: row(413, 2, -32016),

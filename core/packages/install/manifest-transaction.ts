@@ -2,8 +2,11 @@ import { installedFolder, lockFileOf, lockText, readLock } from "../registry/plu
 import type { PluginLock } from "../registry/lock-format.ts";
 import { mkdir, readFile, realpath, stat } from "../../ground/runtime/files.ts";
 import { withLockFile } from "../../ground/runtime/lock-file.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { replaceFile } from "../../ground/runtime/replace-file.ts";
+import type { ActedOnKind } from "../../ground/recorded/acted-on-kinds.ts";
+import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
+import { writeRecorded } from "../../ground/recorded/write-recorded.ts";
+import { sha256Hex } from "../../ground/runtime/hash.ts";
+import { join, resolve } from "../../ground/runtime/paths.ts";
 import { recordEdit } from "../registry/manifest-edits.ts";
 
 /** The host manifest's text and its lock, while no other process changes them. */
@@ -11,7 +14,11 @@ export interface ManifestState {
   /** Real path of the host manifest. */
   file: string;
   text: string;
-  lock: PluginLock;
+  /**
+   * Reads its lock: one that is broken stands only in the way of changes that need it.
+   * @throws {BulkheadError} as `readLock()`
+   */
+  readLock(): Promise<PluginLock>;
   /** Folder of the plugins installed beside it. */
   installed: string;
   /** Writes the host manifest, all of it or nothing. */
@@ -20,34 +27,44 @@ export interface ManifestState {
   writeLock(lock: PluginLock): Promise<void>;
 }
 
+interface Replaced {
+  kind: ActedOnKind;
+  /** Mode of a file that is made. */
+  bits: number;
+}
+
 const longestWaitMs = 60_000;
 
 /**
  * Runs a change of a host manifest or its lock, alone among all processes. Each of the two files is replaced at once, so
- * a process killed meanwhile leaves each file either old or new.
- * @throws {BulkheadError} `busy` when another change does not end
+ * a process killed meanwhile leaves each file either old or new; while a contained session runs they are written in place.
+ * @throws {BulkheadError} `busy` when another change does not end, `unaccepted_change`
  */
 export async function changeManifest<T>(
   manifestFile: string,
   change: (state: ManifestState) => Promise<T>,
 ): Promise<T> {
-  const file = await realpath(manifestFile);
+  const named = resolve(manifestFile);
+  const file = await realpath(named);
   const installed = await installedFolder(file);
   await mkdir(installed, { recursive: true, mode: 0o755 });
   const turn = { what: "what is installed", waitMs: longestWaitMs };
   return await withLockFile(join(installed, "lock"), turn, async () => {
     const { mode } = await stat(file);
-    const replace = async (path: string, after: string, bits: number): Promise<void> => {
+    const replace = async (path: string, after: string, { kind, bits }: Replaced): Promise<void> => {
       await recordEdit(installed, { before: await readFile(path, "utf8").catch(() => null), after });
-      await replaceFile(path, after, bits);
+      await writeRecorded(path, { kind, text: after, mode: bits });
     };
+    const text = await readFile(file, "utf8");
+    // What nobody has accepted must not be believed because a line of Bulkhead's own was added to it.
+    await demandRecorded(named, "manifest", { sha256: sha256Hex(text) });
     return await change({
       file,
       installed,
-      text: await readFile(file, "utf8"),
-      lock: await readLock(file),
-      writeText: (text) => replace(file, text, mode & 0o777),
-      writeLock: (lock) => replace(lockFileOf(file), lockText(lock), 0o644),
+      text,
+      readLock: () => readLock(file),
+      writeText: (text) => replace(named, text, { kind: "manifest", bits: mode & 0o777 }),
+      writeLock: (lock) => replace(lockFileOf(file), lockText(lock), { kind: "lock", bits: 0o644 }),
     });
   });
 }

@@ -1,4 +1,5 @@
-import { join } from "../../ground/runtime/paths.ts";
+import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
+import { isAbsolute, join } from "../../ground/runtime/paths.ts";
 import { hostEnvironment } from "../../ground/runtime/platform.ts";
 import { stateFolders } from "../../ground/runtime/state-folders.ts";
 
@@ -8,6 +9,7 @@ export type NpmOptions = Readonly<Record<string, unknown>> & { registry: string 
 /**
  * npm's configuration for a folder: its `.npmrc`, the user's, the machine's, and `npm_config_*` in the environment. What
  * is fetched is kept in our own cache.
+ * @throws {BulkheadError} `unaccepted_change`
  */
 export async function npmOptions(folder: string): Promise<NpmOptions> {
   const { Config, definitions } = await loadLibrary();
@@ -21,6 +23,9 @@ export async function npmOptions(folder: string): Promise<NpmOptions> {
     warn: false,
   });
   await config.load();
+  for (const file of [join(config.localPrefix, ".npmrc"), config.get("userconfig")]) {
+    if (typeof file === "string" && isAbsolute(file)) await demandRecorded(file, "npm");
+  }
   const cache = stateFolders().cache;
   return {
     ...config.flat,
@@ -39,6 +44,9 @@ export async function npmOptions(folder: string): Promise<NpmOptions> {
 interface ConfigLibrary {
   Config: new (options: Record<string, unknown>) => {
     load(): Promise<void>;
+    get(key: string): unknown;
+    /** Folder of the project's own settings. */
+    readonly localPrefix: string;
     readonly flat: Readonly<Record<string, unknown>>;
   };
   /** All keys, and how they become options of the other libraries. */

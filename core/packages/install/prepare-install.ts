@@ -167,8 +167,9 @@ async function takeIntoUse(
   const { hostManifest, allow, staged, next } = candidate;
   const { id } = staged.manifest;
   return await changeManifest(hostManifest.file, async (state) => {
-    const known = await knownIds(hostManifest, state.lock.plugins);
-    const before = Object.hasOwn(state.lock.plugins, id) ? state.lock.plugins[id]! : null;
+    const { plugins } = await state.readLock();
+    const known = await knownIds(hostManifest, plugins);
+    const before = Object.hasOwn(plugins, id) ? plugins[id]! : null;
     checkRules(id, { current: before, next, allow, known });
     await sweepStaging(state.installed);
     await staged.moveTo(versionFolder(state.installed, id, next));
@@ -176,7 +177,7 @@ async function takeIntoUse(
     const now = parseHostManifest(state.text, { file: hostManifest.file });
     const emptied = isElsewhere ? [id, ...instancesOf(now, id)] : [];
     const text = newText(state.text, { candidate, isNew: before === null, emptied, granted });
-    const lock = { ...state.lock, plugins: { ...state.lock.plugins, [id]: next } };
+    const lock: PluginLock = { lock: 1, plugins: { ...plugins, [id]: next } };
     // A grant without its plugin, or a plugin that is not enabled, does nothing: a process killed between the two
     // leaves everything in use unchanged.
     if (before === null) {

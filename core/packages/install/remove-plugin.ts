@@ -12,7 +12,8 @@ import { changeManifest } from "./manifest-transaction.ts";
  * @throws {BulkheadError} `not_found` when no plugin of that id is installed, `busy` also while it has instances
  */
 export async function removePlugin(manifestFile: string, id: string): Promise<void> {
-  await changeManifest(manifestFile, async ({ file, text, lock, installed, writeText, writeLock }) => {
+  await changeManifest(manifestFile, async ({ file, text, readLock, installed, writeText, writeLock }) => {
+    const lock = await readLock();
     const hostManifest = parseHostManifest(text, { file });
     const hasSource = Object.hasOwn(hostManifest.plugins, id) && hostManifest.plugins[id]!.source !== undefined;
     if (!Object.hasOwn(lock.plugins, id) && hasSource) {

@@ -6,7 +6,7 @@ import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { type BreadthOptions, broadPlaces } from "../registry/broad-permissions.ts";
 import type { ExplainedPermission } from "../registry/explain-permissions.ts";
 import type { Plugin } from "../registry/plugin.ts";
-import { installedFolder, readLock } from "../registry/plugin-lock.ts";
+import { installedFolder, readLockEntries } from "../registry/plugin-lock.ts";
 import type { LockedPlugin } from "../registry/lock-format.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
@@ -55,10 +55,11 @@ const maxBytes = 4 * defaultLimits.manifest_bytes;
 
 /** Keeps that an update waits, unless another version is in use by now. */
 export async function keepWaiting(
-  { installed, lock }: ManifestState,
+  { installed, readLock }: ManifestState,
   { beside, manifest, command }: { beside: LockedPlugin; manifest: Manifest; command: string },
 ): Promise<void> {
   const { id } = manifest;
+  const lock = await readLock();
   if (!Object.hasOwn(lock.plugins, id) || lock.plugins[id]!.files !== beside.files) return;
   const kept: KeptUpdate = { beside: beside.files, command, found_at: new Date().toISOString(), manifest };
   await replaceFile(join(installed, id, fileName), `${JSON.stringify(kept)}\n`, 0o644);
@@ -73,7 +74,7 @@ export async function waitingUpdates(
   hostManifest: string | undefined,
 ): Promise<Map<string, WaitingUpdate>> {
   if (hostManifest === undefined) return new Map();
-  const { plugins: lock } = await readLock(hostManifest);
+  const { plugins: lock } = await readLockEntries(hostManifest);
   const places = broadPlaces(hostManifest);
   const installed = plugins.filter(({ id, origin }) => origin === "installed" && Object.hasOwn(lock, id));
   const found = await Promise.all(installed.map(async (plugin) => {

@@ -43,7 +43,7 @@ export async function findCandidates(manifest: HostManifest, options: FindPlugin
     const folder = await realpath(path).catch(() => path);
     const one = found.find((candidate) => candidate.folder === folder) ??
       await readPlugin(folder, { origin: "folder", limits, known: manifests });
-    picked.set(entry.id, asEntry(entry, one, known));
+    picked.set(entry.id, asEntry(entry, path === folder ? one : { ...one, place: path }, known));
   }
   const taken = new Set([...picked.keys(), ...words.map(({ id }) => id)]);
   const bases = [...picked.values(), ...known.found.filter(({ id }) => !taken.has(id))];

@@ -7,6 +7,11 @@ export function isEditable({ origin }: Pick<Plugin, "origin">): boolean {
   return origin === "folder" || origin === "registered";
 }
 
+/** Whether a plugin's files are neither Bulkhead's own nor checked against the lock. */
+export function isAuthored({ origin, hashes }: Pick<Plugin, "origin" | "hashes">): boolean {
+  return origin !== "bundled" && origin !== "inline" && hashes === undefined;
+}
+
 /** Returns a text that changes when a person edits a plugin's manifest or one of the files that its script was made of. */
 export async function filesMark(
   { folder, manifest }: Pick<Plugin, "folder" | "manifest">,

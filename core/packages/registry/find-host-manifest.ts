@@ -3,12 +3,14 @@ import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { findKnownManifest, keepKnownManifest } from "../../ground/config/known-host-manifest.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
+import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
 import { stat } from "../../ground/runtime/files.ts";
+import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { dirname, join, resolve } from "../../ground/runtime/paths.ts";
 import { stateFolders } from "../../ground/runtime/state-folders.ts";
 
 /** File name of the host manifest. */
-const hostManifestName = "bulkhead.yaml";
+export const hostManifestName = "bulkhead.yaml";
 
 /** Options of {@link findHostManifest}. */
 interface FindOptions {
@@ -23,7 +25,8 @@ interface FindOptions {
 /**
  * Absolute path of the host manifest: `config`, else `bulkhead.yaml` in the working directory or a folder above it,
  * else the one in the XDG config folder; null when there is none.
- * @throws {BulkheadError} `not_found` when `config` names no file
+ * @throws {BulkheadError} `not_found` when `config` names no file; `unaccepted_change` for one that was removed while an
+ * agent could do that
  */
 export async function findHostManifest({ config, from, env }: FindOptions): Promise<string | null> {
   if (config !== undefined) {
@@ -35,7 +38,10 @@ export async function findHostManifest({ config, from, env }: FindOptions): Prom
     });
   }
   for (const folder of upwards(resolve(from))) {
-    if (await isFile(join(folder, hostManifestName))) return join(folder, hostManifestName);
+    const file = join(folder, hostManifestName);
+    if (await isFile(file)) return file;
+    // One that an agent took away must not bring another one into force.
+    await demandRecorded(file, "manifest", { gone: true });
   }
   const own = join(stateFolders(env).config, hostManifestName);
   return (await isFile(own)) ? own : null;
@@ -53,13 +59,14 @@ export async function loadHostManifest(options: FindOptions): Promise<HostManife
 /**
  * Reads and checks one host manifest.
  * @param options.stateDir A state folder; a text that has passed the checks with it before is not checked again.
- * @throws {BulkheadError} `not_found`, `io_error`, `invalid_config` with file, line and column
+ * @throws {BulkheadError} `not_found`, `io_error`, `invalid_config` with file, line and column; `unaccepted_change`
  */
 export async function readHostManifest(
   file: string,
   { stateDir }: { stateDir?: string } = {},
 ): Promise<HostManifest> {
   const text = await readTextFile(file, { maxBytes: defaultLimits.manifest_bytes, code: "invalid_config" });
+  await demandRecorded(resolve(file), "manifest", { sha256: sha256Hex(text) });
   const known = stateDir === undefined ? null : await findKnownManifest({ file, text, stateDir });
   const manifest = known ?? await parseHostManifest(text, { file });
   if (known === null && stateDir !== undefined) await keepKnownManifest(manifest, { file, text, stateDir });

@@ -1,27 +1,48 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
-import { realpath } from "../../ground/runtime/files.ts";
+import { idForm } from "../../ground/config/plugin-ids.ts";
+import { readdir, realpath, stat } from "../../ground/runtime/files.ts";
+import { join } from "../../ground/runtime/paths.ts";
 import type { FoundPlugin, ManifestLimits } from "./find-plugins.ts";
 import { checkInstalled } from "./installed-files.ts";
 import type { KnownManifests } from "./known-manifests.ts";
-import { installedFolder, readLock, versionFolder } from "./plugin-lock.ts";
+import { installedFolder, lockFileOf, lockName, readLockEntries, versionFolder } from "./plugin-lock.ts";
 import type { LockedPlugin } from "./lock-format.ts";
 import { manifestName, readManifest } from "./read-manifest.ts";
 
 /**
  * Every plugin that the lock beside a host manifest names, each checked byte by byte. Never throws for what is in a
- * package.
- * @throws {BulkheadError} `invalid_config` for a lock that cannot be read
+ * package or in the lock: an entry that cannot be read stops its plugin, and a lock that cannot be read all that are
+ * installed.
  */
 export async function findInstalled(
   manifestFile: string,
   { env, ...terms }: InstalledOptions & { env?: Readonly<Record<string, string | undefined>> | undefined },
 ): Promise<FoundPlugin[]> {
-  const { plugins } = await readLock(manifestFile);
+  const { plugins, broken, error } = await readLockEntries(manifestFile);
   const entries = Object.entries(plugins);
-  if (entries.length === 0) return [];
+  if (error === null && entries.length === 0 && Object.keys(broken).length === 0) return [];
   const installed = await installedFolder(manifestFile, env);
-  return await Promise.all(entries.map(([id, locked]) => readInstalled(installed, id, { ...terms, locked })));
+  const unreadable = error === null ? Object.entries(broken) : await withoutLock(installed, error);
+  return [
+    ...await Promise.all(entries.map(([id, locked]) => readInstalled(installed, id, { ...terms, locked }))),
+    ...unreadable.map(([id, why]) => stopped(id, why, lockFileOf(manifestFile))),
+  ];
+}
+
+/** The lock itself, and every plugin that was ever installed beside it. */
+async function withoutLock(installed: string, error: BulkheadError): Promise<[id: string, error: BulkheadError][]> {
+  const names = await readdir(installed).catch(() => []);
+  const there = await Promise.all(
+    names.filter((name) => idForm.test(name)).map(async (name) =>
+      await stat(join(installed, name)).then((found) => found.isDirectory(), () => false) ? [name] : []
+    ),
+  );
+  return [lockName, ...there.flat()].map((id) => [id, error]);
+}
+
+function stopped(id: string, error: BulkheadError, folder: string): FoundPlugin {
+  return { id, folder, origin: "installed", manifest: null, error, stopsAlone: true };
 }
 
 interface InstalledOptions {

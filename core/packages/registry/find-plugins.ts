@@ -26,6 +26,10 @@ export interface FoundPlugin {
   packageName?: string | null;
   /** Hashes of an installed plugin's files, as they are locked. */
   hashes?: FileHashes;
+  /** Path by which it was found, where that is another than its folder. */
+  place?: string;
+  /** Its error stops no other plugin: something outside of it, which an agent may have caused, is wrong. */
+  stopsAlone?: true;
 }
 
 /** Options of {@link findPlugins}: where the host looks. */
@@ -63,10 +67,13 @@ export async function findPlugins(
     foldersOf("folder", packagesIn(ownFolder)),
     foldersOf("installed", installedIn(nodeModules)),
   ]);
-  const origins = new Map<string, Plugin["origin"]>();
-  for (const { folder, origin } of places.flat()) if (!origins.has(folder)) origins.set(folder, origin);
+  const first = new Map<string, FoundFolder>();
+  for (const one of places.flat()) if (!first.has(one.folder)) first.set(one.folder, one);
   return await Promise.all(
-    [...origins].map(([folder, origin]) => readPlugin(folder, { origin, limits, known })),
+    [...first.values()].map(async ({ folder, place, origin }) => ({
+      ...await readPlugin(folder, { origin, limits, known }),
+      ...(place === folder ? {} : { place }),
+    })),
   );
 }
 
@@ -75,12 +82,19 @@ export function pluginPlaces(root: string): [ownFolder: string, nodeModules: str
   return [join(root, "plugins"), join(root, "node_modules")];
 }
 
-/** Real paths. */
+interface FoundFolder {
+  /** Real path. */
+  folder: string;
+  /** Path by which it was found. */
+  place: string;
+  origin: Plugin["origin"];
+}
+
 async function foldersOf(
   origin: Plugin["origin"],
   folders: readonly string[] | Promise<readonly string[]>,
-): Promise<{ folder: string; origin: Plugin["origin"] }[]> {
-  return await Promise.all((await folders).map(async (folder) => ({ folder: await realpath(folder), origin })));
+): Promise<FoundFolder[]> {
+  return await Promise.all((await folders).map(async (place) => ({ folder: await realpath(place), place, origin })));
 }
 
 /** Reads one folder. Never throws for what is in it. */

@@ -1,13 +1,15 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
-import { dirname, join } from "../../ground/runtime/paths.ts";
+import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
+import { dirname, join, resolve } from "../../ground/runtime/paths.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { realpath } from "../../ground/runtime/files.ts";
 import { stateFolders } from "../../ground/runtime/state-folders.ts";
 import type { LockedPlugin, PluginLock } from "./lock-format.ts";
+import type { LockEntries } from "./parse-lock.ts";
 
 /** File name of the lock, beside the host manifest. */
-const lockName = "bulkhead.lock";
+export const lockName = "bulkhead.lock";
 
 const mostBytes = 1024 * 1024;
 
@@ -18,19 +20,48 @@ export function lockFileOf(manifestFile: string): string {
 
 /**
  * Reads the lock beside a host manifest; one that is not there locks nothing.
- * @throws {BulkheadError} `invalid_config` with line and column, `io_error`
+ * @throws {BulkheadError} `invalid_config` with line and column, `io_error`, `unaccepted_change`
  */
 export async function readLock(manifestFile: string): Promise<PluginLock> {
-  const file = lockFileOf(manifestFile);
+  const text = await readLockText(manifestFile);
+  if (text === null) return { lock: 1, plugins: {} };
+  const { parseLock } = await import("./parse-lock.ts");
+  return parseLock(text, { file: lockFileOf(manifestFile), maxBytes: mostBytes });
+}
+
+/** What a lock says, as far as it can be read. */
+export interface ReadableLock extends LockEntries {
+  /** Why nothing of it can be used; null: it can be read. */
+  error: BulkheadError | null;
+}
+
+/** Reads the lock beside a host manifest, each entry by itself. Never throws for what is in it. */
+export async function readLockEntries(manifestFile: string): Promise<ReadableLock> {
+  const none = { plugins: {}, broken: {} };
+  try {
+    const text = await readLockText(manifestFile);
+    if (text === null) return { ...none, error: null };
+    const { parseLockEntries } = await import("./parse-lock.ts");
+    return { ...parseLockEntries(text, { file: lockFileOf(manifestFile), maxBytes: mostBytes }), error: null };
+  } catch (error) {
+    if (error instanceof BulkheadError) return { ...none, error };
+    throw error;
+  }
+}
+
+/** Null where there is none. */
+async function readLockText(manifestFile: string): Promise<string | null> {
+  const file = resolve(lockFileOf(manifestFile));
   let text: string;
   try {
     text = await readTextFile(file, { maxBytes: mostBytes, code: "invalid_config" });
   } catch (error) {
-    if (error instanceof BulkheadError && error.code === "not_found") return { lock: 1, plugins: {} };
+    await demandRecorded(file, "lock");
+    if (error instanceof BulkheadError && error.code === "not_found") return null;
     throw error;
   }
-  const { parseLock } = await import("./parse-lock.ts");
-  return parseLock(text, { file, maxBytes: mostBytes });
+  await demandRecorded(file, "lock", { sha256: sha256Hex(text) });
+  return text;
 }
 
 /** The lock's text. */

@@ -14,6 +14,8 @@ export interface Plugin {
   manifest: Manifest;
   /** Real absolute path of the package folder; for an inline tool the host manifest's folder. */
   folder: string;
+  /** Path by which it was found, where that leads to its folder by a link. */
+  place?: string;
   origin: "bundled" | "folder" | "installed" | "inline" | "registered";
   enabled: boolean;
   /** Why it is not enabled although the host manifest lists it: a line there blocks it. */

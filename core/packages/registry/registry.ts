@@ -3,10 +3,12 @@ import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { unsaid } from "../../ground/config/host-manifest.ts";
 import { hostManifestError } from "../../ground/config/host-manifest-places.ts";
 import { didYouMean } from "../../ground/config/yaml-problems.ts";
+import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
 import { blockedError, blockOf, blocksPackages, packageNameIn } from "./blocked-plugins.ts";
 import { findCandidates, inOrder, limitsOf, withPackageName } from "./candidates.ts";
 import { type FindPluginsOptions, type FoundPlugin, readPlugin } from "./find-plugins.ts";
+import { isAuthored } from "./files-mark.ts";
 import { inlineTool } from "./inline-tool.ts";
 import { checkId } from "./instances.ts";
 import type { Plugin } from "./plugin.ts";
@@ -18,7 +20,10 @@ interface RegistryOptions extends FindPluginsOptions {
   manifest?: HostManifest | undefined;
 }
 
-/** A plugin that was found and cannot be used; since it is not enabled the host goes on. */
+/**
+ * A plugin that was found and cannot be used. The host goes on: it is not enabled, or what is wrong is its lock or a change
+ * that nobody has accepted. The lock itself has its file's name as id.
+ */
 export interface RegistryProblem {
   id: string;
   folder: string;
@@ -34,7 +39,8 @@ export interface Registry {
    * Adds the plugin of a folder, relative to the root, enabled, with the same checks as at the start. What the host
    * manifest says about its id holds unless `settings` says otherwise; what is denied there stays denied. With an `id`
    * among the settings it is an instance, beside others of the same folder.
-   * @throws {BulkheadError} `duplicate_plugin`, `invalid_manifest`, `invalid_config`, `not_found`, `blocked_plugin`
+   * @throws {BulkheadError} `duplicate_plugin`, `invalid_manifest`, `invalid_config`, `not_found`, `blocked_plugin`,
+   * `unaccepted_change`
    */
   register(folder: string, settings?: RegistrySettings): Promise<Plugin>;
   /** Forgets a plugin until the next start; false when there is none of that id. */
@@ -42,7 +48,8 @@ export interface Registry {
   /**
    * Reads all plugins again, for another host manifest. An unchanged plugin stays the same object; plugins that were
    * registered at run time stay. When it throws, nothing changes.
-   * @throws {BulkheadError} as {@link createRegistry}
+   * @throws {BulkheadError} as {@link createRegistry}; `unaccepted_change` for a plugin in use whose folder changed while
+   * an agent could write it
    */
   reload(manifest: HostManifest): Promise<RegistryChanges>;
   readonly problems: readonly RegistryProblem[];
@@ -74,6 +81,10 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     remove: (id) => plugins.delete(id),
     async reload(next) {
       const read = await readAll(next, options);
+      const refused = read.problems.find(({ id, error }) =>
+        error.code === "unaccepted_change" && plugins.get(id)?.enabled
+      );
+      if (refused !== undefined) throw refused.error;
       await keepUnchanged(plugins, { read: read.plugins, manifest: next });
       const changes = changesOf(plugins, read.plugins);
       manifest = next;
@@ -82,6 +93,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     },
     async register(folder, settings = {}) {
       const place = { origin: "registered" as const, limits: limitsOf(manifest), known: options.known };
+      await demandRecorded(resolve(options.root, folder), "plugin");
       const read = await withPackageName(manifest, await readPlugin(resolve(options.root, folder), place));
       const found = { ...read, id: settings.id === undefined ? read.id : checkId(settings.id) };
       const plugin = settleRegistered(found, { manifest, known: plugins.get(found.id), settings });
@@ -134,7 +146,8 @@ async function readAll(
   manifest: HostManifest,
   options: RegistryOptions,
 ): Promise<{ plugins: Map<string, Plugin>; problems: RegistryProblem[] }> {
-  const { plugins, problems, errors } = sortOut(await findCandidates(manifest, options), manifest);
+  const found = await refuseUnrecorded(await findCandidates(manifest, options), manifest);
+  const { plugins, problems, errors } = sortOut(found, manifest);
   for (const id of Object.keys(manifest.tools)) {
     collect(errors, id, () => {
       const tool = inlineTool(manifest, id, options.root);
@@ -144,7 +157,8 @@ async function readAll(
       plugins.set(id, tool);
     });
   }
-  errors.push(...missingPlugins(manifest, plugins, errors));
+  const told = [...errors, ...problems];
+  errors.push(...missingPlugins(manifest, plugins, told));
   if (errors.length > 0) throw oneOf(errors.map(({ error }) => error));
   return { plugins, problems };
 }
@@ -165,6 +179,22 @@ interface Failure {
   error: BulkheadError;
 }
 
+/** A plugin in use whose folder changed while an agent could write it stops, and nothing else does. */
+async function refuseUnrecorded(found: readonly FoundPlugin[], manifest: HostManifest): Promise<FoundPlugin[]> {
+  return await Promise.all(found.map(async (one) => {
+    const { id, folder, place = folder } = one;
+    const isUsed = Object.hasOwn(manifest.plugins, id) && manifest.plugins[id]!.enabled;
+    if (!isUsed || one.manifest === null || !isAuthored(one)) return one;
+    try {
+      await demandRecorded(place, "plugin");
+      return one;
+    } catch (error) {
+      if (!(error instanceof BulkheadError)) throw error;
+      return { ...one, manifest: null, error, stopsAlone: true as const };
+    }
+  }));
+}
+
 function sortOut(
   found: readonly FoundPlugin[],
   manifest: HostManifest,
@@ -181,7 +211,7 @@ function sortOut(
     const failures: Failure[] = first.error ? [{ id, error: first.error }] : [];
     const own = first.manifest;
     if (own) collect(failures, id, () => plugins.set(id, settlePlugin(first, own, { manifest, settings })));
-    if (settings.enabled) errors.push(...failures);
+    if (settings.enabled && first.stopsAlone !== true) errors.push(...failures);
     else problems.push(...failures.map(({ error }) => ({ id, folder: first.folder, error })));
     problems.push(...later.map((one) => ({ id, folder: one.folder, error: passedOver(one, first) })));
   }
@@ -197,9 +227,10 @@ function collect(failures: Failure[], id: string, action: () => void): void {
   }
 }
 
-function missingPlugins(manifest: HostManifest, plugins: Map<string, Plugin>, errors: readonly Failure[]): Failure[] {
+/** @param told what is said already of plugins that cannot be used */
+function missingPlugins(manifest: HostManifest, plugins: Map<string, Plugin>, told: readonly Failure[]): Failure[] {
   return Object.entries(manifest.plugins)
-    .filter(([id, { enabled }]) => enabled && !plugins.has(id) && !errors.some((failure) => failure.id === id))
+    .filter(([id, { enabled }]) => enabled && !plugins.has(id) && !told.some((failure) => failure.id === id))
     .map(([id]) => {
       const hint = didYouMean(id, [...plugins.keys()]) ?? "its folder can be named as its source";
       const words = { expected: "the id of a plugin", found: `${JSON.stringify(id)}, which does not exist`, hint };

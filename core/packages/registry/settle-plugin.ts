@@ -28,7 +28,7 @@ export interface RegistrySettings extends
  * @throws {BulkheadError} `invalid_config` for options its manifest does not allow, and for a thread without trust
  */
 export function settlePlugin(
-  { id, folder, origin, hashes, packageName = null }: FoundPlugin,
+  { id, folder, place, origin, hashes, packageName = null }: FoundPlugin,
   own: Plugin["manifest"],
   { manifest, settings }: { manifest: HostManifest; settings: PluginSettings },
 ): Plugin {
@@ -62,7 +62,7 @@ export function settlePlugin(
     limits,
     os_walls,
     ...omitEmpty({ blocked: blocked ?? undefined, hidden_texts }),
-    ...omitUndefined({ hashes }),
+    ...omitUndefined({ hashes, place }),
   };
 }
 

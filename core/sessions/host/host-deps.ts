@@ -11,7 +11,8 @@ import type { ContainerOptions } from "../../walls/pool/spare-container.ts";
 import { type KnownManifests, openKnownManifests } from "../../packages/registry/known-manifests.ts";
 import { realInstalledFolder } from "../../packages/registry/plugin-lock.ts";
 import { createRegistry, type Registry } from "../../packages/registry/registry.ts";
-import { realpath, rm } from "../../ground/runtime/files.ts";
+import { mkdir, realpath, rm } from "../../ground/runtime/files.ts";
+import { recordsFolder } from "../../ground/recorded/exposed-folders.ts";
 import { shareBundler } from "../../packages/registry/make-bundle.ts";
 import { keepInspectorShut } from "../../ground/runtime/keep-inspector-shut.ts";
 import { defaultOsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
@@ -23,6 +24,7 @@ import { MergedLog } from "../session/merged-log.ts";
 import { openWorkspaces, type Workspaces } from "../../records/workspace/workspaces.ts";
 import { type CrashFiles, openCrashFiles } from "./crash-store.ts";
 import { guardedPlaces } from "./guarded-places.ts";
+import { exposer } from "./exposer.ts";
 import { tellShadowed } from "./shadowed-plugins.ts";
 import type { HostOptions } from "./host.ts";
 import type { HostSeams } from "./host-seams.ts";
@@ -105,6 +107,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     looks: new SharedLooks(join(claim.folder, "scratch", "looks")),
     settings,
     guarded,
+    expose: exposer({ root, settings, registry, writeLog }),
     writeLog,
     askGrant,
   };
@@ -169,7 +172,10 @@ async function guardedBy({ root, manifest, claim, settings, registry }: GuardDep
   const realRoot = await realpath(root).catch(() => root);
   // The command line keeps code and checked manifests there, wherever this host's state is.
   const ownState = await realpath(stateFolders().state).catch(() => stateFolders().state);
-  const stateDirs = [claim.root, ownState];
+  // A folder that is not there cannot be kept from an agent, which could make it then.
+  await mkdir(recordsFolder(), { recursive: true, mode: 0o700 }).catch(() => {});
+  const records = await realpath(recordsFolder()).catch(() => recordsFolder());
+  const stateDirs = [claim.root, ownState, records];
   return () => {
     const { secretPaths } = settings;
     const plugins = registry.list();

@@ -70,6 +70,11 @@ export class OperatorSettings {
     return this.manifest?.mcp_servers ?? {};
   }
 
+  /** File of the stored secrets. */
+  get secretsFile(): string {
+    return this.#said.places.file;
+  }
+
   /** Real absolute paths of folders and files with secrets. */
   get secretPaths(): readonly string[] {
     return this.#said.hidden;

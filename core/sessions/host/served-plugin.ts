@@ -5,7 +5,8 @@ import type { SpareContainer } from "../../walls/pool/spare-container.ts";
 import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
 import { errorFromData } from "../../../plugin-sdk/errors.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
-import { filesMark, isEditable } from "../../packages/registry/files-mark.ts";
+import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
+import { filesMark, isAuthored, isEditable } from "../../packages/registry/files-mark.ts";
 import { forAuthor } from "../../packages/registry/for-author.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { identityDrift } from "../../packages/registry/identity-drift.ts";
@@ -61,7 +62,7 @@ export class ServedPlugin {
   /**
    * Returns the plugin's script; its hash covers exactly the text that every worker evaluates. A failure is not kept:
    * the author may fix it.
-   * @throws {BulkheadError} `bundle_failed`
+   * @throws {BulkheadError} `bundle_failed`, `unaccepted_change`
    */
   script(): Promise<PluginScript> {
     return this.#script ??= this.#makeScript().catch((error: unknown) => {
@@ -71,6 +72,8 @@ export class ServedPlugin {
   }
 
   async #makeScript(): Promise<PluginScript> {
+    const { folder, place = folder } = this.plugin;
+    if (isAuthored(this.plugin)) await demandRecorded(place, "plugin");
     const script = await bundlePlugin(this.plugin, { cacheDir: this.#cacheDir });
     await this.#markFiles(script);
     return script;

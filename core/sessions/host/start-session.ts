@@ -48,6 +48,11 @@ export interface SessionDeps {
   settings: OperatorSettings;
   /** Returns the places that currently no grant opens. */
   guarded(): GuardedPlaces;
+  /**
+   * Records what hosts act on in folders that a contained session is about to write.
+   * @returns compares it once the session's programs have ended
+   */
+  expose(folders: readonly string[]): Promise<() => Promise<void>>;
   askGrant?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
   writeLog(record: LogRecord): void;
 }
@@ -166,7 +171,7 @@ export function startSession(deps: SessionDeps, session: NewSession): RunningSes
 }
 
 function openBroker(
-  { claim, children, networks, pins, trash }: SessionDeps,
+  { claim, children, networks, pins, trash, expose }: SessionDeps,
   options: SessionBrokerOptions,
 ): SessionBroker {
   return createSessionBroker({
@@ -176,6 +181,7 @@ function openBroker(
     networks,
     sharedWallsDir: sharedWallsDir(join(claim.folder, "scratch")),
     pins: pins.of(options.pluginId),
+    expose,
   });
 }
 

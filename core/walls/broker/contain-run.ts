@@ -30,10 +30,12 @@ export async function containRun(
 ): Promise<Command & { contained: boolean }> {
   const { options } = scope;
   const { contain, contain_net: offline = false } = permission;
+  const isFree = contain === "off" || options.containPrograms !== true;
+  if (!isFree || contain === "workdir" || offline) await scope.walls.exposed();
   if (contain === "workdir" || offline) {
     return { ...await containAgent(command, await workdirView(options, { shown, offline })), contained: true };
   }
-  if (contain === "off" || options.containPrograms !== true) {
+  if (isFree) {
     return options.ownPids === true ? await ownProcesses(command) : { ...command, contained: false };
   }
   const { binary } = permission;

@@ -75,6 +75,11 @@ export interface SessionBrokerOptions {
    * folders; absent: the session writes its own.
    */
   sharedWallsDir?: string | undefined;
+  /**
+   * Told, before the first contained program starts, which folders those programs may write; no program starts before it
+   * has resolved. What it returns is called once they have all ended.
+   */
+  expose?(folders: readonly string[]): Promise<() => Promise<void>>;
   /** The manifest's; absent: none. */
   endpoints?: readonly ModelEndpoint[] | undefined;
   /** The highest process id in the session's stream so far; default: none. */

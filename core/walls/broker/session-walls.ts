@@ -69,6 +69,7 @@ export class SessionWalls {
   readonly #networks: AgentNetworks;
   #views = new Map<string, Promise<AgentView>>();
   #wayOut: Promise<WayOut & { egress: Egress }> | null = null;
+  #exposed: Promise<() => Promise<void>> | null = null;
   #kept: ReturnType<typeof keepEmpty> | null = null;
   #places: { since: number; found: Promise<ViewPlaces> } | null = null;
 
@@ -81,6 +82,15 @@ export class SessionWalls {
   /** Begins what every program needs. Never throws. */
   prepare(): void {
     this.#findPlaces().catch(() => {});
+    this.exposed().catch(() => {});
+  }
+
+  /**
+   * Resolves once the host knows which folders contained programs may write.
+   * @throws {BulkheadError} `io_error` when it cannot note that
+   */
+  async exposed(): Promise<void> {
+    await (this.#exposed ??= this.#expose());
   }
 
   /** The view of one program, the same for every start of it. */
@@ -104,11 +114,20 @@ export class SessionWalls {
   /** Removes everything, and tells of guarded files that the agents made. */
   async close(): Promise<void> {
     const kept = await this.#kept?.catch(() => null) ?? null;
+    const compare = await this.#exposed?.catch(() => null);
     try {
+      await compare?.();
       await Promise.all([this.#closeWayOut(), kept === null ? null : this.#tellMade(kept.before)]);
     } finally {
       await Promise.all([kept?.release(), this.#kept === null ? null : discard(this.#options, this.#folder)]);
     }
+  }
+
+  async #expose(): Promise<() => Promise<void>> {
+    const { workdir, workspaceDir = workdir, expose } = this.#options;
+    if (expose === undefined) return () => Promise.resolve();
+    const { written } = await grantedPlaces(this.#options);
+    return await expose([...new Set([workdir, workspaceDir, ...written])]);
   }
 
   async #closeWayOut(): Promise<void> {

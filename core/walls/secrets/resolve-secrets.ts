@@ -1,6 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { readSecretReference, type SecretSource } from "../../ground/config/secret-reference.ts";
+import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
+import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { hostEnv } from "../../ground/runtime/platform.ts";
 import { checkSecretValue, longestSecret } from "./check-value.ts";
 import { readSecrets, type StoredSecrets } from "./store.ts";
@@ -20,7 +22,8 @@ export function secretSource(name: string, references: SecretPlaces["references"
 
 /**
  * The current values of some secrets. Leaves out a secret without a value: its use fails later.
- * @throws {BulkheadError} `invalid_config` for a value that is no secret and a store that others can read; `io_error`
+ * @throws {BulkheadError} `invalid_config` for a value that is no secret and a store that others can read; `io_error`;
+ * `unaccepted_change`
  */
 export async function resolveSecrets(
   names: readonly string[],
@@ -45,6 +48,7 @@ export async function resolveSecrets(
 async function readReferenced(path: string): Promise<string | undefined> {
   try {
     const text = await readTextFile(path, { maxBytes: 4 * longestSecret, code: "invalid_config" });
+    await demandRecorded(path, "secrets", { sha256: sha256Hex(text) });
     return text.replace(/\r?\n$/, "");
   } catch (error) {
     if (error instanceof BulkheadError && error.code === "not_found") return undefined;

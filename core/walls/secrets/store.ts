@@ -2,11 +2,13 @@ import { Type } from "@sinclair/typebox";
 import { Check } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed } from "../../../plugin-sdk/schema.ts";
+import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
+import { writeRecorded } from "../../ground/recorded/write-recorded.ts";
 import { chmod, constants, mkdir, open } from "../../ground/runtime/files.ts";
+import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { withLockFile } from "../../ground/runtime/lock-file.ts";
 import { dirname, join } from "../../ground/runtime/paths.ts";
 import { platform } from "../../ground/runtime/platform.ts";
-import { replaceFile } from "../../ground/runtime/replace-file.ts";
 import { stateFolders } from "../../ground/runtime/state-folders.ts";
 import { checkSecretValue } from "./check-value.ts";
 
@@ -22,11 +24,12 @@ export function secretsFile(env?: Readonly<Record<string, string | undefined>>):
 
 /**
  * All stored secrets; none when there is no file. Does not read a file that other users could read or replace.
- * @throws {BulkheadError} `invalid_config` for such a file and for a damaged one, `io_error`
+ * @throws {BulkheadError} `invalid_config` for such a file and for a damaged one, `io_error`, `unaccepted_change`
  */
 export async function readSecrets(file: string): Promise<StoredSecrets> {
   const text = await readOwn(file);
   if (text === null) return new Map();
+  await demandRecorded(file, "secrets", { sha256: sha256Hex(text) });
   const stored = parse(text);
   if (stored !== null) return new Map(stored.entries);
   throw refused(file, "its file is damaged", `Move "${file}" away and set the secrets again.`);
@@ -73,7 +76,8 @@ async function change(file: string, act: (secrets: Map<string, string>) => void)
     act(secrets);
     const entries = [...secrets].sort(([a], [b]) => (a < b ? -1 : 1));
     // Readers see the complete old or new file, also after a crash.
-    await replaceFile(file, JSON.stringify({ secrets: 1, entries })).catch((cause: unknown) => {
+    const text = JSON.stringify({ secrets: 1, entries });
+    await writeRecorded(file, { kind: "secrets", text, mode: 0o600 }).catch((cause: unknown) => {
       throw new BulkheadError("io_error", `Cannot write the secrets to "${file}".`, { cause });
     });
   });

@@ -1,7 +1,7 @@
 import type { Manifest } from "../../../../plugin-sdk/manifest.ts";
 import type { LockedPlugin } from "../../../packages/registry/lock-format.ts";
 import { optionChoices } from "../../../packages/registry/option-choices.ts";
-import { readLock } from "../../../packages/registry/plugin-lock.ts";
+import { readLockEntries } from "../../../packages/registry/plugin-lock.ts";
 import { readManifest } from "../../../packages/registry/read-manifest.ts";
 import type { ExplainedPlugin } from "../../http/plugin-facts.ts";
 import type { Invocation } from "../command.ts";
@@ -19,7 +19,7 @@ export async function pluginInfo(call: Invocation): Promise<number> {
   const plugin = await opened.facts.explain(call.args[0] ?? "");
   const { manifest, folder, origin } = plugin;
   const file = opened.manifest?.file;
-  const lock = file === undefined ? null : (await readLock(file)).plugins;
+  const lock = file === undefined ? null : (await readLockEntries(file)).plugins;
   const locked = lock !== null && Object.hasOwn(lock, manifest.id) ? lock[manifest.id]! : null;
   // Read the manifest as written: the loaded one has the plugin's options filled in.
   const written = origin === "inline" ? manifest : await readManifest(folder);

@@ -1,0 +1,65 @@
+import { isInside } from "../runtime/paths.ts";
+import { type ActedOnKind, actedOnKinds } from "./acted-on-kinds.ts";
+import { lookAt, readContent } from "./content-state.ts";
+import { type ExposedFolder, exposedFolder, noteEnd, noteExposed, noteSession, type Sessions } from "./exposed-folders.ts";
+import { placesOnTheWay, recordedName } from "./places-on-the-way.ts";
+import { allRecords, writeRecord } from "./records.ts";
+import { flagChanges, settledSessions, standingAmong } from "./standing.ts";
+
+/** Options of {@link exposeFolders}. */
+interface ExposeOptions {
+  /** Tells the session apart from all others. */
+  id: string;
+  /** Folders that it may write. Real absolute paths. */
+  folders: readonly string[];
+  /** What this host acts on, wherever it is, there or not. Absolute paths. */
+  actedOn: readonly { path: string; kind: ActedOnKind }[];
+}
+
+/**
+ * Records what the host acts on in folders that a contained session is about to write. Call it before the first program
+ * of that session starts.
+ * @returns compares all of it once the session's programs have ended
+ */
+export async function exposeFolders({ id, folders, actedOn }: ExposeOptions): Promise<() => Promise<void>> {
+  const placed = await Promise.all(actedOn.map(async ({ path, kind }) => {
+    const [places, name] = await Promise.all([placesOnTheWay(path), recordedName(path)]);
+    return { path: name, kind, places };
+  }));
+  const exposed = await Promise.all([...new Set(folders)].map(async (folder) => {
+    const inside = placed.filter(({ places, kind }) =>
+      places.some((place) => isInside(folder, place) || (actedOnKinds[kind].isFolder && isInside(place, folder)))
+    );
+    return await expose(folder, { id, inside });
+  }));
+  return async () => {
+    await Promise.all(exposed.map(async (folder) => {
+      await flagChanges(folder);
+      await noteEnd(folder, id);
+    }));
+  };
+}
+
+async function expose(
+  path: string,
+  { id, inside }: { id: string; inside: readonly { path: string; kind: ActedOnKind }[] },
+): Promise<ExposedFolder> {
+  const folder = await exposedFolder(path);
+  const [sessions, records] = await Promise.all([settledSessions(folder), allRecords(folder)]);
+  const known = new Map(records.map((record) => [record.path, record]));
+  const all = new Map([...records, ...inside].map((one) => [one.path, { path: one.path, kind: one.kind }]));
+  const isFirst = folder.since === 0 && isUntouched(sessions);
+  await Promise.all([...all.values()].map(async (one) => {
+    const record = known.get(one.path) ?? null;
+    if (!isFirst || record !== null) return void await standingAmong(folder, one, { record, sessions });
+    const look = await lookAt(one.path);
+    await writeRecord(folder, { ...one, content: await readContent(one.path), look });
+  }));
+  if (folder.since === 0) await noteExposed(folder);
+  await noteSession(folder, id);
+  return folder;
+}
+
+function isUntouched({ open, lost, ended }: Sessions): boolean {
+  return open.length === 0 && lost.length === 0 && ended === 0;
+}

@@ -1,0 +1,105 @@
+import { readdir } from "../runtime/files.ts";
+import { sha256Hex } from "../runtime/hash.ts";
+import { join } from "../runtime/paths.ts";
+import { type ActedOnKind, actedOnKinds } from "./acted-on-kinds.ts";
+import { type Content, type ContentLook, lookAt, readContent } from "./content-state.ts";
+import { type ExposedFolder, putText, readJson } from "./exposed-folders.ts";
+
+/** What is known of a file or folder that a host acts on, in one exposed folder. */
+export interface ActedOnRecord {
+  path: string;
+  kind: ActedOnKind;
+  /** Digest of the content that is believed. */
+  digest: string;
+  /** Digest of the content that Bulkhead is about to write; believed as well. */
+  next?: string;
+  /** Text that changes with the content, so that it need not be read; null where it must be. */
+  mark: string | null;
+  /** Whether something else stood there when a session had ended. */
+  changed: boolean;
+  /** Text that is believed, where it is kept. */
+  text?: string;
+}
+
+const recordSuffix = ".json";
+const filesSuffix = ".files";
+
+/** Reads what is recorded of a path; null: nothing is. */
+export async function readRecord(folder: ExposedFolder, path: string): Promise<ActedOnRecord | null> {
+  return checked(await readJson(recordFile(folder, path)));
+}
+
+/** Everything that is recorded in an exposed folder. */
+export async function allRecords({ records }: ExposedFolder): Promise<ActedOnRecord[]> {
+  const names = (await readdir(records).catch(() => [])).filter((name) => name.endsWith(recordSuffix));
+  const all = await Promise.all(names.map(async (name) => checked(await readJson(join(records, name)))));
+  return all.filter((record) => record !== null);
+}
+
+/** Records what stands at a path now as believed. */
+export async function writeRecord(
+  folder: ExposedFolder,
+  { path, kind, content, look, next }: {
+    path: string;
+    kind: ActedOnKind;
+    content: Content;
+    look: ContentLook;
+    next?: string | undefined;
+  },
+): Promise<void> {
+  const { digest, text, files } = content;
+  const record: ActedOnRecord = {
+    path,
+    kind,
+    digest,
+    mark: look.mark,
+    changed: false,
+    ...(next === undefined ? {} : { next }),
+    ...(actedOnKinds[kind].keepsText && text !== undefined ? { text } : {}),
+  };
+  const file = recordFile(folder, path);
+  if (files !== undefined) await putText(filesOf(file), JSON.stringify(files));
+  await putText(file, JSON.stringify(record));
+}
+
+/** Writes a record again with another flag. */
+export async function flagRecord(folder: ExposedFolder, record: ActedOnRecord, changed: boolean): Promise<void> {
+  if (record.changed !== changed) {
+    await putText(recordFile(folder, record.path), JSON.stringify({ ...record, changed }));
+  }
+}
+
+/** The digests of a folder's files as they are believed; null where they are not known. */
+export async function recordedFiles(folder: ExposedFolder, path: string): Promise<Record<string, string> | null> {
+  return await readJson(filesOf(recordFile(folder, path))) as Record<string, string> | null;
+}
+
+/**
+ * Compares a path with its record: size and times first, and content only where those differ.
+ * @param sha256 digest of a file's bytes, where they were read already
+ */
+export async function compare(
+  record: ActedOnRecord,
+  { look, sha256 }: { look?: ContentLook | undefined; sha256?: string | undefined } = {},
+): Promise<{ isSame: boolean; look: ContentLook; content: Content | null }> {
+  const seen = look ?? await lookAt(record.path);
+  if (record.mark !== null && record.mark === (seen.mark ?? "")) return { isSame: true, look: seen, content: null };
+  const content = await readContent(record.path, { sha256 });
+  const isSame = content.digest === record.digest || content.digest === record.next;
+  return { isSame, look: seen, content };
+}
+
+function checked(value: unknown): ActedOnRecord | null {
+  const record = value as Partial<ActedOnRecord> | null;
+  const isWhole = typeof record?.path === "string" && typeof record.digest === "string" &&
+    typeof record.kind === "string" && Object.hasOwn(actedOnKinds, record.kind);
+  return isWhole ? { mark: null, changed: false, ...record } as ActedOnRecord : null;
+}
+
+function recordFile({ records }: ExposedFolder, path: string): string {
+  return join(records, `${sha256Hex(path).slice(0, 32)}${recordSuffix}`);
+}
+
+function filesOf(record: string): string {
+  return `${record.slice(0, -recordSuffix.length)}${filesSuffix}`;
+}

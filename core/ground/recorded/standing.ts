@@ -1,0 +1,99 @@
+import { lstat } from "../runtime/files.ts";
+import { dirname, isBelow, wayUp } from "../runtime/paths.ts";
+import type { ActedOnKind } from "./acted-on-kinds.ts";
+import { absent, type Content, type ContentLook, lookAt, readContent } from "./content-state.ts";
+import { type ExposedFolder, noteEnd, type Sessions, sessionsOf } from "./exposed-folders.ts";
+import { type ActedOnRecord, allRecords, compare, flagRecord, readRecord, writeRecord } from "./records.ts";
+
+/** Coarsest step of a file system's clock. Milliseconds. */
+const clockStepMs = 2000;
+
+/** A file or folder that a host acts on. */
+export interface ActedOn {
+  /** As `recordedName()` gives it. */
+  path: string;
+  kind: ActedOnKind;
+  /** Digest of the file's bytes as the caller has read them. */
+  sha256?: string | undefined;
+}
+
+/** Whether a host may act on something, as far as one exposed folder is concerned. */
+export type Standing =
+  | { believed: true }
+  | { believed: false; content: Content; record: ActedOnRecord | null };
+
+/**
+ * Decides whether a host may act on what stands at a path, and records it if so. It is believed where it is as it was
+ * recorded, where it changed while no contained session could write it, and where it is older than the first of them.
+ */
+export async function standingIn(folder: ExposedFolder, actedOn: ActedOn): Promise<Standing> {
+  const [record, sessions] = await Promise.all([readRecord(folder, actedOn.path), settledSessions(folder)]);
+  return await standingAmong(folder, actedOn, { record, sessions });
+}
+
+/** As {@link standingIn}, for what was read already. */
+export async function standingAmong(
+  folder: ExposedFolder,
+  { path, kind, sha256 }: ActedOn,
+  { record, sessions }: { record: ActedOnRecord | null; sessions: Sessions },
+): Promise<Standing> {
+  if (record === null) return await standingOfUnknown(folder, { path, kind, sha256, sessions });
+  const { isSame, look, content } = await compare(record, { sha256 });
+  const mayChange = sessions.open.length > 0;
+  if (isSame) {
+    const isOld = content !== null && (look.mark !== null || record.changed || content.digest === record.next);
+    if (isOld && !mayChange) await writeRecord(folder, { path, kind, content, look });
+    return { believed: true };
+  }
+  const now = content ?? await readContent(path, { sha256 });
+  if (record.changed || mayChange) return { believed: false, content: now, record };
+  // It was as recorded when the last session had ended, so a person has changed it since.
+  await writeRecord(folder, { path, kind, content: now, look });
+  return { believed: true };
+}
+
+async function standingOfUnknown(
+  folder: ExposedFolder,
+  { path, kind, sha256, sessions }: ActedOn & { sessions: Sessions },
+): Promise<Standing> {
+  const look = await lookAt(path);
+  const content = await readContent(path, { sha256 });
+  const isNewer = sessions.open.length === 0 && look.times.made > sessions.ended;
+  if (content.digest === absent || isNewer || await isOlder(path, { folder, look })) {
+    await writeRecord(folder, { path, kind, content, look });
+    return { believed: true };
+  }
+  return { believed: false, content, record: null };
+}
+
+/**
+ * Whether nothing of a path has changed since the folder was exposed, nor a folder on the way to it: one that was moved
+ * brings old files to a new place.
+ */
+async function isOlder(
+  path: string,
+  { folder, look }: { folder: ExposedFolder; look: ContentLook },
+): Promise<boolean> {
+  const above = wayUp(dirname(path)).filter((place) => isBelow(folder.path, place));
+  const times = await Promise.all(above.map((place) => lstat(place).then(({ ctimeMs }) => ctimeMs, () => Infinity)));
+  return Math.max(look.times.changed, ...times) < folder.since - clockStepMs;
+}
+
+/**
+ * The sessions of a folder. Compares first what those have left whose host was killed: nobody did at their end.
+ */
+export async function settledSessions(folder: ExposedFolder): Promise<Sessions> {
+  const sessions = await sessionsOf(folder);
+  if (sessions.lost.length === 0) return sessions;
+  await flagChanges(folder);
+  for (const id of sessions.lost) await noteEnd(folder, id);
+  return { open: sessions.open, lost: [], ended: Date.now() };
+}
+
+/** Flags everything that is not as it was recorded; to be called when a session has ended. */
+export async function flagChanges(folder: ExposedFolder): Promise<void> {
+  await Promise.all((await allRecords(folder)).map(async (record) => {
+    const { isSame } = await compare(record);
+    if (!isSame) await flagRecord(folder, record, true);
+  }));
+}

@@ -1,0 +1,70 @@
+import { open, realpath, stat } from "../runtime/files.ts";
+import { sha256Hex } from "../runtime/hash.ts";
+import { replaceFile } from "../runtime/replace-file.ts";
+import type { ActedOnKind } from "./acted-on-kinds.ts";
+import { absent, type Content, lookAt, readContent } from "./content-state.ts";
+import { type ExposedFolder, exposedOver, sessionsOf } from "./exposed-folders.ts";
+import { placesOnTheWay, recordedName } from "./places-on-the-way.ts";
+import { writeRecord } from "./records.ts";
+
+/** Text of a file that hosts act on. */
+interface OwnText {
+  kind: ActedOnKind;
+  text: string;
+}
+
+/**
+ * Writes a file that hosts act on, and records it; ask `demandRecorded` first. While a contained session runs that may
+ * write there, the file is written where it stands: its guard is a mount on the file, which another file that takes its
+ * name would knock off. Otherwise it is replaced, all of it or nothing.
+ * @param path absolute
+ */
+export async function writeRecorded(path: string, { kind, text, mode }: OwnText & { mode: number }): Promise<void> {
+  const folders = await foldersOver(path);
+  const file = await realpath(path).catch(() => path);
+  if (folders.length === 0) return await replaceFile(file, text, mode);
+  const name = await recordedName(path);
+  const look = await lookAt(name);
+  const content = await readContent(name);
+  // A process that is killed meanwhile leaves either, and both are believed.
+  const next = (await contentOf(name, text)).digest;
+  for (const folder of folders) await writeRecord(folder, { path: name, kind, content, look, next });
+  const sessions = await Promise.all(folders.map(sessionsOf));
+  if (sessions.some(({ open }) => open.length > 0)) await writeInPlace(file, text, mode);
+  else await replaceFile(file, text, mode);
+  await recordWritten(path, { kind, text });
+}
+
+/** Records a file that was just written with this text; whatever else stands there by now is not believed. */
+export async function recordWritten(path: string, { kind, text }: OwnText): Promise<void> {
+  const name = await recordedName(path);
+  for (const folder of await foldersOver(path)) {
+    const look = await lookAt(name);
+    await writeRecord(folder, { path: name, kind, content: { ...await contentOf(name, text), text }, look });
+  }
+}
+
+async function foldersOver(path: string): Promise<ExposedFolder[]> {
+  return await exposedOver(await placesOnTheWay(path), { within: false });
+}
+
+/** What stands at a path once it has this text. */
+async function contentOf(path: string, text: string): Promise<Content> {
+  const sha256 = sha256Hex(text);
+  const content = await readContent(path, { sha256 });
+  return content.digest === absent ? { digest: `sha256:${sha256}`, text } : content;
+}
+
+/** The new text is written before what is left of the old one is cut off: the file is never empty. */
+async function writeInPlace(file: string, text: string, mode: number): Promise<void> {
+  const isThere = await stat(file).then(() => true, () => false);
+  const opened = await open(file, isThere ? "r+" : "wx", mode);
+  try {
+    const bytes = new TextEncoder().encode(text);
+    await opened.writeFile(bytes);
+    await opened.truncate(bytes.length);
+    await opened.sync();
+  } finally {
+    await opened.close();
+  }
+}

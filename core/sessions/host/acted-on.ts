@@ -1,0 +1,49 @@
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import type { ActedOnKind } from "../../ground/recorded/acted-on-kinds.ts";
+import { resolve } from "../../ground/runtime/paths.ts";
+import { isAuthored } from "../../packages/registry/files-mark.ts";
+import type { Plugin } from "../../packages/registry/plugin.ts";
+import { hostManifestName } from "../../packages/registry/find-host-manifest.ts";
+import { lockFileOf } from "../../packages/registry/plugin-lock.ts";
+import { secretSource } from "../../walls/secrets/resolve-secrets.ts";
+
+/** Something that this host, or the next one, acts on. */
+interface ActedOnPlace {
+  /** Absolute path; nothing may be there. */
+  path: string;
+  kind: ActedOnKind;
+}
+
+/** Options of {@link actedOnPlaces}. */
+interface ActedOnOptions {
+  /** Folder of the host manifest. */
+  root: string;
+  manifest: HostManifest | undefined;
+  /** File of the stored secrets. */
+  secretsFile: string;
+  plugins: readonly Plugin[];
+}
+
+/**
+ * Returns everything that this host acts on, and what the next one would find in some folders: a host manifest that an
+ * agent makes is one for whoever starts a host there.
+ */
+export function actedOnPlaces(
+  folders: readonly string[],
+  { root, manifest, secretsFile, plugins }: ActedOnOptions,
+): ActedOnPlace[] {
+  const named = [root, ...folders].map((folder) => resolve(folder, hostManifestName));
+  const manifests = [...new Set([...named, ...(manifest?.file === undefined ? [] : [resolve(manifest.file)])])];
+  const references = manifest?.secrets ?? {};
+  const sources = Object.keys(references).map((name) => secretSource(name, references));
+  const secrets = [secretsFile, ...sources.flatMap((source) => source.from === "file" ? [source.path] : [])];
+  return [
+    ...manifests.map((path): ActedOnPlace => ({ path, kind: "manifest" })),
+    ...manifests.map((path): ActedOnPlace => ({ path: lockFileOf(path), kind: "lock" })),
+    ...manifests.map((path): ActedOnPlace => ({ path: resolve(path, "..", ".npmrc"), kind: "npm" })),
+    ...secrets.map((path): ActedOnPlace => ({ path, kind: "secrets" })),
+    ...plugins.filter((plugin) => plugin.enabled && isAuthored(plugin)).flatMap(({ folder, place = folder }) =>
+      [place, folder].map((path): ActedOnPlace => ({ path, kind: "plugin" }))
+    ),
+  ];
+}

@@ -1,0 +1,36 @@
+import { exposeFolders } from "../../ground/recorded/expose-folders.ts";
+import { randomId } from "../../ground/runtime/hash.ts";
+import type { Registry } from "../../packages/registry/registry.ts";
+import { actedOnPlaces } from "./acted-on.ts";
+import type { OperatorSettings } from "./operator-settings.ts";
+import type { SessionDeps } from "./start-session.ts";
+
+/** Collaborators of {@link exposer}. */
+interface ExposerDeps {
+  root: string;
+  settings: Pick<OperatorSettings, "manifest" | "secretsFile">;
+  registry: Pick<Registry, "list">;
+  writeLog: SessionDeps["writeLog"];
+}
+
+/** A data folder that this user cannot write anyway: an agent has no part in that. A full disk is no reason. */
+const noFolder: readonly unknown[] = ["EACCES", "EROFS", "EPERM"];
+
+/**
+ * Makes what records the files that hosts act on before a contained session may write them. Where the user has no data
+ * folder, sessions run all the same, and the log says so.
+ */
+export function exposer({ root, settings, registry, writeLog }: ExposerDeps): SessionDeps["expose"] {
+  return async (folders) => {
+    const { manifest, secretsFile } = settings;
+    const actedOn = actedOnPlaces(folders, { root, manifest, secretsFile, plugins: registry.list() });
+    try {
+      return await exposeFolders({ id: randomId(), folders, actedOn });
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && noFolder.includes(error.code))) throw error;
+      const message = `Cannot record what agents could change: ${error.message}`;
+      writeLog({ level: "warn", message });
+      return () => Promise.resolve();
+    }
+  };
+}
