@@ -1,12 +1,11 @@
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
-import type { Plugin } from "../../packages/registry/plugin.ts";
-import { unknownAdapter } from "../../sessions/routing/unknown-adapter.ts";
+import { type NamedPlugin, unknownAdapter } from "../../sessions/routing/unknown-adapter.ts";
 
 /** Options of {@link chooseAdapter}. */
 interface ChooseAdapterOptions {
   /** From the command line: an id, several with commas, or `auto`. */
   given: string | undefined;
-  plugins: readonly Pick<Plugin, "id" | "enabled" | "blocked">[];
+  plugins: readonly NamedPlugin[];
   routing: HostManifest["routing"] | undefined;
 }
 

@@ -61,6 +61,11 @@ export const commandGroups: readonly { heading: string; commands: readonly Comma
         load: async () => (await import("./commands/init.ts")).defineInit,
       },
       {
+        name: "accept",
+        summary: "accept what changed in a file of the host while an agent could write it",
+        load: async () => (await import("./commands/accept.ts")).defineAccept,
+      },
+      {
         name: "config",
         summary: "check bulkhead.yaml and show the settings in force",
         load: async () => (await import("./commands/config.ts")).defineConfig,

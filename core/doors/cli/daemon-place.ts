@@ -1,4 +1,4 @@
-import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { BulkheadError, type ErrorCode } from "../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { stateFolderOf } from "../../sessions/host/state-folder.ts";
 import { dirname, resolve } from "../../ground/runtime/paths.ts";
@@ -20,6 +20,9 @@ export interface DaemonPlace {
   problem: BulkheadError | null;
 }
 
+/** Errors of the host manifest itself. */
+const ofManifest: readonly ErrorCode[] = ["invalid_config", "unaccepted_change"];
+
 /**
  * Returns the place of a command's daemon. With an invalid host manifest it is the one of `--state-dir`, else the
  * default one.
@@ -35,7 +38,7 @@ export async function daemonPlace(
   try {
     manifest = configFile === undefined ? undefined : await readHostManifest(configFile, { stateDir: knownDir(call) });
   } catch (error) {
-    if (!(error instanceof BulkheadError) || error.code !== "invalid_config") throw error;
+    if (!(error instanceof BulkheadError) || !ofManifest.includes(error.code)) throw error;
     problem = error;
   }
   const stateDir = resolve(

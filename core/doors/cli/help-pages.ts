@@ -37,6 +37,7 @@ export const pageOfError: { readonly [C in ErrorCode]?: HelpPage } = {
   invalid_package: "install-plugins",
   duplicate_plugin: "manifest",
   blocked_plugin: "install-plugins",
+  unaccepted_change: "walls",
   grant_needed: "permissions",
   permission_denied: "permissions",
   env_missing: "secrets",

@@ -1,3 +1,4 @@
+import { errorFromData } from "../../../plugin-sdk/errors.ts";
 import type { ConfigSchema } from "../../../plugin-sdk/manifest.ts";
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
@@ -8,7 +9,7 @@ import type { Host } from "../../sessions/host/host.ts";
 import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import { readHostManifest } from "../../packages/registry/find-host-manifest.ts";
-import type { Plugin } from "../../packages/registry/plugin.ts";
+import { type NamedPlugin, stoppedPlugins } from "../../sessions/routing/unknown-adapter.ts";
 import type { Invocation } from "./command.ts";
 import { daemonPlace } from "./daemon-place.ts";
 import { isFirstNotice, otherProject } from "./project-daemon.ts";
@@ -17,7 +18,7 @@ import { openHost, type OpenHostOptions } from "./open-host.ts";
 import { asTyped } from "./render/as-typed.ts";
 
 /** Fields of a listed plugin that commands use. */
-export interface ListedPlugin extends Pick<Plugin, "id" | "enabled" | "blocked"> {
+export interface ListedPlugin extends NamedPlugin {
   /** The daemon runs other code than its files hold now; never for a host in this process. */
   edited?: boolean;
 }
@@ -50,7 +51,7 @@ export async function openSessions(call: Invocation, options: OpenHostOptions = 
   return {
     sessions: host.sessions,
     workspaces: host.workspaces,
-    plugins: () => Promise.resolve(host.registry.list()),
+    plugins: () => Promise.resolve([...host.registry.list(), ...stoppedPlugins(host.registry.problems())]),
     configOf: (id) => Promise.resolve(host.registry.get(id)?.manifest.config),
     grant: null,
     host,
@@ -68,13 +69,16 @@ async function openRemote(
   return {
     sessions: remoteSessions(remote),
     workspaces: ourWorkspaces(remote),
-    plugins: async () =>
-      (await ours(remote.plugins())).map(({ id, enabled, edited, blocked }) => ({
+    plugins: async () => {
+      const [plugins, problems] = await Promise.all([ours(remote.plugins()), ours(remote.pluginProblems())]);
+      const listed = plugins.map(({ id, enabled, edited, blocked }) => ({
         id,
         enabled,
         edited,
         ...(blocked === null ? {} : { blocked }),
-      })),
+      }));
+      return [...listed, ...stoppedPlugins(problems.map(({ id, error }) => ({ id, error: errorFromData(error) })))];
+    },
     configOf: async (id) => (await ours(remote.explain(id))).config as ConfigSchema | null ?? undefined,
     grant: ({ plugin_id, permission, target }) => ours(remote.addGrant(plugin_id, { permission, target })),
     host: null,

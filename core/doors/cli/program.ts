@@ -4,6 +4,7 @@ import type { HostSeams } from "../../sessions/host/host-seams.ts";
 import { hostVersion } from "../../ground/config/version.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 import { type Bind, type CommandEntry, examples } from "./command.ts";
+import { accepting } from "./accepting.ts";
 import { commandGroups } from "./commands.ts";
 import { jsonTerminal } from "./json-terminal.ts";
 import { fitHelp } from "./render/fit-help.ts";
@@ -101,7 +102,7 @@ function createBind(options: ProgramOptions, program: Command): Bind {
       { json?: boolean; config?: string; stateDir?: string; embedded?: boolean; color: boolean }
     >();
     const shown = color ? terminal : { ...terminal, colours: { stdout: false, stderr: false } };
-    exit.code = await handler({
+    exit.code = await accepting(handler)({
       terminal: json === true ? jsonTerminal(shown) : shown,
       // A last argument that takes several words is a list.
       args: values.slice(0, -2).flat().map((value) => typeof value === "string" ? value : undefined),

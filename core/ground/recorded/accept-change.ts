@@ -1,32 +1,27 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { ActedOnKind } from "./acted-on-kinds.ts";
 import { lookAt, readContent } from "./content-state.ts";
-import { acceptCommand } from "./demand-recorded.ts";
-import { type ExposedFolder, exposedOver } from "./exposed-folders.ts";
-import { placesOnTheWay, recordedName } from "./places-on-the-way.ts";
+import { acceptCommand, kindOf } from "./demand-recorded.ts";
+import { exposedOver } from "./exposed-folders.ts";
+import { placesOnTheWay, roadTo } from "./places-on-the-way.ts";
 import { writeRecord } from "./records.ts";
 
 /**
  * Accepts what stands at a path, if it is still what a person has seen.
  * @param path absolute
- * @throws {BulkheadError} `conflict` when something else stands there by now
+ * @throws {BulkheadError} `unaccepted_change` when something else stands there by now
  */
-export async function acceptChange(
-  path: string,
-  { kind, digest }: { kind: ActedOnKind; digest: string },
-): Promise<void> {
-  const [name, folders] = await Promise.all([recordedName(path), exposedFoldersOf(path)]);
-  const look = await lookAt(name);
-  const content = await readContent(name);
-  if (content.digest !== digest) {
-    throw new BulkheadError("conflict", `Cannot accept ${name}: it has changed again.`, {
-      hint: `Look at it. To accept what stands there now: ${acceptCommand(name, content.digest)}`,
-      details: { path: name, digest: content.digest },
-    });
+export async function acceptChange(path: string, digest: string): Promise<void> {
+  const kind = await kindOf(path);
+  for (const folder of await exposedOver(await placesOnTheWay(path), { within: true })) {
+    const road = await roadTo(folder.path, path);
+    const look = await lookAt(road);
+    const content = await readContent(road);
+    if (content.digest !== digest) {
+      throw new BulkheadError("unaccepted_change", `Cannot accept ${path}: it has changed again.`, {
+        hint: `Look at it. To accept what stands there now: ${acceptCommand(path, content.digest)}`,
+        details: { path, kind, digest: content.digest },
+      });
+    }
+    await writeRecord(folder, { path, road, kind, content, look });
   }
-  for (const folder of folders) await writeRecord(folder, { path: name, kind, content, look });
-}
-
-async function exposedFoldersOf(path: string): Promise<ExposedFolder[]> {
-  return await exposedOver(await placesOnTheWay(path), { within: true });
 }

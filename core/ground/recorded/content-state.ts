@@ -3,7 +3,7 @@ import { markOfFile } from "../runtime/file-mark.ts";
 import { lstat, readdir, readFile } from "../runtime/files.ts";
 import { sha256Hex } from "../runtime/hash.ts";
 import { join } from "../runtime/paths.ts";
-import { placesOnTheWay } from "./places-on-the-way.ts";
+import type { Road } from "./places-on-the-way.ts";
 
 /** Content of a path: what is compared, shown and accepted. */
 export interface Content {
@@ -45,9 +45,9 @@ const mostEntries = 50_000;
 /** Looks at so many entries at once. */
 const atOnce = 64;
 
-/** Looks at a path: identity, size and times of it, and of everything below it. */
-export async function lookAt(path: string, { before = Date.now() }: { before?: number } = {}): Promise<ContentLook> {
-  const places = await placesOnTheWay(path);
+/** Looks at identity, size and times of the links to a place, of the place, and of everything below it. */
+export async function lookAt({ places }: Pick<Road, "places">): Promise<ContentLook> {
+  const before = Date.now();
   const own = await Promise.all(places.map((place) => entryAt(place, place)));
   const found = own.at(-1)!.info?.isDirectory() ? [...own, ...await entriesBelow(places.at(-1)!)] : own;
   const marks = found.map(({ name, info }) => {
@@ -65,15 +65,17 @@ export async function lookAt(path: string, { before = Date.now() }: { before?: n
 }
 
 /**
- * Reads what stands at a path now.
- * @param sha256 digest of the file's bytes as the caller has read them, in place of another read
+ * Reads what stands at the end of a road now. A road of links has a digest of its own, which changes with them.
+ * @param options.sha256 digest of the file's bytes as the caller has read them, in place of another read
  */
-export async function readContent(path: string, { sha256 }: { sha256?: string | undefined } = {}): Promise<Content> {
-  const places = await placesOnTheWay(path);
+export async function readContent(
+  { places }: Pick<Road, "places">,
+  { sha256 }: { sha256?: string | undefined } = {},
+): Promise<Content> {
   const place = places.at(-1)!;
   const content = await contentAt(place, sha256);
   if (places.length === 1 || content.digest === absent) return content;
-  return { ...content, digest: digestOf(JSON.stringify([places.slice(1), content.digest])) };
+  return { ...content, digest: digestOf(JSON.stringify([...places, content.digest])) };
 }
 
 async function contentAt(place: string, sha256: string | undefined): Promise<Content> {
@@ -84,7 +86,9 @@ async function contentAt(place: string, sha256: string | undefined): Promise<Con
     return { digest: digestOf(JSON.stringify(Object.entries(files))), files };
   }
   const own = sha256 ?? (await digestFile(place, { maxBytes: mostFileBytes }))?.sha256;
-  const digest = own === undefined || own === null ? digestOf(`${info.ino} ${info.size} ${info.ctimeMs}`) : `sha256:${own}`;
+  const digest = own === undefined || own === null
+    ? digestOf(`${info.ino} ${info.size} ${info.ctimeMs}`)
+    : `sha256:${own}`;
   if (!info.isFile() || info.size > mostTextBytes) return { digest };
   const text = await readFile(place, "utf8").catch(() => undefined);
   return text === undefined ? { digest } : { digest, text };

@@ -4,7 +4,10 @@ import { type ActedOnKind, actedOnKinds } from "./acted-on-kinds.ts";
 import { absent } from "./content-state.ts";
 import { differenceLines } from "./difference-lines.ts";
 import { type ExposedFolder, exposedOver } from "./exposed-folders.ts";
-import { placesOnTheWay, recordedName } from "./places-on-the-way.ts";
+import { stat } from "../runtime/files.ts";
+import { basename, extname } from "../runtime/paths.ts";
+import { placesOnTheWay, roadTo } from "./places-on-the-way.ts";
+import { readRecord } from "./records.ts";
 import { type Standing, standingIn } from "./standing.ts";
 
 /**
@@ -23,11 +26,38 @@ export async function demandRecorded(
 ): Promise<void> {
   const folders = await exposedOver(await placesOnTheWay(path), { within: actedOnKinds[kind].isFolder });
   if (folders.length === 0) return;
-  const name = await recordedName(path);
   for (const folder of folders) {
-    const standing = await standingIn(folder, { path: name, kind, sha256 });
-    if (!standing.believed && (!gone || standing.content.digest === absent)) throw await refusal(folder, { path: name, kind, standing });
+    const standing = await standingIn(folder, { path, kind, sha256 });
+    if (!standing.believed && (!gone || standing.content.digest === absent)) {
+      throw await refusal(folder, { path, kind, standing });
+    }
   }
+}
+
+/**
+ * Returns why a host may not act on what stands at a path, whatever kind of thing it is; null: it may.
+ * @param path absolute
+ */
+export async function changeAt(path: string): Promise<BulkheadError | null> {
+  try {
+    await demandRecorded(path, await kindOf(path));
+    return null;
+  } catch (error) {
+    if (error instanceof BulkheadError && error.code === "unaccepted_change") return error;
+    throw error;
+  }
+}
+
+/** What a path is to a host: as it was recorded, else as its name says. */
+export async function kindOf(path: string): Promise<ActedOnKind> {
+  for (const folder of await exposedOver(await placesOnTheWay(path), { within: true })) {
+    const record = await readRecord(folder, await roadTo(folder.path, path));
+    if (record !== null) return record.kind;
+  }
+  if (basename(path) === ".npmrc") return "npm";
+  if (extname(path) === ".lock") return "lock";
+  const isFolder = await stat(path).then((info) => info.isDirectory(), () => false);
+  return isFolder ? "plugin" : "manifest";
 }
 
 async function refusal(

@@ -13,7 +13,7 @@ export async function differenceLines(
   { content, record }: { content: Content; record: ActedOnRecord | null },
 ): Promise<string[]> {
   if (content.files !== undefined) {
-    const before = record === null ? {} : await recordedFiles(folder, record.path) ?? {};
+    const before = record === null ? {} : await recordedFiles(folder, record) ?? {};
     return shortened(fileLines(before, content.files));
   }
   if (record !== null && !actedOnKinds[record.kind].keepsText) return [];

@@ -1,10 +1,17 @@
 import { isInside } from "../runtime/paths.ts";
-import { type ActedOnKind, actedOnKinds } from "./acted-on-kinds.ts";
+import { actedOnKinds } from "./acted-on-kinds.ts";
 import { lookAt, readContent } from "./content-state.ts";
-import { type ExposedFolder, exposedFolder, noteEnd, noteExposed, noteSession, type Sessions } from "./exposed-folders.ts";
-import { placesOnTheWay, recordedName } from "./places-on-the-way.ts";
+import {
+  type ExposedFolder,
+  exposedFolder,
+  noteEnd,
+  noteExposed,
+  noteSession,
+  type Sessions,
+} from "./exposed-folders.ts";
+import { placesOnTheWay, roadTo } from "./places-on-the-way.ts";
 import { allRecords, writeRecord } from "./records.ts";
-import { flagChanges, settledSessions, standingAmong } from "./standing.ts";
+import { type ActedOn, flagChanges, settledSessions, standingAmong } from "./standing.ts";
 
 /** Options of {@link exposeFolders}. */
 interface ExposeOptions {
@@ -13,7 +20,7 @@ interface ExposeOptions {
   /** Folders that it may write. Real absolute paths. */
   folders: readonly string[];
   /** What this host acts on, wherever it is, there or not. Absolute paths. */
-  actedOn: readonly { path: string; kind: ActedOnKind }[];
+  actedOn: readonly ActedOn[];
 }
 
 /**
@@ -22,15 +29,12 @@ interface ExposeOptions {
  * @returns compares all of it once the session's programs have ended
  */
 export async function exposeFolders({ id, folders, actedOn }: ExposeOptions): Promise<() => Promise<void>> {
-  const placed = await Promise.all(actedOn.map(async ({ path, kind }) => {
-    const [places, name] = await Promise.all([placesOnTheWay(path), recordedName(path)]);
-    return { path: name, kind, places };
-  }));
+  const placed = await Promise.all(actedOn.map(async (one) => ({ one, places: await placesOnTheWay(one.path) })));
   const exposed = await Promise.all([...new Set(folders)].map(async (folder) => {
-    const inside = placed.filter(({ places, kind }) =>
-      places.some((place) => isInside(folder, place) || (actedOnKinds[kind].isFolder && isInside(place, folder)))
+    const inside = placed.filter(({ places, one }) =>
+      places.some((place) => isInside(folder, place) || (actedOnKinds[one.kind].isFolder && isInside(place, folder)))
     );
-    return await expose(folder, { id, inside });
+    return await expose(folder, { id, inside: inside.map(({ one }) => one) });
   }));
   return async () => {
     await Promise.all(exposed.map(async (folder) => {
@@ -42,18 +46,19 @@ export async function exposeFolders({ id, folders, actedOn }: ExposeOptions): Pr
 
 async function expose(
   path: string,
-  { id, inside }: { id: string; inside: readonly { path: string; kind: ActedOnKind }[] },
+  { id, inside }: { id: string; inside: readonly ActedOn[] },
 ): Promise<ExposedFolder> {
   const folder = await exposedFolder(path);
   const [sessions, records] = await Promise.all([settledSessions(folder), allRecords(folder)]);
-  const known = new Map(records.map((record) => [record.path, record]));
-  const all = new Map([...records, ...inside].map((one) => [one.path, { path: one.path, kind: one.kind }]));
+  const known = new Map(records.map((record) => [record.key, record]));
   const isFirst = folder.since === 0 && isUntouched(sessions);
+  const all = new Map([...records, ...inside].map(({ path, kind }) => [path, { path, kind }]));
   await Promise.all([...all.values()].map(async (one) => {
-    const record = known.get(one.path) ?? null;
-    if (!isFirst || record !== null) return void await standingAmong(folder, one, { record, sessions });
-    const look = await lookAt(one.path);
-    await writeRecord(folder, { ...one, content: await readContent(one.path), look });
+    const road = await roadTo(folder.path, one.path);
+    const record = known.get(road.key) ?? null;
+    if (!isFirst || record !== null) return void await standingAmong(folder, one, { road, record, sessions });
+    const look = await lookAt(road);
+    await writeRecord(folder, { ...one, road, content: await readContent(road), look });
   }));
   if (folder.since === 0) await noteExposed(folder);
   await noteSession(folder, id);

@@ -1,5 +1,5 @@
 import { readlink, realpath } from "../runtime/files.ts";
-import { basename, dirname, join, resolve, sep } from "../runtime/paths.ts";
+import { isInside, join, resolve, sep } from "../runtime/paths.ts";
 
 /** Links that a path may lead through, as the kernel has it. */
 const mostLinks = 40;
@@ -31,9 +31,21 @@ export async function placesOnTheWay(path: string): Promise<string[]> {
   return [...links, join(at, ...left)];
 }
 
-/** The name under which a path is recorded: the same for each spelling, and the entry itself where that is a link. */
-export async function recordedName(path: string): Promise<string> {
-  const whole = resolve(path);
-  const folder = dirname(whole);
-  return join(await realpath(folder).catch(() => folder), basename(whole));
+/** How a path is reached, as far as those matter who may write a folder. */
+export interface Road {
+  /** The links in that folder that the path leads through, and the place where it ends. */
+  places: readonly string[];
+  /** The same for each spelling of a path that leads through the same links. */
+  key: string;
+}
+
+/**
+ * Returns the road to a path for those who may write a folder: links elsewhere they cannot change.
+ * @param folder real absolute path
+ * @param path absolute
+ */
+export async function roadTo(folder: string, path: string): Promise<Road> {
+  const all = await placesOnTheWay(path);
+  const places = [...all.slice(0, -1).filter((link) => isInside(folder, link)), ...all.slice(-1)];
+  return { places, key: places.join("\n") };
 }

@@ -4,10 +4,14 @@ import { join } from "../runtime/paths.ts";
 import { type ActedOnKind, actedOnKinds } from "./acted-on-kinds.ts";
 import { type Content, type ContentLook, lookAt, readContent } from "./content-state.ts";
 import { type ExposedFolder, putText, readJson } from "./exposed-folders.ts";
+import type { Road } from "./places-on-the-way.ts";
 
 /** What is known of a file or folder that a host acts on, in one exposed folder. */
 export interface ActedOnRecord {
+  /** Absolute path by which a host finds it. */
   path: string;
+  /** Key of the road to it. */
+  key: string;
   kind: ActedOnKind;
   /** Digest of the content that is believed. */
   digest: string;
@@ -24,9 +28,9 @@ export interface ActedOnRecord {
 const recordSuffix = ".json";
 const filesSuffix = ".files";
 
-/** Reads what is recorded of a path; null: nothing is. */
-export async function readRecord(folder: ExposedFolder, path: string): Promise<ActedOnRecord | null> {
-  return checked(await readJson(recordFile(folder, path)));
+/** Reads what is recorded of a road; null: nothing is. */
+export async function readRecord(folder: ExposedFolder, { key }: Road): Promise<ActedOnRecord | null> {
+  return checked(await readJson(recordFile(folder, key)));
 }
 
 /** Everything that is recorded in an exposed folder. */
@@ -36,11 +40,12 @@ export async function allRecords({ records }: ExposedFolder): Promise<ActedOnRec
   return all.filter((record) => record !== null);
 }
 
-/** Records what stands at a path now as believed. */
+/** Records what stands at the end of a road now as believed. */
 export async function writeRecord(
   folder: ExposedFolder,
-  { path, kind, content, look, next }: {
+  { path, road, kind, content, look, next }: {
     path: string;
+    road: Road;
     kind: ActedOnKind;
     content: Content;
     look: ContentLook;
@@ -50,6 +55,7 @@ export async function writeRecord(
   const { digest, text, files } = content;
   const record: ActedOnRecord = {
     path,
+    key: road.key,
     kind,
     digest,
     mark: look.mark,
@@ -57,47 +63,50 @@ export async function writeRecord(
     ...(next === undefined ? {} : { next }),
     ...(actedOnKinds[kind].keepsText && text !== undefined ? { text } : {}),
   };
-  const file = recordFile(folder, path);
+  const file = recordFile(folder, road.key);
   if (files !== undefined) await putText(filesOf(file), JSON.stringify(files));
   await putText(file, JSON.stringify(record));
 }
 
-/** Writes a record again with another flag. */
-export async function flagRecord(folder: ExposedFolder, record: ActedOnRecord, changed: boolean): Promise<void> {
-  if (record.changed !== changed) {
-    await putText(recordFile(folder, record.path), JSON.stringify({ ...record, changed }));
-  }
+/** Notes that something else stood there when a session had ended. */
+export async function flagRecord(folder: ExposedFolder, record: ActedOnRecord): Promise<void> {
+  if (record.changed) return;
+  await putText(recordFile(folder, record.key), JSON.stringify({ ...record, changed: true }));
 }
 
 /** The digests of a folder's files as they are believed; null where they are not known. */
-export async function recordedFiles(folder: ExposedFolder, path: string): Promise<Record<string, string> | null> {
-  return await readJson(filesOf(recordFile(folder, path))) as Record<string, string> | null;
+export async function recordedFiles(
+  folder: ExposedFolder,
+  { key }: Pick<ActedOnRecord, "key">,
+): Promise<Record<string, string> | null> {
+  return await readJson(filesOf(recordFile(folder, key))) as Record<string, string> | null;
 }
 
 /**
- * Compares a path with its record: size and times first, and content only where those differ.
- * @param sha256 digest of a file's bytes, where they were read already
+ * Compares what stands at the end of a road with its record: size and times first, and content only where those differ.
+ * @param options.sha256 digest of a file's bytes, where they were read already
  */
 export async function compare(
   record: ActedOnRecord,
-  { look, sha256 }: { look?: ContentLook | undefined; sha256?: string | undefined } = {},
+  { road, sha256 }: { road: Road; sha256?: string | undefined },
 ): Promise<{ isSame: boolean; look: ContentLook; content: Content | null }> {
-  const seen = look ?? await lookAt(record.path);
-  if (record.mark !== null && record.mark === (seen.mark ?? "")) return { isSame: true, look: seen, content: null };
-  const content = await readContent(record.path, { sha256 });
+  const look = await lookAt(road);
+  if (record.mark !== null && record.mark === look.mark) return { isSame: true, look, content: null };
+  const content = await readContent(road, { sha256 });
   const isSame = content.digest === record.digest || content.digest === record.next;
-  return { isSame, look: seen, content };
+  return { isSame, look, content };
 }
 
 function checked(value: unknown): ActedOnRecord | null {
   const record = value as Partial<ActedOnRecord> | null;
-  const isWhole = typeof record?.path === "string" && typeof record.digest === "string" &&
+  const isWhole = typeof record?.path === "string" && typeof record.key === "string" &&
+    typeof record.digest === "string" &&
     typeof record.kind === "string" && Object.hasOwn(actedOnKinds, record.kind);
   return isWhole ? { mark: null, changed: false, ...record } as ActedOnRecord : null;
 }
 
-function recordFile({ records }: ExposedFolder, path: string): string {
-  return join(records, `${sha256Hex(path).slice(0, 32)}${recordSuffix}`);
+function recordFile({ records }: ExposedFolder, key: string): string {
+  return join(records, `${sha256Hex(key).slice(0, 32)}${recordSuffix}`);
 }
 
 function filesOf(record: string): string {

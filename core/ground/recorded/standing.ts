@@ -3,6 +3,7 @@ import { dirname, isBelow, wayUp } from "../runtime/paths.ts";
 import type { ActedOnKind } from "./acted-on-kinds.ts";
 import { absent, type Content, type ContentLook, lookAt, readContent } from "./content-state.ts";
 import { type ExposedFolder, noteEnd, type Sessions, sessionsOf } from "./exposed-folders.ts";
+import { type Road, roadTo } from "./places-on-the-way.ts";
 import { type ActedOnRecord, allRecords, compare, flagRecord, readRecord, writeRecord } from "./records.ts";
 
 /** Coarsest step of a file system's clock. Milliseconds. */
@@ -10,7 +11,7 @@ const clockStepMs = 2000;
 
 /** A file or folder that a host acts on. */
 export interface ActedOn {
-  /** As `recordedName()` gives it. */
+  /** Absolute. */
   path: string;
   kind: ActedOnKind;
   /** Digest of the file's bytes as the caller has read them. */
@@ -27,54 +28,60 @@ export type Standing =
  * recorded, where it changed while no contained session could write it, and where it is older than the first of them.
  */
 export async function standingIn(folder: ExposedFolder, actedOn: ActedOn): Promise<Standing> {
-  const [record, sessions] = await Promise.all([readRecord(folder, actedOn.path), settledSessions(folder)]);
-  return await standingAmong(folder, actedOn, { record, sessions });
+  const [road, sessions] = await Promise.all([roadTo(folder.path, actedOn.path), settledSessions(folder)]);
+  return await standingAmong(folder, actedOn, { road, sessions, record: await readRecord(folder, road) });
+}
+
+/** What was read for {@link standingAmong}. */
+interface Known {
+  road: Road;
+  record: ActedOnRecord | null;
+  sessions: Sessions;
 }
 
 /** As {@link standingIn}, for what was read already. */
 export async function standingAmong(
   folder: ExposedFolder,
   { path, kind, sha256 }: ActedOn,
-  { record, sessions }: { record: ActedOnRecord | null; sessions: Sessions },
+  { road, record, sessions }: Known,
 ): Promise<Standing> {
-  if (record === null) return await standingOfUnknown(folder, { path, kind, sha256, sessions });
-  const { isSame, look, content } = await compare(record, { sha256 });
+  if (record === null) return await standingOfUnknown(folder, { path, kind, sha256 }, { road, sessions });
+  const { isSame, look, content } = await compare(record, { road, sha256 });
   const mayChange = sessions.open.length > 0;
   if (isSame) {
-    const isOld = content !== null && (look.mark !== null || record.changed || content.digest === record.next);
-    if (isOld && !mayChange) await writeRecord(folder, { path, kind, content, look });
+    const isStale = content !== null && (look.mark !== null || record.changed || content.digest === record.next);
+    if (isStale && !mayChange) await writeRecord(folder, { path, road, kind, content, look });
     return { believed: true };
   }
-  const now = content ?? await readContent(path, { sha256 });
+  const now = content ?? await readContent(road, { sha256 });
   if (record.changed || mayChange) return { believed: false, content: now, record };
   // It was as recorded when the last session had ended, so a person has changed it since.
-  await writeRecord(folder, { path, kind, content: now, look });
+  await writeRecord(folder, { path, road, kind, content: now, look });
   return { believed: true };
 }
 
 async function standingOfUnknown(
   folder: ExposedFolder,
-  { path, kind, sha256, sessions }: ActedOn & { sessions: Sessions },
+  { path, kind, sha256 }: ActedOn,
+  { road, sessions }: Omit<Known, "record">,
 ): Promise<Standing> {
-  const look = await lookAt(path);
-  const content = await readContent(path, { sha256 });
+  // In this order: what changes after it was read is seen.
+  const content = await readContent(road, { sha256 });
+  const look = await lookAt(road);
   const isNewer = sessions.open.length === 0 && look.times.made > sessions.ended;
-  if (content.digest === absent || isNewer || await isOlder(path, { folder, look })) {
-    await writeRecord(folder, { path, kind, content, look });
+  if (content.digest === absent || isNewer || await isOlder(folder, { road, look })) {
+    await writeRecord(folder, { path, road, kind, content, look });
     return { believed: true };
   }
   return { believed: false, content, record: null };
 }
 
 /**
- * Whether nothing of a path has changed since the folder was exposed, nor a folder on the way to it: one that was moved
- * brings old files to a new place.
+ * Whether nothing on a road has changed since the folder was exposed, nor a folder on the way: one that was moved brings
+ * old files to a new place.
  */
-async function isOlder(
-  path: string,
-  { folder, look }: { folder: ExposedFolder; look: ContentLook },
-): Promise<boolean> {
-  const above = wayUp(dirname(path)).filter((place) => isBelow(folder.path, place));
+async function isOlder(folder: ExposedFolder, { road, look }: { road: Road; look: ContentLook }): Promise<boolean> {
+  const above = road.places.flatMap((place) => wayUp(dirname(place))).filter((place) => isBelow(folder.path, place));
   const times = await Promise.all(above.map((place) => lstat(place).then(({ ctimeMs }) => ctimeMs, () => Infinity)));
   return Math.max(look.times.changed, ...times) < folder.since - clockStepMs;
 }
@@ -93,7 +100,9 @@ export async function settledSessions(folder: ExposedFolder): Promise<Sessions> 
 /** Flags everything that is not as it was recorded; to be called when a session has ended. */
 export async function flagChanges(folder: ExposedFolder): Promise<void> {
   await Promise.all((await allRecords(folder)).map(async (record) => {
-    const { isSame } = await compare(record);
-    if (!isSame) await flagRecord(folder, record, true);
+    const road = await roadTo(folder.path, record.path);
+    // Where the road itself is another one, the links were changed.
+    const isSame = road.key === record.key && (await compare(record, { road })).isSame;
+    if (!isSame) await flagRecord(folder, record);
   }));
 }

@@ -4,7 +4,7 @@ import { replaceFile } from "../runtime/replace-file.ts";
 import type { ActedOnKind } from "./acted-on-kinds.ts";
 import { absent, type Content, lookAt, readContent } from "./content-state.ts";
 import { type ExposedFolder, exposedOver, sessionsOf } from "./exposed-folders.ts";
-import { placesOnTheWay, recordedName } from "./places-on-the-way.ts";
+import { placesOnTheWay, type Road, roadTo } from "./places-on-the-way.ts";
 import { writeRecord } from "./records.ts";
 
 /** Text of a file that hosts act on. */
@@ -23,12 +23,14 @@ export async function writeRecorded(path: string, { kind, text, mode }: OwnText 
   const folders = await foldersOver(path);
   const file = await realpath(path).catch(() => path);
   if (folders.length === 0) return await replaceFile(file, text, mode);
-  const name = await recordedName(path);
-  const look = await lookAt(name);
-  const content = await readContent(name);
-  // A process that is killed meanwhile leaves either, and both are believed.
-  const next = (await contentOf(name, text)).digest;
-  for (const folder of folders) await writeRecord(folder, { path: name, kind, content, look, next });
+  for (const folder of folders) {
+    const road = await roadTo(folder.path, path);
+    const look = await lookAt(road);
+    const content = await readContent(road);
+    // A process that is killed meanwhile leaves either, and both are believed.
+    const { digest: next } = await contentOf(road, text);
+    await writeRecord(folder, { path, road, kind, content, look, next });
+  }
   const sessions = await Promise.all(folders.map(sessionsOf));
   if (sessions.some(({ open }) => open.length > 0)) await writeInPlace(file, text, mode);
   else await replaceFile(file, text, mode);
@@ -37,10 +39,10 @@ export async function writeRecorded(path: string, { kind, text, mode }: OwnText 
 
 /** Records a file that was just written with this text; whatever else stands there by now is not believed. */
 export async function recordWritten(path: string, { kind, text }: OwnText): Promise<void> {
-  const name = await recordedName(path);
   for (const folder of await foldersOver(path)) {
-    const look = await lookAt(name);
-    await writeRecord(folder, { path: name, kind, content: { ...await contentOf(name, text), text }, look });
+    const road = await roadTo(folder.path, path);
+    const look = await lookAt(road);
+    await writeRecord(folder, { path, road, kind, look, content: { ...await contentOf(road, text), text } });
   }
 }
 
@@ -48,10 +50,10 @@ async function foldersOver(path: string): Promise<ExposedFolder[]> {
   return await exposedOver(await placesOnTheWay(path), { within: false });
 }
 
-/** What stands at a path once it has this text. */
-async function contentOf(path: string, text: string): Promise<Content> {
+/** What stands at the end of a road once it has this text. */
+async function contentOf(road: Road, text: string): Promise<Content> {
   const sha256 = sha256Hex(text);
-  const content = await readContent(path, { sha256 });
+  const content = await readContent(road, { sha256 });
   return content.digest === absent ? { digest: `sha256:${sha256}`, text } : content;
 }
 

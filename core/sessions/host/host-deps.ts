@@ -117,6 +117,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   const routes = openRoutes({
     plugins: () => registry.list(),
     plugin: (id) => registry.get(id),
+    problems: () => registry.problems,
     settings,
     claim,
     probe: (adapter, signal) => probe(services.of(adapter), { deps: sessionDeps, workdir: root, signal }),

@@ -1,10 +1,10 @@
-import type { Plugin } from "../../packages/registry/plugin.ts";
-import { unknownAdapter } from "../routing/unknown-adapter.ts";
+import type { Registry } from "../../packages/registry/registry.ts";
+import { stoppedPlugins, unknownAdapter } from "../routing/unknown-adapter.ts";
 import { ServedPlugin, type ServedPluginDeps } from "./served-plugin.ts";
 
 /** Collaborators of {@link PluginServices}. */
 interface PluginServicesDeps extends ServedPluginDeps {
-  registry: { get(id: string): Plugin | undefined; list(): readonly Plugin[] };
+  registry: Pick<Registry, "get" | "list" | "problems">;
 }
 
 /** The plugins in service in one host, each with its script and its workers from its first use on. */
@@ -26,7 +26,9 @@ export class PluginServices {
     const known = this.#inUse.get(id);
     const plugin = this.#deps.registry.get(id);
     if (known && known.plugin === plugin) return known;
-    if (!plugin?.enabled) throw unknownAdapter(id, this.#deps.registry.list());
+    if (!plugin?.enabled) {
+      throw unknownAdapter(id, [...this.#deps.registry.list(), ...stoppedPlugins(this.#deps.registry.problems)]);
+    }
     const service = new ServedPlugin(plugin, this.#deps);
     this.#inUse.set(id, service);
     return service;

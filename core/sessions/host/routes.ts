@@ -6,6 +6,7 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { type CrashRecord, quarantineError } from "../../walls/pool/plugin-health.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
+import type { RegistryProblem } from "../../packages/registry/registry.ts";
 import { AccessModeCounters } from "../routing/access-mode-counters.ts";
 import { describeAgent, type DescribeAgentOptions, type RoutableAgent } from "../routing/agent-report.ts";
 import { AvailabilityBoard, type Probed } from "../routing/availability-board.ts";
@@ -14,7 +15,7 @@ import { demandCandidate } from "../routing/demand-candidate.ts";
 import { estimateTokens } from "../routing/estimate-tokens.ts";
 import { bothRequired } from "../routing/lacking.ts";
 import type { AgentGauges } from "./signals.ts";
-import { unknownAdapter } from "../routing/unknown-adapter.ts";
+import { stoppedPlugins, unknownAdapter } from "../routing/unknown-adapter.ts";
 import { openUseFiles, type UseStore } from "../routing/use-files.ts";
 
 /** Collaborators of {@link openRoutes}. */
@@ -22,6 +23,8 @@ interface RouteDeps {
   /** Returns every plugin, enabled or not. */
   plugins(): readonly Plugin[];
   plugin(id: string): Plugin | undefined;
+  /** Returns the plugins that cannot be used. */
+  problems(): readonly RegistryProblem[];
   settings: { readonly manifest: Pick<HostManifest, "plugins" | "tools" | "routing"> | undefined };
   /** The state folder and this host's part of it. */
   claim: { root: string; folder: string };
@@ -189,7 +192,7 @@ class HostRoutes implements Routes {
   /** Does not ask the agent of an adapter that is named alone first: its session says whether it can run. */
   async #named(id: string): Promise<RoutableAgent> {
     const plugin = this.#deps.plugin(id);
-    if (!plugin?.enabled) throw unknownAdapter(id, this.#deps.plugins());
+    if (!plugin?.enabled) throw unknownAdapter(id, [...this.#deps.plugins(), ...stoppedPlugins(this.#deps.problems())]);
     if (plugin.manifest.access_modes) await this.#counters.refresh();
     return this.#agentOf(plugin, this.#board.known(id) ?? unasked);
   }

@@ -69,7 +69,10 @@ export async function makeProject(manifest: string = firstManifest): Promise<Rec
   };
   const agent: RecordedProject["agent"] = async (script, given) => {
     const host = given ?? await open();
-    const session = await host.runSession({ workdir: project, prompt: script }, { adapter: "agent", artifacts: "none" });
+    const session = await host.runSession({ workdir: project, prompt: script }, {
+      adapter: "agent",
+      artifacts: "none",
+    });
     const { output, error } = await session.result();
     if (given === undefined) await host.close();
     return error === undefined ? output : `${error.code}: ${error.message}`;

@@ -10,6 +10,7 @@ import { clusterProblem } from "../../daemon/join-cluster.ts";
 import { uncontainedPrograms } from "../../daemon/uncontained.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { openHost } from "../open-host.ts";
+import { stoppedPlugins } from "../../../sessions/routing/unknown-adapter.ts";
 import { findAgents, type MissingAgent, missingAgents } from "../setup/find-agents.ts";
 import { agentRow } from "../render/agent-rows.ts";
 import { asTyped } from "../render/as-typed.ts";
@@ -94,10 +95,12 @@ async function examineHost(
     const reports = await host.agents();
     const agents = reports.filter(({ id }) => plugins.some((plugin) => plugin.id === id));
     const shadowed = host.registry.problems().filter(({ error }) => error.code === "duplicate_plugin");
+    const stopped = stoppedPlugins(host.registry.problems());
     const cluster = await clusterProblem(manifest);
     const problems = [
       ...await missingWalls(plugins),
       ...shadowed.map(({ error }) => error.message),
+      ...new Set(stopped.flatMap(({ stopped: error }) => error === undefined ? [] : [sentencesOf(error)])),
       ...(cluster === null ? [] : [cluster]),
     ];
     const { cwd } = call.terminal;
@@ -107,15 +110,19 @@ async function examineHost(
       .map(({ plugin: { id }, program, key }) => ({ id, program, key }));
     return { host_manifest: manifest?.file ?? null, agents, not_enabled, not_installed, problems };
   } catch (error) {
-    const { message, hint } = toErrorData(error);
     return {
       host_manifest: null,
       agents: [],
       not_enabled: [],
       not_installed: [],
-      problems: [hint === undefined ? message : `${message}\n${hint}`],
+      problems: [sentencesOf(error)],
     };
   }
+}
+
+function sentencesOf(error: unknown): string {
+  const { message, hint } = toErrorData(error);
+  return hint === undefined ? message : `${message}\n${hint}`;
 }
 
 /** One sentence for each way in which this machine lacks a wall that the operator requires. */

@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { hostManifestJsonSchema } from "../../../ground/config/host-manifest-schema.ts";
 import { starterHostManifest } from "../../../packages/registry/edit-host-manifest.ts";
+import { recordWritten, writeRecorded } from "../../../ground/recorded/write-recorded.ts";
 import { writeFile } from "../../../ground/runtime/files.ts";
 import { dirname, join, resolve } from "../../../ground/runtime/paths.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
@@ -42,7 +43,12 @@ async function init({ terminal, configFile, options, json }: Invocation): Promis
 export async function writeStarter(file: string, { force }: { force: boolean }): Promise<string> {
   const schema = join(dirname(file), "bulkhead.schema.json");
   try {
-    await writeFile(file, starterHostManifest(), { flag: force ? "w" : "wx" });
+    const text = starterHostManifest();
+    if (force) await writeRecorded(file, { kind: "manifest", text, mode: 0o644 });
+    else {
+      await writeFile(file, text, { flag: "wx" });
+      await recordWritten(file, { kind: "manifest", text });
+    }
     await writeFile(schema, `${JSON.stringify(hostManifestJsonSchema(), null, 2)}\n`);
   } catch (cause) {
     if (isExisting(cause)) {

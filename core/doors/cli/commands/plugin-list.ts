@@ -3,6 +3,8 @@ import type { Invocation } from "../command.ts";
 import { openPlugins } from "../open-plugins.ts";
 import { safeLine, safeText } from "../render/agent-text.ts";
 import { editedLine } from "../render/edited-line.ts";
+import { asTyped } from "../render/as-typed.ts";
+import { messageLines } from "../render/message-lines.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
 import { type Cell, tableLines } from "../render/table.ts";
 import { waitingLines } from "../render/waiting-lines.ts";
@@ -41,7 +43,8 @@ function problemLines(problems: readonly PluginProblem[], paint: Paint): string[
   return problems.flatMap(({ id, folder, error }) => [
     "",
     ` ${paint("red", `✘ ${safeLine(id)}`)} cannot be used (${safeLine(folder)})`,
-    ...safeText(error.message).split("\n").map((line) => `   ${line}`),
+    ...messageLines(error, paint).map((line) => `   ${line}`),
+    ...(error.code === "unaccepted_change" && error.hint !== undefined ? [`   ${safeText(asTyped(error.hint))}`] : []),
   ]);
 }
 

@@ -3,9 +3,22 @@ import { safeLine, safeText } from "./agent-text.ts";
 import { asTyped } from "./as-typed.ts";
 import type { Paint } from "./paint.ts";
 
-/** Formats an error's message as lines, each problem of a file with the line that it is about. */
-export function messageLines({ message, details }: ErrorData, paint: Paint): string[] {
+/** Formats an error's message as lines, each problem of a file with the line that it is about, and what changed. */
+export function messageLines({ code, message, details }: ErrorData, paint: Paint): string[] {
   const problems: unknown = details?.["problems"];
+  const changes: unknown = code === "unaccepted_change" ? details?.["difference"] : undefined;
+  return [...linesOf(message, { problems, paint }), ...changeLines(changes, paint)];
+}
+
+function changeLines(changes: unknown, paint: Paint): string[] {
+  if (!Array.isArray(changes)) return [];
+  return changes.flatMap((line: unknown) => {
+    if (typeof line !== "string") return [];
+    return [`  ${paint(line.startsWith("-") ? "red" : line.startsWith("+") ? "green" : "dim", safeLine(line))}`];
+  });
+}
+
+function linesOf(message: string, { problems, paint }: { problems: unknown; paint: Paint }): string[] {
   return safeText(message).split("\n").flatMap((line, index) => {
     const problem: unknown = Array.isArray(problems) ? problems[index] : undefined;
     return [line, ...excerptOf(problem).map((text) => paint("dim", `  ${text}`))];
