@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { lookAt, readContent } from "./content-state.ts";
 import { acceptCommand, kindOf } from "./demand-recorded.ts";
 import { exposedOver } from "./exposed-folders.ts";
-import { placesOnTheWay, roadTo } from "./places-on-the-way.ts";
+import { placesOnTheWay, roadIn } from "./places-on-the-way.ts";
 import { writeRecord } from "./records.ts";
 
 /**
@@ -12,8 +12,9 @@ import { writeRecord } from "./records.ts";
  */
 export async function acceptChange(path: string, digest: string): Promise<void> {
   const kind = await kindOf(path);
-  for (const folder of await exposedOver(await placesOnTheWay(path), { within: true })) {
-    const road = await roadTo(folder.path, path);
+  const places = await placesOnTheWay(path);
+  for (const folder of await exposedOver(places, { within: true })) {
+    const road = roadIn(folder.path, places);
     const look = await lookAt(road);
     const content = await readContent(road);
     if (content.digest !== digest) {

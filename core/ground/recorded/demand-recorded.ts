@@ -6,7 +6,7 @@ import { differenceLines } from "./difference-lines.ts";
 import { type ExposedFolder, exposedOver } from "./exposed-folders.ts";
 import { stat } from "../runtime/files.ts";
 import { basename, extname } from "../runtime/paths.ts";
-import { placesOnTheWay, roadTo } from "./places-on-the-way.ts";
+import { placesOnTheWay, roadIn } from "./places-on-the-way.ts";
 import { readRecord } from "./records.ts";
 import { type Standing, standingIn } from "./standing.ts";
 
@@ -24,10 +24,10 @@ export async function demandRecorded(
   kind: ActedOnKind,
   { sha256, gone = false }: { sha256?: string; gone?: boolean } = {},
 ): Promise<void> {
-  const folders = await exposedOver(await placesOnTheWay(path), { within: actedOnKinds[kind].isFolder });
-  if (folders.length === 0) return;
+  const places = await placesOnTheWay(path);
+  const folders = await exposedOver(places, { within: actedOnKinds[kind].isFolder });
   for (const folder of folders) {
-    const standing = await standingIn(folder, { path, kind, sha256 });
+    const standing = await standingIn(folder, { path, kind, sha256 }, places);
     if (!standing.believed && (!gone || standing.content.digest === absent)) {
       throw await refusal(folder, { path, kind, standing });
     }
@@ -50,8 +50,9 @@ export async function changeAt(path: string): Promise<BulkheadError | null> {
 
 /** What a path is to a host: as it was recorded, else as its name says. */
 export async function kindOf(path: string): Promise<ActedOnKind> {
-  for (const folder of await exposedOver(await placesOnTheWay(path), { within: true })) {
-    const record = await readRecord(folder, await roadTo(folder.path, path));
+  const places = await placesOnTheWay(path);
+  for (const folder of await exposedOver(places, { within: true })) {
+    const record = await readRecord(folder, roadIn(folder.path, places));
     if (record !== null) return record.kind;
   }
   if (basename(path) === ".npmrc") return "npm";

@@ -9,7 +9,7 @@ import {
   noteSession,
   type Sessions,
 } from "./exposed-folders.ts";
-import { placesOnTheWay, roadTo } from "./places-on-the-way.ts";
+import { placesOnTheWay, roadIn } from "./places-on-the-way.ts";
 import { allRecords, writeRecord } from "./records.ts";
 import { type ActedOn, flagChanges, settledSessions, standingAmong } from "./standing.ts";
 
@@ -34,7 +34,7 @@ export async function exposeFolders({ id, folders, actedOn }: ExposeOptions): Pr
     const inside = placed.filter(({ places, one }) =>
       places.some((place) => isInside(folder, place) || (actedOnKinds[one.kind].isFolder && isInside(place, folder)))
     );
-    return await expose(folder, { id, inside: inside.map(({ one }) => one) });
+    return await expose(folder, { id, inside });
   }));
   return async () => {
     await Promise.all(exposed.map(async (folder) => {
@@ -46,15 +46,18 @@ export async function exposeFolders({ id, folders, actedOn }: ExposeOptions): Pr
 
 async function expose(
   path: string,
-  { id, inside }: { id: string; inside: readonly ActedOn[] },
+  { id, inside }: { id: string; inside: readonly { one: ActedOn; places: readonly string[] }[] },
 ): Promise<ExposedFolder> {
   const folder = await exposedFolder(path);
   const [sessions, records] = await Promise.all([settledSessions(folder), allRecords(folder)]);
   const known = new Map(records.map((record) => [record.key, record]));
   const isFirst = folder.since === 0 && isUntouched(sessions);
-  const all = new Map([...records, ...inside].map(({ path, kind }) => [path, { path, kind }]));
-  await Promise.all([...all.values()].map(async (one) => {
-    const road = await roadTo(folder.path, one.path);
+  const named = new Set(inside.map(({ one }) => one.path));
+  const others = records.filter(({ path }) => !named.has(path)).map(async ({ path, kind }) => {
+    return { one: { path, kind }, places: await placesOnTheWay(path) };
+  });
+  await Promise.all([...inside, ...await Promise.all(others)].map(async ({ one, places }) => {
+    const road = roadIn(folder.path, places);
     const record = known.get(road.key) ?? null;
     if (!isFirst || record !== null) return void await standingAmong(folder, one, { road, record, sessions });
     const look = await lookAt(road);

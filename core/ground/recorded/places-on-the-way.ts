@@ -1,5 +1,5 @@
-import { readlink, realpath } from "../runtime/files.ts";
-import { isInside, join, resolve, sep } from "../runtime/paths.ts";
+import { lstat, readlink, realpath } from "../runtime/files.ts";
+import { dirname, isInside, join, resolve, sep } from "../runtime/paths.ts";
 
 /** Links that a path may lead through, as the kernel has it. */
 const mostLinks = 40;
@@ -11,7 +11,7 @@ const mostLinks = 40;
  */
 export async function placesOnTheWay(path: string): Promise<string[]> {
   const whole = resolve(path);
-  if (await realpath(whole).catch(() => null) === whole) return [whole];
+  if (await isPlain(whole)) return [whole];
   const links: string[] = [];
   let at: string = sep;
   let left = whole.split(sep).filter(Boolean);
@@ -31,6 +31,22 @@ export async function placesOnTheWay(path: string): Promise<string[]> {
   return [...links, join(at, ...left)];
 }
 
+/** Whether there is no link on the way, without a look at each folder: most paths lead straight to a file, or to none yet. */
+async function isPlain(path: string): Promise<boolean> {
+  const real = await realpath(path).catch((error: unknown) => isMissing(error) ? "missing" : null);
+  if (real !== "missing") return real === path;
+  const folder = dirname(path);
+  const [above, isLink] = await Promise.all([
+    realpath(folder).catch(() => null),
+    lstat(path).then(() => true, () => false),
+  ]);
+  return above === folder && !isLink;
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}
+
 /** How a path is reached, as far as those matter who may write a folder. */
 export interface Road {
   /** The links in that folder that the path leads through, and the place where it ends. */
@@ -42,10 +58,9 @@ export interface Road {
 /**
  * Returns the road to a path for those who may write a folder: links elsewhere they cannot change.
  * @param folder real absolute path
- * @param path absolute
+ * @param all as {@link placesOnTheWay} gives them
  */
-export async function roadTo(folder: string, path: string): Promise<Road> {
-  const all = await placesOnTheWay(path);
+export function roadIn(folder: string, all: readonly string[]): Road {
   const places = [...all.slice(0, -1).filter((link) => isInside(folder, link)), ...all.slice(-1)];
   return { places, key: places.join("\n") };
 }

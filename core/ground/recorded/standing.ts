@@ -3,7 +3,7 @@ import { dirname, isBelow, wayUp } from "../runtime/paths.ts";
 import type { ActedOnKind } from "./acted-on-kinds.ts";
 import { absent, type Content, type ContentLook, lookAt, readContent } from "./content-state.ts";
 import { type ExposedFolder, noteEnd, type Sessions, sessionsOf } from "./exposed-folders.ts";
-import { type Road, roadTo } from "./places-on-the-way.ts";
+import { placesOnTheWay, type Road, roadIn } from "./places-on-the-way.ts";
 import { type ActedOnRecord, allRecords, compare, flagRecord, readRecord, writeRecord } from "./records.ts";
 
 /** Coarsest step of a file system's clock. Milliseconds. */
@@ -26,9 +26,15 @@ export type Standing =
 /**
  * Decides whether a host may act on what stands at a path, and records it if so. It is believed where it is as it was
  * recorded, where it changed while no contained session could write it, and where it is older than the first of them.
+ * @param places on the way to its path
  */
-export async function standingIn(folder: ExposedFolder, actedOn: ActedOn): Promise<Standing> {
-  const [road, sessions] = await Promise.all([roadTo(folder.path, actedOn.path), settledSessions(folder)]);
+export async function standingIn(
+  folder: ExposedFolder,
+  actedOn: ActedOn,
+  places: readonly string[],
+): Promise<Standing> {
+  const road = roadIn(folder.path, places);
+  const sessions = await settledSessions(folder);
   return await standingAmong(folder, actedOn, { road, sessions, record: await readRecord(folder, road) });
 }
 
@@ -100,7 +106,7 @@ export async function settledSessions(folder: ExposedFolder): Promise<Sessions> 
 /** Flags everything that is not as it was recorded; to be called when a session has ended. */
 export async function flagChanges(folder: ExposedFolder): Promise<void> {
   await Promise.all((await allRecords(folder)).map(async (record) => {
-    const road = await roadTo(folder.path, record.path);
+    const road = roadIn(folder.path, await placesOnTheWay(record.path));
     // Where the road itself is another one, the links were changed.
     const isSame = road.key === record.key && (await compare(record, { road })).isSame;
     if (!isSame) await flagRecord(folder, record);

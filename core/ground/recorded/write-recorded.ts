@@ -3,8 +3,8 @@ import { sha256Hex } from "../runtime/hash.ts";
 import { replaceFile } from "../runtime/replace-file.ts";
 import type { ActedOnKind } from "./acted-on-kinds.ts";
 import { absent, type Content, lookAt, readContent } from "./content-state.ts";
-import { type ExposedFolder, exposedOver, sessionsOf } from "./exposed-folders.ts";
-import { placesOnTheWay, type Road, roadTo } from "./places-on-the-way.ts";
+import { exposedOver, sessionsOf } from "./exposed-folders.ts";
+import { placesOnTheWay, type Road, roadIn } from "./places-on-the-way.ts";
 import { writeRecord } from "./records.ts";
 
 /** Text of a file that hosts act on. */
@@ -20,11 +20,12 @@ interface OwnText {
  * @param path absolute
  */
 export async function writeRecorded(path: string, { kind, text, mode }: OwnText & { mode: number }): Promise<void> {
-  const folders = await foldersOver(path);
+  const places = await placesOnTheWay(path);
+  const folders = await exposedOver(places, { within: false });
   const file = await realpath(path).catch(() => path);
   if (folders.length === 0) return await replaceFile(file, text, mode);
   for (const folder of folders) {
-    const road = await roadTo(folder.path, path);
+    const road = roadIn(folder.path, places);
     const look = await lookAt(road);
     const content = await readContent(road);
     // A process that is killed meanwhile leaves either, and both are believed.
@@ -39,15 +40,12 @@ export async function writeRecorded(path: string, { kind, text, mode }: OwnText 
 
 /** Records a file that was just written with this text; whatever else stands there by now is not believed. */
 export async function recordWritten(path: string, { kind, text }: OwnText): Promise<void> {
-  for (const folder of await foldersOver(path)) {
-    const road = await roadTo(folder.path, path);
+  const places = await placesOnTheWay(path);
+  for (const folder of await exposedOver(places, { within: false })) {
+    const road = roadIn(folder.path, places);
     const look = await lookAt(road);
     await writeRecord(folder, { path, road, kind, look, content: { ...await contentOf(road, text), text } });
   }
-}
-
-async function foldersOver(path: string): Promise<ExposedFolder[]> {
-  return await exposedOver(await placesOnTheWay(path), { within: false });
 }
 
 /** What stands at the end of a road once it has this text. */

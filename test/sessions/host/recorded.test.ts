@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { acceptChange } from "../../../core/ground/recorded/accept-change.ts";
 import { changeManifest } from "../../../core/packages/install/manifest-transaction.ts";
 import { addGrant } from "../../../core/packages/registry/edit-host-manifest.ts";
+import { startHost } from "../../supervision/host-process.ts";
 import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
 import { firstManifest, makeProject, type RecordedProject } from "./recorded-project.ts";
 import { errorOf } from "./test-host.ts";
@@ -140,6 +141,23 @@ describe("the host manifest", () => {
       expect(await errorOf(open({ stateDir: join(root, "other") }))).toMatchObject({ code: "unaccepted_change" });
     });
     expect(await errorOf(open({ stateDir: join(root, "other") }))).toMatchObject({ code: "unaccepted_change" });
+  });
+});
+
+describe("a host that was killed", () => {
+  test("leaves what it recorded at the start of its session to the next one", async () => {
+    const { file, project, root, open } = made;
+    const folder = join(project, "plugins", "agent");
+    const prompt = "echo begun; sleep 300";
+    const grant = { run: [{ binary: "sh" }] };
+    const host = startHost({ stateDir: join(root, "state"), workdir: project, folder, settings: { grant }, prompt });
+    await host.seen(({ envelope }) => envelope?.event.type === "output");
+    await replaceBy(join(folder, "mod.js"), `${await readFile(join(folder, "mod.js"), "utf8")}// more\n`);
+    await host.kill();
+    expect((await open()).registry.problems()).toMatchObject([{ id: "agent", error: { code: "unaccepted_change" } }]);
+    // What a person changes once that is compared is not asked about.
+    await replaceBy(file, `${await readFile(file, "utf8")}# after\n`);
+    await open();
   });
 });
 
