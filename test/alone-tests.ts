@@ -6,6 +6,7 @@ export const aloneTests: readonly string[] = [
   // They put a module of their own in place of one of the host's.
   "test/records/workspace/holder.test.ts",
   "test/walls/broker/denials.test.ts",
+  "test/walls/broker/homes.test.ts",
   "test/doors/cli/render/progress-line.test.ts",
   "test/doors/daemon/uncontained.test.ts",
   "test/doors/cli/faulty-runtime.test.ts",

@@ -13,9 +13,59 @@ const numbers: Readonly<Record<string, readonly number[]>> = {
 
 /** Arguments of Perl for the launcher; null on an architecture whose numbers are not known. */
 export function launcherArguments(): readonly string[] | null {
-  const known = numbers[process.arch];
-  return known === undefined ? null : ["-e", script, ...known.map(String)];
+  return argumentsFor(script);
 }
+
+/**
+ * Arguments of Perl that start one program in namespaces and a view, for a runtime that has no launcher. More follow: the
+ * files of its namespaces of users and of the network, its filter, the number of words of its view, these, and the command.
+ * None of the first three need be there.
+ */
+export function starterArguments(): readonly string[] | null {
+  return argumentsFor(starter);
+}
+
+function argumentsFor(text: string): readonly string[] | null {
+  const known = numbers[process.arch];
+  return known === undefined ? null : ["-e", text, ...known.map(String)];
+}
+
+/** Opens what a process enters, and keeps a file open for the program that it becomes. */
+const enterScript = `
+sub enter {
+  my ($user, $net) = @_;
+  my @spaces = map { my ($path, $kind) = @$_; $path eq "" ? () : [enterable($path), $kind] }
+    [$user, 0x10000000], [$net, 0x40000000];
+  syscall($setns, fileno $_->[0], $_->[1]) == 0 or die for @spaces;
+}
+
+sub kept {
+  fcntl($_[0], 2, 0) or die;
+  return fileno $_[0];
+}
+
+sub enterable {
+  open(my $space, "<", $_[0]) or die;
+  return $space;
+}
+`;
+
+const starter = `
+my ($sendmsg, $setns, $unshare, $setsid, $prctl, $mount, $close, $user, $net, $filter, $count, @command) = @ARGV;
+my @view = splice @command, 0, $count;
+${enterScript}
+${viewScript}
+eval {
+  enter($user, $net);
+  my $calls;
+  $filter eq "" or open($calls, "<", $filter) or die;
+  splice @command, 1, 0, "--seccomp", kept($calls) if $calls;
+  make_view(@view) if @view;
+  exec { $command[0] } @command;
+};
+print STDERR "Cannot make the agent's view of the disk: $!\n";
+exit 71;
+`;
 
 /**
  * Takes requests on its standard input: their length, the end of a line, and fields parted by NUL. Answers on the
@@ -86,9 +136,7 @@ sub start {
   if (!$pid) {
     eval {
       syscall($setsid);
-      my @spaces = map { my ($path, $kind) = @$_; $path eq "" ? () : [enterable($path), $kind] }
-        [$user, 0x10000000], [$net, 0x40000000];
-      syscall($setns, fileno $_->[0], $_->[1]) == 0 or die for @spaces;
+      enter($user, $net);
       chdir $cwd or die;
       open(STDIN, $input ? "<&" : "<", $input ? $in : "/dev/null") or die;
       open(STDOUT, ">&", $out) && open(STDERR, ">&", $err) or die;
@@ -136,16 +184,7 @@ sub go {
   for my $request (@queue) { $request->[2] = "" if $request->[0] eq "start" && $request->[1] == $id }
 }
 
-sub kept {
-  fcntl($_[0], 2, 0) or die;
-  return fileno $_[0];
-}
-
-sub enterable {
-  open(my $space, "<", $_[0]) or die;
-  return $space;
-}
-
+${enterScript}
 ${viewScript}
 sub network {
   my ($id, @ports) = @_;
@@ -183,12 +222,6 @@ sub open_network {
     hand_over($server, "net.Server", "[$id,$port]");
   }
   answer(qq({"id":$id,"pid":$$}));
-}
-
-sub note {
-  my ($name, $text) = @_;
-  open(my $file, ">", "/proc/self/$name") or die;
-  syswrite($file, $text) or die;
 }
 
 my %acts = (start => \\&start, network => \\&network, release => sub { delete $holders{$_[0]} });

@@ -7,7 +7,7 @@ import { startBackgroundTimer } from "./background-timer.ts";
 import { sealedStreams } from "./inherited-descriptors.ts";
 import { joinBytes } from "./join-bytes.ts";
 import { launcherArguments } from "./launcher-script.ts";
-import { withMadeView, withOwnMounts } from "./os-walls/command-chain.ts";
+import { isBwrapsOwn, withMadeView, withVerifiedMounts } from "./os-walls/command-chain.ts";
 import type { Command } from "./os-walls/os-wall.ts";
 import { findProgram } from "./os-walls/try-program.ts";
 import { platform, runtimeName } from "./platform.ts";
@@ -72,16 +72,17 @@ export async function launch(
 ): Promise<LaunchedProgram | null> {
   const found = await launcher();
   if (found === null) return null;
-  const own = withOwnMounts(command);
-  // Without a mount there would be nothing to make, and the disk would stay writable.
-  const hasMounts = (command.view?.length ?? 0) > 0;
-  if (command.enters === undefined || !hasMounts || viewsFail) return await found.start(own, options);
-  try {
-    return await found.start(withMadeView(command), options);
-  } catch (error) {
-    viewsFail ||= cannotMount.has((error as NodeJS.ErrnoException).code ?? "");
-    return await found.start(own, options);
+  if (command.view === undefined) return await found.start(command, options);
+  if (!viewsFail && !isBwrapsOwn(command)) {
+    try {
+      return await found.start(withMadeView(command), options);
+    } catch (error) {
+      // Any other problem is one of this view. Bwrap would follow the link that the kernel refused.
+      if (!cannotMount.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
+      viewsFail = true;
+    }
   }
+  return await found.start(await withVerifiedMounts(command), options);
 }
 
 /**

@@ -1,5 +1,8 @@
 /**
- * Part of the launcher's script, which has the numbers `$unshare`, `$mount` and `$close`: `make_view` gives its process a view of its own.
+ * Part of a script that has the numbers `$unshare`, `$mount` and `$close`: `make_view` gives its process a view of its own.
+ *
+ * Its mounts are private: a disk that is mounted later does not appear in it. Where this user may not make a namespace of
+ * mounts, the process makes one of users first, as bwrap does.
  *
  * A view is what bwrap would mount, in its words. Here each mount is a few calls, where bwrap reads the table of all mounts
  * after each of its own. All that is shown is cloned before anything is covered, as bwrap takes it from the disk as it was,
@@ -17,10 +20,11 @@ my %makes = (
 
 sub make_view {
   my @words = @_;
+  # For bwrap to make its mounts apart from those of the machine. Where only bwrap may make namespaces, it does so itself.
+  if ($words[0] eq "--private") { eval { own_mounts() }; return }
   # Folders that it makes have the same mode whatever the person's mask is.
   my $mask = umask 022;
-  syscall($unshare, 0x20000) == 0 or die;
-  mount_as("none", "/", 0x84000, "");
+  own_mounts();
   my @mounts;
   while (@words) {
     my ($kind, $from, $at) = splice @words, 0, $words[0] =~ /bind/ ? 3 : 2;
@@ -37,6 +41,23 @@ sub make_view {
     $act->($at);
   }
   umask $mask;
+}
+
+sub own_mounts {
+  my ($user, $group) = ($>, $) + 0);
+  if (syscall($unshare, 0x20000) != 0) {
+    syscall($unshare, 0x10020000) == 0 or die;
+    note("setgroups", "deny");
+    note("uid_map", "$user $user 1");
+    note("gid_map", "$group $group 1");
+  }
+  mount_as("none", "/", 0x44000, "");
+}
+
+sub note {
+  my ($name, $text) = @_;
+  open(my $file, ">", "/proc/self/$name") or die;
+  syswrite($file, $text) or die;
 }
 
 sub mount_as {

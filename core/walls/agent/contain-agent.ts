@@ -1,23 +1,16 @@
-import { access, mkdir, realpath, rename, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
-import { findBubblewrap, ownNamespaces, ownProc } from "../../ground/runtime/os-walls/bubblewrap.ts";
+import { access, mkdir, rename, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { findBubblewrap, ownNamespaces } from "../../ground/runtime/os-walls/bubblewrap.ts";
 import type { Command, ProbedWall } from "../../ground/runtime/os-walls/os-wall.ts";
-import { type ViewMount, withoutNeedless } from "./mounts.ts";
-import type { AgentView, Bound } from "./program-view.ts";
+import type { AgentView } from "./program-view.ts";
 import { containBySeatbelt, probeSeatbelt } from "./seatbelt.ts";
 import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
-import { isInside } from "../../ground/runtime/paths.ts";
 import { platform } from "../../ground/runtime/platform.ts";
-import { pathsOfMachine, realEntries, RealPaths } from "./real-paths.ts";
-import { openUnixSockets, socketsOutside } from "./unix-sockets.ts";
+import { viewMounts } from "./view-mounts.ts";
 import { probeOsWalls } from "../../ground/runtime/os-walls/probe.ts";
 import { findProgram } from "../../ground/runtime/os-walls/try-program.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
 import { uncontainedError } from "./uncontained-error.ts";
-
-/** Sockets of the system's services, which could act for the program; files there are needed to resolve names. */
-const serviceFolder = "/run";
-const shownOfServices = ["/run/systemd/resolve", "/run/current-system", "/run/wrappers"];
 
 let seatbelt: Promise<ProbedWall> | null = null;
 
@@ -33,7 +26,8 @@ export async function probeAgentWall(): Promise<ProbedWall> {
 /**
  * Puts a program of a session into its own namespaces. Its process tree ends with its first process, and that one with
  * the host.
- * @throws {BulkheadError} `unavailable` where the system supports no such containment
+ * @throws {BulkheadError} `unavailable` where the system supports no such containment; `io_error` where its view cannot be
+ * made as it must be
  */
 export async function containAgent(command: Command, view: AgentView): Promise<Command> {
   const [wall, found] = await Promise.all([probeAgentWall(), findBubblewrap()]);
@@ -43,7 +37,7 @@ export async function containAgent(command: Command, view: AgentView): Promise<C
   if ("reason" in found) throw uncontainedError(what, found);
   const { network, filterFolder } = view;
   const [mounted, filter] = await Promise.all([
-    mounts(view),
+    viewMounts(view),
     filterFolder === undefined ? null : filterIn(filterFolder),
   ]);
   const args = [
@@ -104,80 +98,4 @@ export async function ownProcesses(command: Command): Promise<Command & { contai
     command.cwd,
   ];
   return { ...command, file: found.file, args: [...args, "--", command.file, ...command.args], contained: true };
-}
-
-/** Kernel file systems. A writable parent folder, such as `/`, would otherwise expose the machine's own. */
-const ofKernel: readonly ViewMount[] = [
-  { at: "/dev", args: ["--dev", "/dev"] },
-  { at: "/proc", args: [...ownProc] },
-];
-
-/** Mounts each folder before those below it, which it would otherwise cover. */
-async function mounts(view: AgentView): Promise<ViewMount[]> {
-  const { writable, tmp, hidden, shown, sealed = [], held = [], bound = [] } = view;
-  const covered = [...writable, ...hidden, ...bound.map(({ at }) => at), serviceFolder, "/tmp"];
-  const own = new RealPaths();
-  const lookerAt = (path: string) => writable.some((folder) => isInside(folder, path)) ? own : pathsOfMachine();
-  const realOf = (path: string) => lookerAt(path).of(path);
-  const there = (paths: readonly string[]) => paths.filter((path) => !lookerAt(path).isMissing(path));
-  const hideAll = (paths: readonly string[]) => Promise.all(there(paths).map((path) => hide(path, lookerAt)));
-  const hideSockets = async () => hideAll(await socketsOutside(covered, await openUnixSockets()));
-  const [sockets, behind, seen, entries, bounds] = await Promise.all([
-    view.filterFolder === undefined ? [] : hideSockets(),
-    hideAll([...hidden, serviceFolder]),
-    Promise.all(there(["/sys", ...shown, ...shownOfServices]).map((path) => show(path, realOf))),
-    showEntries(sealed, realOf),
-    Promise.all(bound.map(bind)),
-  ]);
-  const writing = [...writable, ...held, tmp].map((at) => ({ at, args: ["--bind", at, at] }));
-  const ownTmp = { at: "/tmp", args: ["--bind", tmp, "/tmp"], isNew: true };
-  // Of two at one place the later one counts.
-  const wanted = [...ofKernel, ...behind, ...sockets, ...seen, ownTmp, ...writing, ...entries, ...bounds]
-    .filter((mount) => mount !== null).sort((a, b) => a.at.length - b.at.length);
-  const needed = withoutNeedless(wanted);
-  // Hidden places become read-only last: until then the places below them are made in them.
-  const emptied = needed.filter(({ args }) => args[0] === "--tmpfs").map(({ at }) => ({
-    at,
-    args: ["--remount-ro", at],
-  }));
-  return [...needed, ...emptied];
-}
-
-type RealOf = (path: string) => Promise<string | null>;
-
-async function hide(path: string, lookerAt: (path: string) => RealPaths): Promise<ViewMount | null> {
-  const at = await lookerAt(path).of(path);
-  if (at === null) return null;
-  const folder = await lookerAt(at).isFolder(at);
-  if (folder === null) return null;
-  return { at, args: folder ? ["--tmpfs", at] : ["--ro-bind", "/dev/null", at], hides: true };
-}
-
-/** Under its real path, and under its own name where that is a link: a private folder may lie over the link. */
-async function show(path: string, realOf: RealOf): Promise<ViewMount | null> {
-  const at = await realOf(path);
-  if (at === null) return null;
-  return shownAt(at, join(await realOf(dirname(path)) ?? dirname(path), basename(path)));
-}
-
-/** As {@link show}, by one look at each of the folders that the places stand in. */
-async function showEntries(paths: readonly string[], realOf: RealOf): Promise<ViewMount[]> {
-  const shown = [...new Set(paths.map(dirname))].map(async (folder) => {
-    const names = paths.filter((path) => dirname(path) === folder).map((path) => basename(path));
-    const real = await realOf(folder);
-    if (real === null) return [];
-    const found = await realEntries(real, names);
-    return found.flatMap((at, index) => at === null ? [] : [shownAt(at, join(real, names[index]!))]);
-  });
-  return (await Promise.all(shown)).flat();
-}
-
-function shownAt(at: string, named: string): ViewMount {
-  const own = ["--ro-bind", at, at];
-  return { at, args: named === at ? own : [...own, "--ro-bind", at, named] };
-}
-
-async function bind({ from, at, isNew = false }: Bound): Promise<ViewMount | null> {
-  const real = await realpath(from).catch(() => null);
-  return real === null ? null : { at, args: ["--bind", real, at], isNew };
 }

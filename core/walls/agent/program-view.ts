@@ -1,3 +1,4 @@
+import type { LeftOut } from "./approve-source.ts";
 import type { OwnNetwork } from "./own-network.ts";
 
 /** View of the file system for a contained program. All paths are absolute; one below another overrides it. */
@@ -6,10 +7,18 @@ export interface AgentView {
   writable: readonly string[];
   /** Folder mounted as its `/tmp`. */
   tmp: string;
-  /** Folders that appear empty and files that it cannot open; missing ones are left out. */
+  /** Folders that appear empty and files that it cannot open, also where a folder around them is shown; missing ones are left out. */
   hidden: readonly string[];
-  /** Files and folders that it may read inside a hidden one; missing ones are left out. */
+  /** Files and folders that it may read where a new folder would cover them; missing ones are left out. */
   shown: readonly string[];
+  /** Places of the host's own, which are shown and bound although they lie in a hidden one. No link leads to them. */
+  own?: readonly string[];
+  /** Real paths of the person's homes; absent: they are not looked at. */
+  homes?: readonly string[];
+  /** Real paths of places at home where agents keep their records. */
+  records?: readonly string[];
+  /** Takes each place that is left out, and why. */
+  leftOut?(place: LeftOut): void;
   /** Places inside the writable folders that it may only read; missing ones are left out. */
   sealed?: readonly string[];
   /** Folders inside the writable ones that cannot be moved away. */
@@ -30,4 +39,8 @@ export interface Bound {
   at: string;
   /** Whether it is an empty folder of the session's own, so that there is nothing in it to hide. */
   isNew?: boolean;
+  /** Whether the host made it for this session; otherwise it is a place of the person's, which must be approved. */
+  isOwn?: boolean;
+  /** Whether it may only be read; default: no. */
+  isReadOnly?: boolean;
 }

@@ -3,7 +3,7 @@ import { isInside } from "../../ground/runtime/paths.ts";
 import { shareCalls } from "../../ground/runtime/share-calls.ts";
 
 /** Sockets to look at outside of folders that are hidden as a whole. */
-const most = 512;
+const most = 2048;
 
 /**
  * Paths of the unix sockets that are open on this machine; some may be gone. A folder that may only be read does not keep

@@ -3,7 +3,8 @@ import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { containAgent, ownProcesses } from "../agent/contain-agent.ts";
 import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
 import { localPorts } from "../agent/agent-networks.ts";
-import { configTools, hiddenAtHome } from "../agent/agent-view.ts";
+import { configTools } from "../agent/agent-view.ts";
+import { hiddenAtHome, homesToHide } from "../agent/hidden-places.ts";
 import { grantedRoots } from "./granted-roots.ts";
 import { keepKeys } from "./kept-keys.ts";
 import { modelAddresses } from "./model-address.ts";
@@ -88,10 +89,12 @@ async function workdirView(
   const { workdir, pluginDir, tempDir, workspaceDir, protectedPaths = [], sealedPaths = [] } = options;
   const ownTools = configTools(options.permissions);
   const ownConfig = (await grantedRoots(ownTools.map((tool) => `config:${tool}`), options)).map(({ path }) => path);
+  const { all } = await homesToHide();
   return {
     writable: [workdir],
     tmp: tempDir,
-    hidden: [...protectedPaths, ...await hiddenAtHome(ownTools)],
+    own: [workdir, pluginDir, tempDir, ...sealedPaths, ...(workspaceDir === undefined ? [] : [workspaceDir])],
+    hidden: [...protectedPaths, ...await hiddenAtHome(all, ownTools)],
     shown: [...sealedPaths, ...ownConfig, pluginDir, ...shown, ...(workspaceDir === undefined ? [] : [workspaceDir])],
     network: offline ? "none" as const : "machine" as const,
   };

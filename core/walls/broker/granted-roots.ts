@@ -27,13 +27,10 @@ export async function grantedRoots(list: Permissions["read"], options: SessionBr
 /** Finds what the grants of a session show to its agents besides its own folders. */
 export async function grantedPlaces(options: SessionBrokerOptions): Promise<GrantedPlaces> {
   const { permissions, spelledRoots = [] } = options;
-  const pathsOf = async (list: Permissions["read"]) => (await grantedRoots(list, options)).map(({ path }) => path);
-  const [opened, written, read] = await Promise.all([
-    pathsOf(spelledRoots.filter((root) => root.includes(":"))),
-    pathsOf(permissions.write?.filter(isAbsolute)),
-    pathsOf(permissions.read?.filter(isAbsolute)),
-  ]);
-  return { opened, written, read };
+  const opened = await grantedRoots(spelledRoots.filter((root) => root.includes(":")), options);
+  // As they are named: what makes the view decides about links on the way.
+  const named = (list: Permissions["read"]) => (list ?? []).filter(isAbsolute);
+  return { opened: opened.map(({ path }) => path), written: named(permissions.write), read: named(permissions.read) };
 }
 
 /** The grant word for exactly this path. */

@@ -3,6 +3,7 @@ import { createEgress, type Egress, type EgressOptions } from "../agent/egress-s
 import type { EgressEndpoint } from "../agent/model-endpoint.ts";
 import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
 import { writeSshWay } from "../agent/ssh-way.ts";
+import type { LeftOut } from "../agent/approve-source.ts";
 import type { AgentView } from "../agent/program-view.ts";
 import { isGuarded, isKeptEmpty, keepEmpty, removeRecorded } from "../agent/guarded-names.ts";
 import { join } from "../../ground/runtime/paths.ts";
@@ -11,6 +12,7 @@ import type { OwnNetwork } from "../agent/own-network.ts";
 import { AgentNetworks, proxyPort } from "../agent/agent-networks.ts";
 import type { AgentNeeds } from "../agent/agent-view.ts";
 import { agentView, type ViewPlaces, viewPlaces } from "../agent/agent-view.ts";
+import { type WriteBack, writeBack } from "../agent/write-back.ts";
 import { searchPath } from "./child-env.ts";
 import { grantedPlaces } from "./granted-roots.ts";
 import { discard, type SessionBrokerOptions } from "./session-broker.ts";
@@ -28,7 +30,7 @@ export interface WayOut {
 }
 
 /** Needs of a program that its walls do not know themselves. */
-type ProgramNeeds = Omit<AgentNeeds, "searched" | "wallsDir">;
+type ProgramNeeds = Omit<AgentNeeds, "wallsDir">;
 
 /** Says which places programs may reach. */
 type Decisions = Pick<EgressOptions, "route" | "refuseService">;
@@ -72,6 +74,8 @@ export class SessionWalls {
   #exposed: Promise<() => Promise<void>> | null = null;
   #kept: ReturnType<typeof keepEmpty> | null = null;
   #places: { since: number; found: Promise<ViewPlaces> } | null = null;
+  readonly #writeBacks: WriteBack[] = [];
+  readonly #leftOut = new Set<string>();
 
   constructor(options: SessionBrokerOptions) {
     this.#options = options;
@@ -114,6 +118,7 @@ export class SessionWalls {
   /** Removes everything, and tells of guarded files that the agents made. */
   async close(): Promise<void> {
     const kept = await this.#kept?.catch(() => null) ?? null;
+    await Promise.all(this.#writeBacks.splice(0).map(writeBack));
     const compare = await this.#exposed?.catch(() => null);
     try {
       await compare?.();
@@ -137,8 +142,19 @@ export class SessionWalls {
   }
 
   async #makeView(needs: ProgramNeeds): Promise<AgentView> {
-    const own = { searched: searchPath(this.#options.workdir), wallsDir: this.#folder };
-    return await agentView(this.#options, { ...needs, ...own }, await this.#findPlaces());
+    const session = { ...this.#options, leftOut: (place: LeftOut) => this.#tellLeftOut(place) };
+    const places = await this.#findPlaces();
+    const { view, writeBacks } = await agentView(session, { ...needs, wallsDir: this.#folder }, places);
+    this.#writeBacks.push(...writeBacks);
+    return view;
+  }
+
+  /** Says once why a place that the person may expect in the view is not there. */
+  #tellLeftOut({ named, because }: LeftOut): void {
+    if (this.#leftOut.has(named)) return;
+    this.#leftOut.add(named);
+    const message = `The agent does not see ${named}: ${because}.`;
+    this.#options.writeLog({ level: "warn", message, fields: null });
   }
 
   /**
@@ -155,7 +171,8 @@ export class SessionWalls {
   }
 
   #lookUp(isClosed: boolean): Promise<ViewPlaces> {
-    return viewPlaces(this.#options, { isClosed, granted: grantedPlaces(this.#options) });
+    const searched = searchPath(this.#options.workdir);
+    return viewPlaces(this.#options, { isClosed, granted: grantedPlaces(this.#options), searched });
   }
 
   async #keep(): ReturnType<typeof keepEmpty> {

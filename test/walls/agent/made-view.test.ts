@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, realpath, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -7,13 +7,14 @@ import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { dropLauncher, launch } from "../../../core/ground/runtime/launcher.ts";
-import { commandChain, withOwnMounts } from "../../../core/ground/runtime/os-walls/command-chain.ts";
+import { commandChain, withOwnMounts, withVerifiedMounts } from "../../../core/ground/runtime/os-walls/command-chain.ts";
 import { containAgent } from "../../../core/walls/agent/contain-agent.ts";
 import type { Command } from "../../../core/ground/runtime/os-walls/os-wall.ts";
 import type { AgentView } from "../../../core/walls/agent/program-view.ts";
 import { openOwnNetwork, type OwnNetwork } from "../../../core/walls/agent/own-network.ts";
 import { networkFile } from "../../../core/walls/agent/network-file.ts";
 import { afterEveryTest } from "../../clean-up.ts";
+import { skipBecause } from "../../skip-because.ts";
 import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
 
 const folders: string[] = [];
@@ -124,15 +125,101 @@ if (process.platform === "linux" && !("Deno" in globalThis)) {
       expect(await output({ ...command, view: [] })).toContain("refused\n");
     });
 
-    test("is left to bwrap where a link stands on the way to a place", async (context) => {
+    test("is left to bwrap where the whole disk is to write", async (context) => {
       await needsWall(context, "bubblewrap");
-      const view = await makeView((root) => ({ writable: [join(root, "work"), join(root, "link")] }));
-      const root = join(view.writable[0]!, "..");
-      await mkdir(join(root, "other"));
-      await symlink("other", join(root, "link"));
-      const line = await output(await contained(view, `${asked} echo here > ../link/made`));
-      expect(line).toContain("--ro-bind / / ");
-      expect(await readFile(join(root, "other", "made"), "utf8")).toBe("here\n");
+      const view = await makeView();
+      expect(await output(await contained({ ...view, writable: ["/"], sealed: [], held: [] }, asked))).toContain("--ro-bind / / ");
     });
   });
 }
+
+test("a view follows a link that the person made, once", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const view = await makeView((root) => ({ writable: [join(root, "work"), join(root, "link")] }));
+  const root = join(view.writable[0]!, "..");
+  await mkdir(join(root, "other"));
+  await symlink("other", join(root, "link"));
+  const line = await output(await contained(view, `${asked} echo here > ../link/made`));
+  expect(line).not.toContain("cannot");
+  expect(await readFile(join(root, "other", "made"), "utf8")).toBe("here\n");
+});
+
+/** Swaps a folder for a link to another one. */
+async function swap(folder: string, other: string): Promise<void> {
+  await rename(folder, `${folder}-before`);
+  await symlink(other, folder);
+}
+
+describe("a link that takes the place of a folder once a view is decided", () => {
+  const forms: Readonly<Record<string, (root: string) => [place: string, other: string]>> = {
+    "of the working directory": (root) => [join(root, "work"), join(root, "secret")],
+    "of a source": (root) => [join(root, "private"), join(root, "secret")],
+    "of a folder above a source": (root) => [join(root, "above"), join(root, "secret")],
+    "of a guarded place": (root) => [join(root, "work/.claude"), join(root, "secret")],
+    "of a folder above a guarded place": (root) => [join(root, "work/.git"), join(root, "secret")],
+    "in a private home": (root) => [join(root, "private/.config"), "../secret"],
+  };
+  for (const [name, places] of Object.entries(forms)) {
+    for (const way of ["the launcher", "bwrap alone"] as const) {
+      test(`stops the start: ${name}, with ${way}`, async (context) => {
+        await needsWall(context, "bubblewrap");
+        const view = await makeView((root) => ({
+          hidden: [join(root, "state"), join(root, "keys"), join(root, "secret")],
+          bound: [
+            { from: join(root, "private"), at: join(root, "real"), isNew: true },
+            { from: join(root, "above/records"), at: join(root, "real/records") },
+          ],
+          shown: [join(root, "real/.config/git")],
+        }));
+        const root = join(view.writable[0]!, "..");
+        for (const folder of ["private/.config", "real/.config/git", "above/records", "secret/records", "secret/hooks"]) {
+          await mkdir(join(root, folder), { recursive: true });
+        }
+        for (const file of ["secret/key", "secret/records/key", "secret/config"]) {
+          await writeFile(join(root, file), "SECRET");
+        }
+        const script = `cat ${root}/*/key ${root}/*/*/key ./key; echo began`;
+        const command = await contained(view, script);
+        await swap(...places(root));
+        const start = way === "the launcher" ? output(command) : withVerifiedMounts(command).then(output);
+        // An error's message may hold the command.
+        const said = await start.catch((error: { stdout?: string }) => `stopped ${error.stdout ?? ""}`);
+        expect(said).toMatch(/^stopped *$/);
+      });
+    }
+  }
+});
+
+/** Mounts a disk while a program runs, in a namespace whose mounts are shared as those of systemd are. */
+const lateDisk = `
+  mount --make-rshared / || exit 40
+  disk=$1; shift
+  "$@" &
+  for try in $(seq 500); do [ -e "$disk/../began" ] && break; sleep 0.02; done
+  mount -t tmpfs none "$disk" || exit 40
+  touch "$disk/file" "$disk/../go"; wait
+`;
+
+test("a disk that is mounted while a program runs does not appear in its view", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const view: AgentView = { ...await makeView(), network: "none" };
+  delete view.filterFolder;
+  const [work = ""] = view.writable;
+  const disk = join(work, "disk");
+  await mkdir(disk);
+  await writeFile(join(disk, "below"), "");
+  const command = await contained(view, `touch began; until [ -e go ]; do sleep 0.02; done; ls ${disk}`);
+  const seenLater = async ({ file, args, env, cwd }: Command) => {
+    for (const name of ["began", "go"]) await rm(join(work, name), { force: true });
+    const user = process.getuid?.() === 0 ? [] : ["--user", "--map-root-user"];
+    const own = [...user, "--mount", "--propagation", "unchanged", "sh", "-c", lateDisk, "sh", disk];
+    const run = promisify(execFile)("unshare", [...own, file, ...args], { env, cwd, timeout: 30_000 });
+    return await run.then(({ stdout }) => stdout, (error: { code?: unknown; stderr?: string }) => {
+      if (error.code === 40 || error.stderr?.startsWith("unshare:")) skipBecause(context, "this user may not mount");
+      throw error;
+    });
+  };
+  expect(await seenLater(withOwnMounts(command))).toBe("file\n");
+  expect(await seenLater(await commandChain(command))).toBe("below\n");
+  expect(await seenLater(await commandChain({ ...command, view: [...command.view!, "--bind", "/", "/"] }))).toBe("below\n");
+});

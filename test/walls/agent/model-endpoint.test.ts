@@ -271,7 +271,7 @@ test("joinCovered: an answer that ends early is no whole one", async () => {
 test("joinCovered: words come one by one, and HEAD has no body", async () => {
   let say = (_: string) => {};
   const model = await openModel((socket, head) => {
-    if (head.startsWith("HEAD")) return socket.end("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n");
+    if (head.startsWith("HEAD")) return void socket.end("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n");
     socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
     say = (text) => socket.write(`${text.length.toString(16)}\r\n${text}\r\n`);
   });

@@ -80,25 +80,7 @@ describe("an agent's walls", () => {
     expect(await readdir(join(root, "state"))).toEqual([]);
   });
 
-  test("its own settings are copies; its login and its records are the real ones", async (context) => {
-    await needsWall(context, "bubblewrap");
-    const { broker, home } = await makeAgent();
-    const own = join(home, ".sh");
-    for (const folder of ["hooks", "projects"]) await mkdir(join(own, folder), { recursive: true });
-    await writeFile(join(own, "settings.json"), "{}");
-    await writeFile(join(own, "auth.json"), "old");
-    await output(
-      broker,
-      "cd ~/.sh; echo evil > settings.json; echo new > auth.json; echo evil > hooks/start; echo kept > projects/one; echo x > more.json",
-    );
-    expect(await readFile(join(own, "settings.json"), "utf8")).toBe("{}");
-    expect(await readFile(join(own, "auth.json"), "utf8")).toBe("new\n");
-    expect(await readFile(join(own, "projects/one"), "utf8")).toBe("kept\n");
-    expect(await readdir(join(own, "hooks"))).toEqual([]);
-    expect((await readdir(own)).sort()).toEqual(["auth.json", "hooks", "projects", "settings.json"]);
-  });
-
-  test("an adapter cannot name a folder of settings to be shown; the operator and the client can", async (context) => {
+  test("the operator can name a folder of settings to be shown; an adapter and a client cannot", async (context) => {
     await needsWall(context, "bubblewrap");
     const permission = { ...anyShell, env: ["SH_HOME"] };
     const { broker, home, options } = await makeAgent({ permissions: { run: [permission] } });
@@ -111,8 +93,23 @@ describe("an agent's walls", () => {
       options: { env: { SH_HOME: other } },
     }) as { stdout: number };
     expect(await readAll(broker, asked.stdout)).toBe("");
-    const second = await makeBroker({ ...options, tempDir: `${options.tempDir}-2`, requestEnv: { SH_HOME: other } });
-    expect(await output(second.broker, `cat ${other}/config`)).toBe("shown");
+    const places = [other, home, `${options.workdir}/../elsewhere`, `${options.workdir}-2`];
+    for (const [index, place] of places.entries()) {
+      const tempDir = `${options.tempDir}-c${index}`;
+      const client = await makeBroker({ ...options, tempDir, requestEnv: { SH_HOME: place } });
+      expect(await errorOf(runShell(client.broker, "true"))).toMatchObject({
+        code: "permission_denied",
+        message: expect.stringContaining("Cannot use SH_HOME of the request"),
+      });
+    }
+    await mkdir(join(options.workdir, "own"));
+    const requestEnv = { SH_HOME: `${options.workdir}/own` };
+    const inside = await makeBroker({ ...options, tempDir: `${options.tempDir}-in`, requestEnv });
+    expect(await output(inside.broker, "echo x > $SH_HOME/made; cat $SH_HOME/made")).toBe("x\n");
+    process.env["SH_HOME"] = other;
+    const second = await makeBroker({ ...options, tempDir: `${options.tempDir}-2` });
+    expect(await output(second.broker, `cat ${other}/config; echo evil > ${other}/config`)).toBe("shown");
+    expect(await readFile(join(other, "config"), "utf8")).toBe("shown");
   });
 
   test("the project's guarded places cannot be changed, and what the operator spelled out can", async (context) => {

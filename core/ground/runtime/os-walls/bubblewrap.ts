@@ -1,7 +1,6 @@
 import { lstat, realpath } from "node:fs/promises";
-import { homedir } from "node:os";
-import { join } from "node:path";
-import { keyPlaces } from "../key-places.ts";
+import { personHomes } from "../homes.ts";
+import { keyPaths } from "../key-paths.ts";
 import { userId } from "../pinned-folder.ts";
 import { execPathForOthers } from "../platform.ts";
 import type { Command, Confinement, MissingWall, OsWall, ProbedWall, WrappedCommand } from "./os-wall.ts";
@@ -131,7 +130,7 @@ function diskNamespaces(): string[] {
 
 /** Hides folders and files that hold people's keys or the sockets of the system's services. */
 async function hiddenPlaces(): Promise<string[]> {
-  const places = ["/run", ...keyPlaces.map((place) => join(homedir(), place))];
+  const places = ["/run", ...await keyPaths((await personHomes()).all)];
   const found = await Promise.all(places.map(async (place): Promise<string[]> => {
     const at = await realpath(place).catch(() => null);
     const info = at === null ? null : await lstat(at).catch(() => null);

@@ -1,0 +1,61 @@
+import { lstat, realpath } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { isInside } from "../paths.ts";
+
+/** A mount, in the words of bwrap. */
+interface WordedMount {
+  kind: string;
+  /** Absent for one that shows no place of the disk. */
+  from?: string;
+  at: string;
+}
+
+/** Reads the words of a view. */
+export function wordedMounts(words: readonly string[]): WordedMount[] {
+  const mounts: WordedMount[] = [];
+  for (let at = 0; at < words.length;) {
+    const kind = words[at]!;
+    if (kind.includes("bind")) {
+      mounts.push({ kind, from: words[at + 1]!, at: words[at + 2]! });
+      at += 3;
+    } else {
+      mounts.push({ kind, at: words[at + 1]! });
+      at += 2;
+    }
+  }
+  return mounts;
+}
+
+/**
+ * Sees that no link stands on the way to a place that bwrap is about to mount, or to mount something on: bwrap would follow
+ * it. What makes views by the kernel's newer calls has the kernel refuse it.
+ * @throws {Error} `ELOOP`
+ */
+export async function verifyMounts(words: readonly string[]): Promise<void> {
+  const mounts = wordedMounts(words);
+  await Promise.all(mounts.map(async ({ from, at }, index) => {
+    if (from !== undefined && from !== "/dev/null") await refuseLinks(from, from);
+    // Where the place lies in one that is mounted before, it is looked for in what that shows.
+    const around = mounts.slice(0, index).filter((mount) => isInside(mount.at, at) && mount.kind !== "--remount-ro")
+      .sort((a, b) => b.at.length - a.at.length)[0];
+    if (around === undefined) await refuseLinks(at, at);
+    else if (around.from !== undefined && around.from !== "/dev/null") {
+      await refuseLinks(join(around.from, relative(around.at, at)), at);
+    }
+  }));
+}
+
+/** The part of a path that exists must be its own real path; the rest is made. */
+async function refuseLinks(path: string, named: string): Promise<void> {
+  for (let at = path; at !== dirname(at); at = dirname(at)) {
+    const real = await realpath(at).catch((error: NodeJS.ErrnoException) => error.code === "ENOENT" ? null : "");
+    if (real === null && !await isLink(at)) continue;
+    if (real === at) return;
+    throw Object.assign(new Error(`a link stands on the way to ${named}`), { code: "ELOOP" });
+  }
+}
+
+/** Whether a path that leads nowhere is a link all the same. */
+async function isLink(path: string): Promise<boolean> {
+  return await lstat(path).then((info) => info.isSymbolicLink(), () => false);
+}

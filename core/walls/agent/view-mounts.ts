@@ -1,0 +1,196 @@
+import { basename, dirname, join } from "node:path";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { ownProc } from "../../ground/runtime/os-walls/bubblewrap.ts";
+import { isBelow, isInside, resolve } from "../../ground/runtime/paths.ts";
+import { approveSource, coveredAt, type SourceRules, sourceRules } from "./approve-source.ts";
+import { type ViewMount, withoutNeedless } from "./mounts.ts";
+import type { AgentView, Bound } from "./program-view.ts";
+import { pathsOfMachine, realEntries, RealPaths } from "./real-paths.ts";
+import { openUnixSockets, socketsOutside } from "./unix-sockets.ts";
+
+/** Sockets of the system's services, which could act for the program; files there are needed to resolve names. */
+const serviceFolder = "/run";
+const shownOfServices = ["/run/systemd/resolve", "/run/current-system", "/run/wrappers"];
+
+/** Kernel file systems. A writable parent folder, such as `/`, would otherwise expose the machine's own. */
+const ofKernel: readonly ViewMount[] = [
+  { at: "/dev", args: ["--dev", "/dev"] },
+  { at: "/proc", args: [...ownProc] },
+];
+
+/** An approved place of a view. */
+interface Place {
+  named: string;
+  real: string;
+  kind: "--bind" | "--ro-bind";
+  /** Where it is mounted; absent: at its real path, and at its own name where that would be missing. */
+  at?: string;
+  isNew?: boolean;
+}
+
+/** What the places of one view are decided by. */
+interface Gate {
+  view: AgentView;
+  rules: SourceRules;
+  lookerAt: (path: string) => RealPaths;
+}
+
+/**
+ * Mounts of a view, each folder before those below it, which it would otherwise cover.
+ * @throws {BulkheadError} `io_error` where a link has taken the place of a folder that the session works in
+ */
+export async function viewMounts(view: AgentView): Promise<ViewMount[]> {
+  const { writable, tmp, hidden, shown, sealed = [], held = [], bound = [] } = view;
+  const own = new RealPaths();
+  const lookerAt = (path: string) => writable.some((folder) => isInside(folder, path)) ? own : pathsOfMachine();
+  const listed = view.filterFolder === undefined ? Promise.resolve([]) : openUnixSockets();
+  const gate: Gate = { view, rules: await sourceRules(view), lookerAt };
+  const [written, seen, bounds, temp, entries, services] = await Promise.all([
+    Promise.all(writable.map((path) => takeWritable(path, gate))),
+    Promise.all(shown.map((path) => takeShown(path, gate))),
+    Promise.all(bound.map((place) => takeBound(place, gate))),
+    takeWritable(tmp, gate),
+    showEntries(sealed, gate),
+    Promise.all(["/sys", ...shownOfServices].map((path) => pathsOfMachine().of(path))),
+  ]);
+  const places = [...seen, ...written, ...bounds, temp].filter((place) => place !== null);
+  const sources = places.flatMap((place) => placesOf(place, places));
+  const sockets = await visibleSockets(await listed, { view, sources });
+  const behind = await hideAll([...hidden, serviceFolder, ...sockets], gate);
+  const covers = sources.flatMap((source) => coversIn(source, behind));
+  // Of two at one place the later one counts.
+  const wanted: ViewMount[] = [
+    ...ofKernel,
+    ...behind,
+    ...services.flatMap((at) => at === null ? [] : [{ at, args: ["--ro-bind", at, at] }]),
+    { at: "/tmp", args: ["--bind", tmp, "/tmp"], isNew: true },
+    ...sources.map(({ kind, real, at, isNew }) => ({ at, args: [kind, real, at], isNew })),
+    ...held.map((at) => ({ at, args: ["--bind", at, at] })),
+    ...entries,
+    ...covers,
+  ];
+  const needed = withoutNeedless(wanted.sort((a, b) => a.at.length - b.at.length));
+  // Hidden places become read-only last: until then the places below them are made in them.
+  const emptied = needed.filter(({ args }) => args[0] === "--tmpfs").map(({ at }) => ({
+    at,
+    args: ["--remount-ro", at],
+  }));
+  return [...needed, ...emptied];
+}
+
+/** Takes a folder to write into the view; null where it is missing or left out. */
+async function takeWritable(path: string, gate: Gate): Promise<Place | null> {
+  const { rules, lookerAt } = gate;
+  const real = await lookerAt(path).of(path);
+  if (real === null) return null;
+  if (isOwn(path, gate)) {
+    if (real === resolve(path)) return { named: real, real, kind: "--bind" };
+    throw new BulkheadError("io_error", `Cannot contain the agent in "${path}": it leads to "${real}" now.`, {
+      hint: "Something has put a link there. Look where it leads, and put the folder back.",
+      details: { path },
+    });
+  }
+  // It is one of those that the agent writes itself.
+  const others = rules.written.filter((folder) => folder !== real);
+  return taken(await approveSource(path, { ...rules, written: others }), "--bind", gate);
+}
+
+/** As {@link takeWritable}, for a place to read. */
+async function takeShown(path: string, gate: Gate): Promise<Place | null> {
+  const { rules } = gate;
+  return taken(await approveSource(path, isOwn(path, gate) ? { ...rules, hidden: [] } : rules), "--ro-bind", gate);
+}
+
+function isOwn(path: string, { view }: Gate): boolean {
+  return [view.tmp, ...view.own ?? []].some((place) => isInside(place, path));
+}
+
+function taken(source: Awaited<ReturnType<typeof approveSource>>, kind: Place["kind"], { view }: Gate): Place | null {
+  if (source === null || "real" in source) return source && { ...source, kind };
+  view.leftOut?.(source);
+  return null;
+}
+
+async function takeBound(
+  { from, at, isNew = false, isOwn: isHosts = isNew, isReadOnly = false }: Bound,
+  gate: Gate,
+): Promise<Place | null> {
+  const { rules } = gate;
+  const source = await approveSource(from, isHosts ? { ...rules, hidden: [] } : rules);
+  const place = taken(source, isReadOnly ? "--ro-bind" : "--bind", gate);
+  // Nothing of the project is seen elsewhere than in it.
+  if (place === null || !isHosts && rules.written.some((folder) => isInside(folder, place.real))) return null;
+  return { ...place, at, isNew };
+}
+
+/** A place that is mounted somewhere. */
+type Source = Place & { at: string };
+
+/**
+ * Under its real path; and under its own name where a private home or `/tmp` lies over the link. A folder that is shown as it is brings
+ * its links along.
+ */
+function placesOf(place: Place, all: readonly Place[]): Source[] {
+  const { named, real, at } = place;
+  if (at !== undefined) return [{ ...place, at }];
+  const itself = { ...place, at: real };
+  const isCovered = isBelow("/tmp", named) || all.some((other) => other.isNew === true && isBelow(other.at!, named));
+  const isShown = all.some((other) => other.at === undefined && isBelow(other.named, named));
+  return named === real || !isCovered || isShown ? [itself] : [itself, { ...place, at: named }];
+}
+
+/** Sockets of others that the program would see. What it makes itself is in its own network, and not listed here. */
+async function visibleSockets(
+  paths: readonly string[],
+  { view, sources }: { view: AgentView; sources: readonly Source[] },
+): Promise<string[]> {
+  const empty = [...view.hidden, serviceFolder, "/tmp", ...sources.filter(({ isNew }) => isNew).map(({ at }) => at)];
+  const seen = sources.filter(({ isNew }) => !isNew);
+  const visible = paths.filter((path) =>
+    seen.some(({ real }) => isInside(real, path)) || !empty.some((folder) => isInside(folder, path))
+  );
+  return await socketsOutside([], visible);
+}
+
+async function hideAll(paths: readonly string[], { lookerAt }: Gate): Promise<ViewMount[]> {
+  const found = paths.filter((path) => !lookerAt(path).isMissing(path)).map(async (path) => {
+    const at = await lookerAt(path).of(path);
+    const isFolder = at === null ? null : await lookerAt(at).isFolder(at);
+    return at === null || isFolder === null ? [] : [hide(at, isFolder)];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+function hide(at: string, isFolder: boolean): ViewMount {
+  return { at, args: isFolder ? ["--tmpfs", at] : ["--ro-bind", "/dev/null", at], hides: true };
+}
+
+/** Hidden places inside one that is mounted under another path. */
+function coversIn({ real, at }: Source, behind: readonly ViewMount[]): ViewMount[] {
+  if (real === at) return [];
+  const kinds = new Map(behind.map((mount) => [mount.at, mount.args[0] === "--tmpfs"]));
+  return [...coveredAt({ real, at }, [...kinds.keys()])].map(([place, of]) => hide(place, kinds.get(of)!));
+}
+
+/**
+ * Guarded places of the project, read-only over themselves, by one look at each of the folders that they stand in.
+ * @throws {BulkheadError} `io_error` where a link has taken the place of one meanwhile
+ */
+async function showEntries(paths: readonly string[], { lookerAt }: Gate): Promise<ViewMount[]> {
+  const shown = [...new Set(paths.map(dirname))].map(async (folder) => {
+    const names = paths.filter((path) => dirname(path) === folder).map((path) => basename(path));
+    const real = await lookerAt(folder).of(folder);
+    if (real === null) return [];
+    const found = await realEntries(real, names);
+    return found.flatMap((at, index) => {
+      if (at === null) return [];
+      const path = join(folder, names[index]!);
+      if (at === resolve(path)) return [{ at, args: ["--ro-bind", at, at] }];
+      throw new BulkheadError("io_error", `Cannot keep "${path}" from an agent: it leads to "${at}" now.`, {
+        hint: "A link has taken its place since the session began. Look where it leads.",
+        details: { path },
+      });
+    });
+  });
+  return (await Promise.all(shown)).flat();
+}
