@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test, type TestContext } from "vitest";
 import { processIsAlive } from "../../../core/ground/runtime/process-alive.ts";
+import { skipBecause } from "../../skip-because.ts";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const program = "Deno" in globalThis
@@ -28,12 +29,10 @@ afterEach(async () => {
   await rm(folder, { recursive: true, maxRetries: 3 });
 });
 
-/** Skips the test where there is no program that opens a terminal, and says why, as `needsWall` does. */
+/** Skips the test where there is no program that opens a terminal, and says why. */
 function needsTerminals(context: TestContext): void {
   if (spawnSync("script", ["--version"], { encoding: "utf8" }).stdout?.includes("util-linux")) return;
-  const reason = "script of util-linux, which opens a terminal for a program, is missing here.";
-  Object.assign(context.task.meta, { skip_reason: reason });
-  context.skip(reason);
+  skipBecause(context, "script of util-linux, which opens a terminal for a program, is missing here.");
 }
 
 /** Has a shell run a line in a terminal of its own, in which `bulkhead` is the command with an own state folder. */
