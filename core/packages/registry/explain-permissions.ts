@@ -2,6 +2,7 @@ import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { Permissions, RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { PatternComparison } from "./argument-set.ts";
 import { type BreadthOptions, broadness, broadRunEnv, riskiestFirst, writesWorkdir } from "./broad-permissions.ts";
+import { isForPrograms } from "./contained-programs.ts";
 import type { Breadth } from "./breadth.ts";
 import { effectivePermissions, type PermissionSources } from "./effective-permissions.ts";
 
@@ -39,7 +40,14 @@ export function explainPermissions(
   const unasked = atoms(sources.grant).filter((atom) =>
     !isBareRun(atom) && !overlaps(sources.requested, atom, sources)
   );
-  const all = [...rows, ...unasked.map((atom) => ({ atom, row: explainUnasked(atom) }))];
+  const hasPrograms = places.contained === true && (sources.requested.run ?? []).length > 0;
+  const all = [
+    ...rows,
+    ...unasked.map((atom) => ({
+      atom,
+      row: hasPrograms && isForPrograms(atom) ? explainForPrograms(atom, sources) : explainUnasked(atom),
+    })),
+  ];
   const beside = { ...places, workdirIsWritten: writesWorkdir(sources.requested) };
   return riskiestFirst(all.map(({ atom, row }) => ({ ...row, ...breadthOf(atom, beside) })));
 }
@@ -184,6 +192,21 @@ function overlaps(requested: Permissions, atom: Atom, { places = {} }: Permissio
   if (atom.permission === "limits") return true;
   const { limits: _, ...rights } = requested;
   return Object.keys(effectivePermissions({ requested: rights, grant: atom.only, deny: {}, places })).length > 0;
+}
+
+/** What the operator alone decides about: the manifest need not ask for it. */
+function explainForPrograms(atom: Atom, { deny, places }: PermissionSources): Settled {
+  const { permission, target, only } = atom;
+  const left = effectivePermissions({ requested: only, grant: only, deny, places });
+  const isDenied = Object.keys(left).length === 0;
+  return {
+    ...explainUnasked(atom),
+    denied: isDenied,
+    effective: isDenied ? [] : [target],
+    why: isDenied
+      ? "It is granted and also denied; what is denied counts."
+      : `Its contained programs may ${permission === "net" ? "call" : "read"} it; its own code may not.`,
+  };
 }
 
 function explainUnasked(atom: Atom): Settled {

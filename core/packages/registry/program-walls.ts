@@ -1,6 +1,6 @@
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { isSecretName } from "../../ground/config/hidden-values.ts";
-import { containsPrograms, programNet } from "./contained-programs.ts";
+import { containsPrograms, programNet, programRead } from "./contained-programs.ts";
 import { effectivePermissions } from "./effective-permissions.ts";
 import { joinPermissions } from "./join-permissions.ts";
 import type { Plugin } from "./plugin.ts";
@@ -13,6 +13,8 @@ export interface ProgramWalls {
   contained: "agent" | "workdir" | "none";
   /** Roots that it may write beside what its walls give it. */
   writes: string[];
+  /** Granted paths that it may read beside what its walls give it. */
+  reads?: string[];
   /** Granted `host:port` pairs that it may call; null: its walls do not limit it. */
   hosts: string[] | null;
   /** Hosts that its manifest asks for and the operator did not grant. */
@@ -29,6 +31,7 @@ export function programWalls(plugin: Pick<Plugin, "manifest" | "grant" | "deny" 
   const inForce = effectivePermissions({ requested: asked, grant: plugin.grant, deny: plugin.deny });
   const programs = [...new Set((asked.run ?? []).map(({ binary }) => binary))];
   const granted = programNet(plugin);
+  const readable = programRead(plugin);
   return programs.map((program) => {
     const own = (permissions: typeof asked) => (permissions.run ?? []).filter(({ binary }) => binary === program);
     const runs = own(inForce).length > 0 ? own(inForce) : own(asked);
@@ -39,6 +42,7 @@ export function programWalls(plugin: Pick<Plugin, "manifest" | "grant" | "deny" 
       program,
       contained,
       writes: (inForce.write ?? []).filter((root) => root !== "workdir" && root !== "data"),
+      ...(isHeld && readable.length > 0 ? { reads: readable } : {}),
       hosts: isHeld ? granted : runs.every((run) => run.contain_net === true) ? [] : null,
       hosts_missing: isHeld ? (asked.net ?? []).filter((host) => !granted.includes(host)) : [],
       ...keys,

@@ -1,6 +1,6 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { isAbsolute } from "../../ground/runtime/paths.ts";
-import { containsPrograms } from "./contained-programs.ts";
+import { containsPrograms, isForPrograms } from "./contained-programs.ts";
 import { effectivePermissions, type PermissionSources } from "./effective-permissions.ts";
 import type { Plugin } from "./plugin.ts";
 import { requestedPermissions } from "./requested-permissions.ts";
@@ -11,25 +11,39 @@ interface UnaskedGrant {
   target: string;
 }
 
-/** Lists the grants of a plugin for which its manifest does not ask. */
+/** Lists the grants of a plugin for which its manifest does not ask, and that its programs do not have either. */
 export function unaskedGrants(plugin: Pick<Plugin, "manifest" | "grant" | "os_walls">): UnaskedGrant[] {
   const requested = requestedPermissions(plugin.manifest);
-  // Contained programs reach every host that the operator granted, whether the manifest asks for it or not.
-  const reachesAll = (requested.run ?? []).length > 0 && containsPrograms(plugin);
-  const items = itemsOf(plugin.grant).filter(({ permission }) => permission !== "net" || !reachesAll);
-  return items.filter(({ only }) => !hasEffect(requested, only)).map(({ permission, target }) => ({
-    permission,
-    target,
-  }));
+  return itemsOf(plugin.grant).filter((one) => !hasEffect(requested, one.only) && !isProgramsOwn(plugin, one))
+    .map(named);
+}
+
+/** Lists the grants that a plugin's contained programs have and its own code does not. */
+export function programsGrants(plugin: Pick<Plugin, "manifest" | "grant" | "os_walls">): UnaskedGrant[] {
+  const requested = requestedPermissions(plugin.manifest);
+  return itemsOf(plugin.grant)
+    .filter((one) => isProgramsOwn(plugin, one) && !allows({ requested, grant: one.only, deny: {} })).map(named);
+}
+
+function named({ permission, target }: GrantItem): UnaskedGrant {
+  return { permission, target };
+}
+
+/** Contained programs have what the operator granted of hosts and paths, whether the manifest asks for it or not. */
+function isProgramsOwn(plugin: Pick<Plugin, "manifest" | "os_walls">, one: UnaskedGrant): boolean {
+  const { run = [] } = requestedPermissions(plugin.manifest);
+  return run.length > 0 && containsPrograms(plugin) && isForPrograms(one);
 }
 
 /** Lists the grants of a plugin that its denials take away. */
-export function deniedGrants({ manifest, grant, deny }: Pick<Plugin, "manifest" | "grant" | "deny">): UnaskedGrant[] {
-  const requested = requestedPermissions(manifest);
-  const denied = itemsOf(grant).filter(({ only }) =>
-    allows({ requested, grant: only, deny: {} }) && !allows({ requested, grant: only, deny })
-  );
-  return denied.map(({ permission, target }) => ({ permission, target }));
+export function deniedGrants(plugin: Pick<Plugin, "manifest" | "grant" | "deny" | "os_walls">): UnaskedGrant[] {
+  const { manifest, grant, deny } = plugin;
+  const denied = itemsOf(grant).filter((one) => {
+    const { only } = one;
+    const requested = isProgramsOwn(plugin, one) ? only : requestedPermissions(manifest);
+    return allows({ requested, grant: only, deny: {} }) && !allows({ requested, grant: only, deny });
+  });
+  return denied.map(named);
 }
 
 /** Lists the grants of a plugin that have no effect, each with the reason. */

@@ -1,6 +1,6 @@
 import type { Manifest, ModelEndpoint } from "../../../plugin-sdk/manifest.ts";
 import { join } from "../../ground/runtime/paths.ts";
-import { containsPrograms, programNet } from "../../packages/registry/contained-programs.ts";
+import { containsPrograms, programNet, programRead } from "../../packages/registry/contained-programs.ts";
 import type { SessionBroker } from "../../walls/broker/session-broker.ts";
 import { hostQuestions } from "./ask-host.ts";
 import type { AttemptDeps } from "./attempt-deps.ts";
@@ -45,6 +45,7 @@ export function attemptBroker(
     ownPids: plugin.os_walls.bubblewrap !== "off",
     containPrograms: containsPrograms(plugin),
     programNet: programNet(plugin),
+    programRead: programRead(plugin),
     endpoints: endpointsOf(plugin.manifest),
     install: plugin.manifest.install,
     lastProcessId: processes.lastId,

@@ -2,7 +2,9 @@ import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { realpath } from "../../ground/runtime/files.ts";
 import { isAbsolute, isBelow, isInside, join, relative, sep } from "../../ground/runtime/paths.ts";
 import { hostEnv } from "../../ground/runtime/platform.ts";
-import type { GrantedPlaces } from "../agent/agent-view.ts";
+import { configTools, type GrantedPlaces } from "../agent/agent-view.ts";
+import { hiddenAtHome, homesToHide } from "../agent/hidden-places.ts";
+import { isPseudoFile } from "./forbidden-paths.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 
 /** Prefix of a path in the working directory, in grants: `workdir:package.json`. */
@@ -24,13 +26,47 @@ export async function grantedRoots(list: Permissions["read"], options: SessionBr
   return real.filter(({ grant, path, named }) => !grant.startsWith(insideWorkdir) || path === named);
 }
 
-/** Finds what the grants of a session show to its agents besides its own folders. */
-export async function grantedPlaces(options: SessionBrokerOptions): Promise<GrantedPlaces> {
+/**
+ * Finds what the grants of a session show to its agents besides its own folders.
+ * @param onHidden called with a granted path that no agent may see
+ */
+export async function grantedPlaces(
+  options: SessionBrokerOptions,
+  onHidden: (grant: string) => void = () => {},
+): Promise<GrantedPlaces> {
   const { permissions, spelledRoots = [] } = options;
-  const opened = await grantedRoots(spelledRoots.filter((root) => root.includes(":")), options);
+  const [opened, readByPrograms] = await Promise.all([
+    grantedRoots(spelledRoots.filter((root) => root.includes(":")), options),
+    programReads(options, onHidden),
+  ]);
   // As they are named: what makes the view decides about links on the way.
   const named = (list: Permissions["read"]) => (list ?? []).filter(isAbsolute);
-  return { opened: opened.map(({ path }) => path), written: named(permissions.write), read: named(permissions.read) };
+  return {
+    opened: opened.map(({ path }) => path),
+    written: named(permissions.write),
+    read: [...named(permissions.read), ...readByPrograms],
+  };
+}
+
+/** Paths that the operator lets contained programs read, without those that are hidden, or that hold what is. */
+async function programReads(options: SessionBrokerOptions, onHidden: (grant: string) => void): Promise<string[]> {
+  const { programRead = [], permissions, protectedPaths = [], workdir, workspaceDir = workdir } = options;
+  if (programRead.length === 0) return [];
+  const { all } = await homesToHide();
+  const [roots, ...hidden] = await Promise.all([
+    grantedRoots([...programRead], options),
+    ...[...protectedPaths, ...await hiddenAtHome(all, configTools(permissions))].map((place) =>
+      realpath(place).then((real): string[] => [place, real], () => [place])
+    ),
+  ]);
+  const places = hidden.flat();
+  return roots.flatMap(({ grant, path }) => {
+    const isHidden = isPseudoFile(path) || places.some((place) => isInside(place, path) || isInside(path, place));
+    // A link in the project is the agent's.
+    const isLed = path !== grant && [workdir, workspaceDir].some((folder) => isInside(folder, grant));
+    if (isHidden || isLed) onHidden(grant);
+    return isHidden || isLed ? [] : [grant];
+  });
 }
 
 /** The grant word for exactly this path. */

@@ -66,6 +66,8 @@ export interface SessionBrokerOptions {
    * operator alone decides about them: which hosts an agent needs is nothing that a manifest can know.
    */
   programNet?: readonly string[] | undefined;
+  /** Paths that contained programs may read besides; default: none. The operator alone decides about them too. */
+  programRead?: readonly string[] | undefined;
   /** Addresses of a host name; absent: what the system's resolver says. */
   resolve?(host: string): Promise<string[]>;
   /** Networks of this host's programs; absent: the session opens its own. */

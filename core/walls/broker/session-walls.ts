@@ -73,6 +73,7 @@ export class SessionWalls {
   #wayOut: Promise<WayOut & { egress: Egress }> | null = null;
   #exposed: Promise<() => Promise<void>> | null = null;
   #kept: ReturnType<typeof keepEmpty> | null = null;
+  readonly #hidden = new Set<string>();
   #places: { since: number; found: Promise<ViewPlaces> } | null = null;
   readonly #writeBacks: WriteBack[] = [];
   readonly #leftOut = new Set<string>();
@@ -172,7 +173,15 @@ export class SessionWalls {
 
   #lookUp(isClosed: boolean): Promise<ViewPlaces> {
     const searched = searchPath(this.#options.workdir);
-    return viewPlaces(this.#options, { isClosed, granted: grantedPlaces(this.#options), searched });
+    const granted = grantedPlaces(this.#options, (path) => this.#tellHidden(path));
+    return viewPlaces(this.#options, { isClosed, granted, searched });
+  }
+
+  #tellHidden(target: string): void {
+    if (this.#hidden.has(target)) return;
+    this.#hidden.add(target);
+    const reason = "It is, or holds, a place that no agent sees: keys, logins or the host's state. Grant a narrower path.";
+    this.#options.emit({ type: "capability", permission: "read", target, decision: "denied", reason });
   }
 
   async #keep(): ReturnType<typeof keepEmpty> {

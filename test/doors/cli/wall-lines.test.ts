@@ -5,6 +5,7 @@ import { defaultOsWallUses } from "../../../core/ground/runtime/os-walls/os-wall
 import { explainPermissions } from "../../../core/packages/registry/explain-permissions.ts";
 import type { Plugin } from "../../../core/packages/registry/plugin.ts";
 import { programWalls, wallsOnceGranted } from "../../../core/packages/registry/program-walls.ts";
+import { grantNotes, programsGrants, unaskedGrants } from "../../../core/packages/registry/unasked-grants.ts";
 import { fakePlugin } from "./fake-host.ts";
 
 function agentPlugin(changes: Partial<Plugin> = {}): Plugin {
@@ -91,4 +92,35 @@ test("before a grant the walls are shown as they would be after it, without a fa
 test("a program that is granted keeps the containment of that grant", () => {
   const run = [{ binary: "acme", contain: "off" as const }];
   expect(wallsOnceGranted(agentPlugin({ grant: { run }, config: {} }))).toMatchObject([{ contained: "none" }]);
+});
+
+test("what is granted to contained programs alone has an effect, and is told as theirs", () => {
+  const grant = { net: ["127.0.0.1:18200"], read: ["/home/ada/mcp", "config:other"] };
+  const plugin = agentPlugin({ grant });
+  expect(programsGrants(plugin)).toEqual([
+    { permission: "read", target: "/home/ada/mcp" },
+    { permission: "net", target: "127.0.0.1:18200" },
+  ]);
+  expect(unaskedGrants(plugin)).toEqual([{ permission: "read", target: "config:other" }]);
+  expect(programWalls(plugin)).toMatchObject([{ reads: ["/home/ada/mcp"], hosts: ["127.0.0.1:18200"] }]);
+  expect(lines(plugin).join("\n")).toContain("logins; and /home/ada/mcp");
+  const sources = { requested: plugin.manifest.permissions ?? {}, grant, deny: {} };
+  const rowsOf = (contained: boolean) =>
+    explainPermissions(sources, { path: [], contained }).filter(({ requested }) => !requested);
+  expect(rowsOf(true).map(({ target, effective, why }) => [target, effective, why])).toEqual(
+    expect.arrayContaining([
+      ["/home/ada/mcp", ["/home/ada/mcp"], "Its contained programs may read it; its own code may not."],
+      ["127.0.0.1:18200", ["127.0.0.1:18200"], "Its contained programs may call it; its own code may not."],
+      ["config:other", [], "It is granted, but the manifest does not ask for it."],
+    ]) as unknown[],
+  );
+  expect(rowsOf(false).flatMap(({ effective }) => effective)).toEqual([]);
+
+  const denied = agentPlugin({ grant, deny: { net: ["127.0.0.1:18200"], read: ["/home/ada"] } });
+  expect(programWalls(denied)).toMatchObject([{ hosts: [] }]);
+  expect(programWalls(denied)[0]).not.toHaveProperty("reads");
+  expect(grantNotes(denied).map(({ target }) => target)).toEqual(["config:other", "/home/ada/mcp", "127.0.0.1:18200"]);
+  // A program with all your rights needs no such grant.
+  const out = agentPlugin({ grant, os_walls: { ...defaultOsWallUses, agents: "off" } });
+  expect(unaskedGrants(out)).toHaveLength(3);
 });

@@ -6,7 +6,7 @@ import { changeManifest } from "../../../packages/install/manifest-transaction.t
 import { addGrant } from "../../../packages/registry/edit-host-manifest.ts";
 import { readHostManifest } from "../../../packages/registry/find-host-manifest.ts";
 import { createRegistry } from "../../../packages/registry/registry.ts";
-import { grantNotes } from "../../../packages/registry/unasked-grants.ts";
+import { grantNotes, programsGrants } from "../../../packages/registry/unasked-grants.ts";
 import { unknownPlugin } from "../../../packages/registry/unknown-plugin.ts";
 import { dirname } from "../../../ground/runtime/paths.ts";
 import { cliBinary } from "../../../packages/registry/requested-permissions.ts";
@@ -27,13 +27,15 @@ export async function pluginGrant(call: Invocation): Promise<number> {
       return after !== text;
     });
     const pinned = permission === "run" ? await pinGranted(call, { pluginId, binary: target }) : null;
-    const note = await noteOn(file, { pluginId, permission, target });
+    const { note, forPrograms } = await effectOf(file, { pluginId, permission, target });
     const words = `${changed ? "Granted" : "Granted already"}${note === null ? "" : ", with no effect"}`;
     const granted = `${words}: ${note === null ? `${pluginId} may ` : ""}${permission} ${target} (${file}).\n`;
     await call.terminal.stdout.write(
       call.json
         ? `${JSON.stringify({ plugin_id: pluginId, permission, target, file, changed, ...pinned, note })}\n`
-        : `${granted}${pinned === null ? "" : pinLine(target, pinned)}${note === null ? "" : `Note: ${note}\n`}`,
+        : `${granted}${pinned === null ? "" : pinLine(target, pinned)}${note === null ? "" : `Note: ${note}\n`}${
+          forPrograms ? "Its contained programs have it; its own code does not, since its manifest does not ask for it.\n" : ""
+        }`,
     );
   }
   return 0;
@@ -85,18 +87,20 @@ async function demandPlugin(pluginId: string, file: string): Promise<void> {
   throw unknownPlugin(pluginId, plugins);
 }
 
-/** Says that a grant has no effect; null where it has one, and where the plugin cannot be read. */
-async function noteOn(
+/** Says that a grant has no effect (null: it has one, or the plugin cannot be read), or one for programs alone. */
+async function effectOf(
   file: string,
   { pluginId, permission, target }: { pluginId: string; permission: string; target: string },
-): Promise<string | null> {
+): Promise<{ note: string | null; forPrograms: boolean }> {
+  const isThis = (one: { permission: string; target: string }) => one.permission === permission && one.target === target;
   try {
     const manifest = await readHostManifest(file);
     const plugin = (await createRegistry({ manifest, root: dirname(file) })).get(pluginId);
-    const notes = plugin === undefined ? [] : grantNotes(plugin);
-    return notes.find((one) => one.permission === permission && one.target === target)?.note ?? null;
+    if (plugin === undefined) return { note: null, forPrograms: false };
+    const note = grantNotes(plugin).find(isThis)?.note ?? null;
+    return { note, forPrograms: note === null && programsGrants(plugin).some(isThis) };
   } catch {
-    return null;
+    return { note: null, forPrograms: false };
   }
 }
 

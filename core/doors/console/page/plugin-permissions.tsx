@@ -106,6 +106,9 @@ export function PluginPermissions({ plugin, changed }: { plugin: PluginRow; chan
             : program.contained === "workdir"
             ? "writes only its folder"
             : "has all your rights"}
+          {program.reads !== undefined && program.reads.length > 0 && (
+            <>, reads {program.reads.map((path) => plainText(path, 80)).join(", ")}</>
+          )}
           {program.hosts !== null && program.hosts.length > 0 && (
             <>, calls {program.hosts.map((host) => plainText(host, 80)).join(", ")}</>
           )}

@@ -41,6 +41,7 @@ export interface PluginRow {
     program: string;
     contained: string;
     writes: string[];
+    reads?: string[];
     hosts: string[] | null;
     hosts_missing: string[];
     keys_kept: string[];
