@@ -9,6 +9,7 @@ import {
 } from "bulkhead/plugin-sdk";
 import { ControlRequests } from "./control-requests.ts";
 import { endingEvents } from "./ending.ts";
+import { McpServerStates } from "./mcp-server-states.ts";
 import { plainContent, SpokenText } from "./spoken-text.ts";
 import { systemEvents } from "./system-events.ts";
 import { ToolEvents } from "./tool-events.ts";
@@ -22,6 +23,7 @@ export class StreamParser {
   readonly control: ControlRequests = new ControlRequests();
   readonly #spoken = new SpokenText();
   readonly #tools = new ToolEvents();
+  readonly #servers = new McpServerStates();
   #known = "";
   #failure: string | null = null;
   #limitEndsAt: number | null = null;
@@ -85,9 +87,10 @@ export class StreamParser {
     };
     // It says so again before each turn.
     const known = JSON.stringify(info);
-    if (known === this.#known) return [];
+    const failed = this.#servers.failed(message["mcp_servers"]);
+    if (known === this.#known) return failed;
     this.#known = known;
-    return [info];
+    return [info, ...failed];
   }
 
   #piece(event: JsonFields): AdapterEvent[] | null {

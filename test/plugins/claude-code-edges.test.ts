@@ -17,6 +17,23 @@ describe("Claude Code", () => {
   const counted = (usage: object) => streamed({ type: "message_delta", delta: {}, usage });
   const stopped = streamed({ type: "message_stop" });
 
+  test("a server of the Model Context Protocol that failed is told of, once", () => {
+    const init = (...mcp_servers: unknown[]) => ({ type: "system", subtype: "init", session_id: "s", mcp_servers });
+    const server = (name: string, status: string) => ({ name, status });
+    const fine = [server("a", "connected"), server("b", "pending"), server("c", "disabled")];
+    const events = parse(
+      init(...fine, server("probe", "failed"), server("far", "needs-auth"), null, "x", { name: 1 }),
+      init(...fine, server("probe", "failed"), server("b", "failed")),
+      init("nothing"),
+    );
+    expect(events.flatMap((event) => (event.type === "progress" ? event.message : []))).toEqual([
+      'The agent works without the MCP server "probe": it has failed.',
+      'The agent works without the MCP server "far": it wants a login.',
+      'The agent works without the MCP server "b": it has failed.',
+    ]);
+    expect(events.filter(({ type }) => type === "agent_info")).toHaveLength(1);
+  });
+
   test("a turn whose counts come twice is counted once, with the last of them", () => {
     const events = parse(
       begun({ input_tokens: 10, output_tokens: 1 }),

@@ -30,13 +30,18 @@ function named({ permission, target }: GrantItem): UnaskedGrant {
 }
 
 /** Contained programs have what the operator granted of hosts and paths, whether the manifest asks for it or not. */
-function isProgramsOwn(plugin: Pick<Plugin, "manifest" | "os_walls">, one: UnaskedGrant): boolean {
-  const { run = [] } = requestedPermissions(plugin.manifest);
-  return run.length > 0 && containsPrograms(plugin) && isForPrograms(one);
+function isProgramsOwn(
+  { manifest, os_walls }: Pick<Plugin, "manifest"> & Partial<Pick<Plugin, "os_walls">>,
+  one: UnaskedGrant,
+): boolean {
+  const { run = [] } = requestedPermissions(manifest);
+  return run.length > 0 && os_walls !== undefined && containsPrograms({ manifest, os_walls }) && isForPrograms(one);
 }
 
 /** Lists the grants of a plugin that its denials take away. */
-export function deniedGrants(plugin: Pick<Plugin, "manifest" | "grant" | "deny" | "os_walls">): UnaskedGrant[] {
+export function deniedGrants(
+  plugin: Pick<Plugin, "manifest" | "grant" | "deny"> & Partial<Pick<Plugin, "os_walls">>,
+): UnaskedGrant[] {
   const { manifest, grant, deny } = plugin;
   const denied = itemsOf(grant).filter((one) => {
     const { only } = one;

@@ -1,5 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { fillReferences, type McpServer, secretReferences } from "../../ground/config/mcp-server.ts";
+import { hostEnv } from "../../ground/runtime/platform.ts";
 import type { OpenedSecrets } from "./session-secrets.ts";
 
 /** Collaborators of {@link openMcpServers}. */
@@ -55,8 +56,17 @@ function valuesOf(server: McpServer): string[] {
 function written(name: string, server: McpServer, secrets: ReadonlyMap<string, string>): object {
   const fill = (values: Record<string, string> = {}) =>
     Object.fromEntries(Object.entries(values).map(([key, value]) => [key, filledValue(name, value, secrets)]));
-  if ("command" in server) return { command: server.command, args: server.args ?? [], env: fill(server.env) };
+  if ("command" in server) {
+    const [command, ...args] = [server.command, ...server.args ?? []].map(withHome);
+    return { command, args, env: fill(server.env) };
+  }
   return { type: "http", url: server.url, headers: fill(server.headers) };
+}
+
+/** No shell reads the line of a server, and yet a person writes `~/` in it. */
+function withHome(word: string): string {
+  const home = hostEnv("HOME");
+  return word.startsWith("~/") && home ? `${home}${word.slice(1)}` : word;
 }
 
 function filledValue(name: string, value: string, secrets: ReadonlyMap<string, string>): string {

@@ -4,7 +4,10 @@ import { isAbsolute, isBelow, isInside, join, relative, sep } from "../../ground
 import { hostEnv } from "../../ground/runtime/platform.ts";
 import { configTools, type GrantedPlaces } from "../agent/agent-view.ts";
 import { hiddenAtHome, homesToHide } from "../agent/hidden-places.ts";
+import { toolPlaces } from "../agent/tool-places.ts";
+import { searchPath } from "./child-env.ts";
 import { isPseudoFile } from "./forbidden-paths.ts";
+import { mcpServerPlaces } from "./mcp-places.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 
 /** Prefix of a path in the working directory, in grants: `workdir:package.json`. */
@@ -48,24 +51,31 @@ export async function grantedPlaces(
   };
 }
 
-/** Paths that the operator lets contained programs read, without those that are hidden, or that hold what is. */
+/**
+ * Paths that the operator lets contained programs read, by a grant or with an MCP server, without those that are hidden,
+ * or that hold what is.
+ */
 async function programReads(options: SessionBrokerOptions, onHidden: (grant: string) => void): Promise<string[]> {
   const { programRead = [], permissions, protectedPaths = [], workdir, workspaceDir = workdir } = options;
-  if (programRead.length === 0) return [];
+  const wanted = [...programRead, ...await mcpServerPlaces(options)];
+  if (wanted.length === 0) return [];
   const { all } = await homesToHide();
   const [roots, ...hidden] = await Promise.all([
-    grantedRoots([...programRead], options),
+    grantedRoots(wanted, options),
     ...[...protectedPaths, ...await hiddenAtHome(all, configTools(permissions))].map((place) =>
       realpath(place).then((real): string[] => [place, real], () => [place])
     ),
   ]);
   const places = hidden.flat();
+  const tools = all.flatMap((home) => toolPlaces.map((place) => join(home, place)));
   return roots.flatMap(({ grant, path }) => {
     const isHidden = isPseudoFile(path) || places.some((place) => isInside(place, path) || isInside(path, place));
     // A link in the project is the agent's.
     const isLed = path !== grant && [workdir, workspaceDir].some((folder) => isInside(folder, grant));
     if (isHidden || isLed) onHidden(grant);
-    return isHidden || isLed ? [] : [grant];
+    if (isHidden || isLed) return [];
+    // A link in a folder that is shown stands there already; what makes the view decides about every other one.
+    return [...tools, ...searchPath(workdir)].some((folder) => isInside(folder, grant)) ? [path] : [grant];
   });
 }
 

@@ -6,6 +6,7 @@ import { loadHostManifest } from "bulkhead";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { storeSecret } from "../../../core/walls/secrets/store.ts";
+import { openMcpServers } from "../../../core/sessions/host/mcp-servers.ts";
 import { adapterCode, completed, errorOf, openHost, type TestHost } from "./test-host.ts";
 
 const secret = "the-token-0123456789";
@@ -251,5 +252,15 @@ describe("MCP servers of a session", () => {
       code: "invalid_manifest",
       message: expect.stringContaining("a program that the manifest runs"),
     });
+  });
+});
+
+test("openMcpServers writes a person's home in the place of ~/, since no shell reads the line", async () => {
+  const registered = { probe: { command: "~/bin/run", args: ["~/mcp/probe.mjs", "a~/b", "--at=~/c"] } };
+  const openSecrets = () => Promise.resolve({ secrets: new Map<string, string>(), redactor: null });
+  const { config } = await openMcpServers(["probe"], { registered, openSecrets });
+  const home = process.env["HOME"] ?? "";
+  expect(JSON.parse(config ?? "")).toEqual({
+    mcpServers: { probe: { command: `${home}/bin/run`, args: [`${home}/mcp/probe.mjs`, "a~/b", "--at=~/c"], env: {} } },
   });
 });

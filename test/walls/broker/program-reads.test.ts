@@ -1,7 +1,7 @@
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import type { SessionBrokerOptions } from "../../../core/walls/broker/session-broker.ts";
 import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
 import { anyShell, capabilities, errorOf, makeBroker, readAll, runShell } from "./broker-fixture.ts";
@@ -11,7 +11,10 @@ afterEach(() => {
   process.env["HOME"] = ownHome;
 });
 
-async function makeAgent(readable: (home: string, workdir: string) => string[]) {
+async function makeAgent(
+  readable: (home: string, workdir: string) => string[],
+  changes: (home: string) => Partial<SessionBrokerOptions> = () => ({}),
+) {
   const fixture = await makeBroker({ permissions: { run: [anyShell] }, containPrograms: true, programNet: [] });
   const home = join(fixture.root, "home");
   for (const folder of ["mcp", "private", ".ssh", ".config/gh"]) await mkdir(join(home, folder), { recursive: true });
@@ -24,6 +27,7 @@ async function makeAgent(readable: (home: string, workdir: string) => string[]) 
     tempDir: `${fixture.options.tempDir}-2`,
     protectedPaths: [join(fixture.root, "state")],
     programRead: readable(home, fixture.workdir),
+    ...changes(home),
   };
   const { broker, events } = await makeBroker({ ...options, emit: (event) => void fixture.events.push(event) });
   const run = async (script: string) => {
@@ -75,4 +79,53 @@ test.for<[name: string, place: (home: string, workdir: string) => string]>([
     decision: "denied",
     reason: expect.stringContaining("no agent sees") as string,
   }]);
+});
+
+describe("the files of an MCP server", () => {
+  const withServers = (line: (home: string) => string[], mcp_servers = ["sh"]) => (home: string) => {
+    const [command, ...args] = line(home);
+    const mcpConfig = JSON.stringify({
+      mcpServers: { probe: { command, args, env: {} }, far: { type: "http", url: "https://x.example", headers: {} } },
+    });
+    return { mcpConfig, permissions: { run: [anyShell], mcp_servers } };
+  };
+  const look =
+    "cat ~/mcp/probe.mjs ~/private/notes ~/tools/probe/lib/more.js ~/.ssh/id; echo x > ~/mcp/probe.mjs; true";
+
+  test("are shown to the agent that gets it, read-only, and nothing beside them", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const line = (
+      home: string,
+    ) => ["node", "--flag", join(home, "mcp/probe.mjs"), `--data=${join(home, "missing")}`, "/etc/passwd"];
+    const { run, home, refused } = await makeAgent(() => [], withServers(line));
+    const text = await run(look);
+    expect(text.match(/CANARY.*/g)).toEqual(["CANARY mcp/probe.mjs"]);
+    expect(text).toContain("Read-only file system");
+    expect(await readFile(join(home, "mcp/probe.mjs"), "utf8")).toBe("CANARY mcp/probe.mjs\n");
+    expect(refused()).toEqual([]);
+    const other = await makeAgent(() => [], withServers(line, []));
+    expect(await other.run(look)).not.toContain("CANARY");
+  });
+
+  test("come with the package that they belong to, behind links too", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { run, home } = await makeAgent(() => [], withServers((home) => [join(home, "bin/probe")]));
+    await mkdir(join(home, "tools/probe/lib"), { recursive: true });
+    await mkdir(join(home, "bin"));
+    await writeFile(join(home, "tools/probe/package.json"), "{}");
+    await writeFile(join(home, "tools/probe/lib/more.js"), "CANARY more\n");
+    await writeFile(join(home, "tools/probe/main.sh"), "#!/bin/sh\necho CANARY main\n", { mode: 0o755 });
+    await symlink(join(home, "tools/probe/main.sh"), join(home, "bin/probe"));
+    expect((await run(`~/bin/probe; ${look}`)).match(/CANARY.*/g)).toEqual(["CANARY main", "CANARY more"]);
+  });
+
+  test("stay hidden where they are, or hold, keys, and a person is told", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { run, home, refused } = await makeAgent(
+      () => [],
+      withServers((home) => ["cat", join(home, ".ssh/id"), `--root=${home}/.config`]),
+    );
+    expect(await run(look)).not.toContain("CANARY");
+    expect(refused().map(({ target }) => target).sort()).toEqual([join(home, ".config"), join(home, ".ssh/id")]);
+  });
 });
