@@ -13,7 +13,7 @@ import { writeRecord } from "./records.ts";
 export async function acceptChange(path: string, digest: string): Promise<void> {
   const kind = await kindOf(path);
   const places = await placesOnTheWay(path);
-  for (const folder of await exposedOver(places, { within: true })) {
+  for (const folder of exposedOver(places, { within: true })) {
     const road = roadIn(folder.path, places);
     const look = await lookAt(road);
     const content = await readContent(road);
@@ -23,6 +23,6 @@ export async function acceptChange(path: string, digest: string): Promise<void> 
         details: { path, kind, digest: content.digest },
       });
     }
-    await writeRecord(folder, { path, road, kind, content, look });
+    writeRecord(folder, { path, road, kind, content, look });
   }
 }

@@ -2,7 +2,7 @@
 export type ActedOnKind = "manifest" | "lock" | "plugin" | "secrets" | "npm";
 
 /** A kind in words, and how it is recorded. */
-export interface ActedOnWords {
+interface ActedOnWords {
   /** What stands before its path in a sentence. */
   words: string;
   /** Whether it is a folder. */

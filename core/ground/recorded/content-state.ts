@@ -19,7 +19,7 @@ export interface Content {
 export const absent = "absent";
 
 /** Times of a path and of all below it. Milliseconds since 1970. */
-export interface ContentTimes {
+interface ContentTimes {
   /** When one of them changed last. No program can set it. */
   changed: number;
   /** When the oldest of them was made. No program can set that either. */

@@ -8,7 +8,7 @@ import { stat } from "../runtime/files.ts";
 import { basename, extname } from "../runtime/paths.ts";
 import { placesOnTheWay, roadIn } from "./places-on-the-way.ts";
 import { readRecord } from "./records.ts";
-import { type Standing, standingIn } from "./standing.ts";
+import { type Belief, standingIn } from "./standing.ts";
 
 /**
  * Decides whether a host may act on a file or folder. Every reader of one asks here: of a host manifest, a lock, a
@@ -25,11 +25,11 @@ export async function demandRecorded(
   { sha256, gone = false }: { sha256?: string; gone?: boolean } = {},
 ): Promise<void> {
   const places = await placesOnTheWay(path);
-  const folders = await exposedOver(places, { within: actedOnKinds[kind].isFolder });
+  const folders = exposedOver(places, { within: actedOnKinds[kind].isFolder });
   for (const folder of folders) {
     const standing = await standingIn(folder, { path, kind, sha256 }, places);
     if (!standing.believed && (!gone || standing.content.digest === absent)) {
-      throw await refusal(folder, { path, kind, standing });
+      throw refusal(folder, { path, kind, standing });
     }
   }
 }
@@ -51,8 +51,8 @@ export async function changeAt(path: string): Promise<BulkheadError | null> {
 /** What a path is to a host: as it was recorded, else as its name says. */
 export async function kindOf(path: string): Promise<ActedOnKind> {
   const places = await placesOnTheWay(path);
-  for (const folder of await exposedOver(places, { within: true })) {
-    const record = await readRecord(folder, roadIn(folder.path, places));
+  for (const folder of exposedOver(places, { within: true })) {
+    const record = readRecord(folder, roadIn(folder.path, places));
     if (record !== null) return record.kind;
   }
   if (basename(path) === ".npmrc") return "npm";
@@ -61,10 +61,10 @@ export async function kindOf(path: string): Promise<ActedOnKind> {
   return isFolder ? "plugin" : "manifest";
 }
 
-async function refusal(
+function refusal(
   folder: ExposedFolder,
-  { path, kind, standing }: { path: string; kind: ActedOnKind; standing: Standing & { believed: false } },
-): Promise<BulkheadError> {
+  { path, kind, standing }: { path: string; kind: ActedOnKind; standing: Belief & { believed: false } },
+): BulkheadError {
   const { content, record } = standing;
   const isGone = content.digest === absent;
   const what = isGone ? "was removed" : record === null || record.digest === absent ? "appeared" : "changed";
@@ -76,7 +76,7 @@ async function refusal(
       kind,
       digest: content.digest,
       recorded: record?.digest ?? null,
-      difference: await differenceLines(folder, standing),
+      difference: differenceLines(folder, standing),
     },
   });
 }

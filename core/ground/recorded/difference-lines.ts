@@ -8,12 +8,12 @@ const mostLines = 40;
 const mostCharacters = 200;
 
 /** What is other than it was recorded: lines that begin with `-` and `+`, or names of files; nothing for what may hold a key. */
-export async function differenceLines(
+export function differenceLines(
   folder: ExposedFolder,
   { content, record }: { content: Content; record: ActedOnRecord | null },
-): Promise<string[]> {
+): string[] {
   if (content.files !== undefined) {
-    const before = record === null ? {} : await recordedFiles(folder, record) ?? {};
+    const before = record === null ? {} : recordedFiles(folder, record) ?? {};
     return shortened(fileLines(before, content.files));
   }
   if (record !== null && !actedOnKinds[record.kind].keepsText) return [];

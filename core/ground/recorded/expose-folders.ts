@@ -39,7 +39,7 @@ export async function exposeFolders({ id, folders, actedOn }: ExposeOptions): Pr
   return async () => {
     await Promise.all(exposed.map(async (folder) => {
       await flagChanges(folder);
-      await noteEnd(folder, id);
+      noteEnd(folder, id);
     }));
   };
 }
@@ -48,8 +48,9 @@ async function expose(
   path: string,
   { id, inside }: { id: string; inside: readonly { one: ActedOn; places: readonly string[] }[] },
 ): Promise<ExposedFolder> {
-  const folder = await exposedFolder(path);
-  const [sessions, records] = await Promise.all([settledSessions(folder), allRecords(folder)]);
+  const folder = exposedFolder(path);
+  const sessions = await settledSessions(folder);
+  const records = allRecords(folder);
   const known = new Map(records.map((record) => [record.key, record]));
   const isFirst = folder.since === 0 && isUntouched(sessions);
   const named = new Set(inside.map(({ one }) => one.path));
@@ -61,10 +62,10 @@ async function expose(
     const record = known.get(road.key) ?? null;
     if (!isFirst || record !== null) return void await standingAmong(folder, one, { road, record, sessions });
     const look = await lookAt(road);
-    await writeRecord(folder, { ...one, road, content: await readContent(road), look });
+    writeRecord(folder, { ...one, road, content: await readContent(road), look });
   }));
-  if (folder.since === 0) await noteExposed(folder);
-  await noteSession(folder, id);
+  if (folder.since === 0) noteExposed(folder);
+  noteSession(folder, id);
   return folder;
 }
 

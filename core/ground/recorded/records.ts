@@ -1,9 +1,9 @@
-import { readdir } from "../runtime/files.ts";
 import { sha256Hex } from "../runtime/hash.ts";
 import { join } from "../runtime/paths.ts";
+import { namesIn, putText, readJson } from "../runtime/small-files.ts";
 import { type ActedOnKind, actedOnKinds } from "./acted-on-kinds.ts";
 import { type Content, type ContentLook, lookAt, readContent } from "./content-state.ts";
-import { type ExposedFolder, putText, readJson } from "./exposed-folders.ts";
+import type { ExposedFolder } from "./exposed-folders.ts";
 import type { Road } from "./places-on-the-way.ts";
 
 /** What is known of a file or folder that a host acts on, in one exposed folder. */
@@ -29,19 +29,18 @@ const recordSuffix = ".json";
 const filesSuffix = ".files";
 
 /** Reads what is recorded of a road; null: nothing is. */
-export async function readRecord(folder: ExposedFolder, { key }: Road): Promise<ActedOnRecord | null> {
-  return checked(await readJson(recordFile(folder, key)));
+export function readRecord(folder: ExposedFolder, { key }: Road): ActedOnRecord | null {
+  return checked(readJson(recordFile(folder, key)));
 }
 
 /** Everything that is recorded in an exposed folder. */
-export async function allRecords({ records }: ExposedFolder): Promise<ActedOnRecord[]> {
-  const names = (await readdir(records).catch(() => [])).filter((name) => name.endsWith(recordSuffix));
-  const all = await Promise.all(names.map(async (name) => checked(await readJson(join(records, name)))));
-  return all.filter((record) => record !== null);
+export function allRecords({ records }: ExposedFolder): ActedOnRecord[] {
+  const names = namesIn(records).filter((name) => name.endsWith(recordSuffix));
+  return names.map((name) => checked(readJson(join(records, name)))).filter((record) => record !== null);
 }
 
 /** Records what stands at the end of a road now as believed. */
-export async function writeRecord(
+export function writeRecord(
   folder: ExposedFolder,
   { path, road, kind, content, look, next }: {
     path: string;
@@ -51,7 +50,7 @@ export async function writeRecord(
     look: ContentLook;
     next?: string | undefined;
   },
-): Promise<void> {
+): void {
   const { digest, text, files } = content;
   const record: ActedOnRecord = {
     path,
@@ -64,22 +63,22 @@ export async function writeRecord(
     ...(actedOnKinds[kind].keepsText && text !== undefined ? { text } : {}),
   };
   const file = recordFile(folder, road.key);
-  if (files !== undefined) await putText(filesOf(file), JSON.stringify(files));
-  await putText(file, JSON.stringify(record));
+  if (files !== undefined) putText(filesOf(file), JSON.stringify(files));
+  putText(file, JSON.stringify(record));
 }
 
 /** Notes that something else stood there when a session had ended. */
-export async function flagRecord(folder: ExposedFolder, record: ActedOnRecord): Promise<void> {
+export function flagRecord(folder: ExposedFolder, record: ActedOnRecord): void {
   if (record.changed) return;
-  await putText(recordFile(folder, record.key), JSON.stringify({ ...record, changed: true }));
+  putText(recordFile(folder, record.key), JSON.stringify({ ...record, changed: true }));
 }
 
 /** The digests of a folder's files as they are believed; null where they are not known. */
-export async function recordedFiles(
+export function recordedFiles(
   folder: ExposedFolder,
   { key }: Pick<ActedOnRecord, "key">,
-): Promise<Record<string, string> | null> {
-  return await readJson(filesOf(recordFile(folder, key))) as Record<string, string> | null;
+): Record<string, string> | null {
+  return readJson(filesOf(recordFile(folder, key))) as Record<string, string> | null;
 }
 
 /**

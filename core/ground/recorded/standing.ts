@@ -19,7 +19,7 @@ export interface ActedOn {
 }
 
 /** Whether a host may act on something, as far as one exposed folder is concerned. */
-export type Standing =
+export type Belief =
   | { believed: true }
   | { believed: false; content: Content; record: ActedOnRecord | null };
 
@@ -32,10 +32,10 @@ export async function standingIn(
   folder: ExposedFolder,
   actedOn: ActedOn,
   places: readonly string[],
-): Promise<Standing> {
+): Promise<Belief> {
   const road = roadIn(folder.path, places);
   const sessions = await settledSessions(folder);
-  return await standingAmong(folder, actedOn, { road, sessions, record: await readRecord(folder, road) });
+  return await standingAmong(folder, actedOn, { road, sessions, record: readRecord(folder, road) });
 }
 
 /** What was read for {@link standingAmong}. */
@@ -50,19 +50,19 @@ export async function standingAmong(
   folder: ExposedFolder,
   { path, kind, sha256 }: ActedOn,
   { road, record, sessions }: Known,
-): Promise<Standing> {
+): Promise<Belief> {
   if (record === null) return await standingOfUnknown(folder, { path, kind, sha256 }, { road, sessions });
   const { isSame, look, content } = await compare(record, { road, sha256 });
   const mayChange = sessions.open.length > 0;
   if (isSame) {
     const isStale = content !== null && (look.mark !== null || record.changed || content.digest === record.next);
-    if (isStale && !mayChange) await writeRecord(folder, { path, road, kind, content, look });
+    if (isStale && !mayChange) writeRecord(folder, { path, road, kind, content, look });
     return { believed: true };
   }
   const now = content ?? await readContent(road, { sha256 });
   if (record.changed || mayChange) return { believed: false, content: now, record };
   // It was as recorded when the last session had ended, so a person has changed it since.
-  await writeRecord(folder, { path, road, kind, content: now, look });
+  writeRecord(folder, { path, road, kind, content: now, look });
   return { believed: true };
 }
 
@@ -70,13 +70,13 @@ async function standingOfUnknown(
   folder: ExposedFolder,
   { path, kind, sha256 }: ActedOn,
   { road, sessions }: Omit<Known, "record">,
-): Promise<Standing> {
+): Promise<Belief> {
   // In this order: what changes after it was read is seen.
   const content = await readContent(road, { sha256 });
   const look = await lookAt(road);
   const isNewer = sessions.open.length === 0 && look.times.made > sessions.ended;
   if (content.digest === absent || isNewer || await isOlder(folder, { road, look })) {
-    await writeRecord(folder, { path, road, kind, content, look });
+    writeRecord(folder, { path, road, kind, content, look });
     return { believed: true };
   }
   return { believed: false, content, record: null };
@@ -96,19 +96,19 @@ async function isOlder(folder: ExposedFolder, { road, look }: { road: Road; look
  * The sessions of a folder. Compares first what those have left whose host was killed: nobody did at their end.
  */
 export async function settledSessions(folder: ExposedFolder): Promise<Sessions> {
-  const sessions = await sessionsOf(folder);
+  const sessions = sessionsOf(folder);
   if (sessions.lost.length === 0) return sessions;
   await flagChanges(folder);
-  for (const id of sessions.lost) await noteEnd(folder, id);
+  for (const id of sessions.lost) noteEnd(folder, id);
   return { open: sessions.open, lost: [], ended: Date.now() };
 }
 
 /** Flags everything that is not as it was recorded; to be called when a session has ended. */
 export async function flagChanges(folder: ExposedFolder): Promise<void> {
-  await Promise.all((await allRecords(folder)).map(async (record) => {
+  await Promise.all(allRecords(folder).map(async (record) => {
     const road = roadIn(folder.path, await placesOnTheWay(record.path));
     // Where the road itself is another one, the links were changed.
     const isSame = road.key === record.key && (await compare(record, { road })).isSame;
-    if (!isSame) await flagRecord(folder, record);
+    if (!isSame) flagRecord(folder, record);
   }));
 }

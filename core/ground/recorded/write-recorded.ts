@@ -21,7 +21,7 @@ interface OwnText {
  */
 export async function writeRecorded(path: string, { kind, text, mode }: OwnText & { mode: number }): Promise<void> {
   const places = await placesOnTheWay(path);
-  const folders = await exposedOver(places, { within: false });
+  const folders = exposedOver(places, { within: false });
   const file = await realpath(path).catch(() => path);
   if (folders.length === 0) return await replaceFile(file, text, mode);
   for (const folder of folders) {
@@ -30,9 +30,9 @@ export async function writeRecorded(path: string, { kind, text, mode }: OwnText 
     const content = await readContent(road);
     // A process that is killed meanwhile leaves either, and both are believed.
     const { digest: next } = await contentOf(road, text);
-    await writeRecord(folder, { path, road, kind, content, look, next });
+    writeRecord(folder, { path, road, kind, content, look, next });
   }
-  const sessions = await Promise.all(folders.map(sessionsOf));
+  const sessions = folders.map(sessionsOf);
   if (sessions.some(({ open }) => open.length > 0)) await writeInPlace(file, text, mode);
   else await replaceFile(file, text, mode);
   await recordWritten(path, { kind, text });
@@ -41,10 +41,10 @@ export async function writeRecorded(path: string, { kind, text, mode }: OwnText 
 /** Records a file that was just written with this text; whatever else stands there by now is not believed. */
 export async function recordWritten(path: string, { kind, text }: OwnText): Promise<void> {
   const places = await placesOnTheWay(path);
-  for (const folder of await exposedOver(places, { within: false })) {
+  for (const folder of exposedOver(places, { within: false })) {
     const road = roadIn(folder.path, places);
     const look = await lookAt(road);
-    await writeRecord(folder, { path, road, kind, look, content: { ...await contentOf(road, text), text } });
+    writeRecord(folder, { path, road, kind, look, content: { ...await contentOf(road, text), text } });
   }
 }
 

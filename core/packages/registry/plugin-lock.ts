@@ -30,7 +30,7 @@ export async function readLock(manifestFile: string): Promise<PluginLock> {
 }
 
 /** What a lock says, as far as it can be read. */
-export interface ReadableLock extends LockEntries {
+interface ReadableLock extends LockEntries {
   /** Why nothing of it can be used; null: it can be read. */
   error: BulkheadError | null;
 }
