@@ -66,8 +66,9 @@ export class ManifestInForce {
       writeLog({ level: "info", message: "The host manifest was reloaded.", fields: report });
       return report;
     } catch (error) {
-      const { message } = toErrorData(error);
-      writeLog({ level: "error", message: `The host manifest was not reloaded; the old one holds: ${message}` });
+      const { code, message, hint } = toErrorData(error);
+      const why = code === "unaccepted_change" && hint !== undefined ? `${message} ${hint}` : message;
+      writeLog({ level: "error", message: `The host manifest was not reloaded; the old one holds: ${why}` });
       throw error;
     }
   }

@@ -3,7 +3,7 @@ import { isAlive } from "../runtime/lock-file.ts";
 import { isInside, join, wayUp } from "../runtime/paths.ts";
 import { pid } from "../runtime/platform.ts";
 import { processStart } from "../runtime/process-rows.ts";
-import { makeOwnFolder, namesIn, putText, readJson, removeNow } from "../runtime/small-files.ts";
+import { isThere, makeOwnFolder, namesIn, putText, readJson, removeNow } from "../runtime/small-files.ts";
 import { stateFolders } from "../runtime/state-folders.ts";
 
 /** A folder that contained sessions may write, or could once. */
@@ -25,6 +25,9 @@ export interface Sessions {
   /** When the last one ended; 0: none has. Milliseconds since 1970. */
   ended: number;
 }
+
+/** With more exposed folders, those that are gone are forgotten. */
+const mostKept = 100;
 
 const sessionPrefix = "session-";
 const endFile = "ended";
@@ -61,8 +64,14 @@ export function exposedFolder(path: string): ExposedFolder {
   return folder;
 }
 
-/** Notes that a folder is exposed from now on. */
+/** Notes that a folder is exposed from now on, and forgets those that are no longer there where they are many. */
 export function noteExposed({ path, records }: ExposedFolder): void {
+  const all = namesIn(recordsFolder());
+  for (const key of all.length > mostKept ? all : []) {
+    const known = pathOf(key);
+    // A worktree of a session that was discarded, for example.
+    if (known !== null && !isThere(known)) removeNow(join(recordsFolder(), key));
+  }
   putText(join(records, beginFile), JSON.stringify({ path, since: Date.now() }));
 }
 

@@ -1,3 +1,5 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { recordsFolder } from "../../ground/recorded/exposed-folders.ts";
 import { exposeFolders } from "../../ground/recorded/expose-folders.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import type { Registry } from "../../packages/registry/registry.ts";
@@ -27,8 +29,14 @@ export function exposer({ root, settings, registry, writeLog }: ExposerDeps): Se
     try {
       return await exposeFolders({ id: randomId(), folders, actedOn });
     } catch (error) {
-      if (!(error instanceof Error && "code" in error && noFolder.includes(error.code))) throw error;
-      const message = `Cannot record what agents could change: ${error.message}`;
+      const why = error instanceof Error ? error.message : String(error);
+      if (!(error instanceof Error && "code" in error && noFolder.includes(error.code))) {
+        throw new BulkheadError("io_error", `Cannot record what the agent could change: ${why}.`, {
+          hint: `Make room in ${recordsFolder()}: without it no contained program starts.`,
+          cause: error,
+        });
+      }
+      const message = `Cannot record what agents could change: ${why}.`;
       writeLog({ level: "warn", message });
       return () => Promise.resolve();
     }

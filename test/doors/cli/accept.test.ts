@@ -1,10 +1,13 @@
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { loadHostManifest } from "bulkhead";
 import { beforeEach, expect, test, vi } from "vitest";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
+import { startDaemon } from "../../../core/doors/daemon/daemon.ts";
 import { createHost } from "../../../core/sessions/host/create-host.ts";
 import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
 import { firstManifest, makeProject, type RecordedProject } from "../../sessions/host/recorded-project.ts";
+import { errorOf, until } from "../../sessions/host/test-host.ts";
 import { fakeTerminal } from "./fake-terminal.ts";
 
 let made: RecordedProject;
@@ -103,6 +106,34 @@ test("a bulkhead.yaml that an agent made below is not used, and one of the perso
   expect((await cli(["init"], { cwd })).code).toBe(0);
   await agent("true");
   expect((await cli(["plugin", "list"], { cwd })).code).toBe(0);
+});
+
+test("a daemon refuses to reload what changed, says the command in its log, and takes it once it is accepted", async () => {
+  const { root, project, file } = made;
+  const stateDir = join(root, "state");
+  const readManifest = async () => await loadHostManifest({ from: project }) ?? undefined;
+  await writeFile(file, `${firstManifest}daemon: { port: 0 }\n`);
+  const daemon = await startDaemon({ createHost, readManifest, root: project, stateDir, bundledDir: null });
+  try {
+    const session = await daemon.host.runSession(
+      { workdir: project, prompt: "touch begun; while [ ! -e go ]; do sleep 0.05; done" },
+      { adapter: "agent", artifacts: "none" },
+    );
+    await until(() => stat(join(project, "begun")).then(() => true, () => false));
+    await edit(file, `${firstManifest}daemon: { port: 0 }\n# more\n`);
+    for (const args of [["reload"], ["plugin", "grant", "agent", "net:example.com:443"]]) {
+      expect(await cli(args)).toMatchObject({ code: 3, err: expect.stringContaining("+ # more") });
+    }
+    expect(await errorOf(daemon.reload())).toMatchObject({ code: "unaccepted_change" });
+    const log = await readFile(join(stateDir, "daemon.log"), "utf8");
+    const [, digest = ""] = /the old one holds: .*bulkhead accept \S+ --digest (sha256:[0-9a-f]{64})/.exec(log) ?? [];
+    await writeFile(join(project, "go"), "");
+    await session.result();
+    expect(await cli(["accept", "bulkhead.yaml", "--digest", digest])).toMatchObject({ code: 0 });
+    await daemon.reload();
+  } finally {
+    await daemon.stop({ drainMs: 0 });
+  }
 });
 
 test("a broken bulkhead.lock that an agent made does not stand in the way of grants and runs", async () => {
