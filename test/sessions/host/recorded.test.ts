@@ -1,15 +1,16 @@
 import { execFileSync } from "node:child_process";
 import { appendFile, cp, mkdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { loadHostManifest } from "bulkhead";
+import { createHost, loadHostManifest } from "bulkhead";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { acceptChange } from "../../../core/ground/recorded/accept-change.ts";
 import { changeManifest } from "../../../core/packages/install/manifest-transaction.ts";
+import { npmOptions } from "../../../core/packages/install/npm-options.ts";
 import { addGrant } from "../../../core/packages/registry/edit-host-manifest.ts";
 import { startHost } from "../../supervision/host-process.ts";
 import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
 import { firstManifest, makeProject, type RecordedProject } from "./recorded-project.ts";
-import { errorOf } from "./test-host.ts";
+import { adapterCode, completed, errorOf, writePlugin } from "./test-host.ts";
 
 let made: RecordedProject;
 
@@ -158,6 +159,55 @@ describe("a host that was killed", () => {
     // What a person changes once that is compared is not asked about.
     await replaceBy(file, `${await readFile(file, "utf8")}# after\n`);
     await open();
+  });
+});
+
+describe("other files that a host acts on", () => {
+  test("a host manifest that an agent makes where there was none is refused", async () => {
+    const { file, project, root } = made;
+    await rm(file);
+    const host = await createHost({ root: project, stateDir: join(root, "state"), bundledDir: null });
+    try {
+      await host.registry.register("plugins/agent", { grant: { run: [{ binary: "sh" }] } });
+      const prompt = "printf 'bulkhead: 1\\n' > bulkhead.yaml; cat bulkhead.yaml";
+      const session = await host.runSession({ workdir: project, prompt }, { adapter: "agent", artifacts: "none" });
+      expect((await session.result()).output).toBe("bulkhead: 1\n");
+    } finally {
+      await host.close();
+    }
+    expect(await errorOf(loadHostManifest({ from: project }))).toMatchObject({
+      code: "unaccepted_change",
+      message: expect.stringContaining("it appeared"),
+    });
+  });
+
+  test("npm's settings that an agent made are not used to install a plugin", async () => {
+    const { project, agent } = made;
+    await npmOptions(project);
+    await agent("echo registry=http://127.0.0.1:1/ > .npmrc");
+    expect(await errorOf(npmOptions(project))).toMatchObject({
+      code: "unaccepted_change",
+      details: { difference: [] },
+    });
+  });
+
+  test("a secret that an agent has exchanged opens no session", async () => {
+    const { file, project, during, open } = made;
+    const key = join(project, "key.txt");
+    await writeFile(key, "a-key-of-mine");
+    await writeFile(file, `${firstManifest}secrets: { KEY: "file:${key}" }\n`);
+    await writePlugin(join(project, "plugins", "deploy"), "deploy", {
+      code: adapterCode(`    yield ${completed};`),
+      manifest: "permissions: { secrets: [{ name: KEY, env: [KEY] }] }",
+    });
+    await writeFile(
+      file,
+      (await readFile(file, "utf8")).replace("deploy: {}", "deploy: { grant: { secrets: [KEY] } }"),
+    );
+    await during(() => replaceBy(key, "a-key-of-the-agent"));
+    const host = await open();
+    const error = await errorOf(host.runSession({ workdir: project, prompt: "go" }, { adapter: "deploy" }));
+    expect(error).toMatchObject({ code: "unaccepted_change", details: { path: key, kind: "secrets", difference: [] } });
   });
 });
 
