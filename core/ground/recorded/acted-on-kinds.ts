@@ -1,9 +1,9 @@
-/** What a host acts on in a project. */
+/** Kind of file or folder that a host acts on. */
 export type ActedOnKind = "manifest" | "lock" | "plugin" | "secrets" | "npm";
 
 /** A kind in words, and how it is recorded. */
 interface ActedOnWords {
-  /** What stands before its path in a sentence. */
+  /** Words before its path in a sentence. */
   words: string;
   /** Whether it is a folder. */
   isFolder: boolean;

@@ -48,7 +48,7 @@ export async function changeAt(path: string): Promise<BulkheadError | null> {
   }
 }
 
-/** What a path is to a host: as it was recorded, else as its name says. */
+/** Kind of a path: as it was recorded, else as its name says. */
 export async function kindOf(path: string): Promise<ActedOnKind> {
   const places = await placesOnTheWay(path);
   for (const folder of exposedOver(places, { within: true })) {

@@ -7,7 +7,10 @@ import { type ActedOnRecord, recordedFiles } from "./records.ts";
 const mostLines = 40;
 const mostCharacters = 200;
 
-/** What is other than it was recorded: lines that begin with `-` and `+`, or names of files; nothing for what may hold a key. */
+/**
+ * Compares what stands there with its record: lines that begin with `-` and `+`, or names of files; none for what may hold
+ * a key.
+ */
 export function differenceLines(
   folder: ExposedFolder,
   { content, record }: { content: Content; record: ActedOnRecord | null },

@@ -19,7 +19,7 @@ interface ExposeOptions {
   id: string;
   /** Folders that it may write. Real absolute paths. */
   folders: readonly string[];
-  /** What this host acts on, wherever it is, there or not. Absolute paths. */
+  /** Everything that this host acts on, wherever it is, there or not. */
   actedOn: readonly ActedOn[];
 }
 

@@ -10,7 +10,7 @@ import { stateFolders } from "../runtime/state-folders.ts";
 export interface ExposedFolder {
   /** Real absolute path. */
   path: string;
-  /** Where what is recorded of it is kept. */
+  /** Folder of its records. */
   records: string;
   /** When the first of those sessions began; 0 where that is not known. Milliseconds since 1970. */
   since: number;

@@ -5,8 +5,8 @@ import { dirname, isInside, join, resolve, sep } from "../runtime/paths.ts";
 const mostLinks = 40;
 
 /**
- * Every place that decides what a path means: the links on its way, and the place where it ends. Whoever may write one
- * of them may exchange what is found there.
+ * Every place that decides what a path means: the links on its way, and the place where it ends. A program that
+ * may write one of them may exchange what is found there.
  * @param path absolute
  */
 export async function placesOnTheWay(path: string): Promise<string[]> {

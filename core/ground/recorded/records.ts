@@ -6,7 +6,7 @@ import { type Content, type ContentLook, lookAt, readContent } from "./content-s
 import type { ExposedFolder } from "./exposed-folders.ts";
 import type { Road } from "./places-on-the-way.ts";
 
-/** What is known of a file or folder that a host acts on, in one exposed folder. */
+/** Record of a file or folder that a host acts on, in one exposed folder. */
 export interface ActedOnRecord {
   /** Absolute path by which a host finds it. */
   path: string;

@@ -38,7 +38,7 @@ export async function standingIn(
   return await standingAmong(folder, actedOn, { road, sessions, record: readRecord(folder, road) });
 }
 
-/** What was read for {@link standingAmong}. */
+/** Facts that were read for {@link standingAmong}. */
 interface Known {
   road: Road;
   record: ActedOnRecord | null;

@@ -48,7 +48,7 @@ export async function recordWritten(path: string, { kind, text }: OwnText): Prom
   }
 }
 
-/** What stands at the end of a road once it has this text. */
+/** Content at the end of a road once it has this text. */
 async function contentOf(road: Road, text: string): Promise<Content> {
   const sha256 = sha256Hex(text);
   const content = await readContent(road, { sha256 });

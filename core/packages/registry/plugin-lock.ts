@@ -29,7 +29,7 @@ export async function readLock(manifestFile: string): Promise<PluginLock> {
   return parseLock(text, { file: lockFileOf(manifestFile), maxBytes: mostBytes });
 }
 
-/** What a lock says, as far as it can be read. */
+/** Entries of a lock, as far as it can be read. */
 interface ReadableLock extends LockEntries {
   /** Why nothing of it can be used; null: it can be read. */
   error: BulkheadError | null;

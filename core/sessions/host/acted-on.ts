@@ -26,7 +26,7 @@ interface ActedOnOptions {
 
 /**
  * Returns everything that this host acts on, and what the next one would find in some folders: a host manifest that an
- * agent makes is one for whoever starts a host there.
+ * agent makes is used by the next host that is started there.
  */
 export function actedOnPlaces(
   folders: readonly string[],
