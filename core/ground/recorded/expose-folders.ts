@@ -11,7 +11,7 @@ import {
 } from "./exposed-folders.ts";
 import { placesOnTheWay, roadIn } from "./places-on-the-way.ts";
 import { allRecords, writeRecord } from "./records.ts";
-import { type ActedOn, flagChanges, settledSessions, standingAmong } from "./standing.ts";
+import { type ActedOn, flagChanges, isStill, settledSessions, standingAmong } from "./standing.ts";
 
 /** Options of {@link exposeFolders}. */
 interface ExposeOptions {
@@ -62,7 +62,9 @@ async function expose(
     const record = known.get(road.key) ?? null;
     if (!isFirst || record !== null) return void await standingAmong(folder, one, { road, record, sessions });
     const look = await lookAt(road);
-    writeRecord(folder, { ...one, road, content: await readContent(road), look });
+    const content = await readContent(road);
+    // Another session that begins at the same time has recorded it before it changed anything.
+    if (isStill(folder, sessions)) writeRecord(folder, { ...one, road, content, look });
   }));
   if (folder.since === 0) noteExposed(folder);
   noteSession(folder, id);

@@ -60,7 +60,7 @@ export async function standingAmong(
     return { believed: true };
   }
   const now = content ?? await readContent(road, { sha256 });
-  if (record.changed || mayChange) return { believed: false, content: now, record };
+  if (record.changed || mayChange || !isStill(folder, sessions)) return { believed: false, content: now, record };
   // It was as recorded when the last session had ended, so a person has changed it since.
   writeRecord(folder, { path, road, kind, content: now, look });
   return { believed: true };
@@ -74,12 +74,21 @@ async function standingOfUnknown(
   // In this order: what changes after it was read is seen.
   const content = await readContent(road, { sha256 });
   const look = await lookAt(road);
-  const isNewer = sessions.open.length === 0 && look.times.made > sessions.ended;
+  const isNewer = sessions.open.length === 0 && look.times.made > sessions.ended && isStill(folder, sessions);
   if (content.digest === absent || isNewer || await isOlder(folder, { road, look })) {
     writeRecord(folder, { path, road, kind, content, look });
     return { believed: true };
   }
   return { believed: false, content, record: null };
+}
+
+/**
+ * Whether no session has begun or ended since one looked. Ask it after the content was read: what a session wrote before
+ * that has left its note by now.
+ */
+export function isStill(folder: ExposedFolder, { open, ended }: Sessions): boolean {
+  const now = sessionsOf(folder);
+  return now.lost.length === 0 && now.ended === ended && now.open.every((id) => open.includes(id));
 }
 
 /**
@@ -105,10 +114,12 @@ export async function settledSessions(folder: ExposedFolder): Promise<Sessions> 
 
 /** Flags everything that is not as it was recorded; to be called when a session has ended. */
 export async function flagChanges(folder: ExposedFolder): Promise<void> {
-  await Promise.all(allRecords(folder).map(async (record) => {
-    const road = roadIn(folder.path, await placesOnTheWay(record.path));
-    // Where the road itself is another one, the links were changed.
-    const isSame = road.key === record.key && (await compare(record, { road })).isSame;
-    if (!isSame) flagRecord(folder, record);
-  }));
+  await Promise.all(
+    allRecords(folder).map(async (record) => {
+      const road = roadIn(folder.path, await placesOnTheWay(record.path));
+      // Where the road itself is another one, the links were changed.
+      const isSame = road.key === record.key && (await compare(record, { road })).isSame;
+      if (!isSame) flagRecord(folder, record);
+    }),
+  );
 }

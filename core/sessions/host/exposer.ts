@@ -2,6 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { recordsFolder } from "../../ground/recorded/exposed-folders.ts";
 import { exposeFolders } from "../../ground/recorded/expose-folders.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
+import { Sequence } from "../../ground/runtime/sequence.ts";
 import type { Registry } from "../../packages/registry/registry.ts";
 import { actedOnPlaces } from "./acted-on.ts";
 import type { OperatorSettings } from "./operator-settings.ts";
@@ -23,11 +24,13 @@ const noFolder: readonly unknown[] = ["EACCES", "EROFS", "EPERM"];
  * folder, sessions run all the same, and the log says so.
  */
 export function exposer({ root, settings, registry, writeLog }: ExposerDeps): SessionDeps["expose"] {
+  // One after the other: of two that begin at once, the first takes over what a person has changed, and the second sees that.
+  const turns = new Sequence();
   return async (folders) => {
     const { manifest, secretsFile } = settings;
     const actedOn = actedOnPlaces(folders, { root, manifest, secretsFile, plugins: registry.list() });
     try {
-      return await exposeFolders({ id: randomId(), folders, actedOn });
+      return await turns.run(() => exposeFolders({ id: randomId(), folders, actedOn }));
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       if (!(error instanceof Error && "code" in error && noFolder.includes(error.code))) {

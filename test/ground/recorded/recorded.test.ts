@@ -173,6 +173,18 @@ describe("demandRecorded()", () => {
 });
 
 describe("exposeFolders()", () => {
+  test("takes nothing over that a session changed which began at the same time", async () => {
+    await session();
+    for (let round = 0; round < 20; round++) {
+      const text = `bulkhead: 1\n# ${round}\n`;
+      const [first, second] = [begin().then(async (end) => (await writeFile(file, text), end)), begin()];
+      const ends = await Promise.all([first, second]);
+      for (const end of ends) await end();
+      expect(await refused(file)).toBe("unaccepted_change");
+      await acceptChange(file, String((await changeAt(file))?.details?.["digest"]));
+    }
+  });
+
   test("reads no plugin's folder again in which nothing has changed", async (context) => {
     const bytesRead = async () => Number(/^rchar: (\d+)/m.exec(await readFile("/proc/self/io", "utf8"))?.[1]);
     if (process.platform !== "linux") skipBecause(context, "only Linux counts what a process reads");
