@@ -7,6 +7,7 @@ export function tellShadowed({ problems }: Pick<Registry, "problems">, writeLog:
   for (const { error } of problems) {
     if (error.code === "duplicate_plugin") writeLog({ level: "warn", message: error.message });
   }
-  const sentences = stoppedPlugins(problems).map(({ stopped }) => [stopped?.message, stopped?.hint].filter(Boolean).join(" "));
+  const stopped = stoppedPlugins(problems).flatMap(({ stopped }) => stopped ?? []);
+  const sentences = stopped.map(({ message, hint }) => hint === undefined ? message : `${message} ${hint}`);
   for (const message of new Set(sentences)) writeLog({ level: "warn", message });
 }
