@@ -194,7 +194,7 @@ function overlaps(requested: Permissions, atom: Atom, { places = {} }: Permissio
   return Object.keys(effectivePermissions({ requested: rights, grant: atom.only, deny: {}, places })).length > 0;
 }
 
-/** What the operator alone decides about: the manifest need not ask for it. */
+/** Explains a grant that the operator alone decides about: the manifest need not ask for it. */
 function explainForPrograms(atom: Atom, { deny, places }: PermissionSources): Settled {
   const { permission, target, only } = atom;
   const left = effectivePermissions({ requested: only, grant: only, deny, places });

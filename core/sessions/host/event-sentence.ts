@@ -99,7 +99,9 @@ function hostSentence(
     case "capability":
       return say(
         event.decision === "allowed" ? "debug" : "warning",
-        [`The operator's grants: ${event.permission} ${event.target} is ${event.decision}.`, event.reason].filter(Boolean)
+        [`The operator's grants: ${event.permission} ${event.target} is ${event.decision}.`, event.reason].filter(
+          Boolean,
+        )
           .join(" "),
       );
     case "worker":

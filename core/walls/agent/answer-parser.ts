@@ -3,7 +3,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { type AnswerHead, maxHeadBytes, parseAnswerHead, valuesOf } from "./http-head.ts";
 
 /** Takes the parts of an answer as they come. */
-export interface AnswerTaker {
+interface AnswerTaker {
   /** @param length bytes of the body; null: they end with a mark, or with the connection */
   head(head: AnswerHead, length: number | null): void;
   body(piece: Buffer): void;
@@ -11,7 +11,7 @@ export interface AnswerTaker {
   end(): void;
 }
 
-/** What comes next in an answer. */
+/** The next part of an answer. */
 type Part = "head" | "bytes" | "all" | "chunk" | "chunk_bytes" | "chunk_end" | "trailer" | "nothing";
 
 /** Parses one answer of a server (RFC 9112), whatever pieces it comes in. Trailers are dropped. */

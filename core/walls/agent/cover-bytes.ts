@@ -4,7 +4,7 @@ import { type SecretForm, secretForms } from "../../ground/log/secret-forms.ts";
 import { indexForms, SecretScanner, type SoughtForms } from "../../ground/log/secret-scanner.ts";
 
 /** Covers secrets in bytes that come in parts. The length stays, so that what tells a length before stays true. */
-export interface ByteCover {
+interface ByteCover {
   /** Takes the next part and returns the settled bytes; it holds back an end that may begin a secret. */
   push(piece: Buffer): Buffer[];
   /** Ends the bytes and returns the rest. */
@@ -82,7 +82,7 @@ class FoundCover implements ByteCover {
     return Buffer.from(this.#scanner.end(), "latin1");
   }
 
-  /** Where a form may begin: its first pieces are there, or the text ends before they could be. */
+  /** The place where a form may begin: its first pieces are there, or the text ends before they could be. */
   #nextStart(text: string, at: number): number {
     const { pattern, reach } = this.#starts;
     pattern.lastIndex = at;

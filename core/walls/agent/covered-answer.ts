@@ -4,7 +4,7 @@ import { AnswerParser } from "./answer-parser.ts";
 import type { Cover } from "./cover-bytes.ts";
 import type { AnswerHead, RequestHead } from "./http-head.ts";
 
-/** Fields between two neighbours, and those that the answer gets anew. */
+/** Fields between two neighbours, and those that this proxy sets itself. */
 const dropped = /^(?:alt-svc|connection|content-length|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/;
 
 /** Options of {@link joinCovered}. */

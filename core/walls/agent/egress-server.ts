@@ -116,7 +116,9 @@ async function serve(client: Socket, options: EgressOptions, open: Set<Socket>):
     const { message } = options.refuseService("docker");
     return answer(client, { status: 403, text: JSON.stringify({ message }), type: "application/json" });
   }
-  if (!isAuthorized(head, options.token)) return answer(client, { status: 407, text: "This proxy is another session's." });
+  if (!isAuthorized(head, options.token)) {
+    return answer(client, { status: 407, text: "This proxy is another session's." });
+  }
   const target = targetOf(head);
   const { addresses, port } = await options.route(target);
   const far = await connectTo(addresses, { open: (host) => openFarEnd({ host, port }), event: "connect" });
@@ -133,7 +135,7 @@ const dockerPath = /^\/(?:_ping|v\d+\.\d+\/)/;
 interface ServedModel {
   request: EndpointRequest;
   endpoint: EgressEndpoint;
-  /** What came after the head. */
+  /** Bytes that came after the head. */
   rest: Uint8Array;
   options: EgressOptions;
   open: Set<Socket>;

@@ -6,7 +6,7 @@ import { runtimeName } from "../../ground/runtime/platform.ts";
 const readBytes = 262_144;
 
 /** A connection to one end, before the other end is joined to it. */
-export interface FarEnd {
+interface FarEnd {
   socket: Socket;
   /**
    * Passes bytes both ways until both ends are done; each side waits for the other to read. Call it once, when the
@@ -23,7 +23,7 @@ export function openFarEnd(where: NetConnectOpts): FarEnd {
 }
 
 /** A connection whose bytes arrive as pieces of their own. */
-export function piped(socket: Socket): FarEnd {
+function piped(socket: Socket): FarEnd {
   return {
     socket,
     join(client) {

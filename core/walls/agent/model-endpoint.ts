@@ -34,7 +34,7 @@ const credentialFields: ReadonlySet<string> = new Set([
   "ocp-apim-subscription-key",
 ]);
 
-/** Parameter of a query that Gemini takes its key from. */
+/** Parameter of a query that some models take their key from. */
 const keyParameter = "key=";
 
 /**
@@ -80,12 +80,17 @@ function isFramedOnce(headers: HttpFields): boolean {
     codings.every((coding) => coding.toLowerCase() === "chunked");
 }
 
+/**
+ * Bytes of a path: no control, `#` or backslash, and not the two that no UTF-8 holds, since lenient readers take those for
+ * the beginning of a dot or a slash.
+ */
+const pathBytes = /^[\x20-\x22\x24-\x5b\x5d-\x7e\x80-\xbf\xc2-\xff]*$/;
+
 /** Whether no reader, however often it decodes, finds in a path a step to its parent or to another place. */
 function staysBelow(path: string): boolean {
   if (path !== "" && !path.startsWith("/")) return false;
   const decoded = decodedWhole(path);
-  // No UTF-8 holds the last two; lenient readers take them for the beginning of a dot or a slash.
-  if (decoded === null || !/^[^\\#\x00-\x20\x7f\xc0\xc1]*$/.test(decoded)) return false;
+  if (decoded === null || !pathBytes.test(decoded)) return false;
   const [, ...parts] = decoded.split("/");
   return parts.every((part, index) => {
     const name = part.replace(/;.*$/s, "");

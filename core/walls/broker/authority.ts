@@ -28,7 +28,7 @@ export interface Demand {
   unbounded?: boolean;
   /** No person is asked, and no answer that one gave before counts. */
   isUnasked?: boolean;
-  /** What is allowed is not reported: `allowed` is called once it is known to be. */
+  /** Reports a denial alone: the caller calls `allowed` once it knows the rest. */
   isReportedLater?: boolean;
   /** For a denial: what to do, where a grant is not all that it takes. Sentences. */
   reason?: string;
@@ -140,7 +140,7 @@ export class Authority {
     };
     const told = demand.reason === undefined ? {} : { reason: demand.reason };
     const denied = { decision: "denied" as const, grant_command, ...beyond, ...place, ...told };
-    this.#report(permission, subject, denied, demand.unbounded);
+    this.#report(permission, subject, { ...denied, ofProgram: demand.unbounded });
     const because = demand.because ?? (entry !== null ? unasked : outside ? outOfReach : null);
     const refused = refusal({ pluginId, permission, subject: cleanLine(subject, maxShownLength) }, because);
     const message = [refused, demand.reason].filter(Boolean).join(" ");
@@ -232,10 +232,11 @@ export class Authority {
         target: cleanLine(demand.target, maxShownLength),
         grant_command: grantCommand(pluginId, demand.permission, { target: demand.target }),
       });
-    const answer = (ofProgram ? this.#questions.take("hosts", ask) : ask()).then((yes) => yes === true, () => false).finally(() => {
-      this.#open -= 1;
-      this.#answeredAt = Date.now();
-    });
+    const answer = (ofProgram ? this.#questions.take("hosts", ask) : ask()).then((yes) => yes === true, () => false)
+      .finally(() => {
+        this.#open -= 1;
+        this.#answeredAt = Date.now();
+      });
     this.#answers.set(key, answer);
     return answer;
   }
@@ -249,11 +250,12 @@ export class Authority {
   #report(
     permission: Demand["permission"],
     subject: string,
-    decided: Pick<
-      CapabilityEvent,
-      "decision" | "grant_command" | "grantable" | "manifest_entry" | "grant_file" | "grant_line" | "reason"
-    >,
-    ofProgram = false,
+    { ofProgram = false, ...decided }:
+      & Pick<
+        CapabilityEvent,
+        "decision" | "grant_command" | "grantable" | "manifest_entry" | "grant_file" | "grant_line" | "reason"
+      >
+      & { ofProgram?: boolean | undefined },
   ): void {
     const uses = this.uses.by[permission] ??= { allowed: 0, denied: 0 };
     uses[decided.decision] += 1;

@@ -51,7 +51,10 @@ export async function containRun(
   }
   const ports = localPorts(options.programNet);
   const route = (url: URL, isUnasked = false) => programRoute(scope, { url, isUnasked });
-  const [view, way] = await Promise.all([viewed, scope.walls.wayOut({ route, refuseService: () => noDocker(scope) }, ports)]);
+  const [view, way] = await Promise.all([
+    viewed,
+    scope.walls.wayOut({ route, refuseService: () => noDocker(scope) }, ports),
+  ]);
   const docker = kept.env["DOCKER_HOST"] ?? `tcp://127.0.0.1:${way.port}`;
   const env: Record<string, string> = { ...kept.env, ...proxyVariables(way), DOCKER_HOST: docker };
   for (const [variable, endpoint] of kept.endpoints) {

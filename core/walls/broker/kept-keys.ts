@@ -4,7 +4,7 @@ import { randomId } from "../../ground/runtime/hash.ts";
 import type { EgressEndpoint } from "../agent/model-endpoint.ts";
 import type { ModelAddress } from "./model-address.ts";
 
-/** What a program starts with. */
+/** Start of a program, as far as keys can stand in it. */
 interface Start {
   env: Readonly<Record<string, string>>;
   args: readonly string[];
@@ -43,7 +43,8 @@ export function keepKeys(
     const key = env[variable];
     const address = addresses.get(base_url);
     if (!key || address === undefined) continue;
-    const standIn = standIns.get(variable) ?? { key: checkedKey(key, { binary, variable }), placeholder: placeholderOf(key) };
+    const standIn = standIns.get(variable) ??
+      { key: checkedKey(key, { binary, variable }), placeholder: placeholderOf(key) };
     standIns.set(variable, standIn);
     const place = places.get(base_url) ??
       { url: checkedAddress(address, { binary, variable: base_url }), unasked: address.by === "client", keys: [] };

@@ -18,7 +18,9 @@ export async function mcpServerPlaces({ mcpConfig, permissions }: SessionBrokerO
   const { mcpServers } = JSON.parse(mcpConfig) as {
     mcpServers: Record<string, { command?: string; args?: string[] }>;
   };
-  const words = Object.values(mcpServers).flatMap(({ command, args = [] }) => command === undefined ? [] : [command, ...args]);
+  const words = Object.values(mcpServers).flatMap(({ command, args = [] }) =>
+    command === undefined ? [] : [command, ...args]
+  );
   const paths = words.map((word) => word.replace(/^-[^=]*=/, "")).filter(isAbsolute);
   const found = [...new Set(paths)].map(async (path) => {
     const real = await realpath(path).catch(() => null);
@@ -31,7 +33,9 @@ export async function mcpServerPlaces({ mcpConfig, permissions }: SessionBrokerO
 /** The folder of the package that a file belongs to, below the home; null for a file of none. */
 async function packageAround(file: string, home: string): Promise<string | null> {
   for (let folder = dirname(file); isBelow(home, folder); folder = dirname(folder)) {
-    const there = await Promise.all(packageFiles.map((name) => access(join(folder, name)).then(() => true, () => false)));
+    const there = await Promise.all(
+      packageFiles.map((name) => access(join(folder, name)).then(() => true, () => false)),
+    );
     if (there.includes(true)) return folder;
   }
   return null;

@@ -180,7 +180,8 @@ export class SessionWalls {
   #tellHidden(target: string): void {
     if (this.#hidden.has(target)) return;
     this.#hidden.add(target);
-    const reason = "It is, or holds, a place that no agent sees: keys, logins or the host's state. Grant a narrower path.";
+    const reason =
+      "It is, or holds, a place that no agent sees: keys, logins or the host's state. Grant a narrower path.";
     this.#options.emit({ type: "capability", permission: "read", target, decision: "denied", reason });
   }
 

@@ -34,7 +34,9 @@ export async function pluginGrant(call: Invocation): Promise<number> {
       call.json
         ? `${JSON.stringify({ plugin_id: pluginId, permission, target, file, changed, ...pinned, note })}\n`
         : `${granted}${pinned === null ? "" : pinLine(target, pinned)}${note === null ? "" : `Note: ${note}\n`}${
-          forPrograms ? "Its contained programs have it; its own code does not, since its manifest does not ask for it.\n" : ""
+          forPrograms
+            ? "Its contained programs have it; its own code does not, since its manifest does not ask for it.\n"
+            : ""
         }`,
     );
   }
@@ -92,7 +94,8 @@ async function effectOf(
   file: string,
   { pluginId, permission, target }: { pluginId: string; permission: string; target: string },
 ): Promise<{ note: string | null; forPrograms: boolean }> {
-  const isThis = (one: { permission: string; target: string }) => one.permission === permission && one.target === target;
+  const isThis = (one: { permission: string; target: string }) =>
+    one.permission === permission && one.target === target;
   try {
     const manifest = await readHostManifest(file);
     const plugin = (await createRegistry({ manifest, root: dirname(file) })).get(pluginId);

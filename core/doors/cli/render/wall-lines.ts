@@ -91,7 +91,9 @@ const places: Readonly<Record<ProgramWalls["contained"], { writes: string; reads
   none: null,
 };
 
-function facts({ contained, writes, reads = [], hosts, hosts_missing, keys_kept, keys_seen }: ProgramWalls): [string, string][] {
+function facts(
+  { contained, writes, reads = [], hosts, hosts_missing, keys_kept, keys_seen }: ProgramWalls,
+): [string, string][] {
   const place = places[contained];
   const seen = keys_seen.length === 0 ? [] : [`the program sees ${keys_seen.join(", ")}`];
   const kept = keys_kept.length === 0 ? [] : [`${keys_kept.join(", ")} stays with the host`];
@@ -100,7 +102,10 @@ function facts({ contained, writes, reads = [], hosts, hosts_missing, keys_kept,
   return [
     ...(place === null ? [] : [
       ["writes", [place.writes, ...writes].join(", ")] as [string, string],
-      ["reads", [place.reads, ...(reads.length === 0 ? [] : [`and ${reads.join(", ")}`])].join("; ")] as [string, string],
+      ["reads", [place.reads, ...(reads.length === 0 ? [] : [`and ${reads.join(", ")}`])].join("; ")] as [
+        string,
+        string,
+      ],
       ["calls", `${called}${missing}`] as [string, string],
     ]),
     ...(kept.length + seen.length === 0 ? [] : [["keys", [...kept, ...seen].join("; ")] as [string, string]]),
