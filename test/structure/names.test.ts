@@ -44,6 +44,7 @@ describe("names", () => {
     const lists = [
       "core/ground/runtime/acted-on-names.ts",
       "core/ground/runtime/key-places.ts",
+      "core/walls/agent/agent-files.ts",
       "core/kit/attack/cases/agent.ts",
       "core/kit/attack/run-agent-escapes.ts",
       "core/packages/registry/broad-programs.ts",

@@ -19,6 +19,8 @@ const reasons: Record<string, string> = {
   "core/doors/cli/show-all.ts comparisonText": "hostile names of adapters",
   "core/ground/runtime/acted-on-names.ts actedOn": "every name of every group",
   "core/ground/runtime/os-walls/bubblewrap.ts parseLdd": "output of other linkers",
+  "core/ground/runtime/os-walls/command-chain.ts withOwnMounts":
+    "a view that bwrap would make, beside one that is made",
   "core/ground/runtime/os-walls/cgroup.ts probeCgroup": "trees of other hosts",
   "core/ground/runtime/os-walls/prlimit.ts dataBytes": "the least of a limit",
   "core/ground/runtime/os-walls/prlimit.ts openFiles": "the least of a limit",

@@ -238,10 +238,14 @@ function spawnError(file: string, cause: unknown): BulkheadError {
     });
   }
   if (code === "ELOOP") {
-    return new BulkheadError("io_error", `Cannot contain the program: a link stands on the way to a place in its view.`, {
-      hint: "An agent may have put it there. Look for links in the project and in the folders above it.",
-      cause,
-    });
+    return new BulkheadError(
+      "io_error",
+      `Cannot contain the program: a link stands on the way to a place in its view.`,
+      {
+        hint: "An agent may have put it there. Look for links in the project and in the folders above it.",
+        cause,
+      },
+    );
   }
   if (code === "EAGAIN" || code === "EMFILE" || code === "ENFILE") {
     return new BulkheadError("limit_exceeded", `Cannot start "${file}": the system is out of processes or files.`, {

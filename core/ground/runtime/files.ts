@@ -2,7 +2,6 @@ export {
   access,
   appendFile,
   chmod,
-  copyFile,
   link,
   lstat,
   mkdir,

@@ -13,6 +13,7 @@ export const viewScript = `my $nothing = "";
 my %makes = (
   "--bind" => sub { bind_as($_[0], 6) },
   "--ro-bind" => sub { bind_as($_[0], 7) },
+  "--overlay" => \\&layered,
   "--tmpfs" => sub { \\&empty_folder },
   "--dev" => \\&devices,
   "--remount-ro" => sub { sub { change(opened($_[0]), 0x1000, 1, 0) } },
@@ -27,10 +28,11 @@ sub make_view {
   own_mounts();
   my @mounts;
   while (@words) {
-    my ($kind, $from, $at) = splice @words, 0, $words[0] =~ /bind/ ? 3 : 2;
+    my $kind = $words[0];
+    my (undef, $from, @to) = splice @words, 0, $kind eq "--overlay" ? 4 : $kind =~ /bind/ ? 3 : 2;
     next if $from eq "/proc";
     my $act = $makes{$kind} or fail_with(22);
-    push @mounts, [$at // $from, $act->($from)];
+    push @mounts, [$to[-1] // $from, $act->($from, @to)];
   }
   change(opened("/"), 0x9000, 7, 0);
   change(opened("/proc"), 0x1000, 0, 1);
@@ -69,6 +71,29 @@ sub bind_as {
   my ($from, $flags) = @_;
   my ($tree, $is_folder) = (cloned($from, $flags), -d $from);
   return sub { attach($tree, $is_folder, @_) };
+}
+
+# A folder that is read, under a layer for what is written: overlayfs. Where the system has none it is read-only.
+sub layered {
+  my ($from, $layer) = @_;
+  my ($lower, $over) = (opened($from), opened($layer));
+  my %options = (lowerdir => "/proc/self/fd/$lower", upperdir => "/proc/self/fd/$over/upper",
+    workdir => "/proc/self/fd/$over/work");
+  my $made = eval {
+    my ($type, $flag) = ("overlay", "userxattr");
+    my $system = file(syscall(430, $type, 0));
+    while (my ($name, $value) = each %options) {
+      syscall(431, $system, 1, $name, $value, 0) == 0 or die;
+    }
+    syscall(431, $system, 0, $flag, 0, 0);
+    syscall(431, $system, 6, 0, 0, 0) == 0 or die;
+    my $tree = file(syscall(432, $system, 0, 6));
+    syscall($close, $system);
+    $tree;
+  };
+  syscall($close, $_) for $lower, $over;
+  return bind_as($from, 7) if !defined $made;
+  return sub { attach($made, 1, @_) };
 }
 
 sub empty_folder {

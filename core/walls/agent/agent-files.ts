@@ -12,7 +12,10 @@ export interface AgentRecord {
 }
 
 /** Folders of OpenCode and its kin: git and programs are run in these, the rest is a database and its attachments. */
-const besidesDatabase = { without: ["repos", "snapshot", "worktree", "plugin", "plugins"], readOnly: ["bin", "node_modules"] };
+const besidesDatabase = {
+  without: ["repos", "snapshot", "worktree", "plugin", "plugins"],
+  readOnly: ["bin", "node_modules"],
+};
 
 /**
  * Records that an agent writes in the real home: its conversations, so that they can be continued. Everything that is not here
@@ -58,8 +61,8 @@ export const agentLogins: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Files that hold a login beside settings: a copy, of which these fields are written back. */
-export const mixedLogins: Readonly<Record<string, readonly string[]>> = {
-  ".claude.json": ["oauthAccount", "userID"],
+export const mixedLogins: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  "claude": { ".claude.json": ["oauthAccount", "userID"] },
 };
 
 /** Settings folders of agents, below the home, for which a variable may name another one; else the first of `agentPlaces`. */

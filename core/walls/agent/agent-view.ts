@@ -13,7 +13,7 @@ import { leadingLinks } from "./leading-links.ts";
 import { ownSettings } from "./own-settings.ts";
 import type { AgentView, Bound } from "./program-view.ts";
 import { repositoryOf } from "./repository-folder.ts";
-import { toolPlaces } from "./tool-places.ts";
+import { cachePlaces, toolPlaces } from "./tool-places.ts";
 import type { WriteBack } from "./write-back.ts";
 
 /** The session of an agent, as far as its view depends on it. Paths are real and absolute. */
@@ -68,6 +68,8 @@ export interface ViewPlaces extends GrantedPlaces {
   repository: readonly string[];
   /** Places of tools in the homes. */
   tools: readonly string[];
+  /** Caches of package managers in the homes. */
+  caches: readonly string[];
 }
 
 /**
@@ -90,8 +92,20 @@ export async function viewPlaces(
     repositoryOf(workspaceDir),
   ]);
   const replaced = homes.all.filter((home) => !isInside(workdir, home));
-  const tools = await toolsIn(replaced, searched);
-  return { homes: replaced, allHomes: homes.all, guarded, isClosed, ...places, repository, tools };
+  const [tools, caches] = await Promise.all([
+    toolsIn(replaced, searched),
+    Promise.all(replaced.map((home) => presentPlaces(home, cachePlaces))),
+  ]);
+  return {
+    homes: replaced,
+    allHomes: homes.all,
+    guarded,
+    isClosed,
+    ...places,
+    repository,
+    tools,
+    caches: caches.flat(),
+  };
 }
 
 /** Tools of the person, the folders of the PATH, and what links in those lead to. */
@@ -104,7 +118,7 @@ async function toolsIn(homes: readonly string[], searched: readonly string[]): P
 }
 
 /** The view of one program, and what of its settings goes back when the session ends. */
-export interface MadeView {
+interface MadeView {
   view: AgentView;
   writeBacks: readonly WriteBack[];
 }
@@ -116,7 +130,7 @@ export interface MadeView {
  */
 export async function agentView(session: ViewedSession, needs: AgentNeeds, places: ViewPlaces): Promise<MadeView> {
   const { pluginDir, tempDir, workdir, workspaceDir: project = workdir, sealedPaths = [] } = session;
-  const { homes, allHomes, guarded, isClosed, opened, written, read, repository, tools } = places;
+  const { homes, allHomes, guarded, isClosed, opened, written, read, repository, tools, caches } = places;
   const [home] = homes;
   const folders = [...new Set([workdir, project])].filter((folder) => !isClosed || folder !== project);
   const names = [...toolsOf(needs.binary), ...configTools(session.permissions)];
@@ -151,7 +165,7 @@ export async function agentView(session: ViewedSession, needs: AgentNeeds, place
     own: [tempDir, needs.wallsDir, pluginDir, ...sealedPaths, workdir, project],
     sealed: guarded.sealed.filter((place) => !opened.some((path) => isInside(path, place))),
     held: isClosed ? [] : guarded.held,
-    bound: [...await emptyHomes(homes, needs.wallsDir), ...own.bound],
+    bound: [...await emptyHomes(homes, needs.wallsDir), ...await layers(caches, needs.wallsDir), ...own.bound],
     network: "none",
     filterFolder: session.sharedWallsDir ?? needs.wallsDir,
     leftOut,
@@ -165,6 +179,15 @@ function emptyHomes(homes: readonly string[], wallsDir: string): Promise<Bound[]
     const from = join(wallsDir, index === 0 ? "home" : `home-${index + 1}`);
     await mkdir(from, { recursive: true, mode: 0o700 });
     return { from, at, isNew: true };
+  }));
+}
+
+/** Caches under layers of the session, which all of its programs share. */
+function layers(caches: readonly string[], wallsDir: string): Promise<Bound[]> {
+  return Promise.all(caches.map(async (at, index) => {
+    const layer = join(wallsDir, "caches", String(index));
+    await Promise.all(["upper", "work"].map((name) => mkdir(join(layer, name), { recursive: true, mode: 0o755 })));
+    return { from: at, at, layer };
   }));
 }
 
@@ -184,7 +207,7 @@ function packageOf(file: string, others: readonly string[]): string {
 
 /**
  * Places of settings that variables of the operator name. An adapter's value names none, and a client's only what the session
- * sees anyway: whoever may send a request must not thereby read another folder.
+ * sees anyway: a client must not read another folder by a request.
  * @throws {BulkheadError} `permission_denied` for a client's value that lies elsewhere
  */
 async function namedPlaces(
@@ -199,10 +222,14 @@ async function namedPlaces(
     if (value === hostEnv(name)) {
       if (!isInside(place, home)) named.push(place);
     } else if (value === requestEnv[name] && ![workdir, workspaceDir, tempDir].some((own) => isInside(own, place))) {
-      throw new BulkheadError("permission_denied", `Cannot use ${name} of the request: "${value}" lies outside the session.`, {
-        hint: `Name a folder in the working directory, or set ${name} in the environment of the host.`,
-        details: { variable: name },
-      });
+      throw new BulkheadError(
+        "permission_denied",
+        `Cannot use ${name} of the request: "${value}" lies outside the session.`,
+        {
+          hint: `Name a folder in the working directory, or set ${name} in the environment of the host.`,
+          details: { variable: name },
+        },
+      );
     }
   }
   return named;

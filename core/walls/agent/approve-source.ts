@@ -3,7 +3,7 @@ import { dirname, isBelow, isInside, join, relative, resolve, sep } from "../../
 import { userId } from "../../ground/runtime/pinned-folder.ts";
 import { pathsOfMachine } from "./real-paths.ts";
 
-/** What decides about the sources of a view. All paths are real. */
+/** Places that decide about the sources of a view. All paths are real. */
 export interface SourceRules {
   /** Keys, the host's state, logins of other agents: neither they nor anything in them is shown. */
   hidden: readonly string[];
@@ -16,7 +16,7 @@ export interface SourceRules {
 }
 
 /** A place that may be mounted. */
-export interface ApprovedSource {
+interface ApprovedSource {
   /** As it was named, without `.` and `..`. */
   named: string;
   real: string;
@@ -83,10 +83,12 @@ async function whyNotThrough(
   const links = await linksOn(named);
   if (links === null) return "it leads through too many links, or one that changed meanwhile";
   for (const link of links.found) {
-    if ([...written, ...records].some((folder) => isBelow(folder, link))) return `the link ${link} lies where agents write`;
+    if ([...written, ...records].some((folder) => isBelow(folder, link))) {
+      return `the link ${link} lies where agents write`;
+    }
   }
   if (links.end !== real) return "a link on the way to it changed meanwhile";
-  // The places of the links, and the way to the end: whoever owns one could make it lead elsewhere.
+  // The links, and the folders on the way to the end: their owners could make them lead elsewhere.
   for (const place of new Set([...links.found, ...partsOf(real)])) {
     const owner = await lstat(place).then(({ uid }) => uid, () => null);
     if (owner === null || !owners.has(owner)) return `${place} belongs to another user`;

@@ -12,7 +12,7 @@ interface Budget {
   bytes: number;
 }
 
-/** What the copies of one program have in common. */
+/** Things that the copies of one program have in common. */
 export interface CopyScope {
   rules: SourceRules;
   budget: Budget;

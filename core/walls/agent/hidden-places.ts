@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { agentPlaces } from "../../ground/runtime/key-places.ts";
-import { personHomes, type PersonHomes } from "../../ground/runtime/homes.ts";
+import { type PersonHomes, personHomes } from "../../ground/runtime/homes.ts";
 import { keyPaths } from "../../ground/runtime/key-paths.ts";
 
 /**

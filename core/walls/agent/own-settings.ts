@@ -31,7 +31,7 @@ interface SettingsOptions {
 }
 
 /** Settings of an agent as its view has them. */
-export interface OwnSettings {
+interface OwnSettings {
   shown: string[];
   bound: Bound[];
   writeBacks: WriteBack[];
@@ -70,10 +70,14 @@ interface Scope extends Pick<SettingsOptions, "copies" | "leftOut" | "rules"> {
 }
 
 async function tablesOf({ tools, home, named, workdir }: SettingsOptions): Promise<Tables> {
-  /** Where a place below the home stands: there, and in the folder that a variable names in place of the usual one. */
+  // A folder that a variable names stands for the usual one, whose records and logins are in it too.
   const pathsOf = (tool: string, place: string) => {
     const usual = `${namedFolders[tool] ?? agentPlaces[tool]?.[0] ?? `.${tool}`}/`;
-    const below = place.startsWith(usual) ? place.slice(usual.length) : place in mixedLogins ? place : null;
+    const below = place.startsWith(usual)
+      ? place.slice(usual.length)
+      : place in (mixedLogins[tool] ?? {})
+      ? place
+      : null;
     return [join(home, place), ...(below === null ? [] : named.map((folder) => join(folder, below)))];
   };
   const listed = tools.flatMap((tool) =>
@@ -83,11 +87,11 @@ async function tablesOf({ tools, home, named, workdir }: SettingsOptions): Promi
     listed.map(async ({ path, record }) => ({ at: await recordPath(path, workdir), record })),
   );
   const logins = tools.flatMap((tool) => (agentLogins[tool] ?? []).flatMap((place) => pathsOf(tool, place)));
-  const mixed = tools.includes("claude")
-    ? Object.entries(mixedLogins).flatMap(([place, fields]) =>
-      pathsOf("claude", place).map((path) => [path, fields] as const)
+  const mixed = tools.flatMap((tool) =>
+    Object.entries(mixedLogins[tool] ?? {}).flatMap(([place, fields]) =>
+      pathsOf(tool, place).map((path) => [path, fields] as const)
     )
-    : [];
+  );
   const sorted = listed.flatMap(({ path }) => path.includes("/{") ? [path.slice(0, path.indexOf("/{"))] : []);
   return { records, logins: new Set(logins), mixed: new Map(mixed), sorted: new Set(sorted) };
 }
@@ -129,8 +133,9 @@ async function addRecord(at: string, { without = [], readOnly = [] }: AgentRecor
     const inside = await take(join(source, name), scope);
     const copy = join(copies, String(found.bound.length), name);
     await mkdir(copy, { recursive: true, mode: 0o700 });
-    if (inside !== null && readOnly.includes(name)) found.bound.push({ from: inside, at: join(at, name), isReadOnly: true });
-    else {
+    if (inside !== null && readOnly.includes(name)) {
+      found.bound.push({ from: inside, at: join(at, name), isReadOnly: true });
+    } else {
       if (inside !== null) await copyTree(inside, copy, scope.scope);
       found.bound.push({ from: copy, at: join(at, name), isOwn: true });
     }
@@ -226,4 +231,3 @@ async function take(place: string, { rules, leftOut }: Scope): Promise<string | 
   }
   return source.real;
 }
-

@@ -43,4 +43,6 @@ export interface Bound {
   isOwn?: boolean;
   /** Whether it may only be read; default: no. */
   isReadOnly?: boolean;
+  /** Folder of the session's own, with `upper` and `work` in it, that takes what is written; the place itself is only read. */
+  layer?: string;
 }

@@ -17,7 +17,7 @@ export async function repositoryOf(folder: string): Promise<string[]> {
     const info = await lstat(git).catch(() => null);
     if (info?.isDirectory()) return [git];
     if (info?.isFile()) return await namedBy(git);
-    // A link counts as no repository: whoever may write here could make it.
+    // A link counts as no repository: any agent that may write here could make it.
     if (info !== null) return [];
   }
   return [];

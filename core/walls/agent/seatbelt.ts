@@ -1,7 +1,7 @@
 import { mkdir, realpath, stat, symlink } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { isBelow, isInside } from "../../ground/runtime/paths.ts";
-import type { AgentView } from "./program-view.ts";
+import type { AgentView, Bound } from "./program-view.ts";
 import type { Command, ProbedWall } from "../../ground/runtime/os-walls/os-wall.ts";
 import { tryProgram } from "../../ground/runtime/os-walls/try-program.ts";
 
@@ -20,7 +20,12 @@ export async function probeSeatbelt(): Promise<ProbedWall> {
  * Puts a program of a session into macOS's sandbox. Nothing can be mounted there: the private home is a folder of its
  * own that `HOME` names, with links to the settings, logins and records that {@link AgentView.bound} puts into it.
  */
-export async function containBySeatbelt(command: Command, view: AgentView): Promise<Command> {
+export async function containBySeatbelt(command: Command, asked: AgentView): Promise<Command> {
+  // Nothing is layered there.
+  const isRead = ({ isReadOnly = false, layer }: Bound) => isReadOnly || layer !== undefined;
+  const { bound: all = [], shown } = asked;
+  const read = all.filter(isRead).map(({ from }) => from);
+  const view = { ...asked, bound: all.filter((place) => !isRead(place)), shown: [...shown, ...read] };
   const home = await realpath(command.env["HOME"] ?? "/var/empty").catch(() => null);
   const own = view.bound?.find(({ at }) => at === home);
   if (own !== undefined && home !== null) await fillHome({ home, own: own.from, view });

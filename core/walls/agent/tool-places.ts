@@ -60,9 +60,35 @@ export const toolPlaces: readonly string[] = [
   ".volta",
   ".yarn/bin",
   "go/bin",
-  "go/pkg",
   "n/bin",
   "n/include",
   "n/lib",
   "n/n/versions",
+];
+
+/**
+ * Caches of package managers below a home. An agent reads them, so that it need not download again what the person has, and
+ * writes into a layer of its session: a cache that it could write would be what the person installs from next.
+ */
+export const cachePlaces: readonly string[] = [
+  ".bun/install/cache",
+  ".cache/deno",
+  ".cache/go-build",
+  ".cache/pip",
+  ".cache/pnpm",
+  ".cache/pypoetry",
+  ".cache/uv",
+  ".cache/yarn",
+  ".cargo/git",
+  ".cargo/registry",
+  ".gradle/caches",
+  ".gradle/wrapper",
+  ".ivy2/cache",
+  ".local/share/pnpm/store",
+  ".m2/repository",
+  ".npm/_cacache",
+  ".nuget/packages",
+  ".pnpm-store",
+  ".yarn/berry",
+  "go/pkg",
 ];

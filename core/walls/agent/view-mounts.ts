@@ -23,12 +23,13 @@ interface Place {
   named: string;
   real: string;
   kind: "--bind" | "--ro-bind";
-  /** Where it is mounted; absent: at its real path, and at its own name where that would be missing. */
+  layer?: string | undefined;
+  /** Path at which it is mounted; absent: its real path, and its own name where that would be missing. */
   at?: string;
   isNew?: boolean;
 }
 
-/** What the places of one view are decided by. */
+/** Things that decide about the places of one view. */
 interface Gate {
   view: AgentView;
   rules: SourceRules;
@@ -64,7 +65,7 @@ export async function viewMounts(view: AgentView): Promise<ViewMount[]> {
     ...behind,
     ...services.flatMap((at) => at === null ? [] : [{ at, args: ["--ro-bind", at, at] }]),
     { at: "/tmp", args: ["--bind", tmp, "/tmp"], isNew: true },
-    ...sources.map(({ kind, real, at, isNew }) => ({ at, args: [kind, real, at], isNew })),
+    ...sources.map(mountOf),
     ...held.map((at) => ({ at, args: ["--bind", at, at] })),
     ...entries,
     ...covers,
@@ -112,7 +113,7 @@ function taken(source: Awaited<ReturnType<typeof approveSource>>, kind: Place["k
 }
 
 async function takeBound(
-  { from, at, isNew = false, isOwn: isHosts = isNew, isReadOnly = false }: Bound,
+  { from, at, layer, isNew = false, isOwn: isHosts = isNew, isReadOnly = false }: Bound,
   gate: Gate,
 ): Promise<Place | null> {
   const { rules } = gate;
@@ -120,7 +121,7 @@ async function takeBound(
   const place = taken(source, isReadOnly ? "--ro-bind" : "--bind", gate);
   // Nothing of the project is seen elsewhere than in it.
   if (place === null || !isHosts && rules.written.some((folder) => isInside(folder, place.real))) return null;
-  return { ...place, at, isNew };
+  return { ...place, at, isNew, layer };
 }
 
 /** A place that is mounted somewhere. */
@@ -137,6 +138,10 @@ function placesOf(place: Place, all: readonly Place[]): Source[] {
   const isCovered = isBelow("/tmp", named) || all.some((other) => other.isNew === true && isBelow(other.at!, named));
   const isShown = all.some((other) => other.at === undefined && isBelow(other.named, named));
   return named === real || !isCovered || isShown ? [itself] : [itself, { ...place, at: named }];
+}
+
+function mountOf({ kind, real, at, layer, isNew = false }: Source): ViewMount {
+  return { at, args: layer === undefined ? [kind, real, at] : ["--overlay", real, layer, at], isNew };
 }
 
 /** Sockets of others that the program would see. What it makes itself is in its own network, and not listed here. */

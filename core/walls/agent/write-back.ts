@@ -41,7 +41,9 @@ export async function writeBack({ copy, real, before, fields }: WriteBack): Prom
 function fieldsOf(text: string | null | undefined): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text ?? "");
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? value as Record<string, unknown> : null;
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? value as Record<string, unknown>
+      : null;
   } catch {
     return null;
   }

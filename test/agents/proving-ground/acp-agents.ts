@@ -16,7 +16,7 @@ import {
   qwenEnv,
 } from "./own-adapters.ts";
 import type { CaseName } from "./cases.ts";
-import { writeInto } from "./place.ts";
+import { settingsFolder, writeInto } from "./place.ts";
 
 /** How an entry of the plugin for the Agent Client Protocol is run. */
 interface AcpOptions {
@@ -132,7 +132,7 @@ const cline = acp("cline", { ...nothing, loginEnv: { CLINE_API_KEY: key } }, {
   binary: "cline",
   more: true,
   async request({ model, place }) {
-    const folder = join(place.root, "cline");
+    const folder = settingsFolder(place, "cline");
     const provider = "openai-compatible";
     const settings = { provider, apiKey: key, model: "gpt-4o", baseUrl: `${model.url}/v1` };
     await writeInto(join(folder, "data", "settings", "providers.json"), {

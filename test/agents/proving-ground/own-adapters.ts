@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { ModelRun } from "../mock-model/mock-model.ts";
 import { type Agent, key, plugins, type Setting } from "./agent.ts";
 import type { CaseName } from "./cases.ts";
-import { writeInto } from "./place.ts";
+import { settingsFolder, writeInto } from "./place.ts";
 
 const nothing = (): Promise<void> => Promise.resolve();
 /** What keeps OpenCode from asking its own servers. */
@@ -55,7 +55,7 @@ export async function codexEnv(
   { model, place }: Setting,
   settings: readonly string[] = [],
 ): Promise<Record<string, string>> {
-  const home = join(place.root, "codex-home");
+  const home = settingsFolder(place, "codex-home");
   const provider = [
     `model_provider = "mock"`,
     ...settings,
@@ -113,7 +113,7 @@ export async function opencodeEnv(
   { model, place }: Setting,
   permission: "allow" | "ask" = "allow",
 ): Promise<Record<string, string>> {
-  const file = join(place.root, "opencode.json");
+  const file = settingsFolder(place, "opencode.json");
   const options = { baseURL: `${model.url}/v1`, apiKey: key };
   const models = { mock: { name: "Mock", limit: { context: 200_000, output: 200_000 } } };
   await writeInto(file, {
@@ -192,7 +192,7 @@ export const pi: Agent = {
   loginEnv: {},
   settle: nothing,
   async prepare({ model, place }) {
-    const home = join(place.root, "pi-home");
+    const home = settingsFolder(place, "pi-home");
     const mock = {
       baseUrl: `${model.url}/v1`,
       api: "openai-completions",
@@ -261,7 +261,7 @@ export const cn: Agent = {
   loginEnv: {},
   settle: nothing,
   async prepare({ model, place }) {
-    const folder = join(place.root, "continue");
+    const folder = settingsFolder(place, "continue");
     const mock = { name: "mock", provider: "openai", model: "mock", apiBase: `${model.url}/v1`, apiKey: key };
     // JSON is YAML.
     await writeInto(join(folder, "config.yaml"), {

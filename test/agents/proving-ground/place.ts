@@ -51,7 +51,15 @@ export async function openPlace(): Promise<Place> {
   await git("init", "--quiet");
   await git("add", ".");
   await git("-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "--quiet", "--message", "base");
+  await writeInto(join(workdir, ".git", "info", "exclude"), `/${settingsName}/\n`);
   return { root, workdir };
+}
+
+const settingsName = "mock-settings";
+
+/** A place for settings that a request names: a client may name none outside of the working directory. */
+export function settingsFolder({ workdir }: Pick<Place, "workdir">, name: string): string {
+  return join(workdir, settingsName, name);
 }
 
 /** Writes a file and the folders above it. */

@@ -7,7 +7,11 @@ import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { dropLauncher, launch } from "../../../core/ground/runtime/launcher.ts";
-import { commandChain, withOwnMounts, withVerifiedMounts } from "../../../core/ground/runtime/os-walls/command-chain.ts";
+import {
+  commandChain,
+  withOwnMounts,
+  withVerifiedMounts,
+} from "../../../core/ground/runtime/os-walls/command-chain.ts";
 import { containAgent } from "../../../core/walls/agent/contain-agent.ts";
 import type { Command } from "../../../core/ground/runtime/os-walls/os-wall.ts";
 import type { AgentView } from "../../../core/walls/agent/program-view.ts";
@@ -128,7 +132,9 @@ if (process.platform === "linux" && !("Deno" in globalThis)) {
     test("is left to bwrap where the whole disk is to write", async (context) => {
       await needsWall(context, "bubblewrap");
       const view = await makeView();
-      expect(await output(await contained({ ...view, writable: ["/"], sealed: [], held: [] }, asked))).toContain("--ro-bind / / ");
+      expect(await output(await contained({ ...view, writable: ["/"], sealed: [], held: [] }, asked))).toContain(
+        "--ro-bind / / ",
+      );
     });
   });
 }
@@ -172,7 +178,9 @@ describe("a link that takes the place of a folder once a view is decided", () =>
           shown: [join(root, "real/.config/git")],
         }));
         const root = join(view.writable[0]!, "..");
-        for (const folder of ["private/.config", "real/.config/git", "above/records", "secret/records", "secret/hooks"]) {
+        for (
+          const folder of ["private/.config", "real/.config/git", "above/records", "secret/records", "secret/hooks"]
+        ) {
           await mkdir(join(root, folder), { recursive: true });
         }
         for (const file of ["secret/key", "secret/records/key", "secret/config"]) {
@@ -221,5 +229,7 @@ test("a disk that is mounted while a program runs does not appear in its view", 
   };
   expect(await seenLater(withOwnMounts(command))).toBe("file\n");
   expect(await seenLater(await commandChain(command))).toBe("below\n");
-  expect(await seenLater(await commandChain({ ...command, view: [...command.view!, "--bind", "/", "/"] }))).toBe("below\n");
+  expect(await seenLater(await commandChain({ ...command, view: [...command.view!, "--bind", "/", "/"] }))).toBe(
+    "below\n",
+  );
 });

@@ -12,7 +12,12 @@ const dashed = (path: string) => path.replaceAll(/[^a-zA-Z0-9]/g, "-");
 async function contentOf(folder: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
-    if (entry.isFile()) found[join(entry.parentPath, entry.name).slice(folder.length + 1)] = await readFile(join(entry.parentPath, entry.name), "utf8");
+    if (entry.isFile()) {
+      found[join(entry.parentPath, entry.name).slice(folder.length + 1)] = await readFile(
+        join(entry.parentPath, entry.name),
+        "utf8",
+      );
+    }
   }
   return found;
 }
@@ -22,7 +27,12 @@ describe("an agent's own settings", () => {
     await needsWall(context, "bubblewrap");
     const { says, home, workdir, broker } = await makeAgent();
     const project = `.claude/projects/${dashed(workdir)}`;
-    const kept = [".claude/.credentials.json", `${project}/one.jsonl`, ".codex/auth.json", ".codex/sessions/2026/a.jsonl"];
+    const kept = [
+      ".claude/.credentials.json",
+      `${project}/one.jsonl`,
+      ".codex/auth.json",
+      ".codex/sessions/2026/a.jsonl",
+    ];
     const dropped = [
       ".claude/local/claude",
       ".claude/shell-snapshots/a.sh",
@@ -48,8 +58,14 @@ describe("an agent's own settings", () => {
     ];
     await writeAll(home, Object.fromEntries([...kept, ...dropped].map((name) => [name, "old"])));
     const before = await contentOf(home);
-    await says([...kept, ...dropped].map((name) => `mkdir -p ~/$(dirname ${name}); echo evil >> ~/${name}; rm -f ~/${name}.n; echo evil > ~/${name}.n;`).join("\n"));
-    await says("rm -rf ~/.claude/hooks; mkdir -p ~/.claude/hooks && echo evil > ~/.claude/hooks/x; mkdir -p ~/.claude/new ~/.codex/new");
+    await says(
+      [...kept, ...dropped].map((name) =>
+        `mkdir -p ~/$(dirname ${name}); echo evil >> ~/${name}; rm -f ~/${name}.n; echo evil > ~/${name}.n;`
+      ).join("\n"),
+    );
+    await says(
+      "rm -rf ~/.claude/hooks; mkdir -p ~/.claude/hooks && echo evil > ~/.claude/hooks/x; mkdir -p ~/.claude/new ~/.codex/new",
+    );
     await broker.close();
     const after = await contentOf(home);
     const changed = Object.keys(after).filter((name) => after[name] !== before[name]).sort();
@@ -61,7 +77,10 @@ describe("an agent's own settings", () => {
   test("of programs whose conversations are a database: the programs and repositories beside it do not change", async (context) => {
     await needsWall(context, "bubblewrap");
     const { says, home, workdir } = await makeAgent({
-      permissions: { run: [{ binary: "sh", args: ["-c {*}"] }], read: ["config:opencode", "config:gemini", "config:qwen", "config:cline"] },
+      permissions: {
+        run: [{ binary: "sh", args: ["-c {*}"] }],
+        read: ["config:opencode", "config:gemini", "config:qwen", "config:cline"],
+      },
     });
     const slug = ".gemini/tmp/their-name";
     await writeAll(home, {
@@ -80,7 +99,12 @@ describe("an agent's own settings", () => {
     const before = await contentOf(home);
     const qwen = `.qwen/projects/${dashed(workdir)}`;
     const said = await says(
-      [...Object.keys(before), ".local/share/opencode/snapshot/x/hooks/post-checkout", `${qwen}/chats/a.jsonl`, `${qwen}/memory/a`]
+      [
+        ...Object.keys(before),
+        ".local/share/opencode/snapshot/x/hooks/post-checkout",
+        `${qwen}/chats/a.jsonl`,
+        `${qwen}/memory/a`,
+      ]
         .map((name) => `mkdir -p ~/$(dirname ${name}); cat ~/${name}; echo evil >> ~/${name};`).join("\n"),
     );
     // It finds the conversations of its own project, and none of another.
@@ -102,7 +126,12 @@ describe("an agent's own settings", () => {
     const file = join(home, ".claude.json");
     const old = { userID: "u", oauthAccount: { id: "old" }, mcpServers: {}, projects: { "/a": {} } };
     await writeFile(file, JSON.stringify(old));
-    const evil = { ...old, oauthAccount: { id: "new" }, mcpServers: { x: { command: "evil" } }, userID: { a: ["evil"] } };
+    const evil = {
+      ...old,
+      oauthAccount: { id: "new" },
+      mcpServers: { x: { command: "evil" } },
+      userID: { a: ["evil"] },
+    };
     await says(`cat > ~/.claude.json <<'END'\n${JSON.stringify(evil)}\nEND`);
     await writeFile(file, JSON.stringify({ ...old, theme: "dark" }));
     await broker.close();
@@ -119,8 +148,16 @@ describe("an agent's own settings", () => {
     await needsWall(context, "bubblewrap");
     const { says, home } = await makeAgent();
     await writeAll(home, { ".sh/auth.json": "old", ".sh/sessions/a": "old", ".config/sh/settings": "old" });
-    expect(await says("cat ~/.sh/auth.json; cd ~/.sh; echo evil > auth.json; echo evil > sessions/a; echo e > ../.config/sh/settings")).toBe("old");
-    expect(await contentOf(home)).toMatchObject({ ".sh/auth.json": "old", ".sh/sessions/a": "old", ".config/sh/settings": "old" });
+    expect(
+      await says(
+        "cat ~/.sh/auth.json; cd ~/.sh; echo evil > auth.json; echo evil > sessions/a; echo e > ../.config/sh/settings",
+      ),
+    ).toBe("old");
+    expect(await contentOf(home)).toMatchObject({
+      ".sh/auth.json": "old",
+      ".sh/sessions/a": "old",
+      ".config/sh/settings": "old",
+    });
   });
 
   test("are copied up to a bound, which a line tells", async (context) => {
@@ -137,7 +174,9 @@ describe("an agent's own settings", () => {
 test("unix sockets of others are covered in shown places, in settings and in the project; its own work", async (context) => {
   await needsWall(context, "bubblewrap");
   const { says, home, workdir } = await makeAgent();
-  for (const folder of [".codex/sessions", ".codex/ipc", "go/pkg", ".nvm"]) await mkdir(join(home, folder), { recursive: true });
+  for (const folder of [".codex/sessions", ".codex/ipc", "go/pkg", ".nvm"]) {
+    await mkdir(join(home, folder), { recursive: true });
+  }
   const places = [".codex/sessions/s.sock", ".codex/ipc/s.sock", ".codex/s.sock", "go/pkg/s.sock", ".nvm/s.sock"];
   const paths = [...places.map((place) => join(home, place)), join(workdir, "s.sock")];
   const servers = paths.map((path) => createServer((socket) => socket.end("reached")).listen(path));
@@ -146,10 +185,29 @@ test("unix sockets of others are covered in shown places, in settings and in the
     const connect = (path: string) =>
       `perl -MIO::Socket::UNIX -e 'my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or exit; print <$s>' ${path};`;
     expect(await says(paths.map(connect).join(""))).toBe("");
-    const own = `perl -MIO::Socket::UNIX -e 'my $s = IO::Socket::UNIX->new(Local => "own.sock", Listen => 1) or die; if (fork) { my $c = $s->accept; print $c "own" } else { print IO::Socket::UNIX->new(Peer => "own.sock")->getline }'`;
+    const own =
+      `perl -MIO::Socket::UNIX -e 'my $s = IO::Socket::UNIX->new(Local => "own.sock", Listen => 1) or die; if (fork) { my $c = $s->accept; print $c "own"; close $c; wait } else { print IO::Socket::UNIX->new(Peer => "own.sock")->getline }'`;
     expect(await says(own)).toBe("own");
     expect(await says(`test -S own.sock && echo there`)).toBe("there\n");
   } finally {
     for (const server of servers) server.close();
   }
+});
+
+test("caches of package managers are read, and what is downloaded stays in the session", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const { says, home } = await makeAgent();
+  const caches = [".npm/_cacache", ".cargo/registry", ".m2/repository", ".cache/pip", ".cache/uv", "go/pkg/mod"];
+  for (const cache of caches) await writeAll(home, { [`${cache}/a/kept`]: "kept" });
+  await writeAll(home, { ".m2/settings.xml": "CANARY", ".npm/_logs/a": "CANARY", ".cargo/credentials.toml": "CANARY" });
+  const before = await contentOf(home);
+  const all = caches.map((cache) => `~/${cache}`).join(" ");
+  await says(`for c in ${all}; do echo new > $c/a/new; echo evil > $c/a/kept; rm -rf $c/a/kept; mkdir -p $c/b/c; done`);
+  // Where the system has no layers, they are read-only.
+  const said = await says(
+    `for c in ${all}; do cat $c/a/new; ls $c; done; cat ~/.m2/settings.xml ~/.npm/_logs/a ~/.cargo/cred*`,
+  );
+  expect(said).toMatch(/^((new\n|cat: .*\n)a\n(b\n)?){6}/);
+  expect(said).not.toContain("CANARY");
+  expect(await contentOf(home)).toEqual(before);
 });

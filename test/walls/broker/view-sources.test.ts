@@ -25,7 +25,8 @@ describe("a first program plants, and the next session finds nothing:", () => {
     "a file that is called as a login": (home) => `mkdir .codex; ln -s ${home}/.ssh/id_ed25519 .codex/auth.json`,
     "a file": (home) => `mkdir .codex; ln -s ${home}/.ssh/id_ed25519 .codex/config.toml`,
     "the settings themselves": (home) => `ln -s ${home}/.ssh .codex; ln -s ${home} .sh`,
-    "the host's state": (_, state) => `mkdir .codex; ln -s ${state} .codex/sessions; ln -s ${state}/journal.db .codex/j`,
+    "the host's state": (_, state) =>
+      `mkdir .codex; ln -s ${state} .codex/sessions; ln -s ${state}/journal.db .codex/j`,
     "a relative link, as git keeps it": () => "mkdir -p .sh; ln -s ../../home/.ssh .sh/cache",
     "two links in a row": (home) => `ln -s ${home}/.ssh one; mkdir .codex; ln -s ../one .codex/two`,
     "a .git file": (home) => `echo "gitdir: ${home}/.ssh/a/b" > .git`,
@@ -60,7 +61,12 @@ describe("git's folder elsewhere", () => {
     await needsWall(context, "bubblewrap");
     const { says, root, workdir } = await withKeys();
     const main = join(root, "main/.git");
-    const files = { "HEAD": "ref: refs/heads/main", "objects/x": "", "refs/x": "", "worktrees/w/gitdir": `${workdir}/.git` };
+    const files = {
+      "HEAD": "ref: refs/heads/main",
+      "objects/x": "",
+      "refs/x": "",
+      "worktrees/w/gitdir": `${workdir}/.git`,
+    };
     await writeAll(main, { ...files, "worktrees/w/commondir": "../..", "description": canary });
     await writeAll(workdir, { ".git": `gitdir: ${main}/worktrees/w\n` });
     // It lies in a hidden place, or not: the state beside it does.
@@ -89,8 +95,16 @@ describe("git's folder elsewhere", () => {
     const { next, home } = await withKeys();
     const git = join(home, "around/.git");
     const sub = join(home, "around/lib/sub");
-    await writeAll(git, { "HEAD": "", "description": canary, "modules/lib/sub/HEAD": "", "modules/lib/sub/refs/x": "" });
-    await writeAll(git, { "modules/lib/sub/objects/x": "seen", "modules/lib/sub/config": "[core]\n\tworktree = ../../../../lib/sub\n" });
+    await writeAll(git, {
+      "HEAD": "",
+      "description": canary,
+      "modules/lib/sub/HEAD": "",
+      "modules/lib/sub/refs/x": "",
+    });
+    await writeAll(git, {
+      "modules/lib/sub/objects/x": "seen",
+      "modules/lib/sub/config": "[core]\n\tworktree = ../../../../lib/sub\n",
+    });
     await writeAll(sub, { ".git": "gitdir: ../../.git/modules/lib/sub\n" });
     const agent = await next({ workdir: sub });
     expect(await agent.says(`cat ${git}/modules/lib/sub/objects/x`)).toBe("seen");
@@ -164,7 +178,9 @@ describe("links that the person made", () => {
     const { options } = agent;
     const permissions = { ...options.permissions, read: [`${home}/keys`, `${workdir}/link`], write: [`${home}/data`] };
     const second = await next({ permissions });
-    expect(await second.says(`cat ${home}/data/one ${home}/keys/* link/*; echo x > ${home}/data/two`)).not.toContain(canary);
+    expect(await second.says(`cat ${home}/data/one ${home}/keys/* link/*; echo x > ${home}/data/two`)).not.toContain(
+      canary,
+    );
     expect(await readdir(join(root, "data"))).toEqual(["one", "two"]);
   });
 });

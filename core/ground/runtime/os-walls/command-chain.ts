@@ -27,7 +27,7 @@ export async function commandChain(asked: Command): Promise<Command> {
 /** Perl with the script that starts one program, and whether that can make views here; tried once. */
 let started: Promise<{ perl: readonly string[]; makesViews: boolean } | null> | null = null;
 
-/** What starts a program whose mounts are apart from those of the machine; null where this user may not; tried once. */
+/** Arguments that start a program whose mounts are apart from those of the machine; null where this user may not; tried once. */
 let unshared: Promise<readonly string[] | null> | null = null;
 
 async function findStarter(): Promise<{ perl: readonly string[]; makesViews: boolean } | null> {
@@ -77,9 +77,13 @@ export function isBwrapsOwn({ view = [] }: Command): boolean {
   return view.length === 0 || wordedMounts(view).some(({ at }) => at === "/");
 }
 
-/** The same command, for which bwrap makes the mounts. */
+/** The same command, for which bwrap makes the mounts. It knows no layers: what has one is read-only. */
 export function withOwnMounts({ view, ...command }: Command): Command {
-  return view === undefined ? command : { ...command, args: ["--ro-bind", "/", "/", ...view, ...command.args] };
+  if (view === undefined) return command;
+  const words = wordedMounts(view).flatMap(({ kind, from, layer, at }) =>
+    layer === undefined ? [kind, ...(from === undefined ? [] : [from]), at] : ["--ro-bind", from!, at]
+  );
+  return { ...command, args: ["--ro-bind", "/", "/", ...words, ...command.args] };
 }
 
 /**

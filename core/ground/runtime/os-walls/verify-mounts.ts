@@ -7,6 +7,8 @@ interface WordedMount {
   kind: string;
   /** Absent for one that shows no place of the disk. */
   from?: string;
+  /** Folder of what is written over it. */
+  layer?: string;
   at: string;
 }
 
@@ -15,7 +17,10 @@ export function wordedMounts(words: readonly string[]): WordedMount[] {
   const mounts: WordedMount[] = [];
   for (let at = 0; at < words.length;) {
     const kind = words[at]!;
-    if (kind.includes("bind")) {
+    if (kind === "--overlay") {
+      mounts.push({ kind, from: words[at + 1]!, layer: words[at + 2]!, at: words[at + 3]! });
+      at += 4;
+    } else if (kind.includes("bind")) {
       mounts.push({ kind, from: words[at + 1]!, at: words[at + 2]! });
       at += 3;
     } else {
