@@ -98,8 +98,13 @@ async function takeWritable(path: string, gate: Gate): Promise<Place | null> {
 
 /** As {@link takeWritable}, for a place to read. */
 async function takeShown(path: string, gate: Gate): Promise<Place | null> {
-  const { rules } = gate;
-  return taken(await approveSource(path, isOwn(path, gate) ? { ...rules, hidden: [] } : rules), "--ro-bind", gate);
+  return taken(await approveSource(path, rulesFor(path, gate)), "--ro-bind", gate);
+}
+
+/** A place of the host's own may lie in a hidden one; what is hidden inside it stays so. */
+function rulesFor(path: string, { view, rules }: Gate): SourceRules {
+  const own = [view.tmp, ...view.own ?? []].filter((place) => isInside(place, path));
+  return { ...rules, hidden: rules.hidden.filter((place) => !own.some((folder) => isInside(place, folder))) };
 }
 
 function isOwn(path: string, { view }: Gate): boolean {
@@ -117,7 +122,8 @@ async function takeBound(
   gate: Gate,
 ): Promise<Place | null> {
   const { rules } = gate;
-  const source = await approveSource(from, isHosts ? { ...rules, hidden: [] } : rules);
+  const hidden = rules.hidden.filter((place) => !isHosts || !isInside(place, from));
+  const source = await approveSource(from, { ...rules, hidden });
   const place = taken(source, isReadOnly ? "--ro-bind" : "--bind", gate);
   // Nothing of the project is seen elsewhere than in it.
   if (place === null || !isHosts && rules.written.some((folder) => isInside(folder, place.real))) return null;
@@ -181,14 +187,16 @@ function coversIn({ real, at }: Source, behind: readonly ViewMount[]): ViewMount
  * Guarded places of the project, read-only over themselves, by one look at each of the folders that they stand in.
  * @throws {BulkheadError} `io_error` where a link has taken the place of one meanwhile
  */
-async function showEntries(paths: readonly string[], { lookerAt }: Gate): Promise<ViewMount[]> {
+async function showEntries(paths: readonly string[], { lookerAt, view, rules }: Gate): Promise<ViewMount[]> {
+  // The working directory may lie in a hidden place; a hidden file in it, as the host's manifest, stays hidden.
+  const hidden = rules.hidden.filter((place) => !view.writable.some((folder) => isInside(place, folder)));
   const shown = [...new Set(paths.map(dirname))].map(async (folder) => {
     const names = paths.filter((path) => dirname(path) === folder).map((path) => basename(path));
     const real = await lookerAt(folder).of(folder);
     if (real === null) return [];
     const found = await realEntries(real, names);
     return found.flatMap((at, index) => {
-      if (at === null) return [];
+      if (at === null || hidden.some((place) => isInside(place, at))) return [];
       const path = join(folder, names[index]!);
       if (at === resolve(path)) return [{ at, args: ["--ro-bind", at, at] }];
       throw new BulkheadError("io_error", `Cannot keep "${path}" from an agent: it leads to "${at}" now.`, {

@@ -213,3 +213,13 @@ test("a hidden place stays hidden inside a place that is shown, under each of it
     expect(await second.says(`cat ${home}/granted/.ssh/id ${home}/.npm-global/etc/npmrc`)).not.toContain(canary);
   }
 });
+
+test("a hidden file of the project stays hidden, whatever a grant or a second host shows", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const { workdir, options, next, state } = await withKeys();
+  await writeAll(workdir, { "bulkhead.yaml": canary, "sub/secrets.json": canary });
+  const protectedPaths = [state, join(workdir, "bulkhead.yaml"), join(workdir, "sub/secrets.json")];
+  const read = [join(workdir, "bulkhead.yaml"), join(workdir, "sub"), workdir];
+  const agent = await next({ protectedPaths, permissions: { ...options.permissions, read } });
+  expect(await agent.says("cat bulkhead.yaml sub/secrets.json; echo done")).not.toContain(canary);
+});
