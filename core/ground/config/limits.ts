@@ -101,6 +101,8 @@ export interface Limits {
   agent_disk_mb: number;
   /** Files and folders in the home and the temporary files of one session's programs; as `agent_disk_mb`. */
   agent_files: number;
+  /** Open files of each contained process, where the system can limit it. */
+  agent_open_files: number;
   /**
    * Megabytes that stay free on each disk that programs fill, at least a hundredth and at most a tenth of it.
    * Below it the host ends the session whose programs wrote the most.
@@ -243,6 +245,7 @@ export const defaultLimits: Limits = {
   agent_memory_mb: 8192,
   agent_disk_mb: 10_000,
   agent_files: 1_000_000,
+  agent_open_files: 16_384,
   disk_floor_mb: 200,
   streams: 64,
   file_bytes: 16 * 1024 * 1024,

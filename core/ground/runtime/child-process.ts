@@ -56,6 +56,7 @@ export interface SpawnChildOptions {
   /** As in {@link Command}. */
   enters?: Command["enters"];
   filter?: string | undefined;
+  openFiles?: Command["openFiles"];
   view?: Command["view"];
   /**
    * The program runs no instruction before this has resolved. One that is contained is put behind its walls meanwhile,
@@ -132,7 +133,7 @@ interface Started {
 }
 
 function commandOf(file: string, args: readonly string[], options: SpawnChildOptions): Command {
-  const { cwd, env, mark, enters, filter, view } = options;
+  const { cwd, env, mark, enters, filter, openFiles, view } = options;
   return {
     file,
     args: args.map((arg) => (arg === execPath ? execPathForOthers : arg)),
@@ -140,6 +141,7 @@ function commandOf(file: string, args: readonly string[], options: SpawnChildOpt
     cwd,
     enters,
     filter,
+    openFiles,
     view,
   };
 }

@@ -1,14 +1,15 @@
 import process from "node:process";
+import { oomScore } from "./os-walls/os-wall.ts";
 import { viewScript } from "./view-script.ts";
 
 /**
- * Numbers of the system calls sendmsg, setns, unshare, setsid, prctl, mount and close, by architecture: Perl has no function for
- * them. Newer calls have the same number everywhere: 428 open_tree, 429 move_mount, 434 pidfd_open, 437 openat2,
+ * Numbers of the system calls sendmsg, setns, unshare, setsid, prctl, mount, close and prlimit64, by architecture: Perl has no
+ * function for them. Newer calls have the same number everywhere: 428 open_tree, 429 move_mount, 434 pidfd_open, 437 openat2,
  * 442 mount_setattr.
  */
 const numbers: Readonly<Record<string, readonly number[]>> = {
-  x64: [46, 308, 272, 112, 157, 165, 3],
-  arm64: [211, 268, 97, 157, 167, 40, 57],
+  x64: [46, 308, 272, 112, 157, 165, 3, 302],
+  arm64: [211, 268, 97, 157, 167, 40, 57, 261],
 };
 
 /** Arguments of Perl for the launcher; null on an architecture whose numbers are not known. */
@@ -51,7 +52,8 @@ sub enterable {
 `;
 
 const starter = `
-my ($sendmsg, $setns, $unshare, $setsid, $prctl, $mount, $close, $user, $net, $filter, $count, @command) = @ARGV;
+my ($sendmsg, $setns, $unshare, $setsid, $prctl, $mount, $close, $prlimit, $user, $net, $filter, $count, @command) =
+  @ARGV;
 my @view = splice @command, 0, $count;
 ${enterScript}
 ${viewScript}
@@ -83,7 +85,7 @@ exit 71;
  * each gate is open both ways in bwrap itself: the end never comes, also when the launcher is gone.
  */
 const script = `
-my ($sendmsg, $setns, $unshare, $setsid, $prctl, $mount, $close) = @ARGV;
+my ($sendmsg, $setns, $unshare, $setsid, $prctl, $mount, $close, $prlimit) = @ARGV;
 my $launcher = $$;
 open(my $channel, "+<&=", delete $ENV{NODE_CHANNEL_FD}) or die "channel: $!";
 my ($requests, @queue, %starting, %gates, %watched, %blind, %holders) = ("");
@@ -123,7 +125,7 @@ sub ended {
 }
 
 sub start {
-  my ($id, $waits, $cwd, $user, $net, $filter, $input, $ends, $mounts, $count, @env) = @_;
+  my ($id, $waits, $cwd, $user, $net, $filter, $files, $input, $ends, $mounts, $count, @env) = @_;
   my @view = splice @env, 0, $mounts;
   my @command = splice @env, 0, $count;
   my ($in, $to_in, $gate);
@@ -136,6 +138,7 @@ sub start {
   if (!$pid) {
     eval {
       syscall($setsid);
+      bound($files) if $files;
       enter($user, $net);
       chdir $cwd or die;
       open(STDIN, $input ? "<&" : "<", $input ? $in : "/dev/null") or die;
@@ -156,6 +159,27 @@ sub start {
     kill 9, $$;
   }
   $starting{fileno $failed} = [$failed, $id, $pid, $to_in, $of_out, $of_err];
+}
+
+sub bound {
+  my ($files) = @_;
+  lower("/proc/self/oom_score_adj", ${oomScore});
+  my $now = pack "Q2", 0, 0;
+  syscall($prlimit, 0, 7, 0, $now) == 0 or return;
+  my $less = pack "Q2", map { $_ < $files ? $_ : $files } unpack "Q2", $now;
+  syscall($prlimit, 0, 7, $less, 0);
+}
+
+# A system that does not let it stays as it is.
+sub lower {
+  my ($name, $value) = @_;
+  open(my $file, ">", $name) or return;
+  syswrite $file, $value;
+}
+
+sub number {
+  open(my $file, "<", $_[0]) or return 0;
+  return int(<$file> // 0);
 }
 
 sub started {
@@ -209,6 +233,10 @@ sub open_network {
     note("setgroups", "deny");
     note("uid_map", "$user $user 1");
     note("gid_map", "$group $group 1");
+    # One session may not take all that the user has: see user-limits.ts.
+    my ($instances, $watches) = map { number("/proc/sys/fs/inotify/max_user_$_") } "instances", "watches";
+    lower("/proc/sys/user/max_inotify_instances", $instances > 128 ? 32 : int($instances / 4)) if $instances;
+    lower("/proc/sys/user/max_inotify_watches", int($watches / 2)) if $watches;
   } else {
     syscall($unshare, 0x40000000) == 0 or die;
   }

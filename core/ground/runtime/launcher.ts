@@ -165,7 +165,7 @@ class Launcher {
     command: Command,
     { stdin: input, endsWithHost, mayRun }: LaunchOptions,
   ): Promise<LaunchedProgram | null> {
-    const { file, args, env, cwd, enters = {}, filter, view = [] } = command;
+    const { file, args, env, cwd, enters = {}, filter, openFiles, view = [] } = command;
     if (this.#running.size >= mostPrograms) return null;
     const places = [cwd, enters.user ?? "", enters.net ?? "", filter ?? ""];
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
@@ -180,6 +180,7 @@ class Launcher {
       String(id),
       mayRun === undefined ? "" : "1",
       ...places,
+      openFiles === undefined ? "" : String(openFiles),
       input === "open" ? "1" : "",
       endsWithHost ? "1" : "",
       String(view.length),

@@ -10,6 +10,7 @@ import { commandChain } from "../../ground/runtime/os-walls/command-chain.ts";
 import { findBubblewrap } from "../../ground/runtime/os-walls/bubblewrap.ts";
 import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
 import { refusedBubblewrap } from "../../ground/runtime/os-walls/refused-bubblewrap.ts";
+import { lowerUserLimits } from "../../ground/runtime/os-walls/user-limits.ts";
 import { findProgram, tryProgram } from "../../ground/runtime/os-walls/try-program.ts";
 import { pinFolder } from "../../ground/runtime/pinned-folder.ts";
 import { execPathForOthers, runtimeName } from "../../ground/runtime/platform.ts";
@@ -94,7 +95,11 @@ async function openLight(ports: readonly number[]): Promise<OwnNetwork | null> {
 async function openByRuntime(bubblewrap: string, options: OwnNetworkOptions): Promise<OwnNetwork> {
   const network = new LinuxNetwork();
   try {
-    await network.open([bubblewrap, ...holding], [execPathForOthers, ...networkArguments, options.script], options);
+    await network.open(
+      [bubblewrap, ...holding],
+      [...lowerUserLimits(await ownSpace("user")), execPathForOthers, ...networkArguments, options.script],
+      options,
+    );
     return network;
   } catch (error) {
     await network.close();
@@ -215,9 +220,15 @@ const holding: readonly string[] = [
   "--die-with-parent",
   "--cap-drop",
   "ALL",
+  // The opener lowers limits of the new user namespace, which are files of `/proc`.
+  "--cap-add",
+  "CAP_SYS_RESOURCE",
   "--ro-bind",
   "/",
   "/",
+  "--dev-bind",
+  "/proc",
+  "/proc",
   "--tmpfs",
   "/dev",
   ...["/dev/null", "/dev/zero", "/dev/urandom"].flatMap((device) => ["--dev-bind", device, device]),

@@ -7,6 +7,8 @@ export interface AgentView {
   writable: readonly string[];
   /** Folder mounted as its `/tmp`. */
   tmp: string;
+  /** Folder mounted as its `/dev/shm`, which is made; absent: it has no shared memory there. */
+  shm?: string;
   /** Folders that appear empty and files that it cannot open, also where a folder around them is shown; missing ones are left out. */
   hidden: readonly string[];
   /** Files and folders that it may read where a new folder would cover them; missing ones are left out. */

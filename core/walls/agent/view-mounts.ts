@@ -12,7 +12,10 @@ import { openUnixSockets, socketsOutside } from "./unix-sockets.ts";
 const serviceFolder = "/run";
 const shownOfServices = ["/run/systemd/resolve", "/run/current-system", "/run/wrappers"];
 
-/** Kernel file systems. A writable parent folder, such as `/`, would otherwise expose the machine's own. */
+/**
+ * Kernel file systems. A writable parent folder, such as `/`, would otherwise expose the machine's own. What lies in the new
+ * `/dev` itself takes memory that nothing counts, so that it becomes read-only; shared memory is a folder of the session's.
+ */
 const ofKernel: readonly ViewMount[] = [
   { at: "/dev", args: ["--dev", "/dev"] },
   { at: "/proc", args: [...ownProc] },
@@ -41,7 +44,7 @@ interface Gate {
  * @throws {BulkheadError} `io_error` where a link has taken the place of a folder that the session works in
  */
 export async function viewMounts(view: AgentView): Promise<ViewMount[]> {
-  const { writable, tmp, hidden, shown, sealed = [], held = [], bound = [] } = view;
+  const { writable, tmp, shm, hidden, shown, sealed = [], held = [], bound = [] } = view;
   const own = new RealPaths();
   const lookerAt = (path: string) => writable.some((folder) => isInside(folder, path)) ? own : pathsOfMachine();
   const listed = view.filterFolder === undefined ? Promise.resolve([]) : openUnixSockets();
@@ -65,6 +68,7 @@ export async function viewMounts(view: AgentView): Promise<ViewMount[]> {
     ...behind,
     ...services.flatMap((at) => at === null ? [] : [{ at, args: ["--ro-bind", at, at] }]),
     { at: "/tmp", args: ["--bind", tmp, "/tmp"], isNew: true },
+    ...(shm === undefined ? [] : [{ at: "/dev/shm", args: ["--bind", shm, "/dev/shm"], isNew: true }]),
     ...sources.map(mountOf),
     ...held.map((at) => ({ at, args: ["--bind", at, at] })),
     ...entries,
@@ -76,7 +80,7 @@ export async function viewMounts(view: AgentView): Promise<ViewMount[]> {
     at,
     args: ["--remount-ro", at],
   }));
-  return [...needed, ...emptied];
+  return [...needed, ...emptied, { at: "/dev", args: ["--remount-ro", "/dev"] }];
 }
 
 /** Takes a folder to write into the view; null where it is missing or left out. */

@@ -1,5 +1,6 @@
 import type { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
+import { join } from "../../ground/runtime/paths.ts";
 import { containAgent, ownProcesses } from "../agent/contain-agent.ts";
 import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
 import { localPorts } from "../agent/agent-networks.ts";
@@ -11,7 +12,7 @@ import { modelAddresses } from "./model-address.ts";
 import type { BrokerScope } from "./operation.ts";
 import { programRoute } from "./reach-target.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
-import type { WayOut } from "./session-walls.ts";
+import { type WayOut, wallsFolder } from "./session-walls.ts";
 
 /** A program that is about to start. */
 interface ContainedRun {
@@ -30,11 +31,14 @@ export async function containRun(
   { permission, shown }: ContainedRun,
 ): Promise<Command & { contained: boolean }> {
   const { options } = scope;
+  const shm = join(wallsFolder(options.tempDir), "shm");
+  const bounded = { ...command, openFiles: options.limits.agent_open_files };
   const { contain, contain_net: offline = false } = permission;
   const isFree = contain === "off" || options.containPrograms !== true;
   if (!isFree || contain === "workdir" || offline) await scope.walls.exposed();
   if (contain === "workdir" || offline) {
-    return { ...await containAgent(command, await workdirView(options, { shown, offline })), contained: true };
+    const view = await workdirView(options, { shown, offline });
+    return { ...await containAgent(bounded, { ...view, shm }), contained: true };
   }
   if (isFree) {
     return options.ownPids === true ? await ownProcesses(command) : { ...command, contained: false };
@@ -47,7 +51,7 @@ export async function containRun(
   });
   const viewed = scope.walls.view({ binary, shown, env: kept.env });
   if (options.programNet === undefined) {
-    return { ...await containAgent({ ...command, args: kept.args, env: kept.env }, await viewed), contained: true };
+    return { ...await containAgent({ ...bounded, args: kept.args, env: kept.env }, { ...await viewed, shm }), contained: true };
   }
   const ports = localPorts(options.programNet);
   const route = (url: URL, isUnasked = false) => programRoute(scope, { url, isUnasked });
@@ -62,7 +66,7 @@ export async function containRun(
   }
   const network = way.network ?? "none";
   return {
-    ...await containAgent({ ...command, args: kept.args, env }, { ...view, network, reach: [way.port, ...ports] }),
+    ...await containAgent({ ...bounded, args: kept.args, env }, { ...view, shm, network, reach: [way.port, ...ports] }),
     contained: true,
   };
 }

@@ -24,6 +24,7 @@ interface StartProcessOptions {
   /** As in `Command`. */
   enters?: Command["enters"];
   filter?: string | undefined;
+  openFiles?: Command["openFiles"];
   view?: Command["view"];
   stdin: "open" | "closed";
   streams: "pipes" | "sockets";

@@ -125,7 +125,7 @@ export class SessionWalls {
       await compare?.();
       await Promise.all([this.#closeWayOut(), kept === null ? null : this.#tellMade(kept.before)]);
     } finally {
-      await Promise.all([kept?.release(), this.#kept === null ? null : discard(this.#options, this.#folder)]);
+      await Promise.all([kept?.release(), discard(this.#options, this.#folder)]);
     }
   }
 

@@ -1,14 +1,15 @@
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { afterEach, expect, test } from "vitest";
 import { defaultLimits } from "../../../core/ground/config/limits.ts";
 import type { SessionBrokerOptions } from "../../../core/walls/broker/session-broker.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
 import { smallDisk } from "../../records/git/small-disk.ts";
-import { anyShell, capabilities, errorOf, makeBroker, runShell } from "./broker-fixture.ts";
+import { anyShell, capabilities, errorOf, makeBroker, readAll, runShell } from "./broker-fixture.ts";
 
 const folders: string[] = [];
 afterEach(async () => {
@@ -32,7 +33,7 @@ async function ended({ broker }: Awaited<ReturnType<typeof bounded>>, script: st
   return await broker.call("process_wait", { process_id });
 }
 
-test.for(["$HOME", "/tmp"])(
+test.for(["$HOME", "/tmp", "/dev/shm"])(
   "a session that fills %s is ended with the limit and what it used",
   async (place, context) => {
     await needsWall(context, "bubblewrap");
@@ -95,4 +96,31 @@ test("a session within its bounds goes on", async () => {
     "head -c 20000000 /dev/zero > $TMPDIR/f; head -c 40000000 /dev/zero | tail -c 40000000 | wc -c; sleep 1.5";
   expect(await ended(fixture, script)).toMatchObject({ exit_code: 0 });
   expect(fixture.ends).toEqual([]);
+});
+
+/** Instances of inotify that a program of two hundred tries gets, by the numbers of the call on x64 and arm64. */
+const manyWatches = `perl -e 'my $n = 0; $n++ while $n < 200 && syscall(${
+  process.arch === "arm64" ? 26 : "294"
+}, 0) >= 0; print $n'`;
+
+test("contained programs take a part of the user's inotify, few open files, and are ended first", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const { broker } = await bounded({ agent_open_files: 500 }, { programNet: [] });
+  const { stdout } = await runShell(broker, `${manyWatches}; echo; ulimit -Hn; cat /proc/self/oom_score_adj`);
+  const [watches, files, score] = (await readAll(broker, stdout)).split("\n");
+  expect([Number(watches) > 0, Number(watches) <= 32, files, score]).toEqual([true, true, "500", "500"]);
+  expect(readFileSync("/proc/sys/user/max_inotify_instances", "utf8").trim()).toBe(ofMachine);
+});
+
+const ofMachine = readFileSync("/proc/sys/user/max_inotify_instances", "utf8").trim();
+
+test("contained programs can write nothing in /dev but their own shared memory", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const { broker, root } = await bounded({});
+  const script = "for f in /dev/x /dev/pts/x; do (echo x > $f) 2>/dev/null && echo wrote $f; done; " +
+    "echo x > /dev/shm/x && cat /dev/shm/x; echo x > /dev/null && echo ok";
+  const { stdout } = await runShell(broker, script);
+  expect(await readAll(broker, stdout)).toBe("x\nok\n");
+  await broker.close();
+  expect(existsSync(join(root, "state", "temp-walls"))).toBe(false);
 });

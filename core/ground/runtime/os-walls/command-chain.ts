@@ -1,6 +1,6 @@
 import { starterArguments } from "../launcher-script.ts";
 import { ownProc } from "./bubblewrap.ts";
-import type { Command } from "./os-wall.ts";
+import { type Command, oomScore } from "./os-wall.ts";
 import { findProgram, tryProgram } from "./try-program.ts";
 import { verifyMounts, wordedMounts } from "./verify-mounts.ts";
 
@@ -12,7 +12,13 @@ const privateOnly = ["--private"];
  * starting the next. One of the runtimes can give a program no other files than its pipes.
  * @throws {Error} `ELOOP` where bwrap makes the view and a link stands on the way to a place
  */
-export async function commandChain(asked: Command): Promise<Command> {
+export async function commandChain({ openFiles, ...asked }: Command): Promise<Command> {
+  const chain = await viewChain(asked);
+  if (openFiles === undefined) return chain;
+  return { ...chain, file: "/bin/sh", args: ["-c", `${boundsOf(openFiles)}exec "$@"`, "sh", chain.file, ...chain.args] };
+}
+
+async function viewChain(asked: Command): Promise<Command> {
   if (asked.view === undefined) return await enteringChain(asked);
   const starter = await (started ??= findStarter());
   if (starter !== null && starter.makesViews && !isBwrapsOwn(asked)) return behind(starter.perl, withMadeView(asked));
@@ -67,6 +73,13 @@ async function enteringChain({ enters, filter, ...command }: Command, apart: rea
   if (spaces.length === 0) return { ...opened, file: first, args: [...rest, ...opened.args] };
   const args = [...spaces, "--preserve-credentials", "--", first, ...rest, ...opened.args];
   return { ...opened, file: await findProgram("nsenter") ?? "nsenter", args };
+}
+
+/** Lines of a shell. A system that does not let it stays as it is. */
+function boundsOf(openFiles: number): string {
+  return `{ echo ${oomScore} > /proc/self/oom_score_adj; } 2>/dev/null
+ulimit -Hn ${openFiles} 2>/dev/null || ulimit -n ${openFiles} 2>/dev/null
+`;
 }
 
 /**

@@ -28,6 +28,9 @@ export const defaultOsWallUses: OsWallUses = {
   unknown_hosts: "deny",
 };
 
+/** `oom_score_adj` of an agent's programs: before the person's own, and after wardens, which start again at once. */
+export const oomScore = 500;
+
 /** A program to start. Every wall puts itself in front of it. */
 export interface Command {
   /** Absolute path. */
@@ -40,6 +43,11 @@ export interface Command {
   enters?: { user?: string; net?: string } | undefined;
   /** File with the filter of system calls, for bwrap as the program. */
   filter?: string | undefined;
+  /**
+   * Most open files of each of its processes. With it the system ends it before other programs where memory is short. For
+   * bwrap as the program.
+   */
+  openFiles?: number | undefined;
   /** For bwrap as the program: mounts over a disk that is read-only, in its words. What starts it makes them, or passes them on. */
   view?: readonly string[] | undefined;
 }
