@@ -1,5 +1,5 @@
 import { startBackgroundTimer } from "./background-timer.ts";
-import { machineMemory, residentBytes } from "./process-memory.ts";
+import { heldBytes, type MachineMemory, machineMemory } from "./process-memory.ts";
 import { countProcesses, listMarked, type MarkRow } from "./process-rows.ts";
 import type { TreeRoot } from "./process-tree.ts";
 
@@ -26,8 +26,8 @@ const lookEveryMs = 500;
 const memoryEvery = 20;
 const watches = new Set<ProcessWatch>();
 let looks = 0;
-/** The least memory of the machine that was in use since anything is watched. */
-let leastUsed = Infinity;
+/** The least memory of the machine that was in use since anything is watched, and the least of its files in memory. */
+let least = { used: Infinity, shared: Infinity };
 let cancelLook: (() => void) | null = null;
 let looking = false;
 
@@ -44,7 +44,7 @@ export function watchProcesses(watch: ProcessWatch): () => void {
     if (watches.size > 0) return;
     cancelLook?.();
     cancelLook = null;
-    leastUsed = Infinity;
+    least = { used: Infinity, shared: Infinity };
   };
 }
 
@@ -76,7 +76,7 @@ async function look(): Promise<void> {
       const members = membersOf(watch, rows);
       const { most } = watch;
       if (members.size > most && watches.has(watch)) watch.onOver({ bound: "processes", used: members.size, most });
-      if (mayBeLarge) await holdMemory(watch, { members, machine: memory.total });
+      if (mayBeLarge) await holdMemory(watch, { members, memory });
     }
   } finally {
     looking = false;
@@ -85,18 +85,19 @@ async function look(): Promise<void> {
 }
 
 /** A tree cannot have grown by more than the memory that is in use. */
-function memoryMayBeOver({ used }: { used: number }): boolean {
-  leastUsed = Math.min(leastUsed, used);
+function memoryMayBeOver({ used, shared }: MachineMemory): boolean {
+  least = { used: Math.min(least.used, used), shared: Math.min(least.shared, shared) };
   const isDue = ++looks % memoryEvery === 0;
-  return isDue || used - leastUsed >= Math.min(...[...watches].map(({ mostBytes }) => mostBytes)) / 4;
+  return isDue || used - least.used >= Math.min(...[...watches].map(({ mostBytes }) => mostBytes)) / 4;
 }
 
 async function holdMemory(
   watch: ProcessWatch,
-  { members, machine }: { members: ReadonlySet<number>; machine: number },
+  { members, memory }: { members: ReadonlySet<number>; memory: MachineMemory },
 ): Promise<void> {
-  const most = Math.min(watch.mostBytes, machine * 0.8);
-  const used = await residentBytes([...members], { unless: most });
+  const most = Math.min(watch.mostBytes, memory.total * 0.8);
+  const withFiles = memory.shared - least.shared >= most / 4;
+  const used = await heldBytes([...members], { unless: most, withFiles });
   if (used > most && watches.has(watch)) watch.onOver({ bound: "memory", used, most });
 }
 

@@ -83,10 +83,19 @@ test("on a disk that fills up the session that writes is ended, and the others g
   }
 });
 
-test("a session whose processes have too much memory together is ended", async () => {
+/** A process whose files in memory no process maps, by the numbers of the call on x64 and arm64. */
+const heldInFiles = `perl -e 'my $name = "some"; my $n = syscall(${process.arch === "arm64" ? 279 : 319}, $name, 0);
+  open(my $file, ">&=", $n); print $file "x" x 1e6 for 1..300; sleep 61'`;
+
+test.for([
+  [
+    "in several processes",
+    `${"head -c 60000000 /dev/zero | tail -c 60000000 | (sleep 61; cat) >/dev/null & ".repeat(6)} sleep 61`,
+  ],
+  ["in a file that none of them maps", heldInFiles],
+])("a session that has too much memory is ended: %s", async ([, script]) => {
   const fixture = await bounded({ agent_memory_mb: 200 }, { containPrograms: false });
-  const hold = "head -c 60000000 /dev/zero | tail -c 60000000 | (sleep 61; cat) >/dev/null &";
-  expect(await ended(fixture, `${hold.repeat(6)} sleep 61`)).toMatchObject({ signal: "SIGKILL" });
+  expect(await ended(fixture, script!)).toMatchObject({ signal: "SIGKILL" });
   expect(fixture.ends).toMatchObject([{ code: "limit_exceeded", details: { agent_memory_mb: 200 } }]);
 });
 
