@@ -37,8 +37,10 @@ async function sums(du: string, unit: readonly string[], folders: readonly strin
   // A path may hold the end of a line, where rows can end with something else.
   const [ends, end] = platform === "linux" ? [["-0"], "\0"] : [[], "\n"];
   const { stdout } = await runPlainProgram(du, ["-s", "-x", ...unit, ...ends, "--", ...folders]);
-  return new Map(stdout.split(end).flatMap((row): [string, number][] => {
-    const tab = row.indexOf("\t");
-    return tab < 0 ? [] : [[row.slice(tab + 1), Number(row.slice(0, tab))]];
-  }));
+  return new Map(
+    stdout.split(end).flatMap((row): [string, number][] => {
+      const tab = row.indexOf("\t");
+      return tab < 0 ? [] : [[row.slice(tab + 1), Number(row.slice(0, tab))]];
+    }),
+  );
 }

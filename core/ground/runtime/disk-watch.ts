@@ -42,7 +42,7 @@ interface Disk {
 }
 
 const lookEveryMs = 500;
-/** What other programs removed meanwhile hides growth: folders are walked this often in any case. */
+/** Removals by other programs hide growth: folders are walked this often in any case. */
 const walkEveryMs = 30_000;
 const manyFiles = 5000;
 

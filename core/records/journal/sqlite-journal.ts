@@ -313,9 +313,7 @@ class SqliteJournal implements Journal {
     const started = performance.now();
     try {
       const rows = chunk.map(({ row }) => row);
-      this.#head = this.#withRoom(() =>
-        writeRows(this.#statements, rows, { key: this.#key, head: this.#head })
-      );
+      this.#head = this.#withRoom(() => writeRows(this.#statements, rows, { key: this.#key, head: this.#head }));
       this.#lastGseq = rows.at(-1)?.last_gseq ?? this.#lastGseq;
       this.#fullSince = null;
     } catch (error) {

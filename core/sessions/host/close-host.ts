@@ -100,7 +100,7 @@ export async function closeHost(deps: CloseHostDeps, deadlines: Partial<CloseDea
   if (liveThreads() > 0) writeLog({ level: "warn", message: stuckThread });
 }
 
-/** What is not removed in time, the next host removes. */
+/** Leaves to the next host what is not removed in time. */
 async function clearScratch({ claim, trash }: HeldState): Promise<void> {
   await trash.take(join(claim.folder, "scratch"));
   await trash.settled();

@@ -1,6 +1,6 @@
 import { type DiskOverrun, watchDisks } from "../../ground/runtime/disk-watch.ts";
 import { writtenBytes } from "../../ground/runtime/process-memory.ts";
-import { type ProcessFamily, processesOf, watchProcesses } from "../../ground/runtime/process-watch.ts";
+import { processesOf, type ProcessFamily, watchProcesses } from "../../ground/runtime/process-watch.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 import { wallsFolder } from "./session-walls.ts";
 
@@ -8,7 +8,7 @@ import { wallsFolder } from "./session-walls.ts";
 export interface Overuse {
   /** The bound, as the journal names it. */
   target: string;
-  /** What they used, and what they may. */
+  /** Their use and the bound, in words. */
   because: string;
   details: Record<string, number | string>;
   /** Whether the session is over; otherwise its programs alone are. */
@@ -63,7 +63,9 @@ function tooMuchMemory(used: number, most: number): Overuse {
 }
 
 function diskOveruse(over: DiskOverrun): Overuse {
-  if (over.bound === "bytes") return inMegabytes("agent_disk_mb", { ...over, what: "in their home and temporary files" });
+  if (over.bound === "bytes") {
+    return inMegabytes("agent_disk_mb", { ...over, what: "in their home and temporary files" });
+  }
   if (over.bound === "files") {
     const { used, most } = over;
     return {

@@ -12,7 +12,7 @@ import { modelAddresses } from "./model-address.ts";
 import type { BrokerScope } from "./operation.ts";
 import { programRoute } from "./reach-target.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
-import { type WayOut, wallsFolder } from "./session-walls.ts";
+import { wallsFolder, type WayOut } from "./session-walls.ts";
 
 /** A program that is about to start. */
 interface ContainedRun {
