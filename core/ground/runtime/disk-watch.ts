@@ -3,7 +3,7 @@ import { diskOf, type DiskSpace, diskSpace } from "./disk-space.ts";
 import { type DiskUse, diskUse } from "./disk-use.ts";
 
 /** Programs whose use of disks is bounded. */
-export interface DiskWatch {
+interface DiskWatch {
   /** Folders that only they fill. */
   folders: readonly string[];
   /** Existing places on each file system that they may fill. */

@@ -23,7 +23,7 @@ interface ProcessWatch extends ProcessFamily {
 
 const lookEveryMs = 500;
 /** The memory that others give back hides growth: it is counted this often in any case, in looks. */
-const memoryEvery = 20;
+const memoryEvery = 10;
 const watches = new Set<ProcessWatch>();
 let looks = 0;
 /** The least memory of the machine that was in use since anything is watched, and the least of its files in memory. */
@@ -68,7 +68,8 @@ async function look(): Promise<void> {
     // No tree has more processes than the system.
     const all = countProcesses();
     const memory = await machineMemory();
-    const mayBeLarge = memory !== null && memoryMayBeOver(memory);
+    const isDue = ++looks % memoryEvery === 0;
+    const mayBeLarge = memory !== null && (memoryMayBeOver(memory) || isDue);
     if (!mayBeLarge && all !== null && all <= Math.min(...[...watches].map(({ most }) => most))) return;
     const rows = await listMarked({ since: earliest(roots) });
     if (rows === null) return;
@@ -76,7 +77,7 @@ async function look(): Promise<void> {
       const members = membersOf(watch, rows);
       const { most } = watch;
       if (members.size > most && watches.has(watch)) watch.onOver({ bound: "processes", used: members.size, most });
-      if (mayBeLarge) await holdMemory(watch, { members, memory });
+      if (mayBeLarge) await holdMemory(watch, { members, memory, isDue });
     }
   } finally {
     looking = false;
@@ -87,16 +88,15 @@ async function look(): Promise<void> {
 /** A tree cannot have grown by more than the memory that is in use. */
 function memoryMayBeOver({ used, shared }: MachineMemory): boolean {
   least = { used: Math.min(least.used, used), shared: Math.min(least.shared, shared) };
-  const isDue = ++looks % memoryEvery === 0;
-  return isDue || used - least.used >= Math.min(...[...watches].map(({ mostBytes }) => mostBytes)) / 4;
+  return used - least.used >= Math.min(...[...watches].map(({ mostBytes }) => mostBytes)) / 4;
 }
 
 async function holdMemory(
   watch: ProcessWatch,
-  { members, memory }: { members: ReadonlySet<number>; memory: MachineMemory },
+  { members, memory, isDue }: { members: ReadonlySet<number>; memory: MachineMemory; isDue: boolean },
 ): Promise<void> {
   const most = Math.min(watch.mostBytes, memory.total * 0.8);
-  const withFiles = memory.shared - least.shared >= most / 4;
+  const withFiles = isDue || memory.shared - least.shared >= most / 4;
   const used = await heldBytes([...members], { unless: most, withFiles });
   if (used > most && watches.has(watch)) watch.onOver({ bound: "memory", used, most });
 }

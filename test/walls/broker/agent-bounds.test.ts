@@ -93,8 +93,9 @@ test.for([
     `${"head -c 60000000 /dev/zero | tail -c 60000000 | (sleep 61; cat) >/dev/null & ".repeat(6)} sleep 61`,
   ],
   ["in a file that none of them maps", heldInFiles],
-])("a session that has too much memory is ended: %s", async ([, script]) => {
-  const fixture = await bounded({ agent_memory_mb: 200 }, { containPrograms: false });
+])("a session that has too much memory is ended: %s", async ([, script], context) => {
+  await needsWall(context, "bubblewrap");
+  const fixture = await bounded({ agent_memory_mb: 200 });
   expect(await ended(fixture, script!)).toMatchObject({ signal: "SIGKILL" });
   expect(fixture.ends).toMatchObject([{ code: "limit_exceeded", details: { agent_memory_mb: 200 } }]);
 });
