@@ -20,17 +20,28 @@ export async function removeTree(folder: string): Promise<void> {
 /** Entries of a small tree, which is removed by calls of this process. */
 const few = 32;
 
-/**
- * Removes a tree of few entries; false where it has more, or something of it could not be removed.
- * @throws {BulkheadError} `io_error` where something is mounted in it
- */
+/** Removes a tree of few entries; false where it has more, or something of it could not be removed. */
 export async function removeSmallTree(folder: string): Promise<boolean> {
-  // Most are empty. The error tells of a folder, so that no link is followed.
-  const problem = await rmdir(folder).then(() => null, codeOf);
-  if (problem === null || problem === "ENOENT") return true;
+  const problem = await problemOf(folder);
   if (problem === "ENOTDIR") return await isUnlinked(folder);
-  await refuseMounts(folder);
-  return problem === "ENOTEMPTY" && await isEmptied(folder, { left: few }) && await isRemoved(folder);
+  return await isFolderRemoved(folder, { problem, room: { left: few } });
+}
+
+/** Most are empty. The error tells of a folder, so that no link is followed, and of one on which something is mounted. */
+function problemOf(folder: string): Promise<unknown> {
+  return rmdir(folder).then(() => null, codeOf);
+}
+
+interface Room {
+  left: number;
+}
+
+async function isFolderRemoved(
+  folder: string,
+  { problem, room }: { problem: unknown; room: Room },
+): Promise<boolean> {
+  if (problem === null || problem === "ENOENT") return true;
+  return problem === "ENOTEMPTY" && await isEmptied(folder, room) && await problemOf(folder) === null;
 }
 
 async function refuseMounts(folder: string): Promise<void> {
@@ -42,7 +53,7 @@ async function refuseMounts(folder: string): Promise<void> {
 }
 
 /** Its entries are reached through the open folder: a path could lead elsewhere by the next call. */
-async function isEmptied(path: string, room: { left: number }): Promise<boolean> {
+async function isEmptied(path: string, room: Room): Promise<boolean> {
   const folder = await pinFolder(path).catch(() => null);
   if (folder === null) return false;
   try {
@@ -57,17 +68,12 @@ async function isEmptied(path: string, room: { left: number }): Promise<boolean>
   }
 }
 
-async function isEntryRemoved(path: string, room: { left: number }): Promise<boolean> {
-  if (await isUnlinked(path) || await isRemoved(path)) return true;
-  return await isEmptied(path, room) && await isRemoved(path);
+async function isEntryRemoved(path: string, room: Room): Promise<boolean> {
+  return await isUnlinked(path) || await isFolderRemoved(path, { problem: await problemOf(path), room });
 }
 
 function isUnlinked(path: string): Promise<boolean> {
   return unlink(path).then(() => true, () => false);
-}
-
-function isRemoved(folder: string): Promise<boolean> {
-  return rmdir(folder).then(() => true, () => false);
 }
 
 function codeOf(error: unknown): unknown {
@@ -84,6 +90,7 @@ const sameDisk: Readonly<Record<string, readonly string[]>> = { linux: ["--one-f
  * to folder by open files, so that no link is followed and no path is too long.
  */
 async function byProgram(folder: string): Promise<void> {
+  await refuseMounts(folder);
   if (await findProgram("rm") === null) return await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   await removing.take("rm", async () => {
     await run("rm", ["-rf", ...sameDisk[platform] ?? [], "--", folder]);

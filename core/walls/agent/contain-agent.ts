@@ -36,10 +36,10 @@ export async function containAgent(command: Command, view: AgentView): Promise<C
   if (!wall.active) throw uncontainedError(what, wall);
   if ("reason" in found) throw uncontainedError(what, found);
   const { network, filterFolder, shm } = view;
-  if (shm !== undefined) await mkdir(shm, { recursive: true, mode: 0o700 });
   const [mounted, filter] = await Promise.all([
     viewMounts(view),
     filterFolder === undefined ? null : filterIn(filterFolder),
+    shm === undefined ? null : mkdir(shm, { recursive: true, mode: 0o700 }),
   ]);
   const args = [
     ...ownNamespaces,
