@@ -7,6 +7,7 @@ export const aloneTests: readonly string[] = [
   "test/records/workspace/holder.test.ts",
   "test/walls/broker/denials.test.ts",
   "test/walls/broker/homes.test.ts",
+  "test/walls/broker/without-perl.test.ts",
   "test/doors/cli/render/progress-line.test.ts",
   "test/doors/daemon/uncontained.test.ts",
   "test/doors/cli/faulty-runtime.test.ts",
