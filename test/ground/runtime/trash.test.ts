@@ -16,6 +16,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { removeTree } from "../../../core/ground/runtime/remove-tree.ts";
 import { Trash } from "../../../core/ground/runtime/trash.ts";
 import { smallDisk } from "../../records/git/small-disk.ts";
+import { skipBecause } from "../../skip-because.ts";
 
 let root: string;
 let failures: unknown[];
@@ -94,7 +95,7 @@ test("removeTree does not go through a folder that becomes a link meanwhile", as
 test("removeTree leaves a folder alone in which something is mounted, and says where", async (context) => {
   const top = join(root, "a top\nwith line");
   using disk = smallDisk(join(top, "in ner"), 64);
-  if (disk === null) return context.skip();
+  if (disk === null) return skipBecause(context, "this user may not mount a file system");
   writeFileSync(join(disk.folder, "file"), "");
   await expect(removeTree(top)).rejects.toMatchObject({ code: "io_error", message: expect.stringMatching("in ner") });
   expect(existsSync(join(disk.folder, "file"))).toBe(true);

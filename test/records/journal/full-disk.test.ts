@@ -6,6 +6,7 @@ import { DiskReserve } from "../../../core/ground/runtime/disk-reserve.ts";
 import { openJournal } from "../../../core/records/journal/sqlite-journal.ts";
 import { smallDisk } from "../git/small-disk.ts";
 import { EnvelopeSource, readAll } from "./journal-fixture.ts";
+import { skipBecause } from "../../skip-because.ts";
 
 let root: string;
 beforeEach(() => {
@@ -16,7 +17,7 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 const tryAfterMs = { first: 0, next: 100 };
 
 function mount(context: TestContext) {
-  return smallDisk(join(root, "disk"), 20 * 1024) ?? context.skip();
+  return smallDisk(join(root, "disk"), 20 * 1024) ?? skipBecause(context, "this user may not mount a file system");
 }
 
 /** Leaves no room at all. */

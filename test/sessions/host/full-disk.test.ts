@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { smallDisk } from "../../records/git/small-disk.ts";
 import { adapterCode, closeHosts, completed, openHost, until } from "./test-host.ts";
+import { skipBecause } from "../../skip-because.ts";
 
 const fills = adapterCode(`
     const child = await ctx.run("/bin/sh", ["-c", request.prompt]);
@@ -28,7 +29,7 @@ test.for([
   async (script, context) => {
     const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-full-")));
     const disk = smallDisk(join(root, "disk"), 80 * 1024);
-    if (disk === null) return context.skip();
+    if (disk === null) return skipBecause(context, "this user may not mount a file system");
     try {
       const { add, run, stateDir } = await openHost({ root: disk.folder });
       await add("hog", { code: fills, manifest }, { grant: { run: [{ binary: "/bin/sh", args: ["-c {*}"] }] } });

@@ -10,6 +10,7 @@ import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
 import { smallDisk } from "../../records/git/small-disk.ts";
 import { anyShell, capabilities, errorOf, makeBroker, readAll, runShell } from "./broker-fixture.ts";
+import { skipBecause } from "../../skip-because.ts";
 
 const folders: string[] = [];
 afterEach(async () => {
@@ -63,7 +64,7 @@ test("on a disk that fills up the session that writes is ended, and the others g
   const root = await mkdtemp(join(tmpdir(), "bulkhead-bounds-"));
   folders.push(root);
   using disk = smallDisk(join(root, "disk"), 80 * 1024);
-  if (disk === null) return context.skip();
+  if (disk === null) return skipBecause(context, "this user may not mount a file system");
   const place = (name: string) => {
     const [tempDir, workdir] = [join(disk.folder, name, "temp"), join(disk.folder, name, "work")];
     mkdirSync(workdir, { recursive: true });
