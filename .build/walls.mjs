@@ -23,6 +23,7 @@ async function buildWalls() {
       "warden": "core/walls/warden/main.ts",
       "guest": "core/walls/worker/guest.ts",
       "network": "core/walls/agent/network-main.ts",
+      "gate": "core/records/gate/main.ts",
       "bundler": "core/packages/registry/bundler/main.ts",
       // The bundled tinypool starts its threads from `entry/worker.js` beside the file it stands in.
       "entry/worker": "node_modules/tinypool/dist/entry/worker.js",

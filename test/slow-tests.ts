@@ -22,6 +22,7 @@ export const slowTests: readonly string[] = [
   "test/packages/install/install.test.ts",
   "test/packages/install/interrupted.test.ts",
   "test/packages/install/registry.test.ts",
+  "test/records/gate/look-at-many.test.ts",
   "test/structure/build.test.ts",
   "test/structure/snippets.test.ts",
   // Sessions of the bundled plugins, with programs and servers that stand in for their agents.
@@ -82,6 +83,7 @@ export const slowOnNodeAlone: readonly string[] = [
   "test/packages/install/interrupted.test.ts",
   "test/records/git/artifacts-oracle.test.ts",
   "test/sessions/session/properties.test.ts",
+  "test/records/gate/look-at-many.test.ts",
   "test/structure/build.test.ts",
   "test/structure/snippets.test.ts",
 ];

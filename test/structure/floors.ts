@@ -30,7 +30,7 @@ export const floors: readonly (readonly Wing[])[] = [
   [
     { name: "packages", rows: [["install"], ["registry"]] },
     { name: "walls", rows: [["pool"], ["worker", "warden", "broker", "secrets"], ["agent", "channel"]] },
-    { name: "records", rows: [["history"], ["journal", "workspace"], ["git"]] },
+    { name: "records", rows: [["history"], ["journal", "workspace"], ["git"], ["gate"]] },
   ],
   [
     { name: "ground", rows: [["recorded"], ["config"], ["checks"], ["runtime"], ["errors", "log", "prompt"]] },

@@ -1,7 +1,7 @@
 import { foldName } from "./fold-name.ts";
 
 /** Files and folders that one kind of program acts on without being told to. */
-interface ActedOnGroup {
+export interface ActedOnGroup {
   /** The programs, in the plural. */
   by: string;
   /** Why a write to them can run a program. */

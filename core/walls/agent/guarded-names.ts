@@ -1,20 +1,11 @@
 import { mkdir, readdir, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { listOf } from "../../../plugin-sdk/json-fields.ts";
-import { actedOnGroups, keptEmpty } from "../../ground/runtime/acted-on-names.ts";
-import { foldName } from "../../ground/runtime/fold-name.ts";
+import { keptEmpty } from "../../ground/runtime/acted-on-names.ts";
+import { guardedBy } from "../../ground/runtime/guarded-name.ts";
 import { isBelow } from "../../ground/runtime/paths.ts";
 import { userId } from "../../ground/runtime/pinned-folder.ts";
 import { entriesOf, realEntries, realPathsOf } from "./real-paths.ts";
-
-/** Kinds of programs whose settings in a project would run, or steer, something outside an agent's walls. */
-const kinds = ["coding agents", "editors", "shells and terminals", "build servers", "Bulkhead hosts"];
-
-/** Names of these kinds that are not guarded: people have agents edit them daily, or only the agent's own commands read them. */
-const free = new Set([".env", ".flaskenv", ".tool-versions", "mise.toml"]);
-
-/** Run on entering a folder; the group of settings files that it belongs to is not guarded. */
-const alsoGuarded = new Set([".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml"]);
 
 /** Inside a repository: programs that git starts, and what it is told. */
 const ofGit = ["hooks", "config", "config.worktree", "info", "modules"];
@@ -46,12 +37,7 @@ export async function guardedPlaces(folder: string): Promise<ProjectGuards> {
 
 /** Whether an agent is kept from changing a file or folder of this name at the top of a project. */
 export function isGuarded(name: string): boolean {
-  const folded = foldName(name);
-  if (free.has(folded) || folded.startsWith(".env.")) return false;
-  return alsoGuarded.has(folded) ||
-    actedOnGroups.some(({ by, names, patterns = [] }) =>
-      kinds.includes(by) && (names.has(folded) || patterns.some((pattern) => pattern.test(folded)))
-    );
+  return guardedBy(name) !== null;
 }
 
 /** Result of {@link keepEmpty}. */

@@ -1,0 +1,48 @@
+import { lstat, readdir } from "../../ground/runtime/files.ts";
+import { isGitName } from "../../ground/runtime/guarded-name.ts";
+import { fileClock } from "../../ground/runtime/file-clock.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import type { KnownEntries } from "./look-question.ts";
+import { markOfEntry } from "./mark-entry.ts";
+
+/** The moment from which a look counts changes, and what was there then. */
+export interface LookStart {
+  since: number;
+  known: KnownEntries;
+}
+
+/** Entries of one folder that are looked at. */
+const mostEntries = 2000;
+
+/** Folders in git's own in which files name programs. */
+const withPrograms = ["hooks", "info"];
+
+/** Begins to watch a folder: what is made or changed in it from now on is new to {@link lookAround}. Never throws. */
+export async function startLook(top: string): Promise<LookStart> {
+  const [since, known] = await Promise.all([fileClock(top), knownEntries(top)]);
+  return { since, known };
+}
+
+/**
+ * Takes the folders of a folder, and what makes a repository of it or of one of them. The change times of one runtime are
+ * in seconds: without this, what was made in the second before would count as changed.
+ */
+async function knownEntries(top: string): Promise<KnownEntries> {
+  const names = (await entriesOf(top)).filter((entry) => entry.isDirectory() || isGitName(entry.name));
+  const folders = names.map(({ name }) => name);
+  const inGit = folders.filter(isGitName).flatMap((name) => ["", ...withPrograms].map((part) => join(name, part)));
+  const deeper = await Promise.all(inGit.map(async (at) => {
+    return (await entriesOf(join(top, at))).filter((entry) => entry.isFile()).map(({ name }) => join(at, name));
+  }));
+  const paths = [...folders, ...folders.map((name) => join(name, ".git")), ...inGit, ...deeper.flat()];
+  return Object.fromEntries((await Promise.all(paths.map((path) => factOf(top, path)))).flat());
+}
+
+async function entriesOf(folder: string) {
+  return (await readdir(folder, { withFileTypes: true }).catch(() => [])).slice(0, mostEntries);
+}
+
+async function factOf(top: string, path: string): Promise<[string, number | string][]> {
+  const facts = await lstat(join(top, path)).catch(() => null);
+  return facts === null ? [] : [[path, facts.isDirectory() ? facts.ino : markOfEntry(facts)]];
+}

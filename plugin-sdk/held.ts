@@ -1,0 +1,37 @@
+/** Kind of a change that is held: what makes it start, or reach, something outside an agent's walls. */
+export type HeldKind =
+  | "repository"
+  | "git_settings"
+  | "acted_on"
+  | "link_out"
+  | "set_user_id"
+  | "device"
+  | "unseen";
+
+/** A change of a session that can run a program outside an agent's walls, and therefore waits for a person's word. */
+export interface HeldChange {
+  /**
+   * Relative to the folder that the session could write, with `/`: a worktree's top, or the working directory. A folder
+   * stands for all that is in it.
+   */
+  path: string;
+  kind: HeldKind;
+  /** `new`: it was not there when the session began. */
+  change: "new" | "changed";
+  /** Programs that act on it, in the plural. */
+  by: string;
+  /** What they do with it. One sentence. */
+  why: string;
+  /** What a link names, as it is stored. */
+  target?: string;
+  /** Number of files that it stands for, where it is a folder. */
+  files?: number;
+}
+
+/** Scripts of a `package.json` that an install runs, which a session changed. They are named and not held. */
+export interface InstallScripts {
+  /** Relative like the path of a {@link HeldChange}. */
+  path: string;
+  /** Names of the scripts, for example `postinstall`. */
+  names: string[];
+}
