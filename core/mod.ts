@@ -27,6 +27,14 @@ export type { BinaryPin } from "./walls/broker/binary-pins.ts";
 export type { MissingGrant } from "./walls/broker/session-broker.ts";
 export type { RecordOptions, RecordReport } from "./sessions/host/record.ts";
 export type { HostWorkspaces, OwnWorkspaces } from "./sessions/host/workspaces.ts";
+export type {
+  HeldChange,
+  HeldDecision,
+  HeldKind,
+  InstallScripts,
+  SessionHeld,
+  SettledHeld,
+} from "../plugin-sdk/held.ts";
 export type { AppliedWorkspace, PruneReport, Workspace, WorktreeDiff } from "../plugin-sdk/workspace.ts";
 export type { Cursor } from "./records/journal/journal.ts";
 export { type ErrorRow, errorTable } from "./ground/errors/error-table.ts";

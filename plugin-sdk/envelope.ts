@@ -1,6 +1,7 @@
 import type { AccessMode } from "./access-modes.ts";
 import type { ErrorData } from "./errors.ts";
 import type { AdapterEvent } from "./events.ts";
+import type { HeldChange, InstallScripts } from "./held.ts";
 import type { Permissions } from "./permissions.ts";
 import type { SessionRequest } from "./request.ts";
 import type { Artifact, SessionResult } from "./result.ts";
@@ -123,6 +124,16 @@ export interface ArtifactsEvent {
   /** Sessions that were active in the same files meanwhile: git cannot tell whose changes these are. */
   shared_with?: string[];
 }
+/**
+ * Changes in the working directory that can run a program outside an agent's walls. A person applies or drops each; until
+ * then it stays where the session left it.
+ */
+export interface HeldEvent {
+  type: "held";
+  held: HeldChange[];
+  /** Packages whose scripts for an install changed: they are named and not held. */
+  install_scripts: InstallScripts[];
+}
 /** Marks events that are no longer stored. */
 export interface GapEvent {
   type: "gap";
@@ -148,6 +159,7 @@ export type HostEvent =
   | CapabilityEvent
   | WorkerEvent
   | ArtifactsEvent
+  | HeldEvent
   | GapEvent
   | SessionEndedEvent;
 
@@ -164,6 +176,7 @@ export const hostEventTypes: readonly HostEvent["type"][] = [
   "capability",
   "worker",
   "artifacts",
+  "held",
   "gap",
   "session_ended",
 ];

@@ -20,9 +20,9 @@ export interface HeldChange {
   change: "new" | "changed";
   /** Programs that act on it, in the plural. */
   by: string;
-  /** What they do with it. One sentence. */
+  /** One sentence: the use that they make of it. */
   why: string;
-  /** What a link names, as it is stored. */
+  /** Target of a link, as it is stored. */
   target?: string;
   /** Number of files that it stands for, where it is a folder. */
   files?: number;
@@ -34,4 +34,32 @@ export interface InstallScripts {
   path: string;
   /** Names of the scripts, for example `postinstall`. */
   names: string[];
+}
+
+/** Held changes of one session that wait for a person's word. */
+export interface SessionHeld {
+  session_id: string;
+  /** They are in the person's own folder, or in the session's worktree. */
+  place: "inplace" | "worktree";
+  /** Real absolute path of the folder that their paths are below. */
+  folder: string;
+  /** Since when they wait; RFC 3339, UTC. */
+  at: string;
+  held: HeldChange[];
+}
+
+/** Word of a person about held changes: they stay, or come to the repository; or they are undone. */
+export interface HeldDecision {
+  action: "apply" | "drop";
+  /** Paths of the changes; default: all. */
+  paths?: string[];
+}
+
+/** Outcome of a {@link HeldDecision}. */
+export interface SettledHeld {
+  session_id: string;
+  /** Paths of the changes that it settled. */
+  settled: string[];
+  /** Changes that still wait. */
+  held: HeldChange[];
 }

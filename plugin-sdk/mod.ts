@@ -88,6 +88,7 @@ export {
   type Envelope,
   type FallbackEvent,
   type GapEvent,
+  type HeldEvent,
   type HostEvent,
   hostEventTypes,
   type PermissionResolvedEvent,
@@ -185,6 +186,7 @@ export {
   type UsageReport,
 } from "./result.ts";
 export type { GrantsInForce, RecordedAttempt, RecordedChild, SessionHistory } from "./session-history.ts";
+export type { HeldChange, HeldDecision, HeldKind, InstallScripts, SessionHeld, SettledHeld } from "./held.ts";
 export type { AppliedWorkspace, PruneReport, Workspace, WorkspaceState, WorktreeDiff } from "./workspace.ts";
 export type { SessionState, SessionSummary, WaitingRequest } from "./session-summary.ts";
 export type { SchemaOf } from "./schema.ts";

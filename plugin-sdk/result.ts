@@ -1,5 +1,6 @@
 import type { ErrorData } from "./errors.ts";
 import type { AdapterEvent } from "./events.ts";
+import type { HeldChange, InstallScripts } from "./held.ts";
 import type { Permissions } from "./permissions.ts";
 import type { AccessMode } from "./access-modes.ts";
 import type { Approval, Budget, SessionRequest } from "./request.ts";
@@ -177,6 +178,13 @@ export interface SessionResult {
    * theirs. Absent: there was none in this host.
    */
   artifacts_shared_with?: string[];
+  /**
+   * Changes that can run a program outside an agent's walls, and wait for a person's word; absent: there is none. Found
+   * in the folder itself, ignored files too.
+   */
+  held?: HeldChange[];
+  /** Packages whose scripts for an install changed; absent: there is none. */
+  install_scripts?: InstallScripts[];
   /** Paths the agent claims to have changed, which git does not show. */
   claimed_only: string[];
   /** 0 to 1, or null if the agent does not rate itself; 0 on error. */

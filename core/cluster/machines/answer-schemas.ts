@@ -1,8 +1,10 @@
 import { type TSchema, Type } from "@sinclair/typebox";
+import type { SessionHeld, SettledHeld } from "../../../plugin-sdk/held.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { AppliedWorkspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
 import { exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
+import { heldSchema } from "../../records/gate/held-schema.ts";
 import { artifactSchema } from "../../records/git/artifact-schema.ts";
 import { workspaceSchema } from "../../records/workspace/workspace-record.ts";
 import type { CallName, MachineCalls } from "./machine-calls.ts";
@@ -35,6 +37,22 @@ const applied = exactly<AppliedWorkspace>()(Type.Object({
   kept_commit: Type.Union([Type.String({ pattern: "^([0-9a-f]{40}|[0-9a-f]{64})$" }), Type.Null()]),
 }));
 
+const held = Type.Array(heldSchema, { maxItems: mostEntries });
+
+const sessionHeld = exactly<SessionHeld>()(Type.Object({
+  session_id: id,
+  place: Type.Union([Type.Literal("inplace"), Type.Literal("worktree")]),
+  folder: text,
+  at: text,
+  held,
+}));
+
+const settledHeld = exactly<SettledHeld>()(Type.Object({
+  session_id: id,
+  settled: Type.Array(text, { maxItems: mostEntries }),
+  held,
+}));
+
 const schemas: { readonly [N in CallName]: SchemaOf<MachineCalls[N]["answer"]> } = {
   interrupt: nothing,
   answer: Type.Boolean(),
@@ -46,6 +64,8 @@ const schemas: { readonly [N in CallName]: SchemaOf<MachineCalls[N]["answer"]> }
   worktrees: Type.Array(workspaceSchema, { maxItems: mostEntries }),
   diff: nothing,
   apply: applied,
+  held: Type.Array(sessionHeld, { maxItems: mostEntries }),
+  settle_held: settledHeld,
   discard: nothing,
 };
 

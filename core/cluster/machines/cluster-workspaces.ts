@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { SessionHeld } from "../../../plugin-sdk/held.ts";
 import type { AppliedWorkspace, Workspace } from "../../../plugin-sdk/workspace.ts";
 import type { HostWorkspaces, OwnWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -54,6 +55,15 @@ export function clusterWorkspaces(own: OwnWorkspaces, deps: ClusterWorkspacesDep
       const ask = { session_id, allow_links: allowLinks };
       return await callMachine(engine, { machine, name: "apply", ask, timeoutMs: workMs });
     },
+    held: async () => [...await own.held(), ...await heldElsewhere(deps)],
+    settleHeld: async (session_id, decision) => {
+      const machine = (await foundElsewhere(session_id, deps))?.machine;
+      const isHere = machine === undefined || (await own.held()).some((one) => one.session_id === session_id);
+      if (isHere) return await own.settleHeld(session_id, decision);
+      if (deps.presence.present(machine) === null) throw awayError(machine, session_id);
+      const ask = { session_id, ...decision };
+      return await callMachine(engine, { machine, name: "settle_held", ask, timeoutMs: workMs });
+    },
     discard: async (session_id) => {
       const machine = (await foundElsewhere(session_id, deps))?.machine;
       if (machine === undefined) return await forgotten(session_id, await own.discard(session_id));
@@ -70,14 +80,21 @@ async function foundElsewhere(sessionId: string, { mirrors }: ClusterWorkspacesD
   return null;
 }
 
-async function listElsewhere({ engine, presence }: ClusterWorkspacesDeps): Promise<Workspace[]> {
+function listElsewhere(deps: ClusterWorkspacesDeps): Promise<Workspace[]> {
+  return ofAll(deps, (machine) => callMachine(deps.engine, { machine, name: "worktrees", ask: {}, timeoutMs: listMs }));
+}
+
+function heldElsewhere(deps: ClusterWorkspacesDeps): Promise<SessionHeld[]> {
+  return ofAll(deps, (machine) => callMachine(deps.engine, { machine, name: "held", ask: {}, timeoutMs: listMs }));
+}
+
+/** Joins the lists of the machines that are there; one that does not answer has none. */
+async function ofAll<T>(
+  { presence }: Pick<ClusterWorkspacesDeps, "presence">,
+  listOf: (machine: string) => Promise<T[]>,
+): Promise<T[]> {
   const names = presence.heard().map(({ facts }) => facts.name).filter((name) => presence.present(name) !== null);
-  const lists = await Promise.all(
-    names.map((machine) =>
-      callMachine(engine, { machine, name: "worktrees", ask: {}, timeoutMs: listMs }).catch(() => [])
-    ),
-  );
-  return lists.flat();
+  return (await Promise.all(names.map((machine) => listOf(machine).catch(() => [])))).flat();
 }
 
 /** The worktrees of machines that are away, as far as their diffs are kept. */

@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { listOf } from "../../../plugin-sdk/json-fields.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { SessionHandle } from "../../sessions/host/session-host.ts";
@@ -50,6 +51,12 @@ export function machineAnswers({ host, own, diffs, shares }: MachineAnswersDeps)
       const applied = await host.workspaces.apply(id, { allowLinks: ask["allow_links"] === true });
       await diffs.forget(id);
       return applied;
+    },
+    held: () => host.workspaces.held(),
+    settle_held: async (ask) => {
+      const action = ask["action"] === "drop" ? "drop" : "apply";
+      const paths = ask["paths"] === undefined ? {} : { paths: listOf(ask["paths"]).map(String) };
+      return await host.workspaces.settleHeld(await idOf(ask), { action, ...paths });
     },
     discard: async (ask) => {
       const id = await idOf(ask);

@@ -1,3 +1,4 @@
+import type { HeldDecision, SessionHeld, SettledHeld } from "../../../plugin-sdk/held.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { AppliedWorkspace, Workspace } from "../../../plugin-sdk/workspace.ts";
 
@@ -14,6 +15,9 @@ export interface MachineCalls {
   /** Puts the present diff of a session's worktree where every machine can read it. */
   diff: { ask: { session_id: string }; answer: null };
   apply: { ask: { session_id: string; allow_links: boolean }; answer: AppliedWorkspace };
+  /** Changes of the machine's sessions that wait for a person's word. */
+  held: { ask: Record<string, never>; answer: SessionHeld[] };
+  settle_held: { ask: { session_id: string } & HeldDecision; answer: SettledHeld };
   discard: { ask: { session_id: string }; answer: null };
 }
 

@@ -63,6 +63,8 @@ export function ourWorkspaces({ workspaces }: Pick<RemoteHost, "workspaces">): H
     list: () => ours(workspaces.list()),
     diff: (sessionId) => ours(workspaces.diff(sessionId)),
     apply: (sessionId, options) => ours(workspaces.apply(sessionId, options)),
+    held: () => ours(workspaces.held()),
+    settleHeld: (sessionId, decision) => ours(workspaces.settleHeld(sessionId, decision)),
     discard: (sessionId) => ours(workspaces.discard(sessionId)),
     prune: (options) => ours(workspaces.prune(options)),
   };

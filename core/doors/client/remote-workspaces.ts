@@ -1,3 +1,4 @@
+import type { HeldDecision, SessionHeld, SettledHeld } from "../../../plugin-sdk/held.ts";
 import type { AppliedWorkspace, PruneReport, Workspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
 import { type Api, call, callJson } from "./call-api.ts";
 
@@ -8,6 +9,10 @@ export interface RemoteWorkspaces {
   diff(sessionId: string): Promise<WorktreeDiff>;
   /** Applies a session's changes to the repository, all or none, and removes its worktree. */
   apply(sessionId: string, options?: { allowLinks?: boolean }): Promise<AppliedWorkspace>;
+  /** Lists the changes that wait for a person's word. */
+  held(): Promise<SessionHeld[]>;
+  /** Settles held changes of a session: all, or those of some paths. */
+  settleHeld(sessionId: string, decision: HeldDecision): Promise<SettledHeld>;
   /** Removes a session's worktree with all its changes. */
   discard(sessionId: string): Promise<void>;
   /** Removes older worktrees; default age: the one in the host manifest. */
@@ -29,6 +34,8 @@ export function remoteWorkspaces(api: Api): RemoteWorkspaces {
     },
     apply: (sessionId, { allowLinks = false } = {}) =>
       callJson(api, `${pathOf(sessionId, "apply")}${allowLinks ? "?allow_links=true" : ""}`, { method: "POST" }),
+    held: async () => (await callJson<{ sessions: SessionHeld[] }>(api, "/v1/held")).sessions,
+    settleHeld: (sessionId, decision) => callJson(api, pathOf(sessionId, "held"), { method: "POST", body: decision }),
     discard: async (sessionId) => void await call(api, pathOf(sessionId, "discard"), { method: "POST" }),
     prune: ({ olderThanMs } = {}) =>
       callJson(api, "/v1/workspaces/prune", { method: "POST", body: { older_than_ms: olderThanMs } }),

@@ -26,6 +26,14 @@ export function callerWorkspaces(caller: Caller, { workspaces, owners }: CallerW
       await demandRepository(caller, sessionId, workspaces);
       return await workspaces.apply(sessionId, options);
     },
+    async held() {
+      return (await workspaces.held()).filter(({ session_id }) => sees(caller, session_id, owners));
+    },
+    async settleHeld(sessionId, decision) {
+      demandControl(caller, sessionId, owners);
+      await demandFolder(caller, sessionId, workspaces);
+      return await workspaces.settleHeld(sessionId, decision);
+    },
     async discard(sessionId) {
       demandControl(caller, sessionId, owners);
       await workspaces.discard(sessionId);
@@ -35,6 +43,19 @@ export function callerWorkspaces(caller: Caller, { workspaces, owners }: CallerW
       return await workspaces.prune(options);
     },
   };
+}
+
+/** Checks the folder that held changes are in, and for those in a worktree the repository that they may come to. */
+async function demandFolder(
+  caller: Caller,
+  sessionId: string,
+  workspaces: Pick<HostWorkspaces, "list" | "held">,
+): Promise<void> {
+  const { workdirs } = caller;
+  if (workdirs === undefined) return;
+  const found = (await workspaces.held()).find(({ session_id }) => session_id === sessionId);
+  if (found?.place === "inplace" && workdirs.some((folder) => isInside(folder, found.folder))) return;
+  await demandRepository(caller, sessionId, workspaces);
 }
 
 /**

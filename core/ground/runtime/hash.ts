@@ -31,6 +31,11 @@ export async function sha256HexInTurns(parts: readonly Uint8Array[]): Promise<st
 
 const pieceBytes = 2 * 1024 * 1024;
 
+/** Id that git gives a file of this content. */
+export function createBlobId(content: Uint8Array, algorithm: "sha1" | "sha256"): string {
+  return createHash(algorithm).update(`blob ${content.byteLength}\0`).update(content).digest("hex");
+}
+
 /** Hex HMAC-SHA-256 of a text. */
 export function hmacSha256Hex(key: string | Uint8Array, text: string): string {
   return createHmac("sha256", key).update(text).digest("hex");

@@ -1,4 +1,3 @@
-import type { Artifact } from "../../../plugin-sdk/result.ts";
 import { digestFile } from "../../ground/runtime/file-digest.ts";
 import { readFile, realpath } from "../../ground/runtime/files.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
@@ -24,6 +23,9 @@ export async function recordEdit(
   await replaceFile(join(installed, fileName), `${edits.join("\n")}\n`);
 }
 
+/** Takes paths out of a list that Bulkhead alone has changed. */
+export type OwnEditFilter = <T extends { path: string }>(changes: readonly T[]) => Promise<T[]>;
+
 /**
  * Watches the host manifest and its lock from now on. The function it returns takes those two out of a session's
  * artifacts where Bulkhead alone has changed them since, for example because a person answered "always".
@@ -32,7 +34,7 @@ export async function recordEdit(
 export async function watchManifest(
   manifestFile: string | undefined,
   workdir: string,
-): Promise<(artifacts: readonly Artifact[]) => Promise<Artifact[]>> {
+): Promise<OwnEditFilter> {
   if (manifestFile === undefined) return (artifacts) => Promise.resolve([...artifacts]);
   const file = await realpath(manifestFile).catch(() => manifestFile);
   const paths = [file, lockFileOf(file)].filter((path) => isBelow(workdir, path));

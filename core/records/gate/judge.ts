@@ -6,7 +6,7 @@ import { guardedBy, isGitName } from "../../ground/runtime/guarded-name.ts";
 export type Reason = Pick<HeldChange, "kind" | "by" | "why">;
 
 /** An entry that a session made or changed. */
-export interface ChangedEntry {
+interface ChangedEntry {
   type: "file" | "folder" | "link" | "other";
   /** Mode as the system has it, with the bits of the owner's rights. */
   mode: number;

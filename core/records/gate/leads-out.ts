@@ -3,7 +3,7 @@ import { isGitName } from "../../ground/runtime/guarded-name.ts";
 /** Links followed in a row before a path counts as a loop, as in Linux. */
 const mostSteps = 40;
 
-/** Where a link of a folder leads. */
+/** Way of a link of a folder. */
 interface LinkWay {
   /** It leads past the top, to an absolute path elsewhere, into a git folder, or nowhere. */
   isOut: boolean;

@@ -22,7 +22,7 @@ export interface LookQuestion {
   top: string;
   /** Change time, by the clock of the folder's own file system, from which an entry counts as changed. */
   since: number;
-  /** What was there then, as {@link knownEntries} gives it. */
+  /** Entries that were there then. */
   known: KnownEntries;
   /** Absolute paths that are not looked at: the host's own. */
   skip: readonly string[];

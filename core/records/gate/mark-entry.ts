@@ -5,7 +5,7 @@ import { sha256HexOf } from "../../ground/runtime/hash.ts";
 const mostEntries = 500_000;
 
 /** Facts of an entry that a mark is made of. */
-export interface EntryFacts {
+interface EntryFacts {
   ino: number;
   /** No program can set it; one of the runtimes has it in whole seconds. */
   ctimeMs: number;

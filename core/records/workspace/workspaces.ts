@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { HeldDecision, SessionHeld, SettledHeld } from "../../../plugin-sdk/held.ts";
 import type {
   AppliedWorkspace,
   PruneReport,
@@ -15,6 +16,7 @@ import { patchWorktree } from "../git/patch-worktree.ts";
 import { worktreeDiff } from "../git/worktree-diff.ts";
 import { mkdir } from "../../ground/runtime/files.ts";
 import { join, relative } from "../../ground/runtime/paths.ts";
+import { HeldFiles, type HeldRecord } from "./held-files.ts";
 import { isAlive } from "./holder.ts";
 import {
   type OpenedWorkspace,
@@ -25,6 +27,7 @@ import {
   workspaceTimeoutMs,
 } from "./open-workspace.ts";
 import { noteConflict } from "./note-conflict.ts";
+import { settleInPlace, shownInPlace } from "./settle-held.ts";
 import { pruneWorkspaces } from "./prune-workspaces.ts";
 import { openWorkspaceFiles, type WorkspaceFiles } from "./workspace-files.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
@@ -66,14 +69,30 @@ export interface Workspaces {
    * @throws {BulkheadError} `not_found`, `busy` while the session runs, `conflict`
    */
   discard(sessionId: string): Promise<void>;
+  /** Keeps what a session in place left until a person applies or drops it. */
+  keepHeld(held: HeldRecord): Promise<void>;
+  /** Lists the changes of sessions that wait for a person's word, the oldest first. */
+  held(): Promise<SessionHeld[]>;
+  /**
+   * Settles held changes.
+   * @throws {BulkheadError} `not_found`, `busy`, `conflict` for a drop of what has changed since
+   */
+  settleHeld(sessionId: string, decision: HeldDecision): Promise<SettledHeld>;
   /** Removes worktrees older than an age, never that of a running session. */
   prune(options: { olderThanMs: number; now?: number }): Promise<PruneReport>;
 }
 
+/** Folder of what sessions in place left, beside the worktrees. */
+const heldFolder = "held";
+
 /** Opens the workspaces in a folder; makes no folder before the first workspace. */
 export function openWorkspaces(folder: string): Workspaces {
   const files = openWorkspaceFiles(folder);
+  const held = new HeldFiles(join(folder, heldFolder));
   return {
+    keepHeld: (record) => held.write(record),
+    held: async () => (await held.list()).map(shownInPlace),
+    settleHeld: (sessionId, decision) => files.alone(sessionId, () => settleInPlace(held, { sessionId, decision })),
     open: (options) => openWorkspace(files, options),
     reset: async (sessionId) => await resetWorkspace(await files.read(sessionId)),
     end: (sessionId) => endWorkspace(files, sessionId),

@@ -111,6 +111,8 @@ function hostSentence(
         "debug",
         `Changed paths: ${event.artifacts === null ? "not known" : event.artifacts.length + (event.omitted ?? 0)}.`,
       );
+    case "held":
+      return say(event.held.length === 0 ? "warning" : "error", heldSentence(event));
     case "gap":
       return say("warning", `Events ${event.from_seq} to ${event.to_seq} are no longer held.`);
     case "session_ended":
@@ -119,6 +121,12 @@ function hostSentence(
         `The session ended: ${event.result.stop_reason}.`,
       );
   }
+}
+
+function heldSentence({ held, install_scripts }: Extract<Envelope["event"], { type: "held" }>): string {
+  const named = held.map(({ path, by }) => `${path} (${by})`);
+  const scripts = install_scripts.map(({ path, names }) => `${path} (an install runs ${names.join(", ")})`);
+  return `Changes that can run programs: ${[...named, ...scripts].join(", ")}.`;
 }
 
 function isDone({ status }: { status: string }): boolean {

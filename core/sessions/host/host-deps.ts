@@ -94,6 +94,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   const guarded = await guardedBy({ root, manifest, claim, settings, registry });
   const signals = new Signals();
   const crashes = logQuarantine(openCrashFiles(join(claim.root, "crashes")), writeLog);
+  const workspaces = openWorkspaces(join(claim.root, "workspaces"));
   const sessionDeps: SessionDeps = {
     claim,
     children,
@@ -109,6 +110,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     guarded,
     expose: exposer({ root, settings, registry, writeLog }),
     writeLog,
+    keepHeld: (held) => workspaces.keepHeld(held),
     askGrant,
   };
   const history = openHistory(claim.folder, sessionDeps.log);
@@ -124,7 +126,6 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     quarantined: () => crashes.quarantined(),
     shareUses: seams.shareUses,
   });
-  const workspaces = openWorkspaces(join(claim.root, "workspaces"));
   const serviceOf = (adapter: string) => services.of(adapter);
   const sessions = new LiveSessions({ sessionDeps, routes, workspaces, serviceOf, slots: seams.slots });
   const stopKeeping = keepJournal(journal, {

@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { HeldRecord } from "../../records/workspace/held-files.ts";
 import type { SharedLooks } from "../../records/git/shared-looks.ts";
 import { type AgentNetworks, localPorts } from "../../walls/agent/agent-networks.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
@@ -53,6 +54,8 @@ export interface SessionDeps {
    * @returns compares it once the session's programs have ended
    */
   expose(folders: readonly string[]): Promise<() => Promise<void>>;
+  /** Keeps what a session left until a person applies or drops it. */
+  keepHeld(held: HeldRecord): Promise<void>;
   askGrant?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
   writeLog(record: LogRecord): void;
 }
@@ -163,6 +166,7 @@ export function startSession(deps: SessionDeps, session: NewSession): RunningSes
     looks: deps.looks,
     resetWorkdir: place.reset,
     watchOwnFiles: () => watchManifest(settings.manifest?.file, place.workdir),
+    keepHeld: (held) => deps.keepHeld({ session_id: sessionId, at: new Date().toISOString(), ...held }),
     sharedWith: session.sharedWith,
     guarded: () => deps.guarded(),
     makeBroker: (options) => openBroker(deps, options),

@@ -3,8 +3,8 @@ import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { defaultKeepMs, type HostManifest } from "../../ground/config/host-manifest.ts";
 import type { ApplyPatchOptions, Workspaces } from "../../records/workspace/workspaces.ts";
 
-/** Operations of a client on the worktrees of sessions. */
-export interface HostWorkspaces extends Pick<Workspaces, "list" | "diff" | "apply" | "discard"> {
+/** Operations of a client on the worktrees of sessions, and on changes that wait for a person's word. */
+export interface HostWorkspaces extends Pick<Workspaces, "list" | "diff" | "apply" | "discard" | "held" | "settleHeld"> {
   /** Removes older worktrees; default: older than the host manifest's limit. */
   prune(options?: { olderThanMs?: number }): ReturnType<Workspaces["prune"]>;
 }
@@ -40,10 +40,15 @@ export function hostWorkspaces(
   workspaces: Workspaces,
   { manifest, left, placeOf }: HostWorkspacesDeps,
 ): OwnWorkspaces {
-  const { list, diff, apply, discard } = workspaces;
+  const { list, diff, apply, discard, held, settleHeld } = workspaces;
   return {
     list,
     diff,
+    held,
+    settleHeld: async (sessionId, decision) => {
+      await left(sessionId);
+      return await settleHeld(sessionId, decision);
+    },
     apply: async (sessionId, options) => {
       await left(sessionId);
       return await apply(sessionId, options);

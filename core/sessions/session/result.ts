@@ -15,6 +15,7 @@ import { runtimeVersion } from "../../ground/runtime/platform.ts";
 import type { EventRules } from "./event-rules.ts";
 import { recordedRequest } from "./recorded-request.ts";
 import type { RunningSessionOptions } from "./session-options.ts";
+import type { Left } from "./session-changes.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** Facts known at the end of a session. */
@@ -23,6 +24,8 @@ interface ResultOptions {
   rules: EventRules;
   usage: UsageReport;
   changed: ArtifactList;
+  /** Changes that wait for a person's word, or are named to one; default: none. */
+  left?: Left;
   /** Paths the agent says it changed, which git does not show. */
   claimedOnly: readonly string[];
   /** Sessions whose changes may be among the artifacts. */
@@ -67,6 +70,7 @@ export function buildResult(session: ResultSubject, parts: ResultOptions): Sessi
     ...(changed.artifacts === null ? { artifacts_reason: changed.reason } : {}),
     ...(changed.artifacts === null ? {} : omittedCount(changed.others)),
     ...omitEmpty({ artifacts_shared_with: [...parts.sharedWith ?? []] }),
+    ...omitEmpty({ held: parts.left?.held ?? [], install_scripts: parts.left?.install_scripts ?? [] }),
     claimed_only: [...parts.claimedOnly],
     confidence: outcome === "error" ? 0 : completed?.confidence ?? null,
     metadata: { tool_version: parts.toolVersion, permissions: structuredClone(parts.uses) },

@@ -322,7 +322,7 @@ export class RunningSession {
   }
 
   async #finish(failure: ErrorData | null): Promise<SessionResult> {
-    const changed = await this.#changes.end();
+    const { left, ...changed } = await this.#changes.end({ ranPrograms: this.#attemptDeps.processes.lastId > 0 });
     const sharedWith = await this.#deps.sharedWith();
     if (this.#options.artifacts === "git") {
       const reason = changed.artifacts === null ? { reason: changed.reason } : {};
@@ -332,6 +332,7 @@ export class RunningSession {
       const shared = sharedWith.length > 0 ? { shared_with: sharedWith } : {};
       this.#stream.host({ type: "artifacts", artifacts: changed.artifacts, ...reason, ...omitted, ...shared });
     }
+    if (left.held.length + left.install_scripts.length > 0) this.#stream.host({ type: "held", ...left });
     const attempt = this.#attempt!;
     const result = this.#stream.redacted(buildResult({
       ...this.#options,
@@ -343,6 +344,7 @@ export class RunningSession {
       rules: this.#rules,
       usage: this.#usage.report(Math.round(performance.now() - this.#started)),
       changed,
+      left,
       sharedWith,
       gitBase: this.#changes.head,
       packageSha256: attempt.script?.sha256 ?? null,

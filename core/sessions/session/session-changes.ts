@@ -1,19 +1,39 @@
+import type { HeldChange, InstallScripts } from "../../../plugin-sdk/held.ts";
+import { containsPrograms } from "../../packages/registry/contained-programs.ts";
+import { shownHeld } from "../../records/gate/held-item.ts";
+import { type LookStart, startLook } from "../../records/gate/known-entries.ts";
 import type { ArtifactList } from "../../records/git/artifacts.ts";
+import { leftChanges } from "../../records/git/left-changes.ts";
 import { pathText } from "../../records/git/raw-diff.ts";
 import type { Snapshot } from "../../records/git/snapshot.ts";
 import type { RunningSessionDeps, RunningSessionOptions } from "./session-options.ts";
 
+/** Options of {@link SessionChanges}. */
+type ChangesOptions = Pick<
+  RunningSessionOptions,
+  "workdir" | "workspaceDir" | "artifacts" | "stateDir" | "secretPaths" | "candidates"
+>;
+
+/** Collaborators of {@link SessionChanges}. */
+type ChangesDeps = Pick<RunningSessionDeps, "looks" | "watchOwnFiles" | "keepHeld">;
+
+/** Changes that wait for a person's word, or are named to one. */
+export interface Left {
+  held: HeldChange[];
+  install_scripts: InstallScripts[];
+}
+
+const nothingLeft: Left = { held: [], install_scripts: [] };
+
 /** Changes of one session in its working directory, but for what the host itself wrote, such as a grant. */
 export class SessionChanges {
-  readonly #options: Pick<RunningSessionOptions, "workdir" | "artifacts" | "stateDir" | "secretPaths">;
-  readonly #deps: Pick<RunningSessionDeps, "looks" | "watchOwnFiles">;
+  readonly #options: ChangesOptions;
+  readonly #deps: ChangesDeps;
   #snapshot: Snapshot | null = null;
   #withoutOwn: Awaited<ReturnType<RunningSessionDeps["watchOwnFiles"]>> | null = null;
+  #start: LookStart | null = null;
 
-  constructor(
-    options: Pick<RunningSessionOptions, "workdir" | "artifacts" | "stateDir" | "secretPaths">,
-    deps: Pick<RunningSessionDeps, "looks" | "watchOwnFiles">,
-  ) {
+  constructor(options: ChangesOptions, deps: ChangesDeps) {
     this.#options = options;
     this.#deps = deps;
   }
@@ -21,11 +41,20 @@ export class SessionChanges {
   /** Takes the snapshot that later looks are compared with. */
   async begin(signal: AbortSignal): Promise<void> {
     const { workdir, artifacts, stateDir, secretPaths } = this.#options;
-    if (artifacts === "none") return;
+    const starting = this.#isGuarded ? startLook(workdir) : null;
     const watching = this.#deps.watchOwnFiles();
     watching.catch(() => {});
-    this.#snapshot = await this.#deps.looks.take(workdir, { exclude: [stateDir, ...secretPaths], signal });
+    if (artifacts !== "none") {
+      this.#snapshot = await this.#deps.looks.take(workdir, { exclude: [stateDir, ...secretPaths], signal });
+    }
     this.#withoutOwn = await watching;
+    this.#start = await starting;
+  }
+
+  /** Whether walls kept programs of the session from changing what others act on, and it works in place. */
+  get #isGuarded(): boolean {
+    const { candidates, workspaceDir } = this.#options;
+    return workspaceDir === null && candidates.some(({ plugin }) => containsPrograms(plugin));
   }
 
   /** Returns the commit that the working directory began at; null where that is not known. */
@@ -40,22 +69,37 @@ export class SessionChanges {
     return [...changed.artifacts.map(({ path }) => path), ...changed.others.map(({ path }) => pathText(path))];
   }
 
-  /** Returns what has changed, and releases the snapshot. */
-  async end(): Promise<ArtifactList> {
+  /**
+   * Returns what has changed, and what of it waits for a person's word; releases the snapshot.
+   * @param ranPrograms whether the session started any
+   */
+  async end({ ranPrograms }: { ranPrograms: boolean }): Promise<ArtifactList & { left: Left }> {
     const snapshot = this.#snapshot;
+    const looking = ranPrograms ? this.#left(snapshot) : Promise.resolve(nothingLeft);
     if (snapshot === null) {
       const reason = this.#options.artifacts === "none" ? "not_asked" : "not_started";
-      return { artifacts: null, reason, head: null };
+      return { artifacts: null, reason, head: null, left: await looking };
     }
-    const changed = await this.#list(snapshot);
+    const [changed, left] = await Promise.all([this.#list(snapshot), looking]);
     // The session does not wait for the removal of its files. A killed host's next start removes what is left of them.
     void this.#deps.looks.release(snapshot);
-    return changed;
+    return { ...changed, left };
   }
 
   async #list(snapshot: Snapshot): Promise<ArtifactList> {
     const changed = await this.#deps.looks.list(snapshot);
     if (changed.artifacts === null || this.#withoutOwn === null) return changed;
     return { ...changed, artifacts: await this.#withoutOwn(changed.artifacts) };
+  }
+
+  /** Looks at what the session left in its folder. A look that fails holds the whole folder. */
+  async #left(snapshot: Snapshot | null): Promise<Left> {
+    if (this.#start === null) return nothingLeft;
+    const { workdir: top, stateDir } = this.#options;
+    const left = await leftChanges({ top, start: this.#start, snapshot, skip: [stateDir] });
+    const items = await this.#withoutOwn?.(left.held) ?? left.held;
+    // Where the state cannot be written the result still names them.
+    if (items.length > 0) await this.#deps.keepHeld({ folder: top, items }).catch(() => {});
+    return { held: items.map(shownHeld), install_scripts: left.install_scripts };
   }
 }

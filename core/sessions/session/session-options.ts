@@ -2,11 +2,12 @@ import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import type { Artifact } from "../../../plugin-sdk/result.ts";
+import type { HeldItem } from "../../records/gate/held-item.ts";
 import type { SharedLooks } from "../../records/git/shared-looks.ts";
 import type { MissingGrant, SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
 import type { WorkerPlace } from "../../walls/pool/plugin-pool.ts";
+import type { OwnEditFilter } from "../../packages/registry/manifest-edits.ts";
 import type { Plugin, PluginScript } from "../../packages/registry/plugin.ts";
 import type { ApprovalRules } from "./approval-policy.ts";
 import type { MergedLog } from "./merged-log.ts";
@@ -93,7 +94,9 @@ export interface RunningSessionDeps {
   /** Resets a worktree; null when the session works in place. */
   resetWorkdir: (() => Promise<void>) | null;
   /** Begins to watch the host's own files; the function it gives takes the host's own edits out of artifacts. */
-  watchOwnFiles(): Promise<(artifacts: readonly Artifact[]) => Promise<Artifact[]>>;
+  watchOwnFiles(): Promise<OwnEditFilter>;
+  /** Keeps what a session in place left until a person applies or drops it. */
+  keepHeld(held: { folder: string; items: HeldItem[] }): Promise<void>;
   /** Returns the ids of the sessions that worked in the same folder meanwhile. */
   sharedWith(): Promise<string[]>;
   /** Returns the places that no grant opens. */

@@ -27,6 +27,8 @@ export interface TestPlugin {
   code?: string;
   /** Further lines of the manifest, as YAML. */
   manifest?: string;
+  /** Default: tool. */
+  type?: string;
   /** More files of the package. */
   files?: Record<string, string>;
 }
@@ -124,7 +126,7 @@ version: 1.0.0
 description: Made by a test.
 license: MIT
 host: ^1.0.0
-adapter_type: tool
+adapter_type: ${plugin.type ?? "tool"}
 entry: ./${entry}
 capabilities: {}
 ${plugin.manifest ?? ""}

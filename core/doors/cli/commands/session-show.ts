@@ -5,8 +5,10 @@ import { findSession } from "../find-session.ts";
 import { openSessions } from "../open-sessions.ts";
 import { safeLine, safeText } from "../render/agent-text.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
+import { plural } from "../render/quantities.ts";
 import { resultLines } from "../render/result-lines.ts";
 import { drawingColumns } from "../show-session.ts";
+import { heldOf } from "./session-held.ts";
 import { stateCell } from "./session-list.ts";
 
 /** `bulkhead session show <id>`. */
@@ -15,18 +17,21 @@ export async function sessionShow(call: Invocation): Promise<number> {
   const { terminal, json, args } = call;
   const summary = await findSession(opened.sessions, args[0] ?? "");
   const result = summary.state === "ended" ? await (await opened.sessions.open(summary.session_id)).result() : null;
+  const held = await heldOf(opened.workspaces, summary.session_id);
   const history = await opened.sessions.history(summary.session_id);
   if (json) {
     // "session events" shows the events.
     const { events: _, ...shown } = result ?? { events: [] };
-    await terminal.stdout.write(`${JSON.stringify({ ...summary, ...history, result: result && shown })}\n`);
+    await terminal.stdout.write(`${JSON.stringify({ ...summary, ...history, held, result: result && shown })}\n`);
     return 0;
   }
   const paint = createPaint(terminal.colours.stdout);
   const lines = summaryLines(summary, { history, paint });
   if (result !== null) {
     const columns = drawingColumns(terminal);
-    lines.push("", ...resultLines(result, { paint, columns, events: summary.last_seq, indent: 1 }));
+    lines.push("", ...resultLines({ ...result, held }, { paint, columns, events: summary.last_seq, indent: 1 }));
+    const settled = (result.held?.length ?? 0) - held.length;
+    if (settled > 0) lines.push(`   ${paint("dim", `${plural(settled, "change")} that could run programs: settled`)}`);
     if (result.output !== "") lines.push("", safeText(result.output).trimEnd());
   }
   await terminal.stdout.write(`${lines.join("\n")}\n`);

@@ -10,6 +10,7 @@ import { sessionDelete } from "./session-delete.ts";
 import { sessionDiff } from "./session-diff.ts";
 import { sessionDiscard } from "./session-discard.ts";
 import { sessionEvents } from "./session-events.ts";
+import { sessionHeld } from "./session-held.ts";
 import { sessionInterrupt } from "./session-interrupt.ts";
 import { sessionList } from "./session-list.ts";
 import { sessionPrune } from "./session-prune.ts";
@@ -17,7 +18,7 @@ import { sessionShow } from "./session-show.ts";
 
 const idMeaning = "id of a session, or its beginning";
 
-const subcommands = "list|show|events|continue|rerun|interrupt|answer|delete|diff|apply|discard|prune";
+const subcommands = "list|show|events|continue|rerun|interrupt|answer|held|delete|diff|apply|discard|prune";
 
 /** `bulkhead session` and its sub-commands. */
 export const defineSession: DefineCommand = (command, bind) => {
@@ -102,6 +103,15 @@ const defineActing: DefineCommand = (command, bind) => {
     .option("--request <id>", "which request, where several wait")
     .addHelpText("after", examples(["bulkhead session answer 3f2a allow", '"session show" lists what waits']))
     .action(bind(sessionAnswer));
+  command.command("held")
+    .description("show, apply or drop changes that can run programs, and wait for you")
+    .argument("[id]", idMeaning)
+    .option("--apply <path>", "the change of this path stays; repeat for several", readMore)
+    .option("--drop <path>", "the change of this path is undone; repeat for several", readMore)
+    .option("--apply-all", "all of them stay")
+    .option("--drop-all", "all of them are undone")
+    .addHelpText("after", examples(["bulkhead session held 3f2a", "asks about each, at a terminal"]))
+    .action(bind(sessionHeld));
   command.command("delete")
     .description("forget the events of a session that has ended")
     .argument("<id>", idMeaning)
@@ -135,6 +145,10 @@ const defineWorktrees: DefineCommand = (command, bind) => {
 };
 
 const outcomes = ["completed", "blocked", "error"] as const satisfies readonly Outcome[];
+
+function readMore(typed: string, before: readonly string[] = []): string[] {
+  return [...before, typed];
+}
 
 function readNumber(typed: string): number {
   if (/^\d{1,15}$/.test(typed)) return Number(typed);

@@ -31,13 +31,14 @@ interface EventLineOptions {
 
 /**
  * Formats one event as lines. Flowing text (`output`, `thinking`, the output of `completed`) and the end
- * (`session_ended`, `artifacts`) give none: the live view and the result show them.
+ * (`session_ended`, `artifacts`, `held`) give none: the live view and the result show them.
  */
 export function eventLines(event: Envelope["event"], options: EventLineOptions = {}): EventLine[] {
   switch (event.type) {
     case "output":
     case "thinking":
     case "artifacts":
+    case "held":
     case "session_ended":
       return [];
     case "tool_call":
@@ -72,7 +73,7 @@ export function eventLines(event: Envelope["event"], options: EventLineOptions =
 }
 
 function hostEventLines(
-  event: Exclude<HostEvent, { type: "artifacts" | "session_ended" }>,
+  event: Exclude<HostEvent, { type: "artifacts" | "held" | "session_ended" }>,
   { verbose = false, choiceLabel }: EventLineOptions,
 ): EventLine[] {
   switch (event.type) {

@@ -1,6 +1,7 @@
 import type { Artifact, SessionResult, UsageReport } from "../../../../plugin-sdk/result.ts";
 import { readGrantCommand } from "../../../ground/config/grant-command.ts";
 import { safeLine } from "./agent-text.ts";
+import { heldHeadline, heldLines, scriptLines, settleHint } from "./held-lines.ts";
 import { hintLines } from "./message-lines.ts";
 import { outcomeLooks, type Paint, type Tone } from "./paint.ts";
 import { formatBytes, formatCost, formatCount, formatDuration, plural } from "./quantities.ts";
@@ -24,6 +25,7 @@ interface ResultLineOptions {
 }
 
 const shownArtifacts = 20;
+const shownHeld = 20;
 const shownHosts = 20;
 const shownMessageLines = 8;
 
@@ -37,6 +39,7 @@ export function resultLines(result: SessionResult, options: ResultLineOptions): 
     ...usageLine(result.usage, options),
     ...hostLines(result, options),
     ...artifactLines(result, options),
+    ...leftLines(result, options),
     ...workspaceLine(result, options),
   ];
   return lines.map((line) => " ".repeat(indent) + line);
@@ -157,6 +160,18 @@ function reasonWords(reason = "git cannot tell"): string {
     not_started: "the session did not start",
   };
   return Object.hasOwn(words, reason) ? words[reason]! : reason;
+}
+
+/** Names changes that can run programs: above all, what waits for a person's word. */
+function leftLines(
+  { held = [], install_scripts = [], session_id, effective }: SessionResult,
+  { paint, columns }: ResultLineOptions,
+): string[] {
+  const options = { paint, columns: columns - 4, most: shownHeld };
+  const settle = held.length > 0 && effective.workspace === "inplace" ? [paint("cyan", settleHint(session_id))] : [];
+  const lines = [...heldLines(held, options), ...scriptLines(install_scripts, options), ...settle];
+  const head = held.length === 0 ? [] : [paint("red", heldHeadline(held.length))];
+  return [...head, ...lines].map((line) => `  ${line}`);
 }
 
 /** Says how to get changes that are not in the person's folder yet. */

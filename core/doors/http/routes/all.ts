@@ -6,6 +6,7 @@ import { clusterRoute } from "./cluster.ts";
 import { comparisonRoutes } from "./comparisons.ts";
 import { consoleRoutes } from "./console.ts";
 import { eventRoutes } from "./events.ts";
+import { heldRoutes } from "./held.ts";
 import { historyRoutes } from "./history.ts";
 import { hostRoutes } from "./host.ts";
 import { pluginRoutes } from "./plugins.ts";
@@ -22,6 +23,7 @@ const served = [
   ...comparisonRoutes,
   ...waitingRoutes,
   ...workspaceRoutes,
+  ...heldRoutes,
   ...eventRoutes,
   ...historyRoutes,
   ...searchRoutes,

@@ -3,15 +3,7 @@ import type { Envelope, HostEvent } from "../../../../plugin-sdk/envelope.ts";
 import { type AdapterEvent, adapterEventSchemas } from "../../../../plugin-sdk/events.ts";
 import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import { count, maybe, named, oneOf, text } from "./named.ts";
-import {
-  accessModeTypeSchema,
-  artifactSchema,
-  effectiveSchema,
-  errorSchema,
-  permissionsSchema,
-  requestSchema,
-  resultSchema,
-} from "./results.ts";
+import { accessModeTypeSchema, artifactSchema, effectiveSchema, errorSchema, heldSchema, installScriptsSchema, permissionsSchema, requestSchema, resultSchema } from "./results.ts";
 
 type HostEventSchemas = { readonly [T in HostEvent["type"]]: SchemaOf<Extract<HostEvent, { type: T }>> };
 
@@ -104,6 +96,11 @@ const hostEventSchemas: HostEventSchemas = {
     reason: Type.Optional(text),
     omitted: Type.Optional(count),
     shared_with: Type.Optional(Type.Array(text)),
+  })),
+  held: hostEvent<"held">()(Type.Object({
+    type: Type.Literal("held"),
+    held: Type.Array(heldSchema),
+    install_scripts: Type.Array(installScriptsSchema),
   })),
   gap: hostEvent<"gap">()(Type.Object({ type: Type.Literal("gap"), from_seq: count, to_seq: count })),
   session_ended: hostEvent<"session_ended">()(

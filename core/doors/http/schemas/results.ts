@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { propertiesOf } from "../../../ground/checks/properties-of.ts";
 import { type ErrorCode, errorCodes, type ErrorData } from "../../../../plugin-sdk/errors.ts";
 import { type AdapterEvent, adapterEventSchema } from "../../../../plugin-sdk/events.ts";
+import type { HeldChange, InstallScripts } from "../../../../plugin-sdk/held.ts";
 import { permissionsSchema as anyPermissions } from "../../../../plugin-sdk/permissions.ts";
 import { type Approval, type Budget, sessionRequestSchema } from "../../../../plugin-sdk/request.ts";
 import {
@@ -17,6 +18,10 @@ import {
   type UsageReport,
 } from "../../../../plugin-sdk/result.ts";
 import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
+import {
+  heldSchema as anyHeld,
+  installScriptsSchema as anyInstallScripts,
+} from "../../../records/gate/held-schema.ts";
 import { artifactSchema as anyArtifact } from "../../../records/git/artifact-schema.ts";
 import { count, maybe, named, oneOf, text } from "./named.ts";
 
@@ -59,6 +64,12 @@ export const artifactSchema: SchemaOf<Artifact> = named(
   "Artifact",
   anyArtifact,
 );
+
+/** {@link HeldChange}. */
+export const heldSchema: SchemaOf<HeldChange> = named("HeldChange", anyHeld);
+
+/** {@link InstallScripts}. */
+export const installScriptsSchema: SchemaOf<InstallScripts> = named("InstallScripts", anyInstallScripts);
 
 const usage = named(
   "Usage",
@@ -145,6 +156,8 @@ export const resultSchema: SchemaOf<SessionResult> = named(
     artifacts_reason: Type.Optional(text),
     artifacts_omitted: Type.Optional(count),
     artifacts_shared_with: Type.Optional(names),
+    held: Type.Optional(Type.Array(heldSchema)),
+    install_scripts: Type.Optional(Type.Array(installScriptsSchema)),
     claimed_only: names,
     confidence: maybe(amount),
     metadata: Type.Unsafe<SessionResult["metadata"]>(

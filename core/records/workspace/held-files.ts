@@ -1,0 +1,74 @@
+import { Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
+import { mkdir, readdir, readFile, rm } from "../../ground/runtime/files.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { replaceFile } from "../../ground/runtime/replace-file.ts";
+import type { HeldItem } from "../gate/held-item.ts";
+import { heldItemSchema } from "../gate/held-schema.ts";
+
+/** Changes of one session in place that wait for a person's word. */
+export interface HeldRecord {
+  session_id: string;
+  /** Real absolute path of the folder that their paths are below. */
+  folder: string;
+  /** When the session ended; RFC 3339, UTC. */
+  at: string;
+  items: HeldItem[];
+}
+
+const heldRecordSchema: SchemaOf<HeldRecord> = exactly<HeldRecord>()(
+  Type.Object({
+    session_id: Type.String(),
+    folder: Type.String({ minLength: 1 }),
+    at: Type.String(),
+    items: Type.Array(heldItemSchema),
+  }, closed),
+);
+
+/** The held changes of sessions in place, a file for each session. */
+export class HeldFiles {
+  readonly #folder: string;
+
+  /** @param folder made with the first file */
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Keeps what is held of a session; removes its file where nothing is. */
+  async write(record: HeldRecord): Promise<void> {
+    const file = this.#fileOf(record.session_id);
+    if (record.items.length === 0) return await rm(file, { force: true });
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await replaceFile(file, JSON.stringify(record));
+  }
+
+  /** @throws {BulkheadError} `not_found` */
+  async read(sessionId: string): Promise<HeldRecord> {
+    const found = await this.#read(`${sessionId}.json`);
+    if (found !== null && found.session_id === sessionId) return found;
+    throw new BulkheadError("not_found", `Nothing of session "${sessionId}" is held.`);
+  }
+
+  async list(): Promise<HeldRecord[]> {
+    const names = await readdir(this.#folder).catch(() => []);
+    const all = await Promise.all(names.filter((name) => name.endsWith(".json")).map((name) => this.#read(name)));
+    return all.filter((one) => one !== null).sort((a, b) => a.at < b.at ? -1 : 1);
+  }
+
+  /** A file that was not written in one piece, or by another version, says nothing. */
+  async #read(name: string): Promise<HeldRecord | null> {
+    if (!/^[\w-]{1,64}\.json$/.test(name)) return null;
+    try {
+      const value: unknown = JSON.parse(await readFile(join(this.#folder, name), "utf8"));
+      return Value.Check(heldRecordSchema, value) ? value : null;
+    } catch {
+      return null;
+    }
+  }
+
+  #fileOf(sessionId: string): string {
+    return join(this.#folder, `${sessionId}.json`);
+  }
+}
