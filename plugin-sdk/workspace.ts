@@ -1,4 +1,5 @@
 import type { ErrorData } from "./errors.ts";
+import type { HeldChange } from "./held.ts";
 import type { Artifact } from "./result.ts";
 
 /**
@@ -15,8 +16,6 @@ export interface WorkspaceConflict {
   hint: string | null;
   /** Paths that were changed in the source as well, relative to the top of the repository; at most 1000. */
   paths: string[];
-  /** Links that lead out of the repository; at most 1000. */
-  links: { path: string; target: string }[];
 }
 
 /** A session's worktree, as clients see it. Paths are real and absolute. */
@@ -40,6 +39,8 @@ export interface Workspace {
   kept_commit: string | null;
   /** Conflict that its changes met when they were last applied; null without one. */
   conflict: WorkspaceConflict | null;
+  /** Changes that an apply left in it, since they can run programs: they wait for a person's word. */
+  held: HeldChange[];
   /** Its session still runs: nothing can be applied or discarded. */
   running: boolean;
 }
@@ -52,8 +53,8 @@ export interface WorktreeDiff {
   artifacts: Artifact[];
   /** Changes that the list leaves out, as in a result; the patch has them. */
   artifacts_omitted?: number;
-  /** Links in it that lead out of the repository, or into its `.git`: they are applied only on request. */
-  links_out: { path: string; target: string }[];
+  /** Changes in it that can run programs, or lead out of the repository: they are applied only on request. */
+  held: HeldChange[];
 }
 
 /** Outcome of applying a session's changes to their source. */
@@ -63,6 +64,8 @@ export interface AppliedWorkspace {
   artifacts: Artifact[];
   /** Changes that the list leaves out, as in a result. */
   artifacts_omitted?: number;
+  /** Changes that were not applied, since they can run programs: they wait in the worktree. */
+  held: HeldChange[];
   /** The session's last commit, which `refs/bulkhead/<session id>` keeps; null when it made none. */
   kept_commit: string | null;
 }

@@ -94,16 +94,18 @@ test("changes that could not be applied wait in the inbox, with their files and 
   await git(host.workdir, "checkout", "-q", "--", ".");
 });
 
-test("a link that leads out is a conflict, and is applied only on request", async () => {
+test("a link that leads out is held, and is applied only on request", async () => {
   const id = await work("Leave a link");
   const worktree = (await host.client.workspaces.list()).find(({ session_id }) => session_id === id)!;
   await symlink("/etc/hosts", join(worktree.folder, "out"));
   await opened.go(`#/review/${id}`);
   await page.getByRole("button", { name: "Apply", exact: true }).click();
   await page.getByRole("alert").getByText("out → /etc/hosts").last().waitFor();
+  expect(await lstat(join(host.workdir, "out")).then(() => true, () => false)).toBe(false);
   await opened.go("#/needs-you");
-  const item = page.locator(".item-conflict", { hasText: "Leave a link" });
-  await item.getByRole("button", { name: "Apply with these links" }).click();
+  const item = page.locator(".item-held", { hasText: "Leave a link" });
+  await item.getByText("out → /etc/hosts").waitFor();
+  await item.getByRole("button", { name: "Apply all" }).click();
   await item.waitFor({ state: "detached" });
   expect((await lstat(join(host.workdir, "out"))).isSymbolicLink()).toBe(true);
   await rm(join(host.workdir, "out"));

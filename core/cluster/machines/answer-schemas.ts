@@ -19,6 +19,7 @@ const text = Type.String({ maxLength: 65_536 });
 const artifacts = Type.Array(artifactSchema, { maxItems: mostEntries });
 const count = Type.Integer({ minimum: 0 });
 const nothing = Type.Null();
+const held = Type.Array(heldSchema, { maxItems: mostEntries });
 
 const waitingRequest = exactly<WaitingRequest>()(Type.Object({
   request_id: id,
@@ -34,10 +35,9 @@ const applied = exactly<AppliedWorkspace>()(Type.Object({
   session_id: id,
   artifacts,
   artifacts_omitted: Type.Optional(count),
+  held,
   kept_commit: Type.Union([Type.String({ pattern: "^([0-9a-f]{40}|[0-9a-f]{64})$" }), Type.Null()]),
 }));
-
-const held = Type.Array(heldSchema, { maxItems: mostEntries });
 
 const sessionHeld = exactly<SessionHeld>()(Type.Object({
   session_id: id,
@@ -83,7 +83,7 @@ const diffHead = lazyCheck(
   exactly<KeptDiffHead>()(Type.Object({
     artifacts,
     artifacts_omitted: Type.Optional(count),
-    links_out: Type.Array(Type.Object({ path: Type.String(), target: Type.String() }), { maxItems: mostEntries }),
+    held,
   })),
 );
 

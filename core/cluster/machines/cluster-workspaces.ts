@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionHeld } from "../../../plugin-sdk/held.ts";
 import type { AppliedWorkspace, Workspace } from "../../../plugin-sdk/workspace.ts";
-import type { HostWorkspaces, OwnWorkspaces } from "../../sessions/host/workspaces.ts";
+import type { ApplyChoice, HostWorkspaces, OwnWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Mirror } from "../log/mirror.ts";
 import { callMachine } from "./calls.ts";
@@ -45,14 +45,15 @@ export function clusterWorkspaces(own: OwnWorkspaces, deps: ClusterWorkspacesDep
       }
       return await diffs.read(session_id);
     },
-    apply: async (session_id, { allowLinks = false } = {}) => {
+    apply: async (session_id, choice = {}) => {
+      const { allowLinks = false, withHeld = [] } = choice;
       const found = await foundElsewhere(session_id, deps);
-      if (found === null) return await forgotten(session_id, await own.apply(session_id, { allowLinks }));
+      if (found === null) return await forgotten(session_id, await own.apply(session_id, choice));
       const { machine } = found;
       if (deps.presence.present(machine) === null) {
-        return await forgotten(session_id, await applyLost({ session_id, machine, allowLinks }, { own, diffs }));
+        return await forgotten(session_id, await applyLost({ session_id, machine, choice }, { own, diffs }));
       }
-      const ask = { session_id, allow_links: allowLinks };
+      const ask = { session_id, allow_links: allowLinks, with_held: [...withHeld] };
       return await callMachine(engine, { machine, name: "apply", ask, timeoutMs: workMs });
     },
     held: async () => [...await own.held(), ...await heldElsewhere(deps)],
@@ -111,15 +112,15 @@ async function listLost(deps: ClusterWorkspacesDeps): Promise<Workspace[]> {
 
 /** Applies the changes of a machine that is away to the repository at the same path of this one. */
 async function applyLost(
-  { session_id, machine, allowLinks }: { session_id: string; machine: string; allowLinks: boolean },
+  { session_id, machine, choice }: { session_id: string; machine: string; choice: ApplyChoice },
   { own, diffs }: { own: OwnWorkspaces; diffs: SharedDiffs },
 ): Promise<AppliedWorkspace> {
   // Applied from here already, and then this machine has a record of it.
-  if ((await own.list()).some((one) => one.session_id === session_id)) return await own.apply(session_id);
+  if ((await own.list()).some((one) => one.session_id === session_id)) return await own.apply(session_id, choice);
   const workdir = (await diffs.worktrees()).find((one) => one.session_id === session_id)?.workdir;
   if (workdir === undefined) throw awayError(machine, session_id);
   const { patch } = await diffs.read(session_id);
-  return await own.applyPatch(session_id, { workdir, patch, allowLinks }).catch((error: unknown) => {
+  return await own.applyPatch(session_id, { workdir, patch, ...choice }).catch((error: unknown) => {
     throw isMissing(error) ? awayError(machine, session_id) : error;
   });
 }

@@ -48,8 +48,9 @@ export function machineAnswers({ host, own, diffs, shares }: MachineAnswersDeps)
     },
     apply: async (ask) => {
       const id = await idOf(ask);
-      const applied = await host.workspaces.apply(id, { allowLinks: ask["allow_links"] === true });
-      await diffs.forget(id);
+      const withHeld = listOf(ask["with_held"]).map(String);
+      const applied = await host.workspaces.apply(id, { allowLinks: ask["allow_links"] === true, withHeld });
+      if (applied.held.length === 0) await diffs.forget(id);
       return applied;
     },
     held: () => host.workspaces.held(),

@@ -14,7 +14,7 @@ export interface MachineCalls {
   worktrees: { ask: Record<string, never>; answer: Workspace[] };
   /** Puts the present diff of a session's worktree where every machine can read it. */
   diff: { ask: { session_id: string }; answer: null };
-  apply: { ask: { session_id: string; allow_links: boolean }; answer: AppliedWorkspace };
+  apply: { ask: { session_id: string; allow_links: boolean; with_held: string[] }; answer: AppliedWorkspace };
   /** Changes of the machine's sessions that wait for a person's word. */
   held: { ask: Record<string, never>; answer: SessionHeld[] };
   settle_held: { ask: { session_id: string } & HeldDecision; answer: SettledHeld };

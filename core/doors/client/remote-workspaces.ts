@@ -7,8 +7,11 @@ export interface RemoteWorkspaces {
   list(): Promise<Workspace[]>;
   /** Returns a session's changes. */
   diff(sessionId: string): Promise<WorktreeDiff>;
-  /** Applies a session's changes to the repository, all or none, and removes its worktree. */
-  apply(sessionId: string, options?: { allowLinks?: boolean }): Promise<AppliedWorkspace>;
+  /** Applies a session's changes to the repository, all or none but for what is held, and removes its worktree. */
+  apply(
+    sessionId: string,
+    options?: { allowLinks?: boolean | undefined; withHeld?: readonly string[] | undefined },
+  ): Promise<AppliedWorkspace>;
   /** Lists the changes that wait for a person's word. */
   held(): Promise<SessionHeld[]>;
   /** Settles held changes of a session: all, or those of some paths. */
@@ -25,15 +28,18 @@ export function remoteWorkspaces(api: Api): RemoteWorkspaces {
   return {
     list: async () => (await callJson<{ workspaces: Workspace[] }>(api, "/v1/workspaces")).workspaces,
     async diff(sessionId) {
-      const { artifacts, links_out, patch, patch_base64 } = await callJson<ShownDiff>(api, pathOf(sessionId, "diff"));
+      const { artifacts, held, patch, patch_base64 } = await callJson<ShownDiff>(api, pathOf(sessionId, "diff"));
       return {
         artifacts,
-        links_out,
+        held,
         patch: patch === undefined ? bytesOf(patch_base64 ?? "") : new TextEncoder().encode(patch),
       };
     },
-    apply: (sessionId, { allowLinks = false } = {}) =>
-      callJson(api, `${pathOf(sessionId, "apply")}${allowLinks ? "?allow_links=true" : ""}`, { method: "POST" }),
+    apply: (sessionId, { allowLinks = false, withHeld = [] } = {}) => {
+      const query = new URLSearchParams(withHeld.map((path): [string, string] => ["with_held", path]));
+      if (allowLinks) query.set("allow_links", "true");
+      return callJson(api, `${pathOf(sessionId, "apply")}${query.size === 0 ? "" : `?${query}`}`, { method: "POST" });
+    },
     held: async () => (await callJson<{ sessions: SessionHeld[] }>(api, "/v1/held")).sessions,
     settleHeld: (sessionId, decision) => callJson(api, pathOf(sessionId, "held"), { method: "POST", body: decision }),
     discard: async (sessionId) => void await call(api, pathOf(sessionId, "discard"), { method: "POST" }),

@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import { mkdir, rm } from "../../ground/runtime/files.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
@@ -6,7 +7,7 @@ import { join } from "../../ground/runtime/paths.ts";
 import { type DescribedChanges, describeTrees } from "./artifacts.ts";
 import { findRepository } from "./find-repository.ts";
 import { gitError, lineOf } from "./git-call.ts";
-import { newLinksOut } from "./leading-links.ts";
+import { heldInTree, type TreeHeld, treeWithout } from "./held-in-tree.ts";
 import { pathText, rawChanges } from "./raw-diff.ts";
 import { restoreFiles, type Swap } from "./restore-files.ts";
 import {
@@ -27,21 +28,29 @@ interface ApplyOptions {
   folder: string;
   sourceTop: string;
   signal: AbortSignal;
-  /** Also applies links that lead out of the repository. */
-  allowLinks?: boolean | undefined;
+  /** Says which changes that can run programs are applied all the same; the others stay in the worktree. */
+  takes(held: TreeHeld): boolean;
   /** Stores the swap durably before anything is written. */
   onWrite(swap: Swap): Promise<void>;
 }
 
+/** Changes that were applied, and those that were not. */
+interface Applied extends DescribedChanges {
+  /** Changes that can run programs, and stay in the worktree. */
+  held: HeldChange[];
+  /** Tree of all that was applied: the base of what is held. */
+  base: string;
+}
+
 /**
  * Applies the changes of a worktree to its source work tree, merged with the source's own changes since: all of it or
- * nothing. Index, HEAD and branches of the repository stay as they are, so the changes show as not staged. Leaves out
+ * nothing, but for those that are held. Index, HEAD and branches of the repository stay as they are, so the changes show as not staged. Leaves out
  * pointers to repositories that were made in the worktree.
  * @returns the changes in the source, paths relative to its top
- * @throws {BulkheadError} `conflict` with the paths in `details.paths`, or the links that lead out of the repository in
- * `details.links`, `workdir_missing`, `io_error`; the source is then as it was, unless the message says otherwise
+ * @throws {BulkheadError} `conflict` with the paths in `details.paths`, `workdir_missing`, `io_error`; the source is then
+ * as it was, unless the message says otherwise
  */
-export async function applyWorktree(base: WorktreeBase, options: ApplyOptions): Promise<DescribedChanges> {
+export async function applyWorktree(base: WorktreeBase, options: ApplyOptions): Promise<Applied> {
   const { folder, signal } = options;
   const source = await sourceShadow(base, options);
   return await withScratch(base, async (scratch) => {
@@ -49,23 +58,52 @@ export async function applyWorktree(base: WorktreeBase, options: ApplyOptions): 
     await mkdir(join(base.store, scratch, "empty"));
     await copyUserIndex(source, `${scratch}/ours`);
     const now = await writeWholeTree(source, call("ours"));
-    const theirs = await withWorktreeIndex(base, async (index) => {
+    const all = await withWorktreeIndex(base, async (index) => {
       const written = await writeWorkTree(shadowOverWorktree(base, folder), { index, signal }, { storeAll: true });
       return written.tree;
     });
-    const merged = await merge(source, { base: base.tree, ours: now, theirs, call, scratch });
-    if (merged === now) return { artifacts: [], others: [] };
-    if (options.allowLinks !== true) await refuseLinks(source, { ours: now, merged, call: call("links") });
+    const merging = { base: base.tree, ours: now, call, scratch };
+    const { theirs, merged, held } = await mergeWithoutHeld(source, { ...merging, theirs: all, takes: options.takes });
+    if (merged === now) return { artifacts: [], others: [], held, base: theirs };
     await options.onWrite({ ours: now, merged });
     await write(source, { ours: now, merged, call: call("written"), scratch });
-    return await describeTrees(source, {
+    const described = await describeTrees(source, {
       before: { tree: now, stored: true },
       after: { tree: merged, stored: true },
       call: call("written"),
       workdir: source.workdir,
     });
+    return { ...described, held, base: theirs };
   });
 }
+
+/** Looks at what a merge would bring; each time it would bring something that is held, it is made again without that. */
+async function mergeWithoutHeld(
+  source: ShadowRepository,
+  { takes, ...options }: MergeOptions & Pick<ApplyOptions, "takes">,
+): Promise<{ theirs: string; merged: string; held: HeldChange[] }> {
+  const { base, ours, call } = options;
+  const held = new Map<string, HeldChange>();
+  let { theirs } = options;
+  const without = async (before: string, after: string): Promise<boolean> => {
+    const found = await heldInTree(source, { before, after, call: call("held") });
+    const kept = found.filter((one) => !takes(one));
+    for (const { change } of kept) held.set(change.path, change);
+    const paths = kept.flatMap((one) => one.paths);
+    theirs = await treeWithout(source, { before: base, after: theirs, call: call("without"), paths });
+    return paths.length > 0;
+  };
+  await without(base, theirs);
+  for (let tries = 0;; tries++) {
+    const merged = await merge(source, { ...options, theirs });
+    // A link of the person's own can make one of the agent's lead out.
+    if (!await without(ours, merged)) return { theirs, merged, held: [...held.values()] };
+    if (tries === mostMerges) throw new BulkheadError("io_error", "Cannot part the changes that are held from the others.");
+  }
+}
+
+/** Merges of one apply: a chain of links may take one for each. */
+const mostMerges = 40;
 
 /**
  * Restores the source after an apply that was cut off while writing.
@@ -107,26 +145,6 @@ async function sourceShadow(
   throw new BulkheadError("workdir_missing", `The repository "${sourceTop}" is no longer there.`, {
     hint: "Put it back in its place, or take the patch that bulkhead session diff prints.",
   });
-}
-
-/** @throws {BulkheadError} `conflict` with the links that would lead out of the repository in `details.links` */
-async function refuseLinks(
-  source: ShadowRepository,
-  { ours, merged, call }: Swap & { call: ShadowCall },
-): Promise<void> {
-  const links = await newLinksOut(source, { before: ours, after: merged, call });
-  const [first] = links;
-  if (first === undefined) return;
-  const more = links.length === 1 ? "" : `, and ${links.length - 1} more`;
-  throw new BulkheadError(
-    "conflict",
-    `Cannot apply the changes to "${source.workdir}": the link "${first.path}" leads out of it, to "${first.target}"${more}.`,
-    {
-      hint:
-        "Nothing was changed. Look at the links, then apply with --allow-links (allow_links=true) to bring them too.",
-      details: { links: links.slice(0, 1000) },
-    },
-  );
 }
 
 interface MergeOptions {

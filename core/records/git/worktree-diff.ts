@@ -7,7 +7,7 @@ import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { describeTrees, omittedCount } from "./artifacts.ts";
 import { gitError } from "./git-call.ts";
-import { newLinksOut } from "./leading-links.ts";
+import { heldInTree } from "./held-in-tree.ts";
 import { shadowRun } from "./shadow-repository.ts";
 import { baseIndex, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
@@ -30,8 +30,8 @@ export async function worktreeDiff(
     const before = { tree: base.tree, stored: true };
     const patch = await readPatch([...patchArgs, base.tree, after.tree], shadowRun(shadow, call));
     const { artifacts, others } = await describeTrees(shadow, { before, after, call, workdir: folder });
-    const links_out = await newLinksOut(shadow, { before: base.tree, after: after.tree, call });
-    return { patch, artifacts, ...omittedCount(others), links_out };
+    const held = await heldInTree(shadow, { before: base.tree, after: after.tree, call });
+    return { patch, artifacts, ...omittedCount(others), held: held.map(({ change }) => change) };
   });
 }
 

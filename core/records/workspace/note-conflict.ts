@@ -22,6 +22,6 @@ export async function noteConflict<T>(
 }
 
 function conflictOf({ message, hint, details = {} }: BulkheadError): WorkspaceConflict {
-  const { paths, links } = details as Partial<Pick<WorkspaceConflict, "paths" | "links">>;
-  return { at: new Date().toISOString(), message, hint: hint ?? null, paths: paths ?? [], links: links ?? [] };
+  const { paths } = details as Partial<Pick<WorkspaceConflict, "paths">>;
+  return { at: new Date().toISOString(), message, hint: hint ?? null, paths: paths ?? [] };
 }

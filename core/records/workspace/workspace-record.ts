@@ -1,9 +1,13 @@
 import { Type } from "@sinclair/typebox";
+import { heldSchema } from "../gate/held-schema.ts";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
+import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import type { Workspace, WorkspaceConflict } from "../../../plugin-sdk/workspace.ts";
 
 /** Record of one session's worktree. */
-export interface WorkspaceRecord extends Omit<Workspace, "running" | "conflict"> {
+export interface WorkspaceRecord extends Omit<Workspace, "running" | "conflict" | "held"> {
+  /** Absent until an apply left some. */
+  held?: HeldChange[];
   /** Absent until an apply met a conflict. */
   conflict?: WorkspaceConflict | null;
   /** Git folder with the source's uncommitted content; empty while it is being made. */
@@ -37,7 +41,6 @@ const workspaceConflictSchema: SchemaOf<WorkspaceConflict> = exactly<WorkspaceCo
     message: Type.String(),
     hint: Type.Union([Type.String(), Type.Null()]),
     paths: Type.Array(Type.String(), { maxItems: 1000 }),
-    links: Type.Array(Type.Object({ path: Type.String(), target: Type.String() }, closed), { maxItems: 1000 }),
   }, closed),
 );
 
@@ -64,7 +67,12 @@ const shown = {
 /** Checks a {@link Workspace} of another machine. */
 export const workspaceSchema: SchemaOf<Workspace> = exactly<Workspace>()(
   Type.Object(
-    { ...shown, conflict: Type.Union([workspaceConflictSchema, Type.Null()]), running: Type.Boolean() },
+    {
+      ...shown,
+      conflict: Type.Union([workspaceConflictSchema, Type.Null()]),
+      held: Type.Array(heldSchema),
+      running: Type.Boolean(),
+    },
     closed,
   ),
 );
@@ -74,6 +82,7 @@ export const workspaceRecordSchema: SchemaOf<WorkspaceRecord> = exactly<Workspac
   Type.Object({
     ...shown,
     store: Type.String({ maxLength: 16_384 }),
+    held: Type.Optional(Type.Array(heldSchema)),
     conflict: Type.Optional(Type.Union([workspaceConflictSchema, Type.Null()])),
     unfinished: Type.Union([Type.Object({ ours: objectId, merged: objectId }, closed), Type.Null()]),
     holder: Type.Union([holderSchema, Type.Null()]),

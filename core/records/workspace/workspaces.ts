@@ -9,6 +9,8 @@ import type {
 } from "../../../plugin-sdk/workspace.ts";
 import { applyWorktree, undoApply } from "../git/apply-worktree.ts";
 import { omittedCount } from "../git/artifacts.ts";
+import { dropInWorktree } from "../git/drop-in-worktree.ts";
+import { isAmong } from "../git/held-in-tree.ts";
 import { withDeadline } from "../git/deadline.ts";
 import { addWorktree, keepCommits, removeWorktree } from "../git/linked-worktree.ts";
 import type { WorktreeBase } from "../git/worktree-start.ts";
@@ -27,17 +29,24 @@ import {
   workspaceTimeoutMs,
 } from "./open-workspace.ts";
 import { noteConflict } from "./note-conflict.ts";
-import { settleInPlace, shownInPlace } from "./settle-held.ts";
+import { chosenOf, settleInPlace, shownInPlace } from "./settle-held.ts";
 import { pruneWorkspaces } from "./prune-workspaces.ts";
 import { openWorkspaceFiles, type WorkspaceFiles } from "./workspace-files.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
 
+/** Choice of what an apply takes beside what runs nothing. */
+export interface ApplyChoice {
+  /** Links that lead out of the repository as well. */
+  allowLinks?: boolean | undefined;
+  /** Held changes of these paths as well. */
+  withHeld?: readonly string[] | undefined;
+}
+
 /** Options of {@link Workspaces.applyPatch}. */
-export interface ApplyPatchOptions {
+export interface ApplyPatchOptions extends ApplyChoice {
   /** Real absolute path of a folder in the repository. */
   workdir: string;
   patch: Uint8Array;
-  allowLinks?: boolean | undefined;
   /** Real absolute paths that are not copied. */
   exclude?: readonly string[];
 }
@@ -54,11 +63,11 @@ export interface Workspaces {
   /** @throws {BulkheadError} `not_found`, `already_exists` when it is applied or discarded, `too_large` */
   diff(sessionId: string): Promise<WorktreeDiff>;
   /**
-   * Applies the changes to the source, all or none, and removes the worktree.
-   * @throws {BulkheadError} `not_found`, `busy` while the session runs, `conflict` (also for links that lead out of the
-   * repository, unless they are allowed), `already_exists`
+   * Applies the changes to the source, all or none, and removes the worktree. Changes that can run programs are held:
+   * they stay in the worktree, which waits for a person's word then.
+   * @throws {BulkheadError} `not_found`, `busy` while the session runs, `conflict`, `already_exists`
    */
-  apply(sessionId: string, options?: { allowLinks?: boolean }): Promise<AppliedWorkspace>;
+  apply(sessionId: string, options?: ApplyChoice): Promise<AppliedWorkspace>;
   /**
    * Applies changes that were made elsewhere, by the same rules: all or none, merged with what the repository has now.
    * @throws {BulkheadError} as `apply`, and as {@link openWorkspace}
@@ -91,8 +100,17 @@ export function openWorkspaces(folder: string): Workspaces {
   const held = new HeldFiles(join(folder, heldFolder));
   return {
     keepHeld: (record) => held.write(record),
-    held: async () => (await held.list()).map(shownInPlace),
-    settleHeld: (sessionId, decision) => files.alone(sessionId, () => settleInPlace(held, { sessionId, decision })),
+    held: async () => [
+      ...(await held.list()).map(shownInPlace),
+      ...(await files.list()).flatMap(shownInWorktree),
+    ],
+    settleHeld: (sessionId, decision) =>
+      files.alone(sessionId, async () => {
+        const record = await files.read(sessionId).catch(() => null);
+        return (record?.held ?? []).length > 0
+          ? await settleInWorktree(files, { record: await settled(files, sessionId), decision })
+          : await settleInPlace(held, { sessionId, decision });
+      }),
     open: (options) => openWorkspace(files, options),
     reset: async (sessionId) => await resetWorkspace(await files.read(sessionId)),
     end: (sessionId) => endWorkspace(files, sessionId),
@@ -137,19 +155,19 @@ async function diffOf(record: WorkspaceRecord): Promise<WorktreeDiff> {
 async function applyWorkspace(
   files: WorkspaceFiles,
   record: WorkspaceRecord,
-  { allowLinks }: { allowLinks?: boolean | undefined },
+  { allowLinks = false, withHeld = [] }: ApplyChoice,
 ): Promise<AppliedWorkspace> {
   refuseUnless(record, ["open"]);
   const { session_id, folder, repository: sourceTop, base_commit: baseCommit } = record;
   const keep = () =>
     within((signal) => keepCommits(`refs/bulkhead/${session_id}`, { folder, sourceTop, baseCommit, signal }));
   let kept_commit: string | null | undefined;
-  const { artifacts, others } = await within((signal) =>
+  const { artifacts, others, held, base } = await within((signal) =>
     applyWorktree(baseOf(record), {
       folder,
       sourceTop,
       signal,
-      allowLinks,
+      takes: (one) => (allowLinks && one.change.kind === "link_out") || isAmong(one, withHeld),
       async onWrite(unfinished) {
         // First: this fails when the agent has left refs that conflict with ours.
         kept_commit = await keep();
@@ -162,24 +180,60 @@ async function applyWorkspace(
     throw error;
   });
   kept_commit = kept_commit === undefined ? await keep() : kept_commit;
-  const applied: WorkspaceRecord = { ...record, state: "applied", kept_commit, conflict: null };
+  const report = { session_id, artifacts, ...omittedCount(others), held, kept_commit };
+  if (held.length > 0) {
+    // What was applied is part of the base from now on.
+    await files.write({ ...record, base_tree: base, kept_commit, conflict: null, held });
+    return report;
+  }
+  await finish(files, { ...record, kept_commit });
+  return report;
+}
+
+/** Ends a workspace of which all is applied or dropped. */
+async function finish(files: WorkspaceFiles, record: WorkspaceRecord): Promise<void> {
+  const applied: WorkspaceRecord = { ...record, state: "applied", conflict: null, held: [] };
   await files.write(applied);
   await removeFiles(files, applied);
-  return { session_id, artifacts, ...omittedCount(others), kept_commit };
+}
+
+/** Settles held changes that an apply left in a worktree. */
+async function settleInWorktree(
+  files: WorkspaceFiles,
+  { record, decision }: { record: WorkspaceRecord; decision: HeldDecision },
+): Promise<SettledHeld> {
+  const { session_id, folder, held = [] } = record;
+  const chosen = chosenOf(held, decision.paths).map(({ path }) => path);
+  if (decision.action === "apply") {
+    const applied = await applyWorkspace(files, record, { withHeld: chosen });
+    return { session_id, settled: chosen, held: applied.held };
+  }
+  refuseUnless(record, ["open"]);
+  const isDone = await within((signal) =>
+    dropInWorktree(baseOf(record), { folder, signal, drops: (one) => isAmong(one, chosen) })
+  );
+  const left = held.filter(({ path }) => !chosen.includes(path));
+  await (isDone ? finish(files, record) : files.write({ ...record, held: left }));
+  return { session_id, settled: chosen, held: left };
+}
+
+function shownInWorktree({ session_id, folder, ended_at, created_at, held = [] }: WorkspaceRecord): SessionHeld[] {
+  return held.length === 0 ? [] : [{ session_id, place: "worktree", folder, at: ended_at ?? created_at, held }];
 }
 
 /** Makes a worktree for the changes, so that they come the way of all others. */
 async function applyPatch(
   files: WorkspaceFiles,
   sessionId: string,
-  { patch, allowLinks, ...place }: ApplyPatchOptions,
+  { patch, allowLinks, withHeld, ...place }: ApplyPatchOptions,
 ): Promise<AppliedWorkspace> {
   await openWorkspace(files, { sessionId, ...place });
   const record = await files.read(sessionId);
   const { folder, repository: sourceTop } = record;
   try {
     await within((signal) => patchWorktree(baseOf(record), { folder, patch, sourceTop, signal }));
-    return await applyWorkspace(files, { ...record, holder: null, ended_at: new Date().toISOString() }, { allowLinks });
+    const ended = { ...record, holder: null, ended_at: new Date().toISOString() };
+    return await applyWorkspace(files, ended, { allowLinks, withHeld });
   } catch (error) {
     // Its machine may come back, and then the changes are applied from there.
     if (!isHalfWritten(error)) await removeAll(files, record).catch(() => undefined);
@@ -189,7 +243,7 @@ async function applyPatch(
 
 async function discardWorkspace(files: WorkspaceFiles, record: WorkspaceRecord): Promise<void> {
   refuseUnless(record, ["opening", "open", "discarded"]);
-  const discarded: WorkspaceRecord = { ...record, state: "discarded", conflict: null };
+  const discarded: WorkspaceRecord = { ...record, state: "discarded", conflict: null, held: [] };
   await files.write(discarded);
   await removeFiles(files, discarded);
 }
@@ -214,8 +268,10 @@ function baseOf({ store, base_commit, base_tree }: WorkspaceRecord): WorktreeBas
   return { store, commit: base_commit, tree: base_tree };
 }
 
-function shown({ store: _, unfinished: __, holder, conflict = null, ...rest }: WorkspaceRecord): Workspace {
-  return { ...rest, conflict, running: isAlive(holder) };
+function shown(
+  { store: _, unfinished: __, holder, conflict = null, held = [], ...rest }: WorkspaceRecord,
+): Workspace {
+  return { ...rest, conflict, held, running: isAlive(holder) };
 }
 
 function isHalfWritten(error: unknown): boolean {

@@ -1,7 +1,9 @@
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { defaultKeepMs, type HostManifest } from "../../ground/config/host-manifest.ts";
-import type { ApplyPatchOptions, Workspaces } from "../../records/workspace/workspaces.ts";
+import type { ApplyChoice, ApplyPatchOptions, Workspaces } from "../../records/workspace/workspaces.ts";
+
+export type { ApplyChoice };
 
 /** Operations of a client on the worktrees of sessions, and on changes that wait for a person's word. */
 export interface HostWorkspaces extends Pick<Workspaces, "list" | "diff" | "apply" | "discard" | "held" | "settleHeld"> {
@@ -17,7 +19,7 @@ export interface OwnWorkspaces extends HostWorkspaces {
    */
   applyPatch(
     sessionId: string,
-    options: { workdir: string; patch: Uint8Array; allowLinks?: boolean },
+    options: { workdir: string; patch: Uint8Array } & ApplyChoice,
   ): ReturnType<Workspaces["apply"]>;
 }
 

@@ -184,6 +184,8 @@ export const noWorkspaces: Host["workspaces"] = {
   apply: none,
   applyPatch: none,
   discard: none,
+  held: () => Promise.resolve([]),
+  settleHeld: none,
   prune: () => Promise.resolve({ removed: [], failed: [] }),
 };
 

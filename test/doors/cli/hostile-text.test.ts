@@ -98,7 +98,7 @@ async function hostileHost(): Promise<Pick<Parameters<typeof runCli>[1] & object
       diff: () =>
         Promise.resolve({
           artifacts,
-          links_out: [{ path: poison, target: poison }],
+          held: [{ path: poison, kind: "link_out", change: "new", by: poison, why: poison, target: poison }],
           patch: new TextEncoder().encode(poison),
         } as never),
     },

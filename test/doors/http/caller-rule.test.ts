@@ -35,6 +35,8 @@ const table: Readonly<Record<string, { answers: Answers; body?: unknown; query?:
   diffSession: { answers: rows("200 200 200 404 200 404") },
   applySession: { answers: rows("200 403 200 404 403 404") },
   discardSession: { answers: rows("204 403 204 404 403 404") },
+  listHeld: { answers: rows("1 1 1 0 1 0") },
+  settleHeld: { answers: rows("200 403 200 404 403 404"), body: { action: "apply" } },
   pruneWorkspaces: { answers: rows("200 403 403 403 403 403"), body: {} },
   sessionEvents: { answers: rows("200 200 200 404 200 404") },
   allEvents: { answers: rows("seen seen seen blind seen blind"), query: "?after=0" },
@@ -79,6 +81,11 @@ const workspaces = {
     Promise.resolve([...begun].map((session_id) => ({ session_id, repository: "/", conflict: null })) as never),
   diff: () => Promise.resolve({ artifacts: [], patch: new Uint8Array() } as never),
   apply: (session_id: string) => Promise.resolve({ session_id, artifacts: [], kept_commit: null } as never),
+  held: () =>
+    Promise.resolve(
+      [...begun].map((session_id) => ({ session_id, place: "inplace", folder: "/", at: "", held: [] })) as never,
+    ),
+  settleHeld: (session_id: string) => Promise.resolve({ session_id, settled: [], held: [] }),
   discard: () => Promise.resolve(),
 };
 
@@ -154,7 +161,7 @@ async function toldBy(response: Response, { id, route }: { id: string; route: st
     await reader.cancel();
     return text.includes(id) ? "seen" : "blind";
   }
-  if (route === "listSessions" || route === "listWorkspaces") {
+  if (route === "listSessions" || route === "listHeld" || route === "listWorkspaces") {
     const listed = await response.json() as Record<string, unknown[]>;
     return String((listed["sessions"] ?? listed["workspaces"])!.length);
   }
@@ -187,6 +194,8 @@ const workspaceMethods: Readonly<Record<string, Answers>> = {
   diff: rows("ok ok ok not_found ok not_found"),
   apply: rows("ok forbidden ok not_found forbidden not_found"),
   discard: rows("ok forbidden ok not_found forbidden not_found"),
+  held: rows("1 1 1 0 1 0"),
+  settleHeld: rows("ok forbidden ok not_found forbidden not_found"),
   prune: rows("ok forbidden forbidden forbidden forbidden forbidden"),
 };
 
@@ -242,7 +251,7 @@ async function firstOf(events: AsyncIterable<unknown>): Promise<unknown[]> {
 const argumentsOf = (name: string, id: string): unknown[] => {
   if (name === "start" || name === "admit") return [{ workdir: "/", prompt: "again" }];
   if (name === "events") return [{ after: 0, signal: AbortSignal.timeout(200) }];
-  return name === "agents" || name === "list" || name === "page" || name === "prune" ? [] : [id];
+  return name === "agents" || name === "list" || name === "held" || name === "page" || name === "prune" ? [] : [id];
 };
 
 test("every method of the wrapped host answers each kind of caller by the same rule", async () => {

@@ -75,7 +75,7 @@ describe("worktrees over the API", () => {
       session_id: id,
       text: message,
       command: `bulkhead session apply ${id}`,
-      input: { paths: ["dir/two.txt"], links: [] },
+      input: { paths: ["dir/two.txt"] },
     }]);
     expect(await conflicts("run")).toEqual([]);
     repository.write("dir/two.txt", before);
@@ -87,6 +87,45 @@ describe("worktrees over the API", () => {
     expect(await conflicts("admin")).toHaveLength(1);
     await starter.workspaces.discard(other);
     expect(await conflicts("admin")).toEqual([]);
+  });
+
+  test("what can run programs waits for a person in the list of what waits, until it is settled", async () => {
+    const { repository, door, starter, changed } = await made();
+    const held = async (scope: "admin" | "run") => {
+      const headers = { authorization: `Bearer ${await door.token(scope)}` };
+      const { items } = await (await fetch(`${door.url}/v1/waiting`, { headers })).json() as {
+        items: { kind: string }[];
+      };
+      return items.filter(({ kind }) => kind === "held");
+    };
+    const id = await changed((at) => {
+      at.write("a.txt", "by the agent\n");
+      at.write("sub/.vscode/tasks.json", "x");
+      at.write("sub/.envrc", "x");
+    });
+    const applied = await starter.workspaces.apply(id);
+    expect(applied.held.map(({ path, by }) => `${path}: ${by}`)).toEqual([
+      "sub/.envrc: interpreters, debuggers and command-line tools",
+      "sub/.vscode: editors",
+    ]);
+    expect(await held("admin")).toMatchObject([{
+      id: `held ${id}`,
+      session_id: id,
+      command: `bulkhead session held ${id}`,
+      input: { place: "worktree", held: applied.held },
+    }]);
+    expect(await held("run")).toEqual([]);
+    expect(await starter.workspaces.held()).toMatchObject([{ session_id: id, place: "worktree" }]);
+    const { held: left } = await starter.workspaces.settleHeld(id, { action: "apply", paths: ["sub/.envrc"] });
+    expect(left.map(({ path }) => path)).toEqual(["sub/.vscode"]);
+    expect(new TextDecoder().decode(repository.read("sub/.envrc"))).toBe("x");
+    const stranger = await door.client("run");
+    expect(await errorOf(stranger.workspaces.settleHeld(id, { action: "drop" }))).toMatchObject({ code: "not_found" });
+    await starter.workspaces.settleHeld(id, { action: "drop" });
+    expect(await held("admin")).toEqual([]);
+    const other = await changed((at) => at.write("more/.envrc", "x"));
+    expect(await starter.workspaces.apply(other, { withHeld: ["more/.envrc"] })).toMatchObject({ held: [] });
+    expect(new TextDecoder().decode(repository.read("more/.envrc"))).toBe("x");
   });
 
   test("for others what is not theirs does not exist; who may read sees it, and admin handles all", async () => {

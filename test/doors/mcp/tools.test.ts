@@ -248,7 +248,7 @@ describe("diff_session", () => {
   const encoder = new TextEncoder();
   const artifacts: Artifact[] = [{ path: "made.txt", change: "created", kind: "file", sha256: null, bytes: 5 }];
   const changed = (patch: string | Uint8Array) => ({
-    diff: async () => ({ artifacts, links_out: [], patch: typeof patch === "string" ? encoder.encode(patch) : patch }),
+    diff: async () => ({ artifacts, held: [], patch: typeof patch === "string" ? encoder.encode(patch) : patch }),
   });
   const diff = async (workspaces = noWorkspaces) => {
     const sessions = new ScriptedHost(async () => {});

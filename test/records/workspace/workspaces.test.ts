@@ -45,7 +45,7 @@ describe("diff", () => {
     await f.changed(() => {});
     f.write("a.txt", "by the person");
     f.commitAll();
-    expect(await f.workspaces.diff("s1")).toEqual({ patch: new Uint8Array(), artifacts: [], links_out: [] });
+    expect(await f.workspaces.diff("s1")).toEqual({ patch: new Uint8Array(), artifacts: [], held: [] });
   });
 
   it("takes what lies there though the agent broke the worktree's own git", async () => {
@@ -203,7 +203,7 @@ describe("apply", () => {
     expect(existsSync(join(f.work, "nested"))).toBe(false);
   });
 
-  it("brings no link that leads out of the repository unless that is asked for, and names it", async () => {
+  it("holds links that lead out of the repository unless they are asked for, and brings the rest", async () => {
     const f = workspaceFixture();
     symlinkSync("/etc", join(f.work, "known"));
     f.write("deep/er/a.txt", "x");
@@ -230,13 +230,18 @@ describe("apply", () => {
       { path: "through", target: "deep/er/top/../outside" },
       { path: "up", target: "../outside" },
     ];
-    expect((await f.workspaces.diff("s1")).links_out).toEqual(out);
-    const before = readdirSync(f.work).sort();
-    expect(await errorOf(f.workspaces.apply("s1"))).toMatchObject({ code: "conflict", details: { links: out } });
-    expect(readdirSync(f.work).sort()).toEqual(before);
-    const { artifacts } = await f.workspaces.apply("s1", { allowLinks: true });
-    expect(names(artifacts)).toContain("up");
+    const shown = (held: readonly { path: string; target?: string }[]) =>
+      held.map(({ path, target }) => ({ path, target }));
+    expect(shown((await f.workspaces.diff("s1")).held)).toEqual(out);
+    const applied = await f.workspaces.apply("s1");
+    expect(shown(applied.held)).toEqual(out);
+    expect(names(applied.artifacts).sort()).toEqual(["b.txt", "deep/er/top", "deep/inside", "hanging"]);
     expect(readFileSync(join(f.work, "b.txt"), "utf8")).toBe("b\n");
+    expect(existsSync(join(f.work, "hooks"))).toBe(false);
+    const { artifacts, held } = await f.workspaces.apply("s1", { allowLinks: true });
+    expect(names(artifacts).sort()).toEqual(out.map(({ path }) => path).sort());
+    expect(held).toEqual([]);
+    expect(await f.workspaces.list()).toMatchObject([{ state: "applied" }]);
   });
 
   it("does not write through a link that the agent left", async () => {
@@ -387,7 +392,7 @@ describe("applyPatch", () => {
     await f.changed(act);
     const { patch } = await f.workspaces.diff("s1");
     const elsewhere = openWorkspaces(join(f.root, "state", "elsewhere"));
-    const apply = (allowLinks?: boolean) => elsewhere.applyPatch("s1", { workdir: f.work, patch, allowLinks });
+    const apply = () => elsewhere.applyPatch("s1", { workdir: f.work, patch });
     return { f, elsewhere, apply };
   }
 
@@ -420,9 +425,9 @@ describe("applyPatch", () => {
     expect(names((await apply()).artifacts)).toEqual(["a.txt"]);
   });
 
-  it("brings links that lead out only when that is allowed, and never writes outside", async () => {
+  it("holds links that lead out until they are allowed, and never writes outside", async () => {
     const { f, elsewhere, apply } = await patchOf((at) => symlinkSync("/etc", join(at.work, "way-out")));
-    expect(await errorOf(apply())).toMatchObject({ code: "conflict", details: { links: [{ path: "way-out" }] } });
+    expect(await apply()).toMatchObject({ artifacts: [], held: [{ path: "way-out", kind: "link_out" }] });
     expect(existsSync(join(f.work, "way-out"))).toBe(false);
     const patch = new TextEncoder().encode(
       "diff --git a/../out.txt b/../out.txt\nnew file mode 100644\n--- /dev/null\n+++ b/../out.txt\n@@ -0,0 +1 @@\n+x\n",
@@ -431,6 +436,6 @@ describe("applyPatch", () => {
       code: expect.stringMatching(/conflict|io_error/),
     });
     expect(existsSync(join(f.work, "..", "out.txt"))).toBe(false);
-    expect(names((await apply(true)).artifacts)).toEqual(["way-out"]);
+    expect(names((await elsewhere.apply("s1", { allowLinks: true })).artifacts)).toEqual(["way-out"]);
   });
 });

@@ -1,12 +1,13 @@
 import type { Artifact } from "../../../../plugin-sdk/result.ts";
-import type { WorktreeDiff } from "../../../../plugin-sdk/workspace.ts";
 import { textOrBase64 } from "../../../ground/runtime/text-or-base64.ts";
 import type { Invocation } from "../command.ts";
 import { findWorkspace } from "../find-workspace.ts";
 import { openSessions } from "../open-sessions.ts";
 import { safeLine, safeText } from "../render/agent-text.ts";
+import { heldLines } from "../render/held-lines.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
 import { formatCount } from "../render/quantities.ts";
+import { drawingColumns } from "../show-session.ts";
 
 /** `bulkhead session diff <id>`. */
 export async function sessionDiff(call: Invocation): Promise<number> {
@@ -14,21 +15,22 @@ export async function sessionDiff(call: Invocation): Promise<number> {
   const { terminal, json, args, options } = call;
   const { session_id } = await findWorkspace(opened.workspaces, args[0] ?? "");
   const { patch, ...list } = await opened.workspaces.diff(session_id);
-  const { artifacts, artifacts_omitted, links_out } = list;
+  const { artifacts, artifacts_omitted, held } = list;
+  const named = heldLines(held, { paint: createPaint(terminal.colours.stderr), columns: drawingColumns(terminal) });
   const isStat = options["stat"] === true;
   if (json) {
-    const held = textOrBase64(patch);
-    const shown = isStat ? {} : "text" in held ? { patch: held.text } : { patch_base64: held.base64 };
+    const text = textOrBase64(patch);
+    const shown = isStat ? {} : "text" in text ? { patch: text.text } : { patch_base64: text.base64 };
     await terminal.stdout.write(`${JSON.stringify({ session_id, ...list, ...shown })}\n`);
   } else if (isStat) {
-    const lines = [...artifactLines(artifacts, artifacts_omitted), ...links_out.map(linkOutLine)];
+    const lines = [...artifactLines(artifacts, artifacts_omitted), ...named];
     await terminal.stdout.write(lines.map((line) => `${line}\n`).join(""));
   } else {
     // A file gets every byte; a terminal must get none that it would obey.
     const paint = createPaint(terminal.colours.stdout);
     await terminal.stdout.write(terminal.stdout.isTty ? paintedPatch(new TextDecoder().decode(patch), paint) : patch);
     // The patch goes to a file or to git, so the warning goes to standard error.
-    await terminal.stderr.write(links_out.map((link) => `${linkOutLine(link)}\n`).join(""));
+    await terminal.stderr.write(named.map((line) => `${line}\n`).join(""));
   }
   return 0;
 }
@@ -46,14 +48,6 @@ function paintedPatch(patch: string, paint: Paint): string {
       ? paint("red", line)
       : line
   ).join("\n");
-}
-
-/** A link that leads out of the repository. */
-export type ShownLink = WorktreeDiff["links_out"][number];
-
-/** Formats such a link as one line. */
-export function linkOutLine({ path, target }: ShownLink): string {
-  return `leads out ${safeLine(path)} → ${safeLine(target)}`;
 }
 
 /** Formats changed paths, a line each, and how many the list leaves out. */

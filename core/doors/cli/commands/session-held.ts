@@ -23,13 +23,20 @@ export async function sessionHeld(call: Invocation): Promise<number> {
     if (!json) await terminal.stdout.write(`${settledLine(decision.action, settled.length)}\n`);
   }
   const held = await heldOf(workspaces, session_id);
-  if (decisions.length === 0 && !json && held.length > 0 && Questions.possible(terminal)) {
-    await askEach(call, { workspaces, session_id, held });
-    return 0;
-  }
   if (json) await terminal.stdout.write(`${JSON.stringify({ session_id, held })}\n`);
+  else if (decisions.length === 0 && held.length > 0) await settleHeld(call, { workspaces, session_id, held });
   else if (decisions.length === 0 || held.length > 0) await writeHeld(call, { session_id, held });
   return 0;
+}
+
+/** Asks the person at the terminal about held changes; without one, names them and the command that settles them. */
+export async function settleHeld(
+  call: Invocation,
+  { workspaces, session_id, held }: { workspaces: HostWorkspaces; session_id: string; held: readonly HeldChange[] },
+): Promise<void> {
+  await writeHeld(call, { session_id, held });
+  if (Questions.possible(call.terminal)) await askEach(call, { workspaces, session_id, held });
+  else await call.terminal.stdout.write(`${settleHint(session_id)}\n`);
 }
 
 /** Returns the changes of a session that still wait for a person's word. */

@@ -18,7 +18,7 @@ interface HeldLineOptions {
 export function heldLines(held: readonly HeldChange[], { paint, columns, most = Infinity }: HeldLineOptions): string[] {
   const shown = held.slice(0, most).flatMap((one) => [
     ...wrapText(`! ${heldText(one)}`, columns, mostLines).map((line) => paint("red", line)),
-    ...wrapText(`  ${one.by}: ${one.why}`, columns, mostLines).map((line) => paint("dim", line)),
+    ...wrapText(`  ${safeLine(`${one.by}: ${one.why}`)}`, columns, mostLines).map((line) => paint("dim", line)),
   ]);
   const more = held.length - Math.min(held.length, most);
   return more > 0 ? [...shown, paint("red", `and ${formatCount(more)} more`)] : shown;

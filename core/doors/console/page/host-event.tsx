@@ -1,6 +1,7 @@
 import type { AdapterEvent } from "../../../../plugin-sdk/events.ts";
 import type { HostEvent } from "../../../../plugin-sdk/envelope.ts";
 import { FoldRow } from "./fold-row.tsx";
+import { HeldList } from "./held-item.tsx";
 import { ChangeMark, Command, durationText, OutcomeMark } from "./parts.tsx";
 import { plainText } from "./shown-text.ts";
 import { JsonText, LongText, Text } from "./text.tsx";
@@ -75,6 +76,8 @@ export function HostEventText({ event }: { event: Other }) {
       );
     case "artifacts":
       return <Artifacts of={event.artifacts} reason={event.reason} omitted={event.omitted} />;
+    case "held":
+      return <HeldList of={event.held} scripts={event.install_scripts} />;
     case "gap":
       return (
         <p class="divider">

@@ -4,6 +4,7 @@ import type { Permissions } from "../../../../plugin-sdk/permissions.ts";
 import { useConsole } from "./console-context.ts";
 import { lineGroups } from "./api.ts";
 import { PlanText, tokensText } from "./event-row.tsx";
+import { HeldList } from "./held-item.tsx";
 import { Artifacts } from "./host-event.tsx";
 import { durationText } from "./parts.tsx";
 import { About, Answer, askedText } from "./screens/needs-you.tsx";
@@ -69,6 +70,11 @@ export function SessionSide({ session }: { session: WholeSession }) {
             </p>
           )}
       </Part>
+      {result !== null && (result.held !== undefined || result.install_scripts !== undefined) && (
+        <Part title="Can run programs">
+          <HeldList of={result.held ?? []} scripts={result.install_scripts ?? []} />
+        </Part>
+      )}
       {result !== null && (
         <Part title="Files">
           <Artifacts of={result.artifacts} reason={result.artifacts_reason} omitted={result.artifacts_omitted} />

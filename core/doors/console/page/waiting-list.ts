@@ -11,7 +11,7 @@ interface WaitingChoice {
 
 /** One thing that waits for a person. */
 export interface WaitingThing {
-  kind: "permission" | "question" | "grant" | "quarantine" | "conflict";
+  kind: "permission" | "question" | "grant" | "quarantine" | "conflict" | "held";
   id: string;
   at: string | null;
   deadline: string | null;

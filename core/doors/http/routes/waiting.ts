@@ -11,7 +11,7 @@ import { maybe, named, oneOf, text } from "../schemas/named.ts";
 
 /** One thing that waits for a person. */
 interface WaitingItem {
-  kind: "permission" | "question" | "grant" | "quarantine" | "conflict";
+  kind: "permission" | "question" | "grant" | "quarantine" | "conflict" | "held";
   /** The same for the same thing, for as long as it waits. */
   id: string;
   /** RFC 3339, UTC; null where it is not known. */
@@ -24,7 +24,7 @@ interface WaitingItem {
   text: string;
   /** A command line that settles it; null: it is answered through the API. */
   command: string | null;
-  /** Arguments of a request's tool; permission and target of a missing grant; paths and links of a conflict. */
+  /** Arguments of a request's tool; permission and target of a missing grant; paths of a conflict; held changes. */
   input: unknown;
   request_id: string | null;
   choices: PermissionOption[];
@@ -34,7 +34,7 @@ interface WaitingItem {
 const item = named(
   "WaitingItem",
   exactly<WaitingItem>()(Type.Object({
-    kind: oneOf(["permission", "question", "grant", "quarantine", "conflict"] as const),
+    kind: oneOf(["permission", "question", "grant", "quarantine", "conflict", "held"] as const),
     id: text,
     at: maybe(text),
     deadline: maybe(text),
@@ -61,8 +61,8 @@ const searched = 2000;
 const mostSessions = 100;
 
 /**
- * Routes for everything that waits for a person: requests of agents, missing grants, plugins in quarantine, and changes
- * that could not be applied.
+ * Routes for everything that waits for a person: requests of agents, missing grants, plugins in quarantine, changes that
+ * could not be applied, and changes that can run programs.
  */
 export const waitingRoutes: readonly ApiRoute[] = [
   route({
@@ -78,8 +78,9 @@ export const waitingRoutes: readonly ApiRoute[] = [
       const requests = (await Promise.all(asking.map((one) => requestItems(one, sessions)))).flat();
       const plugins = await pluginItems(callerPlugins(caller, facts.plugins));
       const conflicts = await conflictItems(workspaces, sessions);
+      const held = await heldItems(workspaces, sessions);
       return json({
-        items: [...requests, ...plugins, ...conflicts].sort((a, b) => (a.at ?? "").localeCompare(b.at ?? "")),
+        items: [...requests, ...plugins, ...conflicts, ...held].sort((a, b) => (a.at ?? "").localeCompare(b.at ?? "")),
       });
     },
   }),
@@ -177,7 +178,7 @@ async function conflictItems(
   const all = await workspaces.list();
   return await Promise.all(all.flatMap(({ session_id, running, conflict }) => {
     if (running || conflict === null) return [];
-    const { at, message, hint, paths, links } = conflict;
+    const { at, message, hint, paths } = conflict;
     // Retention may have taken the session's events.
     const summary = sessions.get(session_id).catch(() => null);
     return [summary.then((session): WaitingItem => ({
@@ -191,9 +192,35 @@ async function conflictItems(
       title: session?.title ?? session_id,
       text: message,
       command: `bulkhead session apply ${session_id}`,
-      input: { paths, links },
+      input: { paths },
       hint,
     }))];
+  }));
+}
+
+/** Changes that can run programs, until they are applied or dropped. */
+async function heldItems(
+  workspaces: Pick<HostWorkspaces, "held">,
+  sessions: Pick<SessionHost, "get">,
+): Promise<WaitingItem[]> {
+  return await Promise.all((await workspaces.held()).map(async ({ session_id, place, folder, at, held }) => {
+    const session = await sessions.get(session_id).catch(() => null);
+    const count = held.length === 1 ? "1 change" : `${held.length} changes`;
+    const where = place === "inplace" ? `in ${folder}` : "in its worktree, not applied";
+    return {
+      ...noRequest,
+      kind: "held",
+      id: `held ${session_id}`,
+      at,
+      session_id,
+      adapter_id: session?.adapter_id ?? null,
+      plugin_id: null,
+      title: session?.title ?? session_id,
+      text: `${count} of this session can run programs: ${where}.`,
+      command: `bulkhead session held ${session_id}`,
+      input: { place, held },
+      hint: null,
+    };
   }));
 }
 

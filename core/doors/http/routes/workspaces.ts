@@ -4,12 +4,12 @@ import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { textOrBase64 } from "../../../ground/runtime/text-or-base64.ts";
 import { type ApiRoute, json, route } from "../route.ts";
 import { count, maybe, named, oneOf, text } from "../schemas/named.ts";
-import { artifactSchema } from "../schemas/results.ts";
+import { artifactSchema, heldSchema } from "../schemas/results.ts";
 
 const maybeText = maybe(text);
 const artifacts = Type.Array(artifactSchema);
 
-const links = Type.Array(Type.Object({ path: text, target: text }));
+const held = Type.Array(heldSchema);
 
 const conflict = named(
   "WorkspaceConflict",
@@ -18,7 +18,6 @@ const conflict = named(
     message: text,
     hint: maybeText,
     paths: Type.Array(text),
-    links,
   })),
 );
 
@@ -36,12 +35,21 @@ const workspace = named(
     ended_at: maybeText,
     kept_commit: maybeText,
     conflict: maybe(conflict),
+    held,
     running: Type.Boolean(),
   })),
 );
 
-const applyQuery = exactly<{ allow_links?: "true" | "false" }>()(Type.Object({
+interface ApplyQuery {
+  allow_links?: "true" | "false";
+  with_held?: string[];
+}
+
+const applyQuery = exactly<ApplyQuery>()(Type.Object({
   allow_links: Type.Optional(oneOf(["true", "false"] as const)),
+  with_held: Type.Optional(
+    Type.Array(text, { maxItems: 1000, description: "path of a held change to apply as well; repeat for several" }),
+  ),
 }, closed));
 
 const pruneBody = exactly<{ older_than_ms?: number }>()(Type.Object({
@@ -76,7 +84,7 @@ export const workspaceRoutes: readonly ApiRoute[] = [
           session_id: text,
           artifacts,
           artifacts_omitted: Type.Optional(count),
-          links_out: links,
+          held,
           patch: Type.Optional(text),
           patch_base64: Type.Optional(text),
         }),
@@ -89,11 +97,11 @@ export const workspaceRoutes: readonly ApiRoute[] = [
       return json({ session_id, ...diff, ..."text" in held ? { patch: held.text } : { patch_base64: held.base64 } });
     },
   }),
-  route<{ allow_links?: "true" | "false" }>({
+  route<ApplyQuery>({
     id: "applySession",
     method: "POST",
     path: "/v1/sessions/{id}/apply",
-    summary: "bring a session's changes to the repository, all or none, and remove its worktree",
+    summary: "bring a session's changes to the repository, all or none but for what is held, and remove its worktree",
     scope: "run",
     query: applyQuery,
     answers: {
@@ -103,12 +111,14 @@ export const workspaceRoutes: readonly ApiRoute[] = [
           session_id: text,
           artifacts,
           artifacts_omitted: Type.Optional(count),
+          held,
           kept_commit: maybeText,
         }),
       },
     },
     async handle({ params, query, workspaces }) {
-      return json(await workspaces.apply(params["id"] ?? "", { allowLinks: query.allow_links === "true" }));
+      const choice = { allowLinks: query.allow_links === "true", withHeld: query.with_held };
+      return json(await workspaces.apply(params["id"] ?? "", choice));
     },
   }),
   route({

@@ -3,6 +3,7 @@ import { attempt, type Console, useConsole } from "../console-context.ts";
 import { Input } from "../event-row.tsx";
 import { ConflictAnswer, type ConflictFacts, ConflictList } from "../conflict-item.tsx";
 import { GrantForm } from "../grant-form.tsx";
+import { HeldAnswer } from "../held-item.tsx";
 import { useKeys } from "../keys.ts";
 import { Notifications } from "../notifications.tsx";
 import { Ago, Command, Empty, Failure, Screen } from "../parts.tsx";
@@ -60,7 +61,8 @@ export function NeedsYou() {
       {items.length === 0 && state === "ready" && (
         <Empty title="Nothing waits for you">
           <p>
-            Requests of agents, missing grants, plugins in quarantine and conflicts appear here the moment they come up.
+            Requests of agents, missing grants, plugins in quarantine, conflicts and changes that can run programs
+            appear here the moment they come up.
           </p>
           <p>
             <a class="button" href={addressOf("start")}>Start a session</a>{" "}
@@ -181,6 +183,7 @@ const kinds: Readonly<Record<WaitingThing["kind"], string>> = {
   grant: "Missing grant",
   quarantine: "Quarantine",
   conflict: "Conflict",
+  held: "Can run programs",
 };
 
 /** One line that says what is wanted: the words of a request, since its title is the session's. */
@@ -243,6 +246,7 @@ export function Answer({ item, isCurrent = false }: { item: WaitingThing; isCurr
     );
   }
   if (item.kind === "conflict") return <ConflictAnswer item={item} />;
+  if (item.kind === "held") return <HeldAnswer item={item} />;
   if (item.kind === "grant") return <GrantAnswer item={item} />;
   return (
     <div class="answers">

@@ -1,10 +1,12 @@
 import { useState } from "preact/hooks";
 import type { Artifact, SessionResult } from "../../../../../plugin-sdk/result.ts";
-import type { Workspace } from "../../../../../plugin-sdk/workspace.ts";
+import type { HeldChange } from "../../../../../plugin-sdk/held.ts";
+import type { AppliedWorkspace, Workspace } from "../../../../../plugin-sdk/workspace.ts";
 import { RefusedCall } from "../api.ts";
 import { attempt, type Console, noticeOf, useConsole } from "../console-context.ts";
 import { DiffFile, type DiffMarks, filesOf, pathOf } from "../diff-text.tsx";
 import { type ConflictFacts, ConflictList } from "../conflict-item.tsx";
+import { HeldList, SettleHeld } from "../held-item.tsx";
 import { Artifacts } from "../host-event.tsx";
 import { Ago, Command, Empty, Failure, Screen, Sure, useLoaded } from "../parts.tsx";
 import { addressOf, goTo } from "../route.ts";
@@ -16,7 +18,7 @@ import { shortPath } from "./sessions.tsx";
 interface SessionDiff {
   artifacts: Artifact[];
   artifacts_omitted?: number;
-  links_out: { path: string; target: string }[];
+  held: HeldChange[];
   patch?: string;
   patch_base64?: string;
 }
@@ -93,6 +95,7 @@ export function Review({ id }: { id: string }) {
   const [loaded] = useLoaded((signal) => api.get<SessionDiff>(`${path}/diff`, {}, signal), [id]);
   const [comments, setComments] = useState<Comment[]>([]);
   const [conflict, setConflict] = useState<RefusedCall | null>(null);
+  const [held, setHeld] = useState<HeldChange[]>([]);
   const title = plainText(sessions.find(id)?.title ?? id, 120);
   if (loaded !== undefined && "failed" in loaded) {
     return (
@@ -104,12 +107,15 @@ export function Review({ id }: { id: string }) {
       </Screen>
     );
   }
-  const apply = async (query: string) => {
+  const apply = async () => {
     setConflict(null);
     try {
-      await api.send("POST", `${path}/apply${query}`);
-      found.notice.value = { text: "The changes are in the repository, not staged.", isFailure: false };
-      goTo("review");
+      const applied = await api.send<AppliedWorkspace>("POST", `${path}/apply`);
+      found.waiting.touch();
+      setHeld(applied.held);
+      const left = applied.held.length === 0 ? "" : " What can run programs waits for you.";
+      found.notice.value = { text: `The changes are in the repository, not staged.${left}`, isFailure: false };
+      if (applied.held.length === 0) goTo("review");
     } catch (error) {
       found.waiting.touch();
       if (error instanceof RefusedCall && error.status !== 0) setConflict(error);
@@ -142,14 +148,24 @@ export function Review({ id }: { id: string }) {
               Send {comments.length} {comments.length === 1 ? "comment" : "comments"} to the agent
             </button>
           )}
-          <button type="button" class={comments.length > 0 ? "" : "primary"} onClick={() => void apply("")}>
+          <button type="button" class={comments.length > 0 ? "" : "primary"} onClick={() => void apply()}>
             Apply
           </button>
           <Sure label="Discard" question="Remove the worktree and all its changes?" act={() => void discard()} />
         </>
       )}
     >
-      {conflict !== null && <Refused of={conflict} applyLinks={() => void apply("?allow_links=true")} />}
+      {conflict !== null && <Refused of={conflict} />}
+      {held.length > 0 && (
+        <div class="failure" role="alert">
+          <strong>These changes can run programs, and were not applied</strong>
+          <SettleHeld
+            id={id}
+            of={{ place: "worktree", held }}
+            settled={(left) => left.length === 0 ? goTo("review") : setHeld(left)}
+          />
+        </div>
+      )}
       {loaded === undefined
         ? <p class="quiet-line">Reading the changes …</p>
         : <Changes diff={loaded.value} comments={comments} setComments={setComments} />}
@@ -175,8 +191,8 @@ function Amount({ of: { artifacts, artifacts_omitted = 0, patch } }: { of: Sessi
   );
 }
 
-function Refused({ of: refusal, applyLinks }: { of: RefusedCall; applyLinks: () => void }) {
-  const { paths = [], links = [] } = refusal.details as Partial<ConflictFacts>;
+function Refused({ of: refusal }: { of: RefusedCall }) {
+  const { paths = [] } = refusal.details as Partial<ConflictFacts>;
   return (
     <div class="failure" role="alert">
       <strong>
@@ -187,12 +203,7 @@ function Refused({ of: refusal, applyLinks }: { of: RefusedCall; applyLinks: () 
           <Text of={refusal.hint} />
         </span>
       )}
-      <ConflictList of={{ paths, links }} />
-      {links.length > 0 && (
-        <span>
-          <button type="button" onClick={applyLinks}>Apply them with these links</button>
-        </span>
-      )}
+      <ConflictList of={{ paths }} />
     </div>
   );
 }
@@ -259,11 +270,11 @@ function Changes(
         <Artifacts of={diff.artifacts} omitted={diff.artifacts_omitted} />
       </nav>
       <div class="diff">
-        {diff.links_out.length > 0 && (
-          <Failure
-            text="Links lead out of the repository"
-            hint={diff.links_out.map(({ path, target }) => `${path} → ${target}`).join(", ")}
-          />
+        {diff.held.length > 0 && (
+          <div class="failure">
+            <strong>These changes can run programs: an apply leaves them here</strong>
+            <HeldList of={diff.held} />
+          </div>
         )}
         <p class="keys-line">
           Click a line's number to comment on it; with Shift, on the lines up to it. Comments become the next prompt.

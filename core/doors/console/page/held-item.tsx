@@ -1,0 +1,117 @@
+import { useState } from "preact/hooks";
+import type { HeldChange, InstallScripts, SettledHeld } from "../../../../plugin-sdk/held.ts";
+import { attempt, useConsole } from "./console-context.ts";
+import { Sure } from "./parts.tsx";
+import { addressOf } from "./route.ts";
+import { Text } from "./text.tsx";
+import type { WaitingThing } from "./waiting-list.ts";
+
+/** Held changes of a session, as an item that waits has them. */
+export interface HeldFacts {
+  place: "inplace" | "worktree";
+  held: HeldChange[];
+}
+
+/** Changes that are listed. */
+const mostShown = 100;
+
+const kindWords: Readonly<Record<HeldChange["kind"], string>> = {
+  repository: "repository",
+  git_settings: "git settings",
+  acted_on: "acted on",
+  link_out: "link",
+  set_user_id: "owner's rights",
+  device: "device",
+  unseen: "not seen",
+};
+
+/** Names changes that can run programs, with what would start each, and packages with other install scripts. */
+export function HeldList(
+  { of: held, scripts = [], pick }: {
+    of: readonly HeldChange[];
+    scripts?: readonly InstallScripts[];
+    pick?: { chosen: ReadonlySet<string>; toggle(path: string): void };
+  },
+) {
+  return (
+    <ul class="plain-list files">
+      {held.slice(0, mostShown).map(({ path, kind, change, by, why, target, files }) => (
+        <li>
+          {pick !== undefined && (
+            <input
+              type="checkbox"
+              aria-label={`Select ${path}`}
+              checked={pick.chosen.has(path)}
+              onChange={() => pick.toggle(path)}
+            />
+          )} <span class="change change-deleted">{kindWords[kind]}</span>{" "}
+          <code>
+            <Text of={target === undefined ? path : `${path} → ${target}`} />
+          </code>{" "}
+          <span class="quiet-line">
+            {change}
+            {files !== undefined && `, ${files} ${files === 1 ? "file" : "files"}`} · <Text of={`${by}: ${why}`} />
+          </span>
+        </li>
+      ))}
+      {held.length > mostShown && <li class="quiet-line">and {held.length - mostShown} more</li>}
+      {scripts.map(({ path, names }) => (
+        <li>
+          <span class="change change-modified">install</span>{" "}
+          <code>
+            <Text of={path} />
+          </code>{" "}
+          <span class="quiet-line">
+            an install runs <Text of={names.join(", ")} />, which changed
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Names held changes of one session, and the ways to settle some or all of them. */
+export function SettleHeld(
+  { id, of: { place, held }, settled }: { id: string; of: HeldFacts; settled?: (left: HeldChange[]) => void },
+) {
+  const found = useConsole();
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const toggle = (path: string) => {
+    const next = new Set(chosen);
+    if (!next.delete(path)) next.add(path);
+    setChosen(next);
+  };
+  const some = held.filter(({ path }) => chosen.has(path)).map(({ path }) => path);
+  const settle = async (action: "apply" | "drop") => {
+    const body = { action, ...(some.length === 0 ? {} : { paths: some }) };
+    const path = `/v1/sessions/${encodeURIComponent(id)}/held`;
+    await attempt(found, action === "apply" ? "Applied." : "Dropped.", async () => {
+      const outcome = await found.api.send<SettledHeld>("POST", path, body);
+      setChosen(new Set());
+      settled?.(outcome.held);
+    });
+    found.waiting.touch();
+  };
+  const which = some.length === 0 ? "all" : `${some.length} selected`;
+  return (
+    <>
+      <HeldList of={held} pick={{ chosen, toggle }} />
+      <div class="answers">
+        <button type="button" onClick={() => void settle("apply")}>Apply {which}</button>
+        <Sure
+          label={`Drop ${which}`}
+          question={place === "inplace"
+            ? "Remove them, and put back what was there?"
+            : "Remove them from the worktree?"}
+          act={() => settle("drop")}
+        />
+        {place === "worktree" && <a class="button" href={addressOf("review", id)}>Review</a>}
+      </div>
+    </>
+  );
+}
+
+/** Ways to settle held changes that wait. */
+export function HeldAnswer({ item: { session_id, input } }: { item: WaitingThing }) {
+  return <SettleHeld id={session_id ?? ""} of={input as HeldFacts} />;
+}
