@@ -45,7 +45,7 @@ async function linkAll(names: readonly string[], from: string, to: string): Prom
   await Promise.all(names.map((name) => link(join(from, name), join(to, name)).catch(unlessThereOrGone)));
 }
 
-/** Another host was quicker, or dropped what it no longer needs. */
+/** Another host was quicker, or dropped what it no longer needs, or its state lies on a disk of its own. */
 function unlessThereOrGone(error: NodeJS.ErrnoException): void {
-  if (error.code !== "EEXIST" && error.code !== "ENOENT") throw error;
+  if (!["EEXIST", "ENOENT", "EXDEV"].includes(error.code ?? "")) throw error;
 }

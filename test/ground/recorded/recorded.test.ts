@@ -60,6 +60,8 @@ async function session(act: () => Promise<unknown> = () => Promise.resolve(), op
   const end = await begin(options);
   await act();
   await end();
+  // A file system's clock may stand still for some milliseconds.
+  await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
 async function refused(path: string): Promise<string | null> {

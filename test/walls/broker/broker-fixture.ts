@@ -24,7 +24,7 @@ const open: BrokerFixture[] = [];
 afterEveryTest(async () => {
   for (const { broker, root } of open.splice(0)) {
     await broker.close();
-    await rm(root, { recursive: true, force: true });
+    await rm(root, { recursive: true, force: true, maxRetries: 3 });
   }
 });
 
