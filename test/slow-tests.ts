@@ -4,6 +4,7 @@
  */
 export const slowTests: readonly string[] = [
   // Whole programs: the command line, the daemon, the package as it is installed.
+  "test/doors/cli/accept.test.ts",
   "test/doors/cli/daemon.test.ts",
   "test/doors/cli/doors.test.ts",
   "test/doors/cli/end-to-end.test.ts",
@@ -23,6 +24,7 @@ export const slowTests: readonly string[] = [
   "test/packages/install/interrupted.test.ts",
   "test/packages/install/registry.test.ts",
   "test/records/gate/look-at-many.test.ts",
+  "test/records/gate/look-around.test.ts",
   "test/structure/build.test.ts",
   "test/structure/snippets.test.ts",
   // Sessions of the bundled plugins, with programs and servers that stand in for their agents.
@@ -59,11 +61,13 @@ export const slowTests: readonly string[] = [
   "test/sessions/host/worktree-sessions.test.ts",
   "test/packages/registry/bundlers.test.ts",
   "test/sessions/host/interrupt.test.ts",
+  "test/sessions/host/recorded.test.ts",
   "test/supervision/host-killed.test.ts",
   "test/supervision/host-time.test.ts",
   "test/supervision/quarantine.test.ts",
   "test/supervision/resume.test.ts",
   "test/supervision/shutdown.test.ts",
+  "test/walls/broker/agent-bounds.test.ts",
   "test/walls/pool/plugin-pool.test.ts",
   "test/walls/secrets/end-to-end.test.ts",
   "test/walls/worker/behaviour.test.ts",
