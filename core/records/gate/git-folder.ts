@@ -56,7 +56,7 @@ export type GitPart =
   | "way_back";
 
 /** Says so for one entry: whatever is not known as data is held where it changed. */
-export function partOfGit(name: string, { type, within }: { type: string; within: GitPlace }): GitPart {
+export function partOfGit(name: string, { type, within }: { type: string; within: PlaceInGit }): GitPart {
   const folded = foldName(name);
   if (within === "rebase" && type === "file") return steps.has(folded) ? "steps" : "ignored";
   if (within === "info" && type === "file" && ofInfo.has(folded)) return "ignored";
@@ -75,7 +75,7 @@ export function partOfGit(name: string, { type, within }: { type: string; within
 }
 
 /** Kind of a place in a git folder. */
-export type GitPlace = "git" | "worktree" | "info" | "rebase";
+export type PlaceInGit = "git" | "worktree" | "info" | "rebase";
 
 /** Whether the steps of a rebase run a program. */
 export function runsPrograms(text: string): boolean {

@@ -1,5 +1,5 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "../../ground/runtime/files-at-once.ts";
-import { type GitPart, type GitPlace, leadsBack, partOfGit, runsPrograms } from "./git-folder.ts";
+import { type GitPart, type PlaceInGit, leadsBack, partOfGit, runsPrograms } from "./git-folder.ts";
 import { installScripts, packageBytes } from "./install-scripts.ts";
 import {
   asGitSettings,
@@ -29,7 +29,7 @@ interface Place {
   /** The guarded folder that it lies in, or is. */
   root: { path: string; reason: Reason } | null;
   /** Its place in a git folder; null for a folder of the project. */
-  git: GitPlace | "modules" | "worktrees" | null;
+  git: PlaceInGit | "modules" | "worktrees" | null;
 }
 
 /** An entry of such a folder. */

@@ -7,7 +7,7 @@ import { Text } from "./text.tsx";
 import type { WaitingThing } from "./waiting-list.ts";
 
 /** Held changes of a session, as an item that waits has them. */
-export interface HeldFacts {
+interface HeldFacts {
   place: "inplace" | "worktree";
   held: HeldChange[];
 }
