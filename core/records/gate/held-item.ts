@@ -1,5 +1,6 @@
 import type { HeldChange, HeldKind } from "../../../plugin-sdk/held.ts";
 import type { TextOrBase64 } from "../../ground/runtime/text-or-base64.ts";
+import { asUnseen } from "./judge.ts";
 
 /** One entry that a held change stands for, and what it needs to be dropped. */
 export interface HeldMember {
@@ -18,6 +19,9 @@ export interface HeldItem extends HeldChange {
   members: HeldMember[];
 }
 
+/** The folder itself, where no look was taken yet, or none succeeded. */
+export const wholeFolder: HeldItem = { path: ".", change: "changed", ...asUnseen, members: [] };
+
 /** Most held changes that are named one by one. */
 const mostNamed = 1000;
 
@@ -35,11 +39,16 @@ const order: readonly HeldKind[] = [
 /** Sorts held changes, the gravest first; beyond a number one stands for all the others of its kind. */
 export function bounded(items: readonly HeldItem[], most: number = mostNamed): HeldItem[] {
   const sorted = items.toSorted((a, b) =>
-    order.indexOf(a.kind) - order.indexOf(b.kind) || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0)
+    order.indexOf(a.kind) - order.indexOf(b.kind) || Number(isInstalled(a)) - Number(isInstalled(b)) || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0)
   );
   const named = sorted.slice(0, most);
   const others = groupedBy(sorted.slice(most), ({ kind }) => kind);
   return [...named, ...[...others.values()].map(together)];
+}
+
+/** Packages bring many such files: what lies in the project itself is named first. */
+function isInstalled({ path }: HeldItem): boolean {
+  return path.split("/").includes("node_modules");
 }
 
 /** One item for many of a kind. */

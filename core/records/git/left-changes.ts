@@ -4,9 +4,8 @@ import { join } from "../../ground/runtime/paths.ts";
 import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
 import { textOrBase64 } from "../../ground/runtime/text-or-base64.ts";
 import { askLook, askMarks } from "../gate/ask-gate.ts";
-import { bounded, groupedBy, type HeldItem, type HeldMember } from "../gate/held-item.ts";
+import { bounded, groupedBy, type HeldItem, type HeldMember, wholeFolder } from "../gate/held-item.ts";
 import { changedScripts, installScripts } from "../gate/install-scripts.ts";
-import { asUnseen } from "../gate/judge.ts";
 import type { LookStart } from "../gate/known-entries.ts";
 import type { FoundEntry, FoundScripts, LookAnswer } from "../gate/look-question.ts";
 import { withDeadline } from "./deadline.ts";
@@ -51,9 +50,6 @@ export async function leftChanges(options: LeftOptions): Promise<LeftChanges> {
     return { held: [wholeFolder], install_scripts: [] };
   }
 }
-
-/** The folder itself, where no look succeeded. */
-const wholeFolder: HeldItem = { path: ".", change: "changed", ...asUnseen, members: [] };
 
 async function look({ top, start, snapshot, skip }: LeftOptions): Promise<LeftChanges> {
   const answer = await askLook({ top, ...start, skip });

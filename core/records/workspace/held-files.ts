@@ -2,11 +2,14 @@ import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
-import { mkdir, readdir, readFile, rm } from "../../ground/runtime/files.ts";
+import { mkdir, readdir, readFile, rm, writeFile } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
-import type { HeldItem } from "../gate/held-item.ts";
+import { type HeldItem, wholeFolder } from "../gate/held-item.ts";
 import { heldItemSchema } from "../gate/held-schema.ts";
+import type { LookStart } from "../gate/known-entries.ts";
+import { thisProcess } from "./holder.ts";
+import { type Holder, holderSchema } from "./workspace-record.ts";
 
 /** Changes of one session in place that wait for a person's word. */
 export interface HeldRecord {
@@ -16,6 +19,8 @@ export interface HeldRecord {
   /** When the session ended; RFC 3339, UTC. */
   at: string;
   items: HeldItem[];
+  /** How the session began, while it runs; absent once its folder was looked at. */
+  watch?: { start: LookStart; holder: Holder };
 }
 
 const heldRecordSchema: SchemaOf<HeldRecord> = exactly<HeldRecord>()(
@@ -24,6 +29,13 @@ const heldRecordSchema: SchemaOf<HeldRecord> = exactly<HeldRecord>()(
     folder: Type.String({ minLength: 1 }),
     at: Type.String(),
     items: Type.Array(heldItemSchema),
+    watch: Type.Optional(Type.Object({
+      start: Type.Object({
+        since: Type.Number(),
+        known: Type.Record(Type.String(), Type.Union([Type.Number(), Type.String()])),
+      }, closed),
+      holder: holderSchema,
+    }, closed)),
   }, closed),
 );
 
@@ -42,6 +54,15 @@ export class HeldFiles {
     if (record.items.length === 0) return await rm(file, { force: true });
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await replaceFile(file, JSON.stringify(record));
+  }
+
+  /** Notes that a session works in a folder, for a host that finds this one killed. */
+  async watch({ session_id, folder, start }: { session_id: string; folder: string; start: LookStart }): Promise<void> {
+    const watch = { start, holder: thisProcess() };
+    const record: HeldRecord = { session_id, folder, at: new Date().toISOString(), items: [wholeFolder], watch };
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    // Not synced to the disk: a machine that stops loses what the session did last as well.
+    await writeFile(this.#fileOf(session_id), JSON.stringify(record), { mode: 0o600 });
   }
 
   /** @throws {BulkheadError} `not_found` */

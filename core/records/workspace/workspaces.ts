@@ -13,6 +13,7 @@ import { dropInWorktree } from "../git/drop-in-worktree.ts";
 import { isAmong } from "../git/held-in-tree.ts";
 import { withDeadline } from "../git/deadline.ts";
 import { addWorktree, keepCommits, removeWorktree } from "../git/linked-worktree.ts";
+import type { LookStart } from "../gate/known-entries.ts";
 import type { WorktreeBase } from "../git/worktree-start.ts";
 import { patchWorktree } from "../git/patch-worktree.ts";
 import { worktreeDiff } from "../git/worktree-diff.ts";
@@ -29,6 +30,7 @@ import {
   workspaceTimeoutMs,
 } from "./open-workspace.ts";
 import { noteConflict } from "./note-conflict.ts";
+import { lookAtLeft } from "./look-at-left.ts";
 import { chosenOf, settleInPlace, shownInPlace } from "./settle-held.ts";
 import { pruneWorkspaces } from "./prune-workspaces.ts";
 import { openWorkspaceFiles, type WorkspaceFiles } from "./workspace-files.ts";
@@ -78,6 +80,13 @@ export interface Workspaces {
    * @throws {BulkheadError} `not_found`, `busy` while the session runs, `conflict`
    */
   discard(sessionId: string): Promise<void>;
+  /** Notes that a session works in a folder in place, until {@link keepHeld} says what it left. */
+  watchHeld(watched: { session_id: string; folder: string; start: LookStart }): Promise<void>;
+  /**
+   * Looks at the folders of sessions in place whose host was killed. Never throws.
+   * @param skip real absolute paths of the host's own
+   */
+  lookAtLeft(skip: readonly string[]): Promise<void>;
   /** Keeps what a session in place left until a person applies or drops it. */
   keepHeld(held: HeldRecord): Promise<void>;
   /** Lists the changes of sessions that wait for a person's word, the oldest first. */
@@ -99,9 +108,11 @@ export function openWorkspaces(folder: string): Workspaces {
   const files = openWorkspaceFiles(folder);
   const held = new HeldFiles(join(folder, heldFolder));
   return {
+    watchHeld: (watched) => held.watch(watched),
+    lookAtLeft: (skip) => lookAtLeft(files, { held, skip }),
     keepHeld: (record) => held.write(record),
     held: async () => [
-      ...(await held.list()).map(shownInPlace),
+      ...(await held.list()).filter(({ watch }) => !isAlive(watch?.holder ?? null)).map(shownInPlace),
       ...(await files.list()).flatMap(shownInWorktree),
     ],
     settleHeld: (sessionId, decision) =>

@@ -36,6 +36,8 @@ export async function createHost(options: HostOptions = {}, seams: HostSeams = {
   try {
     await recover({ reaped: state.reaped, journal, log, resume, writeLog });
     await recoverOthers(claim.root, { writeLog, resume });
+    // No start waits for it: until it is done the whole folder is held.
+    void deps.workspaces.lookAtLeft([claim.root]);
   } catch (error) {
     await closeHost(deps, options.closeDeadlines);
     throw error;

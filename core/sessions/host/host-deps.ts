@@ -110,6 +110,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     guarded,
     expose: exposer({ root, settings, registry, writeLog }),
     writeLog,
+    watchHeld: (watched) => workspaces.watchHeld(watched),
     keepHeld: (held) => workspaces.keepHeld(held),
     askGrant,
   };

@@ -2,6 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { HeldRecord } from "../../records/workspace/held-files.ts";
+import type { Workspaces } from "../../records/workspace/workspaces.ts";
 import type { SharedLooks } from "../../records/git/shared-looks.ts";
 import { type AgentNetworks, localPorts } from "../../walls/agent/agent-networks.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
@@ -54,6 +55,8 @@ export interface SessionDeps {
    * @returns compares it once the session's programs have ended
    */
   expose(folders: readonly string[]): Promise<() => Promise<void>>;
+  /** Notes that a session works in a folder in place. */
+  watchHeld: Workspaces["watchHeld"];
   /** Keeps what a session left until a person applies or drops it. */
   keepHeld(held: HeldRecord): Promise<void>;
   askGrant?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
@@ -166,6 +169,7 @@ export function startSession(deps: SessionDeps, session: NewSession): RunningSes
     looks: deps.looks,
     resetWorkdir: place.reset,
     watchOwnFiles: () => watchManifest(settings.manifest?.file, place.workdir),
+    watchHeld: (watched) => deps.watchHeld({ session_id: sessionId, ...watched }),
     keepHeld: (held) => deps.keepHeld({ session_id: sessionId, at: new Date().toISOString(), ...held }),
     sharedWith: session.sharedWith,
     guarded: () => deps.guarded(),

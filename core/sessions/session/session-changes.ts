@@ -15,7 +15,7 @@ type ChangesOptions = Pick<
 >;
 
 /** Collaborators of {@link SessionChanges}. */
-type ChangesDeps = Pick<RunningSessionDeps, "looks" | "watchOwnFiles" | "keepHeld">;
+type ChangesDeps = Pick<RunningSessionDeps, "looks" | "watchOwnFiles" | "watchHeld" | "keepHeld">;
 
 /** Changes that wait for a person's word, or are named to one. */
 export interface Left {
@@ -32,6 +32,7 @@ export class SessionChanges {
   #snapshot: Snapshot | null = null;
   #withoutOwn: Awaited<ReturnType<RunningSessionDeps["watchOwnFiles"]>> | null = null;
   #start: LookStart | null = null;
+  #watching: Promise<void> = Promise.resolve();
 
   constructor(options: ChangesOptions, deps: ChangesDeps) {
     this.#options = options;
@@ -49,6 +50,8 @@ export class SessionChanges {
     }
     this.#withoutOwn = await watching;
     this.#start = await starting;
+    if (this.#start !== null) this.#watching = this.#deps.watchHeld({ folder: workdir, start: this.#start });
+    this.#watching.catch(() => {});
   }
 
   /** Whether walls kept programs of the session from changing what others act on, and it works in place. */
@@ -75,7 +78,7 @@ export class SessionChanges {
    */
   async end({ ranPrograms }: { ranPrograms: boolean }): Promise<ArtifactList & { left: Left }> {
     const snapshot = this.#snapshot;
-    const looking = ranPrograms ? this.#left(snapshot) : Promise.resolve(nothingLeft);
+    const looking = this.#left(snapshot, ranPrograms);
     if (snapshot === null) {
       const reason = this.#options.artifacts === "none" ? "not_asked" : "not_started";
       return { artifacts: null, reason, head: null, left: await looking };
@@ -93,13 +96,15 @@ export class SessionChanges {
   }
 
   /** Looks at what the session left in its folder. A look that fails holds the whole folder. */
-  async #left(snapshot: Snapshot | null): Promise<Left> {
+  async #left(snapshot: Snapshot | null, ranPrograms: boolean): Promise<Left> {
     if (this.#start === null) return nothingLeft;
     const { workdir: top, stateDir } = this.#options;
-    const left = await leftChanges({ top, start: this.#start, snapshot, skip: [stateDir] });
+    const look = { top, start: this.#start, snapshot, skip: [stateDir] };
+    const left = ranPrograms ? await leftChanges(look) : { held: [], install_scripts: [] };
     const items = await this.#withoutOwn?.(left.held) ?? left.held;
     // Where the state cannot be written the result still names them.
-    if (items.length > 0) await this.#deps.keepHeld({ folder: top, items }).catch(() => {});
+    await this.#watching.catch(() => {});
+    await this.#deps.keepHeld({ folder: top, items }).catch(() => {});
     return { held: items.map(shownHeld), install_scripts: left.install_scripts };
   }
 }

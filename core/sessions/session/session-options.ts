@@ -3,6 +3,7 @@ import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { HeldItem } from "../../records/gate/held-item.ts";
+import type { LookStart } from "../../records/gate/known-entries.ts";
 import type { SharedLooks } from "../../records/git/shared-looks.ts";
 import type { MissingGrant, SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
@@ -95,6 +96,8 @@ export interface RunningSessionDeps {
   resetWorkdir: (() => Promise<void>) | null;
   /** Begins to watch the host's own files; the function it gives takes the host's own edits out of artifacts. */
   watchOwnFiles(): Promise<OwnEditFilter>;
+  /** Notes that the session works in a folder in place, for a host that finds this one killed. */
+  watchHeld(watched: { folder: string; start: LookStart }): Promise<void>;
   /** Keeps what a session in place left until a person applies or drops it. */
   keepHeld(held: { folder: string; items: HeldItem[] }): Promise<void>;
   /** Returns the ids of the sessions that worked in the same folder meanwhile. */

@@ -1,6 +1,8 @@
-import { existsSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { startLook } from "../../../core/records/gate/known-entries.ts";
 import { workspaceFixture } from "./workspace-fixture.ts";
 
 const pathsOf = (changes: readonly { path: string }[]) => changes.map(({ path }) => path).sort();
@@ -113,5 +115,28 @@ describe("apply", () => {
     writeFileSync(join(f.work, "dir/two.txt"), "mine");
     await f.workspaces.settleHeld("s1", { action: "drop" });
     expect(new TextDecoder().decode(f.read("dir/two.txt"))).toBe("mine");
+  });
+});
+
+describe("lookAtLeft", () => {
+  it("holds the folder of a session whose host was killed, until it has looked at it", async () => {
+    const f = workspaceFixture();
+    // Change times are in whole seconds on one of the runtimes.
+    await pause("Deno" in globalThis ? 1100 : 20);
+    await f.workspaces.watchHeld({ session_id: "s9", folder: f.work, start: await startLook(f.work) });
+    f.write("sub/.envrc", "evil");
+    expect(await f.workspaces.held()).toEqual([]);
+    const file = join(f.state, "held", "s9.json");
+    const record = JSON.parse(readFileSync(file, "utf8")) as { watch: { holder: object } };
+    record.watch.holder = { pid: 2 ** 22 + 1, start: "0" };
+    writeFileSync(file, JSON.stringify(record));
+    expect(await f.workspaces.held()).toMatchObject([{ session_id: "s9", held: [{ path: ".", kind: "unseen" }] }]);
+    await f.workspaces.lookAtLeft([]);
+    expect(await f.workspaces.held()).toMatchObject([{
+      held: [{ path: "sub/.envrc", kind: "acted_on", change: "new" }],
+    }]);
+    await f.workspaces.settleHeld("s9", { action: "drop" });
+    expect(existsSync(join(f.work, "sub/.envrc"))).toBe(false);
+    expect(await f.workspaces.held()).toEqual([]);
   });
 });
