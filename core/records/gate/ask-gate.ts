@@ -7,7 +7,7 @@ const folder = new URL(import.meta.url.endsWith(".ts") ? "../../../dist/walls/" 
 const gateFile = fileURLToPath(new URL("gate.js", folder));
 
 /** Default bounds of a look: ten times what the largest projects hold. */
-const lookBounds: LookBounds = { entries: 3_000_000, ms: 120_000, found: 20_000 };
+const lookBounds: LookBounds = { entries: 3_000_000, ms: 120_000, found: 5000 };
 
 /** Looks at what a session left in a folder, in a thread of its own. */
 export async function askLook(

@@ -39,7 +39,8 @@ const order: readonly HeldKind[] = [
 /** Sorts held changes, the gravest first; beyond a number one stands for all the others of its kind. */
 export function bounded(items: readonly HeldItem[], most: number = mostNamed): HeldItem[] {
   const sorted = items.toSorted((a, b) =>
-    order.indexOf(a.kind) - order.indexOf(b.kind) || Number(isInstalled(a)) - Number(isInstalled(b)) || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0)
+    order.indexOf(a.kind) - order.indexOf(b.kind) || Number(isInstalled(a)) - Number(isInstalled(b)) ||
+    (a.path < b.path ? -1 : a.path > b.path ? 1 : 0)
   );
   const named = sorted.slice(0, most);
   const others = groupedBy(sorted.slice(most), ({ kind }) => kind);

@@ -1,3 +1,4 @@
+import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { fieldsOf } from "../../../plugin-sdk/json-fields.ts";
 
 /** Scripts that package managers run at an install without being asked by name. */
@@ -31,10 +32,14 @@ export function installScripts(text: string): Record<string, string> {
   return Object.fromEntries(
     ofInstall.flatMap((name) => {
       const line = Object.hasOwn(scripts, name) ? scripts[name] : null;
-      return typeof line === "string" ? [[name, line]] : [];
+      if (typeof line !== "string") return [];
+      return [[name, line.length > longestLine ? sha256Hex(line) : line]];
     }),
   );
 }
+
+/** A longer script is compared by its digest. */
+const longestLine = 1000;
 
 /** Names of the scripts that are not in another version of the file, or differ from it. */
 export function changedScripts(

@@ -1,5 +1,5 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "../../ground/runtime/files-at-once.ts";
-import { type GitPart, type PlaceInGit, leadsBack, partOfGit, runsPrograms } from "./git-folder.ts";
+import { type GitPart, leadsBack, partOfGit, type PlaceInGit, runsPrograms } from "./git-folder.ts";
 import { installScripts, packageBytes } from "./install-scripts.ts";
 import {
   asGitSettings,
@@ -157,7 +157,9 @@ class Look {
     if (isRepository && isOfRepository(name)) {
       if (isNew) return this.#hold(entry, { reason: asRepository });
       // Below one that was there before, its settings are held where they changed.
-      if (type === "folder" && place.root === null && isBesideRepository(name)) return { ...placeOf(entry), root: { path, reason: asGitSettings } };
+      if (type === "folder" && place.root === null && isBesideRepository(name)) {
+        return { ...placeOf(entry), root: { path, reason: asGitSettings } };
+      }
     }
     const root = place.root ?? (own === null ? null : { path, reason: own });
     if (type === "folder") return { ...placeOf(entry), root };
@@ -203,7 +205,9 @@ class Look {
         return isNew && !leadsBack(this.#textOf(entry)) ? this.#hold(entry, { reason: asGitSettings }) : null;
       case "held":
         if (!isNew) {
-          if (place.root !== null) this.#unchanged.set(place.root.path, (this.#unchanged.get(place.root.path) ?? 0) + 1);
+          if (place.root !== null) {
+            this.#unchanged.set(place.root.path, (this.#unchanged.get(place.root.path) ?? 0) + 1);
+          }
           return null;
         }
         return this.#hold(entry, { reason: asGitSettings, root: place.root?.path ?? path });
@@ -271,7 +275,11 @@ class Look {
   }
 
   #hold(entry: Entry, { reason, root = entry.path }: { reason: Reason; root?: string }): null {
-    const { path, type, isBorn, facts } = entry;
+    const { path, type, isBorn, facts, place } = entry;
+    if (this.#found.size >= this.#question.bounds.found) {
+      this.#unseen(place.path, place);
+      return null;
+    }
     const mark = type === "folder" ? null : markOfEntry(facts);
     const target = this.#links.get(path);
     this.#found.set(path, { path, root, type, isBorn, mark, ...reason, ...(target === undefined ? {} : { target }) });
@@ -286,9 +294,12 @@ class Look {
 
   /** Holds a place that could not be looked at, by the part of it that can be named. */
   #unseen(path: string, { isBorn }: Pick<Place, "isBorn">): void {
-    const named = this.#isOver() ? path.split("/")[0]! : path.slice(0, longestPath).replace(/\/[^/]*$/, path.length > longestPath ? "" : "$&");
-    if (this.#found.has(named)) return;
-    this.#found.set(named, { path: named, root: named, type: "other", isBorn, mark: null, ...asUnseen });
+    // Beyond a bound one name stands for all that lies there.
+    const whole = this.#isOver() ? path.split("/")[0]! : path;
+    const named = whole.length > longestPath ? whole.slice(0, longestPath).replace(/\/[^/]*$/, "") : whole;
+    const known = named === "" ? "." : named;
+    if (this.#found.has(known)) return;
+    this.#found.set(known, { path: known, root: known, type: "other", isBorn, mark: null, ...asUnseen });
   }
 
   #at(path: string): string {

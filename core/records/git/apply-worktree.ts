@@ -98,7 +98,9 @@ async function mergeWithoutHeld(
     const merged = await merge(source, { ...options, theirs });
     // A link of the person's own can make one of the agent's lead out.
     if (!await without(ours, merged)) return { theirs, merged, held: [...held.values()] };
-    if (tries === mostMerges) throw new BulkheadError("io_error", "Cannot part the changes that are held from the others.");
+    if (tries === mostMerges) {
+      throw new BulkheadError("io_error", "Cannot part the changes that are held from the others.");
+    }
   }
 }
 

@@ -1,6 +1,14 @@
 import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import { groupedBy } from "../gate/held-item.ts";
-import { asLinkOut, asRepository, isBesideRepository, isOfRepository, judgePath, looksLikeRepository, type Reason } from "../gate/judge.ts";
+import {
+  asLinkOut,
+  asRepository,
+  isBesideRepository,
+  isOfRepository,
+  judgePath,
+  looksLikeRepository,
+  type Reason,
+} from "../gate/judge.ts";
 import { wayOfLink } from "../gate/leads-out.ts";
 import { joinNul, lineOf, pathKey } from "./git-call.ts";
 import { pathText, type RawChange, rawChanges } from "./raw-diff.ts";
@@ -53,7 +61,9 @@ export async function heldInTree(shadow: ShadowRepository, trees: Trees): Promis
   const entries = await entriesOf(shadow, trees.after, trees.call);
   const known = new Set(named.map(({ path }) => path));
   const others = [
-    ...(mayBeRepository ? ofRepositories(changes, { entries, old: await entriesOf(shadow, trees.before, trees.call) }) : []),
+    ...(mayBeRepository
+      ? ofRepositories(changes, { entries, old: await entriesOf(shadow, trees.before, trees.call) })
+      : []),
     ...(hasLinks ? await linksOut(changes, { shadow, entries, call: trees.call }) : []),
   ];
   return itemsOf([...named, ...others.filter(({ path }) => !known.has(path))], entries);

@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import type { WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
 import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
 import { rm } from "../../ground/runtime/files.ts";
@@ -32,6 +33,22 @@ export async function worktreeDiff(
     const { artifacts, others } = await describeTrees(shadow, { before, after, call, workdir: folder });
     const held = await heldInTree(shadow, { before: base.tree, after: after.tree, call });
     return { patch, artifacts, ...omittedCount(others), held: held.map(({ change }) => change) };
+  });
+}
+
+/**
+ * Finds which changes of a worktree are held.
+ * @throws {BulkheadError} `io_error`
+ */
+export async function heldInWorktree(
+  base: WorktreeBase,
+  { folder, signal }: { folder: string; signal: AbortSignal },
+): Promise<HeldChange[]> {
+  const shadow = shadowOverWorktree(base, folder);
+  return await withWorktreeIndex(base, async (index) => {
+    const call = { index, signal };
+    const after = await writeWorkTree(shadow, call, { storeAll: true });
+    return (await heldInTree(shadow, { before: base.tree, after: after.tree, call })).map(({ change }) => change);
   });
 }
 

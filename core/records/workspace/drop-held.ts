@@ -60,7 +60,8 @@ function cannotDrop(folder: string, paths: readonly string[]): BulkheadError {
     "conflict",
     `Cannot drop "${first}"${others}: it has changed since the session, or its content before is not known.`,
     {
-      hint: `Nothing was changed. Look at it in ${folder}, remove or mend it yourself, then apply it to take it off the list.`,
+      hint:
+        `Nothing was changed. Look at it in ${folder}, remove or mend it yourself, then apply it to take it off the list.`,
       details: { paths: paths.slice(0, 1000) },
     },
   );

@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { HeldDecision, SessionHeld, SettledHeld } from "../../../plugin-sdk/held.ts";
+import type { HeldChange, HeldDecision, SessionHeld, SettledHeld } from "../../../plugin-sdk/held.ts";
 import type {
   AppliedWorkspace,
   PruneReport,
@@ -16,7 +16,7 @@ import { addWorktree, keepCommits, removeWorktree } from "../git/linked-worktree
 import type { LookStart } from "../gate/known-entries.ts";
 import type { WorktreeBase } from "../git/worktree-start.ts";
 import { patchWorktree } from "../git/patch-worktree.ts";
-import { worktreeDiff } from "../git/worktree-diff.ts";
+import { heldInWorktree, worktreeDiff } from "../git/worktree-diff.ts";
 import { mkdir } from "../../ground/runtime/files.ts";
 import { join, relative } from "../../ground/runtime/paths.ts";
 import { HeldFiles, type HeldRecord } from "./held-files.ts";
@@ -80,6 +80,8 @@ export interface Workspaces {
    * @throws {BulkheadError} `not_found`, `busy` while the session runs, `conflict`
    */
   discard(sessionId: string): Promise<void>;
+  /** Finds what an apply of a session's worktree will hold, and notes it. */
+  noteHeld(sessionId: string): Promise<HeldChange[]>;
   /** Notes that a session works in a folder in place, until {@link keepHeld} says what it left. */
   watchHeld(watched: { session_id: string; folder: string; start: LookStart }): Promise<void>;
   /**
@@ -108,6 +110,7 @@ export function openWorkspaces(folder: string): Workspaces {
   const files = openWorkspaceFiles(folder);
   const held = new HeldFiles(join(folder, heldFolder));
   return {
+    noteHeld: (sessionId) => files.alone(sessionId, async () => await noteHeld(files, await files.read(sessionId))),
     watchHeld: (watched) => held.watch(watched),
     lookAtLeft: (skip) => lookAtLeft(files, { held, skip }),
     keepHeld: (record) => held.write(record),
@@ -151,6 +154,12 @@ async function resetWorkspace(record: WorkspaceRecord): Promise<void> {
     await addWorktree(baseOf(record), { folder, sourceTop, signal });
     await mkdir(join(folder, relative(sourceTop, workdir)), { recursive: true });
   });
+}
+
+async function noteHeld(files: WorkspaceFiles, record: WorkspaceRecord): Promise<HeldChange[]> {
+  const held = await within((signal) => heldInWorktree(baseOf(record), { folder: record.folder, signal }));
+  if (held.length > 0) await files.write({ ...record, held });
+  return held;
 }
 
 async function endWorkspace(files: WorkspaceFiles, sessionId: string): Promise<void> {
@@ -228,8 +237,10 @@ async function settleInWorktree(
   return { session_id, settled: chosen, held: left };
 }
 
-function shownInWorktree({ session_id, folder, ended_at, created_at, held = [] }: WorkspaceRecord): SessionHeld[] {
-  return held.length === 0 ? [] : [{ session_id, place: "worktree", folder, at: ended_at ?? created_at, held }];
+function shownInWorktree(
+  { session_id, folder, ended_at, created_at, held = [], holder }: WorkspaceRecord,
+): SessionHeld[] {
+  return held.length === 0 || isAlive(holder) ? [] : [{ session_id, place: "worktree", folder, at: ended_at ?? created_at, held }];
 }
 
 /** Makes a worktree for the changes, so that they come the way of all others. */

@@ -169,6 +169,7 @@ export function startSession(deps: SessionDeps, session: NewSession): RunningSes
     looks: deps.looks,
     resetWorkdir: place.reset,
     watchOwnFiles: () => watchManifest(settings.manifest?.file, place.workdir),
+    noteHeld: place.noteHeld,
     watchHeld: (watched) => deps.watchHeld({ session_id: sessionId, ...watched }),
     keepHeld: (held) => deps.keepHeld({ session_id: sessionId, at: new Date().toISOString(), ...held }),
     sharedWith: session.sharedWith,

@@ -1,3 +1,4 @@
+import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { defaultKeepMs, type HostManifest } from "../../ground/config/host-manifest.ts";
@@ -72,6 +73,8 @@ export interface SessionPlace {
   workdir: string;
   /** Top of the session's worktree; undefined when it works in place. */
   workspaceDir: string | undefined;
+  /** Finds what an apply of the worktree will hold; null when the session works in place. */
+  noteHeld: (() => Promise<HeldChange[]>) | null;
   /** Resets a worktree to its base for another attempt; null when the session works in place. */
   reset: (() => Promise<void>) | null;
   /**
@@ -105,7 +108,7 @@ export async function placeSession(workspaces: Workspaces, options: PlaceOptions
   const { sessionId, request, workdir, exclude, manifest, signal, onProblem = () => {} } = options;
   if (request.workspace !== "worktree") {
     const nothing = () => Promise.resolve();
-    return { workdir, workspaceDir: undefined, reset: null, leave: (result) => result, abandon: nothing };
+    return { workdir, workspaceDir: undefined, noteHeld: null, reset: null, leave: (result) => result, abandon: nothing };
   }
   await workspaces.prune({ olderThanMs: keepMs(manifest) });
   const opened = await workspaces.open({ sessionId, workdir, exclude, signal });
@@ -121,6 +124,7 @@ export async function placeSession(workspaces: Workspaces, options: PlaceOptions
   return {
     workdir: opened.workdir,
     workspaceDir: opened.folder,
+    noteHeld: () => workspaces.noteHeld(sessionId),
     reset: () => workspaces.reset(sessionId),
     leave: async (result) => {
       try {

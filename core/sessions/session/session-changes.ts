@@ -15,7 +15,7 @@ type ChangesOptions = Pick<
 >;
 
 /** Collaborators of {@link SessionChanges}. */
-type ChangesDeps = Pick<RunningSessionDeps, "looks" | "watchOwnFiles" | "watchHeld" | "keepHeld">;
+type ChangesDeps = Pick<RunningSessionDeps, "looks" | "watchOwnFiles" | "noteHeld" | "watchHeld" | "keepHeld">;
 
 /** Changes that wait for a person's word, or are named to one. */
 export interface Left {
@@ -97,6 +97,10 @@ export class SessionChanges {
 
   /** Looks at what the session left in its folder. A look that fails holds the whole folder. */
   async #left(snapshot: Snapshot | null, ranPrograms: boolean): Promise<Left> {
+    // Nothing of a worktree reaches the project: where this look fails, the apply looks again.
+    if (ranPrograms && this.#deps.noteHeld !== null) {
+      return { ...nothingLeft, held: await this.#deps.noteHeld().catch(() => []) };
+    }
     if (this.#start === null) return nothingLeft;
     const { workdir: top, stateDir } = this.#options;
     const look = { top, start: this.#start, snapshot, skip: [stateDir] };

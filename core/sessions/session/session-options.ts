@@ -1,5 +1,6 @@
 import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
+import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { HeldItem } from "../../records/gate/held-item.ts";
@@ -96,6 +97,8 @@ export interface RunningSessionDeps {
   resetWorkdir: (() => Promise<void>) | null;
   /** Begins to watch the host's own files; the function it gives takes the host's own edits out of artifacts. */
   watchOwnFiles(): Promise<OwnEditFilter>;
+  /** Finds what an apply of its worktree will hold; null when the session works in place. */
+  noteHeld: (() => Promise<HeldChange[]>) | null;
   /** Notes that the session works in a folder in place, for a host that finds this one killed. */
   watchHeld(watched: { folder: string; start: LookStart }): Promise<void>;
   /** Keeps what a session in place left until a person applies or drops it. */

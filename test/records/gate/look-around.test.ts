@@ -175,6 +175,16 @@ describe("lookAround", () => {
     );
   });
 
+  it("names a bounded number of things, and holds the folder of the others", async () => {
+    const at = gateFixture();
+    await at.start();
+    for (let number = 0; number < 30; number++) at.write(`r${number}.mdc`);
+    at.write("sub/.envrc");
+    const { found } = await at.look({ entries: 1000, ms: 60_000, found: 10 });
+    expect(found).toHaveLength(12);
+    expect(found.filter(({ kind }) => kind === "unseen").map(({ path }) => path)).toEqual([".", "sub"]);
+  });
+
   it("reads the scripts that an install of the project runs", async () => {
     const at = gateFixture();
     at.write("package.json", '{"scripts":{"postinstall":"old"}}');

@@ -110,3 +110,20 @@ describe("a session in place", () => {
     expect(await test.host.workspaces.held()).toEqual([]);
   });
 });
+
+test("a session in a worktree names what an apply will hold", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const { project, test, git, agent } = await leftProject();
+  writeFileSync(join(project, "a.txt"), "a");
+  git("add", "-A");
+  git("commit", "-qm", "one");
+  const { held, session_id } = await agent("mkdir sub; echo x > sub/.envrc; echo x > a.txt", "worktree");
+  expect(held).toMatchObject([{ path: "sub/.envrc", kind: "acted_on", change: "new" }]);
+  const { workspaces } = test.host;
+  expect(await workspaces.held()).toMatchObject([{ session_id, place: "worktree", held }]);
+  expect(existsSync(join(project, "sub"))).toBe(false);
+  expect(await workspaces.apply(session_id)).toMatchObject({ artifacts: [{ path: "a.txt" }], held });
+  await workspaces.settleHeld(session_id, { action: "drop" });
+  expect(await workspaces.held()).toEqual([]);
+  expect(existsSync(join(project, "sub"))).toBe(false);
+});

@@ -116,6 +116,7 @@ export class ScriptedSession {
       looks: new SharedLooks("/nowhere"),
       resetWorkdir: null,
       watchOwnFiles: () => Promise.resolve((artifacts) => Promise.resolve([...artifacts])),
+      noteHeld: null,
       watchHeld: () => Promise.resolve(),
       keepHeld: () => Promise.resolve(),
       sharedWith: () => Promise.resolve([]),
