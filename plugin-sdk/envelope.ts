@@ -105,7 +105,10 @@ export interface CapabilityEvent {
   /** For a denial: the file that would allow it, and the line where the grant is or belongs. */
   grant_file?: string;
   grant_line?: number;
-  /** For a denial: what to do, where a grant is not all that it takes. */
+  /**
+   * For a denial: what to do, where a grant is not all that it takes. Of a guarded place of the project: what became of it, or
+   * why programs only read it.
+   */
   reason?: string;
 }
 /** The worker that served the session has ended. */

@@ -22,10 +22,11 @@ export const actedOnGroups: readonly ActedOnGroup[] = [
     by: "version control tools",
     why: "Their hooks, filters and settings name programs, which run at the next commit, checkout or status.",
     names: words(
-      ".git .gitattributes .gitconfig .githooks .gitmodules git~1 .hg .hgsub .jj .lfsconfig .sl .svn .husky .lefthook " +
-        ".lefthook-local .overcommit.yml .pre-commit-config.yaml .pre-commit-config.yml .pre-commit-hooks.yaml " +
-        ".simple-git-hooks.json lefthook-local.yaml lefthook-local.yml lefthook.json lefthook.toml lefthook.yaml " +
-        "lefthook.yml",
+      ".git .gitattributes .gitconfig .githooks .gitmodules git~1 .hg .hgsub .huskyrc .huskyrc.js .huskyrc.json .jj .lfsconfig " +
+        ".sl .svn .husky .lefthook .lefthook-local .lefthook-local.yaml .lefthook-local.yml .lefthook.json .lefthook.toml " +
+        ".lefthook.yaml .lefthook.yml .overcommit.yml .pre-commit-config.yaml .pre-commit-config.yml " +
+        ".pre-commit-hooks.yaml .simple-git-hooks.json lefthook-local.json lefthook-local.toml lefthook-local.yaml " +
+        "lefthook-local.yml lefthook.json lefthook.toml lefthook.yaml lefthook.yml prek.toml",
     ),
     patterns: [/^\.simple-git-hooks\./],
   },

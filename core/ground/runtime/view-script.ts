@@ -16,6 +16,8 @@ my %makes = (
   "--overlay" => \\&layered,
   "--tmpfs" => sub { \\&empty_folder },
   "--dev" => \\&devices,
+  "--hold-link" => sub { held_link($_[0], 7) },
+  "--close-link" => sub { held_link($_[0], 0x200007) },
   "--remount-ro" => sub { sub { change(opened($_[0]), 0x1000, 1, 0) } },
 );
 
@@ -115,6 +117,24 @@ sub devices {
     symlink("/proc/kcore", "$at/core") && symlink("pts/ptmx", "$at/ptmx") && mkdir("$at/shm", 0755) or die;
     mkdir("$at/pts", 0755) or die;
     mount_as("devpts", "$at/pts", 10, "newinstance,ptmxmode=0666,mode=620");
+  };
+}
+
+sub held_link {
+  my ($at, $flags) = @_;
+  my ($above, $name) = $at =~ m{^(.*)/(.+)$}s;
+  my $tree = eval {
+    my $folder = opened("$above/.");
+    my $link = -l $at ? file(syscall(428, $folder, $name, 0x80101)) : die;
+    syscall($close, $folder);
+    change($link, 0x1000, $flags, 0);
+    $link;
+  };
+  return sub {
+    defined $tree or return;
+    my $to = opened("$above/.");
+    syscall(429, $tree, $nothing, $to, $name, 4);
+    syscall($close, $_) for $to, $tree;
   };
 }
 

@@ -97,6 +97,9 @@ function hostSentence(
     case "permission_resolved":
       return say("debug", `Answered by ${event.by}: ${event.choice ?? "no answer"}.`);
     case "capability":
+      if (event.decision === "allowed" && event.reason !== undefined) {
+        return say("warning", `${event.target}: ${event.reason}`);
+      }
       return say(
         event.decision === "allowed" ? "debug" : "warning",
         [`The operator's grants: ${event.permission} ${event.target} is ${event.decision}.`, event.reason].filter(

@@ -7,9 +7,9 @@ import { basename, dirname, isAbsolute, isBelow, isInside, join, resolve, sep } 
 import { hostEnv } from "../../ground/runtime/platform.ts";
 import { agentRecords } from "./agent-files.ts";
 import { type LeftOut, sourceRules } from "./approve-source.ts";
-import { guardedPlaces } from "./guarded-names.ts";
 import { hiddenAtHome, homesToHide } from "./hidden-places.ts";
 import { leadingLinks } from "./leading-links.ts";
+import { gathered } from "./mounts.ts";
 import { ownSettings } from "./own-settings.ts";
 import type { AgentView, Bound } from "./program-view.ts";
 import { repositoryOf } from "./repository-folder.ts";
@@ -62,7 +62,6 @@ export interface ViewPlaces extends GrantedPlaces {
   homes: readonly string[];
   /** All of them. */
   allHomes: readonly string[];
-  guarded: Awaited<ReturnType<typeof guardedPlaces>>;
   /** Whether the project is read-only as a whole, since not all of its guards could be made. */
   isClosed: boolean;
   repository: readonly string[];
@@ -85,9 +84,8 @@ export async function viewPlaces(
   },
 ): Promise<ViewPlaces> {
   const { workdir, workspaceDir = workdir } = session;
-  const [homes, guarded, places, repository] = await Promise.all([
+  const [homes, places, repository] = await Promise.all([
     homesToHide(),
-    guardedPlaces(workspaceDir),
     granted,
     repositoryOf(workspaceDir),
   ]);
@@ -99,7 +97,6 @@ export async function viewPlaces(
   return {
     homes: replaced,
     allHomes: homes.all,
-    guarded,
     isClosed,
     ...places,
     repository,
@@ -125,12 +122,12 @@ interface MadeView {
 
 /**
  * View of an agent's program: a private home with its own settings and the tools of the person, the working directory
- * with its guarded places read-only, and nothing of other projects. Its settings are copies, so that it cannot change what
+ * without the guards of what is in it, and nothing of other projects. Its settings are copies, so that it cannot change what
  * it obeys when the person starts it; its login and its records are the real ones.
  */
 export async function agentView(session: ViewedSession, needs: AgentNeeds, places: ViewPlaces): Promise<MadeView> {
   const { pluginDir, tempDir, workdir, workspaceDir: project = workdir, sealedPaths = [] } = session;
-  const { homes, allHomes, guarded, isClosed, opened, written, read, repository, tools, caches } = places;
+  const { homes, allHomes, isClosed, written, read, repository, tools, caches } = places;
   const [home] = homes;
   const folders = [...new Set([workdir, project])].filter((folder) => !isClosed || folder !== project);
   const names = [...toolsOf(needs.binary), ...configTools(session.permissions)];
@@ -153,7 +150,7 @@ export async function agentView(session: ViewedSession, needs: AgentNeeds, place
     ...base,
     tmp: tempDir,
     shown: [
-      ...sealedPaths,
+      ...gathered(sealedPaths, project),
       ...(isClosed ? [project] : []),
       pluginDir,
       ...packages,
@@ -163,8 +160,6 @@ export async function agentView(session: ViewedSession, needs: AgentNeeds, place
       ...own.shown,
     ],
     own: [tempDir, needs.wallsDir, pluginDir, ...sealedPaths, workdir, project],
-    sealed: guarded.sealed.filter((place) => !opened.some((path) => isInside(path, place))),
-    held: isClosed ? [] : guarded.held,
     bound: [...await emptyHomes(homes, needs.wallsDir), ...await layers(caches, needs.wallsDir), ...own.bound],
     network: "none",
     filterFolder: session.sharedWallsDir ?? needs.wallsDir,

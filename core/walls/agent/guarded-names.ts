@@ -1,168 +1,114 @@
-import { mkdir, readdir, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
-import { listOf } from "../../../plugin-sdk/json-fields.ts";
-import { keptEmpty } from "../../ground/runtime/acted-on-names.ts";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { actedOnGroups } from "../../ground/runtime/acted-on-names.ts";
+import { foldName } from "../../ground/runtime/fold-name.ts";
 import { guardedBy } from "../../ground/runtime/guarded-name.ts";
 import { isBelow } from "../../ground/runtime/paths.ts";
-import { userId } from "../../ground/runtime/pinned-folder.ts";
-import { entriesOf, realEntries, realPathsOf } from "./real-paths.ts";
+import { isKeptEmpty } from "./kept-empty.ts";
+import { gathered, mostPlaces } from "./mounts.ts";
+import type { HeldLink } from "./program-view.ts";
+import { type LinkedWay, linksBelow, wayTo } from "./project-links.ts";
+import { entriesOf, realEntries } from "./real-paths.ts";
+
+/** Names that are looked at in one turn of the event loop. */
+const namesInTurn = 500;
+
+/** Links in folders that links name, and so on: after so many, what they name is not guarded. */
+const mostRounds = 4;
 
 /** Inside a repository: programs that git starts, and what it is told. */
 const ofGit = ["hooks", "config", "config.worktree", "info", "modules"];
 
-/** Places of a folder as an agent sees them. Real, absolute paths that exist. */
+/** Places of a folder as an agent sees them. Absolute paths that exist. */
 interface ProjectGuards {
-  /** Read-only. */
+  /** Read-only. Real paths. */
   sealed: string[];
-  /** Mounted where they stand, so that they cannot be moved away and made again. */
+  /** Mounted where they stand, so that they cannot be moved away and made again. Real paths. */
   held: string[];
+  /** Links that are guarded, or lead to what is. */
+  links: HeldLink[];
+  /** Names at the top that are too many to be guarded: they can only be compared. */
+  left: string[];
 }
 
 /**
  * Places at the top of a project that an agent may read and not change: git's hooks and settings, those of build
- * servers, editors and shells, and those that agents themselves obey.
+ * servers, editors and shells, and those that agents themselves obey. A link is guarded as an entry, and so is what it
+ * names in the project, at the top or in a guarded folder.
  * @throws {BulkheadError} `io_error` where one cannot be looked up
  */
 export async function guardedPlaces(folder: string): Promise<ProjectGuards> {
   const entries = await entriesOf(folder);
-  const guarded = entries.map(({ name }) => name).filter(isGuarded);
-  const [git = null, ...found] = await realPathsOf(folder, entries, [".git", ...guarded]);
-  const isRepository = git !== null && await stat(git).then((info) => info.isDirectory(), () => false);
-  const inGit = isRepository ? await realEntries(git, ofGit) : [git];
-  // A link that leads out of the folder is left alone: what it names is read-only anyway.
+  const { chosen, left } = await bounded(entries.map(({ name }) => name));
+  const linked = new Set(entries.filter((entry) => entry.isSymbolicLink()).map(({ name }) => name));
+  const folders = new Set(entries.filter((entry) => entry.isDirectory()).map(({ name }) => name));
+  const isThere = entries.some(({ name }) => name === ".git");
+  const pathOf = (name: string) => join(folder, name);
+  const own = chosen.filter((name) => folders.has(name)).map(pathOf).filter((path) => !isKeptEmpty(path));
+  const [git, ways] = await Promise.all([
+    isThere ? wayTo(folder, pathOf(".git")) : { links: [], end: null },
+    waysFrom(folder, { links: chosen.filter((name) => linked.has(name)).map(pathOf), folders: own }),
+  ]);
+  const isRepository = git.end !== null && await stat(git.end).then((info) => info.isDirectory(), () => false);
+  const inGit = isRepository ? await realEntries(git.end!, ofGit) : [git.end];
+  const plain = chosen.filter((name) => !linked.has(name)).map(pathOf);
+  // A link that leads out of the folder is only held: what it names is read-only anyway.
   const inside = (paths: readonly (string | null)[]) =>
     [...new Set(paths)].filter((path) => path !== null && isBelow(folder, path)) as string[];
-  return { sealed: inside([...found, ...inGit]), held: isRepository ? inside([git]) : [] };
-}
-
-/** Whether an agent is kept from changing a file or folder of this name at the top of a project. */
-export function isGuarded(name: string): boolean {
-  return guardedBy(name) !== null;
-}
-
-/** Result of {@link keepEmpty}. */
-interface KeptEmpty {
-  /** Names in the project before. */
-  before: ReadonlySet<string>;
-  /**
-   * Whether some could not be made in a project that is this user's own: it is closed to writing, or the disk is full. An
-   * agent could open it again, or make room, and make what they would keep from it.
-   */
-  isClosed: boolean;
-  /** Removes the empty folders once no other session of this host needs them. */
-  release(): Promise<void>;
-}
-
-/** The empty folders that this host made, and how many of its sessions need each. */
-const made = new Map<string, { users: number; isMade: Promise<boolean> }>();
-
-/** Those that are being removed: a session that begins meanwhile makes its own. */
-const leaving = new Map<string, Promise<void>>();
-
-/** Files that list empty folders, which the sessions of one project share. */
-const records = new Map<string, { users: number; listed: Set<string>; written: Promise<void> }>();
-
-/**
- * Makes the empty folders that keep an agent from writing guarded places that do not exist yet.
- * @param record file that lists them while a session needs them, for {@link removeRecorded} after a host that was killed
- */
-export async function keepEmpty(folder: string, record: string): Promise<KeptEmpty> {
-  const paths = keptEmpty.map((name) => join(folder, name));
-  // One that another session had at first may be gone by now.
-  const shared = new Set(paths.filter(isKeptEmpty));
-  const before = new Set((await entriesOf(folder)).map(({ name }) => name));
-  const wanted = paths.filter((path) => !before.has(basename(path)) || shared.has(path) || isKeptEmpty(path));
-  try {
-    await list(record, wanted);
-  } catch (error) {
-    await unlist(record);
-    throw error;
-  }
-  const places = (await Promise.all(wanted.map(makeOrShare))).filter((path) => path !== null);
   return {
-    before,
-    isClosed: places.length < wanted.length && await isOwnWithout(folder, wanted),
-    release: async () => {
-      await Promise.all(places.map(leave));
-      await unlist(record);
-    },
+    sealed: gathered(inside([...plain, ...ways.map(({ end }) => end), ...inGit]), folder),
+    held: isRepository ? inside([git.end]) : [],
+    // A link in a guarded folder cannot be changed anyway.
+    links: [git, ...ways].flatMap(({ links }) => links).filter(({ at }) => !own.some((path) => isBelow(path, at))),
+    left,
   };
 }
 
-/** Whether a folder is this user's own and lacks some of these entries. */
-async function isOwnWithout(folder: string, paths: readonly string[]): Promise<boolean> {
-  const owner = await stat(folder).then(({ uid }) => uid, () => null);
-  if (owner === null || owner !== userId()) return false;
-  const names = new Set(await readdir(folder).catch(() => []));
-  return paths.some((path) => !names.has(basename(path)));
-}
-
-/** Sees that a record lists folders before they are made. */
-function list(record: string, paths: readonly string[]): Promise<void> {
-  const known = records.get(record) ?? { users: 0, listed: new Set<string>(), written: Promise.resolve() };
-  records.set(record, known);
-  known.users += 1;
-  if (paths.every((path) => known.listed.has(path))) return known.written;
-  for (const path of paths) known.listed.add(path);
-  const text = JSON.stringify([...known.listed]);
-  known.written = known.written.catch(() => {}).then(() => write(record, text));
-  // The next session tries again.
-  known.written.catch(() => known.listed.clear());
-  return known.written;
-}
-
-async function write(record: string, text: string): Promise<void> {
-  const put = () => writeFile(record, text, { mode: 0o600 });
-  await put().catch(async () => {
-    await mkdir(dirname(record), { recursive: true, mode: 0o700 });
-    await put();
-  });
-}
-
-/** Removes a record with the last session that needs it. */
-async function unlist(record: string): Promise<void> {
-  const known = records.get(record);
-  if (known === undefined || --known.users > 0) return;
-  known.listed.clear();
-  known.written = known.written.catch(() => {}).then(() => rm(record, { force: true })).catch(() => {});
-  await known.written;
-  if (known.users === 0) records.delete(record);
-}
-
-/** Whether a path is an empty folder that this host made for its sessions, or one that it is removing. */
-export function isKeptEmpty(path: string): boolean {
-  return made.has(path) || leaving.has(path);
-}
-
-/** Returns the path once it is there; null where something else has taken the place meanwhile. */
-async function makeOrShare(path: string): Promise<string | null> {
-  const known = made.get(path) ?? { users: 0, isMade: make(path) };
-  made.set(path, known);
-  known.users += 1;
-  if (await known.isMade) return path;
-  if (made.get(path) === known) made.delete(path);
-  return null;
-}
-
-async function make(path: string): Promise<boolean> {
-  await leaving.get(path);
-  return await mkdir(path).then(() => true, () => false);
-}
-
-async function leave(path: string): Promise<void> {
-  const known = made.get(path);
-  if (known === undefined || --known.users > 0) return;
-  made.delete(path);
-  const removal = rmdir(path).catch(() => {});
-  leaving.set(path, removal);
-  await removal;
-  if (leaving.get(path) === removal) leaving.delete(path);
-}
-
-/** Removes the empty folders that a file of {@link keepEmpty} lists. */
-export async function removeRecorded(record: string): Promise<void> {
-  const listed: unknown = await readFile(record, "utf8").then((text) => JSON.parse(text) as unknown).catch(() => null);
-  for (const path of listOf(listed)) {
-    if (typeof path === "string" && keptEmpty.includes(basename(path))) await rmdir(path).catch(() => {});
+/** The ways from links, and from those in folders; what is found so may be a folder with links of its own. */
+async function waysFrom(
+  top: string,
+  from: { links: readonly string[]; folders: readonly string[] },
+): Promise<LinkedWay[]> {
+  const found: LinkedWay[] = [];
+  const seen = new Set(from.folders);
+  let { links, folders } = from;
+  for (let round = 0; round < mostRounds && links.length + folders.length > 0; round++) {
+    const inside = await linksBelow(folders);
+    const ways = await Promise.all([...links, ...inside].map((path) => wayTo(top, path)));
+    found.push(...ways);
+    const isNew = (end: string | null): end is string => end !== null && isBelow(top, end) && !seen.has(end);
+    folders = ways.map(({ end }) => end).filter(isNew);
+    for (const folder of folders) seen.add(folder);
+    links = [];
   }
+  return found;
+}
+
+/** Every guarded name that is listed, and as many of the others as there is room for. */
+async function bounded(names: readonly string[]): Promise<{ chosen: string[]; left: string[] }> {
+  const guarded = await guardedAmong(names);
+  const listed = guarded.filter(isListed);
+  const known = new Set(listed);
+  const others = guarded.filter((name) => !known.has(name));
+  const room = Math.max(0, mostPlaces - listed.length);
+  return { chosen: [...listed, ...others.slice(0, room)], left: others.slice(room) };
+}
+
+/** Those of the names at the top of a project that an agent may not change. It may have made any number. */
+export async function guardedAmong(names: readonly string[]): Promise<string[]> {
+  const guarded: string[] = [];
+  for (const [index, name] of names.entries()) {
+    if (guardedBy(name) !== null) guarded.push(name);
+    if (index % namesInTurn === namesInTurn - 1) await setImmediate();
+  }
+  return guarded;
+}
+
+/** Whether a name is in a list as it stands, or with a stem in capitals: of other spellings there are too many. */
+function isListed(name: string): boolean {
+  const folded = foldName(name);
+  const [stem = "", ...rest] = name.split(".");
+  return (name === folded || [stem.toUpperCase(), ...rest].join(".") === name) &&
+    actedOnGroups.some((group) => group.names.has(folded));
 }

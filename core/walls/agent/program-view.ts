@@ -25,6 +25,8 @@ export interface AgentView {
   sealed?: readonly string[];
   /** Folders inside the writable ones that cannot be moved away. */
   held?: readonly string[];
+  /** Links inside the writable folders that it can neither move, nor remove, nor replace; missing ones are left out. */
+  links?: readonly HeldLink[];
   /** Places of the machine, or private ones, that it may write under another path; missing ones are left out. */
   bound?: readonly Bound[];
   /** `none`; `machine`: the machine's network; otherwise the program's own network. */
@@ -47,4 +49,11 @@ export interface Bound {
   isReadOnly?: boolean;
   /** Folder of the session's own, with `upper` and `work` in it, that takes what is written; the place itself is only read. */
   layer?: string;
+}
+
+/** A link that stays where it is. */
+export interface HeldLink {
+  at: string;
+  /** Whether what it names is missing: then the program does not follow it, and so makes nothing through it. */
+  isDangling: boolean;
 }

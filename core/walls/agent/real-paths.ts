@@ -53,7 +53,7 @@ export class RealPaths {
  * folder of the project, so that what is in it would be forgotten and left to it the next time.
  * @throws {BulkheadError} `io_error` for any other
  */
-function nullIfMissing(error: unknown, path: string): null {
+export function nullIfMissing(error: unknown, path: string): null {
   const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
   if (["ENOENT", "ENOTDIR", "ELOOP"].includes(code)) return null;
   throw new BulkheadError("io_error", `Cannot look up what to keep from an agent at "${path}": ${code}.`, {
@@ -78,19 +78,11 @@ export async function entriesOf(folder: string): Promise<Dirent[]> {
  */
 export async function realEntries(folder: string, names: readonly string[]): Promise<(string | null)[]> {
   if (names.length === 0) return [];
-  return await realPathsOf(folder, await entriesOf(folder), names);
-}
-
-/** As {@link realEntries}, for a folder that was listed. */
-export function realPathsOf(
-  folder: string,
-  entries: readonly Dirent[],
-  names: readonly string[],
-): Promise<(string | null)[]> {
+  const entries = await entriesOf(folder);
   const plain = new Set(entries.filter((entry) => !entry.isSymbolicLink()).map(({ name }) => name));
   // A file system may find a name under another spelling.
   const listed = new Set(entries.map(({ name }) => foldName(name)));
-  return Promise.all(names.map((name) => {
+  return await Promise.all(names.map((name) => {
     const path = join(folder, name);
     if (plain.has(name)) return path;
     if (!listed.has(foldName(name))) return null;

@@ -1,6 +1,7 @@
 import { mkdir, realpath, stat, symlink } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { isBelow, isInside } from "../../ground/runtime/paths.ts";
+import { parentsOf } from "./mounts.ts";
 import type { AgentView, Bound } from "./program-view.ts";
 import type { Command, ProbedWall } from "../../ground/runtime/os-walls/os-wall.ts";
 import { tryProgram } from "../../ground/runtime/os-walls/try-program.ts";
@@ -55,6 +56,10 @@ async function realView(view: AgentView): Promise<AgentView> {
     const [path = from] = await real([from]);
     return { from: path, at };
   }));
+  const links = await Promise.all((view.links ?? []).map(async (link) => {
+    const [above = dirname(link.at)] = await real([dirname(link.at)]);
+    return { ...link, at: join(above, basename(link.at)) };
+  }));
   const [tmp = view.tmp] = await real([view.tmp]);
   return {
     ...view,
@@ -64,6 +69,8 @@ async function realView(view: AgentView): Promise<AgentView> {
     hidden: await real(view.hidden),
     shown: await real(view.shown),
     sealed: await real(view.sealed),
+    held: await real(view.held),
+    links,
   };
 }
 
@@ -86,7 +93,7 @@ const services = [
  * @param options.home the real home; null where the program works in it
  */
 export function seatbeltProfile(view: AgentView, { home }: { home: string | null }): string {
-  const { writable, tmp, hidden, shown, sealed = [], bound = [], network, reach = [] } = view;
+  const { writable, tmp, hidden, shown, sealed = [], held = [], links = [], bound = [], network, reach = [] } = view;
   const private_ = bound.map(({ from }) => from);
   const folders = [...writable, tmp, ...private_];
   const seen = [...folders, ...shown];
@@ -109,6 +116,12 @@ export function seatbeltProfile(view: AgentView, { home }: { home: string | null
       rule("deny file-read-data file-write*", [place])
     ),
     rule("deny file-write*", sealed),
+    ...entryRules("file-write*", links.map(({ at }) => at)),
+    // To move a folder is to unlink it where it was.
+    ...entryRules("file-write-unlink", [
+      ...held,
+      ...parentsOf([...sealed, ...hidden, ...shown, ...held, ...links.map(({ at }) => at)], writable),
+    ]),
     ...(network === "machine" ? [] : [
       "(deny network*)",
       '(allow network-bind network-inbound (local ip "localhost:*"))',
@@ -126,6 +139,13 @@ export function seatbeltProfile(view: AgentView, { home }: { home: string | null
 
 function rule(what: string, places: readonly string[]): string {
   return places.length === 0 ? "" : `(${what} ${places.map((path) => `(subpath ${quoted(path)})`).join(" ")})`;
+}
+
+/** Keeps an operation from entries themselves, and not from what is in them. */
+function entryRules(operation: string, entries: readonly string[]): string[] {
+  return entries.length === 0
+    ? []
+    : [`(deny ${operation} ${entries.map((at) => `(literal ${quoted(at)})`).join(" ")})`];
 }
 
 /** A string of the profile's language, which is a Scheme. */

@@ -3,8 +3,8 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { ownProc } from "../../ground/runtime/os-walls/bubblewrap.ts";
 import { isBelow, isInside, resolve } from "../../ground/runtime/paths.ts";
 import { approveSource, coveredAt, type SourceRules, sourceRules } from "./approve-source.ts";
-import { type ViewMount, withoutNeedless } from "./mounts.ts";
-import type { AgentView, Bound } from "./program-view.ts";
+import { parentsOf, type ViewMount, withoutNeedless } from "./mounts.ts";
+import type { AgentView, Bound, HeldLink } from "./program-view.ts";
 import { pathsOfMachine, realEntries, RealPaths } from "./real-paths.ts";
 import { openUnixSockets, socketsOutside } from "./unix-sockets.ts";
 
@@ -44,7 +44,7 @@ interface Gate {
  * @throws {BulkheadError} `io_error` where a link has taken the place of a folder that the session works in
  */
 export async function viewMounts(view: AgentView): Promise<ViewMount[]> {
-  const { writable, tmp, shm, hidden, shown, sealed = [], held = [], bound = [] } = view;
+  const { writable, tmp, shm, hidden, shown, sealed = [], held = [], links = [], bound = [] } = view;
   const own = new RealPaths();
   const lookerAt = (path: string) => writable.some((folder) => isInside(folder, path)) ? own : pathsOfMachine();
   const listed = view.filterFolder === undefined ? Promise.resolve([]) : openUnixSockets();
@@ -62,6 +62,14 @@ export async function viewMounts(view: AgentView): Promise<ViewMount[]> {
   const sockets = await visibleSockets(await listed, { view, sources });
   const behind = await hideAll([...hidden, serviceFolder, ...sockets], gate);
   const covers = sources.flatMap((source) => coversIn(source, behind));
+  const closed = [...behind, ...entries, ...sources.filter((source) => !isWrittenAsItIs(source)), ...ofKernel];
+  const isOpen = (place: string) => standsOpen(place, { writable, closed: ["/tmp", ...closed.map(({ at }) => at)] });
+  const seats = [...behind, ...entries, ...seen.map((place) => place && { at: place.real })].filter((seat) =>
+    seat !== null
+  );
+  const guards = [...seats, ...links].map(({ at }) => at);
+  const holding = [...new Set([...held, ...parentsOf([...guards, ...held], writable)])]
+    .filter((place) => isOpen(place) && !sources.some(({ at }) => at === place));
   // Of two at one place the later one counts.
   const wanted: ViewMount[] = [
     ...ofKernel,
@@ -70,7 +78,7 @@ export async function viewMounts(view: AgentView): Promise<ViewMount[]> {
     { at: "/tmp", args: ["--bind", tmp, "/tmp"], isNew: true },
     ...(shm === undefined ? [] : [{ at: "/dev/shm", args: ["--bind", shm, "/dev/shm"], isNew: true }]),
     ...sources.map(mountOf),
-    ...held.map((at) => ({ at, args: ["--bind", at, at] })),
+    ...holding.map((at) => ({ at, args: ["--bind", at, at] })),
     ...entries,
     ...covers,
   ];
@@ -80,7 +88,27 @@ export async function viewMounts(view: AgentView): Promise<ViewMount[]> {
     at,
     args: ["--remount-ro", at],
   }));
-  return [...needed, ...emptied, { at: "/dev", args: ["--remount-ro", "/dev"] }];
+  const stays = links.filter(({ at }) => isOpen(at)).map(holdLink);
+  return [...needed, ...emptied, { at: "/dev", args: ["--remount-ro", "/dev"] }, ...stays];
+}
+
+/** A mount of a link over itself. bwrap has no word for it. */
+function holdLink({ at, isDangling }: HeldLink): ViewMount {
+  return { at, args: [isDangling ? "--close-link" : "--hold-link", at] };
+}
+
+function isWrittenAsItIs({ kind, real, at, layer }: Source): boolean {
+  return kind === "--bind" && real === at && layer === undefined;
+}
+
+/** Whether the program could move an entry: what is mounted around it, or on it, closes no more of it than the folder it writes. */
+function standsOpen(
+  place: string,
+  { writable, closed }: { writable: readonly string[]; closed: readonly string[] },
+): boolean {
+  const innermost = (folders: readonly string[]) => Math.max(0, ...folders.map(({ length }) => length));
+  const around = writable.filter((folder) => isBelow(folder, place));
+  return innermost(around) > innermost(closed.filter((folder) => isInside(folder, place)));
 }
 
 /** Takes a folder to write into the view; null where it is missing or left out. */

@@ -51,7 +51,10 @@ export async function containRun(
   });
   const viewed = scope.walls.view({ binary, shown, env: kept.env });
   if (options.programNet === undefined) {
-    return { ...await containAgent({ ...bounded, args: kept.args, env: kept.env }, { ...await viewed, shm }), contained: true };
+    return {
+      ...await containAgent({ ...bounded, args: kept.args, env: kept.env }, { ...await viewed, shm }),
+      contained: true,
+    };
   }
   const ports = localPorts(options.programNet);
   const route = (url: URL, isUnasked = false) => programRoute(scope, { url, isUnasked });

@@ -5,12 +5,13 @@ import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
 import { writeSshWay } from "../agent/ssh-way.ts";
 import type { LeftOut } from "../agent/approve-source.ts";
 import type { AgentView } from "../agent/program-view.ts";
-import { isGuarded, isKeptEmpty, keepEmpty, removeRecorded } from "../agent/guarded-names.ts";
+import { keepEmpty, removeRecorded } from "../agent/kept-empty.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { platform } from "../../ground/runtime/platform.ts";
 import type { OwnNetwork } from "../agent/own-network.ts";
 import { AgentNetworks, proxyPort } from "../agent/agent-networks.ts";
 import type { AgentNeeds } from "../agent/agent-view.ts";
+import { SessionGuards } from "../agent/session-guards.ts";
 import { agentView, type ViewPlaces, viewPlaces } from "../agent/agent-view.ts";
 import { type WriteBack, writeBack } from "../agent/write-back.ts";
 import { searchPath } from "./child-env.ts";
@@ -69,6 +70,7 @@ export class SessionWalls {
   readonly #options: SessionBrokerOptions;
   readonly #folder: string;
   readonly #networks: AgentNetworks;
+  readonly #guards: SessionGuards;
   #views = new Map<string, Promise<AgentView>>();
   #wayOut: Promise<WayOut & { egress: Egress }> | null = null;
   #exposed: Promise<() => Promise<void>> | null = null;
@@ -81,12 +83,14 @@ export class SessionWalls {
   constructor(options: SessionBrokerOptions) {
     this.#options = options;
     this.#folder = wallsFolder(options.tempDir);
+    this.#guards = new SessionGuards(options);
     this.#networks = options.networks ?? new AgentNetworks({ folder: join(this.#folder, "networks"), spares: 0 });
   }
 
   /** Begins what every program needs. Never throws. */
   prepare(): void {
     this.#findPlaces().catch(() => {});
+    this.#kept?.then(() => this.#guards.prepare(), () => {});
     this.exposed().catch(() => {});
   }
 
@@ -98,13 +102,15 @@ export class SessionWalls {
     await (this.#exposed ??= this.#expose());
   }
 
-  /** The view of one program, the same for every start of it. */
-  view(needs: ProgramNeeds): Promise<AgentView> {
-    const known = this.#views.get(needs.binary);
-    if (known !== undefined) return known;
-    const view = this.#makeView(needs);
-    this.#views.set(needs.binary, view);
-    return view;
+  /** The view of one program: the same for every start of it, but for the guards of the project. */
+  async view(needs: ProgramNeeds): Promise<AgentView> {
+    const made = this.#views.get(needs.binary) ?? this.#makeView(needs);
+    this.#views.set(needs.binary, made);
+    const opened = this.#findPlaces().then((places) => places.opened);
+    const guards = this.#kept?.then(() => this.#guards.now(opened)) ?? this.#guards.now(opened);
+    const [view, { sealed, ...held }] = await Promise.all([made, guards]);
+    const isOther = (place: string) => view.bound?.some(({ at }) => at === place) !== true;
+    return { ...view, ...held, sealed: sealed.filter(isOther) };
   }
 
   /**
@@ -123,7 +129,7 @@ export class SessionWalls {
     const compare = await this.#exposed?.catch(() => null);
     try {
       await compare?.();
-      await Promise.all([this.#closeWayOut(), kept === null ? null : this.#tellMade(kept.before)]);
+      await Promise.all([this.#closeWayOut(), kept === null ? null : this.#guards.tell(kept.before)]);
     } finally {
       await Promise.all([kept?.release(), discard(this.#options, this.#folder)]);
     }
@@ -214,15 +220,5 @@ export class SessionWalls {
     const network = await this.#networks.take(localPorts);
     network.onClient((client, port) => port === proxyPort ? egress.take(client) : egress.tunnel(client, port));
     return { network, port: proxyPort, token, addEndpoint, egress };
-  }
-
-  /** Files that others obey, where the project had none: nothing could be mounted over them. */
-  async #tellMade(before: ReadonlySet<string>): Promise<void> {
-    const { workdir, workspaceDir = workdir, emit } = this.#options;
-    const now = await readdir(workspaceDir).catch(() => []);
-    const isNew = (name: string) => !before.has(name) && isGuarded(name) && !isKeptEmpty(join(workspaceDir, name));
-    for (const name of now.filter(isNew)) {
-      emit({ type: "capability", permission: "write", target: `workdir:${name}`, decision: "allowed" });
-    }
   }
 }

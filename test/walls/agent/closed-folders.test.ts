@@ -12,7 +12,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { guardedPlaces, keepEmpty } from "../../../core/walls/agent/guarded-names.ts";
+import { guardedPlaces } from "../../../core/walls/agent/guarded-names.ts";
+import { keepEmpty } from "../../../core/walls/agent/kept-empty.ts";
 
 /** Root can look into every folder: for the test it is another user. */
 const other = 65534;
@@ -49,9 +50,10 @@ it("guards nothing less for an agent that closes a folder of the project to have
 });
 
 it("takes what is not there as missing", async () => {
+  const none = { sealed: [], held: [], links: [], left: [] };
   rmSync(join(work, ".git"), { recursive: true });
-  expect(await guardedPlaces(work)).toEqual({ sealed: [join(work, ".vscode")], held: [] });
-  expect(await guardedPlaces(join(work, "none"))).toEqual({ sealed: [], held: [] });
+  expect(await guardedPlaces(work)).toEqual({ ...none, sealed: [join(work, ".vscode")] });
+  expect(await guardedPlaces(join(work, "none"))).toEqual(none);
 });
 
 it("tells of a project that is closed to writing, where nothing can be made", async () => {

@@ -86,7 +86,10 @@ describe("a contained agent", () => {
       sealedPaths: [join(folder, "workdir", "plugins", "acme")],
     }));
     await mkdir(join(workdir, "plugins", "acme"), { recursive: true });
-    await output(broker, "echo x > plugins/acme/mod.ts; echo y > plugins/beside");
+    await output(
+      broker,
+      "echo x > plugins/acme/mod.ts; echo y > plugins/beside; mv plugins p2 && cp -r p2 plugins; echo x > plugins/acme/mod.ts",
+    );
     expect(await readdir(join(workdir, "plugins"))).toEqual(["acme", "beside"]);
     expect(await readdir(join(workdir, "plugins", "acme"))).toEqual([]);
   });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type ViewMount, withoutNeedless } from "../../../core/walls/agent/mounts.ts";
+import { gathered, mostPlaces, parentsOf, type ViewMount, withoutNeedless } from "../../../core/walls/agent/mounts.ts";
 import { isInside } from "../../../core/ground/runtime/paths.ts";
 
 const seen = (at: string): ViewMount => ({ at, args: ["--ro-bind", at, at] });
@@ -96,4 +96,24 @@ test("withoutNeedless changes nothing of what a program sees, however the places
     }),
     { numRuns: 400 },
   );
+});
+
+test("parentsOf finds the folders between a place and the writable one around it, and no others", () => {
+  expect(parentsOf(["/w/a/b/c", "/w/a/d", "/w/e", "/other/x/y"], ["/w"])).toEqual(["/w/a/b", "/w/a"]);
+  // A writable folder in another: what lies between them could be moved as well.
+  expect(parentsOf(["/w/a/b/c"], ["/w", "/w/a/b"]).sort()).toEqual(["/w/a", "/w/a/b"]);
+});
+
+test("gathered leaves few places as they are, and of many those that share a folder become that folder", () => {
+  const places = (count: number, path: (number: number) => string) =>
+    Array.from({ length: count }, (_, at) => path(at));
+  const few = places(mostPlaces, (number) => `/w/plugins/p${number}`);
+  expect(gathered(few, "/w")).toEqual(few);
+  expect(gathered([...few, "/w/lib/one", "/w/AGENTS.md"], "/w")).toEqual(["/w/plugins", "/w/lib/one", "/w/AGENTS.md"]);
+  expect(gathered(places(20_000, (number) => `/w/all/p${number}/mod`), "/w")).toEqual(["/w/all"]);
+  // Nothing but the project holds those at its top, and what lies elsewhere is not its.
+  const top = places(300, (number) => `/w/p${number}`);
+  expect(gathered(top, "/w")).toEqual(top);
+  const elsewhere = places(300, (number) => `/opt/p${number}`);
+  expect(gathered(elsewhere, "/w")).toEqual(elsewhere);
 });

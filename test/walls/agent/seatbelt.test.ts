@@ -58,7 +58,9 @@ const view: AgentView = {
   tmp: "/private/tmp/session",
   hidden: ["/Users/ada/.ssh", "/Users/ada/Library/Application Support/bulkhead"],
   shown: ["/Users/ada/.cargo", "/Users/ada/work/.git"],
-  sealed: ["/Users/ada/work/.git/hooks", "/Users/ada/work/.github"],
+  sealed: ["/Users/ada/work/.git/hooks", "/Users/ada/work/.github", "/Users/ada/work/plugins/eu/deploy"],
+  held: ["/Users/ada/work/.git"],
+  links: [{ at: "/Users/ada/work/CLAUDE.md", isDangling: false }],
   bound: [
     { from: "/private/walls/home", at: "/Users/ada" },
     { from: "/private/walls/settings/0/.agent", at: "/Users/ada/.agent" },
@@ -70,6 +72,18 @@ const view: AgentView = {
 
 describe("the profile of an agent's program on macOS", () => {
   const profile = seatbeltProfile(view, { home: "/Users/ada" });
+
+  test("lets no link be replaced that is guarded, and no folder be moved that something guarded lies in", () => {
+    const work = "/Users/ada/work";
+    for (const entry of ["CLAUDE.md", ".git", "plugins", "plugins/eu", "plugins/eu/deploy"]) {
+      expect(allows(profile, "file-write-unlink", `${work}/${entry}`), entry).toBe(false);
+    }
+    for (const entry of ["src", "plugins/us", "plugins/eu/beside", ".git/HEAD"]) {
+      expect(allows(profile, "file-write-unlink", `${work}/${entry}`), entry).toBe(true);
+    }
+    expect(allows(profile, "file-write-create", `${work}/CLAUDE.md`)).toBe(false);
+    expect(allows(profile, "file-write-create", `${work}/plugins/eu`)).toBe(true);
+  });
 
   test.each([
     ["/Users/ada/work/main.c", true, true],

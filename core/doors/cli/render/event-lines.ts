@@ -180,6 +180,7 @@ function agentInfo(event: Extract<AdapterEvent, { type: "agent_info" }>): string
 
 function capability(event: Extract<HostEvent, { type: "capability" }>, verbose: boolean): EventLine[] {
   if (event.decision === "allowed") {
+    if (event.reason !== undefined) return [line("yellow", `! ${event.permission} ${event.target}: ${event.reason}`)];
     return verbose ? [line("dim", `✓ allowed ${event.permission} ${event.target}`)] : [];
   }
   const denied = line("red", `✗ denied ${event.permission} ${event.target}`);

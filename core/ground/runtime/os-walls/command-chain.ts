@@ -15,7 +15,11 @@ const privateOnly = ["--private"];
 export async function commandChain({ openFiles, ...asked }: Command): Promise<Command> {
   const chain = await viewChain(asked);
   if (openFiles === undefined) return chain;
-  return { ...chain, file: "/bin/sh", args: ["-c", `${boundsOf(openFiles)}exec "$@"`, "sh", chain.file, ...chain.args] };
+  return {
+    ...chain,
+    file: "/bin/sh",
+    args: ["-c", `${boundsOf(openFiles)}exec "$@"`, "sh", chain.file, ...chain.args],
+  };
 }
 
 async function viewChain(asked: Command): Promise<Command> {

@@ -48,7 +48,10 @@ export interface Command {
    * bwrap as the program.
    */
   openFiles?: number | undefined;
-  /** For bwrap as the program: mounts over a disk that is read-only, in its words. What starts it makes them, or passes them on. */
+  /**
+   * For bwrap as the program: mounts over a disk that is read-only, in its words. What starts it makes them, or passes
+   * them on without the links, for which bwrap has no words.
+   */
   view?: readonly string[] | undefined;
 }
 

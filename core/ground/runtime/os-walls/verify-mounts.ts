@@ -12,7 +12,7 @@ interface WordedMount {
   at: string;
 }
 
-/** Reads the words of a view. */
+/** Reads the words of a view, but for its links: bwrap knows no mount that keeps one. */
 export function wordedMounts(words: readonly string[]): WordedMount[] {
   const mounts: WordedMount[] = [];
   for (let at = 0; at < words.length;) {
@@ -24,7 +24,7 @@ export function wordedMounts(words: readonly string[]): WordedMount[] {
       mounts.push({ kind, from: words[at + 1]!, at: words[at + 2]! });
       at += 3;
     } else {
-      mounts.push({ kind, at: words[at + 1]! });
+      if (!kind.endsWith("-link")) mounts.push({ kind, at: words[at + 1]! });
       at += 2;
     }
   }

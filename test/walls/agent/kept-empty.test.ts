@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { isKeptEmpty, keepEmpty, removeRecorded } from "../../../core/walls/agent/guarded-names.ts";
+import { isKeptEmpty, keepEmpty, removeRecorded } from "../../../core/walls/agent/kept-empty.ts";
 import { afterEveryTest } from "../../clean-up.ts";
 
 const folders: string[] = [];
