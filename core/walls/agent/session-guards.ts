@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import type { CapabilityEvent } from "../../../plugin-sdk/envelope.ts";
+import { cleanLine } from "../../ground/log/terminal-text.ts";
 import { isBelow, isInside } from "../../ground/runtime/paths.ts";
 import { guardedAmong, guardedPlaces } from "./guarded-names.ts";
 import { isKeptEmpty } from "./kept-empty.ts";
@@ -29,6 +30,9 @@ type Guards = Required<Pick<AgentView, "sealed" | "held" | "links">>;
 
 /** Names that are told one by one; of more, their number. */
 const mostTold = 20;
+
+/** Characters of a name, and of what became of it. */
+const mostShown = 400;
 
 /** How long a look before the first program counts. Milliseconds. */
 const freshMs = 1000;
@@ -97,12 +101,17 @@ export class SessionGuards {
 
   #say(changes: readonly { path: string; reason?: string }[]): void {
     const about = { type: "capability", permission: "write", decision: "allowed" } as const;
-    const nameOf = (path: string) => `workdir:${relative(this.#folder, path).split(sep).join("/")}`;
     for (const { path, reason } of changes.slice(0, mostTold)) {
-      this.#session.emit({ ...about, target: nameOf(path), ...(reason === undefined ? {} : { reason }) });
+      const told = reason === undefined ? {} : { reason: cleanLine(reason, mostShown) };
+      this.#session.emit({ ...about, target: this.#nameOf(path), ...told });
     }
     const more = changes.length - mostTold;
     if (more > 0) this.#session.emit({ ...about, target: `workdir: (and ${more} more guarded places)` });
+  }
+
+  /** An agent or a repository chose the name. */
+  #nameOf(path: string): string {
+    return cleanLine(`workdir:${relative(this.#folder, path).split(sep).join("/")}`, mostShown);
   }
 
   #isOpened(place: string): boolean {
@@ -149,7 +158,7 @@ export class SessionGuards {
     const known = new Set([...asked, ...this.#gathered]);
     for (const place of few.filter((path) => !known.has(path))) {
       this.#gathered.add(place);
-      const target = `workdir:${relative(this.#folder, place).split(sep).join("/")}`;
+      const target = this.#nameOf(place);
       const reason = "It holds so many guarded places that programs only read it.";
       this.#session.emit({ type: "capability", permission: "write", target, decision: "denied", reason });
     }

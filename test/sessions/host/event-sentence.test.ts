@@ -11,3 +11,12 @@ test("eventSentence makes one short line of an agent's text, without what a term
   expect(sentence(`${"x".repeat(198)}😀😀`)).toBe(`${"x".repeat(198)}…`);
   expect(sentence("x".repeat(200))).toBe("x".repeat(200));
 });
+
+test("eventSentence warns of a guarded place that changed, and of no other write that was allowed", () => {
+  const write = { type: "capability", permission: "write", target: "workdir:AGENTS.md", decision: "allowed" } as const;
+  expect(eventSentence(write).weight).toBe("debug");
+  expect(eventSentence({ ...write, reason: "It was removed." })).toMatchObject({
+    weight: "warning",
+    text: "workdir:AGENTS.md: It was removed.",
+  });
+});

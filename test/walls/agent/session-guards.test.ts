@@ -67,3 +67,11 @@ test("SessionGuards compares with what the first program found, whatever later o
   await guards.now(Promise.resolve([]));
   expect(await told(["AGENTS.md"])).toEqual([["workdir:AGENTS.md", expect.stringContaining("It was changed")]]);
 });
+
+test("SessionGuards cleans the names that it tells, which an agent chose", async () => {
+  const { guards, told, path } = await unmounted();
+  await guards.now(Promise.resolve([]));
+  await writeFile(path("a\u001b[2J\n\u202e.mdc"), "");
+  await writeFile(path(`${"x".repeat(240)}.mdc`), "");
+  for (const [target] of await told([])) expect(target).toMatch(/^workdir:[ -~]{1,400}$/);
+});

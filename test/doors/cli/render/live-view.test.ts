@@ -177,6 +177,18 @@ test("eventLines shows a denial with the whole command that would grant it", () 
   expect(eventLines(allowed, { verbose: true })).toHaveLength(1);
 });
 
+test("eventLines always shows what became of a guarded place", () => {
+  const reason = "It was changed while the session ran.";
+  const changed = {
+    type: "capability",
+    permission: "write",
+    target: "workdir:AGENTS.md",
+    decision: "allowed",
+    reason,
+  } as const;
+  expect(eventLines(changed)).toEqual([{ tone: "yellow", text: `! write workdir:AGENTS.md: ${reason}` }]);
+});
+
 test("eventLines names no command for a denial that a grant alone does not lift", () => {
   const grant_command = "bulkhead plugin grant alpha run:git";
   const denied = { type: "capability", permission: "run", target: "git", decision: "denied", grant_command } as const;
