@@ -20,7 +20,7 @@ export interface EntryNote {
 }
 
 /** Bytes of a file of which a digest is made. */
-const mostBytes = 1_000_000;
+const mostBytes = 200_000;
 
 /** Entries that are looked at in one turn. */
 const atOnce = 64;
@@ -28,14 +28,14 @@ const atOnce = 64;
 /** Entries of guarded folders that are compared. */
 const mostCompared = 2000;
 
-/** Notes an entry; null for one that is missing. */
+/** Notes an entry; null for one that is missing. @param options.isRead whether its content is noted too */
 export async function noteEntry(
   path: string,
-  { isDangling = false }: { isDangling?: boolean } = {},
+  { isDangling = false, isRead = true }: { isDangling?: boolean; isRead?: boolean } = {},
 ): Promise<EntryNote | null> {
   const info = await lstat(path).catch(() => null);
   if (info === null) return null;
-  const hasContent = info.isSymbolicLink() || info.isFile() && info.size <= mostBytes;
+  const hasContent = isRead && (info.isSymbolicLink() || info.isFile() && info.size <= mostBytes);
   return {
     path,
     dev: info.dev,
@@ -63,12 +63,13 @@ async function contentOf(path: string, info: Stats): Promise<string | null> {
 
 /** Tells in a sentence how an entry has changed; null where it is as it was. */
 export async function reasonOf(note: EntryNote): Promise<string | null> {
-  const now = await noteEntry(note.path);
+  const before = await note.content;
+  const now = await noteEntry(note.path, { isRead: before !== null });
   if (now === null) return "It was removed while the session ran.";
   if (note.isDangling && await stat(note.path).then(() => true, () => false)) {
     return "It is a link, and what it names was made while the session ran.";
   }
-  const [before, after] = await Promise.all([note.content, now.content]);
+  const after = await now.content;
   if (before === null ? note.state === now.state : before === after) return null;
   const contents = before === null && after === null
     ? ""

@@ -7,6 +7,9 @@ import { nullIfMissing } from "./real-paths.ts";
 /** Links that the system follows on the way to one place. */
 const mostLinks = 40;
 
+/** Links in guarded folders, and other names of files. */
+const mostFound = 100;
+
 /** Folders that are looked through for links. */
 const mostFolders = 64;
 
@@ -59,12 +62,12 @@ function partsOf(path: string): string[] {
 
 /**
  * Finds the links in guarded folders. What such a link names is obeyed like the rest of the folder, wherever it stands
- * in the project.
+ * in the project. At most {@link mostFound} are found, since a repository may hold any number.
  */
 export async function linksBelow(folders: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   let looked = 0;
-  for (let level = folders; level.length > 0 && looked < mostFolders;) {
+  for (let level = folders; level.length > 0 && looked < mostFolders && found.length < mostFound;) {
     const now = level.slice(0, mostFolders - looked);
     looked += now.length;
     // A folder that is closed to this user is closed to the agent.
@@ -76,7 +79,7 @@ export async function linksBelow(folders: readonly string[]): Promise<string[]> 
     found.push(...all.filter(({ entry }) => entry.isSymbolicLink()).map(({ path }) => path));
     level = all.filter(({ entry }) => entry.isDirectory()).map(({ path }) => path);
   }
-  return found;
+  return found.slice(0, mostFound);
 }
 
 /** A file with more names than one. */
@@ -88,13 +91,16 @@ interface LinkedFile {
 
 /**
  * Finds other names of files in a project: who writes to one of them writes to all. What lies in `.git` and
- * `node_modules` is not looked at, nor more than {@link mostEntries}.
+ * `node_modules` is not looked at, nor more than {@link mostEntries}; at most {@link mostFound} are found.
  */
 export async function otherNames(folder: string, files: readonly LinkedFile[]): Promise<string[]> {
   const wanted = new Map(files.map((file) => [`${file.dev}:${file.ino}`, file.path]));
   const found: string[] = [];
   let looked = 0;
-  for (let level = wanted.size === 0 ? [] : [folder]; level.length > 0 && looked < mostEntries;) {
+  for (
+    let level = wanted.size === 0 ? [] : [folder];
+    level.length > 0 && looked < mostEntries && found.length < mostFound;
+  ) {
     const below: string[] = [];
     for (const at of level) {
       const entries = await readdir(at, { withFileTypes: true }).catch(() => []);
@@ -112,7 +118,7 @@ export async function otherNames(folder: string, files: readonly LinkedFile[]): 
     }
     level = below;
   }
-  return found;
+  return found.slice(0, mostFound);
 }
 
 const unlooked = new Set([".git", "node_modules"]);

@@ -5,7 +5,7 @@ import { cleanLine } from "../../ground/log/terminal-text.ts";
 import { isBelow, isInside } from "../../ground/runtime/paths.ts";
 import { guardedAmong, guardedPlaces } from "./guarded-names.ts";
 import { isKeptEmpty } from "./kept-empty.ts";
-import { gathered } from "./mounts.ts";
+import { gathered, mostPlaces } from "./mounts.ts";
 import { changedBelow, changedSince, type EntryNote, noteEntry, reasonOf } from "./noted-entries.ts";
 import type { AgentView, HeldLink } from "./program-view.ts";
 import { otherNames, wayTo } from "./project-links.ts";
@@ -30,6 +30,9 @@ type Guards = Required<Pick<AgentView, "sealed" | "held" | "links">>;
 
 /** Names that are told one by one; of more, their number. */
 const mostTold = 20;
+
+/** Files of which digests are made. */
+const mostRead = 64;
 
 /** Characters of a name, and of what became of it. */
 const mostShown = 400;
@@ -134,7 +137,7 @@ export class SessionGuards {
     for (const name of guards.left) this.#left.add(name);
     const noted = guards.sealed.filter((path) => !isKeptEmpty(path));
     const [notes] = await Promise.all([
-      Promise.all(noted.map((path) => noteEntry(path))),
+      Promise.all(noted.map((path, index) => noteEntry(path, { isRead: index < mostRead && !this.#notes.has(path) }))),
       Promise.all(guards.links.map(({ at, isDangling }) => this.#note(at, noteEntry(at, { isDangling })))),
     ]);
     const found = notes.filter((note) => note !== null);
@@ -179,7 +182,7 @@ export class SessionGuards {
       ...[...new Set([...own.map((path) => dirname(path)), ...places])].filter((path) => isBelow(folder, path)),
       ...own.filter((path) => !packages.includes(path)),
     ].map((path) => wayTo(folder, path)));
-    const ways = await Promise.all(listed.flat().map((path) => wayTo(folder, path)));
+    const ways = await Promise.all(listed.flat().slice(0, mostPlaces).map((path) => wayTo(folder, path)));
     const ofPackages = ways.filter(({ end }) => end !== null && packages.includes(end));
     const links = [...found, ...ofPackages].flatMap((way) => way.links);
     return [...new Map(links.map((link) => [link.at, link])).values()];

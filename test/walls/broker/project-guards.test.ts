@@ -273,6 +273,21 @@ describe("many guarded places", () => {
     expect(await told(made)).toHaveLength(21);
   }, 60_000);
 
+  test("that a repository's links name keep no program from starting", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const made = await session({
+      ...rules(1000, (number) => `f${number}.txt`),
+      "AGENTS.md": "old",
+      ...Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`.claude/l${at}`, `->../f${at}.txt`])),
+      ...Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`a${at}.mdc`, `->f${at}.txt`])),
+    });
+    for (let number = 0; number < 1000; number++) {
+      await link(join(made.workdir, "AGENTS.md"), join(made.workdir, `notes${number}`));
+    }
+    expect(await run(made, "echo up; echo evil > AGENTS.md")).toContain("up\n");
+    expect(await readFile(join(made.workdir, "AGENTS.md"), "utf8")).toBe("old");
+  }, 60_000);
+
   test("in one folder are one: it is read-only as a whole, and named", async (context) => {
     await needsWall(context, "bubblewrap");
     const made = await session(
