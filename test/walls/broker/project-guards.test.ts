@@ -326,10 +326,9 @@ describe("guarded places and what happens outside meanwhile", () => {
     });
     const running = run(
       made,
-      "until [ -e go ]; do sleep 0.05; done; for f in AGENTS.md .envrc .vscode/tasks.json; do echo evil > $f; done",
+      "echo > up; until [ -e go ]; do sleep 0.05; done; for f in AGENTS.md .envrc .vscode/tasks.json; do echo evil > $f; done",
     );
-    await expect.poll(() => made.events.map(({ type }) => type)).toContain("process_spawned");
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await expect.poll(() => existsSync(join(made.workdir, "up")), { timeout: 20_000 }).toBe(true);
     for (const name of ["AGENTS.md", ".envrc"]) {
       await writeFile(join(made.workdir, "draft"), "edited");
       await rename(join(made.workdir, "draft"), join(made.workdir, name));
