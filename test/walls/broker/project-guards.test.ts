@@ -107,6 +107,31 @@ describe("the folders above a sealed place", () => {
     }
   });
 
+  test("are no more open for that than what is around them", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const made = await session(
+      {
+        ".claude/rules/deep/one.md": "old",
+        ".claude/all.md": "->rules/deep/one.md",
+        "state/keys/secret": "SECRET",
+        "state/keys/packages/deploy/mod.ts": "old",
+      },
+      (workdir) => ({
+        sealedPaths: [join(workdir, "state", "keys", "packages", "deploy")],
+        protectedPaths: [join(workdir, "state")],
+      }),
+    );
+    const said = await run(
+      made,
+      `echo evil > .claude/rules/deep/two.md; echo evil > .claude/rules/two.md; cat state/keys/secret
+       cat state/keys/packages/deploy/mod.ts`,
+    );
+    expect(said).toContain("old");
+    expect(said).not.toContain("SECRET");
+    expect(await readdir(join(made.workdir, ".claude/rules"))).toEqual(["deep"]);
+    expect(await readdir(join(made.workdir, ".claude/rules/deep"))).toEqual(["one.md"]);
+  });
+
   test("that a person makes meanwhile are held for the next program", async (context) => {
     await needsWall(context, "bubblewrap");
     const made = await session({}, host);
