@@ -72,7 +72,11 @@ sub mount_as {
 sub bind_as {
   my ($from, $flags) = @_;
   my ($tree, $is_folder) = (cloned($from, $flags), -d $from);
-  return sub { attach($tree, $is_folder, @_) };
+  return sub {
+    # A file to hide, such as another program's socket, may have gone since it was seen.
+    return syscall($close, $tree) if $from eq "/dev/null" && !lstat $_[0];
+    attach($tree, $is_folder, @_);
+  };
 }
 
 # A folder that is read, under a layer for what is written: overlayfs. Where the system has none it is read-only.

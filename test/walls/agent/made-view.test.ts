@@ -122,6 +122,17 @@ if (process.platform === "linux" && !("Deno" in globalThis)) {
       expect(line).not.toContain("--ro-bind");
     });
 
+    test("is made where a hidden file went after it was seen, as the socket of another program does", async (context) => {
+      await needsWall(context, "bubblewrap");
+      // Not in `/tmp`, for which it has a folder of its own.
+      const folder = await mkdtemp("/var/tmp/bulkhead-view-");
+      folders.push(folder);
+      await writeFile(join(folder, "socket"), "");
+      const command = await contained(await makeView(() => ({ hidden: [join(folder, "socket")] })), "echo made");
+      await rm(join(folder, "socket"));
+      expect(await output(command)).toBe("made\n");
+    });
+
     test("is left to bwrap where it has no mounts: the disk is read-only all the same", async (context) => {
       await needsWall(context, "bubblewrap");
       const folder = (await makeView()).writable[0]!;
