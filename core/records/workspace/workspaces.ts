@@ -240,7 +240,9 @@ async function settleInWorktree(
 function shownInWorktree(
   { session_id, folder, ended_at, created_at, held = [], holder }: WorkspaceRecord,
 ): SessionHeld[] {
-  return held.length === 0 || isAlive(holder) ? [] : [{ session_id, place: "worktree", folder, at: ended_at ?? created_at, held }];
+  return held.length === 0 || isAlive(holder)
+    ? []
+    : [{ session_id, place: "worktree", folder, at: ended_at ?? created_at, held }];
 }
 
 /** Makes a worktree for the changes, so that they come the way of all others. */

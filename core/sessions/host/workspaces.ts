@@ -7,7 +7,8 @@ import type { ApplyChoice, ApplyPatchOptions, Workspaces } from "../../records/w
 export type { ApplyChoice };
 
 /** Operations of a client on the worktrees of sessions, and on changes that wait for a person's word. */
-export interface HostWorkspaces extends Pick<Workspaces, "list" | "diff" | "apply" | "discard" | "held" | "settleHeld"> {
+export interface HostWorkspaces
+  extends Pick<Workspaces, "list" | "diff" | "apply" | "discard" | "held" | "settleHeld"> {
   /** Removes older worktrees; default: older than the host manifest's limit. */
   prune(options?: { olderThanMs?: number }): ReturnType<Workspaces["prune"]>;
 }
@@ -108,7 +109,14 @@ export async function placeSession(workspaces: Workspaces, options: PlaceOptions
   const { sessionId, request, workdir, exclude, manifest, signal, onProblem = () => {} } = options;
   if (request.workspace !== "worktree") {
     const nothing = () => Promise.resolve();
-    return { workdir, workspaceDir: undefined, noteHeld: null, reset: null, leave: (result) => result, abandon: nothing };
+    return {
+      workdir,
+      workspaceDir: undefined,
+      noteHeld: null,
+      reset: null,
+      leave: (result) => result,
+      abandon: nothing,
+    };
   }
   await workspaces.prune({ olderThanMs: keepMs(manifest) });
   const opened = await workspaces.open({ sessionId, workdir, exclude, signal });

@@ -41,6 +41,11 @@ export const hostEvents: { [T in HostEvent["type"]]: Extract<HostEvent, { type: 
   capability: { type: "capability", permission: "net", target: "a:1", decision: "denied", grant_command: "do it" },
   worker: { type: "worker", state: "killed", message: "It was killed." },
   artifacts: { type: "artifacts", artifacts: null, reason: "git_missing" },
+  held: {
+    type: "held",
+    held: [{ path: "a/.envrc", kind: "acted_on", change: "new", by: "shells and terminals", why: "They run it." }],
+    install_scripts: [{ path: "package.json", names: ["postinstall"] }],
+  },
   gap: { type: "gap", from_seq: 1, to_seq: 2 },
   session_ended: { type: "session_ended", result: fakeResult() },
 };

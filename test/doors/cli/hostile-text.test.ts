@@ -88,6 +88,7 @@ async function hostileHost(): Promise<Pick<Parameters<typeof runCli>[1] & object
     running: false,
   });
   const artifacts = result.artifacts!;
+  const held = [{ path: poison, kind: "link_out", change: "new", by: poison, why: poison, target: poison }];
   const fake = fakeHost({
     events,
     result,
@@ -95,10 +96,11 @@ async function hostileHost(): Promise<Pick<Parameters<typeof runCli>[1] & object
     workspaces: {
       ...noWorkspaces,
       list: () => Promise.resolve([workspace] as never),
+      held: () => Promise.resolve([{ session_id: "s1", place: "inplace", folder: poison, at: poison, held }] as never),
       diff: () =>
         Promise.resolve({
           artifacts,
-          held: [{ path: poison, kind: "link_out", change: "new", by: poison, why: poison, target: poison }],
+          held,
           patch: new TextEncoder().encode(poison),
         } as never),
     },
@@ -158,6 +160,8 @@ const commands: [line: string, args: string[]][] = [
   ["session", "events", "s1", "--verbose"],
   ["session", "diff", "s1"],
   ["session", "diff", "s1", "--stat"],
+  ["session", "held"],
+  ["session", "held", "s1"],
   ["agents"],
 ].map((args) => [args.join(" "), args]);
 

@@ -8,18 +8,22 @@ import { fixtureAt } from "../../records/git/git-fixture.ts";
 import { errorOf } from "../../sessions/host/test-host.ts";
 import { type WorkspaceFixture, workspaceFixture } from "../../records/workspace/workspace-fixture.ts";
 import { fakeHost } from "./fake-host.ts";
-import { fakeTerminal } from "./fake-terminal.ts";
+import { fakeTerminal, type FakeTerminalOptions } from "./fake-terminal.ts";
 
 const first = "aa11000000000000000000000000ffff";
 const second = "aa22000000000000000000000000ffff";
 
 /** The command line on a real host whose state has the fixture's workspaces. */
-async function cli(f: WorkspaceFixture, ...args: string[]) {
+function cli(f: WorkspaceFixture, ...args: string[]) {
+  return cliIn(f, { args });
+}
+
+async function cliIn(f: WorkspaceFixture, { args, ...options }: FakeTerminalOptions & { args: string[] }) {
   const cwd = join(f.root, "cwd");
   mkdirSync(cwd, { recursive: true });
   writeFileSync(join(cwd, "bulkhead.yaml"), "bulkhead: 1\nworkspaces:\n  keep_ms: 60000\n");
   const all = ["session", ...args, "--state-dir", join(f.root, "state")];
-  const terminal = fakeTerminal({ args: all, cwd });
+  const terminal = fakeTerminal({ ...options, args: all, cwd });
   const code = await runCli(terminal, { createHost: (options) => createHost({ ...options, bundledDir: null }) });
   return { code, out: terminal.out(), err: terminal.err() };
 }
@@ -61,6 +65,40 @@ describe("bulkhead session", () => {
     expect((await cli(f, "prune")).out).toBe("Nothing was removed.\n");
     await new Promise((resolve) => setTimeout(resolve, 5));
     expect((await cli(f, "prune", "--older-than", "1ms")).out).toBe("Removed 2 worktrees.\n");
+  }, 120_000);
+
+  it("names what an apply holds, with what would start it, and settles it", async () => {
+    const f = workspaceFixture();
+    await f.changed((at) => {
+      at.write("a.txt", "by the agent\n");
+      at.write("app/.vscode/tasks.json", "x");
+      at.write(`${"deep/".repeat(20)}.envrc`, "x");
+      at.write("app/.envrc", "x");
+    }, first);
+    expect((await cli(f, "diff", first, "--stat")).out).toContain("! app/.envrc: new file that programs act on\n");
+    const applied = await cli(f, "apply", first, "--with-held", "app/.envrc");
+    expect(applied.code).toBe(0);
+    const lines = applied.out.split("\n");
+    expect(lines).toContain("untracked app/.envrc");
+    expect(lines).toContain("2 changes can run programs, and wait for you");
+    expect(lines).toContain("! app/.vscode (1 file): new file that programs act on");
+    expect(lines.some((line) => line.startsWith("  editors: They start tasks"))).toBe(true);
+    expect(lines).toContain(`keep or remove them: bulkhead session held ${first.slice(0, 8)}`);
+    const { held } = JSON.parse((await cli(f, "held", "aa11", "--json")).out) as { held: { path: string }[] };
+    expect(held.map(({ path }) => path)).toEqual(["app/.vscode", `${"deep/".repeat(20)}.envrc`]);
+    const listed = await cliIn(f, { args: ["held"], tty: true, columns: 80 });
+    expect(listed.out).toContain(first);
+    const narrow = listed.out.split("\n").filter((line) => !line.includes(f.root));
+    expect(Math.max(...narrow.map((line) => line.length))).toBeLessThanOrEqual(80);
+    expect((await cli(f, "held", "aa11", "--drop", "app/.vscode")).out).toMatch(
+      /^1 change dropped\.\n1 change can run/,
+    );
+    expect(await cli(f, "held", "aa11", "--drop", "none")).toMatchObject({ code: 5 });
+    const asked = await cliIn(f, { args: ["held", "aa11"], tty: true, columns: 80, stdin: "apply\n" });
+    expect(asked.err).toContain("interpreters, debuggers and command-line tools: They run these when they start");
+    expect(asked.out).toContain("1 change applied.\n");
+    expect((await cli(f, "held")).out).toBe("Nothing is held.\n");
+    expect((await cli(f, "list", "--worktrees")).out).toContain("applied");
   }, 120_000);
 
   it("names the paths of a conflict, and exits as blocked", async () => {

@@ -78,6 +78,7 @@ describe("a host that is killed in the middle of an apply", () => {
       folder: opened.folder,
       sourceTop: f.work,
       signal: new AbortController().signal,
+      takes: () => false,
       onWrite: (written) => {
         swap = written;
         return Promise.reject(new Error("killed"));

@@ -2,11 +2,12 @@ import type { HeldChange, HeldDecision, SessionHeld } from "../../../../plugin-s
 import type { HostWorkspaces } from "../../../sessions/host/workspaces.ts";
 import type { Invocation } from "../command.ts";
 import { findSession } from "../find-session.ts";
-import { openSessions } from "../open-sessions.ts";
+import { type OpenedSessions, openSessions } from "../open-sessions.ts";
 import { Questions } from "../questions.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { heldHeadline, heldLines, heldText, settleHint } from "../render/held-lines.ts";
 import { createPaint } from "../render/paint.ts";
+import { ambiguousId } from "../render/short-id.ts";
 import { plural } from "../render/quantities.ts";
 import { drawingColumns } from "../show-session.ts";
 
@@ -16,7 +17,7 @@ export async function sessionHeld(call: Invocation): Promise<number> {
   const { args, terminal, json } = call;
   const { workspaces } = opened;
   if (args[0] === undefined) return await listAll(call, await workspaces.held());
-  const { session_id } = await findSession(opened.sessions, args[0]);
+  const session_id = await findHeld(opened, args[0]);
   const decisions = decisionsOf(call);
   for (const decision of decisions) {
     const { settled } = await workspaces.settleHeld(session_id, decision);
@@ -39,6 +40,14 @@ export async function settleHeld(
   else await call.terminal.stdout.write(`${settleHint(session_id)}\n`);
 }
 
+/** Finds a session by what is held of it, since retention may have taken its events, or else among all. */
+async function findHeld({ workspaces, sessions }: OpenedSessions, typed: string): Promise<string> {
+  const ids = new Set((await workspaces.held()).map(({ session_id }) => session_id));
+  const found = ids.has(typed) ? [typed] : [...ids].filter((id) => id.startsWith(typed));
+  if (found.length > 1) throw ambiguousId(typed, found);
+  return found[0] ?? (await findSession(sessions, typed)).session_id;
+}
+
 /** Returns the changes of a session that still wait for a person's word. */
 export async function heldOf(workspaces: Pick<HostWorkspaces, "held">, sessionId: string): Promise<HeldChange[]> {
   return (await workspaces.held()).filter(({ session_id }) => session_id === sessionId).flatMap(({ held }) => held);
@@ -54,7 +63,7 @@ function decisionsOf({ options }: Invocation): HeldDecision[] {
 }
 
 async function listAll({ terminal, json }: Invocation, all: readonly SessionHeld[]): Promise<number> {
-  if (json) for (const one of all) await terminal.stdout.write(`${JSON.stringify(one)}\n`);
+  if (json) { for (const one of all) await terminal.stdout.write(`${JSON.stringify(one)}\n`); }
   else if (all.length === 0) await terminal.stdout.write("Nothing is held.\n");
   else {
     const paint = createPaint(terminal.colours.stdout);

@@ -127,7 +127,9 @@ const defineWorktrees: DefineCommand = (command, bind) => {
     .addHelpText("after", examples(["bulkhead session diff 3f2a > fix.patch", "for git apply"]))
     .action(bind(sessionDiff));
   command.command("apply")
-    .description("bring a session's changes to the repository, all or none but for what is held, and remove its worktree")
+    .description(
+      "bring a session's changes to the repository, all or none but for what is held, and remove its worktree",
+    )
     .argument("<id>", idMeaning)
     .option("--allow-links", "links that lead out of the repository as well")
     .option("--with-held <path>", "the change of this path as well, though it can run programs; repeat", readMore)

@@ -18,7 +18,7 @@ interface HeldLineOptions {
 export function heldLines(held: readonly HeldChange[], { paint, columns, most = Infinity }: HeldLineOptions): string[] {
   const shown = held.slice(0, most).flatMap((one) => [
     ...wrapText(`! ${heldText(one)}`, columns, mostLines).map((line) => paint("red", line)),
-    ...wrapText(`  ${safeLine(`${one.by}: ${one.why}`)}`, columns, mostLines).map((line) => paint("dim", line)),
+    ...wrapText(safeLine(`${one.by}: ${one.why}`), columns - 2, mostLines).map((line) => paint("dim", `  ${line}`)),
   ]);
   const more = held.length - Math.min(held.length, most);
   return more > 0 ? [...shown, paint("red", `and ${formatCount(more)} more`)] : shown;
@@ -26,7 +26,9 @@ export function heldLines(held: readonly HeldChange[], { paint, columns, most = 
 
 /** Says how many changes wait. */
 export function heldHeadline(count: number): string {
-  return count === 1 ? "1 change can run programs, and waits for you" : `${count} changes can run programs, and wait for you`;
+  return count === 1
+    ? "1 change can run programs, and waits for you"
+    : `${count} changes can run programs, and wait for you`;
 }
 
 /** Lines of one change. */
@@ -56,7 +58,11 @@ export function settleHint(sessionId: string): string {
 /** Names packages whose scripts for an install changed. */
 export function scriptLines(scripts: readonly InstallScripts[], { paint, columns }: HeldLineOptions): string[] {
   return scripts.flatMap(({ path, names }) =>
-    wrapText(`! ${safeLine(path)}: npm install runs ${names.map(safeLine).join(", ")}, which changed`, columns, mostLines)
+    wrapText(
+      `! ${safeLine(path)}: npm install runs ${names.map(safeLine).join(", ")}, which changed`,
+      columns,
+      mostLines,
+    )
       .map((line) => paint("yellow", line))
   );
 }

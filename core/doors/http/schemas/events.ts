@@ -3,7 +3,17 @@ import type { Envelope, HostEvent } from "../../../../plugin-sdk/envelope.ts";
 import { type AdapterEvent, adapterEventSchemas } from "../../../../plugin-sdk/events.ts";
 import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import { count, maybe, named, oneOf, text } from "./named.ts";
-import { accessModeTypeSchema, artifactSchema, effectiveSchema, errorSchema, heldSchema, installScriptsSchema, permissionsSchema, requestSchema, resultSchema } from "./results.ts";
+import {
+  accessModeTypeSchema,
+  artifactSchema,
+  effectiveSchema,
+  errorSchema,
+  heldSchema,
+  installScriptsSchema,
+  permissionsSchema,
+  requestSchema,
+  resultSchema,
+} from "./results.ts";
 
 type HostEventSchemas = { readonly [T in HostEvent["type"]]: SchemaOf<Extract<HostEvent, { type: T }>> };
 

@@ -18,10 +18,7 @@ import {
   type UsageReport,
 } from "../../../../plugin-sdk/result.ts";
 import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
-import {
-  heldSchema as anyHeld,
-  installScriptsSchema as anyInstallScripts,
-} from "../../../records/gate/held-schema.ts";
+import { heldSchema as anyHeld, installScriptsSchema as anyInstallScripts } from "../../../records/gate/held-schema.ts";
 import { artifactSchema as anyArtifact } from "../../../records/git/artifact-schema.ts";
 import { count, maybe, named, oneOf, text } from "./named.ts";
 
