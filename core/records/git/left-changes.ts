@@ -98,7 +98,7 @@ async function isAsBefore({ path, kind, type, isThrough }: FoundEntry, { top, be
 
 const linkMode = "120000";
 
-/** One item for each entry; one for a guarded folder in which all is new. */
+/** One item for each entry; one for a guarded folder in which all was made since. */
 async function itemsOf(
   found: readonly FoundEntry[],
   place: Place & { same: ReadonlyMap<string, number> },
@@ -107,7 +107,8 @@ async function itemsOf(
   const whole: { root: string; entries: FoundEntry[] }[] = [];
   let room = keptBytes;
   for (const [root, entries] of groupedBy(found, (one) => one.root)) {
-    const isWhole = entries.every(({ path }) => path !== root && !place.before.has(path)) && !place.same.has(root);
+    const isWhole = entries.every(({ path, isBorn }) => path !== root && isBorn && !place.before.has(path)) &&
+      !place.same.has(root);
     if (isWhole) {
       whole.push({ root, entries });
       continue;

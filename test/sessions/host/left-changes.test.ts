@@ -71,21 +71,23 @@ describe("a session in place", () => {
     writeFileSync(join(project, ".gitignore"), "ignored\n");
     mkdirSync(join(project, "ignored"));
     writeFileSync(join(project, "ignored/.envrc"), "mine");
+    mkdirSync(join(project, "ignored/.vscode"));
+    writeFileSync(join(project, "ignored/.vscode/mine.json"), "mine");
     mkdirSync(join(project, "linked"));
     symlinkSync("../a", join(project, "linked/CLAUDE.md"));
     const { held, session_id } = await agent(`
-      echo evil > ignored/.envrc
+      echo evil > ignored/.envrc; echo evil > ignored/.vscode/mine.json
       mkdir -p new/.vscode mine && echo x > new/.vscode/a.json && echo x > mine/.envrc
       ln -sf ../b linked/CLAUDE.md
     `);
-    const paths = ["ignored/.envrc", "linked/CLAUDE.md", "mine/.envrc", "new/.vscode"];
+    const paths = ["ignored/.envrc", "ignored/.vscode/mine.json", "linked/CLAUDE.md", "mine/.envrc", "new/.vscode"];
     expect(held?.map(({ path }) => path)).toEqual(paths);
     writeFileSync(join(project, "mine/.envrc"), "the person's");
     writeFileSync(join(project, "new/.vscode/mine.json"), "the person's");
     const { workspaces } = test.host;
     expect(await errorOf(workspaces.settleHeld(session_id, { action: "drop" }))).toMatchObject({
       code: "conflict",
-      details: { paths: ["ignored/.envrc", "mine/.envrc", "new/.vscode"] },
+      details: { paths: ["ignored/.envrc", "ignored/.vscode/mine.json", "mine/.envrc", "new/.vscode"] },
     });
     expect(readlinkSync(join(project, "linked/CLAUDE.md"))).toBe("../b");
     await workspaces.settleHeld(session_id, { action: "drop", paths: ["linked/CLAUDE.md"] });
