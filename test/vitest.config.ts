@@ -26,6 +26,7 @@ export const hostileTests = [
   "test/hostile/one-liners*.test.ts",
   "test/hostile/source.test.ts",
   "test/hostile/agent-escapes.test.ts",
+  "test/hostile/walled-cases.test.ts",
 ];
 
 /** Tests of `npm run test:agents`: they run the agents' own programs. */

@@ -46,7 +46,7 @@ describe("names", () => {
       "core/ground/runtime/key-places.ts",
       "core/walls/agent/agent-files.ts",
       "core/kit/attack/cases/agent.ts",
-      "core/kit/attack/run-agent-escapes.ts",
+      "core/kit/attack/escape-stage.ts",
       "core/packages/registry/broad-programs.ts",
     ];
     const named = [...listFiles("core", ""), ...listFiles("plugin-sdk", "")].filter((path) => !lists.includes(path))

@@ -1,0 +1,22 @@
+// Says which cases of an agent's walls fall on another tree: `deno run -A test/hostile/fall-on.ts <tree> [ids]`.
+import { resolve } from "node:path";
+import process from "node:process";
+import { pathToFileURL } from "node:url";
+import { runWalledCases } from "../../core/kit/attack/run-walled-cases.ts";
+import { readWalledCases } from "../../core/kit/attack/walled-case.ts";
+
+const [tree = ".", ids] = process.argv.slice(2);
+const { createSessionBroker } = await import(pathToFileURL(resolve(tree, "core/walls/broker/broker.ts")).href);
+const { cases } = await readWalledCases();
+const wanted = ids?.split(",");
+const chosen = cases.filter(({ id }) =>
+  wanted === undefined || wanted.some((one) => id === one || id.startsWith(`${one}.`))
+);
+const reports = await runWalledCases(chosen, {
+  createBroker: createSessionBroker,
+  onReport: ({ id, name, outcome, detail }) =>
+    console.log(`${outcome.padEnd(8)} ${id.padEnd(7)} ${name}${process.env["VERBOSE"] ? `\n${detail}\n` : ""}`),
+});
+const fell = reports.filter(({ outcome }) => outcome === "escaped");
+console.log(`${fell.length} of ${reports.length} fell on ${tree}.`);
+process.exit(0);
