@@ -493,7 +493,11 @@ describe("J12 other people's sessions", () => {
       path: road.path.slice(one.length),
     }));
     expect(roads.length).toBeGreaterThan(7);
-    const bodies: Record<string, string> = { "/continue": '{"prompt":"more"}', "/rerun": "{}" };
+    const bodies: Record<string, string> = {
+      "/continue": '{"prompt":"more"}',
+      "/rerun": "{}",
+      "/held": '{"action":"drop"}',
+    };
     for (const { method, path } of roads) {
       const send = (token: string, session: string) =>
         fetch(`${door.url}/v1/sessions/${session}${path}`, {
