@@ -61,7 +61,10 @@ function tableLines(block: string, { columns, paint }: PageOptions): string[] {
       if (cell === "") return [];
       return [cells.length === 1 ? cell : `${head[index + 1]}: ${cell}`];
     });
-    return [`  ${paint("bold", first)}`, ...wrap(facts.join(" · "), columns - 6).map((line) => `      ${line}`)];
+    return [
+      ...wrap(first, columns - 2).map((line) => `  ${paint("bold", line)}`),
+      ...wrap(facts.join(" · "), columns - 6).map((line) => `      ${line}`),
+    ];
   });
 }
 
