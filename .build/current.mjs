@@ -9,14 +9,17 @@ import { listFiles, root, unlessMissing } from "./outputs.mjs";
 const onDeno = "Deno" in globalThis;
 // On Deno the host runs from its source, and only what stands behind the walls is built.
 const scripts = onDeno ? ["walls", "console"] : ["modules", "walls", "host", "console"];
-const outputs = onDeno ? ["walls/warden.js", "walls/package.json", "walls/network.js", "console/app.js"] : [
-  "plugin-sdk/mod.js",
-  "walls/warden.js",
-  "walls/package.json",
-  "walls/network.js",
-  "bundle/cli.js",
-  "console/app.js",
-];
+const outputs = onDeno
+  ? ["walls/warden.js", "walls/package.json", "walls/network.js", "walls/gate.js", "console/app.js"]
+  : [
+    "plugin-sdk/mod.js",
+    "walls/warden.js",
+    "walls/package.json",
+    "walls/network.js",
+    "walls/gate.js",
+    "bundle/cli.js",
+    "console/app.js",
+  ];
 const stamp = join(root, "node_modules/.cache/bulkhead-build", onDeno ? "deno" : "node");
 
 /** Set-up of a run of vitest, and of each that watching adds. */
