@@ -1,6 +1,7 @@
 import type { AccessMode } from "./access-modes.ts";
 import type { ErrorData } from "./errors.ts";
 import type { AdapterEvent } from "./events.ts";
+import type { GitChange } from "./git-changes.ts";
 import type { HeldChange, InstallScripts } from "./held.ts";
 import type { Permissions } from "./permissions.ts";
 import type { SessionRequest } from "./request.ts";
@@ -127,6 +128,13 @@ export interface ArtifactsEvent {
   /** Sessions that were active in the same files meanwhile: git cannot tell whose changes these are. */
   shared_with?: string[];
 }
+/** Changes of the agent in its own git folder, and where they are now. In there no hook runs and nothing is signed. */
+export interface GitEvent {
+  type: "git";
+  changes: GitChange[];
+  /** Changes that the list leaves out. */
+  omitted?: number;
+}
 /**
  * Changes in the working directory that can run a program outside an agent's walls. A person applies or drops each; until
  * then it stays where the session left it.
@@ -161,6 +169,7 @@ export type HostEvent =
   | PermissionResolvedEvent
   | CapabilityEvent
   | WorkerEvent
+  | GitEvent
   | ArtifactsEvent
   | HeldEvent
   | GapEvent
@@ -178,6 +187,7 @@ export const hostEventTypes: readonly HostEvent["type"][] = [
   "permission_resolved",
   "capability",
   "worker",
+  "git",
   "artifacts",
   "held",
   "gap",

@@ -88,6 +88,7 @@ export {
   type Envelope,
   type FallbackEvent,
   type GapEvent,
+  type GitEvent,
   type HeldEvent,
   type HostEvent,
   hostEventTypes,
@@ -99,6 +100,7 @@ export {
   type SessionStartedEvent,
   type WorkerEvent,
 } from "./envelope.ts";
+export type { GitChange } from "./git-changes.ts";
 export {
   AdapterInitializationError,
   BulkheadError,

@@ -1,3 +1,4 @@
+import type { GitChange } from "./git-changes.ts";
 import type { ErrorData } from "./errors.ts";
 import type { AdapterEvent } from "./events.ts";
 import type { HeldChange, InstallScripts } from "./held.ts";
@@ -173,6 +174,8 @@ export interface SessionResult {
    * were there before, then new files that git tracks, then the rest. Absent: it has all.
    */
   artifacts_omitted?: number;
+  /** Changes of the agent in its own git folder, and where they are now, as in the event `git`. Absent: nothing. */
+  git_changes?: GitChange[];
   /**
    * Sessions that were active in the same folder, or in an overlapping one, meanwhile: some of the changes may be
    * theirs. Absent: there was none in this host.

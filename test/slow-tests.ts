@@ -75,6 +75,7 @@ export const slowTests: readonly string[] = [
   "test/fuzz/fuzz.test.ts",
   "test/records/git/artifacts-oracle.test.ts",
   "test/records/workspace/faults.test.ts",
+  "test/sessions/session/git-histories.test.ts",
   "test/sessions/session/properties.test.ts",
 ];
 

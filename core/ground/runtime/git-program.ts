@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { joinBytes } from "./join-bytes.ts";
 import type { LaunchedProgram } from "./launcher.ts";
+import type { Command } from "./os-walls/os-wall.ts";
 import { startPlainProgram } from "./plain-program.ts";
 import { hostEnv } from "./platform.ts";
 import { delimiter, isAbsolute } from "./paths.ts";
@@ -16,6 +17,8 @@ export interface GitRunOptions {
   /** Kills git; the run then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
   stdin?: Uint8Array | undefined;
+  /** Puts git behind walls; default: none. */
+  wrap?: ((command: Command) => Promise<Command>) | undefined;
   /** Takes stdout piece by piece; `stdout` of the outcome is then empty. What it throws ends git and is the run's error. */
   onStdout?: ((chunk: Uint8Array) => void) | undefined;
 }
@@ -42,7 +45,8 @@ export const mostStdoutBytes: number = 128 * 1024 * 1024;
 export async function runGit(args: readonly string[], options: GitRunOptions): Promise<GitOutcome> {
   options.signal?.throwIfAborted();
   const env = { ...options.env, PATH: absolutePath() };
-  const command = { file: "git", args: [...args], cwd: options.cwd, env };
+  const plain = { file: "git", args: [...args], cwd: options.cwd, env };
+  const command = await options.wrap?.(plain) ?? plain;
   try {
     const input = options.stdin === undefined ? "closed" : "open";
     const started = await startPlainProgram(command, { stdin: input, endsWithHost: true });

@@ -1,3 +1,4 @@
+import { SessionGit } from "../../sessions/session/session-git.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
 import { startEscapeServers } from "../../ground/runtime/escape-servers.ts";
 import { access, readFile, rm, stat } from "../../ground/runtime/files.ts";
@@ -82,7 +83,15 @@ async function runScript({ script }: AgentEscape, { root, servers, contain }: Ru
     HOST: pid,
   };
   const exports = Object.entries(variables).map(([name, value]) => `${name}='${value}'`).join(" ");
-  const broker = createSessionBroker(stageSession({ root, servers, contain }));
+  const options = stageSession({ root, servers, contain });
+  const git = new SessionGit({
+    ...options,
+    workspaceDir: null,
+    gitDir: join(root, "state", "git"),
+    closed: [join(root, "state")],
+    spelledRoots: [],
+  });
+  const broker = createSessionBroker({ ...options, gitMounts: () => git.mounts() });
   try {
     const run = await broker.call("run", {
       binary: "sh",
@@ -93,6 +102,7 @@ async function runScript({ script }: AgentEscape, { root, servers, contain }: Ru
     return `${out}${err}`.trim();
   } finally {
     await broker.close();
+    await git.end();
   }
 }
 

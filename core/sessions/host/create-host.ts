@@ -19,7 +19,7 @@ import { runAll } from "./run-all.ts";
 import { runLoop } from "./run-loop.ts";
 import { load } from "./served-plugin.ts";
 import { sessionHandle } from "./session-handle.ts";
-import { journalFile } from "./state-folder.ts";
+import { journalFile, privateGitFolder } from "./state-folder.ts";
 import { hostWorkspaces } from "./workspaces.ts";
 import { type HostDeps, openHostDeps } from "./host-deps.ts";
 import { tellShadowed } from "./shadowed-plugins.ts";
@@ -34,7 +34,7 @@ export async function createHost(options: HostOptions = {}, seams: HostSeams = {
   const { claim, journal, log, registry, sessions, state, writeLog } = deps;
   const resume = options.resume === true ? resumer({ journal, registry, sessions, writeLog }) : undefined;
   try {
-    await recover({ reaped: state.reaped, journal, log, resume, writeLog });
+    await recover({ reaped: state.reaped, journal, log, resume, writeLog, gitDir: privateGitFolder(claim.folder) });
     await recoverOthers(claim.root, { writeLog, resume });
     // No start waits for it: until it is done the whole folder is held.
     void deps.workspaces.lookAtLeft([claim.root]);

@@ -109,6 +109,11 @@ function hostSentence(
       );
     case "worker":
       return say("error", `The plugin's worker: ${event.message}`);
+    case "git":
+      return say(
+        event.changes.every(({ outcome }) => outcome === "moved") ? "info" : "warning",
+        `Git: ${event.changes.map(({ name, outcome }) => `${name} ${outcome}`).join(", ")}.`,
+      );
     case "artifacts":
       return say(
         "debug",

@@ -4,7 +4,7 @@ import { sessionPages } from "../../records/journal/session-pages.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import { openJournal } from "../../records/journal/sqlite-journal.ts";
 import { reapChildren, type Reaped } from "../../ground/runtime/child-ledger.ts";
-import { rm, stat } from "../../ground/runtime/files.ts";
+import { readdir, rm, stat } from "../../ground/runtime/files.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { Trash } from "../../ground/runtime/trash.ts";
@@ -19,9 +19,10 @@ import {
   type Resumable,
 } from "../session/interrupted-session.ts";
 import { MergedLog } from "../session/merged-log.ts";
+import { takeOverOf } from "../session/session-git.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { leftOpenError } from "./session-handle.ts";
-import { journalFile } from "./state-folder.ts";
+import { journalFile, privateGitFolder } from "./state-folder.ts";
 import { claimLeftParts } from "./state-claim.ts";
 
 /** Options of {@link recover}. */
@@ -36,6 +37,8 @@ interface RecoverOptions {
    */
   resume?: ((resumable: Resumable) => Promise<AfterRestart>) | undefined;
   writeLog(record: LogRecord): void;
+  /** Folder with the private git folders of sessions. Absent: there are none here. */
+  gitDir?: string | undefined;
 }
 
 /** Collaborators of {@link reapFormer}. */
@@ -81,20 +84,34 @@ export async function reapFormer(folder: string, { trash, writeLog }: ReapDeps):
  * Ends the programs and the sessions that the previous host left. Failures are logged: they must not keep the next host
  * from starting.
  */
-export async function recover({ reaped, journal, log, resume, writeLog }: RecoverOptions): Promise<void> {
+export async function recover({ reaped, journal, log, resume, writeLog, gitDir }: RecoverOptions): Promise<void> {
   await reapRecorded(journal, { mark: reaped?.head.mark ?? randomId(), writeLog });
   const runtime = reaped?.head.runtime ?? null;
   const former: FormerHost = { runtime, hostVersion: reaped?.head.host_version ?? hostVersion, end: "host_restarted" };
-  await endOpenSessions({ journal, log, former, resume, writeLog });
+  await endOpenSessions({ journal, log, former, resume, writeLog, gitDir });
+  if (gitDir !== undefined) await takeOverLeft(gitDir, writeLog);
+}
+
+/** Takes over the private git folders of sessions that have ended, or that no journal knows. */
+async function takeOverLeft(gitDir: string, writeLog: RecoverOptions["writeLog"]): Promise<void> {
+  for (const sessionId of await readdir(gitDir).catch(() => [])) {
+    const event = await takeOverOf(join(gitDir, sessionId));
+    for (const { name, outcome, command } of event?.changes ?? []) {
+      const message = `Git of a session whose host was killed: ${name} ${outcome}${command ? `, ${command}` : ""}.`;
+      writeLog({ level: "warn", message, session_id: sessionId });
+    }
+  }
 }
 
 /** Options of {@link endOpenSessions}. */
-interface EndOpenOptions extends Pick<RecoverOptions, "journal" | "log" | "resume" | "writeLog"> {
+interface EndOpenOptions extends Pick<RecoverOptions, "journal" | "log" | "resume" | "writeLog" | "gitDir"> {
   former: FormerHost;
 }
 
 /** Ends the sessions that are open in a journal, and starts those again that ask for it. */
-export async function endOpenSessions({ journal, log, former, resume, writeLog }: EndOpenOptions): Promise<void> {
+export async function endOpenSessions(
+  { journal, log, former, resume, writeLog, gitDir }: EndOpenOptions,
+): Promise<void> {
   for (const sessionId of await journal.openSessions()) {
     try {
       const record = await journal.session(sessionId);
@@ -106,9 +123,11 @@ export async function endOpenSessions({ journal, log, former, resume, writeLog }
         writeLog({ level: "error", message: leftOpenError(sessionId).message, session_id: sessionId });
         continue;
       }
+      // A session that goes on with it begins at what it had done.
+      const git = gitDir === undefined ? null : await takeOverOf(join(gitDir, sessionId));
       const { resumable } = known;
       const next = resumable === null || resume === undefined ? null : await resume(resumable);
-      await endInterrupted(known, { log, former, next });
+      await endInterrupted(known, { log, former, next, git });
     } catch (error) {
       const message = `Cannot end a session that its host left open: ${toErrorData(error).message}`;
       writeLog({ level: "error", message, session_id: sessionId });
@@ -148,7 +167,8 @@ export async function recoverOthers(
       const trash = openTrash(claim.folder, writeLog);
       try {
         const reaped = await reapFormer(claim.folder, { trash, writeLog });
-        await recover({ reaped, journal, log: new MergedLog(journal), resume, writeLog });
+        const gitDir = privateGitFolder(claim.folder);
+        await recover({ reaped, journal, log: new MergedLog(journal), resume, writeLog, gitDir });
       } finally {
         await Promise.all([journal.close(), trash.settled()]);
       }

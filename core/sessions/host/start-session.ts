@@ -31,6 +31,7 @@ import type { PinStore } from "./pin-store.ts";
 import type { OpenedSecrets } from "./session-secrets.ts";
 import type { Trash } from "../../ground/runtime/trash.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
+import { privateGitFolder } from "./state-folder.ts";
 import type { StateClaim } from "./state-claim.ts";
 import type { SessionPlace } from "./workspaces.ts";
 
@@ -161,6 +162,7 @@ export function startSession(deps: SessionDeps, session: NewSession): RunningSes
     loopSignal: isEnhanced(request, settings.prompt) ? settings.prompt.signal : null,
     answerTimeoutMs: Math.min(request.answer_timeout_ms ?? Infinity, limits.answer_timeout_ms),
     scratchDir: join(claim.folder, "scratch"),
+    gitDir: privateGitFolder(claim.folder),
     stateDir: claim.root,
     hostVersion,
   }, {

@@ -30,5 +30,10 @@ export function journalFile(part: string): string {
   return join(part, "journal.db");
 }
 
+/** Returns the folder of the private git folders of sessions in a host's part of a state folder. */
+export function privateGitFolder(part: string): string {
+  return join(part, "git");
+}
+
 /** Name of the folder of pins in a state folder. */
 export const pinsFolder = "pins";

@@ -5,6 +5,7 @@ import type { EventAllowance } from "./event-allowance.ts";
 import type { EventRules } from "./event-rules.ts";
 import type { OpenRequests } from "./open-requests.ts";
 import type { RunningSessionDeps, RunningSessionOptions } from "./session-options.ts";
+import type { SessionGit } from "./session-git.ts";
 import type { SessionStream } from "./session-stream.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
@@ -18,6 +19,7 @@ export interface AttemptDeps {
   deadlines: Deadlines;
   usage: UsageMeter;
   allowance: EventAllowance;
+  git: SessionGit;
   /** The session's own folder; created on first use. */
   scratch: string;
   /** Aborts when the session must end. */

@@ -3,6 +3,7 @@ import type {
   AttemptStartedEvent,
   CapabilityEvent,
   Envelope,
+  GitEvent,
   SessionStartedEvent,
 } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
@@ -44,9 +45,15 @@ export async function readInterrupted(
  */
 export async function endInterrupted(
   known: InterruptedSession,
-  { log, former, next = null }: { log: MergedLog; former: FormerHost; next?: AfterRestart | null },
+  { log, former, next = null, git = null }: {
+    log: MergedLog;
+    former: FormerHost;
+    next?: AfterRestart | null;
+    /** Changes that were taken over of the agent's git folder. */
+    git?: GitEvent | null;
+  },
 ): Promise<void> {
-  const end = known.end(former, next);
+  const end = known.end(former, { next, git });
   if (end !== null) await log.add(end.stream, end.entries);
 }
 
@@ -63,6 +70,12 @@ export interface Resumable {
   agent_session_id: string | null;
   /** Number of sessions that have continued that agent's session already. */
   times: number;
+}
+
+/** Outcomes that belong into the end of an interrupted session. */
+interface AfterEnd {
+  next: AfterRestart | null;
+  git: GitEvent | null;
 }
 
 const sentences = {
@@ -159,11 +172,13 @@ class InterruptedSession {
   }
 
   /** Returns the events to add; null for a session without any events, and for one that has ended. */
-  end(former: FormerHost, next: AfterRestart | null): { stream: Stream; entries: LogEntry[] } | null {
+  end(former: FormerHost, { next, git }: AfterEnd): { stream: Stream; entries: LogEntry[] } | null {
     if (this.#first === null || this.#last === null || this.#last.event.type === "session_ended") return null;
     const { session_id: sessionId, adapter, attempt, seq } = this.#last;
     const lastSeq = Math.max(seq, this.#lastSeq);
-    const entries = [...this.#exits(Date.now()), ...this.#rules.finish(), this.#ended(this.#first, { former, next })];
+    const told: LogEntry[] = git === null ? [] : [{ source: "host", event: git }];
+    const ended = this.#ended(this.#first, { former, next, git });
+    const entries = [...this.#exits(Date.now()), ...this.#rules.finish(), ...told, ended];
     return { stream: { sessionId, adapter, attempt, lastSeq }, entries };
   }
 
@@ -218,7 +233,7 @@ class InterruptedSession {
 
   #ended(
     { envelope, event }: FirstEvent,
-    { former, next }: { former: FormerHost; next: AfterRestart | null },
+    { former, next, git }: AfterEnd & { former: FormerHost },
   ): LogEntry {
     const error = errorOf(former.end, { next, unread: this.unread });
     const { requested, workdir } = event;
@@ -241,6 +256,7 @@ class InterruptedSession {
       verdict: { stop_reason: former.end, error },
       rules: this.#rules,
       usage: this.#usage.report(since(envelope.ts, ts)),
+      git,
       changed: { artifacts: null, reason: former.end, head: null },
       claimedOnly: [],
       gitBase: null,

@@ -1,3 +1,4 @@
+import type { GitEvent } from "../../../plugin-sdk/envelope.ts";
 import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import {
   type AttemptReport,
@@ -28,6 +29,8 @@ interface ResultOptions {
   left?: Left;
   /** Paths the agent says it changed, which git does not show. */
   claimedOnly: readonly string[];
+  /** Changes of the agent with git; null without any. */
+  git: GitEvent | null;
   /** Sessions whose changes may be among the artifacts. */
   sharedWith?: readonly string[];
   gitBase: string | null;
@@ -69,7 +72,7 @@ export function buildResult(session: ResultSubject, parts: ResultOptions): Sessi
     artifacts: changed.artifacts,
     ...(changed.artifacts === null ? { artifacts_reason: changed.reason } : {}),
     ...(changed.artifacts === null ? {} : omittedCount(changed.others)),
-    ...omitEmpty({ artifacts_shared_with: [...parts.sharedWith ?? []] }),
+    ...omitEmpty({ git_changes: [...parts.git?.changes ?? []], artifacts_shared_with: [...parts.sharedWith ?? []] }),
     ...omitEmpty({ held: parts.left?.held ?? [], install_scripts: parts.left?.install_scripts ?? [] }),
     claimed_only: [...parts.claimedOnly],
     confidence: outcome === "error" ? 0 : completed?.confidence ?? null,

@@ -1,4 +1,4 @@
-import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
+import type { GitEvent, HostEvent } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorCode, ErrorData } from "../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type {
@@ -29,6 +29,7 @@ import { recordedRequest } from "./recorded-request.ts";
 import { buildResult } from "./result.ts";
 import { type FailedAttempt, failureClass, type NextStep, nextStep } from "./retry-policy.ts";
 import type { Candidate, RunningSessionDeps, RunningSessionOptions } from "./session-options.ts";
+import { SessionGit } from "./session-git.ts";
 import { SessionChanges } from "./session-changes.ts";
 import { SessionStream } from "./session-stream.ts";
 import { unmetClaims } from "./unmet-claims.ts";
@@ -53,6 +54,7 @@ export class RunningSession {
   readonly #uses: PermissionUses = { allowed: 0, denied: 0, by: {} };
   readonly #deadlines: Deadlines;
   readonly #changes: SessionChanges;
+  readonly #git: SessionGit;
   readonly #started = performance.now();
   readonly #abort = new AbortController();
   readonly #attempts: AttemptReport[] = [];
@@ -73,6 +75,11 @@ export class RunningSession {
     const { sessionId, request, scratchDir, candidates: [{ plugin }] } = options;
     const { log, redactor } = deps;
     this.#changes = new SessionChanges(options, deps);
+    this.#git = new SessionGit({
+      ...options,
+      closed: [options.stateDir, ...deps.guarded().protectedPaths ?? []],
+      spelledRoots: options.candidates.flatMap(({ plugin: { grant } }) => grant.write ?? []),
+    });
     this.#stream = new SessionStream({
       log,
       sessionId,
@@ -97,6 +104,7 @@ export class RunningSession {
       requests: this.#requests,
       deadlines: this.#deadlines,
       usage: this.#usage,
+      git: this.#git,
       allowance: new EventAllowance(),
       scratch: join(scratchDir, sessionId),
       signal: this.#abort.signal,
@@ -298,9 +306,16 @@ export class RunningSession {
     const work = { tool_calls: this.#rules.toolCalls, changed: await this.#changedPaths() };
     if (work.tool_calls === 0 && work.changed.length === 0) return null;
     if (resetWorkdir === null) return work;
+    await this.#takeOverGit();
     const reset = await resetWorkdir().then(() => true, () => false);
     if (reset) this.#rules.forgetClaims();
     return reset ? null : work;
+  }
+
+  async #takeOverGit(): Promise<GitEvent | null> {
+    const event = await this.#git.end();
+    if (event !== null) this.#stream.host(event);
+    return event;
   }
 
   async #changedPaths(): Promise<string[]> {
@@ -322,6 +337,8 @@ export class RunningSession {
   }
 
   async #finish(failure: ErrorData | null): Promise<SessionResult> {
+    // First: commits that it takes over are no changes any more.
+    const git = await this.#takeOverGit();
     const { left, ...changed } = await this.#changes.end({ ranPrograms: this.#attemptDeps.processes.lastId > 0 });
     const sharedWith = await this.#deps.sharedWith();
     if (this.#options.artifacts === "git") {
@@ -345,6 +362,7 @@ export class RunningSession {
       usage: this.#usage.report(Math.round(performance.now() - this.#started)),
       changed,
       left,
+      git,
       sharedWith,
       gitBase: this.#changes.head,
       packageSha256: attempt.script?.sha256 ?? null,

@@ -81,6 +81,8 @@ export interface RunningSessionOptions {
   answerTimeoutMs: number;
   /** Folder with the scratch files of all sessions. */
   scratchDir: string;
+  /** Folder with the private git folders of all sessions. */
+  gitDir: string;
   /** Real absolute path that never holds artifacts: the host's own state. */
   stateDir: string;
   hostVersion: string;

@@ -1,5 +1,6 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { GitMounts } from "../../records/git/private/git-mounts.ts";
 import { mkdir } from "../../ground/runtime/files.ts";
 import { agentPrograms } from "../../ground/runtime/key-places.ts";
 import { presentPlaces } from "../../ground/runtime/present-places.ts";
@@ -12,7 +13,6 @@ import { leadingLinks } from "./leading-links.ts";
 import { gathered } from "./mounts.ts";
 import { ownSettings } from "./own-settings.ts";
 import type { AgentView, Bound } from "./program-view.ts";
-import { repositoryOf } from "./repository-folder.ts";
 import { cachePlaces, toolPlaces } from "./tool-places.ts";
 import type { WriteBack } from "./write-back.ts";
 
@@ -32,6 +32,8 @@ interface ViewedSession {
   sealedPaths?: readonly string[] | undefined;
   /** Folder for what the walls of all sessions of a host share; absent: the session's own. */
   sharedWallsDir?: string | undefined;
+  /** Finds what stands in the place of git's folders; absent: nothing of them is shown but what lies in the project. */
+  gitMounts?: (() => Promise<GitMounts>) | undefined;
   /** Takes each place that is left out of a view, and why. */
   leftOut?(place: LeftOut): void;
 }
@@ -64,12 +66,14 @@ export interface ViewPlaces extends GrantedPlaces {
   allHomes: readonly string[];
   /** Whether the project is read-only as a whole, since not all of its guards could be made. */
   isClosed: boolean;
-  repository: readonly string[];
+  git: GitMounts;
   /** Places of tools in the homes. */
   tools: readonly string[];
   /** Caches of package managers in the homes. */
   caches: readonly string[];
 }
+
+const noGitMounts: GitMounts = { covered: [], bound: [], held: [], shown: [] };
 
 /**
  * Finds what does not depend on the program, so that it can be looked up before one is asked for.
@@ -83,11 +87,11 @@ export async function viewPlaces(
     searched: readonly string[];
   },
 ): Promise<ViewPlaces> {
-  const { workdir, workspaceDir = workdir } = session;
-  const [homes, places, repository] = await Promise.all([
+  const { workdir } = session;
+  const [homes, places, git = noGitMounts] = await Promise.all([
     homesToHide(),
     granted,
-    repositoryOf(workspaceDir),
+    session.gitMounts?.(),
   ]);
   const replaced = homes.all.filter((home) => !isInside(workdir, home));
   const [tools, caches] = await Promise.all([
@@ -99,7 +103,7 @@ export async function viewPlaces(
     allHomes: homes.all,
     isClosed,
     ...places,
-    repository,
+    git,
     tools,
     caches: caches.flat(),
   };
@@ -127,7 +131,7 @@ interface MadeView {
  */
 export async function agentView(session: ViewedSession, needs: AgentNeeds, places: ViewPlaces): Promise<MadeView> {
   const { pluginDir, tempDir, workdir, workspaceDir: project = workdir, sealedPaths = [] } = session;
-  const { homes, allHomes, isClosed, written, read, repository, tools, caches } = places;
+  const { homes, allHomes, isClosed, written, read, git, tools, caches } = places;
   const [home] = homes;
   const folders = [...new Set([workdir, project])].filter((folder) => !isClosed || folder !== project);
   const names = [...toolsOf(needs.binary), ...configTools(session.permissions)];
@@ -154,13 +158,18 @@ export async function agentView(session: ViewedSession, needs: AgentNeeds, place
       ...(isClosed ? [project] : []),
       pluginDir,
       ...packages,
-      ...repository,
+      ...git.shown,
       ...read,
       ...tools,
       ...own.shown,
     ],
     own: [tempDir, needs.wallsDir, pluginDir, ...sealedPaths, workdir, project],
-    bound: [...await emptyHomes(homes, needs.wallsDir), ...await layers(caches, needs.wallsDir), ...own.bound],
+    bound: [
+      ...await emptyHomes(homes, needs.wallsDir),
+      ...await layers(caches, needs.wallsDir),
+      ...own.bound,
+      ...git.bound,
+    ],
     network: "none",
     filterFolder: session.sharedWallsDir ?? needs.wallsDir,
     leftOut,

@@ -47,6 +47,8 @@ export interface Bound {
   isOwn?: boolean;
   /** Whether it may only be read; default: no. */
   isReadOnly?: boolean;
+  /** Whether git borrows it: it is seen there although it may lie in the project. */
+  isBorrowed?: boolean;
   /** Folder of the session's own, with `upper` and `work` in it, that takes what is written; the place itself is only read. */
   layer?: string;
 }

@@ -150,15 +150,18 @@ function taken(source: Awaited<ReturnType<typeof approveSource>>, kind: Place["k
 }
 
 async function takeBound(
-  { from, at, layer, isNew = false, isOwn: isHosts = isNew, isReadOnly = false }: Bound,
+  { from, at, layer, isNew = false, isOwn: isHosts = isNew, isReadOnly = false, isBorrowed = false }: Bound,
   gate: Gate,
 ): Promise<Place | null> {
-  const { rules } = gate;
+  // Where the session works in a hidden place, git borrows from there too.
+  const rules = isBorrowed ? rulesFor(from, gate) : gate.rules;
   const hidden = rules.hidden.filter((place) => !isHosts || !isInside(place, from));
   const source = await approveSource(from, { ...rules, hidden });
   const place = taken(source, isReadOnly ? "--ro-bind" : "--bind", gate);
-  // Nothing of the project is seen elsewhere than in it.
-  if (place === null || !isHosts && rules.written.some((folder) => isInside(folder, place.real))) return null;
+  // Nothing else of the project is seen elsewhere than in it.
+  if (place === null || !isHosts && !isBorrowed && rules.written.some((folder) => isInside(folder, place.real))) {
+    return null;
+  }
   return { ...place, at, isNew, layer };
 }
 

@@ -98,14 +98,20 @@ async function workdirView(
 ) {
   const { workdir, pluginDir, tempDir, workspaceDir, protectedPaths = [], sealedPaths = [] } = options;
   const ownTools = configTools(options.permissions);
-  const ownConfig = (await grantedRoots(ownTools.map((tool) => `config:${tool}`), options)).map(({ path }) => path);
-  const { all } = await homesToHide();
+  const [roots, { all }, git] = await Promise.all([
+    grantedRoots(ownTools.map((tool) => `config:${tool}`), options),
+    homesToHide(),
+    options.gitMounts?.(),
+  ]);
+  const folders = [...sealedPaths, pluginDir, ...(workspaceDir === undefined ? [] : [workspaceDir])];
   return {
     writable: [workdir],
     tmp: tempDir,
-    own: [workdir, pluginDir, tempDir, ...sealedPaths, ...(workspaceDir === undefined ? [] : [workspaceDir])],
+    own: [workdir, tempDir, ...folders],
     hidden: [...protectedPaths, ...await hiddenAtHome(all, ownTools)],
-    shown: [...sealedPaths, ...ownConfig, pluginDir, ...shown, ...(workspaceDir === undefined ? [] : [workspaceDir])],
+    held: git?.held ?? [],
+    bound: git?.bound ?? [],
+    shown: [...folders, ...git?.shown ?? [], ...roots.map(({ path }) => path), ...shown],
     network: offline ? "none" as const : "machine" as const,
   };
 }

@@ -3,6 +3,7 @@ import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { ModelEndpoint } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { PermissionUses } from "../../../plugin-sdk/result.ts";
+import type { GitMounts } from "../../records/git/private/git-mounts.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
@@ -82,6 +83,8 @@ export interface SessionBrokerOptions {
    * has resolved. What it returns is called once they have all ended.
    */
   expose?(folders: readonly string[]): Promise<() => Promise<void>>;
+  /** Finds what stands in the place of git's folders in the view of a contained program; absent: nothing does. */
+  gitMounts?: (() => Promise<GitMounts>) | undefined;
   /** The manifest's; absent: none. */
   endpoints?: readonly ModelEndpoint[] | undefined;
   /** The highest process id in the session's stream so far; default: none. */

@@ -6,7 +6,7 @@ import { writeSshWay } from "../agent/ssh-way.ts";
 import type { LeftOut } from "../agent/approve-source.ts";
 import type { AgentView } from "../agent/program-view.ts";
 import { keepEmpty, removeRecorded } from "../agent/kept-empty.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { isInside, join } from "../../ground/runtime/paths.ts";
 import { platform } from "../../ground/runtime/platform.ts";
 import type { OwnNetwork } from "../agent/own-network.ts";
 import { AgentNetworks, proxyPort } from "../agent/agent-networks.ts";
@@ -108,9 +108,15 @@ export class SessionWalls {
     this.#views.set(needs.binary, made);
     const opened = this.#findPlaces().then((places) => places.opened);
     const guards = this.#kept?.then(() => this.#guards.now(opened)) ?? this.#guards.now(opened);
-    const [view, { sealed, ...held }] = await Promise.all([made, guards]);
-    const isOther = (place: string) => view.bound?.some(({ at }) => at === place) !== true;
-    return { ...view, ...held, sealed: sealed.filter(isOther) };
+    const [view, { sealed, held, links }, { git }] = await Promise.all([made, guards, this.#findPlaces()]);
+    const isBound = (place: string) => view.bound?.some(({ at }) => at === place) === true;
+    const isOther = (place: string) => !git.covered.some((folder) => isInside(folder, place));
+    return {
+      ...view,
+      sealed: sealed.filter((place) => isOther(place) && !isBound(place)),
+      held: [...held.filter(isOther), ...git.held],
+      links: links.filter(({ at }) => isOther(at)),
+    };
   }
 
   /**

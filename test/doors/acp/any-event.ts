@@ -40,6 +40,7 @@ export const hostEvents: { [T in HostEvent["type"]]: Extract<HostEvent, { type: 
   permission_resolved: { type: "permission_resolved", request_id: "r", choice: null, by: "deadline" },
   capability: { type: "capability", permission: "net", target: "a:1", decision: "denied", grant_command: "do it" },
   worker: { type: "worker", state: "killed", message: "It was killed." },
+  git: { type: "git", changes: [{ name: "refs/heads/main", outcome: "moved", id: "0".repeat(40) }] },
   artifacts: { type: "artifacts", artifacts: null, reason: "git_missing" },
   held: {
     type: "held",

@@ -107,6 +107,7 @@ export class ScriptedSession {
       loopSignal: null,
       answerTimeoutMs: asked.answer_timeout_ms ?? 300_000,
       scratchDir: "/nowhere",
+      gitDir: "/nowhere",
       stateDir: "/nowhere",
       hostVersion: "0.0.0",
       ...given,

@@ -56,62 +56,6 @@ describe("a first program plants, and the next session finds nothing:", () => {
   }
 });
 
-describe("git's folder elsewhere", () => {
-  test("is shown to a linked worktree that it names, and to no folder that only names it", async (context) => {
-    await needsWall(context, "bubblewrap");
-    const { says, root, workdir } = await withKeys();
-    const main = join(root, "main/.git");
-    const files = {
-      "HEAD": "ref: refs/heads/main",
-      "objects/x": "",
-      "refs/x": "",
-      "worktrees/w/gitdir": `${workdir}/.git`,
-    };
-    await writeAll(main, { ...files, "worktrees/w/commondir": "../..", "description": canary });
-    await writeAll(workdir, { ".git": `gitdir: ${main}/worktrees/w\n` });
-    // It lies in a hidden place, or not: the state beside it does.
-    expect(await says(`cat ${main}/description; echo x > ${main}/HEAD; cat .git`)).toContain(canary);
-    expect(await readFile(join(main, "HEAD"), "utf8")).toBe("ref: refs/heads/main");
-  });
-
-  test("is hidden where it does not name the project back, also in the home", async (context) => {
-    await needsWall(context, "bubblewrap");
-    const { says, home, workdir, next } = await withKeys();
-    const main = join(home, "other/.git");
-    await writeAll(main, { "HEAD": "", "objects/x": "", "refs/x": "", "worktrees/w/gitdir": "/elsewhere/.git" });
-    await writeAll(main, { "description": canary, "modules/m/HEAD": "", "modules/m/objects/x": canary });
-    await writeAll(main, { "modules/m/refs/x": "", "modules/m/config": "[core]\n\tworktree = ../../../sub\n" });
-    await writeAll(workdir, { ".git": `gitdir: ${main}/worktrees/w\n` });
-    expect(await says(`cat ${main}/description`)).not.toContain(canary);
-    await writeAll(workdir, { ".git": `gitdir: ${main}/modules/m\n` });
-    expect(await (await next()).says(`cat ${main}/modules/m/objects/x`)).not.toContain(canary);
-    await writeAll(main, { "worktrees/w/gitdir": `${workdir}/.git` });
-    await writeAll(workdir, { ".git": `gitdir: ${main}/worktrees/w\n` });
-    expect(await (await next()).says(`cat ${main}/description; echo x > ${main}/HEAD`)).toContain(canary);
-  });
-
-  test("is a submodule's own alone, where the repository around it says so", async (context) => {
-    await needsWall(context, "bubblewrap");
-    const { next, home } = await withKeys();
-    const git = join(home, "around/.git");
-    const sub = join(home, "around/lib/sub");
-    await writeAll(git, {
-      "HEAD": "",
-      "description": canary,
-      "modules/lib/sub/HEAD": "",
-      "modules/lib/sub/refs/x": "",
-    });
-    await writeAll(git, {
-      "modules/lib/sub/objects/x": "seen",
-      "modules/lib/sub/config": "[core]\n\tworktree = ../../../../lib/sub\n",
-    });
-    await writeAll(sub, { ".git": "gitdir: ../../.git/modules/lib/sub\n" });
-    const agent = await next({ workdir: sub });
-    expect(await agent.says(`cat ${git}/modules/lib/sub/objects/x`)).toBe("seen");
-    expect(await agent.says(`cat ${git}/description`)).not.toContain(canary);
-  });
-});
-
 describe("links that the person made", () => {
   test("to settings, records and tools in a folder of dotfiles keep working", async (context) => {
     await needsWall(context, "bubblewrap");

@@ -31,12 +31,13 @@ interface EventLineOptions {
 
 /**
  * Formats one event as lines. Flowing text (`output`, `thinking`, the output of `completed`) and the end
- * (`session_ended`, `artifacts`, `held`) give none: the live view and the result show them.
+ * (`session_ended`, `artifacts`, `git`, `held`) give none: the live view and the result show them.
  */
 export function eventLines(event: Envelope["event"], options: EventLineOptions = {}): EventLine[] {
   switch (event.type) {
     case "output":
     case "thinking":
+    case "git":
     case "artifacts":
     case "held":
     case "session_ended":
@@ -73,7 +74,7 @@ export function eventLines(event: Envelope["event"], options: EventLineOptions =
 }
 
 function hostEventLines(
-  event: Exclude<HostEvent, { type: "artifacts" | "held" | "session_ended" }>,
+  event: Exclude<HostEvent, { type: "artifacts" | "git" | "held" | "session_ended" }>,
   { verbose = false, choiceLabel }: EventLineOptions,
 ): EventLine[] {
   switch (event.type) {

@@ -1,5 +1,6 @@
 import type { Artifact, SessionResult, UsageReport } from "../../../../plugin-sdk/result.ts";
 import { readGrantCommand } from "../../../ground/config/grant-command.ts";
+import { gitLines } from "./git-lines.ts";
 import { safeLine } from "./agent-text.ts";
 import { heldHeadline, heldLines, scriptLines, settleHint } from "./held-lines.ts";
 import { hintLines } from "./message-lines.ts";
@@ -39,6 +40,7 @@ export function resultLines(result: SessionResult, options: ResultLineOptions): 
     ...usageLine(result.usage, options),
     ...hostLines(result, options),
     ...artifactLines(result, options),
+    ...gitLines(result.git_changes ?? [], options),
     ...leftLines(result, options),
     ...workspaceLine(result, options),
   ];

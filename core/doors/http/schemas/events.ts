@@ -8,6 +8,7 @@ import {
   artifactSchema,
   effectiveSchema,
   errorSchema,
+  gitChangeSchema,
   heldSchema,
   installScriptsSchema,
   permissionsSchema,
@@ -99,6 +100,11 @@ const hostEventSchemas: HostEventSchemas = {
     type: Type.Literal("worker"),
     state: oneOf(["crashed", "killed", "out_of_memory"] as const),
     message: text,
+  })),
+  git: hostEvent<"git">()(Type.Object({
+    type: Type.Literal("git"),
+    changes: Type.Array(gitChangeSchema),
+    omitted: Type.Optional(count),
   })),
   artifacts: hostEvent<"artifacts">()(Type.Object({
     type: Type.Literal("artifacts"),

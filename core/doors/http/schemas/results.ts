@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import type { GitChange } from "../../../../plugin-sdk/git-changes.ts";
 import { propertiesOf } from "../../../ground/checks/properties-of.ts";
 import { type ErrorCode, errorCodes, type ErrorData } from "../../../../plugin-sdk/errors.ts";
 import { type AdapterEvent, adapterEventSchema } from "../../../../plugin-sdk/events.ts";
@@ -53,6 +54,20 @@ export const errorSchema: SchemaOf<ErrorData> = named(
     message: text,
     hint: Type.Optional(text),
     details: Type.Optional(anyMap),
+  })),
+);
+
+/** {@link Artifact}. */
+export const gitChangeSchema: SchemaOf<GitChange> = named(
+  "GitChange",
+  exactly<GitChange>()(Type.Object({
+    name: text,
+    outcome: oneOf(["moved", "kept", "held", "left"] as const),
+    id: Type.Optional(text),
+    kept_as: Type.Optional(text),
+    reason: Type.Optional(text),
+    command: Type.Optional(text),
+    submodule: Type.Optional(text),
   })),
 );
 
@@ -153,6 +168,7 @@ export const resultSchema: SchemaOf<SessionResult> = named(
     artifacts_reason: Type.Optional(text),
     artifacts_omitted: Type.Optional(count),
     artifacts_shared_with: Type.Optional(names),
+    git_changes: Type.Optional(Type.Array(gitChangeSchema)),
     held: Type.Optional(Type.Array(heldSchema)),
     install_scripts: Type.Optional(Type.Array(installScriptsSchema)),
     claimed_only: names,

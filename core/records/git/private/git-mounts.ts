@@ -1,0 +1,22 @@
+/** A file or folder of a private git folder, or of what it borrows, mounted at another path. */
+export interface GitMount {
+  from: string;
+  at: string;
+  isReadOnly?: boolean;
+  /** Whether the host made it for the session. */
+  isOwn?: boolean;
+  /** Whether it is of the person's repository. */
+  isBorrowed?: boolean;
+}
+
+/** Mounts that put private git folders in place of the real ones, as plain data for a view. */
+export interface GitMounts {
+  /** Places in which only these mounts count. */
+  covered: string[];
+  /** In the order in which they are made where two have one path. */
+  bound: GitMount[];
+  /** Folders that cannot be moved away. */
+  held: string[];
+  /** Places that are read where the system has no mounts. */
+  shown: string[];
+}

@@ -1,0 +1,46 @@
+import { copyWithTime } from "../../../ground/runtime/copy-with-time.ts";
+import { rm } from "../../../ground/runtime/files.ts";
+import { runGit } from "../../../ground/runtime/git-program.ts";
+import { join } from "../../../ground/runtime/paths.ts";
+import { git, lineOf } from "../git-call.ts";
+import { readingEnv } from "../find-repository.ts";
+import { holdNames } from "./hold-names.ts";
+import type { PrivateRecord, PrivateRepository } from "./private-record.ts";
+import { stateBefore } from "./private-state.ts";
+
+/**
+ * Keeps what a session's private git folders borrow, by refs of the repositories: the commit that each begins at, and the
+ * tree of its index. A person who amends, or stages something else, and then cleans up would take them away.
+ */
+export async function holdBorrowed(
+  { session_id: sessionId, is_worktree, repositories }: PrivateRecord,
+  { folder, signal }: { folder: string; signal: AbortSignal },
+): Promise<void> {
+  // git keeps what a worktree's HEAD and index name.
+  if (is_worktree) return;
+  for (const known of repositories) await holdOne(known, { place: join(folder, known.name), sessionId, signal });
+}
+
+async function holdOne(
+  known: PrivateRepository,
+  { place, sessionId, signal }: { place: string; sessionId: string; signal: AbortSignal },
+): Promise<void> {
+  const { git_dir: gitDir } = known;
+  const { commit, index: held } = await stateBefore(known, place);
+  const index = join(place, "held-index");
+  const run = { cwd: gitDir, env: { ...readingEnv(), GIT_DIR: gitDir, GIT_INDEX_FILE: index }, signal };
+  const [ofCommit, ofIndex] = holdNames(sessionId);
+  const lines = commit === null ? [] : [`update ${ofCommit} ${commit}`];
+  if (held !== null) {
+    await copyWithTime(join(place, "base/index"), index);
+    // An index with conflicts has no tree. Its objects are those of commits.
+    const outcome = await runGit(["write-tree"], run);
+    if (outcome.exit_code === 0) lines.push(`update ${ofIndex} ${lineOf(outcome.stdout)}`);
+    await rm(index, { force: true });
+  }
+  if (lines.length === 0) return;
+  await git(["update-ref", "--stdin"], {
+    ...run,
+    stdin: new TextEncoder().encode(lines.map((line) => `${line}\n`).join("")),
+  });
+}

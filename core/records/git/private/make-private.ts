@@ -1,0 +1,322 @@
+import { copyWithTime } from "../../../ground/runtime/copy-with-time.ts";
+import {
+  constants,
+  copyFile,
+  link,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  utimes,
+  writeFile,
+} from "../../../ground/runtime/files.ts";
+import { dirname, isBelow, isInside, join, relative, sep, wayUp } from "../../../ground/runtime/paths.ts";
+import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
+import { alternatesText, objectFolders } from "./borrowed-objects.ts";
+import { parseConfig } from "./config-text.ts";
+import {
+  type ClosedPlaces,
+  findGitFolder,
+  type GitFolder,
+  gitFolderAt,
+  maxConfigBytes,
+  refused,
+} from "./git-folder.ts";
+import type { GitMount, GitMounts } from "./git-mounts.ts";
+import { mayBeOdd, mayHavePointers, pointer, readIndexEntries } from "./index-entries.ts";
+import { keepPlace } from "./kept-places.ts";
+import { privateConfig } from "./private-config.ts";
+import { type PrivateRecord, type PrivateRepository, writePrivateRecord } from "./private-record.ts";
+import { packedRefsText, readRefs, type Refs, refText } from "./read-refs.ts";
+import { leaveOut, wholeIndex } from "./shape-index.ts";
+
+/** Options of {@link makePrivate}. */
+interface MakePrivateOptions extends ClosedPlaces {
+  sessionId: string;
+  /** Folder for the private git folders of this session; it is made. */
+  folder: string;
+  /** Folder in which the session works. Real and absolute. */
+  workdir: string;
+  /** Top of the session's own worktree; absent when it works in place. */
+  workspaceDir?: string | undefined;
+  signal: AbortSignal;
+}
+
+/** Files of git's folder that say what is under way, besides those that are copied otherwise. They are plain data. */
+export const stateFiles: readonly string[] = [
+  "MERGE_HEAD",
+  "MERGE_MODE",
+  "MERGE_MSG",
+  "CHERRY_PICK_HEAD",
+  "REVERT_HEAD",
+  "SQUASH_MSG",
+];
+
+/** Bytes of an index that is copied, and of one of {@link stateFiles}. */
+const maxIndexBytes = 512 * 1024 * 1024;
+const maxStateBytes = 1_000_000;
+
+/**
+ * Makes git folders of the session's own for the repository that it works in and for the submodules there, without
+ * starting git in the usual case. An agent sees them in place of the real ones: own HEAD, index, refs and config, no hooks,
+ * and the objects of the repository to read.
+ * @throws {BulkheadError} `unsupported` for a repository that it cannot be done for; `io_error`
+ */
+export async function makePrivate(options: MakePrivateOptions): Promise<{ record: PrivateRecord; mounts: GitMounts }> {
+  const { workdir, workspaceDir, folder, sessionId } = options;
+  const project = workspaceDir ?? workdir;
+  const making = mkdir(folder, { recursive: true, mode: 0o700 });
+  making.catch(() => {});
+  const found = await findGitFolder(project, options);
+  await making;
+  const record: PrivateRecord = {
+    session_id: sessionId,
+    is_worktree: workspaceDir !== undefined,
+    repositories: [],
+    empty: [],
+    kept: [],
+  };
+  const mounts: GitMounts = { covered: [], bound: [], held: [], shown: [] };
+  const made = new Making({ options, project, record, mounts });
+  if (found !== null) await made.repository(found, "");
+  // In a folder without a repository, and in one below a repository's top, an agent could make one.
+  if (found === null || found.top !== project) await made.empty(project);
+  await writePrivateRecord(folder, record);
+  return { record, mounts };
+}
+
+/** Marks of what an agent reads of the person's repository. */
+const borrow = { isReadOnly: true, isBorrowed: true } as const;
+
+class Making {
+  readonly #options: MakePrivateOptions;
+  readonly #project: string;
+  readonly #record: PrivateRecord;
+  readonly #mounts: GitMounts;
+
+  constructor({ options, project, record, mounts }: {
+    options: MakePrivateOptions;
+    project: string;
+    record: PrivateRecord;
+    mounts: GitMounts;
+  }) {
+    this.#options = options;
+    this.#project = project;
+    this.#record = record;
+    this.#mounts = mounts;
+  }
+
+  /** Makes the git folder that stands for a repository's. */
+  async repository(found: GitFolder, below: string): Promise<void> {
+    const { top, gitDir, commonDir } = found;
+    const name = String(this.#record.repositories.length);
+    const place = join(this.#options.folder, name);
+    const prefix = isBelow(top, this.#project) ? `${relative(top, this.#project).split(sep).join("/")}/` : "";
+    const git = join(place, "git");
+    const known: PrivateRepository = {
+      name,
+      top,
+      git_dir: gitDir,
+      common_dir: commonDir,
+      object_format: "sha1",
+      head: "",
+      prefix,
+      is_partial: false,
+      borrowed: [],
+      pointers: [],
+      below,
+    };
+    this.#record.repositories.push(known);
+    const [config, head, refs, borrowed] = await Promise.all([
+      this.#configOf(found),
+      refText(join(gitDir, "HEAD")),
+      readRefs(commonDir),
+      objectFolders(commonDir, this.#options),
+      makeFolders(place),
+    ]);
+    this.#refuseWritable(found);
+    Object.assign(known, { object_format: config.objectFormat, head, is_partial: config.promisor !== null, borrowed });
+    await Promise.all([
+      writeFile(join(git, "HEAD"), `${head}\n`),
+      writeFile(join(git, "config"), config.text),
+      writeRefs(refs, { git, base: join(place, "base") }),
+      this.#borrow(known, place),
+      copyIndex(gitDir, place),
+      ...stateFiles.flatMap((file) =>
+        ["git", "base"].map((to) => copyPlain(join(gitDir, file), join(place, to, file)))
+      ),
+      ...["shallow", "info/exclude", "info/attributes"].map((file) =>
+        copyPlain(join(commonDir, file), join(git, file))
+      ),
+      copyPlain(join(gitDir, "info/sparse-checkout"), join(git, "info/sparse-checkout")),
+      ...["git/logs/refs/stash", "base/stash-log"].map((to) =>
+        copyPlain(join(commonDir, "logs/refs/stash"), join(place, to))
+      ),
+    ]);
+    this.#mount(found, place);
+    await this.#shape(known, place);
+  }
+
+  /** Puts an empty place where an agent could make a repository. */
+  async empty(folder: string): Promise<void> {
+    const at = join(folder, ".git");
+    const kept = await keepPlace(at);
+    if (kept === "taken") return;
+    if (kept === "made") this.#record.kept.push(at);
+    await this.#empty(at);
+  }
+
+  /** A submodule that is not checked out: what an agent checks out there is its own, and goes with the session. */
+  async #unused(folder: string): Promise<void> {
+    const isEmpty = (await readdir(folder)).length === 0;
+    if (!isEmpty) return void this.#mounts.bound.push({ from: folder, at: folder, ...borrow });
+    await this.#empty(folder);
+  }
+
+  async #empty(at: string): Promise<void> {
+    const from = join(this.#options.folder, `empty-${this.#record.empty.length}`);
+    this.#record.empty.push(at);
+    await mkdir(from, { mode: 0o700 });
+    this.#mounts.covered.push(at);
+    this.#mounts.bound.push({ from, at, isOwn: true });
+  }
+
+  async #configOf({ top, gitDir, commonDir }: GitFolder) {
+    const [common, own] = await Promise.all(
+      [join(commonDir, "config"), join(gitDir, "config.worktree")].map((file) => readPlainFile(file, maxConfigBytes)),
+    );
+    const entries = [common, own].flatMap((bytes) => bytes ? parseConfig(new TextDecoder().decode(bytes)) : []);
+    return privateConfig(entries, top);
+  }
+
+  /** An agent must not own what its git folder is made from: it would own what git runs outside as well. */
+  #refuseWritable({ top, entry, commonDir }: GitFolder): void {
+    if (entry === "folder" || !isInside(this.#project, commonDir)) return;
+    const covered = this.#record.repositories.some((one) => isInside(join(one.top, ".git"), commonDir));
+    if (!covered) throw refused(join(top, ".git"), `its git folder "${commonDir}" lies in the project`);
+  }
+
+  async #borrow({ borrowed }: PrivateRepository, place: string): Promise<void> {
+    const { bound, covered } = this.#mounts;
+    const own = borrowed.map((_, at) => join(place, "borrowed", String(at), "objects"));
+    await Promise.all(own.map((folder) => mkdir(folder, { recursive: true })));
+    await writeFile(join(place, "git/objects/info/alternates"), alternatesText(own));
+    for (const [at, from] of borrowed.entries()) bound.push({ from, at: own[at]!, ...borrow });
+    // git looks for these by the names that the first folder has for them.
+    for (const from of borrowed.slice(1)) bound.push({ from, at: from, ...borrow });
+    const large = join(dirname(borrowed[0]!), "lfs/objects");
+    if (!(await isPlainFolder(large))) return;
+    const at = join(place, "borrowed/0/lfs/objects");
+    await mkdir(at, { recursive: true });
+    bound.push({ from: large, at, ...borrow });
+    covered.push(at);
+  }
+
+  #mount({ top, entry }: GitFolder, place: string): void {
+    const { bound, covered } = this.#mounts;
+    const at = join(top, ".git");
+    const own = join(place, "git");
+    const git = entry === "folder" ? at : own;
+    covered.push(at);
+    if (entry === "file") bound.push({ from: join(place, "dot-git"), at, isReadOnly: true, isOwn: true });
+    const held = ["", "objects", "objects/info"].map((name): GitMount => ({
+      from: join(own, name),
+      at: join(git, name),
+      isOwn: true,
+    }));
+    const alternates = "objects/info/alternates";
+    bound.push(...held, { from: join(own, alternates), at: join(git, alternates), isReadOnly: true, isOwn: true });
+  }
+
+  /** Needs git only for an index in two files, for folders below the top, and for submodules. */
+  async #shape(known: PrivateRepository, place: string): Promise<void> {
+    const { signal } = this.#options;
+    const file = join(place, "base/index");
+    let bytes: Uint8Array | null = await readFile(file).catch(() => null);
+    if (bytes === null) return;
+    if (mayBeOdd(bytes) && readIndexEntries(bytes, known.object_format) === null) {
+      bytes = await this.#readable(known, place);
+    }
+    if (known.prefix !== "") await leaveOut(known, { place, signal });
+    if (!mayHavePointers(bytes)) return;
+    const entries = readIndexEntries(bytes, known.object_format);
+    if (entries === null) throw refused(known.top, "its index has pointers to other repositories and cannot be read");
+    const paths = new Set([...entries].filter(([, { mode }]) => mode === pointer).map(([key]) => pathOf(key)));
+    known.pointers.push(...paths);
+    for (const path of paths) await this.#submodule(known, path);
+  }
+
+  /** Writes an index that is not all of it, for the agent and as what it began with. */
+  async #readable(known: PrivateRepository, place: string): Promise<Uint8Array> {
+    const { git_dir: gitDir, common_dir: commonDir, object_format: objectFormat } = known;
+    const folder = join(place, "whole");
+    const { signal } = this.#options;
+    const index = await wholeIndex({ gitDir, commonDir, folder, objectFormat, signal });
+    // The one from the beginning is another name of the repository's own.
+    await Promise.all(["git/index", "base/index"].map((to) => rm(join(place, to), { force: true })));
+    await Promise.all(["git/index", "base/index"].map((to) => copyWithTime(index, join(place, to))));
+    await rm(folder, { recursive: true, force: true });
+    return await readFile(join(place, "base/index"));
+  }
+
+  /** A folder that the repository points to: git outside enters it at the top's `git status`. */
+  async #submodule({ top, below }: PrivateRepository, path: string): Promise<void> {
+    const folder = join(top, path);
+    if (!isInside(this.#project, folder)) return;
+    // Where nothing stands, an agent could put a repository that git outside enters.
+    const kept = await keepPlace(folder);
+    if (kept === "taken") throw refused(folder, "the repository points to it, and it is no folder");
+    if (kept === "made") this.#record.kept.push(folder);
+    for (const place of wayUp(folder)) {
+      if (!isBelow(this.#project, place)) break;
+      if (!this.#mounts.held.includes(place)) this.#mounts.held.push(place);
+    }
+    const found = await gitFolderAt(folder, this.#options);
+    if (found === null) return await this.#unused(folder);
+    await this.repository(found, below === "" ? path : `${below}/${path}`);
+  }
+}
+
+/** The path of a key of an index's entries, whose bytes are one character each. */
+export function pathOf(key: string): string {
+  const bytes = Uint8Array.from(key.slice(2), (one) => one.charCodeAt(0));
+  return new TextDecoder().decode(bytes);
+}
+
+async function makeFolders(place: string): Promise<void> {
+  const folders = ["git/objects/info", "git/objects/pack", "git/refs/heads", "git/refs/tags", "git/hooks", "git/info"];
+  await Promise.all([...folders, "git/logs/refs", "base"].map((name) => mkdir(join(place, name), { recursive: true })));
+  await writeFile(join(place, "dot-git"), `gitdir: ${join(place, "git")}\n`);
+}
+
+async function writeRefs(refs: Refs, { git, base }: { git: string; base: string }): Promise<void> {
+  const text = packedRefsText(refs);
+  const named = [...refs.symbolic].map(async ([name, target]) => {
+    await mkdir(dirname(join(git, name)), { recursive: true });
+    await writeFile(join(git, name), `ref: ${target}\n`);
+  });
+  await Promise.all([writeFile(join(git, "packed-refs"), text), writeFile(join(base, "packed-refs"), text), ...named]);
+}
+
+/** Copies the index twice: for the agent, and as what it began with. git trusts times of files as old as the index's. */
+async function copyIndex(gitDir: string, place: string): Promise<void> {
+  const from = join(gitDir, "index");
+  const info = await lstat(from).catch(() => null);
+  if (info === null) return;
+  if (!info.isFile() || info.size > maxIndexBytes) throw refused(from, "it is no plain file, or too large");
+  const [own, base] = [join(place, "git/index"), join(place, "base/index")];
+  // git never writes into an index that is there: a second name of it stays as it is now.
+  const held = link(from, base).catch(() => copyWithTime(from, base));
+  const seconds = Math.floor(info.mtimeMs) / 1000;
+  await Promise.all([copyFile(from, own, constants.COPYFILE_FICLONE).then(() => utimes(own, seconds, seconds)), held]);
+}
+
+async function copyPlain(from: string, to: string): Promise<void> {
+  const bytes = await readPlainFile(from, maxStateBytes);
+  if (bytes !== null) await writeFile(to, bytes);
+}
+
+async function isPlainFolder(path: string): Promise<boolean> {
+  return await lstat(path).then((info) => info.isDirectory(), () => false);
+}

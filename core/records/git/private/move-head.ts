@@ -1,0 +1,174 @@
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { copyWithTime } from "../../../ground/runtime/copy-with-time.ts";
+import { lstat, open, readdir, readFile, rename, rm } from "../../../ground/runtime/files.ts";
+import { randomId } from "../../../ground/runtime/hash.ts";
+import { join } from "../../../ground/runtime/paths.ts";
+import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
+import { wait } from "../../../ground/runtime/wait.ts";
+import { readingEnv } from "../find-repository.ts";
+import { git } from "../git-call.ts";
+import { changesBetween, type IndexChange, indexInfo, misfit } from "./index-changes.ts";
+import type { PrivateRepository } from "./private-record.ts";
+import { type GitState, stateNow } from "./private-state.ts";
+import { symbolicTarget } from "./read-refs.ts";
+import { emptyRepository, emptyRepositoryEnv, wholeIndex } from "./shape-index.ts";
+
+/** A step of HEAD, the branch that is checked out, and the index, all of it or nothing. */
+export interface HeadMove {
+  known: PrivateRepository;
+  place: string;
+  sessionId: string;
+  /** How all of it was when the agent began. */
+  before: GitState;
+  /** Text of HEAD afterwards. */
+  head: string;
+  /** Lines for `git update-ref --stdin`, with the old values. */
+  updates: readonly string[];
+  index: readonly IndexChange[];
+  /** Files of a merge that the agent has ended. */
+  ended: readonly string[];
+  signal: AbortSignal;
+}
+
+/** Why a step was not made: half a sentence. Null when it was. */
+type Refusal = string | null;
+
+/** Tries for the lock of the index, and the pause between them. Milliseconds. */
+const mostTries = 20;
+const retryMs = 100;
+
+/**
+ * Moves all of it under the lock that git takes for the index. The index comes first: a host that is killed in between
+ * leaves the agent's changes staged, and never a branch under an older index, whose next commit would undo them.
+ */
+export async function moveHead(move: HeadMove): Promise<Refusal> {
+  const { known: { git_dir: gitDir }, sessionId, signal } = move;
+  const lock = join(gitDir, "index.lock");
+  if (!(await takeLock(lock, { sessionId, signal }))) return "another git was at work there";
+  try {
+    return await moveLocked(move);
+  } finally {
+    await rm(lock, { force: true });
+  }
+}
+
+async function moveLocked(move: HeadMove): Promise<Refusal> {
+  const { known, before } = move;
+  const { git_dir: gitDir, common_dir: commonDir } = known;
+  const now = await stateNow({ gitDir, commonDir });
+  const because = movedMeanwhile(before, now) ?? await stagedMeanwhile(move, now.index);
+  if (because !== null) return because;
+  const index = join(gitDir, "index");
+  const old = join(gitDir, `bulkhead-index-${randomId()}`);
+  const hadIndex = await copyWithTime(index, old) !== null;
+  try {
+    if (move.index.length > 0) await writeIndex(move, index);
+    const failure = await updateRefs(move);
+    if (failure === null) return null;
+    if (move.index.length > 0) await (hadIndex ? rename(old, index) : rm(index, { force: true }));
+    return failure;
+  } finally {
+    await rm(old, { force: true });
+  }
+}
+
+/** Reads an index that is in two files, or has folders in place of files. */
+async function wholeOf({ known, place, signal }: HeadMove): Promise<Uint8Array> {
+  const { git_dir: gitDir, common_dir: commonDir, object_format: objectFormat } = known;
+  const folder = join(place, `index-${randomId()}`);
+  return await readFile(await wholeIndex({ gitDir, commonDir, folder, objectFormat, signal }));
+}
+
+/** Finds why the step cannot be made in the repository as it is now. */
+function movedMeanwhile(before: GitState, now: GitState): Refusal {
+  if (now.head !== before.head) return "HEAD was moved meanwhile";
+  if (now.commit !== before.commit) return "its branch was moved meanwhile";
+  return isSameText(before.under, now.under) ? null : "a merge was begun or ended there meanwhile";
+}
+
+async function stagedMeanwhile(move: HeadMove, now: Uint8Array | null): Promise<Refusal> {
+  const { known: { object_format: objectFormat }, before, index } = move;
+  if (index.length === 0) return null;
+  const theirs = now === null ? before.index === null ? [] : null : changesBetween(before.index, now, objectFormat) ??
+    changesBetween(before.index, await wholeOf(move), objectFormat);
+  if (theirs === null) return "the index there cannot be read";
+  const fits = misfit(index, theirs);
+  return fits === null ? null : `"${fits}" was staged there meanwhile`;
+}
+
+function isSameText(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): boolean {
+  const names = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"];
+  return names.every((name) => a.get(name) === b.get(name));
+}
+
+/** Entries that did not change keep the times and sizes that git knows of their files. */
+async function writeIndex({ known, place, index: changes, signal }: HeadMove, index: string): Promise<void> {
+  const { git_dir: gitDir, common_dir: commonDir, object_format: objectFormat } = known;
+  const folder = join(place, `index-${randomId()}`);
+  if (await isThere(index)) await wholeIndex({ gitDir, commonDir, folder, objectFormat, signal });
+  else await emptyRepository(folder, { objectFormat });
+  const args = ["-c", "core.splitIndex=false", "update-index", "-z", "--index-info"];
+  await git(args, { cwd: folder, env: emptyRepositoryEnv(folder), stdin: indexInfo(changes), signal });
+  const draft = join(known.git_dir, `bulkhead-index-${randomId()}`);
+  await copyWithTime(join(folder, "index"), draft);
+  await rename(draft, index);
+}
+
+function isThere(path: string): Promise<boolean> {
+  return lstat(path).then(() => true, () => false);
+}
+
+async function updateRefs({ known, updates, before, head, ended, sessionId, signal }: HeadMove): Promise<Refusal> {
+  const { git_dir: gitDir, head: old } = known;
+  const target = symbolicTarget(head);
+  // A deadline must not leave half of it.
+  signal.throwIfAborted();
+  const run = { cwd: gitDir, env: { ...readingEnv(), GIT_DIR: gitDir } };
+  const message = `bulkhead: session ${sessionId}`;
+  const detached = target === null && head !== old ? [`option no-deref`, `update HEAD ${head} ${before.commit}`] : [];
+  const lines = [...updates, ...detached];
+  try {
+    if (lines.length > 0) {
+      const stdin = new TextEncoder().encode(lines.map((line) => `${line}\n`).join(""));
+      await git(["update-ref", "-m", message, "--stdin"], { ...run, stdin });
+    }
+    if (target !== null && head !== old) await git(["symbolic-ref", "-m", message, "HEAD", target], run);
+  } catch (error) {
+    if (error instanceof BulkheadError) return `git refused it: ${error.message.replace(/\.$/, "")}`;
+    throw error;
+  }
+  await Promise.all(ended.map((name) => rm(join(gitDir, name), { force: true })));
+  return null;
+}
+
+async function takeLock(
+  lock: string,
+  { sessionId, signal }: { sessionId: string; signal: AbortSignal },
+): Promise<boolean> {
+  for (let tries = 1;; tries++) {
+    const file = await open(lock, "wx", 0o600).catch((error: unknown) => {
+      if (error instanceof Error && "code" in error && error.code === "EEXIST") return null;
+      throw error;
+    });
+    if (file !== null) {
+      await file.writeFile(lockText(sessionId));
+      await file.close();
+      return true;
+    }
+    if (tries === mostTries) return false;
+    await wait(retryMs, signal);
+  }
+}
+
+function lockText(sessionId: string): string {
+  return `bulkhead ${sessionId}\n`;
+}
+
+/** Removes the lock, and drafts, of a host that was killed while it held the index of a session's repository. */
+export async function dropOwnLock({ git_dir: gitDir }: PrivateRepository, sessionId: string): Promise<void> {
+  const lock = join(gitDir, "index.lock");
+  const bytes = await readPlainFile(lock, 4096);
+  if (bytes === null || new TextDecoder().decode(bytes) !== lockText(sessionId)) return;
+  const drafts = (await readdir(gitDir)).filter((name) => /^bulkhead-index-[0-9a-f]+$/.test(name));
+  await Promise.all([lock, ...drafts.map((name) => join(gitDir, name))].map((file) => rm(file, { force: true })));
+}

@@ -1,0 +1,132 @@
+import type { GitChange } from "../../../../plugin-sdk/git-changes.ts";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { asBuffer } from "../../../ground/runtime/as-buffer.ts";
+import { lstat, mkdir, readdir, rename } from "../../../ground/runtime/files.ts";
+import { basename, dirname, join } from "../../../ground/runtime/paths.ts";
+import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
+import { removeTree } from "../../../ground/runtime/remove-tree.ts";
+import { Turns } from "../../../ground/runtime/turns.ts";
+import { withDeadline } from "../deadline.ts";
+import { readingEnv } from "../find-repository.ts";
+import { git } from "../git-call.ts";
+import { holdNames } from "./hold-names.ts";
+import { leavePlace } from "./kept-places.ts";
+import { largeFilesOf } from "./large-files.ts";
+import { shellWord } from "./git-commands.ts";
+import { dropOwnLock } from "./move-head.ts";
+import { planOf } from "./plan-take-over.ts";
+import { type PrivateRecord, type PrivateRepository, readPrivateRecord } from "./private-record.ts";
+import { settle } from "./settle.ts";
+import type { PathRules } from "./look-at-commits.ts";
+
+/** Options of {@link takeOver}. */
+interface TakeOverOptions extends Pick<PathRules, "heldPath"> {
+  signal?: AbortSignal | undefined;
+  timeoutMs?: number;
+}
+
+/** Time for one session's take-over. Milliseconds. */
+const takeOverMs = 120_000;
+
+/** Take-overs into one repository, one after another: each one's moves decide about the next. */
+const turns = new Turns(1);
+
+/** Bytes of packed refs that are looked through. */
+const maxPackedBytes = 64 * 1024 * 1024;
+
+/**
+ * Takes over what an agent did in the private git folders of a session, and removes them. Nothing of the repository moves
+ * that a person, or another session, has moved meanwhile. Objects that git refuses stay in the folder.
+ * @returns every change, for the person; empty where nothing was changed
+ * @throws never because of what the agent left
+ */
+export async function takeOver(folder: string, options: TakeOverOptions): Promise<GitChange[]> {
+  const record = await readPrivateRecord(folder);
+  if (record === null) {
+    await removeTree(folder);
+    return [];
+  }
+  // What stays goes to another place, so that no later host begins again.
+  const left = join(dirname(dirname(folder)), "git-left", basename(folder));
+  const changes: GitChange[] = [];
+  let isLeft = false;
+  for (const known of record.repositories) {
+    const place = join(folder, known.name);
+    const own = await takeOverOne(known, { ...options, place, record }).catch((error: unknown): GitChange[] => {
+      isLeft = true;
+      return [notTaken(error, join(left, known.name, "git"))];
+    });
+    // Nothing else brings back what git could not read or store.
+    const lost = own.filter(({ outcome, command }) => outcome === "left" && command === undefined);
+    for (const change of lost) change.command = `ls ${shellWord(join(left, known.name, "git"))}`;
+    isLeft ||= lost.length > 0;
+    changes.push(...own.map((change) => known.below === "" ? change : { ...change, submodule: known.below }));
+  }
+  for (const [at, path] of record.empty.entries()) {
+    if (!(await isUsed(join(folder, `empty-${at}`)))) continue;
+    isLeft = true;
+    changes.push(madeThere(path, join(left, `empty-${at}`)));
+  }
+  await Promise.all(record.kept.map(leavePlace));
+  if (isLeft) await mkdir(dirname(left), { recursive: true, mode: 0o700 }).then(() => rename(folder, left));
+  else await removeTree(folder);
+  return changes;
+}
+
+async function takeOverOne(
+  known: PrivateRepository,
+  { place, record, heldPath, signal, timeoutMs = takeOverMs }: TakeOverOptions & {
+    place: string;
+    record: PrivateRecord;
+  },
+): Promise<GitChange[]> {
+  const { session_id: sessionId, is_worktree: isWorktree } = record;
+  return await turns.take(known.common_dir, () =>
+    withDeadline({ signal, timeoutMs }, async (within) => {
+      await dropOwnLock(known, sessionId);
+      const plan = await planOf(known, { place, sessionId, isWorktree, heldPath, signal: within });
+      const taken = plan === null ? [] : await settle(plan);
+      taken.push(...await largeFilesOf(known, place));
+      if (!isWorktree) await dropHolds(known, { sessionId, signal: within });
+      return taken;
+    }));
+}
+
+function notTaken(error: unknown, place: string): GitChange {
+  const because = error instanceof BulkheadError ? error.message.replace(/\.$/, "") : String(error);
+  return { name: place, outcome: "left", reason: `it could not be taken over: ${because}`, command: fetchFrom(place) };
+}
+
+/** Removes the refs that kept the borrowed objects for the time of the session. */
+async function dropHolds(
+  { git_dir: gitDir, common_dir: commonDir }: PrivateRepository,
+  { sessionId, signal }: { sessionId: string; signal: AbortSignal },
+): Promise<void> {
+  const names = holdNames(sessionId);
+  const isLoose = await Promise.all(names.map((name) => lstat(join(commonDir, name)).then(() => true, () => false)));
+  const packed = await readPlainFile(join(commonDir, "packed-refs"), maxPackedBytes);
+  const isPacked = packed !== null && asBuffer(packed).includes(`refs/bulkhead/${sessionId}/base/`);
+  if (!isLoose.includes(true) && !isPacked) return;
+  const stdin = new TextEncoder().encode(names.map((name) => `delete ${name}\n`).join(""));
+  await git(["update-ref", "--stdin"], { cwd: gitDir, env: { ...readingEnv(), GIT_DIR: gitDir }, stdin, signal });
+}
+
+async function isUsed(folder: string): Promise<boolean> {
+  return await readdir(folder).then((names) => names.length > 0, () => false);
+}
+
+function madeThere(path: string, left: string): GitChange {
+  const isRepository = basename(path) === ".git";
+  return {
+    name: path,
+    outcome: "left",
+    reason: isRepository
+      ? "the agent made a repository in a folder that has none, and only its files are there"
+      : "the agent worked in a submodule that is not checked out",
+    command: isRepository ? `git init && ${fetchFrom(left)}` : `ls ${shellWord(left)}`,
+  };
+}
+
+function fetchFrom(folder: string): string {
+  return `git fetch ${shellWord(folder)} '+refs/heads/*:refs/heads/agent/*'`;
+}

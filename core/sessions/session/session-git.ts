@@ -1,0 +1,109 @@
+import type { GitEvent } from "../../../plugin-sdk/envelope.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { GitMounts } from "../../records/git/private/git-mounts.ts";
+import { findGitFolder } from "../../records/git/private/git-folder.ts";
+import { holdBorrowed } from "../../records/git/private/hold-borrowed.ts";
+import { makePrivate } from "../../records/git/private/make-private.ts";
+import { takeOver } from "../../records/git/private/take-over.ts";
+import { guardedBy } from "../../ground/runtime/guarded-name.ts";
+import { platform } from "../../ground/runtime/platform.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { wait } from "../../ground/runtime/wait.ts";
+
+/** Options of {@link SessionGit}. */
+interface SessionGitOptions {
+  sessionId: string;
+  workdir: string;
+  workspaceDir: string | null;
+  /** Folder with the private git folders of all sessions of this part of the state. */
+  gitDir: string;
+  /** Real, absolute paths of which nothing is shown. */
+  closed: readonly string[];
+  /** Roots for writing that the operator's grants spell out. */
+  spelledRoots: readonly string[];
+}
+
+/** Time until a session's start no longer needs the processor. Milliseconds. */
+const holdAfterMs = 250;
+
+/** Changes that an event lists. */
+const mostChanges = 200;
+
+/** The git folders that a session's contained programs see in place of the real ones. */
+export class SessionGit {
+  readonly #options: SessionGitOptions;
+  readonly #abort = new AbortController();
+  #making: Promise<GitMounts> | null = null;
+  #holding: Promise<void> = Promise.resolve();
+
+  constructor(options: SessionGitOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Makes them on first use.
+   * @throws {BulkheadError} `unsupported` for a repository for which it cannot be done; `io_error`
+   */
+  mounts(): Promise<GitMounts> {
+    return this.#making ??= this.#make();
+  }
+
+  /** Resolves when what the git folders borrow is kept from a person who cleans up, or cannot be. */
+  get held(): Promise<void> {
+    return this.#holding.catch(() => {});
+  }
+
+  /** Takes over what the agent did with git, and removes the folders. Null where it did nothing. Never rejects. */
+  async end(): Promise<GitEvent | null> {
+    if (this.#making === null) return null;
+    this.#abort.abort();
+    await Promise.allSettled([this.#making, this.#holding]);
+    this.#making = null;
+    const { sessionId, gitDir, spelledRoots } = this.#options;
+    return await takeOverOf(join(gitDir, sessionId), spelledRoots);
+  }
+
+  async #make(): Promise<GitMounts> {
+    const { sessionId, workdir, workspaceDir, gitDir, closed } = this.#options;
+    if (platform === "darwin") return await shownAlone(workspaceDir ?? workdir, closed);
+    const folder = join(gitDir, sessionId);
+    const { signal } = this.#abort;
+    const options = { sessionId, folder, workdir, workspaceDir: workspaceDir ?? undefined, closed, signal };
+    const { record, mounts } = await makePrivate(options);
+    // The first words of the agent do not wait for it, and a session that is over by then needs none.
+    this.#holding = wait(holdAfterMs, signal).then(() =>
+      signal.aborted ? undefined : holdBorrowed(record, { folder, signal })
+    );
+    this.#holding.catch(() => {});
+    return mounts;
+  }
+}
+
+/** Takes over the private git folders of one session; also those of a session whose host was killed. Never rejects. */
+export async function takeOverOf(folder: string, spelledRoots: readonly string[] = []): Promise<GitEvent | null> {
+  const changes = await takeOver(folder, { heldPath: (path) => heldPath(path, spelledRoots) })
+    .catch((error: unknown) => [{ name: folder, outcome: "left" as const, reason: reasonOf(error) }]);
+  if (changes.length === 0) return null;
+  const omitted = changes.length - mostChanges;
+  return { type: "git", changes: changes.slice(0, mostChanges), ...(omitted > 0 ? { omitted } : {}) };
+}
+
+/** Shows the repository alone where the system has no mounts: guards keep an agent's git from writing what runs programs. */
+async function shownAlone(folder: string, closed: readonly string[]): Promise<GitMounts> {
+  const found = await findGitFolder(folder, { closed });
+  const shown = found === null ? [] : [join(found.top, ".git"), found.commonDir];
+  return { covered: [], bound: [], held: [], shown };
+}
+
+/** Why a path of a commit is held: its name is one that other programs obey, and no grant spells it out. */
+function heldPath(path: string, spelledRoots: readonly string[]): string | null {
+  const parts = path.split("/");
+  const name = parts.find((part) => guardedBy(part) !== null);
+  if (name === undefined) return null;
+  const isOpened = parts.some((_, at) => spelledRoots.includes(`workdir:${parts.slice(0, at + 1).join("/")}`));
+  return isOpened ? null : `"${path}" is a file that other programs obey`;
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof BulkheadError ? error.message.replace(/\.$/, "") : String(error);
+}
