@@ -125,8 +125,10 @@ test("a daemon refuses to reload what changed, says the command in its log, and 
       expect(await cli(args)).toMatchObject({ code: 3, err: expect.stringContaining("+ # more") });
     }
     expect(await errorOf(daemon.reload())).toMatchObject({ code: "unaccepted_change" });
-    const log = await readFile(join(stateDir, "daemon.log"), "utf8");
-    const [, digest = ""] = /the old one holds: .*bulkhead accept \S+ --digest (sha256:[0-9a-f]{64})/.exec(log) ?? [];
+    const told = /the old one holds: .*bulkhead accept \S+ --digest (sha256:[0-9a-f]{64})/;
+    const log = () => readFile(join(stateDir, "daemon.log"), "utf8");
+    await until(async () => told.test(await log()));
+    const [, digest = ""] = told.exec(await log()) ?? [];
     await writeFile(join(project, "go"), "");
     await session.result();
     expect(await cli(["accept", "bulkhead.yaml", "--digest", digest])).toMatchObject({ code: 0 });
