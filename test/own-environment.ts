@@ -23,6 +23,7 @@ const settings = [
   "BULKHEAD_SLOW",
   "BULKHEAD_SOURCE_MB",
   "BULKHEAD_STREAM_MB",
+  "BULKHEAD_TEST_AGENTS",
 ];
 
 /** What a run takes over of the person's environment: what programs need to start, and what the runner has set for itself. */
@@ -47,6 +48,8 @@ export async function takeOwnEnvironment(): Promise<() => Promise<void>> {
   for (const name of Object.keys(process.env)) if (!kept.test(name)) delete process.env[name];
   process.env["HOME"] = home;
   process.env["DENO_DIR"] ??= denoFolder(before);
+  // Two gigabytes, which the person has installed for all runs.
+  process.env["BULKHEAD_TEST_AGENTS"] ??= join(cacheFolder(before), "bulkhead-test-agents");
   return async () => {
     for (const name of Object.keys(process.env)) delete process.env[name];
     Object.assign(process.env, before);
@@ -55,8 +58,13 @@ export async function takeOwnEnvironment(): Promise<() => Promise<void>> {
 }
 
 /** Where Deno keeps what it compiled, since a home is removed: on Deno where it keeps it already, else within the project. */
-function denoFolder({ HOME = "/", XDG_CACHE_HOME }: NodeJS.ProcessEnv): string {
+function denoFolder(before: NodeJS.ProcessEnv): string {
   if (!("Deno" in globalThis)) return fileURLToPath(new URL("../node_modules/.cache/deno", import.meta.url));
-  if (XDG_CACHE_HOME) return join(XDG_CACHE_HOME, "deno");
-  return process.platform === "darwin" ? join(HOME, "Library/Caches/deno") : join(HOME, ".cache/deno");
+  const { HOME = "/", XDG_CACHE_HOME } = before;
+  const isMac = process.platform === "darwin" && !XDG_CACHE_HOME;
+  return isMac ? join(HOME, "Library/Caches/deno") : join(cacheFolder(before), "deno");
+}
+
+function cacheFolder({ HOME = "/", XDG_CACHE_HOME }: NodeJS.ProcessEnv): string {
+  return XDG_CACHE_HOME || join(HOME, ".cache");
 }

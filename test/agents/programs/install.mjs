@@ -33,7 +33,9 @@ for (const lot of process.argv.includes("--more") ? lots : lots.slice(0, 1)) {
 async function folderOf({ locked }) {
   const lock = await readFile(join(locked, "package-lock.json"));
   const cache = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
-  return join(cache, "bulkhead-test-agents", createHash("sha256").update(lock).digest("hex").slice(0, 16));
+  // Tests have a home of their own, in which they are not.
+  const programs = process.env.BULKHEAD_TEST_AGENTS || join(cache, "bulkhead-test-agents");
+  return join(programs, createHash("sha256").update(lock).digest("hex").slice(0, 16));
 }
 
 /** Whether a whole installation is there. */
