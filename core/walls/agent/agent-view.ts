@@ -144,6 +144,7 @@ export async function agentView(session: ViewedSession, needs: AgentNeeds, place
     tools: names,
     home,
     workdir,
+    project,
     named: await namedPlaces(session, { env: needs.env, home, tools: names }),
     copies: join(needs.wallsDir, "settings", needs.binary.replaceAll(/\W/g, "_")),
     rules,

@@ -1,4 +1,4 @@
-import { mkdir, readdir, realpath, stat, writeFile } from "../../ground/runtime/files.ts";
+import { lstat, mkdir, readdir, realpath, stat, writeFile } from "../../ground/runtime/files.ts";
 import { agentPlaces } from "../../ground/runtime/key-places.ts";
 import { readPlainText } from "../../ground/runtime/plain-file.ts";
 import { basename, isBelow, isInside, join } from "../../ground/runtime/paths.ts";
@@ -22,6 +22,8 @@ interface SettingsOptions {
   tools: readonly string[];
   home: string;
   workdir: string;
+  /** Top of the project. */
+  project: string;
   /** Places of settings that the operator names in variables. */
   named: readonly string[];
   /** Folder for the copies. */
@@ -48,10 +50,11 @@ interface Tables {
 
 /**
  * Settings of the agent itself, at home and where the operator says in a variable: copies, besides the records and logins that the
- * tables name. The project's own settings are files of the project.
+ * tables name. Of the agent's own folder in the project, which is guarded, it has a copy: some agents do not start where they cannot
+ * write into it.
  */
 export async function ownSettings(options: SettingsOptions): Promise<OwnSettings> {
-  const { tools, home, named, rules, leftOut } = options;
+  const { tools, home, named, project, rules, leftOut } = options;
   const found: OwnSettings = { shown: [], bound: [], writeBacks: [] };
   const scope = { ...options, found, scope: { rules, budget: newBudget(), leftOut }, tables: await tablesOf(options) };
   for (const { at, record } of scope.tables.records) await addRecord(at, record, scope);
@@ -60,7 +63,17 @@ export async function ownSettings(options: SettingsOptions): Promise<OwnSettings
   for (const place of places) {
     if (!scope.tables.records.some(({ at }) => isInside(at, place))) await addPlace(place, scope);
   }
+  for (const tool of tools) await addProjectFolder(join(project, `.${tool}`), scope);
   return found;
+}
+
+/** Copies what lies in the folder itself: the links in it may be an agent's. */
+async function addProjectFolder(place: string, { found, copies, scope }: Scope): Promise<void> {
+  const info = await lstat(place).catch(() => null);
+  if (!info?.isDirectory()) return;
+  const copy = join(copies, String(found.bound.length), basename(place));
+  await copyTree(place, copy, scope);
+  found.bound.push({ from: copy, at: place, isOwn: true });
 }
 
 interface Scope extends Pick<SettingsOptions, "copies" | "leftOut" | "rules"> {

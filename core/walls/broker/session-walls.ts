@@ -109,11 +109,13 @@ export class SessionWalls {
     const opened = this.#findPlaces().then((places) => places.opened);
     const guards = this.#kept?.then(() => this.#guards.now(opened)) ?? this.#guards.now(opened);
     const [view, { sealed, held, links }, { git }] = await Promise.all([made, guards, this.#findPlaces()]);
-    const isBound = (place: string) => view.bound?.some(({ at }) => at === place) === true;
-    const isOther = (place: string) => !git.covered.some((folder) => isInside(folder, place));
+    const { workdir, workspaceDir: project = workdir } = this.#options;
+    // The agent's own folder there is a copy.
+    const copied = view.bound?.map(({ at }) => at).filter((at) => isInside(project, at)) ?? [];
+    const isOther = (place: string) => ![...git.covered, ...copied].some((folder) => isInside(folder, place));
     return {
       ...view,
-      sealed: sealed.filter((place) => isOther(place) && !isBound(place)),
+      sealed: sealed.filter(isOther),
       held: [...held.filter(isOther), ...git.held],
       links: links.filter(({ at }) => isOther(at)),
     };
