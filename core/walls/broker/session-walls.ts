@@ -109,7 +109,7 @@ export class SessionWalls {
     const opened = this.#findPlaces().then((places) => places.opened);
     const guards = this.#kept?.then(() => this.#guards.now(opened)) ?? this.#guards.now(opened);
     const [view, { sealed, held, links }, { git }] = await Promise.all([made, guards, this.#findPlaces()]);
-    const { workdir, workspaceDir: project = workdir } = this.#options;
+    const project = this.#options.workspaceDir ?? this.#options.workdir;
     // The agent's own folder there is a copy.
     const copied = view.bound?.map(({ at }) => at).filter((at) => isInside(project, at)) ?? [];
     const isOther = (place: string) => ![...git.covered, ...copied].some((folder) => isInside(folder, place));
