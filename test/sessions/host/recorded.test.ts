@@ -155,7 +155,9 @@ describe("a host that was killed", () => {
     await host.seen(({ envelope }) => envelope?.event.type === "output");
     await replaceBy(join(folder, "mod.js"), `${await readFile(join(folder, "mod.js"), "utf8")}// more\n`);
     await host.kill();
-    expect((await open()).registry.problems()).toMatchObject([{ id: "agent", error: { code: "unaccepted_change" } }]);
+    // The other plugin was made so shortly before the session that its host, which did not know it, may ask about it too.
+    const problem = (await open()).registry.problems().find(({ id }) => id === "agent");
+    expect(problem).toMatchObject({ error: { code: "unaccepted_change" } });
     // What a person changes once that is compared is not asked about.
     await replaceBy(file, `${await readFile(file, "utf8")}# after\n`);
     await open();
