@@ -79,9 +79,15 @@ export async function openJournal(file: string, options: JournalOptions = {}): P
   }
 }
 
-/** How long appends wait for room on a full disk, while the host ends what filled it. Milliseconds. */
-const roomWaitMs = 3000;
+/** How long appends wait for room on a full disk. Milliseconds. */
+const roomWaitMs = 6000;
 const roomRetryMs = 50;
+/**
+ * When they take room of the reserve, and how often: what fills the disk takes each portion that is given up before it is
+ * ended, which the host needs about a second for. Milliseconds.
+ */
+const reserveAfterMs = 1500;
+const portionEveryMs = 400;
 
 /** Rows erased in one transaction. */
 const erasedInOneGo = 16;
@@ -110,6 +116,7 @@ class SqliteJournal implements Journal {
   readonly #reserve: Pick<DiskReserve, "giveUp"> | undefined;
   /** When the disk began to be full; null while it is not. */
   #fullSince: number | null = null;
+  #nextPortionAt = 0;
   readonly #waiting: Waiting[] = [];
   #isScheduled = false;
   #isPaused = false;
@@ -317,7 +324,7 @@ class SqliteJournal implements Journal {
       this.#lastGseq = rows.at(-1)?.last_gseq ?? this.#lastGseq;
       this.#fullSince = null;
     } catch (error) {
-      if (isDiskFull(error) && performance.now() - (this.#fullSince ??= performance.now()) < roomWaitMs) {
+      if (isDiskFull(error) && this.#mayWaitForRoom()) {
         this.#waiting.unshift(...chunk);
         return;
       }
@@ -334,12 +341,24 @@ class SqliteJournal implements Journal {
     this.#checkpointer.noteCommit(bytes);
   }
 
-  /** Writes, and once more with room of the reserve where the disk is full. */
+  #mayWaitForRoom(): boolean {
+    const now = performance.now();
+    if (this.#fullSince === null) {
+      this.#fullSince = now;
+      this.#nextPortionAt = now + reserveAfterMs;
+    }
+    return now - this.#fullSince < roomWaitMs;
+  }
+
+  /** Writes, and once more with room of the reserve where the disk stays full. */
   #withRoom<T>(write: () => T): T {
     try {
       return write();
     } catch (error) {
-      if (!isDiskFull(error) || this.#reserve?.giveUp() !== true) throw error;
+      const now = performance.now();
+      if (!isDiskFull(error) || this.#fullSince === null || now < this.#nextPortionAt) throw error;
+      this.#nextPortionAt = now + portionEveryMs;
+      if (this.#reserve?.giveUp() !== true) throw error;
       return write();
     }
   }
