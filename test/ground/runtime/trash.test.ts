@@ -9,6 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -37,19 +38,32 @@ function grow(folder: string, { folders, files }: { folders: number; files: numb
 test("Trash.take frees the name of a large folder at once, and another process removes it", async () => {
   const trash = open();
   const folder = join(root, "session");
-  grow(folder, { folders: 4, files: 1500 });
-  // One folder of many files too, whose list alone would be long.
-  grow(join(folder, "wide"), { folders: 1, files: 6000 });
-  const before = process.cpuUsage();
-  await trash.take(folder);
-  expect(existsSync(folder)).toBe(false);
-  expect(readdirSync(join(root, "trash"))).toHaveLength(1);
-  await trash.settled();
-  const { user, system } = process.cpuUsage(before);
-  // This process would need three times as much.
-  expect((user + system) / 1000).toBeLessThan(80);
+  const spent = { here: Infinity, there: Infinity };
+  // The lesser of two: other work of this process falls into one or the other.
+  for (let turn = 0; turn < 2; turn++) {
+    grow(folder, { folders: 2, files: 300 });
+    // One folder of many files too, whose list alone would be long.
+    grow(join(folder, "wide"), { folders: 1, files: 2000 });
+    const before = process.cpuUsage();
+    await trash.take(folder);
+    expect(existsSync(folder)).toBe(false);
+    expect(readdirSync(join(root, "trash"))).toHaveLength(1);
+    await trash.settled();
+    spent.there = Math.min(spent.there, cpuSince(before));
+    grow(folder, { folders: 2, files: 300 });
+    grow(join(folder, "wide"), { folders: 1, files: 2000 });
+    const beforeHere = process.cpuUsage();
+    await rm(folder, { recursive: true });
+    spent.here = Math.min(spent.here, cpuSince(beforeHere));
+  }
+  expect(spent.there).toBeLessThan(spent.here / 2);
   expect([readdirSync(join(root, "trash")), failures]).toEqual([[], []]);
 });
+
+function cpuSince(before: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
+}
 
 test("Trash.take takes a folder that is closed to its own user", async () => {
   const trash = open();

@@ -24,7 +24,7 @@ function start(parts: { onPing?: (n: number) => void; heldMs?: () => number } = 
 
 test("a worker that never answers is noticed", async () => {
   const { silences } = start();
-  await expect.poll(() => silences.length).toBe(1);
+  await expect.poll(() => silences.length, { timeout: 10_000 }).toBe(1);
 });
 
 test("a worker that answers is not", async () => {
@@ -52,5 +52,5 @@ test("nor for the time in which its messages were held back", async () => {
   heldMs = 300;
   await passing(250);
   expect(silences).toEqual([]);
-  await expect.poll(() => silences.length).toBe(1);
+  await expect.poll(() => silences.length, { timeout: 10_000 }).toBe(1);
 });

@@ -60,7 +60,8 @@ describe("bubblewrap", () => {
     // The runtime, and what bubblewrap runs as the first process.
     expect(report["processes"]).toBe(2);
     expect(report["roots"]).not.toContain("etc");
-    expect(report["roots"]).not.toContain("root");
+    // The checkout may lie below it.
+    if (!import.meta.dirname.startsWith("/root/")) expect(report["roots"]).not.toContain("root");
   });
 
   test("is what stops it: without it the same code reaches all of that", async (context) => {
