@@ -19,6 +19,8 @@ interface ProcessWatch extends ProcessFamily {
   mostBytes: number;
   /** Told of more. */
   onOver(over: { bound: "processes" | "memory"; used: number; most: number }): void;
+  /** Called at each look, for what else must be looked at meanwhile. */
+  onLook?(): void;
 }
 
 const lookEveryMs = 500;
@@ -64,6 +66,7 @@ async function look(): Promise<void> {
   cancelLook = null;
   looking = true;
   try {
+    for (const watch of watches) watch.onLook?.();
     const roots = [...watches].flatMap((watch) => watch.roots());
     // No tree has more processes than the system.
     const all = countProcesses();

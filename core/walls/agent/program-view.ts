@@ -1,5 +1,6 @@
 import type { LeftOut } from "./approve-source.ts";
 import type { OwnNetwork } from "./own-network.ts";
+import type { UnixSocket } from "./unix-sockets.ts";
 
 /** View of the file system for a contained program. All paths are absolute; one below another overrides it. */
 export interface AgentView {
@@ -21,6 +22,8 @@ export interface AgentView {
   records?: readonly string[];
   /** Takes each place that is left out, and why. */
   leftOut?(place: LeftOut): void;
+  /** Takes the unix sockets that were open as the view was made: of these it hides those that the program would see. */
+  onSockets?(sockets: SeenSockets): void;
   /** Places inside the writable folders that it may only read; missing ones are left out. */
   sealed?: readonly string[];
   /** Folders inside the writable ones that cannot be moved away. */
@@ -35,6 +38,13 @@ export interface AgentView {
   reach?: readonly number[];
   /** Folder for the filter of system calls, which the program cannot see; absent: it may make every call. */
   filterFolder?: string;
+}
+
+/** Unix sockets as a view has them. */
+export interface SeenSockets {
+  known: readonly UnixSocket[];
+  /** Paths of those that would be seen in it. */
+  visible(sockets: readonly UnixSocket[]): Promise<string[]>;
 }
 
 /** A file or folder mounted at another path. */

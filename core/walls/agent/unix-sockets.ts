@@ -1,25 +1,46 @@
 import { lstat, readFile } from "node:fs/promises";
-import { isInside } from "../../ground/runtime/paths.ts";
+import { isAbsolute, resolve } from "../../ground/runtime/paths.ts";
 import { shareCalls } from "../../ground/runtime/share-calls.ts";
 
-/** Sockets to look at outside of folders that are hidden as a whole. */
+/** Sockets to look at. */
 const most = 2048;
 
-/**
- * Paths of the unix sockets that are open on this machine; some may be gone. A folder that may only be read does not keep
- * a program from connecting to a socket in it.
- */
-export const openUnixSockets: () => Promise<readonly string[]> = shareCalls(async () => {
+/** A unix socket that a program of this machine has opened under a name that is no abstract one. */
+export interface UnixSocket {
+  /** As the program gave it: one that is relative lies below a folder that the system does not tell. */
+  name: string;
+  /** Number of the socket itself: another one of that name has another. */
+  id: string;
+  /** Whether others may connect to it, or send to it. */
+  isOpen: boolean;
+}
+
+const accepts = 0x10000;
+const connected = new Set(["0001", "0005"]);
+
+/** A folder that may only be read does not keep a program from connecting to a socket in it. Some may be gone. */
+export const unixSockets: () => Promise<readonly UnixSocket[]> = shareCalls(async () => {
   const text = await readFile("/proc/net/unix", "utf8").catch(() => "");
   // Num RefCount Protocol Flags Type St Inode Path (proc_net(5)); a path that begins with @ is no file.
-  return [...new Set(text.split("\n").flatMap((row) => /^\S+: (?:\S+ +){6}(\/.*)$/.exec(row)?.[1] ?? []))];
+  return text.split("\n").flatMap((row) => {
+    const [, flags = "", type = "", id = "", name = ""] =
+      /^\S+: \S+ \S+ (\S+) +(\S+) +\S+ +(\d+) ([^@].*)$/.exec(row) ?? [];
+    return name === "" ? [] : [{ name, id, isOpen: !connected.has(type) || (parseInt(flags, 16) & accepts) !== 0 }];
+  });
 });
 
-/** Those of some paths at which there is a socket, and which lie in none of the folders. */
-export async function socketsOutside(folders: readonly string[], paths: readonly string[]): Promise<string[]> {
-  const outside = paths.filter((path) => !folders.some((folder) => isInside(folder, path)));
+/** Finds where sockets stand; those with a relative name, in one of the folders in which their programs may have been started. */
+export function pathsOf(sockets: readonly UnixSocket[], folders: readonly string[]): string[] {
+  const paths = sockets.flatMap(({ name }) =>
+    isAbsolute(name) ? [name] : folders.map((folder) => resolve(folder, name))
+  );
+  return [...new Set(paths)];
+}
+
+/** Finds those of some paths at which there is a socket. */
+export async function socketsAmong(paths: readonly string[]): Promise<string[]> {
   const there = await Promise.all(
-    outside.slice(0, most).map(async (path) => {
+    paths.slice(0, most).map(async (path) => {
       const isSocket = await lstat(path).then((info) => info.isSocket(), () => false);
       return isSocket ? [path] : [];
     }),

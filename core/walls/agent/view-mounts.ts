@@ -6,7 +6,7 @@ import { approveSource, coveredAt, type SourceRules, sourceRules } from "./appro
 import { parentsOf, type ViewMount, withoutNeedless } from "./mounts.ts";
 import type { AgentView, Bound, HeldLink } from "./program-view.ts";
 import { pathsOfMachine, realEntries, RealPaths } from "./real-paths.ts";
-import { openUnixSockets, socketsOutside } from "./unix-sockets.ts";
+import { pathsOf, socketsAmong, type UnixSocket, unixSockets } from "./unix-sockets.ts";
 
 /** Sockets of the system's services, which could act for the program; files there are needed to resolve names. */
 const serviceFolder = "/run";
@@ -47,7 +47,7 @@ export async function viewMounts(view: AgentView): Promise<ViewMount[]> {
   const { writable, tmp, shm, hidden, shown, sealed = [], held = [], links = [], bound = [] } = view;
   const own = new RealPaths();
   const lookerAt = (path: string) => writable.some((folder) => isInside(folder, path)) ? own : pathsOfMachine();
-  const listed = view.filterFolder === undefined ? Promise.resolve([]) : openUnixSockets();
+  const listed = view.filterFolder === undefined ? Promise.resolve([]) : unixSockets();
   const gate: Gate = { view, rules: await sourceRules(view), lookerAt };
   const [written, seen, bounds, temp, entries, services] = await Promise.all([
     Promise.all(writable.map((path) => takeWritable(path, gate))),
@@ -59,7 +59,10 @@ export async function viewMounts(view: AgentView): Promise<ViewMount[]> {
   ]);
   const places = [...seen, ...written, ...bounds, temp].filter((place) => place !== null);
   const sources = places.flatMap((place) => placesOf(place, places));
-  const sockets = await visibleSockets(await listed, { view, sources });
+  const found = await listed;
+  const visible = (some: readonly UnixSocket[]) => visibleSockets(pathsOf(some, writable), { view, sources });
+  const sockets = await visible(found);
+  view.onSockets?.({ known: found, visible });
   const behind = await hideAll([...hidden, serviceFolder, ...sockets], gate);
   const covers = sources.flatMap((source) => coversIn(source, behind));
   const closed = [...behind, ...entries, ...sources.filter((source) => !isWrittenAsItIs(source)), ...ofKernel];
@@ -195,7 +198,7 @@ async function visibleSockets(
   const visible = paths.filter((path) =>
     seen.some(({ real }) => isInside(real, path)) || !empty.some((folder) => isInside(folder, path))
   );
-  return await socketsOutside([], visible);
+  return await socketsAmong(visible);
 }
 
 async function hideAll(paths: readonly string[], { lookerAt }: Gate): Promise<ViewMount[]> {

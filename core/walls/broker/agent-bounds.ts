@@ -19,6 +19,8 @@ export interface Overuse {
 interface WatchBoundsOptions extends ProcessFamily {
   options: Pick<SessionBrokerOptions, "limits" | "tempDir" | "workdir">;
   onOver(overuse: Overuse): void;
+  /** Called twice a second. */
+  onLook(): void;
 }
 
 const megabyte = 1024 * 1024;
@@ -27,12 +29,13 @@ const megabyte = 1024 * 1024;
  * Bounds the processes, the memory and the disk space of a session's programs: they use them without asking the broker.
  * @returns ends it
  */
-export function watchBounds({ options, roots, mark, onOver }: WatchBoundsOptions): () => void {
+export function watchBounds({ options, roots, mark, onOver, onLook }: WatchBoundsOptions): () => void {
   const { limits, tempDir, workdir } = options;
   const family = { roots, mark };
   const stops = [
     watchProcesses({
       ...family,
+      onLook,
       most: limits.processes,
       mostBytes: limits.agent_memory_mb * megabyte,
       onOver: ({ bound, used, most }) => onOver(bound === "memory" ? tooMuchMemory(used, most) : tooMany(used, most)),

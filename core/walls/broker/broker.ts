@@ -65,13 +65,14 @@ class Broker implements SessionBroker {
   constructor(options: SessionBrokerOptions) {
     const streams = new StreamTable({ most: options.limits.streams, redactor: options.redactor ?? null });
     const authority = new Authority(options);
+    const walls = new SessionWalls(options);
     this.#scope = {
       options,
       authority,
       secrets: new SessionSecrets({ options, authority }),
       streams,
-      processes: new SessionProcesses({ options, streams, authority }),
-      walls: new SessionWalls(options),
+      processes: new SessionProcesses({ options, streams, authority, sockets: walls.sockets }),
+      walls,
       sockets: new SessionSockets({ most: options.limits.sockets }),
       log: new LogGate(options),
       signal: this.#ending.signal,

@@ -5,6 +5,7 @@ import { containAgent, ownProcesses } from "../agent/contain-agent.ts";
 import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
 import { localPorts } from "../agent/agent-networks.ts";
 import { configTools } from "../agent/agent-view.ts";
+import type { AgentView, SeenSockets } from "../agent/program-view.ts";
 import { hiddenAtHome, homesToHide } from "../agent/hidden-places.ts";
 import { grantedRoots } from "./granted-roots.ts";
 import { keepKeys } from "./kept-keys.ts";
@@ -29,7 +30,7 @@ export async function containRun(
   scope: BrokerScope,
   command: Command,
   { permission, shown }: ContainedRun,
-): Promise<Command & { contained: boolean }> {
+): Promise<Command & { contained: boolean; sockets?: SeenSockets | undefined }> {
   const { options } = scope;
   const shm = join(wallsFolder(options.tempDir), "shm");
   const bounded = { ...command, openFiles: options.limits.agent_open_files };
@@ -50,17 +51,19 @@ export async function containRun(
     addresses: modelAddresses(permission, options),
   });
   const viewed = scope.walls.view({ binary, shown, env: kept.env });
-  if (options.programNet === undefined) {
-    return {
-      ...await containAgent({ ...bounded, args: kept.args, env: kept.env }, { ...await viewed, shm }),
-      contained: true,
-    };
-  }
+  const run = async (env: Command["env"], changes: Partial<AgentView>) => {
+    let sockets: SeenSockets | undefined;
+    const onSockets = (seen: SeenSockets) => void (sockets = seen);
+    const view = { ...await viewed, shm, ...changes, onSockets };
+    const contained = await containAgent({ ...bounded, args: kept.args, env }, view);
+    return { ...contained, contained: true, sockets };
+  };
+  if (options.programNet === undefined) return await run(kept.env, {});
   const ports = localPorts(options.programNet);
   const route = (url: URL, isUnasked = false) => programRoute(scope, { url, isUnasked });
-  const [view, way] = await Promise.all([
-    viewed,
+  const [way] = await Promise.all([
     scope.walls.wayOut({ route, refuseService: () => noDocker(scope) }, ports),
+    viewed,
   ]);
   const docker = kept.env["DOCKER_HOST"] ?? `tcp://127.0.0.1:${way.port}`;
   const env: Record<string, string> = { ...kept.env, ...proxyVariables(way), DOCKER_HOST: docker };
@@ -68,10 +71,7 @@ export async function containRun(
     env[variable] = `http://127.0.0.1:${way.port}/${way.addEndpoint(endpoint)}`;
   }
   const network = way.network ?? "none";
-  return {
-    ...await containAgent({ ...bounded, args: kept.args, env }, { ...view, shm, network, reach: [way.port, ...ports] }),
-    contained: true,
-  };
+  return await run(env, { network, reach: [way.port, ...ports] });
 }
 
 /** Docker's client finds the proxy in place of its server, so that it hears why there is none. */

@@ -6,6 +6,8 @@ import { processIdentity } from "../../ground/runtime/process-identity.ts";
 import { killTrees, type TreeRoot } from "../../ground/runtime/process-tree.ts";
 import { within } from "../../ground/runtime/within.ts";
 import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
+import type { LateSockets } from "../agent/late-sockets.ts";
+import type { SeenSockets } from "../agent/program-view.ts";
 import { type Overuse, watchBounds } from "./agent-bounds.ts";
 import type { Authority } from "./authority.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
@@ -30,6 +32,8 @@ interface StartProcessOptions {
   streams: "pipes" | "sockets";
   /** True when `file` is a program that contains the real one. */
   contained: boolean;
+  /** Unix sockets as its view has them; absent: its walls hide none. */
+  sockets?: SeenSockets | undefined;
   /** As in `SpawnChildOptions`. */
   mayRun?: Promise<void> | undefined;
 }
@@ -63,12 +67,15 @@ export class SessionProcesses {
   /** Set when its programs used too much; nothing more is started. */
   #overrun: BulkheadError | null = null;
   readonly #deny: Authority["forbid"];
+  readonly #sockets: LateSockets;
 
-  constructor({ options, streams, authority }: {
+  constructor({ options, streams, authority, sockets }: {
     options: SessionBrokerOptions;
     streams: StreamTable;
     authority: Authority;
+    sockets: LateSockets;
   }) {
+    this.#sockets = sockets;
     this.#options = options;
     this.#deny = (...denial) => authority.forbid(...denial);
     this.#streams = streams;
@@ -159,6 +166,7 @@ export class SessionProcesses {
       mark: this.#mark,
       roots: () => [...this.#entries.values()].flatMap(rootOf),
       onOver: (overuse) => void this.#endAll(overuse),
+      onLook: () => this.#sockets.look(),
     });
   }
 
@@ -197,6 +205,7 @@ export class SessionProcesses {
     const entry: Entry = { binary, child, mark, started: Date.now(), contained, reported: false, exit: child.exited };
     this.#entries.set(process_id, entry);
     this.#watchUse();
+    const left = options.sockets && this.#sockets.began(options.sockets);
     const { children, sessionId } = this.#options;
     const { pid, startTime: start } = child;
     const forget = children?.add({ pid, start, role: "agent", session_id: sessionId });
@@ -205,6 +214,7 @@ export class SessionProcesses {
     entry.exit = child.exited.then((end) => {
       const exit = contained ? containerEnd(end) : end;
       this.#alive -= 1;
+      left?.();
       forget?.();
       this.#report(process_id, entry, exit);
       return exit;

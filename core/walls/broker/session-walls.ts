@@ -11,6 +11,7 @@ import { platform } from "../../ground/runtime/platform.ts";
 import type { OwnNetwork } from "../agent/own-network.ts";
 import { AgentNetworks, proxyPort } from "../agent/agent-networks.ts";
 import type { AgentNeeds } from "../agent/agent-view.ts";
+import { LateSockets } from "../agent/late-sockets.ts";
 import { SessionGuards } from "../agent/session-guards.ts";
 import { agentView, type ViewPlaces, viewPlaces } from "../agent/agent-view.ts";
 import { type WriteBack, writeBack } from "../agent/write-back.ts";
@@ -71,6 +72,8 @@ export class SessionWalls {
   readonly #folder: string;
   readonly #networks: AgentNetworks;
   readonly #guards: SessionGuards;
+  /** Unix sockets that appear while programs run. */
+  readonly sockets: LateSockets;
   #views = new Map<string, Promise<AgentView>>();
   #wayOut: Promise<WayOut & { egress: Egress }> | null = null;
   #exposed: Promise<() => Promise<void>> | null = null;
@@ -84,6 +87,7 @@ export class SessionWalls {
     this.#options = options;
     this.#folder = wallsFolder(options.tempDir);
     this.#guards = new SessionGuards(options);
+    this.sockets = new LateSockets({ project: options.workspaceDir ?? options.workdir, emit: options.emit });
     this.#networks = options.networks ?? new AgentNetworks({ folder: join(this.#folder, "networks"), spares: 0 });
   }
 
@@ -130,14 +134,18 @@ export class SessionWalls {
     return this.#wayOut ??= this.#open(decisions, localPorts);
   }
 
-  /** Removes everything, and tells of guarded files that the agents made. */
+  /** Removes everything, and tells of guarded files that the agents made, and of sockets that they could reach. */
   async close(): Promise<void> {
     const kept = await this.#kept?.catch(() => null) ?? null;
     await Promise.all(this.#writeBacks.splice(0).map(writeBack));
     const compare = await this.#exposed?.catch(() => null);
     try {
       await compare?.();
-      await Promise.all([this.#closeWayOut(), kept === null ? null : this.#guards.tell(kept.before)]);
+      await Promise.all([
+        this.#closeWayOut(),
+        this.sockets.close(),
+        kept === null ? null : this.#guards.tell(kept.before),
+      ]);
     } finally {
       await Promise.all([kept?.release(), discard(this.#options, this.#folder)]);
     }

@@ -100,7 +100,9 @@ class Folding {
         return;
       }
       case "capability":
-        return event.decision === "denied" ? this.#plain(envelope) : this.#used(seq, event);
+        return event.decision === "denied" || event.reason !== undefined
+          ? this.#plain(envelope)
+          : this.#used(seq, event);
       case "process_spawned": {
         const row = { kind: "process" as const, seq, spawned: event, exited: null };
         this.#processes.set(event.process_id, row);

@@ -67,7 +67,7 @@ export function HostEventText({ event }: { event: Other }) {
         </p>
       );
     case "capability":
-      return <DeniedText event={event} />;
+      return <CapabilityText event={event} />;
     case "worker":
       return (
         <p class="failed-text">
@@ -110,12 +110,15 @@ const byText = {
   session_end: "the end of the session",
 };
 
-/** A denial with what would change it. */
-function DeniedText({ event }: { event: Extract<HostEvent, { type: "capability" }> }) {
+/** A denial with what would change it, or a use that a person should know of. */
+function CapabilityText({ event }: { event: Extract<HostEvent, { type: "capability" }> }) {
   return (
     <div class="denied">
       <p>
-        <span class="tag tag-failed">Denied</span> <b>{event.permission}</b>{" "}
+        <span class={`tag ${event.decision === "denied" ? "tag-failed" : "tag-waiting"}`}>
+          {event.decision === "denied" ? "Denied" : "Look at it"}
+        </span>{" "}
+        <b>{event.permission}</b>{" "}
         <code>
           <Text of={plainText(event.target, 400)} />
         </code>

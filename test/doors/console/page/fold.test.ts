@@ -86,6 +86,11 @@ describe("foldRows", () => {
 
   test("groups permissions that were used, and shows each denial by itself", () => {
     expect(kinds(used("allowed"), used("allowed"), used("denied"), used("allowed"))).toEqual(["used", "event", "used"]);
+    // What a guarded place became, or which socket programs could reach.
+    expect(kinds(used("allowed"), { ...used("allowed"), reason: "It was changed." } as Event)).toEqual([
+      "used",
+      "event",
+    ]);
   });
 
   test("joins a process with its exit", () => {
