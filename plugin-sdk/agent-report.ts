@@ -18,6 +18,8 @@ export interface AgentReport {
   next_step?: string;
   /** The agent's own version, if it reports one. */
   agent_version?: string;
+  /** Agent whose settings its contained programs have, where the operator names one (`settings_of`). */
+  settings_of?: string;
   /** RFC 3339, UTC: when it was last asked. A disabled agent is not asked. */
   checked_at: string;
   health: HealthStatus;

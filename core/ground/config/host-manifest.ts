@@ -27,6 +27,8 @@ export interface PluginSettings {
   limits: Partial<Limits>;
   /** Mechanisms of the operating system for this plugin; they override those for all plugins. */
   os_walls?: Partial<OsWallUses>;
+  /** Agent whose settings, login and records the plugin's contained programs have besides those of their own name. */
+  settings_of?: string;
   config: Record<string, unknown>;
 }
 

@@ -188,3 +188,8 @@ export const agentPrograms: Readonly<Record<string, string>> = {
   "kiro-cli": "kiro",
   "q": "amazon-q",
 };
+
+/** Whether a program is an agent whose places are listed here. */
+export function isKnownAgent(program: string): boolean {
+  return Object.hasOwn(agentPlaces, agentPrograms[program] ?? program);
+}

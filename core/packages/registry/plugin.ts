@@ -34,6 +34,8 @@ export interface Plugin {
   limits: Limits;
   /** The operator's choice for each mechanism of the operating system. */
   os_walls: OsWallUses;
+  /** Agent whose settings its contained programs have, as the operator says. */
+  settings_of?: string;
   /** Hashes of an installed plugin's files, as they are locked: nothing else is evaluated. */
   hashes?: FileHashes;
 }

@@ -15,6 +15,8 @@ export interface ProgramWalls {
   writes: string[];
   /** Granted paths that it may read beside what its walls give it. */
   reads?: string[];
+  /** Agent whose settings it has besides those of its own name. */
+  settings_of?: string;
   /** Granted `host:port` pairs that it may call; null: its walls do not limit it. */
   hosts: string[] | null;
   /** Hosts that its manifest asks for and the operator did not grant. */
@@ -26,7 +28,9 @@ export interface ProgramWalls {
 }
 
 /** The walls around each program that a plugin asks for or was granted. */
-export function programWalls(plugin: Pick<Plugin, "manifest" | "grant" | "deny" | "os_walls">): ProgramWalls[] {
+export function programWalls(
+  plugin: Pick<Plugin, "manifest" | "grant" | "deny" | "os_walls" | "settings_of">,
+): ProgramWalls[] {
   const asked = requestedPermissions(plugin.manifest);
   const inForce = effectivePermissions({ requested: asked, grant: plugin.grant, deny: plugin.deny });
   const programs = [...new Set((asked.run ?? []).map(({ binary }) => binary))];
@@ -43,6 +47,7 @@ export function programWalls(plugin: Pick<Plugin, "manifest" | "grant" | "deny" 
       contained,
       writes: (inForce.write ?? []).filter((root) => root !== "workdir" && root !== "data"),
       ...(isHeld && readable.length > 0 ? { reads: readable } : {}),
+      ...(isHeld && plugin.settings_of !== undefined ? { settings_of: plugin.settings_of } : {}),
       hosts: isHeld ? granted : runs.every((run) => run.contain_net === true) ? [] : null,
       hosts_missing: isHeld ? (asked.net ?? []).filter((host) => !granted.includes(host)) : [],
       ...keys,

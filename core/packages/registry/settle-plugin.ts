@@ -17,7 +17,10 @@ import { hiddenTexts } from "./shown-permissions.ts";
 /** The operator's settings for a plugin that is registered at run time. */
 export interface RegistrySettings extends
   Partial<
-    Pick<PluginSettings, "trusted" | "trust_tools" | "isolation" | "grant" | "deny" | "config" | "limits" | "os_walls">
+    Pick<
+      PluginSettings,
+      "trusted" | "trust_tools" | "isolation" | "grant" | "deny" | "config" | "limits" | "os_walls" | "settings_of"
+    >
   > {
   /** Id of an instance; default: the id in the package's manifest. */
   id?: string;
@@ -62,7 +65,7 @@ export function settlePlugin(
     limits,
     os_walls,
     ...omitEmpty({ blocked: blocked ?? undefined, hidden_texts }),
-    ...omitUndefined({ hashes, place }),
+    ...omitUndefined({ hashes, place, settings_of: settings.settings_of }),
   };
 }
 

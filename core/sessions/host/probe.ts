@@ -133,6 +133,7 @@ async function openBroker(service: ServedPlugin, { deps, workdir, sessionId }: P
     limits: plugin.limits,
     ownPids: plugin.os_walls.bubblewrap !== "off",
     containPrograms: containsPrograms(plugin),
+    settingsOf: plugin.settings_of,
     pins: deps.pins.of(plugin.id),
     install: plugin.manifest.install,
     children: deps.children,

@@ -4,7 +4,9 @@ import type { AvailabilityReport, HealthStatus } from "../../../plugin-sdk/avail
 import { healthOf } from "../../../plugin-sdk/health-of.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
+import { containsPrograms } from "../../packages/registry/contained-programs.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
+import { isKnownAgent } from "../../ground/runtime/key-places.ts";
 import { type AccessModeState, accessModeState, type ModeUse } from "./access-mode-state.ts";
 import type { Known } from "./availability-board.ts";
 import { offeredModels } from "./offered-models.ts";
@@ -39,7 +41,8 @@ export function describeAgent(facts: DescribeAgentOptions): RoutableAgent {
   const current = limited(facts, { probed, modes }) ?? probed;
   const picked = pickAccessMode(modes) ?? modes.find(({ mode }) => mode.enabled) ?? null;
   const checkedAt = new Date("stopped" in found ? now : found.checkedAt).toISOString();
-  const { availability, reason, next_step, version } = current;
+  const { availability, reason, version } = current;
+  const next_step = withSettings(current, plugin);
   const report: AgentReport = {
     id,
     name: manifest.name,
@@ -47,7 +50,7 @@ export function describeAgent(facts: DescribeAgentOptions): RoutableAgent {
     adapter_type: manifest.adapter_type,
     availability,
     reason,
-    ...omitUndefined({ next_step, agent_version: version }),
+    ...omitUndefined({ next_step, agent_version: version, settings_of: plugin.settings_of }),
     checked_at: checkedAt,
     health: "stopped" in found
       ? healthOf(current, { latency_ms: 0, last_check: checkedAt })
@@ -59,6 +62,18 @@ export function describeAgent(facts: DescribeAgentOptions): RoutableAgent {
     primary: false,
   };
   return { report, modes, limitedUntil: facts.useOf(null).limitedUntil };
+}
+
+/** The next step. A program that has its walls' default, and a name that no agent known to us has, may lack its login there. */
+function withSettings({ availability, next_step }: AvailabilityReport, plugin: Plugin): string | undefined {
+  const { grant: { run = [] }, settings_of, id } = plugin;
+  if (availability !== "unauthenticated" || settings_of !== undefined || !containsPrograms(plugin)) return next_step;
+  const unknown = run.find(({ binary, contain }) => contain === undefined && /^\w[\w.-]*$/.test(binary));
+  if (unknown === undefined || run.some(({ binary }) => isKnownAgent(binary))) return next_step;
+  const shown =
+    `In its walls ${unknown.binary} sees its settings in ~/.${unknown.binary} and ~/.config/${unknown.binary}`;
+  const change = `If it uses those of another agent, name that one in bulkhead.yaml: plugins.${id}.settings_of.`;
+  return [next_step, `${shown}. ${change}`].filter(Boolean).join(" ");
 }
 
 function modeStates(

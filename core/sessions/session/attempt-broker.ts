@@ -46,6 +46,7 @@ export function attemptBroker(
     containPrograms: containsPrograms(plugin),
     programNet: programNet(plugin),
     programRead: programRead(plugin),
+    settingsOf: plugin.settings_of,
     gitMounts: () => deps.git.mounts(),
     endpoints: endpointsOf(plugin.manifest),
     install: plugin.manifest.install,

@@ -24,6 +24,8 @@ interface ViewedSession {
   pluginDir: string;
   tempDir: string;
   permissions: Pick<Permissions, "read" | "write">;
+  /** Agent whose settings its programs have, as the operator says. */
+  settingsOf?: string | undefined;
   /** Environment values of the client. */
   requestEnv: Readonly<Record<string, string>>;
   /** Places that it neither reads nor writes. */
@@ -134,7 +136,7 @@ export async function agentView(session: ViewedSession, needs: AgentNeeds, place
   const { homes, allHomes, isClosed, written, read, git, tools, caches } = places;
   const [home] = homes;
   const folders = [...new Set([workdir, project])].filter((folder) => !isClosed || folder !== project);
-  const names = [...toolsOf(needs.binary), ...configTools(session.permissions)];
+  const names = [...toolsOf(needs.binary), ...ownTools(session)];
   const records = allHomes.flatMap((path) => recordFolders().map((place) => join(path, place)));
   const hidden = [...session.protectedPaths ?? [], ...await hiddenAtHome(allHomes, names)];
   const base = { writable: [...folders, ...written], hidden, homes: allHomes, records };
@@ -246,7 +248,12 @@ function toolsOf(binary: string): string[] {
   return binary.startsWith("./") || binary.startsWith("@") ? [] : [agentPrograms[name] ?? name];
 }
 
-/** Tools whose settings the plugin was granted: their logins are its own. */
-export function configTools({ read = [], write = [] }: ViewedSession["permissions"]): string[] {
-  return [...read, ...write].flatMap((root) => root.startsWith("config:") ? [root.slice("config:".length)] : []);
+/** Tools whose settings the plugin was granted, or the operator names: their logins are its own. */
+export function ownTools(
+  { permissions: { read = [], write = [] }, settingsOf }: Pick<ViewedSession, "permissions" | "settingsOf">,
+): string[] {
+  const granted = [...read, ...write].flatMap((root) =>
+    root.startsWith("config:") ? [root.slice("config:".length)] : []
+  );
+  return settingsOf === undefined ? granted : [...granted, settingsOf];
 }

@@ -4,7 +4,7 @@ import { join } from "../../ground/runtime/paths.ts";
 import { containAgent, ownProcesses } from "../agent/contain-agent.ts";
 import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
 import { localPorts } from "../agent/agent-networks.ts";
-import { configTools } from "../agent/agent-view.ts";
+import { ownTools } from "../agent/agent-view.ts";
 import type { AgentView, SeenSockets } from "../agent/program-view.ts";
 import { hiddenAtHome, homesToHide } from "../agent/hidden-places.ts";
 import { grantedRoots } from "./granted-roots.ts";
@@ -97,9 +97,9 @@ async function workdirView(
   { shown, offline }: { shown: readonly string[]; offline: boolean },
 ) {
   const { workdir, pluginDir, tempDir, workspaceDir, protectedPaths = [], sealedPaths = [] } = options;
-  const ownTools = configTools(options.permissions);
+  const granted = ownTools(options);
   const [roots, { all }, git] = await Promise.all([
-    grantedRoots(ownTools.map((tool) => `config:${tool}`), options),
+    grantedRoots(granted.map((tool) => `config:${tool}`), options),
     homesToHide(),
     options.gitMounts?.(),
   ]);
@@ -108,7 +108,7 @@ async function workdirView(
     writable: [workdir],
     tmp: tempDir,
     own: [workdir, tempDir, ...folders],
-    hidden: [...protectedPaths, ...await hiddenAtHome(all, ownTools)],
+    hidden: [...protectedPaths, ...await hiddenAtHome(all, granted)],
     held: git?.held ?? [],
     bound: git?.bound ?? [],
     shown: [...folders, ...git?.shown ?? [], ...roots.map(({ path }) => path), ...shown],

@@ -2,7 +2,7 @@ import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { realpath } from "../../ground/runtime/files.ts";
 import { isAbsolute, isBelow, isInside, join, relative, sep } from "../../ground/runtime/paths.ts";
 import { hostEnv } from "../../ground/runtime/platform.ts";
-import { configTools, type GrantedPlaces } from "../agent/agent-view.ts";
+import { type GrantedPlaces, ownTools } from "../agent/agent-view.ts";
 import { hiddenAtHome, homesToHide } from "../agent/hidden-places.ts";
 import { toolPlaces } from "../agent/tool-places.ts";
 import { searchPath } from "./child-env.ts";
@@ -56,13 +56,13 @@ export async function grantedPlaces(
  * or that hold what is.
  */
 async function programReads(options: SessionBrokerOptions, onHidden: (grant: string) => void): Promise<string[]> {
-  const { programRead = [], permissions, protectedPaths = [], workdir, workspaceDir = workdir } = options;
+  const { programRead = [], protectedPaths = [], workdir, workspaceDir = workdir } = options;
   const wanted = [...programRead, ...await mcpServerPlaces(options)];
   if (wanted.length === 0) return [];
   const { all } = await homesToHide();
   const [roots, ...hidden] = await Promise.all([
     grantedRoots(wanted, options),
-    ...[...protectedPaths, ...await hiddenAtHome(all, configTools(permissions))].map((place) =>
+    ...[...protectedPaths, ...await hiddenAtHome(all, ownTools(options))].map((place) =>
       realpath(place).then((real): string[] => [place, real], () => [place])
     ),
   ]);

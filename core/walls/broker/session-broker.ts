@@ -69,6 +69,8 @@ export interface SessionBrokerOptions {
   programNet?: readonly string[] | undefined;
   /** Paths that contained programs may read besides; default: none. The operator alone decides about them too. */
   programRead?: readonly string[] | undefined;
+  /** Agent whose settings contained programs have besides those of their own name; absent: none. The operator alone names it. */
+  settingsOf?: string | undefined;
   /** Addresses of a host name; absent: what the system's resolver says. */
   resolve?(host: string): Promise<string[]>;
   /** Networks of this host's programs; absent: the session opens its own. */

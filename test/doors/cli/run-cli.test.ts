@@ -257,13 +257,13 @@ test("bulkhead agents lists each agent with its state, reason and next step, and
       reason: "It is not\u001b[2J logged in.",
       next_step: "Log in.",
     }),
-    fakeAgent("beta", { primary: true, capabilities: { code_review: true } }),
+    fakeAgent("beta", { primary: true, capabilities: { code_review: true }, settings_of: "codex" }),
   ];
   const { code, out, err } = await cli(["agents"], { host: { agents } });
   expect({ code, err }).toEqual({ code: 0, err: "" });
   expect(out).not.toContain("\u001b");
   expect(out).toMatch(/alpha +✘ unauthenticated +9\.9 +It is not.* logged in\.\n +→ Log in\.\n/);
-  expect(out).toMatch(/beta \* +✔ available +9\.9 +It is here\./);
+  expect(out).toMatch(/beta \* +✔ available +9\.9 +It is here\. It has the settings of codex\./);
   expect(out).toContain("* takes a session that names no adapter");
   const able = await cli(["agents", "--require", "code_review", "--json"], { host: { agents } });
   expect(able.out.trimEnd().split("\n").map((line) => JSON.parse(line))).toEqual([agents[1]]);

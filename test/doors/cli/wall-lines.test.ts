@@ -46,6 +46,11 @@ test("the walls of an agent's program say whom it may call and which keys it see
   ]);
 });
 
+test("the walls of a program name the agent whose settings it has", () => {
+  const plugin = agentPlugin({ settings_of: "codex", grant: { read: ["/srv/x"] } });
+  expect(lines(plugin).join("\n")).toContain("other agents' logins; and the settings of codex, /srv/x");
+});
+
 test("a program that a grant lets out has all rights, and sees its keys", () => {
   const run = [{ binary: "acme", env: ["ACME_KEY"], contain: "off" as const }];
   const [walls] = programWalls(agentPlugin({ grant: { run } }));

@@ -56,6 +56,15 @@ plugins:
     expect(() => parseHostManifest(loose, { file: "b" })).toThrow(/b:2:/);
   });
 
+  it("takes the name of the agent whose settings a plugin's programs have, and no folder of a home", () => {
+    const of = (name: string) =>
+      parseHostManifest(`bulkhead: 1\nplugins: { zed: { settings_of: ${name} } }\n`, { file: "b" }).plugins["zed"];
+    expect(of("codex")).toMatchObject({ settings_of: "codex" });
+    for (const wrong of ["config", "local", '"../x"', '".ssh"', "a/b", '""', "[codex]"]) {
+      expect(() => of(wrong)).toThrow(/b:2:.*settings_of/);
+    }
+  });
+
   it("refuses a session that could fill more than half of the journal, and says where", () => {
     const text = (bytes: number) =>
       `bulkhead: 1

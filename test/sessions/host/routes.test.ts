@@ -36,6 +36,24 @@ function asked({ logs }: TestHost): number {
 }
 
 describe("Host.agents", () => {
+  test("says whose settings an agent has, and how one of an unknown name that is not logged in gets another's", async () => {
+    const made = await openHost();
+    const add = (id: string, run: string, settings: object = {}) => {
+      const manifest = `permissions: { run: [{ binary: ${run} }] }`;
+      const granted = { trusted: true, isolation: "thread" as const, grant: { run: [{ binary: run }] } };
+      return made.add(id, { type: "agent", code: entry("unauthenticated"), manifest }, { ...granted, ...settings });
+    };
+    await add("known", "codex-acp");
+    await add("told", "zed-acp", { settings_of: "codex" });
+    await add("zed", "zed-acp");
+    const reports = await made.host.agents();
+    expect(reports.map(({ id, settings_of, next_step }) => [id, settings_of, next_step])).toEqual([
+      ["known", undefined, "Do this."],
+      ["told", "codex", "Do this."],
+      ["zed", undefined, expect.stringMatching(/^Do this\. .*~\/\.config\/zed-acp.*plugins\.zed\.settings_of/)],
+    ]);
+  });
+
   test("reports on each adapter, asking each once in one entry, and again only when told", async () => {
     const made = await open();
     await made.add("alpha", { code: entry("unauthenticated") });

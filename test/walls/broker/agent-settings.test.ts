@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
 import { makeAgent, writeAll } from "./agent-fixture.ts";
+import { anyShell } from "./broker-fixture.ts";
 
 const dashed = (path: string) => path.replaceAll(/[^a-zA-Z0-9]/g, "-");
 
@@ -23,6 +24,23 @@ async function contentOf(folder: string): Promise<Record<string, string>> {
 }
 
 describe("an agent's own settings", () => {
+  test("are those of another agent too, where the operator names it, and of no other", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const permissions = { run: [anyShell] };
+    const look =
+      "cat ~/.codex/config.toml ~/.claude/settings.json; echo new > ~/.codex/config.toml; echo new > ~/.codex/sessions/a";
+    const first = await makeAgent({ permissions });
+    const files = { ".codex/config.toml": "mine\n", ".codex/sessions/a": "old", ".claude/settings.json": "other" };
+    await writeAll(first.home, files);
+    expect(await first.says(look)).not.toMatch(/mine|other/);
+    const second = await first.next({ permissions, settingsOf: "codex" });
+    expect(await second.says(look)).toMatch(/^mine\n(?!.*other)/);
+    await second.broker.close();
+    // Its settings are copies, its conversations are real.
+    expect(await readFile(join(first.home, ".codex/config.toml"), "utf8")).toBe("mine\n");
+    expect(await readFile(join(first.home, ".codex/sessions/a"), "utf8")).toBe("new\n");
+  });
+
   test("are copies: of all that it writes at home, its login and its project's conversations alone stay", async (context) => {
     await needsWall(context, "bubblewrap");
     const { says, home, workdir, broker } = await makeAgent();

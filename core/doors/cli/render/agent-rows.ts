@@ -20,7 +20,7 @@ export const agentHead: readonly string[] = ["agent", "state", "version", "acces
 
 /** Formats one agent as a row of a table; the primary has a star. */
 export function agentRow(
-  { id, primary, availability, agent_version, access_mode, reason, next_step }: AgentReport,
+  { id, primary, availability, agent_version, access_mode, reason, next_step, settings_of }: AgentReport,
 ): Row {
   const cells = [
     { text: primary ? `${id} *` : id, tone: primary ? "bold" : "plain" },
@@ -30,7 +30,10 @@ export function agentRow(
     },
     safeLine(agent_version ?? ""),
     access_mode?.type ?? "",
-    { text: safeLine(reason), tone: "dim" },
+    {
+      text: safeLine(settings_of === undefined ? reason : `${reason} It has the settings of ${settings_of}.`),
+      tone: "dim",
+    },
   ] as const;
   return { cells, remedy: next_step };
 }

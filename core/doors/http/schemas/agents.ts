@@ -20,6 +20,7 @@ export const agentSchema: SchemaOf<AgentReport> = named(
     reason: text,
     next_step: Type.Optional(text),
     agent_version: Type.Optional(text),
+    settings_of: Type.Optional(text),
     checked_at: text,
     health: named("Health", healthStatusSchema),
     access_mode: maybe(mode),

@@ -12,6 +12,16 @@ export function idKey(): z.ZodString {
   });
 }
 
+/** Names of folders in a home that belong to no agent. */
+const ofNoAgent = ["cache", "config", "local", "var"];
+
+/** The name of an agent's settings, which stand in `~/.<name>` and `~/.config/<name>`, or where the tables say. */
+function agentName(): z.ZodString {
+  return z.string().regex(/^[a-z0-9]+(-[a-z0-9]+)*$/).max(64).refine((name) => !ofNoAgent.includes(name), {
+    params: { expected: "the name of an agent's settings: small letters, digits and dashes" },
+  });
+}
+
 /** One entry of `plugins`. An id alone, with nothing after its colon, enables the plugin without grants. */
 export function pluginSection(): z.ZodType<PluginSettings> {
   return z.strictObject({
@@ -24,6 +34,7 @@ export function pluginSection(): z.ZodType<PluginSettings> {
     deny: permissionsSection().prefault({}),
     limits: limitsSection().prefault({}),
     os_walls: osWallsSection().exactOptional(),
+    settings_of: agentName().exactOptional(),
     config: z.record(z.string().min(1).max(64), z.unknown()).default({}),
   }).superRefine((settings, context) => {
     if (settings.isolation !== "thread" || settings.trusted) return;
