@@ -38,6 +38,8 @@ interface ViewedSession {
   gitMounts?: (() => Promise<GitMounts>) | undefined;
   /** Takes each place that is left out of a view, and why. */
   leftOut?(place: LeftOut): void;
+  /** As for {@link ownSettings}. */
+  keepAtHome(folders: readonly string[]): Promise<void>;
 }
 
 /** Places that a session's grants open besides its folders. Real paths. */
@@ -82,7 +84,7 @@ const noGitMounts: GitMounts = { covered: [], bound: [], held: [], shown: [] };
  * @throws {BulkheadError} `unavailable` where there is no home to keep from an agent
  */
 export async function viewPlaces(
-  session: ViewedSession,
+  session: Omit<ViewedSession, "keepAtHome">,
   { isClosed, granted, searched }: Pick<ViewPlaces, "isClosed"> & {
     granted: Promise<GrantedPlaces>;
     /** Folders in which the commands of programs are searched. */
@@ -151,6 +153,7 @@ export async function agentView(session: ViewedSession, needs: AgentNeeds, place
     copies: join(needs.wallsDir, "settings", needs.binary.replaceAll(/\W/g, "_")),
     rules,
     leftOut,
+    keepAtHome: (folders) => session.keepAtHome(folders),
   });
   const packages = needs.shown.map((file) => packageOf(file, [tempDir, workdir, ...homes]));
   const view: AgentView = {

@@ -1,7 +1,8 @@
-import { mkdir, readdir, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readdir, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { listOf } from "../../../plugin-sdk/json-fields.ts";
 import { keptEmpty } from "../../ground/runtime/acted-on-names.ts";
+import { wayUp } from "../../ground/runtime/paths.ts";
 import { userId } from "../../ground/runtime/pinned-folder.ts";
 import { entriesOf } from "./real-paths.ts";
 
@@ -17,6 +18,9 @@ interface KeptEmpty {
   /** Removes the empty folders once no other session of this host needs them. */
   release(): Promise<void>;
 }
+
+/** Name of the file that says of which project a folder of records is. */
+export const projectMarker = ".project_root";
 
 /** The empty folders that this host made, and how many of its sessions need each. */
 const made = new Map<string, { users: number; isMade: Promise<boolean> }>();
@@ -37,18 +41,47 @@ export async function keepEmpty(folder: string, record: string): Promise<KeptEmp
   const shared = new Set(paths.filter(isKeptEmpty));
   const before = new Set((await entriesOf(folder)).map(({ name }) => name));
   const wanted = paths.filter((path) => !before.has(basename(path)) || shared.has(path) || isKeptEmpty(path));
+  const { places, release } = await keep(wanted, { record, mode: 0o777 });
+  return { before, isClosed: places.length < wanted.length && await isOwnWithout(folder, wanted), release };
+}
+
+/**
+ * Makes folders in a home, with those above them, in which an agent may leave its records. The returned function removes those
+ * that are still empty once no other session of this host needs them.
+ * @param record as for {@link keepEmpty}
+ */
+export async function keepAtHome(folders: readonly string[], record: string): Promise<() => Promise<void>> {
+  const missing = (await Promise.all(folders.map(missingOn))).flat();
+  const wanted = [...new Set(missing)].sort((a, b) => a.length - b.length);
+  return wanted.length === 0 ? () => Promise.resolve() : (await keep(wanted, { record, mode: 0o700 })).release;
+}
+
+/** The folder and those above it that are not there, or only for sessions of this host. */
+async function missingOn(folder: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const path of wayUp(folder)) {
+    if (!isKeptEmpty(path) && await lstat(path).then(() => true, () => false)) break;
+    found.push(path);
+  }
+  return found;
+}
+
+/** Makes folders, each before those in it, and returns which of them it made or shares. */
+async function keep(
+  wanted: readonly string[],
+  { record, mode }: { record: string; mode: number },
+): Promise<{ places: string[] } & Pick<KeptEmpty, "release">> {
   try {
     await list(record, wanted);
   } catch (error) {
     await unlist(record);
     throw error;
   }
-  const places = (await Promise.all(wanted.map(makeOrShare))).filter((path) => path !== null);
+  const places = (await Promise.all(wanted.map((path) => makeOrShare(path, mode)))).filter((path) => path !== null);
   return {
-    before,
-    isClosed: places.length < wanted.length && await isOwnWithout(folder, wanted),
+    places,
     release: async () => {
-      await Promise.all(places.map(leave));
+      for (const path of places.toReversed()) await leave(path);
       await unlist(record);
     },
   };
@@ -100,8 +133,8 @@ export function isKeptEmpty(path: string): boolean {
 }
 
 /** Returns the path once it is there; null where something else has taken the place meanwhile. */
-async function makeOrShare(path: string): Promise<string | null> {
-  const known = made.get(path) ?? { users: 0, isMade: make(path) };
+async function makeOrShare(path: string, mode: number): Promise<string | null> {
+  const known = made.get(path) ?? { users: 0, isMade: make(path, mode) };
   made.set(path, known);
   known.users += 1;
   if (await known.isMade) return path;
@@ -109,25 +142,31 @@ async function makeOrShare(path: string): Promise<string | null> {
   return null;
 }
 
-async function make(path: string): Promise<boolean> {
-  await leaving.get(path);
-  return await mkdir(path).then(() => true, () => false);
+async function make(path: string, mode: number): Promise<boolean> {
+  await Promise.all([leaving.get(path), made.get(dirname(path))?.isMade]);
+  return await mkdir(path, { mode }).then(() => true, () => false);
 }
 
 async function leave(path: string): Promise<void> {
   const known = made.get(path);
   if (known === undefined || --known.users > 0) return;
   made.delete(path);
-  const removal = rmdir(path).catch(() => {});
+  const removal = removeEmpty(path);
   leaving.set(path, removal);
   await removal;
   if (leaving.get(path) === removal) leaving.delete(path);
 }
 
-/** Removes the empty folders that a file of {@link keepEmpty} lists. */
+/** A file of the host's in a folder of records is nothing that an agent left. */
+async function removeEmpty(path: string): Promise<void> {
+  const names = await readdir(path).catch(() => []);
+  if (names.length === 1 && names[0] === projectMarker) await rm(join(path, projectMarker)).catch(() => {});
+  if (names.length < 2) await rmdir(path).catch(() => {});
+}
+
+/** Removes the empty folders that a file of {@link keepEmpty} or {@link keepAtHome} lists. */
 export async function removeRecorded(record: string): Promise<void> {
   const listed: unknown = await readFile(record, "utf8").then((text) => JSON.parse(text) as unknown).catch(() => null);
-  for (const path of listOf(listed)) {
-    if (typeof path === "string" && keptEmpty.includes(basename(path))) await rmdir(path).catch(() => {});
-  }
+  const paths = listOf(listed).filter((path) => typeof path === "string");
+  for (const path of paths.sort((a, b) => b.length - a.length)) await removeEmpty(path);
 }

@@ -5,6 +5,7 @@ import { basename, isBelow, isInside, join } from "../../ground/runtime/paths.ts
 import { agentLogins, type AgentRecord, agentRecords, mixedLogins, namedFolders } from "./agent-files.ts";
 import { approveSource, type LeftOut, type SourceRules } from "./approve-source.ts";
 import { copyPlain, type CopyScope, copyTree, newBudget } from "./copy-settings.ts";
+import { projectMarker } from "./kept-empty.ts";
 import type { Bound } from "./program-view.ts";
 import type { WriteBack } from "./write-back.ts";
 
@@ -30,6 +31,8 @@ interface SettingsOptions {
   copies: string;
   rules: SourceRules;
   leftOut(place: LeftOut): void;
+  /** Makes folders in the home where they are missing; those that are still empty go with the session. */
+  keepAtHome(folders: readonly string[]): Promise<void>;
 }
 
 /** Settings of an agent as its view has them. */
@@ -56,7 +59,12 @@ interface Tables {
 export async function ownSettings(options: SettingsOptions): Promise<OwnSettings> {
   const { tools, home, named, project, rules, leftOut } = options;
   const found: OwnSettings = { shown: [], bound: [], writeBacks: [] };
-  const scope = { ...options, found, scope: { rules, budget: newBudget(), leftOut }, tables: await tablesOf(options) };
+  const scope: Scope = {
+    ...options,
+    found,
+    scope: { rules, budget: newBudget(), leftOut },
+    tables: await tablesOf(options),
+  };
   for (const { at, record } of scope.tables.records) await addRecord(at, record, scope);
   const atHome = tools.flatMap((tool) => [...agentPlaces[tool] ?? [], `.${tool}`, `.config/${tool}`]);
   const places = new Set([...atHome.map((place) => join(home, place)), ...named]);
@@ -76,13 +84,13 @@ async function addProjectFolder(place: string, { found, copies, scope }: Scope):
   found.bound.push({ from: copy, at: place, isOwn: true });
 }
 
-interface Scope extends Pick<SettingsOptions, "copies" | "leftOut" | "rules"> {
+interface Scope extends Pick<SettingsOptions, "copies" | "keepAtHome" | "leftOut" | "rules"> {
   found: OwnSettings;
   scope: CopyScope;
   tables: Tables;
 }
 
-async function tablesOf({ tools, home, named, workdir }: SettingsOptions): Promise<Tables> {
+async function tablesOf({ tools, home, named, workdir, keepAtHome }: SettingsOptions): Promise<Tables> {
   // A folder that a variable names stands for the usual one, whose records and logins are in it too.
   const pathsOf = (tool: string, place: string) => {
     const usual = `${namedFolders[tool] ?? agentPlaces[tool]?.[0] ?? `.${tool}`}/`;
@@ -97,7 +105,7 @@ async function tablesOf({ tools, home, named, workdir }: SettingsOptions): Promi
     (agentRecords[tool] ?? []).flatMap((record) => pathsOf(tool, record.at).map((path) => ({ path, record })))
   );
   const records = await Promise.all(
-    listed.map(async ({ path, record }) => ({ at: await recordPath(path, workdir), record })),
+    listed.map(async ({ path, record }) => ({ at: await recordPath(path, { workdir, keepAtHome }), record })),
   );
   const logins = tools.flatMap((tool) => (agentLogins[tool] ?? []).flatMap((place) => pathsOf(tool, place)));
   const mixed = tools.flatMap((tool) =>
@@ -109,40 +117,43 @@ async function tablesOf({ tools, home, named, workdir }: SettingsOptions): Promi
   return { records, logins: new Set(logins), mixed: new Map(mixed), sorted: new Set(sorted) };
 }
 
-async function recordPath(path: string, workdir: string): Promise<string> {
+async function recordPath(path: string, options: Pick<SettingsOptions, "workdir" | "keepAtHome">): Promise<string> {
   if (path.includes("{slug}")) {
     const [folder = "", rest = ""] = path.split("/{slug}");
-    return join(folder, await slugIn(folder, workdir), rest);
+    return join(folder, await slugIn(folder, options), rest);
   }
-  return path.replace("{dashes}", workdir.replaceAll(/[^a-zA-Z0-9]/g, "-"));
+  return path.replace("{dashes}", options.workdir.replaceAll(/[^a-zA-Z0-9]/g, "-"));
 }
 
 /** The folder whose marker names the working directory; a new one where there is none. */
-async function slugIn(folder: string, workdir: string): Promise<string> {
+async function slugIn(
+  folder: string,
+  { workdir, keepAtHome }: Pick<SettingsOptions, "workdir" | "keepAtHome">,
+): Promise<string> {
   const taken = new Set<string>();
   for (const name of await readdir(folder).catch(() => [])) {
-    const marker = await readPlainText(join(folder, name, ".project_root"), { maxBytes: 4096 });
+    const marker = await readPlainText(join(folder, name, projectMarker), { maxBytes: 4096 });
     if (marker?.trim() === workdir) return name;
     taken.add(name);
   }
   const plain = basename(workdir).toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-|-$/g, "") || "project";
   let slug = plain;
   for (let count = 1; taken.has(slug); count++) slug = `${plain}-${count}`;
-  await mkdir(join(folder, slug), { recursive: true, mode: 0o700 }).catch(() => {});
-  await writeFile(join(folder, slug, ".project_root"), workdir, { flag: "wx", mode: 0o600 }).catch(() => {});
+  await keepAtHome([join(folder, slug)]);
+  await writeFile(join(folder, slug, projectMarker), workdir, { flag: "wx", mode: 0o600 }).catch(() => {});
   return slug;
 }
 
 /** Mounts real records, with what is none of them covered. */
 async function addRecord(at: string, { without = [], readOnly = [] }: AgentRecord, scope: Scope): Promise<void> {
-  const { found, copies, rules } = scope;
-  await mkdir(at, { recursive: true, mode: 0o700 }).catch(() => {});
+  const { found, copies, rules, keepAtHome } = scope;
+  await keepAtHome([at]);
   const source = await take(at, scope);
   // Hidden places inside what is written would have to be kept from being made, too.
   if (source === null || rules.hidden.some((place) => isBelow(source, place))) return;
   found.bound.push({ from: source, at });
+  await keepAtHome([...without, ...readOnly].map((name) => join(source, name)));
   for (const name of [...without, ...readOnly]) {
-    await mkdir(join(source, name), { mode: 0o700 }).catch(() => {});
     const inside = await take(join(source, name), scope);
     const copy = join(copies, String(found.bound.length), name);
     await mkdir(copy, { recursive: true, mode: 0o700 });

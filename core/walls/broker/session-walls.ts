@@ -5,7 +5,7 @@ import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
 import { writeSshWay } from "../agent/ssh-way.ts";
 import type { LeftOut } from "../agent/approve-source.ts";
 import type { AgentView } from "../agent/program-view.ts";
-import { keepEmpty, removeRecorded } from "../agent/kept-empty.ts";
+import { keepAtHome, keepEmpty, removeRecorded } from "../agent/kept-empty.ts";
 import { isInside, join } from "../../ground/runtime/paths.ts";
 import { platform } from "../../ground/runtime/platform.ts";
 import type { OwnNetwork } from "../agent/own-network.ts";
@@ -82,6 +82,8 @@ export class SessionWalls {
   #places: { since: number; found: Promise<ViewPlaces> } | null = null;
   readonly #writeBacks: WriteBack[] = [];
   readonly #leftOut = new Set<string>();
+  /** Remove what was made in the home for agents' records, where it is empty. */
+  readonly #releases: (() => Promise<void>)[] = [];
 
   constructor(options: SessionBrokerOptions) {
     this.#options = options;
@@ -147,7 +149,11 @@ export class SessionWalls {
         kept === null ? null : this.#guards.tell(kept.before),
       ]);
     } finally {
-      await Promise.all([kept?.release(), discard(this.#options, this.#folder)]);
+      await Promise.all([
+        kept?.release(),
+        ...this.#releases.splice(0).map((release) => release()),
+        discard(this.#options, this.#folder),
+      ]);
     }
   }
 
@@ -165,7 +171,12 @@ export class SessionWalls {
   }
 
   async #makeView(needs: ProgramNeeds): Promise<AgentView> {
-    const session = { ...this.#options, leftOut: (place: LeftOut) => this.#tellLeftOut(place) };
+    const session = {
+      ...this.#options,
+      leftOut: (place: LeftOut) => this.#tellLeftOut(place),
+      keepAtHome: async (folders: readonly string[]) =>
+        void this.#releases.push(await keepAtHome(folders, this.#recordOf("home"))),
+    };
     const places = await this.#findPlaces();
     const { view, writeBacks } = await agentView(session, { ...needs, wallsDir: this.#folder }, places);
     this.#writeBacks.push(...writeBacks);
@@ -208,14 +219,19 @@ export class SessionWalls {
   }
 
   async #keep(): ReturnType<typeof keepEmpty> {
-    const { workdir, workspaceDir = workdir, sharedWallsDir = this.#folder } = this.#options;
+    const { workdir, workspaceDir = workdir } = this.#options;
     const home = writeSshWay(join(this.#folder, "home"));
     home.catch(() => {});
-    const kept = await keepEmpty(workspaceDir, join(sharedWallsDir, `${recordPrefix}${sha256Hex(workspaceDir)}.json`));
+    const kept = await keepEmpty(workspaceDir, this.#recordOf(sha256Hex(workspaceDir)));
     return await home.then(() => kept, async (error: unknown) => {
       await kept.release();
       throw error;
     });
+  }
+
+  /** File in which the host notes folders that it must remove. */
+  #recordOf(name: string): string {
+    return join(this.#options.sharedWallsDir ?? this.#folder, `${recordPrefix}${name}.json`);
   }
 
   async #open(decisions: Decisions, localPorts: readonly number[]) {

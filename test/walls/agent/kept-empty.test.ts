@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { isKeptEmpty, keepEmpty, removeRecorded } from "../../../core/walls/agent/kept-empty.ts";
+import { isKeptEmpty, keepAtHome, keepEmpty, removeRecorded } from "../../../core/walls/agent/kept-empty.ts";
 import { afterEveryTest } from "../../clean-up.ts";
 
 const folders: string[] = [];
@@ -81,4 +81,32 @@ test("keepEmpty leaves alone what was there, and so does the record of it", asyn
   await release();
   expect([existsSync(github), existsSync(join(folder, ".vscode")), existsSync(join(folder, ".claude"))])
     .toEqual([true, true, false]);
+});
+
+test("keepAtHome makes folders with those above, and removes what is still empty with the last session", async () => {
+  const { folder, record } = await project();
+  const at = (name: string) => join(folder, name);
+  await mkdir(at(".codex"));
+  const wanted = [at(".codex/sessions"), at(".gemini/tmp/x/chats"), at(".pi/agent/sessions")];
+  const [first, second] = await Promise.all([keepAtHome(wanted, record("a")), keepAtHome(wanted, record("a"))]);
+  await writeFile(at(".gemini/tmp/x/.project_root"), folder);
+  await writeFile(at(".pi/agent/sessions/one"), "said");
+  await first();
+  expect(wanted.map(existsSync)).toEqual([true, true, true]);
+  const third = await keepAtHome(wanted, record("a"));
+  await second();
+  expect(wanted.map(existsSync)).toEqual([true, true, true]);
+  await third();
+  expect([".codex/sessions", ".gemini", ".codex", ".pi/agent/sessions/one"].map((name) => existsSync(at(name))))
+    .toEqual([false, false, true, true]);
+});
+
+test("the record of a killed host is enough to remove what is empty at home", async () => {
+  const { folder, record } = await project();
+  const text = JSON.stringify([".a", ".a/b", ".c", ".c/d"].map((name) => join(folder, name)));
+  for (const name of [".a/b", ".c/d"]) await mkdir(join(folder, name), { recursive: true });
+  await writeFile(join(folder, ".c/d/file"), "said");
+  await writeFile(record("a"), text);
+  await removeRecorded(record("a"));
+  expect([".a", ".c/d/file"].map((name) => existsSync(join(folder, name)))).toEqual([false, true]);
 });

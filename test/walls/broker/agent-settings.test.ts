@@ -24,6 +24,26 @@ async function contentOf(folder: string): Promise<Record<string, string>> {
 }
 
 describe("an agent's own settings", () => {
+  test("leave nothing in the home of a session that kept no conversation", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const read = ["config:claude", "config:codex", "config:gemini", "config:opencode"];
+    const { home, says, broker, next } = await makeAgent({ permissions: { run: [anyShell], read } });
+    await mkdir(join(home, ".claude"));
+    expect(await says("ls -d ~/.codex/sessions ~/.gemini/tmp/*/chats")).not.toContain("No such");
+    const second = await next();
+    await second.says("true");
+    await broker.close();
+    // The other session still has them.
+    await second.says("echo said > ~/.codex/sessions/a");
+    await second.broker.close();
+    expect((await readdir(home, { recursive: true })).sort()).toEqual([
+      ".claude",
+      ".codex",
+      ".codex/sessions",
+      ".codex/sessions/a",
+    ]);
+  });
+
   test("are those of another agent too, where the operator names it, and of no other", async (context) => {
     await needsWall(context, "bubblewrap");
     const permissions = { run: [anyShell] };
