@@ -102,6 +102,21 @@ test("a view lets a program write what it may, and neither read nor change the r
   expect(said).toBe("temp\nnew\n");
 });
 
+test("a view that bwrap makes is made where hidden files went after they were seen, and makes none", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const folder = await mkdtemp("/var/tmp/bulkhead-view-");
+  folders.push(folder);
+  const view = await makeView((root) => ({
+    hidden: [join(folder, "socket"), join(root, "work/socket"), join(root, "keys")],
+  }));
+  const own = join(view.writable[0]!, "socket");
+  for (const path of [join(folder, "socket"), own]) await writeFile(path, "");
+  const command = await contained(view, `ls ${own} 2>/dev/null; cat ../keys 2>/dev/null; echo made`);
+  for (const path of [join(folder, "socket"), own]) await rm(path);
+  const { view: _, ...made } = await withVerifiedMounts(command);
+  expect(await output(made)).toBe("made\n");
+});
+
 if (process.platform === "linux" && !("Deno" in globalThis)) {
   describe("a view that the launcher makes", () => {
     test("is the one that bwrap would make, mount by mount and with the same devices", async (context) => {

@@ -2,7 +2,7 @@ import { starterArguments } from "../launcher-script.ts";
 import { ownProc } from "./bubblewrap.ts";
 import { type Command, oomScore } from "./os-wall.ts";
 import { findProgram, tryProgram } from "./try-program.ts";
-import { verifyMounts, wordedMounts } from "./verify-mounts.ts";
+import { verifyMounts, type WordedMount, wordedMounts } from "./verify-mounts.ts";
 
 /** Words of a view for which only the mounts are kept apart from those of the machine: bwrap makes the rest. */
 const privateOnly = ["--private"];
@@ -95,9 +95,12 @@ export function isBwrapsOwn({ view = [] }: Command): boolean {
 }
 
 /** The same command, for which bwrap makes the mounts. It knows no layers: what has one is read-only. */
-export function withOwnMounts({ view, ...command }: Command): Command {
+export function withOwnMounts(
+  { view, ...command }: Command,
+  mounts: readonly WordedMount[] = wordedMounts(view ?? []),
+): Command {
   if (view === undefined) return command;
-  const words = wordedMounts(view).flatMap(({ kind, from, layer, at }) =>
+  const words = mounts.flatMap(({ kind, from, layer, at }) =>
     layer === undefined ? [kind, ...(from === undefined ? [] : [from]), at] : ["--ro-bind", from!, at]
   );
   return { ...command, args: ["--ro-bind", "/", "/", ...words, ...command.args] };
@@ -110,8 +113,8 @@ export function withOwnMounts({ view, ...command }: Command): Command {
  */
 export async function withVerifiedMounts(command: Command): Promise<Command> {
   if (command.view === undefined) return command;
-  await verifyMounts(command.view);
-  return { ...withOwnMounts(command), view: privateOnly };
+  const mounts = await verifyMounts(command.view);
+  return { ...withOwnMounts(command, mounts), view: privateOnly };
 }
 
 /** The same command for a start in which the view is made when bwrap comes; it adds the processes of the namespace. */

@@ -3,7 +3,7 @@ import { dirname, join, relative } from "node:path";
 import { isInside } from "../paths.ts";
 
 /** A mount, in the words of bwrap. */
-interface WordedMount {
+export interface WordedMount {
   kind: string;
   /** Absent for one that shows no place of the disk. */
   from?: string;
@@ -34,20 +34,24 @@ export function wordedMounts(words: readonly string[]): WordedMount[] {
 /**
  * Sees that no link stands on the way to a place that bwrap is about to mount, or to mount something on: bwrap would follow
  * it. What makes views by the kernel's newer calls has the kernel refuse it.
+ * @returns the mounts without those of files to hide that have gone since they were seen, such as another program's socket
  * @throws {Error} `ELOOP`
  */
-export async function verifyMounts(words: readonly string[]): Promise<void> {
+export async function verifyMounts(words: readonly string[]): Promise<WordedMount[]> {
   const mounts = wordedMounts(words);
-  await Promise.all(mounts.map(async ({ from, at }, index) => {
-    if (from !== undefined && from !== "/dev/null") await refuseLinks(from, from);
+  const needed = await Promise.all(mounts.map(async (mount, index) => {
+    const { from, at } = mount;
+    const hides = from === "/dev/null";
+    if (from !== undefined && !hides) await refuseLinks(from, from);
     // Where the place lies in one that is mounted before, it is looked for in what that shows.
-    const around = mounts.slice(0, index).filter((mount) => isInside(mount.at, at) && mount.kind !== "--remount-ro")
+    const around = mounts.slice(0, index).filter((other) => isInside(other.at, at) && other.kind !== "--remount-ro")
       .sort((a, b) => b.at.length - a.at.length)[0];
-    if (around === undefined) await refuseLinks(at, at);
-    else if (around.from !== undefined && around.from !== "/dev/null") {
-      await refuseLinks(join(around.from, relative(around.at, at)), at);
-    }
+    if (around !== undefined && (around.from === undefined || around.from === "/dev/null")) return [mount];
+    const place = around === undefined ? at : join(around.from!, relative(around.at, at));
+    await refuseLinks(place, at);
+    return hides && await isMissing(place) ? [] : [mount];
   }));
+  return needed.flat();
 }
 
 /** The part of a path that exists must be its own real path; the rest is made. */
@@ -58,6 +62,10 @@ async function refuseLinks(path: string, named: string): Promise<void> {
     if (real === at) return;
     throw Object.assign(new Error(`a link stands on the way to ${named}`), { code: "ELOOP" });
   }
+}
+
+async function isMissing(path: string): Promise<boolean> {
+  return await lstat(path).then(() => false, (error: NodeJS.ErrnoException) => error.code === "ENOENT");
 }
 
 /** Whether a path that leads nowhere is a link all the same. */
