@@ -136,7 +136,7 @@ function commandOf(file: string, args: readonly string[], options: SpawnChildOpt
   const { cwd, env, mark, enters, filter, openFiles, view } = options;
   return {
     file,
-    args: args.map((arg) => (arg === execPath ? execPathForOthers : arg)),
+    args: [...args],
     env: { ...env, [markName]: mark },
     cwd,
     enters,
@@ -167,8 +167,10 @@ async function startHere(
   { pipes, stdin: input }: { pipes: ProgramPipes | null; stdin: "open" | "closed" },
 ): Promise<Started> {
   const { file, args, cwd, env } = await commandChain(command);
+  // The words of a view may name the runtime's file, too.
+  const own = args.map((arg) => (arg === execPath ? execPathForOthers : arg));
   const child = spawnWith(pipes, () =>
-    spawn(file, args, {
+    spawn(file, own, {
       cwd,
       env,
       stdio: sealedStreams(pipes?.theirs ?? [input === "open" ? "pipe" : "ignore", "pipe", "pipe"]),

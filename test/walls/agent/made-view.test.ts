@@ -6,6 +6,7 @@ import process from "node:process";
 import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
+import { spawnChild } from "../../../core/ground/runtime/child-process.ts";
 import { dropLauncher, launch } from "../../../core/ground/runtime/launcher.ts";
 import {
   commandChain,
@@ -115,6 +116,18 @@ test("a view that bwrap makes is made where hidden files went after they were se
   for (const path of [join(folder, "socket"), own]) await rm(path);
   const { view: _, ...made } = await withVerifiedMounts(command);
   expect(await output(made)).toBe("made\n");
+});
+
+test("the runtime of the host starts in a view that mounts its very file", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const file = await realpath(process.execPath);
+  const view = await makeView(() => ({ bound: [{ from: file, at: file }] }));
+  const env = { PATH: "/usr/bin:/bin", HOME: view.tmp };
+  const command = await containAgent({ file, args: ["--version"], env, cwd: view.writable[0]! }, view);
+  const options = { ...command, name: "runtime", mark: "made-view-test", stdin: "closed" as const, contained: true };
+  const child = await spawnChild(command.file, command.args, options);
+  const [first, problem] = await Promise.all([child.stdout.read(), child.stderr.read()]);
+  expect(new TextDecoder().decode(problem ?? first ?? new Uint8Array())).toMatch(/^(v|deno )\d+\.\d+/);
 });
 
 if (process.platform === "linux" && !("Deno" in globalThis)) {
