@@ -8,6 +8,7 @@ import { basename, dirname, isAbsolute, isBelow, isInside, join, resolve, sep } 
 import { hostEnv } from "../../ground/runtime/platform.ts";
 import { agentRecords } from "./agent-files.ts";
 import { type LeftOut, sourceRules } from "./approve-source.ts";
+import { closedPlaces } from "./closed-places.ts";
 import { hiddenAtHome, homesToHide } from "./hidden-places.ts";
 import { leadingLinks } from "./leading-links.ts";
 import { gathered } from "./mounts.ts";
@@ -140,7 +141,11 @@ export async function agentView(session: ViewedSession, needs: AgentNeeds, place
   const folders = [...new Set([workdir, project])].filter((folder) => !isClosed || folder !== project);
   const names = [...toolsOf(needs.binary), ...ownTools(session)];
   const records = allHomes.flatMap((path) => recordFolders().map((place) => join(path, place)));
-  const hidden = [...session.protectedPaths ?? [], ...await hiddenAtHome(allHomes, names)];
+  const packages = needs.shown.map((file) => packageOf(file, [tempDir, workdir, ...homes]));
+  const named = home === undefined ? [] : await namedPlaces(session, { env: needs.env, home, tools: names });
+  const needed = [...folders, project, ...written, ...read, ...allHomes, ...packages, ...git.shown, ...tools, ...named];
+  const [atHome, closed] = await Promise.all([hiddenAtHome(allHomes, names), closedPlaces(needed)]);
+  const hidden = [...session.protectedPaths ?? [], ...atHome, ...closed];
   const base = { writable: [...folders, ...written], hidden, homes: allHomes, records };
   const leftOut = (place: LeftOut) => session.leftOut?.(place);
   const rules = await sourceRules(base);
@@ -149,13 +154,12 @@ export async function agentView(session: ViewedSession, needs: AgentNeeds, place
     home,
     workdir,
     project,
-    named: await namedPlaces(session, { env: needs.env, home, tools: names }),
+    named,
     copies: join(needs.wallsDir, "settings", needs.binary.replaceAll(/\W/g, "_")),
     rules,
     leftOut,
     keepAtHome: (folders) => session.keepAtHome(folders),
   });
-  const packages = needs.shown.map((file) => packageOf(file, [tempDir, workdir, ...homes]));
   const view: AgentView = {
     ...base,
     tmp: tempDir,

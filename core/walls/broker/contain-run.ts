@@ -5,6 +5,7 @@ import { containAgent, ownProcesses } from "../agent/contain-agent.ts";
 import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
 import { localPorts } from "../agent/agent-networks.ts";
 import { ownTools } from "../agent/agent-view.ts";
+import { closedPlaces } from "../agent/closed-places.ts";
 import type { AgentView, SeenSockets } from "../agent/program-view.ts";
 import { hiddenAtHome, homesToHide } from "../agent/hidden-places.ts";
 import { grantedRoots } from "./granted-roots.ts";
@@ -104,11 +105,12 @@ async function workdirView(
     options.gitMounts?.(),
   ]);
   const folders = [...sealedPaths, pluginDir, ...(workspaceDir === undefined ? [] : [workspaceDir])];
+  const needed = [workdir, ...folders, ...shown, ...roots.map(({ path }) => path), ...all, ...git?.shown ?? []];
   return {
     writable: [workdir],
     tmp: tempDir,
     own: [workdir, tempDir, ...folders],
-    hidden: [...protectedPaths, ...await hiddenAtHome(all, granted)],
+    hidden: [...protectedPaths, ...await hiddenAtHome(all, granted), ...await closedPlaces(needed)],
     held: git?.held ?? [],
     bound: git?.bound ?? [],
     shown: [...folders, ...git?.shown ?? [], ...roots.map(({ path }) => path), ...shown],

@@ -66,6 +66,18 @@ async function output(broker: Parameters<typeof runShell>[0], script: string): P
 const get = (url: string) => `curl -s --noproxy "*" ${url} || echo refused $?`;
 
 describe("an agent's walls", () => {
+  test("keep files of root from a program of root, but for one that is granted", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const look = "cat /etc/shadow 2>/dev/null; cat /etc/passwd > /dev/null && echo open";
+    const { broker } = await makeAgent();
+    expect(await output(broker, look)).toBe("open\n");
+    const workdir = await makeBroker({ permissions: { run: [{ ...anyShell, contain: "workdir" }] } });
+    expect(await output(workdir.broker, look)).toBe("open\n");
+    const granted = await makeAgent({ programRead: ["/etc/shadow"] });
+    const isRoot = process.getuid?.() === 0;
+    expect(await output(granted.broker, look)).toMatch(isRoot ? /^root:[^]*open\n$/ : /^open\n$/);
+  });
+
   test("its home is private and is gone with the session", async (context) => {
     await needsWall(context, "bubblewrap");
     const { broker, home, root } = await makeAgent();
