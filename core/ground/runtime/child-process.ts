@@ -8,6 +8,7 @@ import { dropSeals, sealedStreams } from "./inherited-descriptors.ts";
 import { dropLauncher, launch, prepareLauncher } from "./launcher.ts";
 import { commandChain } from "./os-walls/command-chain.ts";
 import type { Command } from "./os-walls/os-wall.ts";
+import { verifyMounts } from "./os-walls/verify-mounts.ts";
 import { execPath, execPathForOthers } from "./platform.ts";
 import { processStart } from "./process-rows.ts";
 import { type FirstProcess, firstProcessIn } from "./process-space.ts";
@@ -150,8 +151,8 @@ async function start(command: Command, options: SpawnChildOptions): Promise<Star
   const { contained = false, streams, mayRun } = options;
   if (!contained) await mayRun;
   const launched = await launch(command, { ...options, mayRun: contained ? mayRun : undefined })
-    .catch((error: unknown) => {
-      throw spawnError(command.file, error);
+    .catch(async (error: unknown) => {
+      throw spawnError(command.file, await withPlace(error, command));
     });
   if (launched !== null) return { child: launched, exited: launched.exited };
   await mayRun;
@@ -159,6 +160,12 @@ async function start(command: Command, options: SpawnChildOptions): Promise<Star
     ...options,
     pipes: streams === "sockets" ? null : await openProgramPipes(options),
   });
+}
+
+/** Finds the place before which the launcher met a link. */
+async function withPlace(error: unknown, { view }: Command): Promise<unknown> {
+  if (view === undefined || systemCode(error) !== "ELOOP") return error;
+  return await verifyMounts(view).then(() => error, (found: unknown) => found);
 }
 
 /** Starts a program as a child of this process. */
@@ -242,9 +249,10 @@ function spawnError(file: string, cause: unknown): BulkheadError {
     });
   }
   if (code === "ELOOP") {
+    const place = cause instanceof Error && "place" in cause ? `"${String(cause.place)}"` : "a place in its view";
     return new BulkheadError(
       "io_error",
-      `Cannot contain the program: a link stands on the way to a place in its view.`,
+      `Cannot contain the program: a link stands on the way to ${place}.`,
       {
         hint: "An agent may have put it there. Look for links in the project and in the folders above it.",
         cause,

@@ -65,7 +65,7 @@ eval {
   make_view(@view) if @view;
   exec { $command[0] } @command;
 };
-print STDERR "Cannot make the agent's view of the disk: $!\n";
+print STDERR "Cannot make the agent's view of the disk: $place: $!\n";
 exit 71;
 `;
 

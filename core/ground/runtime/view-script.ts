@@ -9,7 +9,7 @@
  * and nothing on the way to a place may be a link (mount_setattr(2), openat2(2)). The disk becomes read-only at once, but for
  * the `/proc` in which bwrap writes who it is, and which it covers with that of the new processes.
  */
-export const viewScript = `my $nothing = "";
+export const viewScript = `my ($nothing, $place) = ("", "");
 my %makes = (
   "--bind" => sub { bind_as($_[0], 6) },
   "--ro-bind" => sub { bind_as($_[0], 7) },
@@ -144,6 +144,7 @@ sub held_link {
 
 sub opened {
   my ($path) = @_;
+  $place = $path;
   my $how = pack "Q3", 0x280000, 0, 4;
   return file(syscall(437, -100, $path, $how, length $how));
 }

@@ -195,6 +195,18 @@ async function swap(folder: string, other: string): Promise<void> {
   await symlink(other, folder);
 }
 
+test("a start that a link stopped says which place it stands before", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const view = await makeView();
+  const command = await contained(view, "echo began");
+  const place = join(view.writable[0]!, ".claude");
+  await swap(place, "/etc");
+  const options = { ...command, mark: "made-view-test", stdin: "closed" as const, contained: true };
+  const start = spawnChild(command.file, command.args, options);
+  const said = start.then(async ({ stderr }) => new TextDecoder().decode(await stderr.read() ?? undefined), String);
+  expect(await said).toContain(place);
+});
+
 describe("a link that takes the place of a folder once a view is decided", () => {
   const forms: Readonly<Record<string, (root: string) => [place: string, other: string]>> = {
     "of the working directory": (root) => [join(root, "work"), join(root, "secret")],

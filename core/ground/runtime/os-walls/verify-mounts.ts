@@ -60,7 +60,7 @@ async function refuseLinks(path: string, named: string): Promise<void> {
     const real = await realpath(at).catch((error: NodeJS.ErrnoException) => error.code === "ENOENT" ? null : "");
     if (real === null && !await isLink(at)) continue;
     if (real === at) return;
-    throw Object.assign(new Error(`a link stands on the way to ${named}`), { code: "ELOOP" });
+    throw Object.assign(new Error(`a link stands on the way to ${named}`), { code: "ELOOP", place: named });
   }
 }
 
