@@ -24,6 +24,7 @@ const reasons: Record<string, string> = {
   "core/ground/runtime/os-walls/cgroup.ts probeCgroup": "trees of other hosts",
   "core/ground/runtime/os-walls/prlimit.ts dataBytes": "the least of a limit",
   "core/ground/runtime/os-walls/prlimit.ts openFiles": "the least of a limit",
+  "core/walls/agent/closed-places.ts closedBelow": "a folder in place of the whole disk",
   "core/walls/agent/seatbelt.ts seatbeltProfile": "the profile of macOS, on Linux",
   "core/ground/runtime/process-rows.ts parsePs": "output of the ps of other systems",
   "core/ground/runtime/process-rows.ts parseStat": "names of programs that imitate fields",
