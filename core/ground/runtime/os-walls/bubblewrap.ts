@@ -47,12 +47,16 @@ async function probe(): Promise<ProbedWall> {
   const found = await findBubblewrap();
   if ("reason" in found) return found;
   const { file } = found;
-  const [runtime, hidden] = await Promise.all([runtimeFiles(), hiddenPlaces()]);
+  const runtime = await runtimeFiles();
   const trial = await tryProgram(file, [...viewArguments([...runtime]), execPathForOthers, "--version"]);
   if (!trial.works) return await refusedBubblewrap(trial.why, file);
   return {
     active: true,
-    wrap: (command, confinement) => Promise.resolve(wrap(command, confinement, { file, runtime, hidden })),
+    wrap: async (command, confinement) => {
+      // Looked up for each program: a place that is gone would keep it from starting, and a new one would be shown.
+      const hidden = confinement.readable === "all" ? await hiddenPlaces() : [];
+      return wrap(command, confinement, { file, runtime, hidden });
+    },
   };
 }
 

@@ -1,12 +1,15 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
-import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parseLdd } from "../../../../core/ground/runtime/os-walls/bubblewrap.ts";
+import { confine } from "../../../../core/ground/runtime/os-walls/confine.ts";
+import { defaultOsWallUses } from "../../../../core/ground/runtime/os-walls/os-wall.ts";
 import { needsWall } from "./needs-wall.ts";
 import { runConfined } from "./run-confined.ts";
 
@@ -41,6 +44,47 @@ function listen(where: number | string): Promise<Server> {
     if (typeof where === "number") server.listen(where, "127.0.0.1", () => resolve(server));
     else server.listen(where, () => resolve(server));
   });
+}
+
+describe("bubblewrap around what may read the disk", () => {
+  test("hides the keys that the person has now: those that came and went meanwhile are no reason to fail", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const home = join(root, "home");
+    vi.stubEnv("HOME", home);
+    const look = async () => {
+      const code = await readAsFound([join(home, ".aws/credentials"), join(home, ".kube/config")]);
+      return code.map((text) => text.trim());
+    };
+    await mkdir(join(home, ".aws"), { recursive: true });
+    await writeFile(join(home, ".aws/credentials"), "a key");
+    expect(await look()).toEqual(["", ""]);
+    await rm(join(home, ".aws"), { recursive: true });
+    await mkdir(join(home, ".kube"));
+    await writeFile(join(home, ".kube/config"), "a key");
+    expect(await look()).toEqual(["", ""]);
+    await writeFile(join(home, "plain"), "seen");
+    expect(await readAsFound([join(home, "plain")])).toEqual(["seen"]);
+    vi.unstubAllEnvs();
+  });
+});
+
+/** What a program that may read the disk reads of each file; empty for what it does not find. */
+async function readAsFound(files: readonly string[]): Promise<string[]> {
+  const uses = { ...defaultOsWallUses, bubblewrap: "required" as const };
+  return await Promise.all(files.map(async (file) => {
+    const { command, release } = await confine(
+      { file: "/bin/sh", args: ["-c", 'cat "$1" 2>/dev/null; echo .', "sh", file], env: {}, cwd: "/" },
+      { rssMb: 256, openFiles: 64, workers: 0, readable: "all" },
+      { uses },
+    );
+    try {
+      const output = execFileSync(command.file, command.args, { env: command.env, encoding: "utf8" });
+      expect(output).toMatch(/\.\n$/);
+      return output.slice(0, -2);
+    } finally {
+      await release();
+    }
+  }));
 }
 
 describe("bubblewrap", () => {
