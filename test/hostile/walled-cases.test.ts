@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { runWalledCases } from "../../core/kit/attack/run-walled-cases.ts";
-import { readWalledCases, type WalledCase } from "../../core/kit/attack/walled-case.ts";
+import { caseActors, guardedThings, readWalledCases, type WalledCase } from "../../core/kit/attack/walled-case.ts";
 import { agentEscapes } from "../../core/kit/attack/cases/agent.ts";
 import { needsWall } from "../ground/runtime/os-walls/needs-wall.ts";
 import { skipBecause } from "../skip-because.ts";
@@ -11,7 +11,8 @@ const { cases, notTried } = await readWalledCases();
 const made = (steps: WalledCase["steps"], untouched: string[] = []): WalledCase => ({
   id: "X1",
   name: "made for this test",
-  thing: "nothing",
+  thing: "keys in the home",
+  actors: ["first"],
   steps,
   untouched,
 });
@@ -22,6 +23,19 @@ test("readWalledCases gives each form as a case, with an id of its own, and name
   expect(new Set(ids).size).toBe(ids.length);
   expect(cases.filter(({ id }) => id.startsWith("S1.")).every(({ form }) => form !== undefined)).toBe(true);
   expect(notTried.length).toBeGreaterThan(0);
+});
+
+test("each actor is tried against each kind of guarded thing, or a reason says why not", () => {
+  const cells = guardedThings.flatMap((thing) => caseActors.map((actor) => ({ thing, actor })));
+  const isTried = ({ thing, actor }: typeof cells[number]) =>
+    cases.some((one) => one.thing === thing && one.actors.includes(actor));
+  const isExplained = ({ thing, actor }: typeof cells[number]) =>
+    notTried.some((one) => one.things.includes(thing) && one.actors.includes(actor));
+  expect(cells.filter((cell) => !isTried(cell) && !isExplained(cell))).toEqual([]);
+  expect(cells.filter((cell) => isTried(cell) && isExplained(cell))).toEqual([]);
+  const acts = (one: WalledCase, actor: string) =>
+    one.steps.some((step) => actor in step || (actor === "person" && "outside" in step));
+  expect(cases.filter((one) => !one.actors.every((actor) => acts(one, actor))).map(({ id }) => id)).toEqual([]);
 });
 
 describe("runWalledCases says that a case", () => {
@@ -36,6 +50,21 @@ describe("runWalledCases says that a case", () => {
       "other/main.c was changed",
     ],
     ["fell where somebody says so", [{ next: "true" }, { person: "echo ESCA''PED" }], "person says so"],
+    [
+      "fell where nothing was told of what the person finds",
+      [{ first: "mkdir sub; echo x > sub/plain" }, { person: "found sub/plain" }],
+      "sub/plain was changed and not told",
+    ],
+    [
+      "fell where what was told is another program's",
+      [{ first: "mkdir sub; echo x > sub/.envrc" }, { person: "found sub/.envrc" }],
+      "sub/.envrc was changed and not told",
+    ],
+    [
+      "fell where a host that starts could not run its program",
+      [{ repository: "echo broken: { > bulkhead.yaml" }, { start: "true" }],
+      "the host that starts did not run its program",
+    ],
   ])("%s", async ([, steps, detail], context) => {
     await needsWall(context, "bubblewrap");
     const [report] = await runWalledCases([made(steps, ["other/main.c"])]);
@@ -55,11 +84,31 @@ describe("runWalledCases says that a case", () => {
   });
 });
 
+test("runWalledCases says that a case was told where the host named what starts the file that an agent left", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const left: WalledCase["steps"] = [{ first: "mkdir sub; echo x > sub/CLAUDE.md" }, { person: "found sub/CLAUDE.md" }];
+  const [report] = await runWalledCases([{ ...made(left), starts: { "sub/CLAUDE.md": "coding agents" } }]);
+  expect(report).toMatchObject({ outcome: "told" });
+});
+
+test("runWalledCases runs the program of a host that starts, with the manifest that it finds", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const open = "printf 'bulkhead: 1\\nos_walls: { agents: off }\\n' > bulkhead.yaml";
+  const [held, escaped] = await runWalledCases([
+    made([{ start: "echo started; cat $STAGE_HOME/project/.env" }]),
+    made([{ repository: open }, { start: "cat $STAGE_HOME/project/.env" }]),
+  ]);
+  expect(held).toMatchObject({ outcome: "held", detail: expect.stringContaining("started") });
+  expect(escaped).toMatchObject({ outcome: "escaped", detail: expect.stringContaining("start saw a secret") });
+});
+
 describe("an agent's walls", () => {
   test.for([...cases])("$id hold: $name", { timeout: 60_000 }, async (one, context) => {
     await needsWall(context, "bubblewrap");
     const [report] = await runWalledCases([one]);
     if (report?.outcome === "skipped") skipBecause(context, report.detail);
-    expect(report).toMatchObject({ outcome: "held" });
+    expect(report).toMatchObject({
+      outcome: one.starts === undefined ? "held" : expect.stringMatching(/^(held|told)$/),
+    });
   });
 });

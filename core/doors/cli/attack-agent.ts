@@ -35,7 +35,13 @@ export async function attackAgent({ terminal, json, args, options }: Invocation)
     ...await runWalledCases(walled, { signal, onReport }),
   ];
   const count = (outcome: EscapeReport["outcome"]) => reports.filter((report) => report.outcome === outcome).length;
-  const summary = { held: count("held"), escaped: count("escaped"), skipped: count("skipped"), not_tried: notTried };
+  const summary = {
+    held: count("held"),
+    told: count("told"),
+    escaped: count("escaped"),
+    skipped: count("skipped"),
+    not_tried: notTried.map(({ why }) => why),
+  };
   write(json ? `${JSON.stringify({ summary })}\n` : summaryText(summary, paint));
   return summary.escaped === 0 && reports.length === all.length ? 0 : 1;
 }
@@ -49,20 +55,27 @@ function choice(wanted: string | undefined): (escape: { id: string }) => boolean
 }
 
 function reportLine({ id, name, outcome, detail, duration_ms }: EscapeReport, paint: Paint): string {
-  const marks = { held: paint("green", "HELD"), escaped: paint("red", "FELL"), skipped: paint("yellow", "SKIP") };
-  const why = outcome === "held" ? "" : `\n       ${safeText(detail).replaceAll("\n", " ")}`;
+  const marks = {
+    held: paint("green", "HELD"),
+    told: paint("green", "TOLD"),
+    escaped: paint("red", "FELL"),
+    skipped: paint("yellow", "SKIP"),
+  };
+  const why = outcome === "held" || outcome === "told" ? "" : `\n       ${safeText(detail).replaceAll("\n", " ")}`;
   return ` ${marks[outcome]}  ${id.padEnd(5)} ${name.padEnd(46)} ${paint("dim", `${duration_ms} ms`)}${why}\n`;
 }
 
 interface Summary {
   held: number;
+  told: number;
   escaped: number;
   skipped: number;
   not_tried: readonly string[];
 }
 
-function summaryText({ held, escaped, skipped, not_tried: left }: Summary, paint: Paint): string {
+function summaryText({ held, told, escaped, skipped, not_tried: left }: Summary, paint: Paint): string {
   const verdict = escaped === 0 ? paint("green", "✔ No way out") : paint("red", "✘ An agent got out");
-  const counts = `${held} held, ${escaped} fell, ${skipped} skipped, ${left.length} kinds are not tried`;
+  const counts =
+    `${held} held, ${told} told afterwards, ${escaped} fell, ${skipped} skipped, ${left.length} kinds are not tried`;
   return `\n ${verdict}: ${counts}.\n Not tried: ${left.join("; ")}.\n`;
 }

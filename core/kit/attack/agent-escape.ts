@@ -25,7 +25,8 @@ export interface AgentEscape {
 export interface EscapeReport {
   id: string;
   name: string;
-  outcome: "held" | "escaped" | "skipped";
+  /** `told`: what it left was named before anything could start it. */
+  outcome: "held" | "told" | "escaped" | "skipped";
   /** Last output of the script; for a skipped one the reason. */
   detail: string;
   duration_ms: number;

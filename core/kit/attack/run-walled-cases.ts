@@ -1,3 +1,4 @@
+import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
 import type { SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
@@ -8,33 +9,50 @@ import { join } from "../../ground/runtime/paths.ts";
 import { setHostEnv } from "../../ground/runtime/platform.ts";
 import type { EscapeReport } from "./agent-escape.ts";
 import { agentSettings, canary, makeStage, readAll, stageSession } from "./escape-stage.ts";
+import { failed, type HostStarter, isRefusal, startNext } from "./next-start.ts";
 import type { WalledCase, WalledStep } from "./walled-case.ts";
+import { beginWalled, type WalledSession } from "./walled-session.ts";
+
+/** The host under attack, where it is another tree's. */
+interface AttackedHost extends HostStarter {
+  createBroker(options: SessionBrokerOptions): SessionBroker;
+  /** Whether it names what a session left that can run programs. */
+  tells: boolean;
+}
 
 /** Options of {@link runWalledCases}. */
 interface WalledOptions {
   signal?: AbortSignal;
   onReport?(report: EscapeReport): void;
-  /** The broker under attack; default: this host's. */
-  createBroker?: ((options: SessionBrokerOptions) => SessionBroker) | undefined;
+  /** Default: this one. */
+  host?: AttackedHost | undefined;
 }
 
 type Actor = keyof WalledStep;
+type Contained = "first" | "next" | "second_host";
 
-/** The session that an actor's program belongs to. */
-const sessions: Readonly<Record<Actor, "free" | "first" | "next">> = {
+/** The session that an actor's program belongs to; `free` ones have all rights. */
+const sessions: Readonly<Record<Exclude<Actor, "start">, "free" | Contained>> = {
   repository: "free",
   outside: "free",
   person: "free",
   first: "first",
   beside: "first",
   next: "next",
+  second_host: "second_host",
 };
+
+const isFree = (actor: Actor) => actor !== "start" && sessions[actor] === "free";
 
 const key = `sk-${canary}-0123456789abcdef`;
 const base = "/base/v1";
 
-/** Actors of one step tell each other by `say x` and wait by `hear x`, for ten seconds at most. */
+/**
+ * Actors of one step tell each other by `say x` and wait by `hear x`, for ten seconds at most. The person names by
+ * `found x` a file that an agent changed and that programs act on.
+ */
 const prelude = `
+found() { echo "FOUND $1"; }
 say() { : > "$PROJECT/said-$1"; }
 hear() { i=0; until [ -e "$PROJECT/said-$1" ] || [ $i -gt 200 ]; do i=$((i+1)); sleep 0.05; done; }
 `;
@@ -47,7 +65,7 @@ export async function runWalledCases(
   const reports: EscapeReport[] = [];
   for (const one of cases) {
     if (options.signal?.aborted) break;
-    const report = await runOne(one, options.createBroker ?? createSessionBroker);
+    const report = await runOne(one, options.host);
     options.onReport?.(report);
     reports.push(report);
   }
@@ -59,12 +77,14 @@ interface Stage {
   servers: EscapeServers;
   echo: KeyEcho;
   case: WalledCase;
-  createBroker(options: SessionBrokerOptions): SessionBroker;
-  open: Map<string, SessionBroker>;
+  host: AttackedHost | undefined;
+  open: Map<"free" | Contained, Promise<WalledSession>>;
+  /** Changes that sessions which are over have left, as their host named them. */
+  told: HeldChange[];
 }
 
-async function runOne(one: WalledCase, createBroker: Stage["createBroker"]): Promise<EscapeReport> {
-  const { id, name, home, needs } = one;
+async function runOne(one: WalledCase, host: AttackedHost | undefined): Promise<EscapeReport> {
+  const { id, name, needs } = one;
   const started = Date.now();
   const report = (outcome: EscapeReport["outcome"], detail: string): EscapeReport => ({
     id,
@@ -78,9 +98,8 @@ async function runOne(one: WalledCase, createBroker: Stage["createBroker"]): Pro
     startEscapeServers(canary, join(root, "victim")),
     startKeyEcho({ key, base }),
   ]);
-  const stage: Stage = { root, servers, echo, case: one, createBroker, open: new Map() };
-  const before = setHostEnv("HOME", home === undefined ? join(root, "home") : home ?? undefined);
-  const keyBefore = setHostEnv("STAGE_KEY", key);
+  const stage: Stage = { root, servers, echo, case: one, host, open: new Map(), told: [] };
+  const before = Object.entries(hostEnvOf(stage)).map(([name, value]) => [name, setHostEnv(name, value)] as const);
   try {
     if (
       needs !== undefined &&
@@ -88,28 +107,37 @@ async function runOne(one: WalledCase, createBroker: Stage["createBroker"]): Pro
     ) {
       return report("skipped", needs.or);
     }
-    const { text, traces } = await play(stage);
+    const { text, traces, isTold } = await play(stage);
     return report(
-      traces.length === 0 ? "held" : "escaped",
+      traces.length > 0 ? "escaped" : isTold ? "told" : "held",
       `${traces.map((trace) => `${trace}: `).join("")}${text.slice(-400)}`,
     );
   } finally {
     await close(stage, () => true);
-    setHostEnv("STAGE_KEY", keyBefore);
-    setHostEnv("HOME", before);
+    for (const [name, value] of before) setHostEnv(name, value);
     await servers.close();
     echo.close();
     await rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
   }
 }
 
+/** The environment of the host. Its records lie where they would without a variable of this machine's. */
+function hostEnvOf({ root, case: { home } }: Stage): Record<string, string | undefined> {
+  return {
+    HOME: home === undefined ? join(root, "home") : home ?? undefined,
+    XDG_DATA_HOME: join(root, "home", ".local", "share"),
+    STAGE_KEY: key,
+  };
+}
+
 /** Lets everybody act, step by step; returns what they printed, and the traces of an escape. */
-async function play(stage: Stage): Promise<{ text: string; traces: string[] }> {
+async function play(stage: Stage): Promise<{ text: string; traces: string[]; isTold: boolean }> {
   const { case: { steps, untouched = [] }, root } = stage;
   const said: string[] = [];
   const traces = new Set<string>();
   const look = () => Promise.all(untouched.map((path) => readFile(join(root, path), "utf8").catch(() => undefined)));
   let known: (string | undefined)[] | null = null;
+  let isTold = false;
   for (const [index, step] of steps.entries()) {
     const acting = Object.entries(step) as [Actor, string][];
     if (acting.some(([actor]) => actor !== "repository")) known ??= await look();
@@ -117,21 +145,30 @@ async function play(stage: Stage): Promise<{ text: string; traces: string[] }> {
       const text = await act(stage, actor, script);
       said.push(`[${actor}] ${text}`);
       if (text.includes("ESCAPED")) traces.add(`${actor} says so`);
-      if (sessions[actor] !== "free" && text.includes(canary)) traces.add(`${actor} saw a secret`);
+      if (actor === "start" && text.includes(failed)) traces.add("the host that starts did not run its program");
+      if (!isFree(actor) && text.includes(canary)) traces.add(`${actor} saw a secret`);
+      for (const [, path] of text.matchAll(/^FOUND (.*)$/gm)) {
+        isTold = true;
+        if (!hasTold(stage, path!)) traces.add(`${path} was changed and not told`);
+      }
     }));
-    const coming = new Set(
-      steps.slice(index + 1).flatMap((later) => Object.keys(later)).map((actor) => sessions[actor as Actor]),
-    );
-    await close(stage, (session) => session !== "free" && !coming.has(session as "first"));
+    const coming = steps.slice(index + 1).flatMap((later) => Object.keys(later) as Actor[])
+      .map((actor) => actor === "start" ? null : sessions[actor]);
+    await close(stage, (session) => session !== "free" && !coming.includes(session));
   }
   const now = await look();
   for (const [index, path] of untouched.entries()) if (now[index] !== known?.[index]) traces.add(`${path} was changed`);
   if (await stat(join(root, "mark")).then(() => true, () => false)) traces.add("the agent's program ran outside");
-  return { text: said.join("\n").trim(), traces: [...traces] };
+  return { text: said.join("\n").trim(), traces: [...traces], isTold };
+}
+
+/** Whether a path, or a folder that it lies in, was named together with what starts it. */
+function hasTold({ told, case: { starts = {} } }: Stage, path: string): boolean {
+  return told.some((one) => (path === one.path || path.startsWith(`${one.path}/`)) && one.by === starts[path]);
 }
 
 async function act(stage: Stage, actor: Actor, script: string): Promise<string> {
-  const { root, echo, servers, case: { form = "", adapter_env: given = {} } } = stage;
+  const { root, echo, servers, host, case: { form = "", adapter_env: given = {} } } = stage;
   const variables = {
     ROOT: root,
     STAGE_HOME: join(root, "home"),
@@ -146,10 +183,20 @@ async function act(stage: Stage, actor: Actor, script: string): Promise<string> 
     FORM: form,
   };
   const exports = Object.entries(variables).map(([name, value]) => `${name}=${quoted(String(value))}`).join(" ");
-  const env = sessions[actor] === "free" ? {} : filled(given, stage);
+  const text = `export ${exports} PROXY="$HTTP_PROXY"\n${prelude}${script}`;
   try {
-    const broker = session(stage, sessions[actor]);
-    const args = ["-c", `export ${exports} PROXY="$HTTP_PROXY"\n${prelude}${script}`];
+    if (actor === "start") {
+      return await startNext({
+        ...host,
+        root,
+        project: variables.PROJECT,
+        stateDir: join(root, "state"),
+        script: text,
+      });
+    }
+    const env = isFree(actor) ? {} : filled(given, stage);
+    const { broker } = await session(stage, sessions[actor]);
+    const args = ["-c", text];
     const run = await broker.call("run", { binary: "sh", args, options: { env } }) as {
       stdout: number;
       stderr: number;
@@ -157,7 +204,8 @@ async function act(stage: Stage, actor: Actor, script: string): Promise<string> 
     const [out, err] = await Promise.all([readAll(broker, run.stdout), readAll(broker, run.stderr)]);
     return `${out}${err}`.trim();
   } catch (error) {
-    return `refused: ${error instanceof Error ? error.message : String(error)}`;
+    const why = actor === "start" && !isRefusal(error) ? failed : "refused";
+    return `${why}: ${error instanceof Error ? error.message : String(error)}`;
   }
 }
 
@@ -171,18 +219,27 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-function session(stage: Stage, name: "free" | "first" | "next"): SessionBroker {
-  const { root, servers, echo, open, createBroker } = stage;
-  const known = open.get(name);
-  if (known !== undefined) return known;
+function session(stage: Stage, name: "free" | Contained): Promise<WalledSession> {
+  const { open } = stage;
+  const known = open.get(name) ?? begin(stage, name);
+  open.set(name, known);
+  return known;
+}
+
+async function begin(stage: Stage, name: "free" | Contained): Promise<WalledSession> {
+  const { root, servers, echo, host } = stage;
   const options = stageSession({ root, servers, contain: name === "free" ? "off" : "on" });
+  // The state of another host lies where it is by default.
+  const other = join(root, "home", ".local", "state", "bulkhead");
+  const state = name === "second_host" ? other : join(root, "state");
   const run = options.permissions.run!.map((one): RunPermission => ({
     ...one,
     env: ["STAGE_KEY", "STAGE_URL", "SH_HOME"],
   }));
-  const broker = createBroker({
+  const session: SessionBrokerOptions = {
     ...options,
-    tempDir: join(root, "state", `temp-${name}`),
+    protectedPaths: [state, join(root, "bulkhead.yaml")],
+    tempDir: join(state, `temp-${name}`),
     requestEnv: name === "free" ? {} : filled(stage.case.client_env ?? {}, stage),
     permissions: { run, read: agentSettings },
     programNet: [...options.programNet ?? [], `127.0.0.1:${echo.port}`],
@@ -192,15 +249,17 @@ function session(stage: Stage, name: "free" | "first" | "next"): SessionBroker {
       base_url: "STAGE_URL",
       url: `http://127.0.0.1:${echo.port}${base}`,
     }],
-  });
-  open.set(name, broker);
-  return broker;
+  };
+  if (name !== "free") return await beginWalled(session, { state, createBroker: host?.createBroker });
+  const broker = createSessionBroker(session);
+  return { broker, end: () => broker.close().then(() => []) };
 }
 
-async function close({ open }: Stage, isOver: (session: string) => boolean): Promise<void> {
-  for (const [name, broker] of [...open]) {
+async function close({ open, told, host }: Stage, isOver: (session: "free" | Contained) => boolean): Promise<void> {
+  for (const [name, opening] of [...open]) {
     if (!isOver(name)) continue;
     open.delete(name);
-    await broker.close();
+    const held = await (await opening).end();
+    if (host?.tells !== false) told.push(...held);
   }
 }

@@ -26,7 +26,7 @@ export const defineAttack: DefineCommand = (command, bind) => {
       examples(
         ["bulkhead attack", "attack this machine's walls with every case; takes minutes"],
         ["bulkhead attack B --json", "only those that go for memory, a report a line"],
-        ["bulkhead attack --agent", "try two hundred ways out of an agent's walls; takes minutes"],
+        ["bulkhead attack --agent", "try three hundred ways out of an agent's walls; takes minutes"],
       ),
     )
     .action(bind(attack));
