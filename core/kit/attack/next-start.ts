@@ -3,6 +3,7 @@ import { mkdir, writeFile } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { loadHostManifest } from "../../packages/registry/find-host-manifest.ts";
 import { createHost } from "../../sessions/host/create-host.ts";
+import { agentSettings } from "./escape-stage.ts";
 
 /** Functions that start a host; another tree's in a test of that tree. */
 export interface HostStarter {
@@ -45,6 +46,7 @@ capabilities: {}
 permissions:
   run:
     - { binary: sh, args: ["-c {*}"] }
+  read: ${JSON.stringify(agentSettings)}
 `;
 
 const code = `import { defineAdapter } from "bulkhead/plugin-sdk";
@@ -76,7 +78,7 @@ export async function startNext(options: NextStartOptions): Promise<string> {
     bundledDir: null,
   });
   try {
-    await host.registry.register(folder, { grant: { run: [{ binary: "sh" }] } });
+    await host.registry.register(folder, { grant: { run: [{ binary: "sh" }], read: agentSettings } });
     const session = await host.runSession({ workdir: project, prompt: script, retry: "never" }, {
       adapter: "agent",
       artifacts: "none",

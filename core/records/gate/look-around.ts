@@ -61,6 +61,7 @@ class Look {
   readonly #links = new Map<string, string>();
   readonly #newLinks = new Map<string, Entry>();
   readonly #skip: ReadonlySet<string>;
+  readonly #named: ReadonlySet<string>;
   readonly #unchanged = new Map<string, number>();
   readonly #until: number;
   #entries = 0;
@@ -68,6 +69,7 @@ class Look {
   constructor(question: LookQuestion) {
     this.#question = question;
     this.#skip = new Set(question.skip);
+    this.#named = new Set(question.named);
     this.#until = performance.now() + question.bounds.ms;
   }
 
@@ -148,7 +150,7 @@ class Look {
   #judge(entry: Entry, isRepository: boolean): Place | null {
     const { name, path, type, isNew, place } = entry;
     if (type === "link") this.#keepLink(entry);
-    const own = judgeName(name, entry);
+    const own = judgeName(name, entry) ?? (this.#named.has(path) ? asGitSettings : null);
     if (own?.kind === "repository") {
       if (isNew) this.#hold(entry, { reason: own });
       else if (type === "folder") return { ...placeOf(entry), git: "git" };

@@ -26,6 +26,8 @@ export interface LookQuestion {
   known: KnownEntries;
   /** Absolute paths that are not looked at: the host's own. */
   skip: readonly string[];
+  /** Paths, relative to the top, that git takes programs from since its settings name them. */
+  named: readonly string[];
   bounds: LookBounds;
 }
 

@@ -1,6 +1,8 @@
 import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import { groupedBy } from "../gate/held-item.ts";
+import { dirname } from "../../ground/runtime/paths.ts";
 import {
+  asGitSettings,
   asLinkOut,
   asRepository,
   isBesideRepository,
@@ -11,6 +13,7 @@ import {
 } from "../gate/judge.ts";
 import { wayOfLink } from "../gate/leads-out.ts";
 import { joinNul, lineOf, pathKey } from "./git-call.ts";
+import { namedBySettings } from "./named-by-settings.ts";
 import { pathText, type RawChange, rawChanges } from "./raw-diff.ts";
 import { eachInShadow, gitInShadow, type ShadowCall, type ShadowRepository, topOf } from "./shadow-repository.ts";
 
@@ -52,9 +55,10 @@ export async function heldInTree(shadow: ShadowRepository, trees: Trees): Promis
     .filter(({ status, newMode }) => status !== "D" && newMode !== pointerMode);
   const mayBeRepository = changes.some(({ path }) => pathText(path).split("/").some(isOfRepository));
   const hasLinks = changes.some(({ newMode, oldMode }) => newMode === linkMode || oldMode === linkMode);
+  const places = await namedIn(shadow, trees.call);
   const named = changes.flatMap((change) => {
     const path = pathText(change.path);
-    const found = judgePath(path, { type: change.newMode === linkMode ? "link" : "file" });
+    const found = judgePath(path, { type: change.newMode === linkMode ? "link" : "file" }) ?? namedBy(path, places);
     return found === null ? [] : [{ change, path, ...found, target: undefined }];
   });
   if (named.length === 0 && !mayBeRepository && !hasLinks) return [];
@@ -67,6 +71,19 @@ export async function heldInTree(shadow: ShadowRepository, trees: Trees): Promis
     ...(hasLinks ? await linksOut(changes, { shadow, entries, call: trees.call }) : []),
   ];
   return itemsOf([...named, ...others.filter(({ path }) => !known.has(path))], entries);
+}
+
+/** Places in the tree that git takes programs from since the repository's settings name them. */
+async function namedIn(shadow: ShadowRepository, { signal }: ShadowCall): Promise<string[]> {
+  const { repository } = shadow;
+  return repository === null
+    ? []
+    : await namedBySettings(topOf(shadow), { cwd: dirname(repository.commonDir), signal });
+}
+
+function namedBy(path: string, places: readonly string[]): { root: string; reason: Reason } | null {
+  const root = places.find((place) => path === place || path.startsWith(`${place}/`));
+  return root === undefined ? null : { root, reason: asGitSettings };
 }
 
 interface Held {

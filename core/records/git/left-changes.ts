@@ -9,6 +9,7 @@ import { changedScripts, installScripts } from "../gate/install-scripts.ts";
 import type { LookStart } from "../gate/known-entries.ts";
 import type { FoundEntry, FoundScripts, LookAnswer } from "../gate/look-question.ts";
 import { withDeadline } from "./deadline.ts";
+import { namedBySettings } from "./named-by-settings.ts";
 import type { Snapshot } from "./snapshot.ts";
 import { contentBefore, entriesBefore, type EntryBefore, hasId } from "./snapshot-entries.ts";
 
@@ -52,7 +53,8 @@ export async function leftChanges(options: LeftOptions): Promise<LeftChanges> {
 }
 
 async function look({ top, start, snapshot, skip }: LeftOptions): Promise<LeftChanges> {
-  const answer = await askLook({ top, ...start, skip });
+  const named = await withDeadline({ timeoutMs: gitMs }, (signal) => namedBySettings(top, { signal }));
+  const answer = await askLook({ top, ...start, skip, named });
   return await withDeadline({ timeoutMs: gitMs }, async (signal) => {
     const before = await beforeOf(answer, { snapshot, signal });
     const place = { top, snapshot, before, signal };

@@ -92,7 +92,7 @@ export async function takeOverOf(folder: string, spelledRoots: readonly string[]
 async function shownAlone(folder: string, closed: readonly string[]): Promise<GitMounts> {
   const found = await findGitFolder(folder, { closed });
   const shown = found === null ? [] : [join(found.top, ".git"), found.commonDir];
-  return { covered: [], bound: [], held: [], shown };
+  return { covered: [], bound: [], held: [], sealed: [], shown };
 }
 
 /** Why a path of a commit is held: its name is one that other programs obey, and no grant spells it out. */

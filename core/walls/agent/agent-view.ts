@@ -78,7 +78,7 @@ export interface ViewPlaces extends GrantedPlaces {
   caches: readonly string[];
 }
 
-const noGitMounts: GitMounts = { covered: [], bound: [], held: [], shown: [] };
+const noGitMounts: GitMounts = { covered: [], bound: [], held: [], sealed: [], shown: [] };
 
 /**
  * Finds what does not depend on the program, so that it can be looked up before one is asked for.

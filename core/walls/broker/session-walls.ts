@@ -114,14 +114,21 @@ export class SessionWalls {
     this.#views.set(needs.binary, made);
     const opened = this.#findPlaces().then((places) => places.opened);
     const guards = this.#kept?.then(() => this.#guards.now(opened)) ?? this.#guards.now(opened);
-    const [view, { sealed, held, links }, { git }] = await Promise.all([made, guards, this.#findPlaces()]);
+    const [view, { sealed, held, links }, { git, opened: open }] = await Promise.all([
+      made,
+      guards,
+      this.#findPlaces(),
+    ]);
     const project = this.#options.workspaceDir ?? this.#options.workdir;
     // The agent's own folder there is a copy.
     const copied = view.bound?.map(({ at }) => at).filter((at) => isInside(project, at)) ?? [];
     const isOther = (place: string) => ![...git.covered, ...copied].some((folder) => isInside(folder, place));
     return {
       ...view,
-      sealed: sealed.filter(isOther),
+      sealed: [
+        ...sealed.filter(isOther),
+        ...git.sealed.filter((place) => !open.some((path) => isInside(path, place))),
+      ],
       held: [...held.filter(isOther), ...git.held],
       links: links.filter(({ at }) => isOther(at)),
     };

@@ -44,7 +44,7 @@ export function gateFixture(): GateFixture {
     return at;
   };
   const look = (bounds?: LookBounds) =>
-    askLook({ top, skip: [], ...started!, ...(bounds === undefined ? {} : { bounds }) });
+    askLook({ top, skip: [], named: [], ...started!, ...(bounds === undefined ? {} : { bounds }) });
   return {
     top,
     write(path, text = "", mode) {

@@ -17,6 +17,8 @@ export interface GitMounts {
   bound: GitMount[];
   /** Folders that cannot be moved away. */
   held: string[];
+  /** Places of the work tree that the repository's settings name as programs of git's, or as more settings. */
+  sealed: string[];
   /** Places that are read where the system has no mounts. */
   shown: string[];
 }

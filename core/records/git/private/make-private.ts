@@ -7,6 +7,7 @@ import {
   mkdir,
   readdir,
   readFile,
+  realpath,
   rm,
   utimes,
   writeFile,
@@ -27,6 +28,7 @@ import type { GitMount, GitMounts } from "./git-mounts.ts";
 import { mayBeOdd, mayHavePointers, pointer, readIndexEntries } from "./index-entries.ts";
 import { keepPlace } from "./kept-places.ts";
 import { privateConfig } from "./private-config.ts";
+import { namedPlaces } from "./named-places.ts";
 import { type PrivateRecord, type PrivateRepository, writePrivateRecord } from "./private-record.ts";
 import { packedRefsText, readRefs, type Refs, refText } from "./read-refs.ts";
 import { leaveOut, wholeIndex } from "./shape-index.ts";
@@ -77,7 +79,7 @@ export async function makePrivate(options: MakePrivateOptions): Promise<{ record
     empty: [],
     kept: [],
   };
-  const mounts: GitMounts = { covered: [], bound: [], held: [], shown: [] };
+  const mounts: GitMounts = { covered: [], bound: [], held: [], sealed: [], shown: [] };
   const made = new Making({ options, project, record, mounts });
   if (found !== null) await made.repository(found, "");
   // In a folder without a repository, and in one below a repository's top, an agent could make one.
@@ -183,11 +185,21 @@ class Making {
   }
 
   async #configOf({ top, gitDir, commonDir }: GitFolder) {
-    const [common, own] = await Promise.all(
-      [join(commonDir, "config"), join(gitDir, "config.worktree")].map((file) => readPlainFile(file, maxConfigBytes)),
+    const files = await Promise.all(
+      [join(commonDir, "config"), join(gitDir, "config.worktree")].map(async (file) => {
+        const bytes = await readPlainFile(file, maxConfigBytes);
+        return { file, entries: bytes === null ? [] : parseConfig(new TextDecoder().decode(bytes)) };
+      }),
     );
-    const entries = [common, own].flatMap((bytes) => bytes ? parseConfig(new TextDecoder().decode(bytes)) : []);
-    return privateConfig(entries, top);
+    const named = files.flatMap(({ file, entries }) => namedPlaces(entries, { top, file }));
+    this.#mounts.sealed.push(...await this.#present(named));
+    return privateConfig(files.flatMap(({ entries }) => entries), top);
+  }
+
+  /** Those that stand in the project, without a link on the way. */
+  async #present(places: readonly string[]): Promise<string[]> {
+    const real = await Promise.all(places.map((place) => realpath(place).catch(() => null)));
+    return [...new Set(places)].filter((place) => isBelow(this.#project, place) && real.includes(place));
   }
 
   /** An agent must not own what its git folder is made from: it would own what git runs outside as well. */
