@@ -59,7 +59,7 @@ export const actedOnGroups: readonly ActedOnGroup[] = [
     by: "shells and terminals",
     why: "They run these when they start, or when the folder is entered.",
     names: words(
-      ".bash_aliases .bash_login .bash_logout .bash_profile .cshrc .direnv .env .flaskenv .inputrc .login .logout .mise " +
+      ".bash_aliases .bash_login .bash_logout .bash_profile .cshrc .direnv .env .envrc .flaskenv .inputrc .login .logout .mise " +
         ".mise.toml .oh-my-zsh .pam_environment .profile .tmux .tmux.conf .tool-versions .wezterm.lua .xprofile .xsession " +
         ".zlogin .zlogout .zprofile .zshenv mise.local.toml mise.toml",
     ),

@@ -26,8 +26,8 @@ const free = new Set([
   "mise.toml",
 ]);
 
-/** Run on entering a folder; the group of settings files that it belongs to is not guarded. */
-const alsoGuarded = new Set([".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml"]);
+/** Programs run from these at an install; the group of settings files that they belong to is not guarded. */
+const alsoGuarded = new Set([".npmrc", ".yarnrc", ".yarnrc.yml"]);
 
 /** The programs that act on a file or folder of this name, which a contained agent may not change; null for other names. */
 export function guardedBy(name: string): ActedOnGroup | null {

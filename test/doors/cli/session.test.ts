@@ -95,7 +95,7 @@ describe("bulkhead session", () => {
     );
     expect(await cli(f, "held", "aa11", "--drop", "none")).toMatchObject({ code: 5 });
     const asked = await cliIn(f, { args: ["held", "aa11"], tty: true, columns: 80, stdin: "apply\n" });
-    expect(asked.err).toContain("interpreters, debuggers and command-line tools: They run these when they start");
+    expect(asked.err).toContain("shells and terminals: They run these when they start");
     expect(asked.out).toContain("1 change applied.\n");
     expect((await cli(f, "held")).out).toBe("Nothing is held.\n");
     expect((await cli(f, "list", "--worktrees")).out).toContain("applied");

@@ -105,7 +105,7 @@ describe("worktrees over the API", () => {
     });
     const applied = await starter.workspaces.apply(id);
     expect(applied.held.map(({ path, by }) => `${path}: ${by}`)).toEqual([
-      "sub/.envrc: interpreters, debuggers and command-line tools",
+      "sub/.envrc: shells and terminals",
       "sub/.vscode: editors",
     ]);
     expect(await held("admin")).toMatchObject([{
