@@ -26,7 +26,6 @@ interface ResultLineOptions {
 }
 
 const shownArtifacts = 20;
-const shownHeld = 20;
 const shownHosts = 20;
 const shownMessageLines = 8;
 
@@ -169,7 +168,7 @@ function leftLines(
   { held = [], install_scripts = [], session_id, effective }: SessionResult,
   { paint, columns }: ResultLineOptions,
 ): string[] {
-  const options = { paint, columns: columns - 4, most: shownHeld };
+  const options = { paint, columns: columns - 4 };
   const settle = held.length > 0 && effective.workspace === "inplace" ? [paint("cyan", settleHint(session_id))] : [];
   const lines = [...heldLines(held, options), ...scriptLines(install_scripts, options), ...settle];
   const head = held.length === 0 ? [] : [paint("red", heldHeadline(held.length))];
