@@ -25,6 +25,7 @@ export const slowTests: readonly string[] = [
   "test/packages/install/registry.test.ts",
   "test/records/gate/look-at-many.test.ts",
   "test/records/gate/look-around.test.ts",
+  "test/sessions/host/planted-project.test.ts",
   "test/structure/build.test.ts",
   "test/structure/snippets.test.ts",
   // Sessions of the bundled plugins, with programs and servers that stand in for their agents.
@@ -89,6 +90,7 @@ export const slowOnNodeAlone: readonly string[] = [
   "test/records/git/artifacts-oracle.test.ts",
   "test/sessions/session/properties.test.ts",
   "test/records/gate/look-at-many.test.ts",
+  "test/sessions/host/planted-project.test.ts",
   "test/structure/build.test.ts",
   "test/structure/snippets.test.ts",
 ];
