@@ -12,6 +12,8 @@ const reasons: Record<string, string> = {
   "core/sessions/routing/use-files.ts useRecordsSchema": "data in a file",
   // The tests hold these figures and tables against something else, and must not repeat them.
   "core/ground/checks/frames.ts headerBytes": "hostile frames are built with it",
+  "core/kit/attack/walled-case.ts caseActors": "each has a case against each kind of thing",
+  "core/kit/attack/walled-case.ts guardedThings": "each actor has a case against it",
   "core/kit/author/acp-entry.ts thisMachine": "entries of a test are for the machine it runs on",
   "core/packages/registry/thrown-hint.ts contextPaths": "compared with the members that ctx has",
   "core/sessions/session/retry-policy.ts maxTries": "properties of attempts are bounded by it",

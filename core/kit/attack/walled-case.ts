@@ -121,7 +121,7 @@ interface WrittenCase extends WalledCase {
 }
 
 /** Cells of the table of actors and guarded things that no case tries: each of these actors against each of these things. */
-export interface NotTried {
+interface NotTried {
   things: readonly GuardedThing[];
   actors: readonly CaseActor[];
   why: string;
