@@ -25,7 +25,6 @@ export const slowTests: readonly string[] = [
   "test/packages/install/registry.test.ts",
   "test/records/gate/look-at-many.test.ts",
   "test/records/gate/look-around.test.ts",
-  "test/sessions/host/planted-project.test.ts",
   "test/structure/build.test.ts",
   "test/structure/snippets.test.ts",
   // Sessions of the bundled plugins, with programs and servers that stand in for their agents.
@@ -56,6 +55,7 @@ export const slowTests: readonly string[] = [
   "test/hostile/secrets.test.ts",
   "test/hostile/starvation.test.ts",
   "test/hostile/text.test.ts",
+  "test/sessions/host/planted-project.test.ts",
   "test/ground/runtime/os-walls/prlimit.test.ts",
   // Worktrees of real repositories: hundreds of runs of git.
   "test/records/workspace/workspaces.test.ts",
@@ -90,7 +90,6 @@ export const slowOnNodeAlone: readonly string[] = [
   "test/records/git/artifacts-oracle.test.ts",
   "test/sessions/session/properties.test.ts",
   "test/records/gate/look-at-many.test.ts",
-  "test/sessions/host/planted-project.test.ts",
   "test/structure/build.test.ts",
   "test/structure/snippets.test.ts",
 ];
