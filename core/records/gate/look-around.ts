@@ -150,7 +150,7 @@ class Look {
   #judge(entry: Entry, isRepository: boolean): Place | null {
     const { name, path, type, isNew, place } = entry;
     if (type === "link") this.#keepLink(entry);
-    const own = judgeName(name, entry) ?? (this.#named.has(path) ? asGitSettings : null);
+    const own = judgeName(name, entry) ?? this.#judgeNamed(entry);
     if (own?.kind === "repository") {
       if (isNew) this.#hold(entry, { reason: own });
       else if (type === "folder") return { ...placeOf(entry), git: "git" };
@@ -173,6 +173,13 @@ class Look {
     if (reason !== null) this.#hold(entry, { reason, root: root?.path ?? path });
     if (name === "package.json" && type === "file") this.#readScripts(entry);
     return null;
+  }
+
+  /** A link on the way to what git's settings name puts something else there. */
+  #judgeNamed({ path, type }: Entry): Reason | null {
+    const { named } = this.#question;
+    const isNamed = this.#named.has(path) || type === "link" && named.some((place) => place.startsWith(`${path}/`));
+    return isNamed ? asGitSettings : null;
   }
 
   /** Judges an entry of a git folder that was there before. */

@@ -1,6 +1,5 @@
 import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import { groupedBy } from "../gate/held-item.ts";
-import { dirname } from "../../ground/runtime/paths.ts";
 import {
   asGitSettings,
   asLinkOut,
@@ -55,10 +54,11 @@ export async function heldInTree(shadow: ShadowRepository, trees: Trees): Promis
     .filter(({ status, newMode }) => status !== "D" && newMode !== pointerMode);
   const mayBeRepository = changes.some(({ path }) => pathText(path).split("/").some(isOfRepository));
   const hasLinks = changes.some(({ newMode, oldMode }) => newMode === linkMode || oldMode === linkMode);
-  const places = await namedIn(shadow, trees.call);
+  const places = changes.length === 0 ? [] : await namedIn(shadow, trees.call);
   const named = changes.flatMap((change) => {
     const path = pathText(change.path);
-    const found = judgePath(path, { type: change.newMode === linkMode ? "link" : "file" }) ?? namedBy(path, places);
+    const type = change.newMode === linkMode ? "link" : "file";
+    const found = judgePath(path, { type }) ?? namedBy(path, { type, places });
     return found === null ? [] : [{ change, path, ...found, target: undefined }];
   });
   if (named.length === 0 && !mayBeRepository && !hasLinks) return [];
@@ -76,12 +76,17 @@ export async function heldInTree(shadow: ShadowRepository, trees: Trees): Promis
 /** Places in the tree that git takes programs from since the repository's settings name them. */
 async function namedIn(shadow: ShadowRepository, { signal }: ShadowCall): Promise<string[]> {
   const { repository } = shadow;
-  return repository === null
-    ? []
-    : await namedBySettings(topOf(shadow), { cwd: dirname(repository.commonDir), signal });
+  return repository === null ? [] : await namedBySettings(topOf(shadow), { commonDir: repository.commonDir, signal });
 }
 
-function namedBy(path: string, places: readonly string[]): { root: string; reason: Reason } | null {
+/** A link on the way to such a place puts something else there. */
+function namedBy(
+  path: string,
+  { type, places }: { type: "file" | "link"; places: readonly string[] },
+): { root: string; reason: Reason } | null {
+  if (type === "link" && places.some((place) => place.startsWith(`${path}/`))) {
+    return { root: path, reason: asGitSettings };
+  }
   const root = places.find((place) => path === place || path.startsWith(`${place}/`));
   return root === undefined ? null : { root, reason: asGitSettings };
 }

@@ -12,6 +12,7 @@ import type { OwnNetwork } from "../agent/own-network.ts";
 import { AgentNetworks, proxyPort } from "../agent/agent-networks.ts";
 import type { AgentNeeds } from "../agent/agent-view.ts";
 import { LateSockets } from "../agent/late-sockets.ts";
+import { gathered } from "../agent/mounts.ts";
 import { SessionGuards } from "../agent/session-guards.ts";
 import { agentView, type ViewPlaces, viewPlaces } from "../agent/agent-view.ts";
 import { type WriteBack, writeBack } from "../agent/write-back.ts";
@@ -123,12 +124,10 @@ export class SessionWalls {
     // The agent's own folder there is a copy.
     const copied = view.bound?.map(({ at }) => at).filter((at) => isInside(project, at)) ?? [];
     const isOther = (place: string) => ![...git.covered, ...copied].some((folder) => isInside(folder, place));
+    const isOpened = (place: string) => open.some((path) => isInside(path, place));
     return {
       ...view,
-      sealed: [
-        ...sealed.filter(isOther),
-        ...git.sealed.filter((place) => !open.some((path) => isInside(path, place))),
-      ],
+      sealed: gathered([...sealed, ...git.sealed.filter((place) => !isOpened(place))], project).filter(isOther),
       held: [...held.filter(isOther), ...git.held],
       links: links.filter(({ at }) => isOther(at)),
     };

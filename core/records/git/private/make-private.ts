@@ -196,10 +196,10 @@ class Making {
     return privateConfig(files.flatMap(({ entries }) => entries), top);
   }
 
-  /** Those that stand in the project, without a link on the way. */
+  /** The real paths of those that stand in the project. */
   async #present(places: readonly string[]): Promise<string[]> {
     const real = await Promise.all(places.map((place) => realpath(place).catch(() => null)));
-    return [...new Set(places)].filter((place) => isBelow(this.#project, place) && real.includes(place));
+    return [...new Set(real)].filter((place) => place !== null && isBelow(this.#project, place)) as string[];
   }
 
   /** An agent must not own what its git folder is made from: it would own what git runs outside as well. */
