@@ -28,11 +28,11 @@ export interface HeldChange {
   files?: number;
 }
 
-/** Scripts of a `package.json` that an install runs, which a session changed. They are named and not held. */
+/** Scripts that an install runs because a session changed a `package.json` or `binding.gyp`. They are named and not held. */
 export interface InstallScripts {
   /** Relative like the path of a {@link HeldChange}. */
   path: string;
-  /** Names of the scripts, for example `postinstall`. */
+  /** Names of the scripts, for example `postinstall`, or words for what runs besides. */
   names: string[];
 }
 

@@ -1,5 +1,5 @@
 import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { fieldsOf } from "../../../plugin-sdk/json-fields.ts";
+import { fieldsOrNone } from "../../../plugin-sdk/json-fields.ts";
 
 /** Scripts that package managers run at an install without being asked by name. */
 const ofInstall: readonly string[] = [
@@ -19,22 +19,42 @@ const ofInstall: readonly string[] = [
 /** Largest `package.json` that is read. */
 export const packageBytes: number = 1024 * 1024;
 
-/** The scripts of a `package.json` that an install runs; none where it is no such file. */
-export function installScripts(text: string): Record<string, string> {
+/** Files by which an install runs programs. */
+export const installFiles: ReadonlySet<string> = new Set(["package.json", "binding.gyp"]);
+
+/** Dependencies of these are looked at. */
+const ofDependencies = ["dependencies", "devDependencies", "optionalDependencies"];
+
+/** A package that comes from no registry: nobody but who wrote the file knows its scripts. */
+const fromElsewhere =
+  /^(file|link|portal|git|git\+\w+|https?|github|gitlab|bitbucket|gist):|^(\.{1,2}|~)?\/|^[\w.-]+\/[\w.-]+|\.(tgz|tar\.gz|tar)$/;
+
+/** Name for the packages of a `package.json` that come from no registry. */
+const elsewhere = "packages from files or addresses";
+
+/**
+ * The scripts that an install runs because of a file, by name; none where it is no such file. A `binding.gyp` is a script
+ * `install`: package managers build what it describes.
+ */
+export function installScripts(path: string, text: string): Record<string, string> {
+  if (path.split("/").at(-1) === "binding.gyp") return { install: sha256Hex(text) };
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     return {};
   }
-  const scripts = fieldsOf(fieldsOf(value)?.["scripts"]);
-  if (scripts === null) return {};
+  const scripts = fieldsOrNone(fieldsOrNone(value)["scripts"]);
+  const named = ofInstall.flatMap((name) => {
+    const line = Object.hasOwn(scripts, name) ? scripts[name] : null;
+    return typeof line === "string" ? [[name, line]] : [];
+  });
+  const packages = ofDependencies.flatMap((group) =>
+    Object.entries(fieldsOrNone(fieldsOrNone(value)[group])).filter(([, from]) => fromElsewhere.test(String(from)))
+  );
+  const all = packages.length === 0 ? named : [...named, [elsewhere, JSON.stringify(packages.sort())]];
   return Object.fromEntries(
-    ofInstall.flatMap((name) => {
-      const line = Object.hasOwn(scripts, name) ? scripts[name] : null;
-      if (typeof line !== "string") return [];
-      return [[name, line.length > longestLine ? sha256Hex(line) : line]];
-    }),
+    all.map(([name, line]) => [name, line!.length > longestLine ? sha256Hex(line!) : line]),
   );
 }
 

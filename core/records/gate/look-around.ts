@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "../../ground/runtime/files-at-once.ts";
 import { type GitPart, leadsBack, partOfGit, type PlaceInGit, runsPrograms } from "./git-folder.ts";
-import { installScripts, packageBytes } from "./install-scripts.ts";
+import { installFiles, installScripts, packageBytes } from "./install-scripts.ts";
 import {
   asGitSettings,
   asLinkOut,
@@ -171,7 +171,7 @@ class Look {
     }
     const reason = root?.reason ?? judgeEntry({ type, mode: entry.facts.mode });
     if (reason !== null) this.#hold(entry, { reason, root: root?.path ?? path });
-    if (name === "package.json" && type === "file") this.#readScripts(entry);
+    if (installFiles.has(name) && type === "file") this.#readScripts(entry);
     return null;
   }
 
@@ -253,8 +253,9 @@ class Look {
 
   #readScripts(entry: Entry): void {
     const { path, facts } = entry;
-    if (facts.size > packageBytes || /(^|\/)node_modules\//.test(path) || this.#scripts.length >= mostScripts) return;
-    const scripts = installScripts(this.#textOf(entry));
+    if (/(^|\/)node_modules\//.test(path)) return;
+    if (facts.size > packageBytes || this.#scripts.length >= mostScripts) return this.#unseen(path, entry.place);
+    const scripts = installScripts(path, this.#textOf(entry));
     if (Object.keys(scripts).length > 0) this.#scripts.push({ path, scripts });
   }
 

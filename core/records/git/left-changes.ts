@@ -168,7 +168,7 @@ async function changedPackages(found: readonly FoundScripts[], place: Place): Pr
     const old = known === undefined || place.snapshot === null
       ? null
       : await contentBefore(place.snapshot, { id: known.id, signal: place.signal });
-    const names = changedScripts(scripts, old === null ? {} : installScripts(new TextDecoder().decode(old)));
+    const names = changedScripts(scripts, old === null ? {} : installScripts(path, new TextDecoder().decode(old)));
     if (names.length > 0) changed.push({ path, names });
   }
   return changed.sort((a, b) => a.path < b.path ? -1 : 1);

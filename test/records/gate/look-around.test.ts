@@ -193,4 +193,35 @@ describe("lookAround", () => {
     at.write("node_modules/a/package.json", '{"scripts":{"postinstall":"x"}}');
     expect((await at.look()).scripts).toEqual([{ path: "package.json", scripts: { postinstall: "evil" } }]);
   });
+
+  it("names packages of no registry, native builds, and what is too large or too much to be read", async () => {
+    const at = gateFixture();
+    await at.start();
+    const from = ["^1.0.0", "~1.2", ">=1 <2 || ~3", "npm:a@1", "workspace:*", "latest", "1.0.0 - 2.0.0"];
+    const named = [
+      "file:x",
+      "./x",
+      "../x.tgz",
+      "x.tgz",
+      "git+ssh://a/b",
+      "https://a/b.tgz",
+      "me/repo#main",
+      "github:a/b",
+    ];
+    const dependencies = (all: string[]) => Object.fromEntries(all.map((one, index) => [`p${index}`, one]));
+    at.write("registry/package.json", JSON.stringify({ dependencies: dependencies(from) }));
+    for (const [index, one] of named.entries()) {
+      at.write(`n${index}/package.json`, JSON.stringify({ devDependencies: { p: one } }));
+    }
+    at.write("native/binding.gyp", "{}");
+    const { scripts } = await at.look();
+    expect(scripts.map(({ path, scripts }) => `${path}: ${Object.keys(scripts).join()}`).sort()).toEqual([
+      ...named.map((_, index) => `n${index}/package.json: packages from files or addresses`),
+      "native/binding.gyp: install",
+    ]);
+    at.write("large/package.json", `{"scripts":{"postinstall":"evil"}${" ".repeat(1024 * 1024)}}`);
+    for (let index = 0; index < 200; index++) at.write(`a/${index}/package.json`, '{"scripts":{"install":"x"}}');
+    at.write("z/z/package.json", '{"scripts":{"postinstall":"evil"}}');
+    expect(await at.held()).toMatchObject({ "large/package.json": "unseen", "z/z/package.json": "unseen" });
+  });
 });

@@ -20,6 +20,9 @@ const kindNames = Object.keys(kinds) as (keyof typeof kinds)[];
 /** Folders that a person enters: each may be a repository of its own by now. */
 const folders = [".", "app", "new", "lib", "sub", "bare", "evil", "node_modules/dep", "../linked"];
 
+const packages = [".", "app", "gyp", "tar"];
+const install = "npm install --offline --no-audit --no-fund --no-package-lock";
+
 const commands = ["git status", "git diff", "git -c user.name=me -c user.email=me@x commit -qam mine", "git log -1"];
 
 /** Files of each kind that are not what they were. */
@@ -65,11 +68,13 @@ test(
     expect(changed.map(({ path }) => path)).not.toEqual(expect.arrayContaining(["AGENTS.md"]));
 
     // An install runs the scripts that were named.
-    for (const folder of [".", "app"]) outside(folder, "npm install --offline --no-audit --no-fund --no-package-lock");
-    expect(ran()).toEqual(["app/package.json", "package.json"]);
+    for (const folder of packages) outside(folder, install);
+    expect(ran()).toEqual(["app/package.json", "package.json", "tar/package.json"]);
     expect(result.install_scripts).toEqual([
       { path: "app/package.json", names: ["preinstall", "prepare"] },
+      { path: "gyp/binding.gyp", names: ["install"] },
       { path: "package.json", names: ["postinstall"] },
+      { path: "tar/package.json", names: ["packages from files or addresses"] },
     ]);
 
     // The command line and the console say the same.
@@ -106,7 +111,7 @@ test("the same in a worktree of the session: nothing of it is in the project, an
   const result = await agent(`export MARKS='${marks}'\n${plantAll}`, "worktree");
   expect(result.output).toContain("done");
   for (const folder of folders) for (const command of commands) outside(folder, command);
-  for (const folder of [".", "app"]) outside(folder, "npm install --offline --no-audit --no-fund --no-package-lock");
+  for (const folder of packages) outside(folder, install);
   expect(ran()).toEqual([]);
   expect(changedIn(made, before)).toEqual([]);
   for (const path of ["app/.envrc", "app/.vscode/tasks.json"]) expect(isNamed(result, path, /./)).toBe(true);

@@ -35,6 +35,8 @@ const files: Readonly<Record<string, string>> = {
   ".gitattributes": "*.txt filter=up\n",
   "package.json": '{"name":"top","version":"1.0.0","scripts":{"prepare":"true"}}\n',
   "app/package.json": '{"name":"app","version":"1.0.0"}\n',
+  "gyp/package.json": '{"name":"gyp","version":"1.0.0"}\n',
+  "tar/package.json": '{"name":"tar","version":"1.0.0"}\n',
   ".envrc": "true\n",
   ".husky/pre-commit": "true\n",
   "tools/hooks/pre-commit": "#!/bin/sh\ntrue\n",
@@ -137,6 +139,11 @@ const plants: Readonly<Record<string, string>> = {
   "tools/shared.gitconfig": 'printf "[core]\\n\\tfsmonitor = \\"%s; false\\"\\n" "$RUN" >> tools/shared.gitconfig',
   "package.json": json("package.json", "postinstall"),
   "app/package.json": json("app/package.json", "preinstall"),
+  "gyp/binding.gyp": `echo "{ 'targets': [] } # $RUN" > gyp/binding.gyp`,
+  "tar/package.json": `mkdir package; ${
+    json("package/package.json", "postinstall")
+  }; tar czf tar/evil.tgz package; rm -r package
+    echo '{"name":"tar","version":"1.0.0","dependencies":{"x":"file:evil.tgz"}}' > tar/package.json`,
   "app/link": "ln -s /etc app/link",
   ...Object.fromEntries(
     [
