@@ -3,7 +3,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { GitMounts } from "../../records/git/private/git-mounts.ts";
 import { findGitFolder } from "../../records/git/private/git-folder.ts";
 import { holdBorrowed } from "../../records/git/private/hold-borrowed.ts";
-import { makePrivate } from "../../records/git/private/make-private.ts";
+import { makePrivate, type PrivateGit } from "../../records/git/private/make-private.ts";
 import { takeOver } from "../../records/git/private/take-over.ts";
 import { guardedBy } from "../../ground/runtime/guarded-name.ts";
 import { platform } from "../../ground/runtime/platform.ts";
@@ -33,7 +33,8 @@ const mostChanges = 200;
 export class SessionGit {
   readonly #options: SessionGitOptions;
   readonly #abort = new AbortController();
-  #making: Promise<GitMounts> | null = null;
+  #git: Promise<PrivateGit> | null = null;
+  #mounts: Promise<GitMounts> | null = null;
   #holding: Promise<void> = Promise.resolve();
 
   constructor(options: SessionGitOptions) {
@@ -41,11 +42,15 @@ export class SessionGit {
   }
 
   /**
-   * Makes them on first use.
+   * Makes them on first use, and later also for submodules that are new.
    * @throws {BulkheadError} `unsupported` for a repository for which it cannot be done; `io_error`
    */
   mounts(): Promise<GitMounts> {
-    return this.#making ??= this.#make();
+    const [git, last] = [this.#git ??= this.#make(), this.#mounts];
+    this.#mounts = last === null
+      ? git.then(({ mounts }) => mounts)
+      : Promise.allSettled([last]).then(async () => (await git).again());
+    return this.#mounts;
   }
 
   /** Resolves when what the git folders borrow is kept from a person who cleans up, or cannot be. */
@@ -55,27 +60,31 @@ export class SessionGit {
 
   /** Takes over what the agent did with git, and removes the folders. Null where it did nothing. Never rejects. */
   async end(): Promise<GitEvent | null> {
-    if (this.#making === null) return null;
+    if (this.#git === null) return null;
     this.#abort.abort();
-    await Promise.allSettled([this.#making, this.#holding]);
-    this.#making = null;
+    await Promise.allSettled([this.#mounts, this.#holding]);
+    this.#git = null;
     const { sessionId, gitDir, spelledRoots } = this.#options;
     return await takeOverOf(join(gitDir, sessionId), spelledRoots);
   }
 
-  async #make(): Promise<GitMounts> {
+  async #make(): Promise<PrivateGit> {
     const { sessionId, workdir, workspaceDir, gitDir, closed } = this.#options;
-    if (platform === "darwin") return await shownAlone(workspaceDir ?? workdir, closed);
+    const record = { session_id: sessionId, is_worktree: workspaceDir !== null, repositories: [], empty: [], kept: [] };
+    if (platform === "darwin") {
+      const mounts = await shownAlone(workspaceDir ?? workdir, closed);
+      return { record, mounts, again: () => Promise.resolve(mounts) };
+    }
     const folder = join(gitDir, sessionId);
     const { signal } = this.#abort;
     const options = { sessionId, folder, workdir, workspaceDir: workspaceDir ?? undefined, closed, signal };
-    const { record, mounts } = await makePrivate(options);
+    const git = await makePrivate(options);
     // The first words of the agent do not wait for it, and a session that is over by then needs none.
     this.#holding = wait(holdAfterMs, signal).then(() =>
-      signal.aborted ? undefined : holdBorrowed(record, { folder, signal })
+      signal.aborted ? undefined : holdBorrowed(git.record, { folder, signal })
     );
     this.#holding.catch(() => {});
-    return mounts;
+    return git;
   }
 }
 

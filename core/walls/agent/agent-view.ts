@@ -136,7 +136,7 @@ interface MadeView {
  */
 export async function agentView(session: ViewedSession, needs: AgentNeeds, places: ViewPlaces): Promise<MadeView> {
   const { pluginDir, tempDir, workdir, workspaceDir: project = workdir, sealedPaths = [] } = session;
-  const { homes, allHomes, isClosed, written, read, git, tools, caches } = places;
+  const { homes, allHomes, isClosed, written, read, tools, caches } = places;
   const [home] = homes;
   const folders = [...new Set([workdir, project])].filter((folder) => !isClosed || folder !== project);
   const names = [...toolsOf(needs.binary), ...ownTools(session)];
@@ -168,7 +168,6 @@ export async function agentView(session: ViewedSession, needs: AgentNeeds, place
       ...(isClosed ? [project] : []),
       pluginDir,
       ...packages,
-      ...git.shown,
       ...read,
       ...tools,
       ...own.shown,
@@ -178,7 +177,6 @@ export async function agentView(session: ViewedSession, needs: AgentNeeds, place
       ...await emptyHomes(homes, needs.wallsDir),
       ...await layers(caches, needs.wallsDir),
       ...own.bound,
-      ...git.bound,
     ],
     network: "none",
     filterFolder: session.sharedWallsDir ?? needs.wallsDir,

@@ -109,7 +109,7 @@ export class SessionWalls {
     await (this.#exposed ??= this.#expose());
   }
 
-  /** The view of one program: the same for every start of it, but for the guards of the project. */
+  /** The view of one program: the same for every start of it, but for the guards of the project and its git folders. */
   async view(needs: ProgramNeeds): Promise<AgentView> {
     const made = this.#views.get(needs.binary) ?? this.#makeView(needs);
     this.#views.set(needs.binary, made);
@@ -127,6 +127,8 @@ export class SessionWalls {
     const isOpened = (place: string) => open.some((path) => isInside(path, place));
     return {
       ...view,
+      shown: [...view.shown, ...git.shown],
+      bound: [...view.bound ?? [], ...git.bound],
       sealed: gathered([...sealed, ...git.sealed.filter((place) => !isOpened(place))], project).filter(isOther),
       held: [...held.filter(isOther), ...git.held],
       links: links.filter(({ at }) => isOther(at)),

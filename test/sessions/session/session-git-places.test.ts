@@ -102,6 +102,38 @@ describe("a git folder for", () => {
     expect(await readdir(join(repo.work, "deep/sub"))).toEqual([]);
   });
 
+  test("submodules that the person adds, moves or empties meanwhile are guarded for the next program", {
+    timeout: 20_000,
+  }, async (context) => {
+    await needsWall(context, "bubblewrap");
+    const repo = await makeAgentGit(
+      `git init -q -b main ../lib && git -C ../lib commit -q --allow-empty -m lib && ${first} && git submodule add -q ../lib sub && git submodule add -q ../lib deep/sub && git commit -qm subs`,
+    );
+    const agent = await repo.session();
+    await agent.run("echo x > sub/x; git -C sub add x; git -C sub commit -qm of-agent");
+    await repo.sh("git submodule add -q ../lib new; git mv sub moved; rm -rf deep");
+    // What is found is good for a moment.
+    await new Promise((resolve) => setTimeout(resolve, 1100));
+    // Inside, an agent may run what it likes: only out here there is such a home.
+    await repo.sh("touch ~/.out");
+    const run = `printf '#!/bin/sh\\n[ -e "${repo.home}/.out" ] && touch "${repo.work}/ran"\\n' > run; chmod +x run;`;
+    const attack = (folder: string) =>
+      `mkdir -p ${folder}; rm -rf ${folder}/.git; mv ${folder} ${folder}-old; mkdir -p ${folder}; git init -q ${folder}; git -C ${folder} config core.fsmonitor "$PWD/run";`;
+    await agent.run(`${run} ${["sub", "new", "moved", "deep/sub"].map(attack).join(" ")}`);
+    await agent.run("echo y > new/y; git -C new add y; git -C new commit -qm of-agent");
+    await repo.sh("git status; git diff; git submodule status");
+    expect(await readdir(repo.work)).not.toContain("ran");
+    expect((await agent.end()).map(({ outcome, submodule }) => `${submodule} ${outcome}`)).toEqual([
+      "moved moved",
+      "new moved",
+      "undefined left",
+    ]);
+    for (const folder of ["moved", "new"]) {
+      expect(await repo.git("-C", folder, "log", "--format=%s")).toBe("of-agent\nlib\n");
+    }
+    expect(await readdir(repo.work)).not.toContain("deep");
+  });
+
   test("a submodule alone, and a folder below a submodule", async (context) => {
     await needsWall(context, "bubblewrap");
     const repo = await makeAgentGit(

@@ -45,6 +45,17 @@ interface MakePrivateOptions extends ClosedPlaces {
   signal: AbortSignal;
 }
 
+/** Private git folders of a session. */
+export interface PrivateGit {
+  record: PrivateRecord;
+  mounts: GitMounts;
+  /**
+   * Makes them also for submodules that the person added, moved or emptied meanwhile; returns the mounts for the next program.
+   * @throws {BulkheadError} as {@link makePrivate}
+   */
+  again(): Promise<GitMounts>;
+}
+
 /** Files of git's folder that say what is under way, besides those that are copied otherwise. They are plain data. */
 export const stateFiles: readonly string[] = [
   "MERGE_HEAD",
@@ -65,7 +76,7 @@ const maxStateBytes = 1_000_000;
  * and the objects of the repository to read.
  * @throws {BulkheadError} `unsupported` for a repository that it cannot be done for; `io_error`
  */
-export async function makePrivate(options: MakePrivateOptions): Promise<{ record: PrivateRecord; mounts: GitMounts }> {
+export async function makePrivate(options: MakePrivateOptions): Promise<PrivateGit> {
   const { workdir, workspaceDir, folder, sessionId } = options;
   const project = workspaceDir ?? workdir;
   const making = mkdir(folder, { recursive: true, mode: 0o700 });
@@ -79,13 +90,12 @@ export async function makePrivate(options: MakePrivateOptions): Promise<{ record
     empty: [],
     kept: [],
   };
-  const mounts: GitMounts = { covered: [], bound: [], held: [], sealed: [], shown: [] };
-  const made = new Making({ options, project, record, mounts });
+  const made = new Making({ options, project, record });
   if (found !== null) await made.repository(found, "");
   // In a folder without a repository, and in one below a repository's top, an agent could make one.
   if (found === null || found.top !== project) await made.empty(project);
   await writePrivateRecord(folder, record);
-  return { record, mounts };
+  return { record, mounts: made.mounts, again: () => made.again() };
 }
 
 /** Marks of what an agent reads of the person's repository. */
@@ -95,18 +105,44 @@ class Making {
   readonly #options: MakePrivateOptions;
   readonly #project: string;
   readonly #record: PrivateRecord;
-  readonly #mounts: GitMounts;
+  /** Those of the session's folder, and by folder those of submodules. */
+  readonly #own = noMounts();
+  readonly #submodules = new Map<string, GitMounts>();
+  /** Those that are being made: one after another. */
+  #mounts = this.#own;
+  /** Pointers of the repositories' own indexes as they were last looked at. */
+  readonly #looked = new Map<string, { stamp: string; paths: readonly string[] }>();
 
-  constructor({ options, project, record, mounts }: {
-    options: MakePrivateOptions;
-    project: string;
-    record: PrivateRecord;
-    mounts: GitMounts;
-  }) {
+  constructor({ options, project, record }: { options: MakePrivateOptions; project: string; record: PrivateRecord }) {
     this.#options = options;
     this.#project = project;
     this.#record = record;
-    this.#mounts = mounts;
+  }
+
+  get mounts(): GitMounts {
+    const all = [this.#own, ...this.#submodules.values()];
+    return {
+      covered: all.flatMap(({ covered }) => covered),
+      bound: all.flatMap(({ bound }) => bound),
+      held: [...new Set(all.flatMap(({ held }) => held))],
+      sealed: all.flatMap(({ sealed }) => sealed),
+      shown: [],
+    };
+  }
+
+  /** As {@link PrivateGit.again}. */
+  async again(): Promise<GitMounts> {
+    let isChanged = false;
+    for (const known of [...this.#record.repositories]) {
+      for (const path of await this.#pointersNow(known)) {
+        if (await this.#stands(join(known.top, path))) continue;
+        await this.#submodule(known, path);
+        isChanged = true;
+      }
+    }
+    for (const folder of this.#submodules.keys()) if (!(await isPlainFolder(folder))) this.#submodules.delete(folder);
+    if (isChanged) await writePrivateRecord(this.#options.folder, this.#record);
+    return this.mounts;
   }
 
   /** Makes the git folder that stands for a repository's. */
@@ -254,40 +290,104 @@ class Making {
     if (!mayHavePointers(bytes)) return;
     const entries = readIndexEntries(bytes, known.object_format);
     if (entries === null) throw refused(known.top, "its index has pointers to other repositories and cannot be read");
-    const paths = new Set([...entries].filter(([, { mode }]) => mode === pointer).map(([key]) => pathOf(key)));
-    known.pointers.push(...paths);
-    for (const path of paths) await this.#submodule(known, path);
+    known.pointers.push(...pointersOf(entries));
+    for (const path of known.pointers) await this.#submodule(known, path);
+  }
+
+  /** Paths of the pointers in a repository's own index as it is now. */
+  async #pointersNow(known: PrivateRepository): Promise<readonly string[]> {
+    const file = join(known.git_dir, "index");
+    const info = await lstat(file).catch(() => null);
+    if (info === null) return [];
+    const stamp = [info.ino, info.size, info.ctimeMs].join(" ");
+    const looked = this.#looked.get(file);
+    if (looked?.stamp === stamp) return looked.paths;
+    let bytes = await readPlainFile(file, maxIndexBytes);
+    if (bytes !== null && mayBeOdd(bytes) && readIndexEntries(bytes, known.object_format) === null) {
+      bytes = await this.#wholeIndex(known, join(this.#options.folder, known.name));
+    }
+    const entries = bytes !== null && mayHavePointers(bytes) ? readIndexEntries(bytes, known.object_format) : null;
+    const paths = pointersOf(entries ?? new Map());
+    this.#looked.set(file, { stamp, paths });
+    return paths;
+  }
+
+  /** Whether all that is mounted for a submodule can still be mounted there. */
+  async #stands(folder: string): Promise<boolean> {
+    if (!isInside(this.#project, folder)) return true;
+    const covered = this.#submodules.get(folder)?.covered;
+    if (covered === undefined || !(await isPlainFolder(folder))) return false;
+    return (await Promise.all(covered.map(isThere))).every((one) => one);
   }
 
   /** Writes an index that is not all of it, for the agent and as what it began with. */
   async #readable(known: PrivateRepository, place: string): Promise<Uint8Array> {
+    // The one from the beginning is another name of the repository's own.
+    const copies = ["git/index", "base/index"].map((to) => join(place, to));
+    await Promise.all(copies.map((to) => rm(to, { force: true })));
+    return await this.#wholeIndex(known, place, copies);
+  }
+
+  async #wholeIndex(known: PrivateRepository, place: string, copies: readonly string[] = []): Promise<Uint8Array> {
     const { git_dir: gitDir, common_dir: commonDir, object_format: objectFormat } = known;
     const folder = join(place, "whole");
     const { signal } = this.#options;
     const index = await wholeIndex({ gitDir, commonDir, folder, objectFormat, signal });
-    // The one from the beginning is another name of the repository's own.
-    await Promise.all(["git/index", "base/index"].map((to) => rm(join(place, to), { force: true })));
-    await Promise.all(["git/index", "base/index"].map((to) => copyWithTime(index, join(place, to))));
+    const [bytes] = await Promise.all([readFile(index), ...copies.map((to) => copyWithTime(index, to))]);
     await rm(folder, { recursive: true, force: true });
-    return await readFile(join(place, "base/index"));
+    return bytes;
   }
 
   /** A folder that the repository points to: git outside enters it at the top's `git status`. */
-  async #submodule({ top, below }: PrivateRepository, path: string): Promise<void> {
-    const folder = join(top, path);
+  async #submodule(known: PrivateRepository, path: string): Promise<void> {
+    const folder = join(known.top, path);
     if (!isInside(this.#project, folder)) return;
-    // Where nothing stands, an agent could put a repository that git outside enters.
-    const kept = await keepPlace(folder);
-    if (kept === "taken") throw refused(folder, "the repository points to it, and it is no folder");
-    if (kept === "made") this.#record.kept.push(folder);
-    for (const place of wayUp(folder)) {
-      if (!isBelow(this.#project, place)) break;
-      if (!this.#mounts.held.includes(place)) this.#mounts.held.push(place);
+    const outer = this.#mounts;
+    this.#mounts = noMounts();
+    this.#submodules.set(folder, this.#mounts);
+    try {
+      await this.#keep(folder);
+      const found = await gitFolderAt(folder, this.#options);
+      const below = known.below === "" ? path : `${known.below}/${path}`;
+      const moved = this.#record.repositories.find(({ git_dir }) => git_dir === found?.gitDir);
+      if (found === null) await this.#unused(folder);
+      else if (moved === undefined) await this.repository(found, below);
+      else await this.#moved(moved, { found, below });
+    } finally {
+      this.#mounts = outer;
     }
-    const found = await gitFolderAt(folder, this.#options);
-    if (found === null) return await this.#unused(folder);
-    await this.repository(found, below === "" ? path : `${below}/${path}`);
   }
+
+  /** Where nothing stands, an agent could put a repository that git outside enters. */
+  async #keep(folder: string): Promise<void> {
+    const places = wayUp(folder).filter((place) => isBelow(this.#project, place));
+    for (const place of places.toReversed()) {
+      const kept = await keepPlace(place);
+      if (kept === "taken") throw refused(folder, "the repository points to it, and it is no folder");
+      if (kept === "made") this.#record.kept.push(place);
+    }
+    this.#mounts.held.push(...places);
+  }
+
+  /** A submodule that stands elsewhere now keeps the git folder that it had. */
+  async #moved(known: PrivateRepository, { found, below }: { found: GitFolder; below: string }): Promise<void> {
+    const place = join(this.#options.folder, known.name);
+    Object.assign(known, { top: found.top, below });
+    await this.#borrow(known, place);
+    this.#mount(found, place);
+  }
+}
+
+function noMounts(): GitMounts {
+  return { covered: [], bound: [], held: [], sealed: [], shown: [] };
+}
+
+function pointersOf(entries: ReadonlyMap<string, { mode: string }>): string[] {
+  return [...new Set([...entries].filter(([, { mode }]) => mode === pointer).map(([key]) => pathOf(key)))];
+}
+
+function isThere(path: string): Promise<boolean> {
+  return lstat(path).then(() => true, () => false);
 }
 
 /** The path of a key of an index's entries, whose bytes are one character each. */

@@ -67,7 +67,8 @@ export async function takeOver(folder: string, options: TakeOverOptions): Promis
     isLeft = true;
     changes.push(madeThere(path, join(left, `empty-${at}`)));
   }
-  await Promise.all(record.kept.map(leavePlace));
+  // One may lie in another.
+  for (const path of record.kept.toReversed()) await leavePlace(path);
   if (isLeft) await mkdir(dirname(left), { recursive: true, mode: 0o700 }).then(() => rename(folder, left));
   else await removeTree(folder);
   return changes;
