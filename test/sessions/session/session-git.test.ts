@@ -62,8 +62,8 @@ describe("commits of an agent", () => {
     expect(await repo.git("log", "--format=%s", "main")).toBe("of-person\nfirst\n");
     expect(await repo.git("log", "--format=%s", change!.kept_as!)).toBe("of-agent\nfirst\n");
     expect(await repo.git("status", "--short")).toBe("?? x\n");
-    await repo.sh("rm x");
     await repo.sh(change!.command!);
+    expect(await repo.git("status", "--short")).toBe("");
     expect((await repo.git("log", "--format=%s", "--no-merges")).split("\n").sort()).toEqual([
       "",
       "first",
@@ -93,9 +93,28 @@ describe("commits of an agent", () => {
       "git init -q -b main . && echo one > a.txt && git add . && git commit -qm first && git worktree add -q ../linked -b linked",
     );
     await agent.run("git switch -q linked; echo x > x; git add x; git commit -qm x; git switch -q main");
-    expect(await agent.end()).toMatchObject([{ name: "refs/heads/linked", outcome: "kept" }]);
+    const [change] = await agent.end();
+    expect(change).toMatchObject({ name: "refs/heads/linked", outcome: "kept" });
     expect(await repo.git("log", "--format=%s", "linked")).toBe("first\n");
-    expect(await repo.sh("git status --short", join(repo.root, "linked"))).toBe("");
+    const linked = join(repo.root, "linked");
+    expect(await repo.sh("git status --short", linked)).toBe("");
+    await repo.sh(change!.command!);
+    expect(await repo.sh("git log --format=%s; git status --short", linked)).toBe("x\nfirst\n");
+  });
+
+  test("come back to a branch that the person moved without its commits going", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { repo, agent } = await begun(
+      "git init -q -b main . && echo one > a.txt && git add . && git commit -qm first && git branch other",
+    );
+    await agent.run("git switch -q other; echo x > x; git add x; git commit -qm of-agent; git switch -q main");
+    await repo.sh("git switch -q other; echo y > y; git add y; git commit -qm of-person; git switch -q main");
+    const [change] = await agent.end();
+    expect(change).toMatchObject({ name: "refs/heads/other", outcome: "kept", reason: "it was moved meanwhile" });
+    await repo.sh(change!.command!);
+    expect((await repo.git("log", "--format=%s", "--no-merges", "other")).split("\n").sort()).toEqual(
+      ["", "first", "of-agent", "of-person"],
+    );
   });
 
   test("that were amended keep the old ones", async (context) => {
@@ -179,7 +198,7 @@ describe("what else an agent leaves", () => {
     );
     await agent.run("git branch -D b; git tag -d t");
     expect((await agent.end()).map(({ name, outcome, command }) => [name, outcome, command])).toEqual([
-      ["refs/heads/b", "left", "git update-ref -d refs/heads/b"],
+      ["refs/heads/b", "left", "git branch -D -- b"],
       ["refs/tags/t", "left", "git update-ref -d refs/tags/t"],
     ]);
     expect(await repo.git("for-each-ref", "--format=%(refname)")).toBe("refs/heads/b\nrefs/heads/main\nrefs/tags/t\n");
@@ -195,12 +214,11 @@ describe("what else an agent leaves", () => {
     const other = await repo.session();
     await other.run("echo z > x; git add x");
     await repo.sh("git commit -qm of-person");
-    expect(await other.end()).toMatchObject([{
-      name: "index",
-      outcome: "kept",
-      reason: "its branch was moved meanwhile",
-    }]);
+    const [kept] = await other.end();
+    expect(kept).toMatchObject({ name: "index", outcome: "kept", reason: "its branch was moved meanwhile" });
     expect(await repo.git("show", `refs/bulkhead/${other.id}/index:x`)).toBe("z\n");
+    await repo.sh(`echo more > more; git add more; git commit -qm more; ${kept!.command}`);
+    expect(await repo.git("diff", "--cached", "--name-status")).toBe("M\tx\n");
   });
 });
 
@@ -231,6 +249,20 @@ describe("git inside", () => {
     await repo.git("fsck");
     expect(await repo.sh("cat .git/config")).not.toMatch(/origin|other|nick/);
     expect(await repo.sh("ls .git")).not.toMatch(/worktrees|modules|lock/);
+  });
+
+  test("git clean removes all but the empty folders that keep names from the agent", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { repo, agent } = await begun();
+    const said = await agent.run("mkdir d; touch d/x y; git clean -fd; echo $?");
+    const lines = said.trim().split("\n");
+    expect(lines.filter((line) => !/^warning: failed to remove \.\w+\/: Device or resource busy$/.test(line))).toEqual([
+      "Removing d/",
+      "Removing y",
+      "1",
+    ]);
+    await agent.end();
+    expect(await readdir(repo.work)).toEqual([".git", "a.txt"]);
   });
 
   test("it finds neither the person's hooks nor settings that name programs", async (context) => {

@@ -61,7 +61,8 @@ async function refusal(plan: TakeOverPlan, { lost, held }: Answers): Promise<Hea
   if (after.commit === null && target !== start) return no("its branch has no commit there");
   if (plan.isWorktree && start !== null) return no("branches of the repository stay as they are");
   const isOther = target !== null && target !== start && !plan.isWorktree;
-  if (isOther && (await checkedOut(known.common_dir, known.git_dir)).has(target)) {
+  const user = isOther ? (await checkedOut(known.common_dir)).get(target) : undefined;
+  if (user !== undefined && user !== known.git_dir) {
     return no("its branch is checked out in another worktree");
   }
   const ids = index.flatMap(([, entry]) => entry === null || entry.mode === "160000" ? [] : [entry.id]);

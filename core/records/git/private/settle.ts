@@ -3,15 +3,15 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { runGit } from "../../../ground/runtime/git-program.ts";
 import { readingEnv } from "../find-repository.ts";
 import { checkedOut } from "./checked-out.ts";
-import { bringBack, deletion } from "./git-commands.ts";
+import { deletion } from "./git-commands.ts";
 import { keptRoot } from "./hold-names.ts";
 import { keepIndex } from "./keep-index.ts";
 import { headStep } from "./head-step.ts";
 import { heldCommit, leadsTo, outermost } from "./look-at-commits.ts";
 import { moveHead } from "./move-head.ts";
 import { idsOf, type TakeOverPlan } from "./plan-take-over.ts";
-import { refText, symbolicTarget } from "./read-refs.ts";
-import { join } from "../../../ground/runtime/paths.ts";
+import { symbolicTarget } from "./read-refs.ts";
+import { stageAgain, wayBack } from "./way-back.ts";
 import {
   type KnownObjects,
   moveIntoRepository,
@@ -130,11 +130,7 @@ class Settling {
     const { known, refs, before, isWorktree } = this.#plan;
     const names = [...refs.keys()].filter((name) => name.startsWith("refs/heads/") && !this.#done.has(name));
     if (names.length === 0) return;
-    const [others, own] = await Promise.all([
-      checkedOut(known.common_dir, known.git_dir),
-      refText(join(known.git_dir, "HEAD")),
-    ]);
-    const used = new Set([...others, symbolicTarget(own)]);
+    const used = await checkedOut(known.common_dir);
     for (const name of names) {
       const id = refs.get(name)!;
       const lost = this.#lost(id);
@@ -242,7 +238,7 @@ class Settling {
     const failure = await this.#updateRef(keptAs, { id });
     if (failure !== null) return this.#left(name, { id, reason: failure });
     if (this.#there.get(id) === "commit") this.#reachable.push(id);
-    const command = bringBack(name, { keptAs, head: this.#plan.before.head });
+    const command = await wayBack(this.#plan, { name, id, keptAs });
     this.changes.push({ name, outcome, id, kept_as: keptAs, reason, command });
   }
 
@@ -250,9 +246,11 @@ class Settling {
     const kept = await keepIndex(this.#plan);
     if (kept === null) return;
     const keptAs = `${this.#root}/index`;
-    const failure = "id" in kept ? await this.#updateRef(keptAs, { id: kept.id }) : kept.because;
-    if (failure !== null || !("id" in kept)) return this.#left("index", { reason: failure ?? because });
-    const command = bringBack("index", { keptAs, head: "" });
+    if (!("id" in kept)) return this.#left("index", { reason: kept.because });
+    const command = await stageAgain(this.#plan, { id: kept.id, keptAs });
+    if (command === null) return;
+    const failure = await this.#updateRef(keptAs, { id: kept.id });
+    if (failure !== null) return this.#left("index", { reason: failure });
     this.changes.push({ name: "index", outcome: "kept", id: kept.id, kept_as: keptAs, reason: because, command });
   }
 

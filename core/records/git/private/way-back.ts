@@ -1,0 +1,113 @@
+import { runGit } from "../../../ground/runtime/git-program.ts";
+import { lstat } from "../../../ground/runtime/files.ts";
+import { join } from "../../../ground/runtime/paths.ts";
+import { readingEnv } from "../find-repository.ts";
+import { lineOf } from "../git-call.ts";
+import { eachRecord } from "../git-records.ts";
+import { checkedOut, topOf } from "./checked-out.ts";
+import { shellWord } from "./git-commands.ts";
+import { pathOf } from "./make-private.ts";
+import type { TakeOverPlan } from "./plan-take-over.ts";
+import type { PrivateRepository } from "./private-record.ts";
+
+/** Something that the repository has under a ref of the session. */
+interface Kept {
+  /** Its name in the agent's git folder. */
+  name: string;
+  id: string;
+  /** The ref. */
+  keptAs: string;
+}
+
+/** Files that a command names one by one, and files of a commit that are looked up. */
+const mostNamed = 20;
+const mostFiles = 2000;
+
+/** Command that gives the repository, as it is now, what is kept of an agent. It takes nothing from the person. */
+export async function wayBack(plan: TakeOverPlan, kept: Kept): Promise<string> {
+  const { name, keptAs } = kept;
+  const ref = shellWord(keptAs);
+  if (name === "HEAD" || name.startsWith("refs/heads/")) return await backOnBranch(plan, kept);
+  if (name.startsWith("stash@")) return `git stash apply ${ref}`;
+  return name.startsWith("refs/") ? `git update-ref ${shellWord(name)} ${ref}` : `git log ${ref}`;
+}
+
+/** A branch that is checked out moves with its files, and none moves away from commits of the person. */
+async function backOnBranch({ known, before }: TakeOverPlan, { name, id, keptAs }: Kept): Promise<string> {
+  const { git_dir: own, common_dir: commonDir, top: ownTop } = known;
+  const ref = shellWord(keptAs);
+  const used = name === "HEAD" ? own : (await checkedOut(commonDir)).get(name);
+  if (used !== undefined) {
+    const top = used === own ? ownTop : await topOf(used, commonDir);
+    if (top === null) return `git log ${ref}`;
+    const git = used === own ? "git" : `git -C ${shellWord(top)}`;
+    const files = await inTheWay({ gitDir: used, top }, id);
+    return `${addition(git, files)}${git} merge --autostash ${ref}`;
+  }
+  const now = await runGit(["rev-parse", "--verify", "-q", name], runIn(own));
+  const old = now.exit_code === 0 ? lineOf(now.stdout) : null;
+  if (old !== null && old !== before.refs.ids.get(name)) {
+    return `git switch ${shellWord(name.slice("refs/heads/".length))} && git merge --autostash ${ref}`;
+  }
+  return `git update-ref ${shellWord(name)} ${ref}${old === null ? "" : ` ${old}`}`;
+}
+
+/** git merges over no file that it does not know; what it knows it puts aside, and compares afterwards. */
+function addition(git: string, files: readonly string[]): string {
+  if (files.length === 0) return "";
+  // A person may have removed them by then.
+  return `${git} add ${files.length > mostNamed ? "-A :/" : `-f ${pathWords(files)}`}; `;
+}
+
+/** Paths below the top of the work tree, as words of a command that is run anywhere in it. */
+function pathWords(paths: readonly string[]): string {
+  return paths.map((path) => shellWord(/[*?[\\]/.test(path) ? `:(top,literal)${path}` : `:/${path}`)).join(" ");
+}
+
+/**
+ * Files of a work tree that a commit has and the one that is checked out lacks: an agent that committed in place leaves them
+ * there.
+ * @returns of many, one more than a command names
+ */
+async function inTheWay({ gitDir, top }: { gitDir: string; top: string }, commit: string): Promise<string[]> {
+  const args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A", "HEAD", commit];
+  const paths = await pathsOf(args, gitDir);
+  const found: string[] = [];
+  for (const path of paths.slice(0, mostFiles)) {
+    if (await lstat(join(top, path)).then(() => true, () => false)) found.push(path);
+    if (found.length > mostNamed) break;
+  }
+  return found;
+}
+
+/**
+ * Command that stages what an agent staged and did not commit.
+ * @returns null where that is nothing
+ */
+export async function stageAgain(plan: TakeOverPlan, { id, keptAs }: Omit<Kept, "name">): Promise<string | null> {
+  const { known, after: { commit }, index } = plan;
+  const changed = new Set((index ?? []).map(([key]) => pathOf(key)));
+  const args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", commit ?? emptyTree(known), id];
+  const paths = (await pathsOf(args, known.git_dir)).filter((path) => changed.has(path));
+  if (paths.length === 0) return null;
+  const restore = `git restore --staged --source=${shellWord(keptAs)}`;
+  if (paths.length <= mostNamed) return `${restore} ${pathWords(paths)}`;
+  const list = `git diff --name-only -z ${commit ?? emptyTree(known)} ${shellWord(keptAs)}`;
+  return `${list} | ${restore} --pathspec-from-file=- --pathspec-file-nul`;
+}
+
+function emptyTree({ object_format }: Pick<PrivateRepository, "object_format">): string {
+  return object_format === "sha1"
+    ? "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+    : "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
+}
+
+async function pathsOf(args: readonly string[], gitDir: string): Promise<string[]> {
+  const paths: string[] = [];
+  await eachRecord(args, runIn(gitDir), (record) => void paths.push(new TextDecoder().decode(record)));
+  return paths;
+}
+
+function runIn(gitDir: string): { cwd: string; env: Record<string, string> } {
+  return { cwd: gitDir, env: { ...readingEnv(), GIT_DIR: gitDir } };
+}
