@@ -1,6 +1,5 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { GitMounts } from "../../records/git/private/git-mounts.ts";
 import { mkdir } from "../../ground/runtime/files.ts";
 import { agentPrograms } from "../../ground/runtime/key-places.ts";
 import { presentPlaces } from "../../ground/runtime/present-places.ts";
@@ -35,8 +34,6 @@ interface ViewedSession {
   sealedPaths?: readonly string[] | undefined;
   /** Folder for what the walls of all sessions of a host share; absent: the session's own. */
   sharedWallsDir?: string | undefined;
-  /** Finds what stands in the place of git's folders; absent: nothing of them is shown but what lies in the project. */
-  gitMounts?: (() => Promise<GitMounts>) | undefined;
   /** Takes each place that is left out of a view, and why. */
   leftOut?(place: LeftOut): void;
   /** As for {@link ownSettings}. */
@@ -71,14 +68,11 @@ export interface ViewPlaces extends GrantedPlaces {
   allHomes: readonly string[];
   /** Whether the project is read-only as a whole, since not all of its guards could be made. */
   isClosed: boolean;
-  git: GitMounts;
   /** Places of tools in the homes. */
   tools: readonly string[];
   /** Caches of package managers in the homes. */
   caches: readonly string[];
 }
-
-const noGitMounts: GitMounts = { covered: [], bound: [], held: [], sealed: [], shown: [] };
 
 /**
  * Finds what does not depend on the program, so that it can be looked up before one is asked for.
@@ -93,11 +87,7 @@ export async function viewPlaces(
   },
 ): Promise<ViewPlaces> {
   const { workdir } = session;
-  const [homes, places, git = noGitMounts] = await Promise.all([
-    homesToHide(),
-    granted,
-    session.gitMounts?.(),
-  ]);
+  const [homes, places] = await Promise.all([homesToHide(), granted]);
   const replaced = homes.all.filter((home) => !isInside(workdir, home));
   const [tools, caches] = await Promise.all([
     toolsIn(replaced, searched),
@@ -108,7 +98,6 @@ export async function viewPlaces(
     allHomes: homes.all,
     isClosed,
     ...places,
-    git,
     tools,
     caches: caches.flat(),
   };
@@ -143,7 +132,7 @@ export async function agentView(session: ViewedSession, needs: AgentNeeds, place
   const records = allHomes.flatMap((path) => recordFolders().map((place) => join(path, place)));
   const packages = needs.shown.map((file) => packageOf(file, [tempDir, workdir, ...homes]));
   const named = home === undefined ? [] : await namedPlaces(session, { env: needs.env, home, tools: names });
-  const needed = [...folders, project, ...written, ...read, ...allHomes, ...packages, ...git.shown, ...tools, ...named];
+  const needed = [...folders, project, ...written, ...read, ...allHomes, ...packages, ...tools, ...named];
   const [atHome, closed] = await Promise.all([hiddenAtHome(allHomes, names), closedPlaces(needed)]);
   const hidden = [...session.protectedPaths ?? [], ...atHome, ...closed];
   const base = { writable: [...folders, ...written], hidden, homes: allHomes, records };

@@ -1,3 +1,4 @@
+import type { GitMounts } from "../../records/git/private/git-mounts.ts";
 import { readdir } from "../../ground/runtime/files.ts";
 import { createEgress, type Egress, type EgressOptions } from "../agent/egress-server.ts";
 import type { EgressEndpoint } from "../agent/model-endpoint.ts";
@@ -97,6 +98,7 @@ export class SessionWalls {
   /** Begins what every program needs. Never throws. */
   prepare(): void {
     this.#findPlaces().catch(() => {});
+    this.#gitMounts().catch(() => {});
     this.#kept?.then(() => this.#guards.prepare(), () => {});
     this.exposed().catch(() => {});
   }
@@ -115,9 +117,10 @@ export class SessionWalls {
     this.#views.set(needs.binary, made);
     const opened = this.#findPlaces().then((places) => places.opened);
     const guards = this.#kept?.then(() => this.#guards.now(opened)) ?? this.#guards.now(opened);
-    const [view, { sealed, held, links }, { git, opened: open }] = await Promise.all([
+    const [view, { sealed, held, links }, git, { opened: open }] = await Promise.all([
       made,
       guards,
+      this.#gitMounts(),
       this.#findPlaces(),
     ]);
     const project = this.#options.workspaceDir ?? this.#options.workdir;
@@ -133,6 +136,12 @@ export class SessionWalls {
       held: [...held.filter(isOther), ...git.held],
       links: links.filter(({ at }) => isOther(at)),
     };
+  }
+
+  /** Finds what stands in the place of git's folders; the person may have made a submodule a moment ago. */
+  async #gitMounts(): Promise<GitMounts> {
+    await this.#kept;
+    return await this.#options.gitMounts?.() ?? { covered: [], bound: [], held: [], sealed: [], shown: [] };
   }
 
   /**

@@ -78,6 +78,25 @@ describe("a git folder for", () => {
     expect(await repo.sh("git log --all --format=%s")).toBe("x\n");
   });
 
+  test("a package folder in which it made one tells of that folder, and of what is none", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const script =
+      "git init -q -b main . && mkdir -p packages/a && echo a > packages/a/f && git add . && git commit -qm first";
+    const repo = await makeAgentGit(script);
+    const folder = join(repo.work, "packages/a");
+    // Without a look at it git would go on upwards.
+    const none = await repo.session({ workdir: folder });
+    await none.run("mkdir .git/hooks");
+    const [nothing] = await none.end();
+    expect(await repo.sh(nothing!.command!)).toBe("hooks\n");
+    const agent = await repo.session({ workdir: folder });
+    await agent.run("rm -rf .git/*; GIT_DIR=.git git init -q; GIT_DIR=.git git commit -q --allow-empty -m x");
+    const [change] = await agent.end();
+    await repo.sh(change!.command!);
+    expect(await repo.sh("git log --all --format=%s", folder)).toBe("x\n");
+    expect(await repo.git("log", "--all", "--format=%s")).toBe("first\n");
+  });
+
   test("a repository with submodules has one for each, and none is entered by the person's git", async (context) => {
     await needsWall(context, "bubblewrap");
     const repo = await makeAgentGit(
@@ -112,8 +131,6 @@ describe("a git folder for", () => {
     const agent = await repo.session();
     await agent.run("echo x > sub/x; git -C sub add x; git -C sub commit -qm of-agent");
     await repo.sh("git submodule add -q ../lib new; git mv sub moved; rm -rf deep");
-    // What is found is good for a moment.
-    await new Promise((resolve) => setTimeout(resolve, 1100));
     // Inside, an agent may run what it likes: only out here there is such a home.
     await repo.sh("touch ~/.out");
     const run = `printf '#!/bin/sh\\n[ -e "${repo.home}/.out" ] && touch "${repo.work}/ran"\\n' > run; chmod +x run;`;

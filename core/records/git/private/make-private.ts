@@ -283,6 +283,8 @@ class Making {
     const file = join(place, "base/index");
     let bytes: Uint8Array | null = await readFile(file).catch(() => null);
     if (bytes === null) return;
+    // It is another name of the repository's own.
+    this.#looked.set(join(known.git_dir, "index"), { stamp: await stampOf(file), paths: known.pointers });
     if (mayBeOdd(bytes) && readIndexEntries(bytes, known.object_format) === null) {
       bytes = await this.#readable(known, place);
     }
@@ -297,9 +299,7 @@ class Making {
   /** Paths of the pointers in a repository's own index as it is now. */
   async #pointersNow(known: PrivateRepository): Promise<readonly string[]> {
     const file = join(known.git_dir, "index");
-    const info = await lstat(file).catch(() => null);
-    if (info === null) return [];
-    const stamp = [info.ino, info.size, info.ctimeMs].join(" ");
+    const stamp = await stampOf(file);
     const looked = this.#looked.get(file);
     if (looked?.stamp === stamp) return looked.paths;
     let bytes = await readPlainFile(file, maxIndexBytes);
@@ -380,6 +380,11 @@ class Making {
 
 function noMounts(): GitMounts {
   return { covered: [], bound: [], held: [], sealed: [], shown: [] };
+}
+
+/** Tells whether a file was replaced: git writes its index into a new one. */
+function stampOf(file: string): Promise<string> {
+  return lstat(file).then(({ ino, size, mtimeMs }) => `${ino} ${size} ${mtimeMs}`, () => "");
 }
 
 function pointersOf(entries: ReadonlyMap<string, { mode: string }>): string[] {

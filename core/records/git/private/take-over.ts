@@ -63,9 +63,10 @@ export async function takeOver(folder: string, options: TakeOverOptions): Promis
     changes.push(...own.map((change) => known.below === "" ? change : { ...change, submodule: known.below }));
   }
   for (const [at, path] of record.empty.entries()) {
-    if (!(await isUsed(join(folder, `empty-${at}`)))) continue;
+    const names = await readdir(join(folder, `empty-${at}`)).catch((): string[] => []);
+    if (names.length === 0) continue;
     isLeft = true;
-    changes.push(madeThere(path, join(left, `empty-${at}`)));
+    changes.push(madeThere(path, { left: join(left, `empty-${at}`), isRepository: names.includes("HEAD") }));
   }
   // One may lie in another.
   for (const path of record.kept.toReversed()) await leavePlace(path);
@@ -112,22 +113,21 @@ async function dropHolds(
   await git(["update-ref", "--stdin"], { cwd: gitDir, env: { ...readingEnv(), GIT_DIR: gitDir }, stdin, signal });
 }
 
-async function isUsed(folder: string): Promise<boolean> {
-  return await readdir(folder).then((names) => names.length > 0, () => false);
+function madeThere(path: string, { left, isRepository }: { left: string; isRepository: boolean }): GitChange {
+  const folder = dirname(path);
+  if (basename(path) !== ".git") {
+    const reason = "the agent worked in a submodule that is not checked out";
+    return { name: path, outcome: "left", reason, command: `ls ${shellWord(left)}` };
+  }
+  if (!isRepository) {
+    const reason = "the agent wrote into the git folder of a folder that has none";
+    return { name: path, outcome: "left", reason, command: `ls ${shellWord(left)}` };
+  }
+  const reason = "the agent made a repository in a folder that has none, and only its files are there";
+  const command = `git init ${shellWord(folder)} && ${fetchFrom(left, `git -C ${shellWord(folder)}`)}`;
+  return { name: path, outcome: "left", reason, command };
 }
 
-function madeThere(path: string, left: string): GitChange {
-  const isRepository = basename(path) === ".git";
-  return {
-    name: path,
-    outcome: "left",
-    reason: isRepository
-      ? "the agent made a repository in a folder that has none, and only its files are there"
-      : "the agent worked in a submodule that is not checked out",
-    command: isRepository ? `git init && ${fetchFrom(left)}` : `ls ${shellWord(left)}`,
-  };
-}
-
-function fetchFrom(folder: string): string {
-  return `git fetch ${shellWord(folder)} '+refs/heads/*:refs/heads/agent/*'`;
+function fetchFrom(folder: string, git = "git"): string {
+  return `${git} fetch ${shellWord(folder)} '+refs/heads/*:refs/heads/agent/*'`;
 }

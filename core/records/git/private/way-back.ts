@@ -41,15 +41,23 @@ async function backOnBranch({ known, before }: TakeOverPlan, { name, id, keptAs 
     const top = used === own ? ownTop : await topOf(used, commonDir);
     if (top === null) return `git log ${ref}`;
     const git = used === own ? "git" : `git -C ${shellWord(top)}`;
-    const files = await inTheWay({ gitDir: used, top }, id);
-    return `${addition(git, files)}${git} merge --autostash ${ref}`;
+    const files = await inTheWay({ gitDir: used, top, branch: "HEAD" }, id);
+    return `${addition(git, files)}${git} merge ${await mergeWords(used, ["HEAD", id])} ${ref}`;
   }
   const now = await runGit(["rev-parse", "--verify", "-q", name], runIn(own));
   const old = now.exit_code === 0 ? lineOf(now.stdout) : null;
   if (old !== null && old !== before.refs.ids.get(name)) {
-    return `git switch ${shellWord(name.slice("refs/heads/".length))} && git merge --autostash ${ref}`;
+    const files = await inTheWay({ gitDir: own, top: ownTop, branch: name }, id);
+    const merge = `${addition("git", files)}git merge ${await mergeWords(own, [name, id])} ${ref}`;
+    return `git switch ${shellWord(name.slice("refs/heads/".length))} && ${files.length > 0 ? `{ ${merge}; }` : merge}`;
   }
   return `git update-ref ${shellWord(name)} ${ref}${old === null ? "" : ` ${old}`}`;
+}
+
+/** An agent that rewrote the first commit has a history with nothing in common. */
+async function mergeWords(gitDir: string, sides: readonly [branch: string, commit: string]): Promise<string> {
+  const { exit_code: exitCode } = await runGit(["merge-base", ...sides], runIn(gitDir));
+  return exitCode === 1 ? "--autostash --allow-unrelated-histories" : "--autostash";
 }
 
 /** git merges over no file that it does not know; what it knows it puts aside, and compares afterwards. */
@@ -65,12 +73,14 @@ function pathWords(paths: readonly string[]): string {
 }
 
 /**
- * Files of a work tree that a commit has and the one that is checked out lacks: an agent that committed in place leaves them
- * there.
+ * Files of a work tree that a commit has and a branch lacks: an agent that committed in place leaves them there.
  * @returns of many, one more than a command names
  */
-async function inTheWay({ gitDir, top }: { gitDir: string; top: string }, commit: string): Promise<string[]> {
-  const args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A", "HEAD", commit];
+async function inTheWay(
+  { gitDir, top, branch }: { gitDir: string; top: string; branch: string },
+  commit: string,
+): Promise<string[]> {
+  const args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A", branch, commit];
   const paths = await pathsOf(args, gitDir);
   const found: string[] = [];
   for (const path of paths.slice(0, mostFiles)) {
