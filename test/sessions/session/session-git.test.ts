@@ -72,6 +72,30 @@ describe("commits of an agent", () => {
     ]);
   });
 
+  test.for([
+    ["of any kind", "x 'y", "!z", "^z", "$(touch ran)", "*", ":z", "é"],
+    ["that a terminal does not show", "a\nb", "a\u001b[2Jb"],
+    ["of which there are many", ...Array.from({ length: 30 }, (_, number) => `f${number}`)],
+  ])("come back also with files of names %s", async ([, ...names], context) => {
+    await needsWall(context, "bubblewrap");
+    const { repo, agent } = await begun();
+    for (const name of names) await repo.write(name, name);
+    await agent.run("git add -A; git commit -qm of-agent; echo more > staged; git add staged");
+    await repo.sh("git commit -q --allow-empty -m of-person");
+    const changes = await agent.end();
+    expect(changes.map(({ name }) => name)).toEqual(["index", "refs/heads/main"]);
+    // A terminal shows each command as it is.
+    expect(changes.map(({ command }) => command!).join("")).toMatch(/^\P{C}*$/u);
+    for (const { command } of changes.toReversed()) await repo.sh(command!);
+    expect(await repo.git("status", "--short")).toBe("A  staged\n");
+    expect((await repo.git("log", "--format=%s", "--no-merges")).split("\n").sort().slice(1)).toEqual(
+      ["first", "of-agent", "of-person"],
+    );
+    expect((await readdir(repo.work)).filter((name) => ![".git", "a.txt", "staged"].includes(name)).sort()).toEqual(
+      names.sort(),
+    );
+  });
+
   test("stay beside a branch where both staged the same file, and go on it where they staged others", async (context) => {
     await needsWall(context, "bubblewrap");
     const first = await begun();

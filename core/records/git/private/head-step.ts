@@ -1,6 +1,6 @@
 import { checkedOut } from "./checked-out.ts";
 import { heldChange } from "./look-at-commits.ts";
-import { pathOf } from "./make-private.ts";
+import { pathOf } from "./index-entries.ts";
 import type { HeadMove } from "./move-head.ts";
 import type { TakeOverPlan } from "./plan-take-over.ts";
 import { symbolicTarget } from "./read-refs.ts";

@@ -202,3 +202,14 @@ const pointerMode = new Uint8Array([0, 0, 0xe0, 0]);
 
 /** Mode of an entry that points to another repository. */
 export const pointer = "160000";
+
+/** Paths of an index's pointers to other repositories. */
+export function pointersOf(entries: ReadonlyMap<string, Pick<IndexEntry, "mode">>): string[] {
+  return [...new Set([...entries].filter(([, { mode }]) => mode === pointer).map(([key]) => pathOf(key)))];
+}
+
+/** The path of a key of an index's entries, whose bytes are one character each. */
+export function pathOf(key: string): string {
+  const bytes = Uint8Array.from(key.slice(2), (one) => one.charCodeAt(0));
+  return new TextDecoder().decode(bytes);
+}

@@ -1,21 +1,10 @@
 import { copyWithTime } from "../../../ground/runtime/copy-with-time.ts";
-import {
-  constants,
-  copyFile,
-  link,
-  lstat,
-  mkdir,
-  readdir,
-  readFile,
-  realpath,
-  rm,
-  utimes,
-  writeFile,
-} from "../../../ground/runtime/files.ts";
+import { lstat, mkdir, readdir, readFile, realpath, rm, writeFile } from "../../../ground/runtime/files.ts";
 import { dirname, isBelow, isInside, join, relative, sep, wayUp } from "../../../ground/runtime/paths.ts";
 import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
 import { alternatesText, objectFolders } from "./borrowed-objects.ts";
 import { parseConfig } from "./config-text.ts";
+import { copyIndex, copyPlain, makeFolders, maxIndexBytes, writeRefs } from "./copy-git-folder.ts";
 import {
   type ClosedPlaces,
   findGitFolder,
@@ -25,12 +14,12 @@ import {
   refused,
 } from "./git-folder.ts";
 import type { GitMount, GitMounts } from "./git-mounts.ts";
-import { mayBeOdd, mayHavePointers, pointer, readIndexEntries } from "./index-entries.ts";
+import { mayBeOdd, mayHavePointers, pointersOf, readIndexEntries } from "./index-entries.ts";
 import { keepPlace } from "./kept-places.ts";
 import { privateConfig } from "./private-config.ts";
 import { namedPlaces } from "./named-places.ts";
 import { type PrivateRecord, type PrivateRepository, writePrivateRecord } from "./private-record.ts";
-import { packedRefsText, readRefs, type Refs, refText } from "./read-refs.ts";
+import { readRefs, refText } from "./read-refs.ts";
 import { leaveOut, wholeIndex } from "./shape-index.ts";
 
 /** Options of {@link makePrivate}. */
@@ -65,10 +54,6 @@ export const stateFiles: readonly string[] = [
   "REVERT_HEAD",
   "SQUASH_MSG",
 ];
-
-/** Bytes of an index that is copied, and of one of {@link stateFiles}. */
-const maxIndexBytes = 512 * 1024 * 1024;
-const maxStateBytes = 1_000_000;
 
 /**
  * Makes git folders of the session's own for the repository that it works in and for the submodules there, without
@@ -358,7 +343,7 @@ class Making {
     }
   }
 
-  /** Where nothing stands, an agent could put a repository that git outside enters. */
+  /** Makes the folder if it is missing: an agent could put a repository there that git outside enters. */
   async #keep(folder: string): Promise<void> {
     const places = wayUp(folder).filter((place) => isBelow(this.#project, place));
     for (const place of places.toReversed()) {
@@ -387,51 +372,8 @@ function stampOf(file: string): Promise<string> {
   return lstat(file).then(({ ino, size, mtimeMs }) => `${ino} ${size} ${mtimeMs}`, () => "");
 }
 
-function pointersOf(entries: ReadonlyMap<string, { mode: string }>): string[] {
-  return [...new Set([...entries].filter(([, { mode }]) => mode === pointer).map(([key]) => pathOf(key)))];
-}
-
 function isThere(path: string): Promise<boolean> {
   return lstat(path).then(() => true, () => false);
-}
-
-/** The path of a key of an index's entries, whose bytes are one character each. */
-export function pathOf(key: string): string {
-  const bytes = Uint8Array.from(key.slice(2), (one) => one.charCodeAt(0));
-  return new TextDecoder().decode(bytes);
-}
-
-async function makeFolders(place: string): Promise<void> {
-  const folders = ["git/objects/info", "git/objects/pack", "git/refs/heads", "git/refs/tags", "git/hooks", "git/info"];
-  await Promise.all([...folders, "git/logs/refs", "base"].map((name) => mkdir(join(place, name), { recursive: true })));
-  await writeFile(join(place, "dot-git"), `gitdir: ${join(place, "git")}\n`);
-}
-
-async function writeRefs(refs: Refs, { git, base }: { git: string; base: string }): Promise<void> {
-  const text = packedRefsText(refs);
-  const named = [...refs.symbolic].map(async ([name, target]) => {
-    await mkdir(dirname(join(git, name)), { recursive: true });
-    await writeFile(join(git, name), `ref: ${target}\n`);
-  });
-  await Promise.all([writeFile(join(git, "packed-refs"), text), writeFile(join(base, "packed-refs"), text), ...named]);
-}
-
-/** Copies the index twice: for the agent, and as what it began with. git trusts times of files as old as the index's. */
-async function copyIndex(gitDir: string, place: string): Promise<void> {
-  const from = join(gitDir, "index");
-  const info = await lstat(from).catch(() => null);
-  if (info === null) return;
-  if (!info.isFile() || info.size > maxIndexBytes) throw refused(from, "it is no plain file, or too large");
-  const [own, base] = [join(place, "git/index"), join(place, "base/index")];
-  // git never writes into an index that is there: a second name of it stays as it is now.
-  const held = link(from, base).catch(() => copyWithTime(from, base));
-  const seconds = Math.floor(info.mtimeMs) / 1000;
-  await Promise.all([copyFile(from, own, constants.COPYFILE_FICLONE).then(() => utimes(own, seconds, seconds)), held]);
-}
-
-async function copyPlain(from: string, to: string): Promise<void> {
-  const bytes = await readPlainFile(from, maxStateBytes);
-  if (bytes !== null) await writeFile(to, bytes);
 }
 
 async function isPlainFolder(path: string): Promise<boolean> {

@@ -6,7 +6,7 @@ import { lineOf } from "../git-call.ts";
 import { eachRecord } from "../git-records.ts";
 import { checkedOut, topOf } from "./checked-out.ts";
 import { shellWord } from "./git-commands.ts";
-import { pathOf } from "./make-private.ts";
+import { pathOf } from "./index-entries.ts";
 import type { TakeOverPlan } from "./plan-take-over.ts";
 import type { PrivateRepository } from "./private-record.ts";
 
@@ -64,12 +64,19 @@ async function mergeWords(gitDir: string, sides: readonly [branch: string, commi
 function addition(git: string, files: readonly string[]): string {
   if (files.length === 0) return "";
   // A person may have removed them by then.
-  return `${git} add ${files.length > mostNamed ? "-A :/" : `-f ${pathWords(files)}`}; `;
+  return `${git} add ${areNamed(files) ? `-f ${pathWords(files)}` : "-A :/"}; `;
 }
 
-/** Paths below the top of the work tree, as words of a command that is run anywhere in it. */
+/** Whether a command can name files one by one: an agent chose the names, and a terminal must show them as they are. */
+function areNamed(paths: readonly string[]): boolean {
+  return paths.length <= mostNamed && !paths.some((path) => /[\p{C}\p{Zl}\p{Zp}\uFFFD]/u.test(path));
+}
+
+/** Paths below the top of the work tree, as words of a command that is run anywhere in it (gitglossary(7), "pathspec"). */
 function pathWords(paths: readonly string[]): string {
-  return paths.map((path) => shellWord(/[*?[\\]/.test(path) ? `:(top,literal)${path}` : `:/${path}`)).join(" ");
+  return paths.map((path) => shellWord(/^[\w.][^*?[\\]*$/.test(path) ? `:/${path}` : `:(top,literal)${path}`)).join(
+    " ",
+  );
 }
 
 /**
@@ -101,7 +108,7 @@ export async function stageAgain(plan: TakeOverPlan, { id, keptAs }: Omit<Kept, 
   const paths = (await pathsOf(args, known.git_dir)).filter((path) => changed.has(path));
   if (paths.length === 0) return null;
   const restore = `git restore --staged --source=${shellWord(keptAs)}`;
-  if (paths.length <= mostNamed) return `${restore} ${pathWords(paths)}`;
+  if (areNamed(paths)) return `${restore} ${pathWords(paths)}`;
   const list = `git diff --name-only -z ${commit ?? emptyTree(known)} ${shellWord(keptAs)}`;
   return `${list} | ${restore} --pathspec-from-file=- --pathspec-file-nul`;
 }
