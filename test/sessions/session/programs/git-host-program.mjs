@@ -9,6 +9,7 @@ const { stateDir, root, folder } = JSON.parse(process.argv[2]);
 const host = await createHost({ root, stateDir, bundledDir: null, writeLog: ({ message }) => say({ log: message }) });
 const { id } = await host.registry.register(folder, { grant: { run: [{ binary: "/bin/sh" }] } });
 // Those of earlier hosts as well: a session that a killed one left has its end from this one.
+const heard = new AbortController();
 const printing = print();
 say({ isOpen: true });
 for await (const line of createInterface({ input: process.stdin })) {
@@ -20,11 +21,13 @@ for await (const line of createInterface({ input: process.stdin })) {
     say({ order: begin.order, session: session.id });
   }
 }
-await host.close();
+heard.abort();
 await printing;
+await host.close();
 
 async function print() {
-  for await (const { session_id: session, event } of host.events({ after: 0 })) say({ session, event });
+  const { signal } = heard;
+  for await (const { session_id: session, event } of host.events({ after: 0, signal })) say({ session, event });
 }
 
 function say(line) {
