@@ -55,6 +55,10 @@ describe("a repository with git-lfs", () => {
     expect(said).toBe("changed\n");
     expect(await agent.end()).toEqual([expect.objectContaining({ name: "refs/heads/main", outcome: "moved" })]);
     expect(await asked(repo)).toBe("");
+    // The person's own git stores what it looks at.
+    expect((await repo.sh("cd .git/lfs/objects; cat $(find . -type f)")).split("\n").sort()).toEqual(
+      ["", "changed", "large", "larger"],
+    );
     expect(await repo.git("status", "--short")).toBe("");
     expect(await repo.git("cat-file", "blob", "HEAD:b.bin")).toContain(pointerStart);
     await repo.sh("rm a.bin b.bin; git checkout -q .");
