@@ -6,9 +6,9 @@ import { GitHistory } from "./git-history.ts";
 import { checkCommands, checkHistory } from "./git-history-checks.ts";
 import { repository } from "./git-history-steps.ts";
 
-/** Histories of a run, and the seed of the first one. */
-const histories = Number(process.env["BULKHEAD_GIT_HISTORIES"] ?? 4);
-const firstSeed = Number(process.env["BULKHEAD_GIT_SEED"] ?? 1);
+/** Histories of a run, and the seed of the first one. Without more, one has kills and one has none. */
+const histories = Number(process.env["BULKHEAD_GIT_HISTORIES"] ?? 2);
+const firstSeed = Number(process.env["BULKHEAD_GIT_SEED"] ?? 4);
 
 for (let seed = firstSeed; seed < firstSeed + histories; seed++) {
   const kills = seed % 5 === 0;

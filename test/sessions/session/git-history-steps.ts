@@ -22,7 +22,7 @@ interface StepName {
 }
 
 /**
- * Script of one step. \`put TEXT FILE\` writes a line, and \`seen FOLDER\` names the commit there; a step that git
+ * Script of one step. \`put TEXT FILE\` writes a line, \`wrote TEXT\` tells of one, and \`seen FOLDER\` names the commit there; a step that git
  * refuses changes nothing.
  */
 type Step = (step: StepName) => string;
@@ -51,7 +51,7 @@ export const steps: readonly Step[] = [
   ({ name }) => `d=$(ls -d packages*) && git mv $d packages-${name} && git commit -qm ${name}`,
   ({ name }) => `d=$(ls -d packages*/b*) && mv $d "\${d%/*}/b-${name}"`,
   ({ name, outside }) =>
-    `git worktree add -q ${outside}/wt-${name} -b ${name}; (cd ${outside}/wt-${name} && put ${name} ${name}; git add ${name}; git commit -qm ${name}; seen .)`,
+    `git worktree add -q ${outside}/wt-${name} -b ${name}; (cd ${outside}/wt-${name} && echo ${name} > ${name} && git add ${name} && git commit -qm ${name} && wrote ${name}; seen .)`,
   ({ name }) =>
     `git worktree add -q wt-${name} -b ${name}; (cd wt-${name} && put ${name} ${name}; git add ${name}; git commit -qm ${name}; seen .)`,
   ({ name }) =>

@@ -210,7 +210,8 @@ export class GitHistory {
 /** Script of a step that tells of the lines that it wrote and of the commits that it saw. */
 function told(name: string, script: string): string {
   return `exec 3>&1
-put() { echo "$1" >> "$2" && echo "wrote $1" >&3; }
+put() { echo "$1" >> "$2" && wrote "$1"; }
+wrote() { echo "wrote $1" >&3; }
 seen() { echo "commit $(git -C "$1" rev-parse -q --verify HEAD)" >&3; }
 ( ${script} ) > /dev/null 2>&1 < /dev/null
 seen .; echo "end of ${name}"`;
