@@ -1,4 +1,6 @@
+import type { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
 import { blockedError, blockOf } from "../registry/blocked-plugins.ts";
 import { checkInstalled } from "../registry/installed-files.ts";
 import { installedFolder, readLock, versionFolder } from "../registry/plugin-lock.ts";
@@ -14,12 +16,14 @@ interface Restored {
   id: string;
   version: string;
   restored: boolean;
+  /** Why it could not be installed; null: it is there. */
+  error: BulkheadError | null;
 }
 
 /**
- * Installs what a lock names and is not there, or not as it was: those files and no others.
- * @throws {BulkheadError} `invalid_package` when its source has other files by now, `blocked_plugin`; as
- * {@link fetchPackage}
+ * Installs what a lock names and is not there, or not as it was: those files and no others. One that cannot be installed,
+ * as where its registry is down, keeps no other one from it.
+ * @throws {BulkheadError} `invalid_config`, `io_error` for the lock
  */
 export async function restoreInstalled(
   hostManifest: HostManifest & { file: string },
@@ -30,20 +34,46 @@ export async function restoreInstalled(
   const installed = await installedFolder(manifestFile);
   const all: Restored[] = [];
   for (const [id, locked] of Object.entries(plugins)) {
-    const packageName = locked.source.type === "registry" ? locked.source.name : null;
-    const why = blockOf(hostManifest, { id, packageId: id, version: locked.version, packageName });
-    if (why !== null) throw blockedError(id, why);
-    const whole = await checkInstalled(versionFolder(installed, id, locked), id, locked).then(() => true, () => false);
-    if (!whole) await restore(id, locked, { manifestFile, limits, installed });
-    all.push({ id, version: locked.version, restored: !whole });
+    const { version } = locked;
+    try {
+      const restored = await restoreMissing(id, locked, { hostManifest, manifestFile, limits, installed });
+      all.push({ id, version, restored, error: null });
+    } catch (thrown) {
+      all.push({ id, version, restored: false, error: toBulkheadError(thrown) });
+    }
   }
   return all;
+}
+
+interface RestoreOptions {
+  manifestFile: string;
+  limits: PackageLimits;
+  installed: string;
+}
+
+/**
+ * Returns false where it is there already.
+ * @throws {BulkheadError} `invalid_package` when its source has other files by now, `blocked_plugin`; as
+ * {@link fetchPackage}
+ */
+async function restoreMissing(
+  id: string,
+  locked: LockedPlugin,
+  { hostManifest, ...options }: RestoreOptions & { hostManifest: HostManifest },
+): Promise<boolean> {
+  const packageName = locked.source.type === "registry" ? locked.source.name : null;
+  const why = blockOf(hostManifest, { id, packageId: id, version: locked.version, packageName });
+  if (why !== null) throw blockedError(id, why);
+  const folder = versionFolder(options.installed, id, locked);
+  if (await checkInstalled(folder, id, locked).then(() => true, () => false)) return false;
+  await restore(id, locked, options);
+  return true;
 }
 
 async function restore(
   id: string,
   locked: LockedPlugin,
-  { manifestFile, limits, installed }: { manifestFile: string; limits: PackageLimits; installed: string },
+  { manifestFile, limits, installed }: RestoreOptions,
 ): Promise<void> {
   const spec = lockedSpec(locked, { manifestFile, newest: false });
   const fetched = await fetchPackage(spec, { manifestFile, limits, locked: { entry: locked, exact: true } });

@@ -13,6 +13,7 @@ import {
   packageLimits,
 } from "../installing.ts";
 import { manifestFile } from "../open-host.ts";
+import { reportError } from "../report-error.ts";
 import { installLines } from "../render/install-lines.ts";
 import { createPaint } from "../render/paint.ts";
 import { plural } from "../render/quantities.ts";
@@ -70,7 +71,12 @@ async function restore(call: Invocation): Promise<number> {
   const manifest = await manifestToChange(call);
   const all = await restoreInstalled(manifest, packageLimits(manifest));
   const { terminal, json } = call;
-  for (const { id, version, restored } of all) {
+  let code = 0;
+  for (const { id, version, restored, error } of all) {
+    if (error !== null) {
+      code = await reportError(error, terminal);
+      continue;
+    }
     await terminal.stdout.write(
       json
         ? `${JSON.stringify({ plugin_id: id, version, restored })}\n`
@@ -78,5 +84,5 @@ async function restore(call: Invocation): Promise<number> {
     );
   }
   if (all.length === 0 && !json) await terminal.stdout.write("The lock names no plugin. Name a package to install.\n");
-  return 0;
+  return code;
 }
