@@ -8,10 +8,12 @@ export interface AgentReport {
   /** The adapter's id. */
   id: string;
   name: string;
-  /** The adapter's version. */
-  version: string;
-  adapter_type: Manifest["adapter_type"];
-  availability: Availability;
+  /** The adapter's version; null where its manifest cannot be read. */
+  version: string | null;
+  /** Null where its manifest cannot be read. */
+  adapter_type: Manifest["adapter_type"] | null;
+  /** `unavailable`: the operator enabled it, and its plugin cannot be used. Every other state comes from a probe. */
+  availability: Availability | "unavailable";
   /** Reason, in one sentence. */
   reason: string;
   /** Next step for a person, in one sentence. */

@@ -19,7 +19,9 @@ export function chooseAdapter({ given, plugins, routing }: ChooseAdapterOptions)
   const wanted = given?.split(",") ?? [routing?.agent ?? "auto"].flat();
   const [first = "auto", ...others] = wanted;
   if (others.length === 0 && first === "auto") return enabled.length === 1 ? enabled[0]! : "auto";
-  const unknown = wanted.find((id) => !enabled.includes(id));
+  // A chain goes on without one that cannot be used now; the session tells why.
+  const passed = others.length === 0 ? [] : plugins.flatMap(({ id, stopped }) => stopped === undefined ? [] : [id]);
+  const unknown = wanted.find((id) => !enabled.includes(id) && !passed.includes(id));
   if (unknown !== undefined) throw unknownAdapter(unknown, plugins);
   return others.length === 0 ? first : wanted;
 }

@@ -77,7 +77,8 @@ async function openRemote(
         edited,
         ...(blocked === null ? {} : { blocked }),
       }));
-      return [...listed, ...stoppedPlugins(problems.map(({ id, error }) => ({ id, error: errorFromData(error) })))];
+      const known = problems.map((problem) => ({ ...problem, error: errorFromData(problem.error) }));
+      return [...listed, ...stoppedPlugins(known)];
     },
     configOf: async (id) => (await ours(remote.explain(id))).config as ConfigSchema | null ?? undefined,
     grant: ({ plugin_id, permission, target }) => ours(remote.addGrant(plugin_id, { permission, target })),

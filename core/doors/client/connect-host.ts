@@ -58,11 +58,13 @@ export interface RemotePlugin {
   waiting_update: { version: string; found_at: string; asks: string[]; command: string } | null;
 }
 
-/** A plugin that the host has found but cannot use. */
+/** A plugin that the host cannot use. */
 export interface RemotePluginProblem {
   id: string;
   folder: string;
   enabled: false;
+  /** Whether the host manifest enables it. */
+  unavailable: boolean;
   error: ErrorData;
 }
 
@@ -82,6 +84,8 @@ export interface RemoteReload {
   added: string[];
   removed: string[];
   changed: string[];
+  /** Ids of enabled plugins that cannot be used. */
+  unavailable: string[];
   restart_needed: string[];
 }
 

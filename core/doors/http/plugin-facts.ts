@@ -40,11 +40,13 @@ export interface PluginReport {
   waiting_update: WaitingReport | null;
 }
 
-/** A plugin that was found but cannot be used. */
+/** A plugin that cannot be used. */
 export interface PluginProblem {
   id: string;
   folder: string;
   enabled: false;
+  /** Whether the host manifest enables it: its sessions are refused with the error. */
+  unavailable: boolean;
   error: ErrorData;
 }
 
@@ -72,7 +74,7 @@ export interface PluginGrants {
 /** Plugins as the door shows them. */
 export interface PluginFacts {
   list(): Promise<PluginReport[]>;
-  /** Plugins that were found but cannot be used. */
+  /** Plugins that cannot be used. */
   problems(): Promise<PluginProblem[]>;
   /** @throws {BulkheadError} `not_found` */
   explain(id: string): Promise<ExplainedPlugin>;
@@ -126,8 +128,8 @@ export function pluginFacts(
   };
 }
 
-function problemOf({ id, folder, error }: RegistryProblem): PluginProblem {
-  return { id, folder, enabled: false, error: error.toJSON() };
+function problemOf({ id, folder, error, unavailable }: RegistryProblem): PluginProblem {
+  return { id, folder, enabled: false, unavailable, error: error.toJSON() };
 }
 
 /** A plugin's state, as far as the plugin does not hold it itself. */

@@ -16,7 +16,7 @@ import { secretsSection } from "./sections/secrets.ts";
 import { line, time } from "./sections/texts.ts";
 
 /** Host manifest as its schema checks it; the contract's schema checks the keys of a tool. */
-type WrittenManifest = Omit<HostManifest, "file" | "tools"> & { tools: Record<string, unknown> };
+type WrittenManifest = Omit<HostManifest, "file" | "left_out" | "tools"> & { tools: Record<string, unknown> };
 
 interface Schemas {
   schema: z.ZodType<WrittenManifest>;

@@ -1,5 +1,6 @@
 import type { JournalSync } from "./journal-sync.ts";
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
+import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { CliTool } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { Approval } from "../../../plugin-sdk/request.ts";
@@ -101,6 +102,11 @@ export interface HostManifest {
   daemon?: Partial<DaemonSettings>;
   /** How the daemon works with those of other machines; absent: it is alone. */
   cluster?: ClusterSettings;
+  /**
+   * Why an entry of `plugins` or `tools` cannot be used, by its id. It stands in neither of them: one wrong entry costs
+   * its own plugin.
+   */
+  left_out?: Record<string, ErrorData>;
   /** Absolute path of the file this came from; absent when made by a program. */
   file?: string;
 }

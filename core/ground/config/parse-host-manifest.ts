@@ -1,3 +1,4 @@
+import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import { type CliTool, cliToolSchema } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { hostEnv } from "../runtime/platform.ts";
@@ -14,13 +15,22 @@ import { describeFound, pathText, type Problem, problemsError } from "./yaml-pro
 import { type ParsedYaml, parseYaml } from "./yaml.ts";
 import { zodProblems } from "./zod-problems.ts";
 
+/** Options of {@link parseHostManifest}. */
+interface ParseOptions {
+  /** Name of the file, for errors. */
+  file: string;
+  env?: (name: string) => string | undefined;
+  /** Leaves out entries of `plugins` and `tools` that are wrong, each with its reason, instead of throwing. */
+  leaveOut?: boolean;
+}
+
 /**
  * Reads and checks a host manifest, and fills in its defaults and its references to the environment.
  * @throws {BulkheadError} `invalid_config`, listing every problem with file, line and column
  */
 export function parseHostManifest(
   text: string,
-  { file, env = hostEnv }: { file: string; env?: (name: string) => string | undefined },
+  { file, env = hostEnv, leaveOut = false }: ParseOptions,
 ): HostManifest {
   const written = parseYaml(text, {
     file,
@@ -29,22 +39,64 @@ export function parseHostManifest(
     code: "invalid_config",
   });
   const { value, problems: unset, references } = fillReferences(written, env);
-  if (unset.length > 0) throw problemsError("invalid_config", unset, written.source);
-  const parsed = { ...written, value };
+  const left = new Map<string, Problem[]>();
   const hidden = (problem: Problem): Problem =>
     isHiddenPlace(problem.path, references) ? withoutValue(problem) : problem;
-  const checked = hostManifestSchema().safeParse(parsed.value);
-  const problems = checked.success ? [] : zodProblems(checked.error.issues, parsed, hostManifestJsonSchema());
-  problems.push(...toolProblems(parsed));
-  if (!checked.success || problems.length > 0) {
-    throw problemsError("invalid_config", problems.map(hidden), written.source);
+  let found: Problem[] = unset;
+  for (let parsed = { ...written, value };;) {
+    const { manifest, problems } = found.length > 0 ? { problems: found } : checked(parsed, hidden);
+    if (manifest !== undefined) {
+      rememberPlaces(manifest, { ...written, value, references });
+      return left.size === 0 ? manifest : Object.assign(manifest, { left_out: reasons(left, written.source) });
+    }
+    const ids = problems.map(({ path }) => entryIn(path));
+    // What is wrong elsewhere holds for all plugins.
+    if (!leaveOut || ids.includes(null)) {
+      throw problemsError("invalid_config", [...[...left.values()].flat(), ...problems], written.source);
+    }
+    for (const [at, id] of ids.entries()) left.set(id!, [...left.get(id!) ?? [], problems[at]!]);
+    parsed = { ...parsed, value: withoutEntries(parsed.value, left) };
+    found = [];
   }
-  const rest = detailProblems(checked.data, parsed);
-  if (rest.length > 0) throw problemsError("invalid_config", rest.map(hidden), written.source);
+}
+
+/** Returns the manifest, or all that is wrong with it. */
+function checked(
+  parsed: ParsedYaml,
+  hidden: (problem: Problem) => Problem,
+): { manifest: HostManifest; problems: [] } | { manifest?: undefined; problems: Problem[] } {
+  const read = hostManifestSchema().safeParse(parsed.value);
+  const problems = read.success ? [] : zodProblems(read.error.issues, parsed, hostManifestJsonSchema());
+  problems.push(...toolProblems(parsed));
+  if (!read.success || problems.length > 0) return { problems: problems.map(hidden) };
+  const rest = detailProblems(read.data, parsed);
+  if (rest.length > 0) return { problems: rest.map(hidden) };
   // The tools were checked against their own schema just now.
-  const manifest: HostManifest = { ...checked.data, tools: checked.data.tools as HostManifest["tools"] };
-  rememberPlaces(manifest, { ...parsed, references });
-  return manifest;
+  return { manifest: { ...read.data, tools: read.data.tools as HostManifest["tools"] }, problems: [] };
+}
+
+const entryPath = /^(?:plugins|tools)(?:\.([\w-]+)|\[("(?:[^"\\]|\\.)*")\])/;
+
+/** Returns the id of the entry that a problem is in; null for one elsewhere. */
+function entryIn(path: string): string | null {
+  const [, plain, quoted] = entryPath.exec(path) ?? [];
+  return quoted === undefined ? plain ?? null : String(JSON.parse(quoted));
+}
+
+/** An id that stands under both `plugins` and `tools` is left out of both. */
+function withoutEntries(value: unknown, left: ReadonlyMap<string, unknown>): unknown {
+  const whole = { ...value as Record<string, unknown> };
+  for (const key of ["plugins", "tools"]) {
+    if (!Object.hasOwn(whole, key)) continue;
+    whole[key] = Object.fromEntries(entriesOf(value, key).filter(([id]) => !left.has(id)));
+  }
+  return whole;
+}
+
+function reasons(left: ReadonlyMap<string, readonly Problem[]>, source: string): Record<string, ErrorData> {
+  return Object.fromEntries(
+    [...left].map(([id, problems]) => [id, problemsError("invalid_config", problems, source).toJSON()]),
+  );
 }
 
 /** Hides a malformed secret reference, because it may be the secret itself. */

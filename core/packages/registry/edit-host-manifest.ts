@@ -1,4 +1,4 @@
-import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { BulkheadError, errorFromData } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
@@ -61,7 +61,7 @@ export function addGrant(
   { pluginId, permission, target }: NewGrant,
   { file = "bulkhead.yaml", under = "grant" }: GrantEdit = {},
 ): string {
-  const before = parseHostManifest(text, { file });
+  const before = parseForEdit(text, { pluginId, file });
   refuseTool(before.tools, pluginId);
   const held = before.plugins[pluginId]?.[under] ?? {};
   if (holdsAlready(held, permission, target)) return text;
@@ -100,7 +100,7 @@ export function setGrant(
   { pluginId, grant }: WholeGrant,
   { file = "bulkhead.yaml" }: { file?: string } = {},
 ): string {
-  const before = parseHostManifest(text, { file });
+  const before = parseForEdit(text, { pluginId, file });
   refuseTool(before.tools, pluginId);
   if (!Object.hasOwn(before.plugins, pluginId)) {
     if (grant === null) return text;
@@ -133,13 +133,26 @@ export function editedText(
     // The anchor of an alias elsewhere is no longer there.
     throw shared(pluginId, { file, cause });
   }
-  const after = parseHostManifest(text, { file });
+  const after = parseForEdit(text, { pluginId, file });
   if (othersIn(after, pluginId) !== othersIn(before, pluginId)) throw shared(pluginId, { file });
   return text;
 }
 
-function othersIn({ plugins, tools }: HostManifest, pluginId: string): string {
-  return JSON.stringify([Object.entries(plugins).filter(([id]) => id !== pluginId), tools]);
+/**
+ * Reads a host manifest in which the entry of one plugin is to be changed; another entry may be wrong.
+ * @throws {BulkheadError} `invalid_config` when the text is no host manifest, or that entry is wrong
+ */
+export function parseForEdit(text: string, { pluginId, file }: { pluginId: string; file: string }): HostManifest {
+  const manifest = parseHostManifest(text, { file, leaveOut: true });
+  const { left_out = {} } = manifest;
+  if (Object.hasOwn(left_out, pluginId)) throw errorFromData(left_out[pluginId]!);
+  return manifest;
+}
+
+function othersIn({ plugins, tools, left_out = {} }: HostManifest, pluginId: string): string {
+  const others = [plugins, left_out].map((entries) => Object.entries(entries).filter(([id]) => id !== pluginId));
+  // Where its text stands changes with the edit.
+  return JSON.stringify([others[0], others[1]!.map(([id]) => id), tools]);
 }
 
 function shared(pluginId: string, { file, cause }: { file: string; cause?: unknown }): BulkheadError {

@@ -1,6 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { parseHostManifest } from "../../ground/config/parse-host-manifest.ts";
-import { editedText, makeWay, type NewGrant, openDocument } from "./edit-host-manifest.ts";
+import { editedText, makeWay, type NewGrant, openDocument, parseForEdit } from "./edit-host-manifest.ts";
 
 /** Names the file in errors. */
 interface EditOptions {
@@ -15,7 +14,7 @@ export function setEnabled(
   text: string,
   { pluginId, enabled, file }: EditOptions & { pluginId: string; enabled: boolean },
 ): string {
-  const before = parseHostManifest(text, { file });
+  const before = parseForEdit(text, { pluginId, file });
   if (Object.hasOwn(before.tools, pluginId)) {
     throw new BulkheadError("invalid_config", `Cannot change "${pluginId}": it is a tool, which is always enabled.`, {
       hint: "Remove it from tools in the host manifest.",
@@ -43,7 +42,7 @@ export function setInEntry(
   { pluginId, values, file }: EditOptions & { pluginId: string; values: readonly EntryValue[] },
 ): string {
   if (values.length === 0) return text;
-  const before = parseHostManifest(text, { file });
+  const before = parseForEdit(text, { pluginId, file });
   const document = openDocument(text, file);
   for (const [path, value] of values) {
     const whole = ["plugins", pluginId, ...path];
@@ -58,7 +57,7 @@ export function setInEntry(
  * @throws {BulkheadError} `invalid_config` when the text was, or would be, no host manifest
  */
 export function setAgentOrder(text: string, { ids, file }: EditOptions & { ids: readonly string[] }): string {
-  const before = parseHostManifest(text, { file });
+  const before = parseForEdit(text, { pluginId: "", file });
   const document = openDocument(text, file);
   const path = ["routing", "agent"];
   makeWay(document, path, file);
@@ -68,7 +67,7 @@ export function setAgentOrder(text: string, { ids, file }: EditOptions & { ids: 
 
 /** The host manifest's text without a plugin and all that is said about it. */
 export function removePluginEntry(text: string, { pluginId, file }: EditOptions & { pluginId: string }): string {
-  const before = parseHostManifest(text, { file });
+  const before = parseForEdit(text, { pluginId, file });
   if (!Object.hasOwn(before.plugins, pluginId)) return text;
   const document = openDocument(text, file);
   document.deleteIn(["plugins", pluginId]);
@@ -77,7 +76,7 @@ export function removePluginEntry(text: string, { pluginId, file }: EditOptions 
 
 /** The host manifest's text without what is said about a plugin; an instance stays one, and is disabled. */
 export function emptyPluginEntry(text: string, { pluginId, file }: EditOptions & { pluginId: string }): string {
-  const before = parseHostManifest(text, { file });
+  const before = parseForEdit(text, { pluginId, file });
   const source = before.plugins[pluginId]?.source;
   if (source === undefined || source === pluginId) return removePluginEntry(text, { pluginId, file });
   const document = openDocument(text, file);
@@ -87,7 +86,7 @@ export function emptyPluginEntry(text: string, { pluginId, file }: EditOptions &
 
 /** The host manifest's text with one grant less; a program or secret goes with all that stands beside its name. */
 export function removeGrant(text: string, { pluginId, permission, target }: NewGrant, { file }: EditOptions): string {
-  const before = parseHostManifest(text, { file });
+  const before = parseForEdit(text, { pluginId, file });
   const granted = before.plugins[pluginId]?.grant ?? {};
   const document = openDocument(text, file);
   const path = ["plugins", pluginId, "grant", permission];

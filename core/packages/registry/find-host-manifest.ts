@@ -2,6 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { findKnownManifest, keepKnownManifest } from "../../ground/config/known-host-manifest.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
+import type { parseHostManifest as parse } from "../../ground/config/parse-host-manifest.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
 import { stat } from "../../ground/runtime/files.ts";
@@ -48,7 +49,7 @@ export async function findHostManifest({ config, from, env }: FindOptions): Prom
 }
 
 /**
- * Finds, reads and checks the host manifest; null when there is none.
+ * Finds, reads and checks the host manifest; null when there is none. One wrong entry is left out, with its reason.
  * @throws {BulkheadError} `not_found` as {@link findHostManifest}; `invalid_config` with file, line and column; `io_error`
  */
 export async function loadHostManifest(options: FindOptions): Promise<HostManifest | null> {
@@ -57,7 +58,7 @@ export async function loadHostManifest(options: FindOptions): Promise<HostManife
 }
 
 /**
- * Reads and checks one host manifest.
+ * Reads and checks one host manifest. An entry of `plugins` or `tools` that is wrong is left out, with its reason.
  * @param options.stateDir A state folder; a text that has passed the checks with it before is not checked again.
  * @throws {BulkheadError} `not_found`, `io_error`, `invalid_config` with file, line and column; `unaccepted_change`
  */
@@ -68,7 +69,7 @@ export async function readHostManifest(
   const text = await readTextFile(file, { maxBytes: defaultLimits.manifest_bytes, code: "invalid_config" });
   await demandRecorded(resolve(file), "manifest", { sha256: sha256Hex(text) });
   const known = stateDir === undefined ? null : await findKnownManifest({ file, text, stateDir });
-  const manifest = known ?? await parseHostManifest(text, { file });
+  const manifest = known ?? (await hostManifestParser())(text, { file, leaveOut: true });
   if (known === null && stateDir !== undefined) await keepKnownManifest(manifest, { file, text, stateDir });
   manifest.file = file;
   return manifest;
@@ -80,8 +81,11 @@ export async function readHostManifest(
  * @throws {BulkheadError} `invalid_config`, listing every problem with file, line and column
  */
 export async function parseHostManifest(text: string, { file }: { file: string }): Promise<HostManifest> {
-  const parser = await import("../../ground/config/parse-host-manifest.ts");
-  return parser.parseHostManifest(text, { file });
+  return (await hostManifestParser())(text, { file });
+}
+
+async function hostManifestParser(): Promise<typeof parse> {
+  return (await import("../../ground/config/parse-host-manifest.ts")).parseHostManifest;
 }
 
 function upwards(folder: string): string[] {

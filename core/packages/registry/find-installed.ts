@@ -42,7 +42,7 @@ async function withoutLock(installed: string, error: BulkheadError): Promise<[id
 }
 
 function stopped(id: string, error: BulkheadError, folder: string): FoundPlugin {
-  return { id, folder, origin: "installed", manifest: null, error, stopsAlone: true };
+  return { id, folder, origin: "installed", manifest: null, error };
 }
 
 interface InstalledOptions {

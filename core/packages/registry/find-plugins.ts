@@ -28,8 +28,6 @@ export interface FoundPlugin {
   hashes?: FileHashes;
   /** Path by which it was found, where that is another than its folder. */
   place?: string;
-  /** Its error stops no other plugin: something outside of it, which an agent may have caused, is wrong. */
-  stopsAlone?: true;
 }
 
 /** Options of {@link findPlugins}: where the host looks. */
@@ -94,7 +92,10 @@ async function foldersOf(
   origin: Plugin["origin"],
   folders: readonly string[] | Promise<readonly string[]>,
 ): Promise<FoundFolder[]> {
-  return await Promise.all((await folders).map(async (place) => ({ folder: await realpath(place), place, origin })));
+  return await Promise.all((await folders).map(async (place) => {
+    // One that is being removed is not there any more: reading it says so.
+    return { folder: await realpath(place).catch(() => place), place, origin };
+  }));
 }
 
 /** Reads one folder. Never throws for what is in it. */

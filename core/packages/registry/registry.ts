@@ -1,8 +1,8 @@
-import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { BulkheadError, errorFromData } from "../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { unsaid } from "../../ground/config/host-manifest.ts";
-import { hostManifestError } from "../../ground/config/host-manifest-places.ts";
-import { didYouMean } from "../../ground/config/yaml-problems.ts";
+import { hostManifestError, hostManifestProblem, placesOf } from "../../ground/config/host-manifest-places.ts";
+import { didYouMean, pathText } from "../../ground/config/yaml-problems.ts";
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
 import { blockedError, blockOf, blocksPackages, packageNameIn } from "./blocked-plugins.ts";
@@ -21,13 +21,15 @@ interface RegistryOptions extends FindPluginsOptions {
 }
 
 /**
- * A plugin that was found and cannot be used. The host goes on: it is not enabled, or what is wrong is its lock or a change
- * that nobody has accepted. The lock itself has its file's name as id.
+ * A plugin that cannot be used, or a folder that is passed over. The host goes on without it. The lock itself has its
+ * file's name as id.
  */
 export interface RegistryProblem {
   id: string;
   folder: string;
   error: BulkheadError;
+  /** Whether the host manifest enables it: its sessions are refused with the error. */
+  unavailable: boolean;
 }
 
 /** All plugins of a host. */
@@ -48,8 +50,7 @@ export interface Registry {
   /**
    * Reads all plugins again, for another host manifest. An unchanged plugin stays the same object; plugins that were
    * registered at run time stay. When it throws, nothing changes.
-   * @throws {BulkheadError} as {@link createRegistry}; `unaccepted_change` for a plugin in use whose folder changed while
-   * an agent could write it
+   * @throws {BulkheadError} `unaccepted_change` for a plugin in use whose folder changed while an agent could write it
    */
   reload(manifest: HostManifest): Promise<RegistryChanges>;
   readonly problems: readonly RegistryProblem[];
@@ -60,13 +61,14 @@ export interface RegistryChanges {
   added: string[];
   removed: string[];
   changed: string[];
+  /** Ids of enabled plugins that cannot be used now, whether or not they could be before. */
+  unavailable: string[];
 }
 
 /**
- * Finds all plugins and checks them.
+ * Finds all plugins and checks them. One that cannot be used is a problem, and the others are there.
  * Of several with one id the first is used, and the others are problems: what `source` names or the lock installs,
  * then what is bundled, what is installed for the user, `plugins/`, and `node_modules`.
- * @throws {BulkheadError} when one that is enabled cannot be used: `invalid_manifest`, `invalid_config`
  */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
   let manifest: HostManifest = options.manifest ??
@@ -86,7 +88,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       );
       if (refused !== undefined) throw refused.error;
       await keepUnchanged(plugins, { read: read.plugins, manifest: next });
-      const changes = changesOf(plugins, read.plugins);
+      const changes = changesOf(plugins, read);
       manifest = next;
       ({ plugins, problems } = read);
       return changes;
@@ -96,6 +98,9 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       await demandRecorded(resolve(options.root, folder), "plugin");
       const read = await withPackageName(manifest, await readPlugin(resolve(options.root, folder), place));
       const found = { ...read, id: settings.id === undefined ? read.id : checkId(settings.id) };
+      // What its entry denies cannot be read.
+      const wrong = leftOut(manifest).find(({ id }) => id === found.id);
+      if (wrong !== undefined) throw wrong.error;
       const plugin = settleRegistered(found, { manifest, known: plugins.get(found.id), settings });
       plugins.set(plugin.id, plugin);
       return plugin;
@@ -141,29 +146,62 @@ function settleRegistered(found: FoundPlugin, { manifest, known, settings }: Reg
   return plugin;
 }
 
-/** @throws {BulkheadError} as {@link createRegistry} */
 async function readAll(
   manifest: HostManifest,
   options: RegistryOptions,
 ): Promise<{ plugins: Map<string, Plugin>; problems: RegistryProblem[] }> {
   const found = await refuseUnrecorded(await findCandidates(manifest, options), manifest);
-  const { plugins, problems, errors } = sortOut(found, manifest);
+  const { plugins, problems } = sortOut(found, manifest);
   for (const id of Object.keys(manifest.tools)) {
-    collect(errors, id, () => {
-      const tool = inlineTool(manifest, id, options.root);
-      const known = plugins.get(id);
-      // The host manifest has said what this id is; a folder that came later has no say.
-      if (known) problems.push({ id, folder: known.folder, error: passedOver(known, tool) });
-      plugins.set(id, tool);
-    });
+    const known = plugins.get(id);
+    plugins.delete(id);
+    const error = failureOf(() => plugins.set(id, inlineTool(manifest, id, options.root)));
+    if (error !== null) problems.push(unusable(manifest, { id, folder: options.root, error }));
+    // The host manifest has said what this id is; a folder that came later has no say.
+    const used = { folder: options.root, origin: "inline" as const };
+    if (known) problems.push({ id, folder: known.folder, error: passedOver(known, used), unavailable: false });
   }
-  const told = [...errors, ...problems];
-  errors.push(...missingPlugins(manifest, plugins, told));
-  if (errors.length > 0) throw oneOf(errors.map(({ error }) => error));
+  for (const { id, error } of leftOut(manifest)) {
+    plugins.delete(id);
+    problems.push({ id, folder: options.root, error, unavailable: true });
+  }
+  problems.push(...missingPlugins(manifest, { plugins, told: problems, root: options.root }));
   return { plugins, problems };
 }
 
-function changesOf(before: ReadonlyMap<string, Plugin>, after: ReadonlyMap<string, Plugin>): RegistryChanges {
+/** Returns the entries of the host manifest that are wrong themselves. */
+function leftOut({ left_out = {} }: HostManifest): { id: string; error: BulkheadError }[] {
+  return Object.entries(left_out).map(([id, data]) => ({ id, error: errorFromData(data) }));
+}
+
+/** An enabled plugin that cannot be used. */
+function unusable(
+  manifest: HostManifest,
+  { id, folder, error }: Pick<RegistryProblem, "id" | "folder" | "error">,
+): RegistryProblem {
+  return { id, folder, error: withItsEntry(error, id, manifest), unavailable: true };
+}
+
+/** Says which plugin it is, and which line of the host manifest enables it, where the error does not. */
+function withItsEntry(error: BulkheadError, id: string, manifest: HostManifest): BulkheadError {
+  const { code, message, hint, details, cause } = error;
+  if (code === "unaccepted_change") return error;
+  const path = [Object.hasOwn(manifest.tools, id) ? "tools" : "plugins", id];
+  const { file, line } = hostManifestProblem(manifest, { path, of: "key", expected: "", found: "" });
+  const isNamed = message.includes(JSON.stringify(id)) || message.includes(pathText(path));
+  const isPlaced = placesOf(manifest) === undefined || message.includes(file);
+  const entry = isPlaced ? undefined : `It is enabled in ${file}:${line}. Correct the plugin, or remove it there.`;
+  return new BulkheadError(code, isNamed ? message : `Cannot use plugin "${id}": ${message}`, {
+    hint: hint ?? entry,
+    details,
+    cause,
+  });
+}
+
+function changesOf(
+  before: ReadonlyMap<string, Plugin>,
+  { plugins: after, problems }: { plugins: ReadonlyMap<string, Plugin>; problems: readonly RegistryProblem[] },
+): RegistryChanges {
   const inUse = (plugins: ReadonlyMap<string, Plugin>) =>
     [...plugins.values()].filter(({ enabled }) => enabled).map(({ id }) => id).sort();
   const [had, has] = [inUse(before), inUse(after)];
@@ -171,12 +209,8 @@ function changesOf(before: ReadonlyMap<string, Plugin>, after: ReadonlyMap<strin
     added: has.filter((id) => !had.includes(id)),
     removed: had.filter((id) => !has.includes(id)),
     changed: has.filter((id) => had.includes(id) && before.get(id) !== after.get(id)),
+    unavailable: [...new Set(problems.flatMap(({ id, unavailable }) => unavailable ? [id] : []))].sort(),
   };
-}
-
-interface Failure {
-  id: string;
-  error: BulkheadError;
 }
 
 /** A plugin in use whose folder changed while an agent could write it stops, and nothing else does. */
@@ -190,7 +224,7 @@ async function refuseUnrecorded(found: readonly FoundPlugin[], manifest: HostMan
       return one;
     } catch (error) {
       if (!(error instanceof BulkheadError)) throw error;
-      return { ...one, manifest: null, error, stopsAlone: true as const };
+      return { ...one, manifest: null, error };
     }
   }));
 }
@@ -198,43 +232,53 @@ async function refuseUnrecorded(found: readonly FoundPlugin[], manifest: HostMan
 function sortOut(
   found: readonly FoundPlugin[],
   manifest: HostManifest,
-): { plugins: Map<string, Plugin>; problems: RegistryProblem[]; errors: Failure[] } {
+): { plugins: Map<string, Plugin>; problems: RegistryProblem[] } {
   const plugins = new Map<string, Plugin>();
   const problems: RegistryProblem[] = [];
-  const errors: Failure[] = [];
   for (const id of new Set(found.map((one) => one.id))) {
     const settings = Object.hasOwn(manifest.plugins, id) ? manifest.plugins[id]! : unsaid();
     const candidates = found.filter((one) => one.id === id);
-    // The first decides, broken or not: one that appears beside it neither stops the host nor takes its place.
+    // The first decides, broken or not: one that appears beside it does not take its place.
     const [first, ...later] = inOrder(candidates);
     if (first === undefined) continue;
-    const failures: Failure[] = first.error ? [{ id, error: first.error }] : [];
-    const own = first.manifest;
-    if (own) collect(failures, id, () => plugins.set(id, settlePlugin(first, own, { manifest, settings })));
-    if (settings.enabled && first.stopsAlone !== true) errors.push(...failures);
-    else problems.push(...failures.map(({ error }) => ({ id, folder: first.folder, error })));
-    problems.push(...later.map((one) => ({ id, folder: one.folder, error: passedOver(one, first) })));
+    const { folder, manifest: own } = first;
+    const error = first.error ??
+      failureOf(() => own && plugins.set(id, settlePlugin(first, own, { manifest, settings })));
+    if (error !== null && settings.enabled) problems.push(unusable(manifest, { id, folder, error }));
+    else if (error !== null) problems.push({ id, folder, error, unavailable: false });
+    problems.push(
+      ...later.map((one) => ({ id, folder: one.folder, error: passedOver(one, first), unavailable: false })),
+    );
   }
-  return { plugins, problems, errors };
+  return { plugins, problems };
 }
 
-function collect(failures: Failure[], id: string, action: () => void): void {
+function failureOf(action: () => void): BulkheadError | null {
   try {
     action();
+    return null;
   } catch (error) {
-    if (!(error instanceof BulkheadError)) throw error;
-    failures.push({ id, error });
+    if (error instanceof BulkheadError) return error;
+    throw error;
   }
 }
 
-/** @param told what is said already of plugins that cannot be used */
-function missingPlugins(manifest: HostManifest, plugins: Map<string, Plugin>, told: readonly Failure[]): Failure[] {
+/** @param told problems that are known already */
+function missingPlugins(
+  manifest: HostManifest,
+  { plugins, told, root }: {
+    plugins: ReadonlyMap<string, Plugin>;
+    told: readonly RegistryProblem[];
+    root: string;
+  },
+): RegistryProblem[] {
   return Object.entries(manifest.plugins)
-    .filter(([id, { enabled }]) => enabled && !plugins.has(id) && !told.some((failure) => failure.id === id))
+    .filter(([id, { enabled }]) => enabled && !plugins.has(id) && !told.some((problem) => problem.id === id))
     .map(([id]) => {
       const hint = didYouMean(id, [...plugins.keys()]) ?? "its folder can be named as its source";
       const words = { expected: "the id of a plugin", found: `${JSON.stringify(id)}, which does not exist`, hint };
-      return { id, error: hostManifestError(manifest, [{ path: ["plugins", id], of: "key", ...words }]) };
+      const error = hostManifestError(manifest, [{ path: ["plugins", id], of: "key", ...words }]);
+      return { id, folder: root, error, unavailable: true };
     });
 }
 
@@ -257,12 +301,4 @@ function passedOver(
     hint: `Remove the folder, give it another id, or name it as plugins.${id}.source in the host manifest.`,
     details: { plugin_id: id, folders: [used.folder, folder] },
   });
-}
-
-function oneOf(errors: readonly BulkheadError[]): BulkheadError {
-  const [first] = errors;
-  if (first && errors.length === 1) return first;
-  const details = { errors: errors.map((error) => error.toJSON()) };
-  const message = errors.map((error) => error.message).join("\n");
-  return new BulkheadError(first?.code ?? "internal", message, { hint: first?.hint, details });
 }

@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { nearest } from "../../ground/config/nearest.ts";
 import type { Plugin } from "./plugin.ts";
-import type { Registry } from "./registry.ts";
+import type { Registry, RegistryProblem } from "./registry.ts";
 
 /**
  * Returns the id that an unknown word most likely means: a near one, or one that the word begins or is the beginning of.
@@ -24,10 +24,15 @@ export function unknownPlugin(id: string, plugins: readonly { id: string }[]): B
 
 /**
  * Finds a plugin by its id.
- * @throws {BulkheadError} `not_found`, as {@link unknownPlugin}
+ * @throws {BulkheadError} `not_found`, as {@link unknownPlugin}; the reason why an enabled one cannot be used
  */
-export function pluginOf(registry: Pick<Registry, "get" | "list">, id: string): Plugin {
+export function pluginOf(
+  registry: Pick<Registry, "get" | "list"> & { problems(): readonly RegistryProblem[] },
+  id: string,
+): Plugin {
   const plugin = registry.get(id);
   if (plugin !== undefined) return plugin;
-  throw unknownPlugin(id, registry.list());
+  const problems = registry.problems();
+  const problem = problems.find((one) => one.id === id && one.unavailable);
+  throw problem?.error ?? unknownPlugin(id, [...registry.list(), ...problems]);
 }

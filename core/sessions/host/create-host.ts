@@ -22,7 +22,7 @@ import { sessionHandle } from "./session-handle.ts";
 import { journalFile, privateGitFolder } from "./state-folder.ts";
 import { hostWorkspaces } from "./workspaces.ts";
 import { type HostDeps, openHostDeps } from "./host-deps.ts";
-import { tellShadowed } from "./shadowed-plugins.ts";
+import { tellProblems } from "./plugin-problems.ts";
 
 /**
  * Makes a host: finds and checks the plugins and opens the journal. It starts nothing else until a session needs it.
@@ -126,7 +126,7 @@ async function reload(deps: HostDeps, next: HostManifest): Promise<RegistryChang
   const { registry, routes, services, sessions, settings, writeLog } = deps;
   const putIntoForce = await settings.prepare(next);
   const changes = await registry.reload(next);
-  tellShadowed(registry, writeLog);
+  tellProblems(registry, writeLog);
   putIntoForce();
   const retire = (id: string): void => {
     routes.forget(id);

@@ -25,7 +25,7 @@ import { openWorkspaces, type Workspaces } from "../../records/workspace/workspa
 import { type CrashFiles, openCrashFiles } from "./crash-store.ts";
 import { guardedPlaces } from "./guarded-places.ts";
 import { exposer } from "./exposer.ts";
-import { tellShadowed } from "./shadowed-plugins.ts";
+import { tellProblems } from "./plugin-problems.ts";
 import type { HostOptions } from "./host.ts";
 import type { HostSeams } from "./host-seams.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
@@ -89,7 +89,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     },
   );
   await known.keep();
-  tellShadowed(registry, writeLog);
+  tellProblems(registry, writeLog);
   const settings = await OperatorSettings.open({ manifest, secretsFile: options.secretsFile });
   const guarded = await guardedBy({ root, manifest, claim, settings, registry });
   const signals = new Signals();

@@ -8,7 +8,12 @@ import { type CrashRecord, quarantineError } from "../../walls/pool/plugin-healt
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import type { RegistryProblem } from "../../packages/registry/registry.ts";
 import { AccessModeCounters } from "../routing/access-mode-counters.ts";
-import { describeAgent, type DescribeAgentOptions, type RoutableAgent } from "../routing/agent-report.ts";
+import {
+  describeAgent,
+  type DescribeAgentOptions,
+  describeUnavailable,
+  type RoutableAgent,
+} from "../routing/agent-report.ts";
 import { AvailabilityBoard, type Probed } from "../routing/availability-board.ts";
 import { chooseRoute, type Route, type RouteCandidate, type RouteWish } from "../routing/choose-route.ts";
 import { demandCandidate } from "../routing/demand-candidate.ts";
@@ -117,10 +122,11 @@ class HostRoutes implements Routes {
   }
 
   async agents({ refresh = false, require = {} }: AgentsOptions = {}): Promise<AgentReport[]> {
-    const all = await this.#describe(listed(this.#deps), { refresh });
-    const enabled = all.filter(({ report }) => this.#deps.plugin(report.id)?.enabled);
+    const found = await this.#describe(listed(this.#deps), { refresh });
+    const enabled = found.filter(({ report }) => this.#deps.plugin(report.id)?.enabled);
     const [primary] = chooseRoute(this.#wishOf({ require }), enabled).candidates;
-    return all.map(({ report }) => ({ ...report, primary: report.id === primary?.adapter_id }));
+    return inOrder([...found, ...this.#unavailable()], ({ report }) => report.id, this.#deps)
+      .map(({ report }) => ({ ...report, primary: report.id === primary?.adapter_id }));
   }
 
   async probe(adapterId: string): Promise<AvailabilityReport> {
@@ -135,7 +141,7 @@ class HostRoutes implements Routes {
     const isWanted = ({ id, enabled }: Plugin) => wanted === "auto" ? enabled : wanted.includes(id);
     const considered = typeof wanted === "string" && wanted !== "auto"
       ? [await this.#named(wanted)]
-      : await this.#describe(listed(this.#deps).filter(isWanted));
+      : [...await this.#describe(listed(this.#deps).filter(isWanted)), ...this.#unavailable()];
     return demandCandidate(chooseRoute(wish, considered), wish);
   }
 
@@ -197,6 +203,10 @@ class HostRoutes implements Routes {
     return this.#agentOf(plugin, this.#board.known(id) ?? unasked);
   }
 
+  #unavailable(): RoutableAgent[] {
+    return stoppedPlugins(this.#deps.problems()).map((one) => describeUnavailable(one, Date.now()));
+  }
+
   #wishOf({ adapter = this.#routing.agent, require = {}, request = {} }: RouteOptions): RouteWish {
     const routing = this.#routing;
     const { model, prompt, system_prompt, timeout_ms = patienceMs, retry } = request;
@@ -244,10 +254,14 @@ const ownDoing: ReadonlySet<ErrorCode> = new Set(["interrupted", "limit_exceeded
 const unasked: DescribeAgentOptions["found"] = { stopped: { availability: "available", reason: "It was not asked." } };
 
 /** Returns the plugins in the order of the host manifest, then the others by id. */
-function listed({ plugins, settings: { manifest } }: RouteDeps): Plugin[] {
+function listed(deps: RouteDeps): Plugin[] {
+  return inOrder(deps.plugins(), ({ id }) => id, deps);
+}
+
+function inOrder<T>(all: readonly T[], idOf: (one: T) => string, { settings: { manifest } }: RouteDeps): T[] {
   const order = [...Object.keys(manifest?.plugins ?? {}), ...Object.keys(manifest?.tools ?? {})];
-  const placeOf = ({ id }: Plugin) => order.includes(id) ? order.indexOf(id) : order.length;
-  return plugins().toSorted((a, b) => placeOf(a) - placeOf(b));
+  const placeOf = (one: T) => order.includes(idOf(one)) ? order.indexOf(idOf(one)) : order.length;
+  return all.toSorted((a, b) => placeOf(a) - placeOf(b));
 }
 
 function notEnabled({ id, blocked }: Plugin): AvailabilityReport {

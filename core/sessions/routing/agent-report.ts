@@ -1,5 +1,6 @@
 import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
+import type { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { AvailabilityReport, HealthStatus } from "../../../plugin-sdk/availability.ts";
 import { healthOf } from "../../../plugin-sdk/health-of.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
@@ -74,6 +75,32 @@ function withSettings({ availability, next_step }: AvailabilityReport, plugin: P
     `In its walls ${unknown.binary} sees its settings in ~/.${unknown.binary} and ~/.config/${unknown.binary}`;
   const change = `If it uses those of another agent, name that one in bulkhead.yaml: plugins.${id}.settings_of.`;
   return [next_step, `${shown}. ${change}`].filter(Boolean).join(" ");
+}
+
+/** Makes the report on an enabled agent whose plugin cannot be used. */
+export function describeUnavailable(
+  { id, stopped: { message, hint } }: { id: string; stopped: BulkheadError },
+  now: number,
+): RoutableAgent {
+  const checked_at = new Date(now).toISOString();
+  const reason = message.replaceAll("\n", "; ");
+  const report: AgentReport = {
+    id,
+    name: id,
+    version: null,
+    adapter_type: null,
+    availability: "unavailable",
+    reason,
+    ...omitUndefined({ next_step: hint }),
+    checked_at,
+    health: healthOf({ availability: "disabled", reason }, { latency_ms: 0, last_check: checked_at }),
+    access_mode: null,
+    access_modes: [],
+    capabilities: {},
+    models: [],
+    primary: false,
+  };
+  return { report, modes: [], limitedUntil: null };
 }
 
 function modeStates(

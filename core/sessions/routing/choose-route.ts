@@ -102,7 +102,8 @@ function refuse(
 ): Refusal | null {
   const { availability, reason, next_step, capabilities, models } = report;
   const todo = next_step === undefined ? {} : { next_step };
-  if (availability === "disabled" && !alone) return { code: "unavailable", reason, ...todo };
+  const isOff = availability === "disabled" || availability === "unavailable";
+  if (isOff && !alone) return { code: "unavailable", reason, ...todo };
   const lacking = lackingCapabilities(wish.require ?? {}, capabilities);
   if (lacking.length > 0) return { code: "unavailable", reason: `It lacks ${lacking.join(", ")}.` };
   if (alone) return null;

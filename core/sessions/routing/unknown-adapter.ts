@@ -13,9 +13,11 @@ export interface NamedPlugin extends Pick<Plugin, "id" | "enabled" | "blocked"> 
   stopped?: BulkheadError;
 }
 
-/** Plugins that were found and that something outside of them stops, as {@link unknownAdapter} takes them. */
-export function stoppedPlugins(problems: readonly Pick<RegistryProblem, "id" | "error">[]): NamedPlugin[] {
-  return problems.filter(({ error }) => error.code === "unaccepted_change" || error.code === "invalid_config")
+/** Plugins that are enabled and cannot be used, as {@link unknownAdapter} takes them. */
+export function stoppedPlugins(
+  problems: readonly Pick<RegistryProblem, "id" | "error" | "unavailable">[],
+): (NamedPlugin & { stopped: BulkheadError })[] {
+  return problems.filter(({ unavailable }) => unavailable)
     .map(({ id, error }) => ({ id, enabled: false, stopped: error }));
 }
 

@@ -110,7 +110,7 @@ test("start, status, logs, reload, restart and stop lead a daemon through its li
 
   await writeManifest("port: 0, drain_ms: 100", "says: {}");
   expect((await cli("reload")).stdout).toBe("removed: asks, slow\n");
-  await writeManifest("port: 0, drain_ms: 100", "says: { grant: 1 }");
+  await writeFile(join(cwd, "bulkhead.yaml"), "bulkhead: 1\nplugins: {");
   const refused = await cli("reload");
   expect(refused.code).toBe(2);
   expect(refused.stderr).toContain("bulkhead.yaml:2:");
@@ -123,6 +123,69 @@ test("start, status, logs, reload, restart and stop lead a daemon through its li
   const logs = (await cli("logs", "--json")).stdout.trimEnd().split("\n").map((line) => JSON.parse(line) as object);
   expect(logs).toMatchObject([{ message: expect.stringContaining("takes requests") }, {}, {}, {}, {}, {}, {}, {}]);
   expect((await cli("logs", "-n", "1")).stdout).toMatch(/info {2}The daemon has stopped\.\n$/);
+}, 120_000);
+
+test("a plugin that cannot be read costs only its own sessions, and every command says why", async () => {
+  await cli("start");
+  const file = join(cwd, "plugins", "asks", "plugin.yaml");
+  await writeFile(file, `${await readFile(file, "utf8")}cli: [`);
+  await writeManifest("port: 0, drain_ms: 100", "says: {}, asks: {}, slow: { grant: 5 }, gone: { source: ./gone }");
+  const reloaded = await cli("reload");
+  expect(reloaded.stdout).toContain("removed: asks, slow\nunavailable: asks, gone, slow (why: bulkhead plugin list)\n");
+  const restarted = await cli("restart");
+  expect(restarted).toMatchObject({ code: 0, stdout: expect.stringContaining("is up at") });
+  const why = {
+    asks: /asks\/plugin\.yaml:\d+:\d+/,
+    slow: /bulkhead\.yaml:2:\d+ plugins\.slow\.grant: /,
+    gone: /gone: there is no such folder\./,
+  };
+  const said = async (...args: string[]) => Object.values(await cli(...args)).join("\n");
+  for (const words of [restarted.stderr, await said("logs"), await said("plugin", "list"), await said("doctor")]) {
+    for (const reason of Object.values(why)) expect(words).toMatch(reason);
+  }
+  const agents = (await cli("agents", "--json")).stdout.trimEnd().split("\n").map((line) => JSON.parse(line));
+  for (const [id, reason] of Object.entries(why)) {
+    expect(agents.find((agent) => agent.id === id)).toMatchObject({
+      availability: "unavailable",
+      reason: expect.stringMatching(reason),
+    });
+    for (const command of [["run", id, "hi"], ["plugin", "explain", id], ["plugin", "enable", id]]) {
+      expect((await cli(...command)).stderr).toMatch(reason);
+    }
+  }
+  expect((await cli("run", "says", "hi", "--quiet")).stdout).toContain("you said hi");
+  expect(await cli("run", "says", "hi", "--embedded")).toMatchObject({ code: 0 });
+  expect(await cli("config", "check")).toMatchObject({ code: 2, stderr: expect.stringMatching(why.asks) });
+  expect(await cli("plugin", "check")).toMatchObject({ code: 2, stdout: expect.stringMatching(why.asks) });
+}, 120_000);
+
+test("restart tries what a start needs before it stops anything", async () => {
+  const daemon = await json("start");
+  const { pid } = daemon["daemon"] as { pid: number };
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  const { port } = other.address() as { port: number };
+  const refused = async (says: string, ...args: string[]) => {
+    const { code, stderr } = await ended(start(["restart", ...args], { cwd: args.length > 0 ? home : cwd }));
+    expect([code === 0, stderr]).toEqual([false, expect.stringContaining(says)]);
+    expect(await json("status")).toMatchObject({ pid, state: "running" });
+  };
+  try {
+    await writeManifest(`port: ${port}`);
+    await refused(`another program has port ${port}`);
+    await writeManifest("port: 0", "says: {} }\ncluster: { servers: [nats://127.0.0.1:9], name: here");
+    await refused("Cannot");
+    await writeFile(join(cwd, "bulkhead.yaml"), "bulkhead: 1\nplugins: { says: ");
+    await refused("bulkhead.yaml:2:");
+    // In a folder without one it is the daemon's own that counts.
+    await refused("bulkhead.yaml:2:", "--now");
+    await rm(join(cwd, "bulkhead.yaml"));
+    await refused("bulkhead.yaml", "--now");
+  } finally {
+    other.close();
+  }
+  await writeManifest("port: 0, drain_ms: 100");
+  expect(await json("restart")).toMatchObject({ stopped: pid });
 }, 120_000);
 
 test("SIGHUP reloads the host manifest, and Ctrl-C stops a daemon in the foreground in order", async () => {

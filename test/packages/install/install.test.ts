@@ -688,13 +688,17 @@ describe("what is evaluated", () => {
     expect(await operator.bulkhead("plugin", "check", "greeter")).toMatchObject({ code: 0 });
     await writeFile(join(folder, "more.ts"), "");
     expect(await operator.bulkhead("plugin", "list")).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/✘ greeter cannot be used [^]*more\.ts/),
+    });
+    expect(await operator.bulkhead("run", "greeter", "hello")).toMatchObject({
       code: 2,
       err: expect.stringContaining("more.ts"),
     });
     await rm(join(folder, "more.ts"));
     await rm(join(folder, "package.json"));
     await symlink("/etc/passwd", join(folder, "package.json"));
-    expect(await operator.bulkhead("plugin", "list")).toMatchObject({
+    expect(await operator.bulkhead("run", "greeter", "hello")).toMatchObject({
       code: 2,
       err: expect.stringContaining("package.json"),
     });
@@ -710,7 +714,7 @@ describe("what is evaluated", () => {
     const write = (plugins: Record<string, unknown>) =>
       operator.write("bulkhead.lock", JSON.stringify({ lock: 1, plugins }));
     await write({ greeter: { ...greeter, files: `${greeter!.files.slice(0, 12)}${"0".repeat(52)}` } });
-    expect(await operator.bulkhead("plugin", "list")).toMatchObject({
+    expect(await operator.bulkhead("run", "greeter", "hello")).toMatchObject({
       code: 2,
       err: expect.stringContaining("not those that were installed"),
     });
@@ -729,6 +733,34 @@ describe("what is evaluated", () => {
       code: 0,
       out: expect.stringMatching(/✘ greeter cannot be used [^]*a known key/),
     });
+  });
+
+  it("I10: a package that is gone, and a registry that is down, cost their own plugin", async () => {
+    const operator = await newOperator();
+    for (const id of ["vanished", "greeter"]) {
+      const added = await operator.bulkhead("plugin", "add", await operator.write(`${id}.tgz`, greeterPackage({ id })));
+      expect(added).toMatchObject({ code: 0 });
+    }
+    const lock = await operator.lock();
+    const source = { type: "registry", name: "bulkhead-away", registry: "http://127.0.0.1:9/" };
+    const plugins = { away: { ...lock.plugins["greeter"]!, source }, ...lock.plugins };
+    await operator.write("bulkhead.lock", JSON.stringify({ lock: 1, plugins }));
+    await operator.write("bulkhead.yaml", (await operator.manifest()).replace("plugins:", "plugins:\n  away: {}"));
+    await rm(join(operator.data, "installed"), { recursive: true });
+    await rm(join(operator.folder, "vanished.tgz"));
+    const restored = await operator.bulkhead("plugin", "add");
+    expect(restored).toMatchObject({ out: "Installed: greeter 1.0.0.\n", err: expect.stringMatching(/vanished\.tgz/) });
+    expect(restored.err).toContain("bulkhead-away");
+    expect(restored.code).not.toBe(0);
+    expect((await operator.bulkhead("run", "greeter", "hello")).code).toBe(0);
+    const agents = (await operator.bulkhead("agents", "--json")).out.trim().split("\n").map((line) => JSON.parse(line));
+    for (const id of ["vanished", "away"]) {
+      expect(agents.find((agent) => agent.id === id)).toMatchObject({
+        availability: "unavailable",
+        reason: expect.stringContaining("version 1.0.0 is locked, and not installed here"),
+        next_step: expect.stringContaining("bulkhead plugin add"),
+      });
+    }
   });
 
   it("I20: the lock, the host manifest and all that is installed are closed to adapters", () => {

@@ -2,8 +2,9 @@ import { describe, expect, it } from "vitest";
 import type { HostManifest } from "../../../core/ground/config/host-manifest.ts";
 import { defaultLimits } from "../../../core/ground/config/limits.ts";
 import { parseHostManifest } from "../../../core/ground/config/parse-host-manifest.ts";
+import { readHostManifest } from "../../../core/packages/registry/find-host-manifest.ts";
 import { ownPluginsDir } from "../../../core/packages/registry/find-plugins.ts";
-import { createRegistry, type Registry } from "../../../core/packages/registry/registry.ts";
+import { createRegistry, type Registry, type RegistryProblem } from "../../../core/packages/registry/registry.ts";
 import { manifestText, newFolder, writePackage } from "./package-folder.ts";
 
 const code = { "mod.ts": "" };
@@ -23,6 +24,15 @@ async function registry(
     : parseHostManifest(`bulkhead: 1\n${options.text}`, { file: "bulkhead.yaml" });
   const made = await createRegistry({ manifest, root, bundledDir, env: { HOME: home } });
   return Object.assign(made, { root });
+}
+
+/** Why one enabled plugin cannot be used; every other one is there. */
+async function refusal(made: Promise<Registry>, id: string): Promise<RegistryProblem["error"]> {
+  const { problems, get } = await made;
+  expect(get(id)).toBeUndefined();
+  const [problem, ...others] = problems.filter(({ unavailable }) => unavailable);
+  expect([problem?.id, others]).toEqual([id, []]);
+  return problem!.error;
 }
 
 describe("createRegistry", () => {
@@ -61,9 +71,8 @@ describe("createRegistry", () => {
 
   it("holds manifests to the host's limits", async () => {
     const text = "limits: {manifest_bytes: 100}\nplugins: {demo: {}}\n";
-    await expect(registry(plugin("plugins/demo"), { text })).rejects.toThrow(
-      "demo/plugin.yaml:1:1: expected at most 100 bytes",
-    );
+    const { message } = await refusal(registry(plugin("plugins/demo"), { text }), "demo");
+    expect(message).toBe('Cannot use plugin "demo": demo/plugin.yaml:1:1: expected at most 100 bytes, found more');
     const made = await registry(plugin("x"), { text: "limits: {manifest_bytes: 100}\n" });
     await expect(made.register("x")).rejects.toThrow("expected at most 100 bytes");
   });
@@ -89,7 +98,8 @@ describe("createRegistry", () => {
 
   it("says where an option in the host manifest is wrong", async () => {
     const files = plugin("plugins/demo", { config: "\n  type: object\n  properties:\n    depth: {type: integer}" });
-    await expect(registry(files, { text: "plugins:\n  demo:\n    config: {depth: deep, dpeth: 1}\n" })).rejects.toThrow(
+    const text = "plugins:\n  demo:\n    config: {depth: deep, dpeth: 1}\n";
+    expect((await refusal(registry(files, { text }), "demo")).message).toBe(
       'bulkhead.yaml:4:27 plugins.demo.config.dpeth: expected a declared option, found "dpeth"; did you mean "depth"?\n' +
         'bulkhead.yaml:4:21 plugins.demo.config.depth: expected integer, found string "deep"',
     );
@@ -98,7 +108,7 @@ describe("createRegistry", () => {
   it("does not show what an option in the host manifest took from the environment", async () => {
     const files = plugin("plugins/demo", { config: "\n  type: object\n  properties:\n    depth: {type: integer}" });
     const made = registry(files, { text: 'plugins:\n  demo:\n    config: {depth: "${PATH}"}\n' });
-    await expect(made).rejects.toThrow(
+    expect((await refusal(made, "demo")).message).toMatch(
       /bulkhead.yaml:4:21 plugins.demo.config.depth: expected integer, found something else$/,
     );
   });
@@ -116,23 +126,95 @@ describe("createRegistry", () => {
     ]]);
   });
 
-  it("stops at a broken plugin that is enabled, naming file and line", async () => {
-    const files = { ...plugin("plugins/folder", { id: "bad", version: "1.0.x" }) };
-    await expect(registry(files, { text: "plugins: {bad: {}}\n" })).rejects.toMatchObject({
+  it("goes on without a broken plugin that is enabled, naming it, its file and line", async () => {
+    const files = { ...plugin("plugins/folder", { id: "bad", version: "1.0.x" }), ...plugin("plugins/demo") };
+    const made = registry(files, { text: "plugins: {bad: {}, demo: {}}\n" });
+    expect(await refusal(made, "bad")).toMatchObject({
       code: "invalid_manifest",
-      message: 'folder/plugin.yaml:4:10 version: expected a version such as 0.1.0, found string "1.0.x"',
+      message: 'Cannot use plugin "bad": folder/plugin.yaml:4:10 version: expected a version such as 0.1.0, ' +
+        'found string "1.0.x"',
+    });
+    expect((await made).get("demo")).toMatchObject({ enabled: true });
+  });
+
+  it.each<[string, Record<string, string>, string, RegExp]>([
+    [
+      "a manifest that is half saved",
+      { "plugins/bad/plugin.yaml": "id: bad\ncli: [" },
+      "bad: {}",
+      /bad\/plugin\.yaml:2:/,
+    ],
+    ["a manifest that is empty", { "x/plugin.yaml": "" }, "bad: {source: ./x}", /x\/plugin\.yaml:1:1/],
+    ["no manifest", { "x/mod.ts": "" }, "bad: {source: ./x}", /plugin\.yaml: there is no such file/],
+    ["no folder", {}, "bad: {source: ./x}", /x: there is no such folder/],
+    ["a file for a folder", { x: "" }, "bad: {source: ./x}", /Cannot use plugin "bad"/],
+    [
+      "a range for another host",
+      plugin("x", { id: "bad", host: "^2.0.0" }),
+      "bad: {source: ./x}",
+      /host: expected a range/,
+    ],
+    ["no such plugin", {}, "bad: {}", /plugins\.bad: expected the id of a plugin/],
+    ["a thread without trust", plugin("x", { id: "bad" }), "bad: {source: ./x, isolation: thread}", /plugins\.bad/],
+    [
+      "an entry that is wrong",
+      plugin("x", { id: "bad" }),
+      "bad: {source: ./x, grant: {fly: true}}",
+      /plugins\.bad\.grant/,
+    ],
+    ["an entry that is no map", plugin("x", { id: "bad" }), "bad: 5", /plugins\.bad/],
+    ["a variable that is not set", plugin("x", { id: "bad" }), 'bad: {source: "${NOT_SET_1}"}', /NOT_SET_1/],
+    ["an id that is none", {}, "Bad!: {}", /plugins\["Bad!"\]/],
+  ])("goes on without a plugin that has %s, at a start and at a reload", async (_, files, entry, says) => {
+    const id = entry.startsWith("Bad") ? "Bad!" : "bad";
+    const root = await writePackage({ ...plugin("plugins/demo"), ...files });
+    await writePackage({ "bulkhead.yaml": `bulkhead: 1\nplugins:\n  demo: {}\n  ${entry}\ntools: {}\n` }, root);
+    const file = `${root}/bulkhead.yaml`;
+    const options = { root, bundledDir: null, env: { HOME: root } };
+    const made = await createRegistry({ ...options, manifest: await readHostManifest(file) });
+    const error = await refusal(Promise.resolve(made), id);
+    expect(error.message).toMatch(says);
+    expect(`${error.message} ${error.hint}`).toMatch(/bulkhead\.yaml:4/);
+    expect(made.get("demo")).toMatchObject({ enabled: true });
+    const other = await createRegistry(options);
+    expect(await other.reload(await readHostManifest(file))).toEqual({
+      added: ["demo"],
+      removed: [],
+      changed: [],
+      unavailable: [id],
     });
   });
 
+  it("goes on without a tool that is wrong, and without an id that is a plugin and a tool", async () => {
+    const file = "bulkhead.yaml";
+    const tool = '{binary: tr, command_template: "{binary}"}';
+    const text = `bulkhead: 1\nplugins: {demo: {}}\ntools: {good: ${tool}, bad: {binary: tr}, demo: ${tool}}\n`;
+    const root = await writePackage(plugin("plugins/demo"));
+    const manifest = parseHostManifest(text, { file, leaveOut: true });
+    const { list, problems } = await createRegistry({ root, bundledDir: null, env: { HOME: root }, manifest });
+    expect(list().map(({ id }) => id)).toEqual(["good"]);
+    expect(problems.map(({ id, unavailable }) => [id, unavailable])).toEqual([["bad", true], ["demo", true]]);
+  });
+
+  it("registers no plugin whose entry is wrong: what it denies is not known", async () => {
+    const root = await writePackage(plugin("x"));
+    const text = "bulkhead: 1\nplugins: {demo: {deny: {run: 5}}}\n";
+    const manifest = parseHostManifest(text, { file: "bulkhead.yaml", leaveOut: true });
+    const { register } = await createRegistry({ root, bundledDir: null, env: { HOME: root }, manifest });
+    await expect(register("x")).rejects.toThrow(/bulkhead\.yaml:2:\d+ plugins\.demo\.deny\.run: /);
+  });
+
   it("does not fall back to a later plugin when the first is broken, or the one that source names", async () => {
-    await expect(registry(plugin("plugins/demo"), {
+    const bundled = registry(plugin("plugins/demo"), {
       bundled: plugin("demo", { version: "x.y.z" }),
       text: "plugins: {demo: {}}\n",
-    })).rejects.toMatchObject({ code: "invalid_manifest" });
-    await expect(registry(plugin("plugins/demo", { version: "x.y.z" }), {
+    });
+    expect(await refusal(bundled, "demo")).toMatchObject({ code: "invalid_manifest" });
+    const named = registry(plugin("plugins/demo", { version: "x.y.z" }), {
       bundled: plugin("demo"),
       text: "plugins: {demo: {source: plugins/demo}}\n",
-    })).rejects.toMatchObject({ code: "invalid_manifest" });
+    });
+    expect(await refusal(named, "demo")).toMatchObject({ code: "invalid_manifest" });
   });
 
   it("uses the first of two folders with one id and names the other, unless source picks that", async () => {
@@ -183,7 +265,8 @@ describe("createRegistry", () => {
   });
 
   it("refuses an enabled plugin that is not there, and one that is off may be missing", async () => {
-    await expect(registry(plugin("plugins/demo"), { text: "plugins:\n  dmeo: {}\n" })).rejects.toThrow(
+    const made = registry(plugin("plugins/demo"), { text: "plugins:\n  dmeo: {}\n" });
+    expect((await refusal(made, "dmeo")).message).toBe(
       'bulkhead.yaml:3:3 plugins.dmeo: expected the id of a plugin, found "dmeo", which does not exist; did you mean "demo"?',
     );
     expect((await registry({}, { text: "plugins: {gone: {enabled: false}}\n" })).list()).toEqual([]);
@@ -191,9 +274,11 @@ describe("createRegistry", () => {
 
   it("tells of everything that is wrong at once", async () => {
     const text = "plugins: {a: {}, b: {}}\n";
-    await expect(registry(plugin("plugins/a", { id: "a", version: "x.y.z" }), { text })).rejects.toThrow(
-      /a\/plugin\.yaml:4:10 version: .*\nbulkhead\.yaml:2:18 plugins\.b: /,
-    );
+    const { problems } = await registry(plugin("plugins/a", { id: "a", version: "x.y.z" }), { text });
+    expect(problems.map(({ error }) => error.message)).toEqual([
+      expect.stringMatching(/a\/plugin\.yaml:4:10 version: /),
+      expect.stringMatching(/bulkhead\.yaml:2:18 plugins\.b: /),
+    ]);
   });
 
   it("makes a plugin of an inline tool, with what it needs granted", async () => {
@@ -212,9 +297,10 @@ describe("createRegistry", () => {
   });
 
   it("says where an inline tool is wrong", async () => {
-    await expect(registry({}, { text: "tools:\n  shout:\n    binary: tr\n    command_template: '{binary} {x}'\n" }))
-      .rejects
-      .toThrow("bulkhead.yaml:5:23 tools.shout.command_template: unknown placeholder {x} at character 10");
+    const wrong = registry({}, { text: "tools:\n  shout:\n    binary: tr\n    command_template: '{binary} {x}'\n" });
+    expect((await refusal(wrong, "shout")).message).toContain(
+      "bulkhead.yaml:5:23 tools.shout.command_template: unknown placeholder {x} at character 10",
+    );
     const text = "tools: {demo: {binary: tr, command_template: '{binary}'}}\n";
     // A folder that the host manifest does not name has no say.
     const planted = await registry(plugin("plugins/demo"), { text });
@@ -285,7 +371,7 @@ describe("instances", () => {
 
   it("say where an option of theirs is wrong", async () => {
     const text = "plugins:\n  one: {source: demo, config: {depth: deep}}\n";
-    await expect(registry(plugin("plugins/demo", { config }), { text })).rejects.toThrow(
+    expect((await refusal(registry(plugin("plugins/demo", { config }), { text }), "one")).message).toBe(
       'bulkhead.yaml:3:39 plugins.one.config.depth: expected integer, found string "deep"',
     );
   });
@@ -299,7 +385,7 @@ describe("instances", () => {
     const files = { ...plugin("plugins/demo"), ...plugin("elsewhere/x", { id: "other" }) };
     const others = "one: {source: demo}, three: {source: elsewhere/x}";
     const text = (enabled: boolean) => `plugins: {two: {source: ${source}, enabled: ${enabled}}, ${others}}\n`;
-    await expect(registry(files, { text: text(true) })).rejects.toThrow(message);
+    expect((await refusal(registry(files, { text: text(true) }), "two")).message).toContain(message);
     const off = await registry(files, { text: text(false) });
     expect(off.problems).toMatchObject([{ id: "two", error: { message: expect.stringContaining(message) } }]);
     expect(off.get("two")).toBeUndefined();
@@ -307,7 +393,8 @@ describe("instances", () => {
 
   it("may not have the id of a bundled plugin, and keep theirs whatever folder has it", async () => {
     const bundled = { ...plugin("demo"), ...plugin("other", { id: "other" }) };
-    await expect(registry({}, { bundled, text: "plugins: {other: {source: demo}}\n" })).rejects.toThrow(
+    const made = registry({}, { bundled, text: "plugins: {other: {source: demo}}\n" });
+    expect((await refusal(made, "other")).message).toBe(
       'bulkhead.yaml:2:27 plugins.other.source: expected the folder of plugin "other", or an id that no other plugin has, ' +
         'found plugin "demo", and "other" is bundled; give this instance another id, other-2 for example',
     );
@@ -338,7 +425,12 @@ describe("instances", () => {
       "bulkhead: 1\nplugins: {one: {source: demo}, two: {source: demo, grant: {kv: true}}, three: {source: demo}}\n",
       { file: "bulkhead.yaml" },
     );
-    expect(await made.reload(next)).toEqual({ added: ["three"], removed: [], changed: ["two"] });
+    expect(await made.reload(next)).toEqual({
+      added: ["three"],
+      removed: [],
+      changed: ["two"],
+      unavailable: [],
+    });
     expect(made.get("one")).toBe(one);
     expect(made.get("two")).not.toBe(two);
   });

@@ -1,4 +1,4 @@
-import { mkdir, utimes, writeFile } from "node:fs/promises";
+import { readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseHostManifest } from "bulkhead";
 import { expect, test } from "vitest";
@@ -34,17 +34,23 @@ test("reload takes plugins in and out, and leaves those alone that did not chang
     alpha: { code: answers("alpha") },
     beta: { code: answers("beta") },
   });
-  expect(await host.reload(manifest)).toEqual({ added: ["alpha"], removed: [], changed: [] });
+  expect(await host.reload(manifest)).toEqual({ added: ["alpha"], removed: [], changed: [], unavailable: [] });
   const before = host.registry.get("alpha");
   expect((await run("alpha")).result.output).toBe("alpha");
   expect(await host.reload(await parsed(root, "  alpha: {}\n  beta: {}\n"))).toEqual({
     added: ["beta"],
     removed: [],
     changed: [],
+    unavailable: [],
   });
   expect(host.registry.get("alpha")).toBe(before);
   expect((await run("beta")).result.output).toBe("beta");
-  expect(await host.reload(await parsed(root, "  beta: {}\n"))).toEqual({ added: [], removed: ["alpha"], changed: [] });
+  expect(await host.reload(await parsed(root, "  beta: {}\n"))).toEqual({
+    added: [],
+    removed: ["alpha"],
+    changed: [],
+    unavailable: [],
+  });
   expect(await errorOf(run("alpha"))).toMatchObject({ code: "unknown_adapter" });
   expect((await run("beta")).result.output).toBe("beta");
 });
@@ -57,7 +63,7 @@ test("reload grants anew for the sessions to come", async () => {
   await host.reload(manifest);
   expect((await run("reader")).result.error).toMatchObject({ code: "permission_denied" });
   const granted = await parsed(root, "  reader: { grant: { read: [workdir] } }\n");
-  expect(await host.reload(granted)).toEqual({ added: [], removed: [], changed: ["reader"] });
+  expect(await host.reload(granted)).toEqual({ added: [], removed: [], changed: ["reader"], unavailable: [] });
   expect((await run("reader")).result.output).toBe("granted");
   await host.reload(manifest);
   expect((await run("reader")).result.error).toMatchObject({ code: "permission_denied" });
@@ -71,7 +77,7 @@ test("reload takes out what the host manifest blocks by then, and says so", asyn
   await host.registry.register(late);
   expect((await run("late")).result.output).toBe("late");
   const blocking = await parsed(root, "  alpha: {}\nblocked: [{ plugin: alpha }, { plugin: late, versions: '*' }]\n");
-  expect(await host.reload(blocking)).toEqual({ added: [], removed: ["alpha", "late"], changed: [] });
+  expect(await host.reload(blocking)).toEqual({ added: [], removed: ["alpha", "late"], changed: [], unavailable: [] });
   expect(await errorOf(run("alpha"))).toMatchObject({
     code: "blocked_plugin",
     message: expect.stringContaining('bulkhead.yaml:4 blocks every version of plugin "alpha".'),
@@ -108,11 +114,11 @@ test("reload takes over the code that an author has changed since it was loaded"
   await host.reload(manifest);
   expect((await run("alpha")).result.output).toBe("old");
   expect((await run("beta")).result.output).toBe("beta");
-  expect(await host.reload(manifest)).toEqual({ added: [], removed: [], changed: [] });
+  expect(await host.reload(manifest)).toEqual({ added: [], removed: [], changed: [], unavailable: [] });
   await writePlugin(join(root, "plugins", "alpha"), "alpha", { code: answers("new") });
   expect((await run("alpha")).result.output).toBe("old");
   expect(await host.edited()).toEqual(["alpha"]);
-  expect(await host.reload(manifest)).toEqual({ added: [], removed: [], changed: ["alpha"] });
+  expect(await host.reload(manifest)).toEqual({ added: [], removed: [], changed: ["alpha"], unavailable: [] });
   expect((await run("alpha")).result.output).toBe("new");
   expect(await host.edited()).toEqual([]);
   await writePlugin(join(root, "plugins", "alpha"), "alpha", { code: "export default {" });
@@ -157,18 +163,56 @@ test("the host's log tells of sessions, and of a plugin that comes into quaranti
   expect(told).toContainEqual(expect.stringMatching(/^warn A session of dies ended: error /));
 });
 
-test("a manifest with errors leaves the old one in force", async () => {
-  const { host, root, manifest, run } = await openWith("  alpha: {}\n", { alpha: { code: answers("alpha") } });
-  await host.reload(manifest);
-  const missing = await parsed(root, "  alpha: {}\n  nowhere: {}\n");
-  expect(await errorOf(host.reload(missing))).toMatchObject({ code: "invalid_config" });
-  const wrong = join(root, "plugins", "broken");
-  await mkdir(wrong, { recursive: true });
-  await writeFile(join(wrong, "plugin.yaml"), "manifest: 1\nid: broken\n");
-  const broken = await parsed(root, "  broken: {}\n");
-  expect(await errorOf(host.reload(broken))).toMatchObject({ code: "invalid_manifest" });
-  expect(host.registry.list().map(({ id }) => id)).toEqual(["alpha"]);
+test("a reload takes out a plugin that is broken by then, and the others go on; one that is mended comes back", async () => {
+  const { host, root, manifest, run } = await openWith("  alpha: {}\n  beta: {}\n  nowhere: {}\n", {
+    alpha: { code: answers("alpha") },
+    beta: { code: answers("beta") },
+  });
+  expect(await host.reload(manifest)).toMatchObject({ added: ["alpha", "beta"], unavailable: ["nowhere"] });
+  const file = join(root, "plugins", "beta", "plugin.yaml");
+  const whole = await readFile(file, "utf8");
+  await writeFile(file, whole.slice(0, whole.length / 2));
+  expect(await host.reload(manifest)).toEqual({
+    added: [],
+    removed: ["beta"],
+    changed: [],
+    unavailable: ["beta", "nowhere"],
+  });
   expect((await run("alpha")).result.output).toBe("alpha");
+  expect(await errorOf(run("beta"))).toMatchObject({
+    code: "invalid_manifest",
+    message: expect.stringMatching(/^Cannot use plugin "beta": beta\/plugin\.yaml:\d+:\d+/),
+    hint: expect.stringContaining(`${join(root, "bulkhead.yaml")}:4`),
+  });
+  expect((await host.agents()).map(({ id, availability }) => [id, availability])).toEqual([
+    ["alpha", "available"],
+    ["beta", "unavailable"],
+    ["nowhere", "unavailable"],
+  ]);
+  await writeFile(file, whole);
+  expect(await host.reload(manifest)).toMatchObject({ added: ["beta"], unavailable: ["nowhere"] });
+  expect((await run("beta")).result.output).toBe("beta");
+});
+
+test("a plugin that cannot be used is passed over in a chain, with its reason, and stops no other one's sessions", async () => {
+  const { host, root, manifest, run } = await openWith("  alpha: {}\n  beta: {}\n", {
+    alpha: { code: answers("alpha") },
+    beta: { code: answers("beta") },
+  });
+  await host.reload(manifest);
+  await rm(join(root, "plugins", "beta"), { recursive: true });
+  // The folder is gone while the host runs, and then at a reload.
+  expect((await run("alpha")).result.output).toBe("alpha");
+  expect(await host.edited()).toEqual([]);
+  await host.reload(manifest);
+  expect(await host.route({ adapter: ["beta", "alpha"] })).toMatchObject({
+    candidates: [{ adapter_id: "alpha" }],
+    passed_over: [{ adapter_id: "beta", code: "unavailable", reason: expect.stringContaining("plugins.beta") }],
+  });
+  expect(await host.route()).toMatchObject({
+    candidates: [{ adapter_id: "alpha" }],
+    passed_over: [{ adapter_id: "beta" }],
+  });
 });
 
 test("reload keeps what was registered at run time, and takes routing and approval from the new manifest", async () => {
@@ -199,7 +243,8 @@ test("of two reloads at once the later one holds, however long each takes to rea
   const many = await parsed(root, ids.map((id) => `  ${id}: { source: elsewhere/${id} }\n`).join(""));
   const none = await parseHostManifest("bulkhead: 1\n", { file: join(root, "bulkhead.yaml") });
   const broken = await parsed(root, "  nowhere: {}\n");
-  const [, failed] = await Promise.allSettled([host.reload(many), host.reload(broken), host.reload(none)]);
-  expect(failed.status).toBe("rejected");
+  const [, second] = await Promise.all([host.reload(many), host.reload(broken), host.reload(none)]);
+  expect(second).toMatchObject({ removed: ids.toSorted(), unavailable: ["nowhere"] });
+  expect(host.registry.problems()).toEqual([]);
   expect(host.registry.list().filter(({ enabled }) => enabled)).toEqual([]);
 });

@@ -3,7 +3,7 @@ import { type EffectiveSetting, effectiveSettings } from "../../../ground/config
 import type { HostManifest } from "../../../ground/config/host-manifest.ts";
 import { hostManifestError, type ValueOrigin } from "../../../ground/config/host-manifest-places.ts";
 import { hostManifestJsonSchema } from "../../../ground/config/host-manifest-schema.ts";
-import { createRegistry } from "../../../packages/registry/registry.ts";
+import { createRegistry, type Registry } from "../../../packages/registry/registry.ts";
 import { routingFaults } from "../../../packages/registry/routing-faults.ts";
 import { grantNotes } from "../../../packages/registry/unasked-grants.ts";
 import { basename, dirname } from "../../../ground/runtime/paths.ts";
@@ -42,8 +42,11 @@ export const defineConfig: DefineCommand = (command, bind) => {
 async function check(call: Invocation): Promise<number> {
   const manifest = await written(call);
   const registry = await createRegistry({ manifest, root: dirname(manifest.file) });
-  const faults = routingFaults(manifest, registry.list());
-  if (faults.length > 0) throw hostManifestError(manifest, faults);
+  const wrong = registry.problems.filter(({ unavailable }) => unavailable).map(({ error }) => error);
+  // A plugin that cannot be used is no id of an enabled one: said once.
+  const faults = routingFaults(manifest, [...registry.list(), ...stopped(registry)]);
+  if (faults.length > 0) wrong.push(hostManifestError(manifest, faults));
+  if (wrong.length > 0) throw oneOf(wrong);
   const plugins = registry.list().filter((plugin) => plugin.enabled);
   const enabled = plugins.map(({ id }) => id);
   const notes = plugins.flatMap((plugin) => grantNotes(plugin).map((one) => ({ plugin_id: plugin.id, ...one })));
@@ -63,6 +66,19 @@ async function check(call: Invocation): Promise<number> {
       }`,
   );
   return 0;
+}
+
+/** Plugins that are told already, as if they were enabled. */
+function stopped({ problems }: Pick<Registry, "problems">): { id: string; enabled: boolean }[] {
+  return problems.flatMap(({ id, unavailable }) => unavailable ? [{ id, enabled: true }] : []);
+}
+
+function oneOf(errors: readonly BulkheadError[]): BulkheadError {
+  const [first] = errors;
+  if (first && errors.length === 1) return first;
+  const details = { errors: errors.map((error) => error.toJSON()) };
+  const message = errors.map((error) => error.message).join("\n");
+  return new BulkheadError(first?.code ?? "internal", message, { hint: first?.hint, details });
 }
 
 async function show(call: Invocation): Promise<number> {

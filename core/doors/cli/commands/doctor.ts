@@ -10,7 +10,7 @@ import { clusterProblem } from "../../daemon/join-cluster.ts";
 import { uncontainedPrograms } from "../../daemon/uncontained.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { openHost } from "../open-host.ts";
-import { stoppedPlugins } from "../../../sessions/routing/unknown-adapter.ts";
+import { toldProblems } from "../../../sessions/host/plugin-problems.ts";
 import { findAgents, type MissingAgent, missingAgents } from "../setup/find-agents.ts";
 import { agentRow } from "../render/agent-rows.ts";
 import { asTyped } from "../render/as-typed.ts";
@@ -93,14 +93,11 @@ async function examineHost(
     const { host, manifest } = opened;
     const plugins = host.registry.list().filter((plugin) => plugin.enabled);
     const reports = await host.agents();
-    const agents = reports.filter(({ id }) => plugins.some((plugin) => plugin.id === id));
-    const shadowed = host.registry.problems().filter(({ error }) => error.code === "duplicate_plugin");
-    const stopped = stoppedPlugins(host.registry.problems());
+    const agents = reports.filter(({ availability }) => availability !== "disabled");
     const cluster = await clusterProblem(manifest);
     const problems = [
       ...await missingWalls(plugins),
-      ...shadowed.map(({ error }) => error.message),
-      ...new Set(stopped.flatMap(({ stopped: error }) => error === undefined ? [] : [sentencesOf(error)])),
+      ...toldProblems(host.registry.problems()).map(sentencesOf),
       ...(cluster === null ? [] : [cluster]),
     ];
     const { cwd } = call.terminal;

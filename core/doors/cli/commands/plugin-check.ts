@@ -52,6 +52,8 @@ interface CheckReport {
 }
 
 interface CheckSubject {
+  /** Why it cannot be used, where that is known already. */
+  error?: BulkheadError;
   folder: string;
   origin: Plugin["origin"];
   /** Set for a tool that the host manifest declares and that has no file of its own. */
@@ -83,7 +85,13 @@ async function findSubjects(
   host: Host,
   { named, cwd }: { named: string | undefined; cwd: string },
 ): Promise<CheckSubject[]> {
-  if (named === undefined) return host.registry.list().filter(({ enabled }) => enabled).map(subjectOf);
+  if (named === undefined) {
+    const refused = host.registry.problems().filter(({ unavailable }) => unavailable);
+    return [
+      ...host.registry.list().filter(({ enabled }) => enabled).map(subjectOf),
+      ...refused.map(({ folder, error }): CheckSubject => ({ folder, origin: "folder", error })),
+    ];
+  }
   const folder = resolve(cwd, named);
   const isFolder = await stat(folder).then((info) => info.isDirectory(), () => false);
   const holdsManifest = isFolder && await stat(join(folder, manifestName)).then(() => true, () => false);
@@ -110,6 +118,7 @@ async function check(host: Host, subject: CheckSubject, places: BreadthOptions):
     }
   };
   const manifest = await attempt("manifest", async () => {
+    if (subject.error !== undefined) throw subject.error;
     const read = subject.manifest ?? await readManifest(subject.folder);
     return [read, `${read.id} ${read.version}, ${read.entry ?? "no code"}`];
   });

@@ -1,9 +1,8 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { BinaryPin } from "../../../walls/broker/binary-pins.ts";
 import type { HostManifest } from "../../../ground/config/host-manifest.ts";
-import { parseHostManifest } from "../../../ground/config/parse-host-manifest.ts";
 import { changeManifest } from "../../../packages/install/manifest-transaction.ts";
-import { addGrant } from "../../../packages/registry/edit-host-manifest.ts";
+import { addGrant, parseForEdit } from "../../../packages/registry/edit-host-manifest.ts";
 import { readHostManifest } from "../../../packages/registry/find-host-manifest.ts";
 import { createRegistry } from "../../../packages/registry/registry.ts";
 import { grantNotes, programsGrants } from "../../../packages/registry/unasked-grants.ts";
@@ -21,7 +20,8 @@ export async function pluginGrant(call: Invocation): Promise<number> {
   const { pluginId, wanted, file } = await wantedOf(call);
   for (const { permission, target } of wanted) {
     const changed = await changeManifest(file, async ({ text, writeText }) => {
-      const isTools = permission === "run" && isToolsProgram(parseHostManifest(text, { file }), { pluginId, target });
+      const isTools = permission === "run" &&
+        isToolsProgram(parseForEdit(text, { pluginId, file }), { pluginId, target });
       const after = isTools ? text : addGrant(text, { pluginId, permission, target }, { file });
       if (after !== text) await writeText(after);
       return after !== text;

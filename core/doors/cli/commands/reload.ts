@@ -3,6 +3,7 @@ import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
 import { notRunning } from "../not-running.ts";
+import { asTyped } from "../render/as-typed.ts";
 import { demandOwnProject } from "../project-daemon.ts";
 
 /** `bulkhead reload`. */
@@ -32,11 +33,14 @@ async function reload(call: Invocation): Promise<number> {
   return 0;
 }
 
-function reportText({ added, removed, changed, restart_needed }: RemoteReload): string {
+function reportText({ added, removed, changed, unavailable, restart_needed }: RemoteReload): string {
   const rows = [["added", added], ["removed", removed], ["changed", changed]] as const;
   const lines = rows.filter(([, ids]) => ids.length > 0).map(([what, ids]) => `${what}: ${ids.join(", ")}`);
   return [
     ...(lines.length === 0 ? ["No plugin changed."] : lines),
+    ...(unavailable.length === 0
+      ? []
+      : [asTyped(`unavailable: ${unavailable.join(", ")} (why: bulkhead plugin list)`)]),
     ...(restart_needed.length === 0 ? [] : [`After a restart: ${restart_needed.join(", ")}`]),
     "",
   ].join("\n");

@@ -1,11 +1,11 @@
 import type { AgentReport } from "../../../../plugin-sdk/agent-report.ts";
-import type { Availability } from "../../../../plugin-sdk/availability.ts";
 import { safeLine } from "./agent-text.ts";
 import type { Tone } from "./paint.ts";
 import type { Row } from "./table.ts";
 
-const tones: { readonly [A in Availability]: Tone } = {
+const tones: { readonly [A in AgentReport["availability"]]: Tone } = {
   available: "green",
+  unavailable: "red",
   missing: "yellow",
   unrunnable: "red",
   incompatible: "red",

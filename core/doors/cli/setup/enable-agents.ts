@@ -39,7 +39,7 @@ export async function enableAgents(
 
 /** The chosen ones come first; an order that stands there already keeps its others behind them. */
 function newOrder(text: string, { file, chosen }: { file: string; chosen: readonly string[] }): string[] {
-  const { routing } = parseHostManifest(text, { file });
+  const { routing } = parseHostManifest(text, { file, leaveOut: true });
   const before = [routing.agent ?? "auto"].flat().filter((id) => id !== "auto");
   return [...chosen, ...before.filter((id) => !chosen.includes(id))];
 }

@@ -32,6 +32,7 @@ const problem = named(
     id: text,
     folder: text,
     enabled: Type.Literal(false),
+    unavailable: Type.Boolean({ description: "the host manifest enables it" }),
     error: errorSchema,
   })),
 );

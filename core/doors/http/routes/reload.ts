@@ -1,4 +1,6 @@
 import { Type } from "@sinclair/typebox";
+import { exactly } from "../../../../plugin-sdk/schema.ts";
+import type { ReloadChanges } from "../door-options.ts";
 import { type ApiRoute, json, route } from "../route.ts";
 
 const names = Type.Array(Type.String());
@@ -13,7 +15,13 @@ export const reloadRoute: ApiRoute = route({
   answers: {
     200: {
       summary: "what changed; with errors in it the old one stays in force",
-      schema: Type.Object({ added: names, removed: names, changed: names, restart_needed: names }),
+      schema: exactly<ReloadChanges>()(Type.Object({
+        added: names,
+        removed: names,
+        changed: names,
+        unavailable: names,
+        restart_needed: names,
+      })),
     },
   },
   handle: async (_, { facts }) => json(await facts.reload()),

@@ -14,9 +14,9 @@ export const agentSchema: SchemaOf<AgentReport> = named(
   exactly<AgentReport>()(Type.Object({
     id: text,
     name: text,
-    version: text,
-    adapter_type: oneOf(["agent", "cli", "acp", "model", "tool"] as const),
-    availability: oneOf(availabilities),
+    version: maybe(text),
+    adapter_type: maybe(oneOf(["agent", "cli", "acp", "model", "tool"] as const)),
+    availability: oneOf([...availabilities, "unavailable"] as const),
     reason: text,
     next_step: Type.Optional(text),
     agent_version: Type.Optional(text),
