@@ -1,6 +1,12 @@
+import { dirname } from "../../../ground/runtime/paths.ts";
+import { readHostManifest } from "../../../packages/registry/find-host-manifest.ts";
+import type { DaemonRecord } from "../../daemon/daemon-record.ts";
 import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
-import { daemonPlace } from "../daemon-place.ts";
+import { type DaemonPlace, daemonPlace } from "../daemon-place.ts";
+import { demandOwnProject } from "../project-daemon.ts";
+import { safeText } from "../render/agent-text.ts";
+import { asTyped } from "../render/as-typed.ts";
 import { whileWaiting } from "../while-waiting.ts";
 import { startInBackground } from "./start.ts";
 import { stopDaemon } from "./stop.ts";
@@ -17,10 +23,10 @@ export const defineRestart: DefineCommand = (command, bind) => {
 
 async function restart(call: Invocation): Promise<number> {
   const { terminal, json } = call;
-  // Check first: otherwise the daemon would stop and could not start again.
-  const { problem, stateDir } = await daemonPlace(call);
-  if (problem !== null) throw problem;
-  const { record: before } = await inspectDaemon(stateDir);
+  const place = await daemonPlace(call);
+  if (place.problem !== null) throw place.problem;
+  const { record: before } = await inspectDaemon(place.stateDir);
+  if (before !== null) await checkFirst(call, { place, before });
   const stopped = await stopDaemon(call, "restart the daemon");
   // In a folder without a bulkhead.yaml the daemon keeps its own.
   const work = startInBackground(call, { configFile: before?.config_file ?? undefined });
@@ -29,4 +35,19 @@ async function restart(call: Invocation): Promise<number> {
     json ? `${JSON.stringify({ daemon: record, stopped })}\n` : daemonText(record, call),
   );
   return 0;
+}
+
+/** Otherwise the daemon would stop and could not start again. */
+async function checkFirst(
+  { terminal, options }: Invocation,
+  { place, before }: { place: DaemonPlace; before: DaemonRecord },
+): Promise<void> {
+  demandOwnProject(before, { place, act: "restart the daemon" });
+  const { configFile = before.config_file, stateDir } = place;
+  const manifest = place.manifest ?? (configFile === null ? undefined : await readHostManifest(configFile));
+  const root = configFile === null ? place.root : dirname(configFile);
+  const { checkStart } = await import("../../daemon/check-start.ts");
+  const port = options["port"] as number | undefined;
+  const left = await checkStart({ manifest, root, stateDir, port, running: before });
+  for (const { message } of left) await terminal.stderr.write(`${asTyped(safeText(message))}\n`);
 }
