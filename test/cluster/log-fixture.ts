@@ -23,9 +23,10 @@ export interface LogMachine {
 export async function logMachine(name: string, { urls }: Pick<NatsServers, "urls">): Promise<LogMachine> {
   const folder = await mkdtemp(join(tmpdir(), "bh-log-"));
   const settings = { ...defaultClusterSettings, servers: urls, name, replicas: urls.length };
-  const engine = await Engine.open(settings, () => Promise.reject(new Error("There are no secrets.")));
+  const noSecrets = () => Promise.reject(new Error("There are no secrets."));
   const said: string[] = [];
   const writeLog = ({ message }: { message: string }) => void said.push(message);
+  const engine = await Engine.open(settings, noSecrets, writeLog);
   const closing: (() => Promise<void>)[] = [];
   return {
     name,

@@ -18,6 +18,8 @@ afterEach(async () => {
 
 async function join(name: string, slots: number | null = null): Promise<SessionShares> {
   const machine = await logMachine(name, on);
+  // Each has a log before it takes sessions.
+  await machine.take();
   const over = new AbortController();
   const shares = new SessionShares({
     engine: machine.engine,

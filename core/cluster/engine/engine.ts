@@ -12,8 +12,10 @@ import {
 import { headers as makeHeaders, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node";
 import type { ClusterSettings } from "../../ground/config/cluster-settings.ts";
 import { within } from "../../ground/runtime/within.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
 import { connectServers, type SecretOf } from "./connect.ts";
 import { readStream, type ReadStreamOptions, workOn, type WorkOptions } from "./consume.ts";
+import { DroppedMessages } from "./dropped-messages.ts";
 import { headerTexts } from "./header-texts.ts";
 import type { NewMessage, StreamMessage } from "./messages.ts";
 import { type Names, namesWith } from "./names.ts";
@@ -63,6 +65,8 @@ const messageNotFound = 10037;
 /** The servers of a cluster: the only file, with `connect.ts`, that knows their client. */
 export class Engine {
   readonly names: Names;
+  /** Tells of messages of other machines that cannot be used. */
+  readonly dropped: DroppedMessages;
   readonly #connection: NatsConnection;
   readonly #client: JetStreamClient;
   readonly #manager: JetStreamManager;
@@ -71,14 +75,18 @@ export class Engine {
   #connected = true;
 
   /** @throws {BulkheadError} as `connectServers` */
-  static async open(settings: ClusterSettings, secretOf: SecretOf): Promise<Engine> {
+  static async open(
+    settings: ClusterSettings,
+    secretOf: SecretOf,
+    writeLog: (record: LogRecord) => void = () => {},
+  ): Promise<Engine> {
     const connection = await connectServers(settings, secretOf);
     try {
       const manager = await patiently(
         "join the cluster",
         () => jetstreamManager(connection, { timeout: answerMs, checkAPI: true }),
       );
-      return new Engine({ connection, manager, settings });
+      return new Engine({ connection, manager, settings, dropped: new DroppedMessages(writeLog) });
     } catch (error) {
       await connection.close();
       throw error;
@@ -86,13 +94,15 @@ export class Engine {
   }
 
   private constructor(
-    { connection, manager, settings }: {
+    { connection, manager, settings, dropped }: {
+      dropped: DroppedMessages;
       connection: NatsConnection;
       manager: JetStreamManager;
       settings: ClusterSettings;
     },
   ) {
     this.names = namesWith(settings.prefix);
+    this.dropped = dropped;
     this.#connection = connection;
     this.#manager = manager;
     this.#client = jetstream(connection, { timeout: answerMs });

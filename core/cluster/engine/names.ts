@@ -42,6 +42,11 @@ export interface Names {
   patches: string;
 }
 
+/** Whether a machine can have that name. */
+export function isMachineName(name: string): boolean {
+  return /^[a-z0-9][a-z0-9-]{0,31}$/.test(name);
+}
+
 /** Returns the names that begin with a prefix. */
 export function namesWith(prefix: string): Names {
   const logs = `${prefix}_log_`;
@@ -53,7 +58,7 @@ export function namesWith(prefix: string): Names {
     machineOf: (stream) => {
       const machine = stream.startsWith(logs) ? stream.slice(logs.length) : "";
       // It names a folder of the copies here.
-      return /^[a-z0-9][a-z0-9-]{0,31}$/.test(machine) ? machine : null;
+      return isMachineName(machine) ? machine : null;
     },
     presence: (machine) => `${prefix}.presence.${machine}`,
     allPresence: `${prefix}.presence.*`,

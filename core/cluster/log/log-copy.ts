@@ -1,7 +1,7 @@
-import { envelopesAfter } from "../../records/journal/journal-row.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { StreamMessage } from "../engine/messages.ts";
+import { checkedEnvelopes } from "./check-envelopes.ts";
 import { type BatchEntry, type LogPosition, LogReader } from "./log-entry.ts";
 
 /** The local copy holds other events than the log under the same numbers: it must be made again. */
@@ -14,7 +14,7 @@ export class DivergedError extends Error {
 
 /** Effect of one message on a local copy. */
 export type Applied =
-  | { kind: "events"; envelopes: Envelope[]; bytes: number }
+  | { kind: "events"; envelopes: Envelope[]; bytes: number; unreadable: number }
   | { kind: "deleted"; session_id: string }
   | { kind: "mark"; machine: string };
 
@@ -47,6 +47,7 @@ export class LogCopy {
   /**
    * Takes the next message. Resolves, in order, once its effect is in the journal; null when it has none.
    * @throws {DivergedError}
+   * @throws {Error} for an entry that cannot be used; the next one can
    */
   async take(message: StreamMessage): Promise<Applied | null> {
     const entry = this.#reader.take(message);
@@ -59,8 +60,8 @@ export class LogCopy {
   }
 
   async #batch(entry: BatchEntry): Promise<Applied | null> {
-    const { body, session_id, first_gseq, last_gseq } = entry;
-    const envelopes = envelopesAfter(body, 0);
+    const { session_id, first_gseq, last_gseq } = entry;
+    const { envelopes, unreadable } = checkedEnvelopes(entry);
     if (last_gseq <= this.#gseq) {
       // Only another machine can have written other events under numbers that this copy has.
       if (this.#reader.position.machine !== this.#machine) await this.#compare(envelopes[0]!);
@@ -70,7 +71,7 @@ export class LogCopy {
     this.#gseq = last_gseq;
     const writing = this.#journal.append({ session_id, envelopes });
     this.#writing = writing.catch(() => undefined);
-    return { kind: "events", envelopes, bytes: await writing };
+    return { kind: "events", envelopes, bytes: await writing, unreadable };
   }
 
   async #compare({ gseq, seq, session_id, ts }: Envelope): Promise<void> {

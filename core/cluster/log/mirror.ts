@@ -1,7 +1,6 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { rm } from "../../ground/runtime/files.ts";
 import { wait } from "../../ground/runtime/wait.ts";
 import type { Journal } from "../../records/journal/journal.ts";
@@ -10,6 +9,7 @@ import { Subscription, type SubscriptionOptions } from "../../sessions/session/s
 import type { Engine } from "../engine/engine.ts";
 import type { StreamMessage } from "../engine/messages.ts";
 import { heldRuns } from "./held-entries.ts";
+import { readable } from "./check-envelopes.ts";
 import { type Applied, DivergedError, LogCopy } from "./log-copy.ts";
 import { type LogPosition, logStart } from "./log-entry.ts";
 import { PositionFile } from "./position-file.ts";
@@ -95,7 +95,8 @@ export class Mirror {
   subscribe(options: SubscriptionOptions & { after: number }): Subscription {
     const isLive = options.after >= this.#journal.lastGseq;
     const subscription = new Subscription({ ...options, isLive }, {
-      read: (page) => this.#journal.read(page),
+      // A copy that an earlier version made may hold what is no envelope.
+      read: async (page) => (await this.#journal.read(page)).map(readable),
       closed: () => this.#subscriptions.delete(subscription),
     });
     this.#subscriptions.add(subscription);
@@ -189,12 +190,15 @@ export class Mirror {
     const { position } = this.#copy;
     const applied = await taking.catch((error: unknown) => {
       if (error instanceof DivergedError) throw error;
-      this.#skip(error);
+      this.#drop(`An entry of the log of machine "${this.machine}"`, error);
       return null;
     });
     if (applied?.kind !== "events") return applied === null ? undefined : this.#options.onChange?.(applied);
     // Everything before it is in the journal as well; after a mark or a part of a batch that is not sure.
     this.#position.note(position);
+    if (applied.unreadable > 0) {
+      this.#drop(`An event of machine "${this.machine}"`, "it is none that this version knows");
+    }
     this.#show(applied);
   }
 
@@ -224,9 +228,8 @@ export class Mirror {
     }
   }
 
-  #skip(error: unknown): void {
-    const { machine, writeLog } = this.#options;
-    writeLog({ level: "error", message: `Skipped an entry of "${machine}": ${toErrorData(error).message}` });
+  #drop(what: string, error: unknown): void {
+    this.#options.engine.dropped.tell(what, error instanceof Error ? error.message : String(error));
   }
 
   /** Makes the copy again from the log's first message. */

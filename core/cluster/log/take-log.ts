@@ -137,6 +137,12 @@ async function readLog(
   if (copy.position.seq >= lastSeq) return copy.position;
   const { signal } = new AbortController();
   const fromSeq = copy.position.seq + 1;
-  for await (const message of engine.read({ stream, fromSeq, toSeq: lastSeq, signal })) await copy.take(message);
+  for await (const message of engine.read({ stream, fromSeq, toSeq: lastSeq, signal })) {
+    await copy.take(message).catch((error: unknown) => {
+      // What another machine wrote here must not keep this one from starting. An event that cannot be stored must.
+      if (!(error instanceof TypeError || error instanceof SyntaxError)) throw error;
+      engine.dropped.tell(`An entry of the log of machine "${machine}"`, error.message);
+    });
+  }
   return { ...copy.position, seq: lastSeq };
 }

@@ -12,7 +12,7 @@ import { digestOf, keyTakenError } from "../../sessions/host/idempotency.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
 import type { RunSessionOptions } from "../../sessions/host/run-session.ts";
 import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
-import type { MachineFacts } from "./machine-facts.ts";
+import type { MachineFacts, OfferedAgent } from "./machine-facts.ts";
 import type { RunOf } from "./run-ends.ts";
 import type { Note, SharedNotes } from "./shared-notes.ts";
 import type { WaitingSession } from "./waiting-sessions.ts";
@@ -24,6 +24,8 @@ export interface ClusterStartsDeps {
   notes: SharedNotes;
   queue: WorkQueue;
   facts(): MachineFacts;
+  /** Agents of this machine, with their code as it is now. */
+  agents(): Promise<readonly OfferedAgent[]>;
   /** Returns a session that is known here, from any machine; null for any other. */
   recordOf(sessionId: string): Promise<SessionRecord | null>;
   /** Whether a run of a machine begins no more sessions, and all that it began are known here. */
@@ -57,9 +59,15 @@ export class ClusterStarts {
     this.#deps = deps;
   }
 
-  /** Takes a note of another machine. */
+  /**
+   * Takes a note of another machine.
+   * @throws {TypeError} for one that is none
+   */
   hear({ kind, name, text }: Note): void {
-    if (kind === "failed" && this.#waiting.has(name)) this.#failed.set(name, text);
+    if (kind !== "failed" || !this.#waiting.has(name)) return;
+    // A session whose start has failed waits no more: a note that says less ends no wait.
+    if (!isErrorCode(fieldsOrNone(parse(text))["code"])) throw new TypeError("it is no error");
+    this.#failed.set(name, text);
   }
 
   /** @throws {BulkheadError} as `SessionHost.start`; `unavailable` when no machine that fits has taken it in time */
@@ -159,7 +167,7 @@ export class ClusterStarts {
   }
 
   async #wait(request: SessionRequest, options: RunSessionOptions & { sessionId: string }): Promise<SessionHandle> {
-    const { own, queue, facts, recordOf, signal: closing } = this.#deps;
+    const { own, queue, agents, recordOf, signal: closing } = this.#deps;
     const { sessionId, signal, adapter, require, artifacts, client } = options;
     const until = Date.now() + (request.place?.wait_ms ?? defaultWaitMs);
     this.#waiting.add(sessionId);
@@ -168,7 +176,7 @@ export class ClusterStarts {
         session_id: sessionId,
         request,
         options: { adapter, require, artifacts, client },
-        agents: facts().agents,
+        agents: [...await agents()],
         until,
       };
       for (let losses = -1;;) {

@@ -31,7 +31,7 @@ import { clusterSignals, clusterStatus, type ClusterStatusDeps } from "./cluster
 import { ClusterSessions } from "./cluster-sessions.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import { LostMachines } from "./lost-machines.ts";
-import { type MachineFacts, offered } from "./machine-facts.ts";
+import { type MachineFacts, OfferedAgents } from "./machine-facts.ts";
 import { mergedEvents } from "./merged-events.ts";
 import { Mirrors } from "./mirrors.ts";
 import { Presence } from "./presence.ts";
@@ -83,12 +83,13 @@ export class Cluster {
   #log: MachineLog | null = null;
   #own: Pick<Journal, "lastGseq" | "session"> | null = null;
   #host: Host | null = null;
+  readonly #agents = new OfferedAgents(() => this.#host);
   #hearing: Promise<unknown> = Promise.resolve();
   #serving: Promise<unknown> = Promise.resolve();
 
   /** @throws {BulkheadError} `unavailable`, `unauthorized`, `invalid_config` */
   static async join(options: JoinOptions): Promise<Cluster> {
-    const engine = await Engine.open(options.settings, options.secretOf);
+    const engine = await Engine.open(options.settings, options.secretOf, options.writeLog);
     const cluster = new Cluster(options, engine);
     try {
       await mkdir(join(options.stateDir, "cluster"), { recursive: true, mode: 0o700 });
@@ -125,6 +126,7 @@ export class Cluster {
       notes: this.#notes,
       repositories: this.#repositories,
       facts: () => this.#facts(),
+      agents: () => this.#agents.look(),
       isKnown: (id) => this.#isKnown(id),
       isOver: (run) => this.#isOver(run),
       writeLog,
@@ -142,7 +144,7 @@ export class Cluster {
       name,
       heartbeatMs,
       silentMs,
-      facts: () => this.#facts(),
+      facts: () => (void this.#agents.look(), this.#facts()),
       onHeard: (machine) => void this.#mirrors.add(machine),
       onSilent: (machine) => this.#pausing.signal.aborted ? undefined : void this.#lost.end(machine),
       onDouble: ({ started_at }) => this.#refuseDouble(started_at),
@@ -235,6 +237,7 @@ export class Cluster {
       notes: this.#notes,
       queue: this.#queue,
       facts: () => this.#facts(),
+      agents: () => this.#agents.look(),
       recordOf: (id) => this.#recordOf(id),
       isOver: (run) => this.#isOver(run),
       keyMs: () => this.#limits.idempotency_ms,
@@ -299,7 +302,6 @@ export class Cluster {
 
   #facts(): MachineFacts {
     const { settings: { name, labels } } = this.#options;
-    const host = this.#host;
     const { seq, gseq } = this.#log?.position ?? { seq: 0, gseq: 0 };
     return {
       name,
@@ -309,7 +311,7 @@ export class Cluster {
       started_at: this.#startedAt,
       said_at: new Date().toISOString(),
       labels,
-      agents: host?.registry.list().filter(({ enabled }) => enabled).map(offered) ?? [],
+      agents: this.#agents.last,
       sessions: this.#shares.used,
       slots: Math.min(this.#options.settings.slots ?? Infinity, this.#limits.host_sessions),
       seq,

@@ -71,7 +71,7 @@ export class KeptAnswers {
           const { message } = toErrorData(error);
           writeLog({ level: "warn", message: `An answer that was kept came too late: ${message}`, session_id: id });
         });
-      }
+      } else this.#engine.dropped.tell("An answer that was kept", "it is none");
       job.done();
     };
     while (!signal.aborted) {

@@ -1,15 +1,13 @@
 import { Type } from "@sinclair/typebox";
-import { exactly } from "../../../plugin-sdk/schema.ts";
-import { fileList } from "../../packages/registry/installed-files.ts";
-import type { Plugin } from "../../packages/registry/plugin.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
+import { exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
+import type { Host } from "../../sessions/host/host.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 
 /** An agent that a machine offers to the others. */
 export interface OfferedAgent {
   id: string;
   version: string;
-  /** Hash of the plugin's files as they are locked; null for one that no lock file covers. */
+  /** Digest of the plugin's code; null where it cannot be told, which is the same as no other. */
   sha256: string | null;
 }
 
@@ -39,18 +37,44 @@ export interface MachineFacts {
   gone: boolean;
 }
 
-/** Returns what a machine offers of a plugin. */
-export function offered({ id, manifest: { version }, hashes }: Plugin): OfferedAgent {
-  return { id, version, sha256: hashes === undefined ? null : sha256Hex(fileList(hashes)) };
+/** The enabled agents of a host that is made later, each with the digest of its code. */
+export class OfferedAgents {
+  readonly #host: () => Pick<Host, "registry" | "codeOf"> | null;
+  /** As they were when they were looked at last. */
+  last: OfferedAgent[] = [];
+
+  constructor(host: () => Pick<Host, "registry" | "codeOf"> | null) {
+    this.#host = host;
+  }
+
+  /** Looks at the code as it is now. Never rejects. */
+  async look(): Promise<readonly OfferedAgent[]> {
+    const host = this.#host();
+    return host === null ? [] : this.last = await offeredBy(host);
+  }
+}
+
+async function offeredBy(host: Pick<Host, "registry" | "codeOf">): Promise<OfferedAgent[]> {
+  const enabled = host.registry.list().filter((plugin) => plugin.enabled);
+  return await Promise.all(enabled.map(async ({ id, manifest: { version } }) => {
+    // One that a reload has just taken out is the same as no other.
+    return { id, version, sha256: await host.codeOf(id).catch(() => null) };
+  }));
 }
 
 /** Whether two machines have the same code under an agent's id. */
 export function isSameAgent(one: OfferedAgent, other: OfferedAgent): boolean {
-  return one.id === other.id && one.version === other.version && one.sha256 === other.sha256;
+  return one.id === other.id && one.version === other.version && one.sha256 !== null && one.sha256 === other.sha256;
 }
 
 const text = Type.String({ maxLength: 256 });
+const time = Type.String({ pattern: "^\\d{4}-\\d\\d-\\d\\dT[0-9:.]{8,16}Z$" });
 const whole = Type.Integer({ minimum: 0 });
+
+/** Checks {@link OfferedAgent}. */
+export const offeredAgentSchema: SchemaOf<OfferedAgent> = exactly<OfferedAgent>()(
+  Type.Object({ id: text, version: text, sha256: Type.Union([text, Type.Null()]) }),
+);
 
 /** Characters of a heartbeat, at most. */
 const mostText = 1024 * 1024;
@@ -61,12 +85,10 @@ const factsSchema = exactly<MachineFacts>()(Type.Object({
   run: text,
   version: text,
   runtime: text,
-  started_at: text,
-  said_at: text,
+  started_at: time,
+  said_at: time,
   labels: Type.Record(text, text, { maxProperties: 64 }),
-  agents: Type.Array(Type.Object({ id: text, version: text, sha256: Type.Union([text, Type.Null()]) }), {
-    maxItems: 1024,
-  }),
+  agents: Type.Array(offeredAgentSchema, { maxItems: 1024 }),
   sessions: whole,
   slots: whole,
   seq: whole,
@@ -83,7 +105,7 @@ export function parseFacts(said: string): MachineFacts | null {
   if (said.length > mostText) return null;
   try {
     const value: unknown = JSON.parse(said);
-    return check().Check(value) ? value : null;
+    return check().Check(value) && Number.isFinite(Date.parse(value.said_at)) ? value : null;
   } catch {
     return null;
   }

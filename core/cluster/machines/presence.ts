@@ -135,7 +135,10 @@ export class Presence {
     const facts = parseFacts(text);
     const { engine, name, onHeard, onDouble } = this.#deps;
     // The servers let each machine speak on its own subject alone: none may speak for another.
-    if (facts === null || subject !== engine.names.presence(facts.name)) return;
+    if (facts === null || subject !== engine.names.presence(facts.name)) {
+      const why = facts === null ? "it is none that this version knows" : "it names another machine";
+      return engine.dropped.tell(`A heartbeat on "${subject.slice(0, 256)}"`, why);
+    }
     if (facts.name === name) {
       if (facts.run !== this.#deps.facts().run && !facts.gone) onDouble(facts);
       return;

@@ -5,7 +5,8 @@ import { Sequence } from "../../ground/runtime/sequence.ts";
 import { sleep } from "../../ground/runtime/wait.ts";
 import type { SessionSlots } from "../../sessions/host/host-seams.ts";
 import { type Engine, StaleError } from "../engine/engine.ts";
-import { SharedNotes } from "./shared-notes.ts";
+import { isMachineName } from "../engine/names.ts";
+import { noteWords, SharedNotes } from "./shared-notes.ts";
 
 /** Collaborators of {@link SessionShares}. */
 interface SessionSharesDeps {
@@ -65,7 +66,13 @@ export class SessionShares implements SessionSlots {
     this.#deps = deps;
     this.#notes = new SharedNotes(deps.engine, { names: deps.engine.names.shares, keptMs });
     this.#notes.watch({
-      heard: ({ name, text }, seq) => this.#note(name, { count: countIn(text), seq }),
+      heard: ({ name, text }, seq) => {
+        const count = isMachineName(name) ? countIn(text) : null;
+        if (count !== null) return this.#note(name, { count, seq });
+        // The number counts all the same: a share is set only after the last note.
+        this.#seq = Math.max(this.#seq, seq);
+        throw new TypeError("it is no count of a machine");
+      },
       lost: () => {
         this.#shares.clear();
         this.#seq = 0;
@@ -142,7 +149,9 @@ export class SessionShares implements SessionSlots {
   /** Gives back the slots that this machine does not use; returns the number of the note that tells of it. */
   async giveBackSpare(): Promise<number> {
     await this.#changes.run(async () => {
-      if (this.#own > this.#used + this.#wanting) await this.#set(() => this.#used + this.#wanting);
+      // Its note may also say more than it has: another machine can write it.
+      const isWrong = (this.#shares.get(this.#deps.machine)?.count ?? this.#own) !== this.#own;
+      if (isWrong || this.#own > this.#used + this.#wanting) await this.#set(() => this.#used + this.#wanting);
     });
     return this.#shares.get(this.#deps.machine)?.seq ?? 0;
   }
@@ -176,10 +185,23 @@ export class SessionShares implements SessionSlots {
         if (this.#used < Math.min(this.#own, most)) return void this.#used++;
         if (isAsked) throw fullError(this.taken, most);
         const told = await this.#deps.askForSpare().catch(() => []);
+        await this.#freeUnknown();
         await this.#hear(Math.max(0, ...told));
       }
     } finally {
       this.#wanting--;
+    }
+  }
+
+  /** Frees the shares of machines that never were: each has a log before it takes sessions. */
+  async #freeUnknown(): Promise<void> {
+    const { machine, sessionsOf, engine } = this.#deps;
+    for (const [name, { count }] of this.#shares) {
+      if (name === machine || count === 0 || sessionsOf().has(name)) continue;
+      const log = await engine.stream(engine.names.log(name)).catch(() => undefined);
+      if (log !== null) continue;
+      engine.dropped.tell(noteWords(kind), `there is no machine "${name}"`);
+      await this.freeing(name)().catch(() => undefined);
     }
   }
 
@@ -240,11 +262,12 @@ function textOf(count: number): string {
   return JSON.stringify({ count });
 }
 
-function countIn(text: string): number {
+/** Null for what no machine wrote. */
+function countIn(text: string): number | null {
   try {
-    return countOf(fieldsOrNone(JSON.parse(text))["count"]) ?? 0;
+    return countOf(fieldsOrNone(JSON.parse(text))["count"]);
   } catch {
-    return 0;
+    return null;
   }
 }
 

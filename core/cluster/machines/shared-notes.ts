@@ -13,7 +13,10 @@ export interface Note {
 
 /** Receives the notes of a stream. */
 interface NoteWatcher {
-  /** @param seq its number in the stream */
+  /**
+   * @param seq its number in the stream
+   * @throws {TypeError} for a note that cannot be used: it is dropped, and the log says so
+   */
   heard(note: Note, seq: number): void;
   /** Called when the servers have lost all notes: they are numbered from 1 again. */
   lost?(): void;
@@ -30,6 +33,11 @@ interface SharedNotesOptions {
 const pauseMs = 200;
 /** Most attempts to be the one that sets a note, against others that set one. */
 const mostTries = 50;
+
+/** Names a kind of notes in the log; another machine may have written anything there. */
+export function noteWords(kind: string): string {
+  return `A note "${kind.slice(0, 32)}" of another machine`;
+}
 
 /** Short texts that the machines of a cluster share: each hears them all, in the same order. */
 export class SharedNotes {
@@ -85,7 +93,7 @@ export class SharedNotes {
           this.#seq = message.seq;
           const [kind, name] = this.#names.of(message.subject);
           const note = { kind, name, text: new TextDecoder().decode(message.data) };
-          for (const watcher of this.#watchers) watcher.heard(note, message.seq);
+          for (const watcher of this.#watchers) this.#tell(watcher, note, message.seq);
           if (message.seq >= this.#newest) this.#caughtUp();
         }
         await wait(pauseMs, signal);
@@ -146,6 +154,15 @@ export class SharedNotes {
   /** A note that was set although its answer was lost is the caller's own, or makes the number stale. */
   #ask<T>(ask: () => Promise<T>): Promise<T> {
     return throughElection(this.#engine, ask);
+  }
+
+  /** A note that one watcher cannot take costs neither the others nor the notes after it. */
+  #tell(watcher: NoteWatcher, note: Note, seq: number): void {
+    try {
+      watcher.heard(note, seq);
+    } catch (error) {
+      this.#engine.dropped.tell(noteWords(note.kind), error instanceof Error ? error.message : String(error));
+    }
   }
 
   #restart(): void {

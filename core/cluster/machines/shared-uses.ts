@@ -1,7 +1,7 @@
 import { longestLimitMs } from "../../sessions/routing/access-mode-counters.ts";
 import { parseUses, type UseRecord, usesText, type UseStore } from "../../sessions/routing/use-files.ts";
 import type { Engine } from "../engine/engine.ts";
-import { SharedNotes } from "./shared-notes.ts";
+import { noteWords, SharedNotes } from "./shared-notes.ts";
 
 /** Kind of the notes. */
 const kind = "modes";
@@ -11,6 +11,7 @@ const kind = "modes";
  * What a machine that is gone has used stays used.
  */
 export class SharedUses {
+  readonly #engine: Engine;
   readonly #machine: string;
   readonly #notes: SharedNotes;
   readonly #texts = new Map<string, string>();
@@ -19,6 +20,7 @@ export class SharedUses {
   #telling: Promise<unknown> | null = null;
 
   constructor(engine: Engine, machine: string) {
+    this.#engine = engine;
     this.#machine = machine;
     this.#notes = new SharedNotes(engine, { names: engine.names.uses, keptMs: longestLimitMs });
     this.#notes.watch({
@@ -60,7 +62,12 @@ export class SharedUses {
   }
 
   #others(): UseRecord[] {
-    for (const [machine, text] of this.#texts) if (!this.#read.has(machine)) this.#read.set(machine, parseUses(text));
+    for (const [machine, text] of this.#texts) {
+      if (this.#read.has(machine)) continue;
+      const uses = parseUses(text);
+      if (uses === null) this.#engine.dropped.tell(noteWords(kind), "its counts are none");
+      this.#read.set(machine, uses ?? []);
+    }
     return [...this.#read.values()].flat();
   }
 

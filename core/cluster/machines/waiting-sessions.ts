@@ -1,8 +1,10 @@
-import { fieldsOf } from "../../../plugin-sdk/json-fields.ts";
+import { Type } from "@sinclair/typebox";
+import { agentCapabilitiesSchema } from "../../../plugin-sdk/capabilities.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { RunSessionOptions } from "../../sessions/host/run-session.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
-import type { OfferedAgent } from "./machine-facts.ts";
+import { lazyCheck } from "../../ground/checks/lazy-check.ts";
+import { type OfferedAgent, offeredAgentSchema } from "./machine-facts.ts";
 import type { Note } from "./shared-notes.ts";
 
 /** A session that waits for a machine. */
@@ -50,11 +52,15 @@ export class WaitingSessions {
     };
   }
 
-  /** Takes a note: a session that waits, or its end where the note has no text. */
-  hear({ name, text }: Note): void {
+  /**
+   * Takes a note: a session that waits, or its end where the note has no text.
+   * @returns false for a note that is neither; then that session does not wait
+   */
+  hear({ name, text }: Note): boolean {
     const session = text === "" ? null : parse(text);
     if (session?.session_id === name) this.#sessions.set(name, session);
     else this.#sessions.delete(name);
+    return text === "" || session?.session_id === name;
   }
 
   /** Forgets a session that does not wait any more. */
@@ -105,13 +111,36 @@ export function clientOf({ options: { client } }: WaitingSession): string {
   return client === undefined ? "" : sha256Hex(client).slice(0, 16);
 }
 
+const short = Type.String({ minLength: 1, maxLength: 256 });
+
+// Fields that a newer version adds are let through: machines are upgraded one at a time. The machine that takes the session
+// checks the rest of the request, as each host does.
+const check = lazyCheck(Type.Object({
+  session_id: short,
+  request: Type.Object({
+    workdir: Type.String(),
+    prompt: Type.String(),
+    place: Type.Optional(Type.Object({
+      machine: Type.Optional(short),
+      labels: Type.Optional(Type.Record(Type.String(), Type.String())),
+      repository: Type.Optional(Type.Object({ url: Type.String(), ref: Type.Optional(Type.String()) })),
+    })),
+  }),
+  options: Type.Object({
+    adapter: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 1024 })])),
+    require: Type.Optional(agentCapabilitiesSchema),
+    artifacts: Type.Optional(Type.Union([Type.Literal("git"), Type.Literal("none")])),
+    client: Type.Optional(Type.String()),
+  }),
+  agents: Type.Array(offeredAgentSchema, { maxItems: 1024 }),
+  until: Type.Number({ minimum: 0, maximum: 8.64e15 }),
+}));
+
+/** Parses what another machine may have written; null for anything but a session that waits. */
 function parse(text: string): WaitingSession | null {
   try {
-    const fields = fieldsOf(JSON.parse(text));
-    const isWhole = fields !== null && typeof fields["session_id"] === "string" &&
-      fieldsOf(fields["request"]) !== null &&
-      fieldsOf(fields["options"]) !== null && Array.isArray(fields["agents"]) && typeof fields["until"] === "number";
-    return isWhole ? fields as unknown as WaitingSession : null;
+    const value: unknown = JSON.parse(text);
+    return check().Check(value) ? value as unknown as WaitingSession : null;
   } catch {
     return null;
   }

@@ -5,10 +5,10 @@ import type { LogRecord } from "../../ground/log/log-record.ts";
 import { sleep, wait } from "../../ground/runtime/wait.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { Engine } from "../engine/engine.ts";
-import { isSameAgent, type MachineFacts } from "./machine-facts.ts";
+import { isSameAgent, type MachineFacts, type OfferedAgent } from "./machine-facts.ts";
 import type { Repositories } from "./repositories.ts";
 import type { RunOf } from "./run-ends.ts";
-import { SharedNotes } from "./shared-notes.ts";
+import { noteWords, SharedNotes } from "./shared-notes.ts";
 import { clientOf, type WaitingSession, WaitingSessions } from "./waiting-sessions.ts";
 
 /** Collaborators of {@link WorkQueue}. */
@@ -17,6 +17,8 @@ interface WorkQueueDeps {
   notes: SharedNotes;
   repositories: Repositories;
   facts(): MachineFacts;
+  /** Agents of this machine, with their code as it is now. */
+  agents(): Promise<readonly OfferedAgent[]>;
   /** Whether a session is known here, from any machine. */
   isKnown(sessionId: string): Promise<boolean>;
   /** Whether a run of a machine begins no more sessions, and all that it began are known here. */
@@ -50,7 +52,7 @@ export class WorkQueue {
     this.#stream = new SharedNotes(deps.engine, { names: deps.engine.names.work, keptMs });
     this.#stream.watch({
       heard: (note) => {
-        this.#waiting.hear(note);
+        if (!this.#waiting.hear(note)) deps.engine.dropped.tell("A note of a waiting session", "it is none");
         this.#wake();
       },
       lost: () => {
@@ -60,8 +62,11 @@ export class WorkQueue {
     });
     deps.notes.watch({
       heard: ({ kind, name, text }) => {
-        const [, , client] = kind === "claim" && name.startsWith(startOf("")) ? text.split(" ") : [];
-        if (client !== undefined) this.#waiting.hadTurn(client);
+        // One that was taken back, or given back, is no turn.
+        if (kind !== "claim" || !name.startsWith(startOf("")) || text === "" || text === withdrawn) return;
+        const client = claimIn(text)?.client;
+        if (client === undefined) deps.engine.dropped.tell(noteWords(kind), `"${text.slice(0, 64)}" is no claim`);
+        else this.#waiting.hadTurn(client);
       },
     });
   }
@@ -120,31 +125,29 @@ export class WorkQueue {
   async #next(host: Host): Promise<{ session: WaitingSession; adapter: string[] } | null> {
     const { name, labels, sessions, slots } = this.#deps.facts();
     if (this.#starting.size >= mostStarting || sessions + this.#starting.size >= slots) return null;
+    const own = await this.#deps.agents();
     // Many sessions ask for the same agent.
     const routes = new Map<string, Promise<string[]>>();
     for (const session of this.#waiting.inTurn(name)) {
       const { session_id, request: { place }, options: { adapter = "auto", require = {} } } = session;
       if (session.until < Date.now()) this.#waiting.forget(session_id);
       if (!this.#waiting.has(session_id) || this.#starting.has(session_id) || !hasLabels(labels, place)) continue;
-      const wish = JSON.stringify([adapter, require]);
-      const route = routes.get(wish) ?? host.route({ adapter, require }).then(
-        ({ candidates }) => candidates.map(({ adapter_id }) => adapter_id),
-        () => [],
-      );
-      routes.set(wish, route);
-      const fitting = this.#fitting(await route, session);
-      if (fitting.length > 0) return { session, adapter: fitting };
+      try {
+        const wish = JSON.stringify([adapter, require]);
+        const route = routes.get(wish) ?? host.route({ adapter, require }).then(
+          ({ candidates }) => candidates.map(({ adapter_id }) => adapter_id),
+          () => [],
+        );
+        routes.set(wish, route);
+        const fitting = fittingOf(await route, { own, asked: session.agents });
+        if (fitting.length > 0) return { session, adapter: fitting };
+      } catch (error) {
+        // The sessions behind it must not wait for it.
+        this.#waiting.forget(session_id);
+        this.#deps.engine.dropped.tell("A note of a waiting session", toErrorData(error).message);
+      }
     }
     return null;
-  }
-
-  /** Returns those of the agents that are the same here as on the machine that was asked. */
-  #fitting(candidates: readonly string[], { agents }: WaitingSession): string[] {
-    const { agents: own } = this.#deps.facts();
-    return candidates.filter((wanted) => {
-      const [mine, theirs] = [own, agents].map((all) => all.find(({ id }) => id === wanted));
-      return mine !== undefined && (theirs === undefined || isSameAgent(mine, theirs));
-    });
   }
 
   /** Starts a session, unless another machine does. Never rejects. */
@@ -204,7 +207,10 @@ export class WorkQueue {
       const holder: string = await notes.claim(claim, known);
       if (holder === claim.text) return claim;
       const isHeld = holder !== withdrawn && !(await isKnown(session_id));
-      if (isHeld && await isOver(starterIn(holder)) && !(await isKnown(session_id))) known = holder;
+      const starter = claimIn(holder);
+      // No machine wrote what is no claim.
+      const isFree = isHeld && (starter === null || await isOver(starter));
+      if (isFree && !(await isKnown(session_id))) known = holder;
       else {
         if (isHeld) await sleep(againMs);
         else this.#waiting.forget(session_id);
@@ -216,7 +222,7 @@ export class WorkQueue {
   /** Returns the run of the machine that is starting a session, or has started it; null while none has taken it. */
   async starter(sessionId: string): Promise<RunOf | null> {
     const holder = await this.#deps.notes.get("claim", startOf(sessionId));
-    return holder === null || holder === withdrawn ? null : starterIn(holder);
+    return holder === null || holder === withdrawn ? null : claimIn(holder);
   }
 
   /** Takes a session back that no machine has taken yet; false when one has. */
@@ -228,6 +234,17 @@ export class WorkQueue {
   }
 }
 
+/** Returns those of the agents that are the same here as on the machine that was asked. */
+function fittingOf(
+  candidates: readonly string[],
+  { own, asked }: { own: readonly OfferedAgent[]; asked: readonly OfferedAgent[] },
+): string[] {
+  return candidates.filter((wanted) => {
+    const [mine, theirs] = [own, asked].map((all) => all.find(({ id }) => id === wanted));
+    return mine !== undefined && (theirs === undefined || isSameAgent(mine, theirs));
+  });
+}
+
 /** Stands for a machine in the claim of a session that was taken back. */
 const withdrawn = "-";
 
@@ -235,9 +252,11 @@ function startOf(sessionId: string): string {
   return `start-${sessionId}`;
 }
 
-function starterIn(holder: string): RunOf {
-  const [machine = "", run = ""] = holder.split(" ");
-  return { machine, run };
+/** Parses a claim to start a session, which another machine may have written; null for anything else. */
+function claimIn(text: string): RunOf & { client: string } | null {
+  const [, machine, run, client] = /^([a-z0-9][a-z0-9-]{0,31}) ([0-9a-zA-Z_-]{1,256}) ([0-9a-f]{0,16})$/.exec(text) ??
+    [];
+  return machine === undefined || run === undefined || client === undefined ? null : { machine, run, client };
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -12,6 +12,9 @@ const revoked = "revoked";
 /** Sessions of other machines whose owners are remembered, the newest. */
 const mostNoted = 50_000;
 
+/** Characters of an owner's id. */
+const mostText = 256;
+
 /** Tokens and owners of sessions, in a cluster those of all machines. */
 interface DaemonAccess {
   tokens: TokenStore;
@@ -47,6 +50,7 @@ function shareOwners(own: SessionOwners, notes: Pick<SharedNotes, "watch" | "set
   notes.watch({
     heard: ({ kind, name, text }) => {
       if (kind !== "owner" || own.ownerOf(name) !== undefined) return;
+      if (text.length > mostText) throw new TypeError("it is no owner");
       elsewhere.set(name, text);
       const oldest = elsewhere.size > mostNoted ? elsewhere.keys().next().value : undefined;
       if (oldest !== undefined) elsewhere.delete(oldest);
@@ -86,6 +90,8 @@ function shareTokens(
     heard: ({ kind, name, text }) => {
       if (kind !== "token") return;
       const record = text === revoked ? null : parseToken(text);
+      // What is no token revokes none.
+      if (record === null && text !== revoked) throw new TypeError("it is no token");
       if (record !== null && (record.id !== name || isOfOneMachine(record))) return;
       known.set(name, record !== null);
       void inTurn(() => record === null ? tokens.revoke(name) : tokens.keep(record));

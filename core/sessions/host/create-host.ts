@@ -79,6 +79,7 @@ function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
     events: (wanted = {}) => log.subscribe(wanted),
     load: (adapter) => load(services.of(adapter)),
     edited: () => services.edited(),
+    codeOf: async (adapter) => await services.of(adapter).code(),
     quarantined: () => crashes.quarantined(),
     release: (id) => release(deps, id),
     pinned: (id) => pins.of(id).list(),

@@ -119,6 +119,12 @@ export interface Host {
    * loaded code until a reload.
    */
   edited(): Promise<string[]>;
+  /**
+   * Returns a digest of the code that new sessions of an adapter run, the same for the same files on every machine; null
+   * where it cannot be told.
+   * @throws {BulkheadError} `unknown_adapter`
+   */
+  codeOf(adapter: string): Promise<string | null>;
   /** Returns the plugins that crashed too often and stay stopped until they are released, with their crashes. */
   quarantined(): Promise<CrashRecord[]>;
   /** Lifts a plugin's quarantine and forgets its crashes, for all hosts of the state folder; false when it had none. */

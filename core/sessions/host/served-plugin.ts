@@ -6,6 +6,7 @@ import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
 import { errorFromData } from "../../../plugin-sdk/errors.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
+import { codeDigest } from "../../packages/registry/code-digest.ts";
 import { filesMark, isAuthored, isEditable } from "../../packages/registry/files-mark.ts";
 import { forAuthor } from "../../packages/registry/for-author.ts";
 import { join } from "../../ground/runtime/paths.ts";
@@ -26,6 +27,9 @@ export interface ServedPluginDeps {
   stateDir: string;
 }
 
+/** How long a digest holds while no script is in service. Milliseconds. */
+const codeMs = 5000;
+
 /** A plugin in service: its script, bundled once, and its workers. */
 export class ServedPlugin {
   readonly plugin: Plugin;
@@ -35,6 +39,8 @@ export class ServedPlugin {
   readonly dataDir: string;
   readonly #cacheDir: string;
   #script: Promise<PluginScript> | null = null;
+  /** Digest of the code, and when it was looked at; that of a script in service holds for as long as it does. */
+  #code: { digest: Promise<string | null>; at: number } | null = null;
   /** Mark of the author's files as they were when the script was made; null for files out of a package. */
   #mark: string | null = null;
 
@@ -71,7 +77,16 @@ export class ServedPlugin {
     });
   }
 
+  /** Returns the digest of the code that new sessions run; null where it cannot be told. */
+  code(): Promise<string | null> {
+    const isOld = this.#code === null || (this.#script === null && performance.now() - this.#code.at > codeMs);
+    if (isOld) this.#code = { digest: codeDigest(this.plugin), at: performance.now() };
+    return this.#code!.digest;
+  }
+
   async #makeScript(): Promise<PluginScript> {
+    // The files may have changed since their digest was taken.
+    this.#code = null;
     const { folder, place = folder } = this.plugin;
     if (isAuthored(this.plugin)) await demandRecorded(place, "plugin");
     const script = await bundlePlugin(this.plugin, { cacheDir: this.#cacheDir });

@@ -55,13 +55,13 @@ export interface UseStore {
   write(uses: readonly UseRecord[]): Promise<void>;
 }
 
-/** Parses records that a host has written; none where the text is anything else. */
-export function parseUses(text: string): UseRecord[] {
+/** Parses records that a host has written; null where the text is anything else. */
+export function parseUses(text: string): UseRecord[] | null {
   try {
     const value: unknown = JSON.parse(text);
-    return Value.Check(useRecordsSchema, value) ? value.uses : [];
+    return Value.Check(useRecordsSchema, value) ? value.uses : null;
   } catch {
-    return [];
+    return null;
   }
 }
 
@@ -100,5 +100,5 @@ export function openUseFiles({ root, folder }: { root: string; folder: string })
 
 /** Reads a file; a missing or half-written file counts as empty. */
 async function read(file: string): Promise<UseRecord[]> {
-  return parseUses(await readFile(file, "utf8").catch(() => ""));
+  return parseUses(await readFile(file, "utf8").catch(() => "")) ?? [];
 }

@@ -206,6 +206,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
         remove: () => Promise.resolve(),
       },
       edited: () => Promise.resolve([]),
+      codeOf: () => Promise.resolve(null),
       runSession: async (request, { adapter = "auto", signal = new AbortController().signal } = {}) => {
         fake.requests.push({ request, adapter });
         return session(signal);
@@ -236,7 +237,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
       verify: () => Promise.reject(new Error("no journal")),
       history: { ask: () => Promise.reject(new Error("no history")) },
       workspaces: given.workspaces ?? noWorkspaces,
-      reload: () => Promise.resolve({ added: [], removed: [], changed: [] }),
+      reload: () => Promise.resolve({ added: [], removed: [], changed: [], unavailable: [] }),
       sessions: {
         start: (request, options) => host.runSession(request, options),
         list: () => Promise.resolve([]),

@@ -528,7 +528,7 @@ test("bulkhead plugin list shows every plugin, with --json one a line", async ()
 
 test("bulkhead plugin list shows what cannot be used, and why", async () => {
   const error = new BulkheadError("invalid_manifest", "plugin.yaml:3:1 id: expected a name, found 5");
-  const problems = [{ id: "bad", folder: "/plugins/bad", error }];
+  const problems = [{ id: "bad", folder: "/plugins/bad", error, unavailable: false }];
   const { code, out } = await cli(["plugin", "list"], { host: { problems } });
   expect(code).toBe(0);
   expect(out).toContain(" ✘ bad cannot be used (/plugins/bad)\n   plugin.yaml:3:1 id: expected a name, found 5\n");

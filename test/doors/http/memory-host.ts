@@ -222,7 +222,7 @@ export function memoryFacts(): HostFacts & { state: Readiness; grant: Permission
     },
     verify: () => Promise.resolve({ ok: true, events: 0, batches: 0, problems: [] } as never),
     cluster: async () => null,
-    reload: async () => ({ added: [], removed: [], changed: [], restart_needed: [] }),
+    reload: async () => ({ added: [], removed: [], changed: [], unavailable: [], restart_needed: [] }),
     plugins: {
       list: async () => [report],
       problems: async () => [],

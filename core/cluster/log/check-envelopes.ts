@@ -1,0 +1,94 @@
+import { type TSchema, Type } from "@sinclair/typebox";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { adapterEventSchemas } from "../../../plugin-sdk/events.ts";
+import { lazyCheck } from "../../ground/checks/lazy-check.ts";
+import { envelopesAfter } from "../../records/journal/journal-row.ts";
+import type { BatchEntry } from "./log-entry.ts";
+
+const id = Type.String({ maxLength: 256 });
+
+/** Everything but the event. Fields that a newer version adds are let through: machines are upgraded one at a time. */
+const frame = lazyCheck(Type.Object({
+  v: Type.Literal(1),
+  seq: Type.Integer({ minimum: 1 }),
+  gseq: Type.Integer({ minimum: 1 }),
+  ts: Type.String({ pattern: "^\\d{4}-\\d\\d-\\d\\dT[0-9:.]{8,16}Z$" }),
+  session_id: id,
+  attempt: Type.Integer({ minimum: 0 }),
+  adapter: Type.Object({ id, version: id }),
+  source: Type.Union([Type.Literal("agent"), Type.Literal("host")]),
+  synthetic: Type.Optional(Type.Literal(true)),
+  event: Type.Object({ type: Type.String({ minLength: 1, maxLength: 64 }) }),
+}));
+
+const checks = new Map(
+  Object.entries<TSchema>(adapterEventSchemas).map(([type, schema]) => [type, lazyCheck(opened(schema))]),
+);
+
+/** Lets further fields through, on every level. */
+function opened(schema: TSchema): TSchema {
+  return open(schema) as TSchema;
+}
+
+function open(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(open);
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
+  const own = Reflect.ownKeys(value).filter((key) =>
+    key !== "additionalProperties" || Reflect.get(value, key) !== false
+  );
+  return Object.fromEntries(own.map((key) => [key, open(Reflect.get(value, key))]));
+}
+
+/** Whether an envelope of another machine is one. */
+function isEnvelope(value: Envelope): boolean {
+  if (!frame().Check(value) || !Number.isFinite(Date.parse(value.ts))) return false;
+  const { type } = value.event;
+  // Types that a newer version adds are let through as well.
+  return value.source === "host" || !checks.has(type) || checks.get(type)!().Check(value.event);
+}
+
+/** Puts an event that says so in the place of each envelope that is none, so that no number is missing. */
+export function readable(envelope: Envelope): Envelope {
+  return isEnvelope(envelope) ? envelope : standIn(envelope);
+}
+
+/**
+ * Reads the envelopes of an entry that another machine wrote.
+ * @throws {Error} for numbers or a session that are not the entry's: it cannot be used at all
+ */
+export function checkedEnvelopes(
+  { body, session_id, first_gseq, last_gseq }: Omit<BatchEntry, "kind">,
+): { envelopes: Envelope[]; unreadable: number } {
+  const said = envelopesAfter(body, 0);
+  const isInOrder = said.every(({ seq, gseq, session_id: own }, at) =>
+    Number.isSafeInteger(seq) && Number.isSafeInteger(gseq) && own === session_id &&
+    seq > (said[at - 1]?.seq ?? 0) && gseq > (said[at - 1]?.gseq ?? 0)
+  );
+  if (!isInOrder || said[0]?.gseq !== first_gseq || said.at(-1)?.gseq !== last_gseq) {
+    throw new TypeError("its events have other numbers, or another session, than it says");
+  }
+  const envelopes = said.map(readable);
+  return { envelopes, unreadable: envelopes.filter((one, at) => one !== said[at]).length };
+}
+
+function standIn({ seq, gseq, session_id, ts, adapter }: Envelope): Envelope {
+  const { id: adapterId, version }: Partial<Envelope["adapter"]> = adapter ?? {};
+  return {
+    v: 1,
+    seq,
+    gseq,
+    ts: typeof ts === "string" && Number.isFinite(Date.parse(ts)) ? new Date(ts).toISOString() : noTime,
+    session_id,
+    attempt: 1,
+    adapter: {
+      id: typeof adapterId === "string" ? adapterId.slice(0, 256) : "",
+      version: typeof version === "string" ? version.slice(0, 256) : "",
+    },
+    source: "host",
+    synthetic: true,
+    event: { type: "progress", message: "This event cannot be read: the machine that wrote it has another version." },
+  };
+}
+
+/** The same on each machine: copies are compared. */
+const noTime = new Date(0).toISOString();
