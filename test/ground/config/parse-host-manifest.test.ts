@@ -65,6 +65,44 @@ plugins:
     }
   });
 
+  it("leaves out an entry that is wrong, and refuses the whole file for anything else that is", () => {
+    const text = 'bulkhead: 1\nplugins: { a: {}, b: { config: { x: "${NO_SUCH}" } }, c: { limits: { queue: no } } }\n';
+    const manifest = parseHostManifest(text, { file: "b", env: () => undefined, leaveOut: true });
+    expect(Object.keys(manifest.plugins)).toEqual(["a"]);
+    expect(manifest.left_out).toMatchObject({
+      b: { code: "invalid_config", message: expect.stringMatching(/^b:2:\d+ plugins\.b\.config\.x: .*NO_SUCH/) },
+      c: { code: "invalid_config", message: expect.stringMatching(/^b:2:\d+ plugins\.c\.limits\.queue: /) },
+    });
+    for (
+      const wrong of ["routing: 5", "daemon: { port: x }", "plugins: []", "blocked: [{}]", "limits: { queue: no }"]
+    ) {
+      const all = wrong.startsWith("plugins") ? `bulkhead: 1\n${wrong}\n` : `${text}${wrong}\n`;
+      expect(() => parseHostManifest(all, { file: "b", env: () => "", leaveOut: true })).toThrow(/^b:[23]:\d+ /);
+    }
+  });
+
+  it("says with line and column what is wrong with a file that is half saved, wherever it ends", () => {
+    const text = `bulkhead: 1
+plugins:
+  one: { source: ./one, grant: { run: [git, { binary: sh }], read: [workdir] } }
+  two:
+    config: { depth: 3, name: "a b" }
+tools:
+  ag: { binary: ag, command_template: "{binary} {prompt}" }
+routing: { agent: [one, ag] }
+`;
+    const refused: string[] = [];
+    for (let end = 0; end < text.length; end++) {
+      try {
+        parseHostManifest(text.slice(0, end), { file: "b", leaveOut: true });
+      } catch (error) {
+        refused.push((error as BulkheadError).message);
+        expect(error).toMatchObject({ code: "invalid_config", message: expect.stringMatching(/^b:\d+:\d+/) });
+      }
+    }
+    expect(refused.length).toBeGreaterThan(text.length / 4);
+  });
+
   it("refuses a session that could fill more than half of the journal, and says where", () => {
     const text = (bytes: number) =>
       `bulkhead: 1

@@ -253,3 +253,22 @@ tools:
     expect(() => setGrant(text, { pluginId: "../x", grant: {} })).toThrow();
   });
 });
+
+describe("an edit of a host manifest in which another entry is wrong", () => {
+  const text = "bulkhead: 1\nplugins:\n  good: {}\n  bad: { grant: 5 }\ntools: {}\n";
+
+  it("is made, and leaves that entry as it is", () => {
+    const granted = addGrant(text, { pluginId: "good", permission: "run", target: "git" });
+    expect(granted).toBe(text.replace("good: {}", "good:\n    grant:\n      run:\n        - git"));
+    expect(setEnabled(text, { pluginId: "good", enabled: false, file: "b" })).toContain("enabled: false");
+    expect(setGrant(granted, { pluginId: "good", grant: null })).toContain("bad: { grant: 5 }");
+    expect(removePluginEntry(text, { pluginId: "good", file: "b" })).not.toContain("good");
+  });
+
+  it("is refused for the wrong entry itself, with its place", () => {
+    const refused = /^bulkhead\.yaml:4:\d+ plugins\.bad\.grant: /;
+    expect(() => addGrant(text, { pluginId: "bad", permission: "run", target: "git" })).toThrow(refused);
+    expect(() => setEnabled(text, { pluginId: "bad", enabled: false, file: "bulkhead.yaml" })).toThrow(refused);
+    expect(() => setGrant(text, { pluginId: "bad", grant: {} })).toThrow(refused);
+  });
+});
