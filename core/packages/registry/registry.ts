@@ -3,6 +3,7 @@ import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { unsaid } from "../../ground/config/host-manifest.ts";
 import { hostManifestError, hostManifestProblem, placesOf } from "../../ground/config/host-manifest-places.ts";
 import { didYouMean, pathText } from "../../ground/config/yaml-problems.ts";
+import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
 import { blockedError, blockOf, blocksPackages, packageNameIn } from "./blocked-plugins.ts";
@@ -223,8 +224,8 @@ async function refuseUnrecorded(found: readonly FoundPlugin[], manifest: HostMan
       await demandRecorded(place, "plugin");
       return one;
     } catch (error) {
-      if (!(error instanceof BulkheadError)) throw error;
-      return { ...one, manifest: null, error };
+      // Also what keeps its record from being read is this plugin's alone.
+      return { ...one, manifest: null, error: toBulkheadError(error) };
     }
   }));
 }
@@ -258,8 +259,7 @@ function failureOf(action: () => void): BulkheadError | null {
     action();
     return null;
   } catch (error) {
-    if (error instanceof BulkheadError) return error;
-    throw error;
+    return toBulkheadError(error);
   }
 }
 

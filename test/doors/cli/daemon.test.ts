@@ -153,6 +153,7 @@ test("a plugin that cannot be read costs only its own sessions, and every comman
       expect((await cli(...command)).stderr).toMatch(reason);
     }
   }
+  expect(await said("plugin", "list")).toMatch(/✘ gone cannot be used \(.*gone\): unavailable\n/);
   expect((await cli("run", "says", "hi", "--quiet")).stdout).toContain("you said hi");
   expect(await cli("run", "says", "hi", "--embedded")).toMatchObject({ code: 0 });
   expect(await cli("config", "check")).toMatchObject({ code: 2, stderr: expect.stringMatching(why.asks) });

@@ -173,9 +173,15 @@ test("reload over the API adds and removes plugins and says what waits for a res
     "http_streams: 3",
   );
   const restart_needed = ["daemon.drain_ms", "limits.http_streams", "journal.keep_ms"];
-  expect(await client.reload()).toEqual({ added: [], removed: ["slow"], changed: ["brief"], restart_needed });
+  expect(await client.reload()).toEqual({
+    added: [],
+    removed: ["slow"],
+    changed: ["brief"],
+    unavailable: [],
+    restart_needed,
+  });
   // It still runs as it was started.
-  expect(await client.reload()).toEqual({ added: [], removed: [], changed: [], restart_needed });
+  expect(await client.reload()).toEqual({ added: [], removed: [], changed: [], unavailable: [], restart_needed });
   expect(await errorOf(client.start({ workdir, prompt: "1" }, { adapter: "slow" }))).toMatchObject({
     code: "unknown_adapter",
   });
@@ -184,7 +190,7 @@ test("reload over the API adds and removes plugins and says what waits for a res
 
 test("a host manifest with errors leaves the old one in force and says why", async () => {
   const daemon = await start();
-  await writeManifest("plugins: { brief: { grant: 7 } }");
+  await writeManifest("plugins: [brief]");
   const error = await errorOf(owner(daemon).reload());
   expect(error).toMatchObject({ code: "invalid_config" });
   expect(error.message).toContain("bulkhead.yaml:2:");

@@ -40,9 +40,9 @@ export async function pluginList(call: Invocation): Promise<number> {
 }
 
 function problemLines(problems: readonly PluginProblem[], paint: Paint): string[] {
-  return problems.flatMap(({ id, folder, error }) => [
+  return problems.flatMap(({ id, folder, error, unavailable }) => [
     "",
-    ` ${paint("red", `✘ ${safeLine(id)}`)} cannot be used (${safeLine(folder)})`,
+    ` ${paint("red", `✘ ${safeLine(id)}`)} cannot be used (${safeLine(folder)})${unavailable ? ": unavailable" : ""}`,
     ...messageLines(error, paint).map((line) => `   ${line}`),
     ...(error.code === "unaccepted_change" && error.hint !== undefined ? [`   ${safeText(asTyped(error.hint))}`] : []),
   ]);
