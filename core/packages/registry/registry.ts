@@ -1,4 +1,6 @@
 import { BulkheadError, errorFromData } from "../../../plugin-sdk/errors.ts";
+import { fieldsOrNone, stringOf } from "../../../plugin-sdk/json-fields.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { unsaid } from "../../ground/config/host-manifest.ts";
 import { hostManifestError, hostManifestProblem, placesOf } from "../../ground/config/host-manifest-places.ts";
@@ -28,6 +30,8 @@ interface RegistryOptions extends FindPluginsOptions {
 export interface RegistryProblem {
   id: string;
   folder: string;
+  /** Path by which it was found, where that leads to its folder by a link. */
+  place?: string;
   error: BulkheadError;
   /** Whether the host manifest enables it: its sessions are refused with the error. */
   unavailable: boolean;
@@ -163,8 +167,10 @@ async function readAll(
     if (known) problems.push({ id, folder: known.folder, error: passedOver(known, used), unavailable: false });
   }
   for (const { id, error } of leftOut(manifest)) {
+    // Its folder is guarded as that of a plugin in use: once the entry is mended, its code is believed.
+    const folder = sourceOf(manifest, id) ?? plugins.get(id)?.folder ?? "";
     plugins.delete(id);
-    problems.push({ id, folder: options.root, error, unavailable: true });
+    problems.push({ id, folder: resolve(options.root, folder), error, unavailable: true });
   }
   problems.push(...missingPlugins(manifest, { plugins, told: problems, root: options.root }));
   return { plugins, problems };
@@ -175,12 +181,21 @@ function leftOut({ left_out = {} }: HostManifest): { id: string; error: Bulkhead
   return Object.entries(left_out).map(([id, data]) => ({ id, error: errorFromData(data) }));
 }
 
+/** Returns the source that a wrong entry names; undefined for none. */
+function sourceOf(manifest: HostManifest, id: string): string | undefined {
+  const entry = fieldsOrNone(fieldsOrNone(fieldsOrNone(placesOf(manifest)?.value)["plugins"])[id]);
+  return stringOf(entry["source"]) ?? undefined;
+}
+
 /** An enabled plugin that cannot be used. */
 function unusable(
   manifest: HostManifest,
-  { id, folder, error }: Pick<RegistryProblem, "id" | "folder" | "error">,
+  { id, folder, place, error }: Pick<FoundPlugin, "id" | "folder"> & {
+    place?: string | undefined;
+    error: BulkheadError;
+  },
 ): RegistryProblem {
-  return { id, folder, error: withItsEntry(error, id, manifest), unavailable: true };
+  return { id, folder, ...omitUndefined({ place }), error: withItsEntry(error, id, manifest), unavailable: true };
 }
 
 /** Says which plugin it is, and which line of the host manifest enables it, where the error does not. */
@@ -242,10 +257,10 @@ function sortOut(
     // The first decides, broken or not: one that appears beside it does not take its place.
     const [first, ...later] = inOrder(candidates);
     if (first === undefined) continue;
-    const { folder, manifest: own } = first;
+    const { folder, place, manifest: own } = first;
     const error = first.error ??
       failureOf(() => own && plugins.set(id, settlePlugin(first, own, { manifest, settings })));
-    if (error !== null && settings.enabled) problems.push(unusable(manifest, { id, folder, error }));
+    if (error !== null && settings.enabled) problems.push(unusable(manifest, { id, folder, place, error }));
     else if (error !== null) problems.push({ id, folder, error, unavailable: false });
     problems.push(
       ...later.map((one) => ({ id, folder: one.folder, error: passedOver(one, first), unavailable: false })),

@@ -1,10 +1,11 @@
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { ActedOnKind } from "../../ground/recorded/acted-on-kinds.ts";
-import { resolve } from "../../ground/runtime/paths.ts";
+import { basename, isInside, resolve } from "../../ground/runtime/paths.ts";
 import { isAuthored } from "../../packages/registry/files-mark.ts";
+import type { RegistryProblem } from "../../packages/registry/registry.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import { hostManifestName } from "../../packages/registry/find-host-manifest.ts";
-import { lockFileOf } from "../../packages/registry/plugin-lock.ts";
+import { lockFileOf, lockName } from "../../packages/registry/plugin-lock.ts";
 import { secretSource } from "../../walls/secrets/resolve-secrets.ts";
 
 /** Something that this host, or the next one, acts on. */
@@ -22,6 +23,8 @@ interface ActedOnOptions {
   /** File of the stored secrets. */
   secretsFile: string;
   plugins: readonly Plugin[];
+  /** Those that are enabled and cannot be used now: once they are mended, the host acts on them. */
+  problems: readonly RegistryProblem[];
 }
 
 /**
@@ -30,7 +33,7 @@ interface ActedOnOptions {
  */
 export function actedOnPlaces(
   folders: readonly string[],
-  { root, manifest, secretsFile, plugins }: ActedOnOptions,
+  { root, manifest, secretsFile, plugins, problems }: ActedOnOptions,
 ): ActedOnPlace[] {
   const named = [root, ...folders].map((folder) => resolve(folder, hostManifestName));
   const manifests = [...new Set([...named, ...(manifest?.file === undefined ? [] : [resolve(manifest.file)])])];
@@ -45,5 +48,13 @@ export function actedOnPlaces(
     ...plugins.filter((plugin) => plugin.enabled && isAuthored(plugin)).flatMap(({ folder, place = folder }) =>
       [place, folder].map((path): ActedOnPlace => ({ path, kind: "plugin" }))
     ),
+    ...unavailableFolders(problems, root).map((path): ActedOnPlace => ({ path, kind: "plugin" })),
   ];
+}
+
+/** Folders of plugins that are enabled and cannot be used; one without a folder of its own has that of the host manifest. */
+export function unavailableFolders(problems: readonly RegistryProblem[], root: string): string[] {
+  return problems.filter(({ unavailable }) => unavailable)
+    .flatMap(({ folder, place = folder }) => [place, folder])
+    .filter((path) => !isInside(path, root) && basename(path) !== lockName);
 }

@@ -12,7 +12,7 @@ import type { SessionDeps } from "./start-session.ts";
 interface ExposerDeps {
   root: string;
   settings: Pick<OperatorSettings, "manifest" | "secretsFile">;
-  registry: Pick<Registry, "list">;
+  registry: Pick<Registry, "list" | "problems">;
   writeLog: SessionDeps["writeLog"];
 }
 
@@ -28,7 +28,13 @@ export function exposer({ root, settings, registry, writeLog }: ExposerDeps): Se
   const turns = new Sequence();
   return async (folders) => {
     const { manifest, secretsFile } = settings;
-    const actedOn = actedOnPlaces(folders, { root, manifest, secretsFile, plugins: registry.list() });
+    const actedOn = actedOnPlaces(folders, {
+      root,
+      manifest,
+      secretsFile,
+      plugins: registry.list(),
+      problems: registry.problems,
+    });
     try {
       return await turns.run(() => exposeFolders({ id: randomId(), folders, actedOn }));
     } catch (error) {

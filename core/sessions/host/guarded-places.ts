@@ -31,6 +31,8 @@ interface GuardedPlacesOptions {
   /** Paths of files and folders that hold secrets. */
   secretPaths: readonly string[];
   plugins: readonly Plugin[];
+  /** Folders of plugins that are enabled and cannot be used now. */
+  unavailable: readonly string[];
 }
 
 /**
@@ -39,12 +41,16 @@ interface GuardedPlacesOptions {
  * directory, so adapters never write those folders.
  */
 export function guardedPlaces(options: GuardedPlacesOptions): GuardedPlaces {
-  const { root, stateDirs, manifestFile, installedDir, secretPaths, plugins } = options;
+  const { root, stateDirs, manifestFile, installedDir, secretPaths, plugins, unavailable } = options;
   const own = [...new Set(stateDirs)];
   const packages = plugins.filter(({ origin, folder }) => origin !== "inline" && dirname(folder) !== folder);
   return {
     protectedPaths: [...own, ...manifestFiles(manifestFile), ...secretPaths],
-    sealedPaths: [...packages.map(({ folder }) => folder), ...(installedDir === null ? [] : [installedDir])],
+    sealedPaths: [
+      ...packages.map(({ folder }) => folder),
+      ...unavailable,
+      ...(installedDir === null ? [] : [installedDir]),
+    ],
     pluginPlaces: pluginPlaces(root),
     closedFolders: [...own, ...secretPaths, ...(installedDir === null ? [] : [installedDir])],
     autoexecNames: [...new Set(plugins.flatMap(toolsOf))].map((name) => `.${name}`),

@@ -24,6 +24,7 @@ import { MergedLog } from "../session/merged-log.ts";
 import { openWorkspaces, type Workspaces } from "../../records/workspace/workspaces.ts";
 import { type CrashFiles, openCrashFiles } from "./crash-store.ts";
 import { guardedPlaces } from "./guarded-places.ts";
+import { unavailableFolders } from "./acted-on.ts";
 import { exposer } from "./exposer.ts";
 import { tellProblems } from "./plugin-problems.ts";
 import type { HostOptions } from "./host.ts";
@@ -182,7 +183,8 @@ async function guardedBy({ root, manifest, claim, settings, registry }: GuardDep
   return () => {
     const { secretPaths } = settings;
     const plugins = registry.list();
-    return guardedPlaces({ root: realRoot, stateDirs, manifestFile, installedDir, secretPaths, plugins });
+    const unavailable = unavailableFolders(registry.problems, realRoot);
+    return guardedPlaces({ root: realRoot, stateDirs, manifestFile, installedDir, secretPaths, plugins, unavailable });
   };
 }
 

@@ -771,9 +771,10 @@ describe("what is evaluated", () => {
       installedDir: "/d",
       secretPaths: [],
       plugins: [],
+      unavailable: ["/w/dev"],
     });
     expect(places.protectedPaths).toEqual(["/s", "/own", "/w/bulkhead.yaml", "/w/bulkhead.lock"]);
-    expect(places.sealedPaths).toEqual(["/d"]);
+    expect(places.sealedPaths).toEqual(["/w/dev", "/d"]);
     expect(places.pluginPlaces).toEqual(["/w/plugins", "/w/node_modules"]);
   });
 });

@@ -145,6 +145,33 @@ describe("the host manifest", () => {
   });
 });
 
+describe("a plugin that cannot be used now", () => {
+  const code = "printf 'evil' > dev/mod.js && echo written || echo held";
+
+  test.each<[string, (manifest: string) => string, string]>([
+    ["for its manifest", (manifest) => `${manifest}cli: [`, "dev: { source: ./dev }"],
+    ["for its entry", (manifest) => manifest, "dev: { source: ./dev, grant: 5 }"],
+  ])(
+    "%s is guarded all the same, and what changed in it while an agent ran is not believed",
+    async (_, spoil, entry) => {
+      const { project, file, agent, during, open } = made;
+      await writePlugin(join(project, "dev"), "dev", { code: adapterCode(`    yield ${completed};`) });
+      const manifest = join(project, "dev", "plugin.yaml");
+      const whole = await readFile(manifest, "utf8");
+      await writeFile(manifest, spoil(whole));
+      await writeFile(file, `${firstManifest}  ${entry}\n`);
+      expect(await agent(code)).toBe("held\n");
+      await during(async () => {
+        await writeFile(manifest, whole);
+        await replaceBy(join(project, "dev", "mod.js"), "// another\n");
+      });
+      await writeFile(file, `${firstManifest}  dev: { source: ./dev }\n`);
+      const problem = (await open()).registry.problems().find(({ id }) => id === "dev");
+      expect(problem).toMatchObject({ unavailable: true, error: { code: "unaccepted_change" } });
+    },
+  );
+});
+
 describe("a host that was killed", () => {
   test("leaves what it recorded at the start of its session to the next one", async () => {
     const { file, project, root, open } = made;
