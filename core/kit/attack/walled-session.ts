@@ -56,7 +56,7 @@ export async function beginWalled(
         id: randomId(),
         folders,
         actedOn: [
-          ...actedOnPlaces(folders, { root: top, manifest: undefined, secretsFile, plugins: [] }),
+          ...actedOnPlaces(folders, { root: top, manifest: undefined, secretsFile, plugins: [], problems: [] }),
           ...plugins.map((path) => ({ path, kind: "plugin" as const })),
         ],
       }),
