@@ -103,12 +103,14 @@ export class GitHost {
   /** Runs a script as the agent; returns what it printed. With `kill`, its program or the host is killed meanwhile. */
   async run(session: string, script: string, kill?: { who: "host" | "agent"; afterMs: number }): Promise<string> {
     const request = await this.#asked(session);
+    if (request === null) return "";
     const before = this.#lines.length;
     this.#say({ answer: { session, request, script: `exec 2>&1\n${script}` } });
     const since = () => this.#lines.slice(before).filter((line) => line.session === session).map(({ event }) => event);
     if (kill !== undefined) {
       const { event } = await this.#seen(
-        ({ session: of, event }) => of === session && event?.type === "process_spawned",
+        ({ session: of, event }) =>
+          of === session && (event?.type === "process_spawned" || event?.type === "session_ended"),
         before,
       );
       await new Promise((resolve) => setTimeout(resolve, kill.afterMs));
@@ -124,7 +126,7 @@ export class GitHost {
   /** Ends a session, and takes over what its agent did. With `killMs`, the host is killed meanwhile. */
   async end(session: string, killMs?: number): Promise<void> {
     const request = await this.#asked(session);
-    this.#say({ answer: { session, request, script: "" } });
+    if (request !== null) this.#say({ answer: { session, request, script: "" } });
     if (killMs !== undefined) {
       await new Promise((resolve) => setTimeout(resolve, killMs));
       await this.kill();
@@ -155,16 +157,16 @@ export class GitHost {
     await this.#exited;
   }
 
-  /** Resolves with the open question of a session. */
-  async #asked(session: string): Promise<string> {
+  /** Resolves with the open question of a session; null for one that has ended, as where nothing could be started. */
+  async #asked(session: string): Promise<string | null> {
     const isOpen = (id: string) =>
       !this.#lines.some(({ session: of, event }) =>
         of === session && event?.type === "permission_resolved" && event.request_id === id
       );
     const { event } = await this.#seen(({ session: of, event }) =>
-      of === session && event?.type === "question" && isOpen(event.request_id)
+      of === session && (event?.type === "question" && isOpen(event.request_id) || event?.type === "session_ended")
     );
-    return event?.type === "question" ? event.request_id : "";
+    return event?.type === "question" ? event.request_id : null;
   }
 
   #say(order: object): void {
