@@ -97,6 +97,7 @@ describe("a session of a contained agent", () => {
     expect(result.git_changes).toBeUndefined();
     expect(events.some(({ event }) => event.type === "git")).toBe(false);
     expect(git(made.workdir, "for-each-ref", "--format=%(refname)")).toBe("refs/heads/main\n");
+    await made.host.close();
     const parts = await readdir(made.stateDir, { recursive: true });
     expect(parts.filter((name) => /(^|\/)git\/./.test(name))).toEqual([]);
     expect((await readdir(made.workdir)).sort()).toEqual([".git", "a.txt"]);

@@ -85,13 +85,19 @@ test("an instance that crashes too often is stopped alone, and its errors name t
 test("a reload takes instances in and out, and leaves the others alone", async () => {
   const opened = await openWith(two);
   const more = `${two}  three: { source: stub, config: { word: third } }\n`;
-  expect(await opened.host.reload(await parsed(opened, more))).toEqual({ added: ["three"], removed: [], changed: [] });
+  expect(await opened.host.reload(await parsed(opened, more))).toEqual({
+    added: ["three"],
+    removed: [],
+    changed: [],
+    unavailable: [],
+  });
   expect(await said(opened, "one")).toMatchObject({ word: "first" });
   const fewer = "  two: { source: stub, config: { word: other }, grant: { kv: true } }\n";
   expect(await opened.host.reload(await parsed(opened, fewer))).toEqual({
     added: [],
     removed: ["one", "three"],
     changed: ["two"],
+    unavailable: [],
   });
   expect(await said(opened, "two")).toMatchObject({ word: "other" });
   expect(await errorOf(opened.run("one"))).toMatchObject({ code: "unknown_adapter" });
