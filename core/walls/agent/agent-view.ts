@@ -131,6 +131,8 @@ export async function agentView(session: ViewedSession, needs: AgentNeeds, place
   const names = [...toolsOf(needs.binary), ...ownTools(session)];
   const records = allHomes.flatMap((path) => recordFolders().map((place) => join(path, place)));
   const packages = needs.shown.map((file) => packageOf(file, [tempDir, workdir, ...homes]));
+  const made = Promise.all([emptyHomes(homes, needs.wallsDir), layers(caches, needs.wallsDir)]);
+  made.catch(() => {});
   const named = home === undefined ? [] : await namedPlaces(session, { env: needs.env, home, tools: names });
   const needed = [...folders, project, ...written, ...read, ...allHomes, ...packages, ...tools, ...named];
   const [atHome, closed] = await Promise.all([hiddenAtHome(allHomes, names), closedPlaces(needed)]);
@@ -162,11 +164,7 @@ export async function agentView(session: ViewedSession, needs: AgentNeeds, place
       ...own.shown,
     ],
     own: [tempDir, needs.wallsDir, pluginDir, ...sealedPaths, workdir, project],
-    bound: [
-      ...await emptyHomes(homes, needs.wallsDir),
-      ...await layers(caches, needs.wallsDir),
-      ...own.bound,
-    ],
+    bound: [...(await made).flat(), ...own.bound],
     network: "none",
     filterFolder: session.sharedWallsDir ?? needs.wallsDir,
     leftOut,

@@ -34,12 +34,17 @@ const records = new Map<string, { users: number; listed: Set<string>; written: P
 /**
  * Makes the empty folders that keep an agent from writing guarded places that do not exist yet.
  * @param record file that lists them while a session needs them, for {@link removeRecorded} after a host that was killed
+ * @param entries of the folder
  */
-export async function keepEmpty(folder: string, record: string): Promise<KeptEmpty> {
+export async function keepEmpty(
+  folder: string,
+  record: string,
+  entries: ReturnType<typeof entriesOf> = entriesOf(folder),
+): Promise<KeptEmpty> {
   const paths = keptEmpty.map((name) => join(folder, name));
   // One that another session had at first may be gone by now.
   const shared = new Set(paths.filter(isKeptEmpty));
-  const before = new Set((await entriesOf(folder)).map(({ name }) => name));
+  const before = new Set((await entries).map(({ name }) => name));
   const wanted = paths.filter((path) => !before.has(basename(path)) || shared.has(path) || isKeptEmpty(path));
   const { places, release } = await keep(wanted, { record, mode: 0o777 });
   return { before, isClosed: places.length < wanted.length && await isOwnWithout(folder, wanted), release };

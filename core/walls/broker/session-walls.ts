@@ -16,6 +16,7 @@ import { LateSockets } from "../agent/late-sockets.ts";
 import { gathered } from "../agent/mounts.ts";
 import { SessionGuards } from "../agent/session-guards.ts";
 import { agentView, type ViewPlaces, viewPlaces } from "../agent/agent-view.ts";
+import { entriesOf } from "../agent/real-paths.ts";
 import { type WriteBack, writeBack } from "../agent/write-back.ts";
 import { searchPath } from "./child-env.ts";
 import { grantedPlaces } from "./granted-roots.ts";
@@ -80,6 +81,8 @@ export class SessionWalls {
   #wayOut: Promise<WayOut & { egress: Egress }> | null = null;
   #exposed: Promise<() => Promise<void>> | null = null;
   #kept: ReturnType<typeof keepEmpty> | null = null;
+  /** What the project has before anything is made in it. */
+  #entries: ReturnType<typeof entriesOf> | null = null;
   readonly #hidden = new Set<string>();
   #places: { since: number; found: Promise<ViewPlaces> } | null = null;
   readonly #writeBacks: WriteBack[] = [];
@@ -140,7 +143,7 @@ export class SessionWalls {
 
   /** Finds what stands in the place of git's folders; the person may have made a submodule a moment ago. */
   async #gitMounts(): Promise<GitMounts> {
-    await this.#kept;
+    await this.#entries;
     return await this.#options.gitMounts?.() ?? { covered: [], bound: [], held: [], sealed: [], shown: [] };
   }
 
@@ -239,7 +242,8 @@ export class SessionWalls {
     const { workdir, workspaceDir = workdir } = this.#options;
     const home = writeSshWay(join(this.#folder, "home"));
     home.catch(() => {});
-    const kept = await keepEmpty(workspaceDir, this.#recordOf(sha256Hex(workspaceDir)));
+    this.#entries = entriesOf(workspaceDir);
+    const kept = await keepEmpty(workspaceDir, this.#recordOf(sha256Hex(workspaceDir)), this.#entries);
     return await home.then(() => kept, async (error: unknown) => {
       await kept.release();
       throw error;
