@@ -1,12 +1,18 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { randomSecret, sha256Hex } from "../../ground/runtime/hash.ts";
-import type { TokenScope } from "./scopes.ts";
+import type { Caller, TokenScope } from "./scopes.ts";
 
 /** A code as its maker gets it, once. */
 interface OneTimeCode {
   code: string;
   /** RFC 3339, UTC. */
   expires_at: string;
+}
+
+/** What a code is traded for. */
+interface Promised {
+  maker: Caller;
+  scope: TokenScope;
 }
 
 /** Time in which a code must be used: a program prints it, and a browser opens it. Milliseconds. */
@@ -16,10 +22,16 @@ const mostCodes = 32;
 
 /** Codes that a page trades for a token, each once. They are kept in memory alone, and only their hashes. */
 export class OneTimeCodes {
-  readonly #waiting = new Map<string, { scopes: readonly TokenScope[]; until: number }>();
+  readonly #waiting = new Map<string, Promised & { until: number }>();
 
-  /** @throws {BulkheadError} `limit_exceeded` while too many wait */
-  create(scopes: readonly TokenScope[]): OneTimeCode {
+  /** @throws {BulkheadError} `limit_exceeded` while too many wait, `forbidden` for a page of the console */
+  create({ maker, scope }: Promised): OneTimeCode {
+    // Else a page could outlive its 12 hours, through one page after another.
+    if (maker.isPage) {
+      throw new BulkheadError("forbidden", "Cannot make a code: a page of the console opens no other.", {
+        hint: "Run: bulkhead console",
+      });
+    }
     this.#dropOld();
     if (this.#waiting.size >= mostCodes) {
       throw new BulkheadError("limit_exceeded", `Cannot make a code: ${mostCodes} codes wait to be used.`, {
@@ -29,18 +41,18 @@ export class OneTimeCodes {
     }
     const code = randomSecret();
     const until = Date.now() + validMs;
-    this.#waiting.set(sha256Hex(code), { scopes, until });
+    this.#waiting.set(sha256Hex(code), { maker, scope, until });
     return { code, expires_at: new Date(until).toISOString() };
   }
 
   /** Uses a code up; null for an unknown, used or old one. */
-  take(code: string): readonly TokenScope[] | null {
+  take(code: string): Promised | null {
     this.#dropOld();
     // By its hash, so that the time of the look-up tells nothing about the codes that wait.
     const digest = sha256Hex(code);
     const found = this.#waiting.get(digest);
     this.#waiting.delete(digest);
-    return found?.scopes ?? null;
+    return found ?? null;
   }
 
   #dropOld(): void {

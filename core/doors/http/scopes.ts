@@ -18,6 +18,8 @@ export interface Caller {
    * agent reads and writes beyond them.
    */
   workdirs?: readonly string[] | undefined;
+  /** Whether it is a page of the console, with the token that a code gave it. */
+  isPage?: boolean;
 }
 
 /** The operator: the bearer of the first token. */

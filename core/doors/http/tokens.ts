@@ -23,6 +23,8 @@ export interface TokenRecord {
   expires_at: string | null;
   /** SHA-256 of the whole token. */
   sha256: string;
+  /** Id of the token that made this one for a page of the console; this one is valid only while that one is. */
+  parent?: string;
 }
 
 /** Fields of a new token. */
@@ -33,6 +35,15 @@ interface NewToken {
   workdirs?: readonly string[] | undefined;
   /** RFC 3339; null: never. */
   expires_at?: string | null;
+}
+
+/** Fields of a new token for a page of the console. */
+interface NewPageToken {
+  /** The caller that opens the page. */
+  maker: Caller;
+  scope: TokenScope;
+  /** RFC 3339; the token ends with its maker's where that ends first. */
+  expires_at: string;
 }
 
 /** The tokens of one state folder. Other programs may change them at any time; each call reads the current state. */
@@ -46,12 +57,17 @@ export interface TokenStore {
   list(): Promise<TokenRecord[]>;
   /**
    * Creates a token. It is returned once and never stored.
-   * @throws {BulkheadError} `already_exists` for a name in use, `limit_exceeded`
+   * @throws {BulkheadError} `already_exists` for a name in use, `limit_exceeded`, `invalid_config` for the scope `admin`
+   * with folders
    */
   create(wanted: NewToken): Promise<{ token: string; record: TokenRecord }>;
-  /** Creates a token for a page of the console, and removes those of pages that have expired. */
-  createForConsole(wanted: Pick<NewToken, "scopes" | "expires_at">): Promise<{ token: string; record: TokenRecord }>;
-  /** Revokes the token of this id or name, and expired ones of that name; null when there is none. */
+  /**
+   * Creates a token for a page of the console, and removes those of pages that have expired. It ends with its maker's
+   * token.
+   * @throws {BulkheadError} `unauthorized` when that has ended, `limit_exceeded`
+   */
+  createForConsole(wanted: NewPageToken): Promise<{ token: string; record: TokenRecord }>;
+  /** Revokes the token of this id or name, expired ones of that name, and those of their pages; null for no token. */
   revoke(idOrName: string): Promise<TokenRecord | null>;
   /** Keeps a token that another machine of the cluster has; an expired or known one is left as it is. */
   keep(record: TokenRecord): Promise<void>;
@@ -59,14 +75,17 @@ export interface TokenStore {
   first(): Promise<{ file: string; token: string }>;
 }
 
+const tokenId = Type.String({ pattern: "^[0-9a-f]{32}$" });
+
 const record = exactly<TokenRecord>()(Type.Object({
-  id: Type.String({ pattern: "^[0-9a-f]{32}$" }),
+  id: tokenId,
   name: Type.String({ minLength: 1, maxLength: 64 }),
   scopes: Type.Array(Type.Union([Type.Literal("read"), Type.Literal("run"), Type.Literal("admin")]), { minItems: 1 }),
   workdirs: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
   created_at: Type.String(),
   expires_at: Type.Union([Type.String(), Type.Null()]),
   sha256: Type.String({ pattern: "^[0-9a-f]{64}$" }),
+  parent: Type.Optional(tokenId),
 }, closed));
 
 const fileSchema = Type.Object({ tokens: Type.Literal(1), entries: Type.Array(record) }, closed);
@@ -96,20 +115,17 @@ class TokenFiles implements TokenStore {
 
   async check(token: string): Promise<Caller | null> {
     const id = /^bh_([0-9a-f]{32})_/.exec(token)?.[1] ?? "";
-    const found = (await this.#current()).get(id);
+    const found = (await this.#valid()).get(id);
     const same = isSameText(sha256Hex(token), found?.sha256 ?? "");
-    return found !== undefined && same && isCurrent(found) ? callerOf(found) : null;
+    return found !== undefined && same ? callerOf(found) : null;
   }
 
-  async holds({ id }: Caller): Promise<boolean> {
-    const records = await this.#current();
-    const found = id === owner.id ? [...records.values()].find(isFirst) : records.get(id);
-    return found !== undefined && isCurrent(found);
+  async holds(caller: Caller): Promise<boolean> {
+    return recordOf(caller, [...(await this.#valid()).values()]) !== undefined;
   }
 
   async keyOf(id: string): Promise<string | null> {
-    const found = (await this.#current()).get(id);
-    return found !== undefined && isCurrent(found) ? found.sha256 : null;
+    return (await this.#valid()).get(id)?.sha256 ?? null;
   }
 
   async list(): Promise<TokenRecord[]> {
@@ -117,35 +133,51 @@ class TokenFiles implements TokenStore {
   }
 
   async create({ name, scopes: wanted, workdirs, expires_at = null }: NewToken): ReturnType<TokenStore["create"]> {
-    const id = randomId();
-    const token = `bh_${id}_${randomSecret()}`;
-    const made: TokenRecord = {
-      id,
-      name,
-      scopes: scopes.filter((scope) => wanted.includes(scope)),
-      ...(workdirs === undefined ? {} : { workdirs: [...workdirs] }),
-      created_at: new Date().toISOString(),
-      expires_at,
-      sha256: sha256Hex(token),
-    };
-    await this.#change((records) => {
-      const old = records.filter((one) => one.name.startsWith(consolePrefix) && !isCurrent(one));
-      for (const one of old) records.splice(records.indexOf(one), 1);
-      if (records.some((other) => other.name === name && isCurrent(other))) throw taken(name);
-      if (records.length >= mostTokens) throw tooMany();
-      records.push(made);
-    });
-    return { token, record: made };
+    if (workdirs !== undefined && wanted.includes("admin")) throw adminWithFolders();
+    const fields = { name, scopes: scopes.filter((scope) => wanted.includes(scope)), expires_at };
+    return await this.#add(() => workdirs === undefined ? fields : { ...fields, workdirs: [...workdirs] });
   }
 
-  createForConsole(wanted: Pick<NewToken, "scopes" | "expires_at">): ReturnType<TokenStore["create"]> {
-    return this.create({ ...wanted, name: `${consolePrefix}${randomId().slice(0, 8)}` });
+  async createForConsole({ maker, scope, expires_at }: NewPageToken): ReturnType<TokenStore["create"]> {
+    const name = `${consolePrefix}${randomId().slice(0, 8)}`;
+    return await this.#add((records) => {
+      const parent = recordOf(maker, records);
+      if (parent === undefined || !isValid(parent, byId(records))) throw makerEnded();
+      return { name, scopes: [scope], expires_at: earlier(expires_at, parent.expires_at), parent: parent.id };
+    });
+  }
+
+  /** Adds a token with the fields that the present tokens allow. */
+  async #add(
+    fieldsOf: (records: readonly TokenRecord[]) => Omit<TokenRecord, "id" | "created_at" | "sha256">,
+  ): ReturnType<TokenStore["create"]> {
+    const id = randomId();
+    const token = `bh_${id}_${randomSecret()}`;
+    const made = await this.#change((records) => {
+      const old = records.filter((one) => one.name.startsWith(consolePrefix) && !isCurrent(one));
+      for (const one of old) records.splice(records.indexOf(one), 1);
+      const { expires_at, ...fields } = fieldsOf(records);
+      if (records.some((other) => other.name === fields.name && isCurrent(other))) throw taken(fields.name);
+      if (records.length >= mostTokens) throw tooMany();
+      const one: TokenRecord = {
+        id,
+        ...fields,
+        created_at: new Date().toISOString(),
+        expires_at,
+        sha256: sha256Hex(token),
+      };
+      records.push(one);
+      return one;
+    });
+    return { token, record: made };
   }
 
   revoke(idOrName: string): Promise<TokenRecord | null> {
     return this.#change((records) => {
       const found = records.filter(({ id, name }) => id === idOrName || name === idOrName);
-      for (const one of found) records.splice(records.indexOf(one), 1);
+      const ended = new Set(found.map(({ id }) => id));
+      const kept = records.filter(({ id, parent = "" }) => !ended.has(id) && !ended.has(parent));
+      records.splice(0, records.length, ...kept);
       return found.at(-1) ?? null;
     });
   }
@@ -170,6 +202,12 @@ class TokenFiles implements TokenStore {
     return { file, token };
   }
 
+  /** Tokens that are good at this moment, by id. */
+  async #valid(): Promise<ReadonlyMap<string, TokenRecord>> {
+    const records = await this.#current();
+    return new Map([...records].filter(([, one]) => isValid(one, records)));
+  }
+
   async #current(): Promise<ReadonlyMap<string, TokenRecord>> {
     const version = await versionOf(this.#file);
     if (version !== this.#known.version) this.#known = { version, records: byId(await readRecords(this.#file)) };
@@ -190,7 +228,16 @@ class TokenFiles implements TokenStore {
 
 function callerOf(record: TokenRecord): Caller {
   const { id, scopes: given, workdirs } = record;
-  return isFirst(record) ? owner : { id, scopes: given, workdirs };
+  if (isFirst(record)) return owner;
+  // Stored by an older version: with "admin", the folders would bind nothing but the start of sessions.
+  if (workdirs !== undefined && given.includes("admin")) return { id, scopes: ["read", "run"], workdirs };
+  const caller = { id, scopes: given, workdirs };
+  return record.name.startsWith(consolePrefix) ? { ...caller, isPage: true } : caller;
+}
+
+/** Returns the token of a caller, valid or not. */
+function recordOf({ id }: Caller, records: readonly TokenRecord[]): TokenRecord | undefined {
+  return records.find((one) => id === owner.id ? isFirst(one) : one.id === id);
 }
 
 /** Whether a token is for this machine alone: the one of its owner, and those of the console's pages. */
@@ -211,6 +258,16 @@ function isFirst({ name, scopes: given, workdirs }: TokenRecord): boolean {
 
 function isCurrent({ expires_at }: TokenRecord): boolean {
   return expires_at === null || Date.parse(expires_at) > Date.now();
+}
+
+/** Whether a token and the one that made it are current. */
+function isValid(one: TokenRecord, records: ReadonlyMap<string, TokenRecord>): boolean {
+  const maker = one.parent === undefined ? one : records.get(one.parent);
+  return isCurrent(one) && maker !== undefined && isCurrent(maker);
+}
+
+function earlier(one: string, other: string | null): string {
+  return other !== null && Date.parse(other) < Date.parse(one) ? other : one;
 }
 
 function byId(records: readonly TokenRecord[]): ReadonlyMap<string, TokenRecord> {
@@ -251,6 +308,18 @@ function damaged(file: string): BulkheadError {
 function taken(name: string): BulkheadError {
   return new BulkheadError("already_exists", `Cannot make the token "${name}": one of that name is there.`, {
     hint: `Choose another name, or "bulkhead token revoke ${name}" first.`,
+  });
+}
+
+function adminWithFolders(): BulkheadError {
+  return new BulkheadError("invalid_config", "Cannot make the token: the scope admin is not bound to folders.", {
+    hint: "Leave out --workdir, or take the scopes read and run.",
+  });
+}
+
+function makerEnded(): BulkheadError {
+  return new BulkheadError("unauthorized", "Cannot open the console: the token that made the code has ended.", {
+    hint: "Run: bulkhead console",
   });
 }
 

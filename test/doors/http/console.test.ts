@@ -46,6 +46,37 @@ test("a page gets the scope that was asked for, and no page makes codes without 
   expect(more.status).toBe(403);
 });
 
+test("a page's token ends when its maker's does, falls with it, and makes no other", async () => {
+  const door = await openDoor();
+  const expires_at = new Date(Date.now() + 60_000).toISOString();
+  const admin = await door.tokens.create({ name: "admin", scopes: ["admin"], expires_at });
+  const codeOf = (token: string) => post(`${door.url}/v1/console/codes`, {}, { authorization: `Bearer ${token}` });
+  const { code } = await (await codeOf(admin.token)).json() as { code: string };
+  const page = await (await post(`${door.url}/v1/console/tokens`, { code })).json() as Record<string, string>;
+  expect(page["expires_at"]).toBe(expires_at);
+  const more = await codeOf(page["token"]!);
+  expect([more.status, (await more.json() as { hint: string }).hint]).toEqual([403, "Run: bulkhead console"]);
+  const { code: late } = await (await codeOf(admin.token)).json() as { code: string };
+  await door.tokens.revoke("admin");
+  expect(await door.tokens.check(page["token"]!)).toBe(null);
+  expect((await door.tokens.list()).filter(({ name }) => name.startsWith("console-"))).toEqual([]);
+  expect((await post(`${door.url}/v1/console/tokens`, { code: late })).status).toBe(401);
+});
+
+test("a page of the operator's falls with the first token, and does not rise with the next", async () => {
+  const door = await openDoor();
+  const { code } = await (await door.local("http://localhost/v1/console/codes", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: "{}",
+  })).json() as { code: string };
+  const { token } = await (await post(`${door.url}/v1/console/tokens`, { code })).json() as { token: string };
+  expect(await door.tokens.check(token)).toMatchObject({ scopes: ["admin"] });
+  await door.tokens.revoke("first");
+  await door.tokens.first();
+  expect(await door.tokens.check(token)).toBe(null);
+});
+
 test("codes are guessed in vain, and soon not at all", async () => {
   const { tokens } = await openWithCode();
   const answers = await Promise.all(Array.from({ length: 60 }, (_, n) => post(tokens, { code: `guess-${n}` })));
@@ -62,8 +93,9 @@ test("a page of another origin gets neither code nor token", async () => {
 });
 
 test("expired tokens of pages are removed when the next page comes", async () => {
-  const { door, code, tokens } = await openWithCode();
-  await door.tokens.createForConsole({ scopes: ["read"], expires_at: new Date(Date.now() - 1000).toISOString() });
+  const { door, admin, code, tokens } = await openWithCode();
+  const expires_at = new Date(Date.now() - 1000).toISOString();
+  await door.tokens.createForConsole({ maker: (await door.tokens.check(admin))!, scope: "read", expires_at });
   await post(tokens, { code });
   const names = (await door.tokens.list()).map(({ name }) => name).filter((name) => name.startsWith("console-"));
   expect(names).toHaveLength(1);

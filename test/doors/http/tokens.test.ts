@@ -55,6 +55,16 @@ describe("openTokens", () => {
     expect(await store.revoke("ci")).toBeNull();
   });
 
+  test("admin is not bound to folders, and where an older version did it, it is no admin", async () => {
+    const store = openTokens(folder);
+    const made = store.create({ name: "a", scopes: ["admin"], workdirs: [folder] });
+    await expect(made).rejects.toMatchObject({ code: "invalid_config" });
+    const { token, record } = await store.create({ name: "b", scopes: ["run"], workdirs: [folder] });
+    const file = join(folder, "http", "tokens.json");
+    await writeFile(file, (await readFile(file, "utf8")).replace('["run"]', '["run","admin"]'));
+    expect(await store.check(token)).toMatchObject({ id: record.id, scopes: ["read", "run"], workdirs: [folder] });
+  });
+
   test.each(["", "{", "[]", '{"tokens":2,"entries":[]}', '{"tokens":1,"entries":[{"id":"x"}]}'])(
     "a damaged file (%j) opens nothing and says so",
     async (text) => {

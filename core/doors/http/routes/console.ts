@@ -26,7 +26,8 @@ export const consoleRoutes: readonly ApiRoute[] = [
     scope: "admin",
     body: codeBody,
     answers: { 201: { summary: "the code", schema: Type.Object({ code: text, expires_at: text }) } },
-    handle: ({ body: { scope = "admin" } }, { codes }) => json(codes.create([scope]), { status: 201 }),
+    handle: ({ caller, body: { scope = "admin" } }, { codes }) =>
+      json(codes.create({ maker: caller, scope }), { status: 201 }),
   }),
   route<unknown, { code: string }>({
     id: "createConsoleToken",
@@ -50,8 +51,9 @@ export const consoleRoutes: readonly ApiRoute[] = [
         });
       }
       const expires_at = new Date(Date.now() + tokenMs).toISOString();
-      const { token, record } = await tokens.createForConsole({ scopes: granted, expires_at });
-      return json({ token, id: record.id, scopes: record.scopes, expires_at }, { status: 201 });
+      const { token, record } = await tokens.createForConsole({ ...granted, expires_at });
+      const { id, scopes, expires_at: end } = record;
+      return json({ token, id, scopes, expires_at: end }, { status: 201 });
     },
   }),
 ];
