@@ -36,6 +36,8 @@ interface StreamOptions {
 /** State of a stream. */
 export interface StreamState {
   name: string;
+  /** When it was made: servers that have lost their disks make it again. */
+  createdAt: string;
   firstSeq: number;
   lastSeq: number;
   messages: number;
@@ -354,10 +356,11 @@ export class Engine {
   }
 }
 
-function stateOf({ config, state, cluster }: StreamInfo): StreamState {
+function stateOf({ config, created, state, cluster }: StreamInfo): StreamState {
   const { first_seq: firstSeq, last_seq: lastSeq, messages, bytes } = state;
   return {
     name: config.name,
+    createdAt: created,
     firstSeq,
     lastSeq,
     messages,

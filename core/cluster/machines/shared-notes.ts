@@ -48,6 +48,8 @@ export class SharedNotes {
   /** Number of the last note when this machine came. */
   #newest = 0;
   #seq = 0;
+  /** Of the stream that {@link SharedNotes.seq} counts. */
+  #createdAt = "";
   #caughtUp: () => void = () => {};
   /** Resolves once the notes that were there when this machine came were read. */
   readonly caughtUp: Promise<void> = new Promise((resolve) => (this.#caughtUp = resolve));
@@ -66,12 +68,13 @@ export class SharedNotes {
   /** Makes the stream of the notes. */
   async open(): Promise<void> {
     const { stream: name, subjects } = this.#names;
-    const { lastSeq, messages } = await this.#engine.makeStream({
+    const { createdAt, lastSeq, messages } = await this.#engine.makeStream({
       name,
       subjects,
       maxAgeMs: this.#keptMs,
       perSubject: 1,
     });
+    this.#createdAt = createdAt;
     this.#newest = lastSeq;
     // Notes that were too old have left their numbers behind.
     if (messages === 0) this.#seq = lastSeq;
@@ -89,6 +92,8 @@ export class SharedNotes {
     while (!signal.aborted) {
       await this.#engine.whenConnected(signal);
       try {
+        // Before each reading: one that waits for the next number of lost notes hears none of the new ones.
+        await this.#restartWhereLost();
         for await (const message of this.#engine.read({ stream, fromSeq: this.#seq + 1, signal })) {
           this.#seq = message.seq;
           const [kind, name] = this.#names.of(message.subject);
@@ -99,10 +104,6 @@ export class SharedNotes {
         await wait(pauseMs, signal);
       } catch {
         await wait(pauseMs, signal);
-        // Servers that have lost the notes number them from 1 again.
-        const state = await this.#engine.stream(stream).catch(() => undefined);
-        if (state === null) await this.open().catch(() => undefined);
-        if (state === null || (state !== undefined && state.lastSeq < this.#seq)) this.#restart();
       }
     }
   }
@@ -165,7 +166,12 @@ export class SharedNotes {
     }
   }
 
-  #restart(): void {
+  /** Servers that have lost the notes number them from 1 again; by now there may be more than there were before. */
+  async #restartWhereLost(): Promise<void> {
+    const state = await this.#engine.stream(this.#names.stream);
+    if (state !== null && state.createdAt === this.#createdAt && state.lastSeq >= this.#seq) return;
+    if (state === null) await this.open();
+    else this.#createdAt = state.createdAt;
     this.#seq = 0;
     for (const watcher of this.#watchers) watcher.lost?.();
   }

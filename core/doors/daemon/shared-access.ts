@@ -9,6 +9,8 @@ import { isOfOneMachine, openTokens, parseToken, type TokenStore } from "../http
 const everyMs = 1000;
 /** Text in place of a token that was revoked. */
 const revoked = "revoked";
+/** Revoked tokens that are told in one turn. */
+const mostAtOnce = 200;
 /** Sessions of other machines whose owners are remembered, the newest. */
 const mostNoted = 50_000;
 
@@ -77,7 +79,7 @@ function shareOwners(own: SessionOwners, notes: Pick<SharedNotes, "watch" | "set
  * @returns stops it
  */
 function shareTokens(
-  tokens: Pick<TokenStore, "list" | "keep" | "revoke">,
+  tokens: Pick<TokenStore, "list" | "keep" | "bury" | "buried">,
   notes: Pick<SharedNotes, "watch" | "set" | "caughtUp">,
 ): () => void {
   /** Tokens that the others know, by id; false for a revoked one. */
@@ -94,8 +96,10 @@ function shareTokens(
       if (record === null && text !== revoked) throw new TypeError("it is no token");
       if (record !== null && (record.id !== name || isOfOneMachine(record))) return;
       known.set(name, record !== null);
-      void inTurn(() => record === null ? tokens.revoke(name) : tokens.keep(record));
+      void inTurn(() => record === null ? tokens.bury(name) : tokens.keep(record));
     },
+    // The next machine that comes must hear all again, above all what was revoked.
+    lost: () => known.clear(),
   });
   const plan = (): void => {
     if (!isStopped) {
@@ -109,10 +113,10 @@ function shareTokens(
   };
 }
 
-/** Tells the others which tokens were made and revoked here since they were told last. */
+/** Tells the others which tokens were made and revoked here, as far as their notes do not say so. */
 async function tellChanges(
   known: Map<string, boolean>,
-  { tokens, notes }: { tokens: Pick<TokenStore, "list">; notes: Pick<SharedNotes, "set"> },
+  { tokens, notes }: { tokens: Pick<TokenStore, "list" | "buried">; notes: Pick<SharedNotes, "set"> },
 ): Promise<void> {
   const here = new Map((await tokens.list()).filter((record) => !isOfOneMachine(record)).map((one) => [one.id, one]));
   for (const [name, record] of here) {
@@ -120,8 +124,7 @@ async function tellChanges(
     await notes.set({ kind: "token", name, text: JSON.stringify(record) });
     known.set(name, true);
   }
-  for (const [name, holds] of known) {
-    if (!holds || here.has(name)) continue;
+  for (const name of (await tokens.buried()).filter((id) => known.get(id) !== false).slice(-mostAtOnce)) {
     await notes.set({ kind: "token", name, text: revoked });
     known.set(name, false);
   }

@@ -69,10 +69,22 @@ export interface TokenStore {
   createForConsole(wanted: NewPageToken): Promise<{ token: string; record: TokenRecord }>;
   /** Revokes the token of this id or name, expired ones of that name, and those of their pages; null for no token. */
   revoke(idOrName: string): Promise<TokenRecord | null>;
-  /** Keeps a token that another machine of the cluster has; an expired or known one is left as it is. */
+  /** Keeps a token that another machine of the cluster has; an expired, known or revoked one is left as it is. */
   keep(record: TokenRecord): Promise<void>;
+  /** Revokes a token that was revoked on another machine of the cluster, for good, also one that is not known here. */
+  bury(id: string): Promise<void>;
+  /** Returns the ids of tokens that were revoked: they are never kept again. The newest are last. */
+  buried(): Promise<readonly string[]>;
   /** Returns the file of the first token, which has all scopes; creates both where they are missing. */
   first(): Promise<{ file: string; token: string }>;
+}
+
+/** The file of tokens. */
+interface StoredTokens {
+  tokens: 1;
+  entries: TokenRecord[];
+  /** Ids of revoked tokens: another machine may offer one again. */
+  revoked?: string[];
 }
 
 const tokenId = Type.String({ pattern: "^[0-9a-f]{32}$" });
@@ -88,10 +100,16 @@ const record = exactly<TokenRecord>()(Type.Object({
   parent: Type.Optional(tokenId),
 }, closed));
 
-const fileSchema = Type.Object({ tokens: Type.Literal(1), entries: Type.Array(record) }, closed);
+const fileSchema = exactly<StoredTokens>()(Type.Object({
+  tokens: Type.Literal(1),
+  entries: Type.Array(record),
+  revoked: Type.Optional(Type.Array(tokenId)),
+}, closed));
 
 const mostTokens = 1000;
-const maxFileBytes = 1024 * 1024;
+/** Revoked tokens that are remembered, the newest. */
+const mostBuried = 10_000;
+const maxFileBytes = 2 * 1024 * 1024;
 const firstName = "first";
 /** Begin of the names of tokens of the console's pages: many are made, and none is missed once it has expired. */
 const consolePrefix = "console-";
@@ -105,7 +123,11 @@ class TokenFiles implements TokenStore {
   readonly #folder: string;
   readonly #file: string;
   readonly #firstFile: string;
-  #known: { version: string; records: ReadonlyMap<string, TokenRecord> } = { version: "", records: new Map() };
+  #known: { version: string; records: ReadonlyMap<string, TokenRecord>; buried: readonly string[] } = {
+    version: "",
+    records: new Map(),
+    buried: [],
+  };
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -173,20 +195,38 @@ class TokenFiles implements TokenStore {
   }
 
   revoke(idOrName: string): Promise<TokenRecord | null> {
-    return this.#change((records) => {
+    return this.#change((records, buried) => {
       const found = records.filter(({ id, name }) => id === idOrName || name === idOrName);
       const ended = new Set(found.map(({ id }) => id));
       const kept = records.filter(({ id, parent = "" }) => !ended.has(id) && !ended.has(parent));
       records.splice(0, records.length, ...kept);
+      for (const one of found) if (!isOfOneMachine(one)) buried.add(one.id);
       return found.at(-1) ?? null;
     });
   }
 
   async keep(kept: TokenRecord): Promise<void> {
-    await this.#change((records) => {
-      const isThere = records.some(({ id }) => id === kept.id);
+    await this.#change((records, buried) => {
+      const isThere = buried.has(kept.id) || records.some(({ id }) => id === kept.id);
       if (!isThere && isCurrent(kept) && records.length < mostTokens) records.push(kept);
     });
+  }
+
+  async bury(id: string): Promise<void> {
+    if (!Check(tokenId, id) || (await this.buried()).includes(id)) return;
+    await this.#change((records, buried) => {
+      const found = records.find((one) => one.id === id);
+      // A page's and the operator's are no other machine's to revoke.
+      if (found !== undefined && isOfOneMachine(found)) return;
+      const kept = records.filter((one) => one.id !== id && one.parent !== id);
+      records.splice(0, records.length, ...kept);
+      buried.add(id);
+    });
+  }
+
+  async buried(): Promise<readonly string[]> {
+    await this.#current();
+    return this.#known.buried;
   }
 
   async first(): Promise<{ file: string; token: string }> {
@@ -210,17 +250,23 @@ class TokenFiles implements TokenStore {
 
   async #current(): Promise<ReadonlyMap<string, TokenRecord>> {
     const version = await versionOf(this.#file);
-    if (version !== this.#known.version) this.#known = { version, records: byId(await readRecords(this.#file)) };
+    if (version !== this.#known.version) {
+      const { entries, revoked = [] } = await readTokens(this.#file);
+      this.#known = { version, records: byId(entries), buried: revoked };
+    }
     return this.#known.records;
   }
 
-  async #change<T>(act: (records: TokenRecord[]) => T): Promise<T> {
+  async #change<T>(act: (records: TokenRecord[], buried: Set<string>) => T): Promise<T> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await chmod(this.#folder, 0o700);
     return await withLockFile(`${this.#file}.lock`, { what: "the list of tokens", waitMs: 2000 }, async () => {
-      const records = await readRecords(this.#file);
-      const given = act(records);
-      await replaceFile(this.#file, `${JSON.stringify({ tokens: 1, entries: records })}\n`);
+      const { entries, revoked = [] } = await readTokens(this.#file);
+      const buried = new Set(revoked);
+      const given = act(entries, buried);
+      const stored: StoredTokens = { tokens: 1, entries };
+      if (buried.size > 0) stored.revoked = [...buried].slice(-mostBuried);
+      await replaceFile(this.#file, `${JSON.stringify(stored)}\n`);
       return given;
     });
   }
@@ -280,15 +326,15 @@ async function versionOf(file: string): Promise<string> {
   return found === null ? "none" : `${found.ino}.${found.mtimeMs}.${found.size}`;
 }
 
-async function readRecords(file: string): Promise<TokenRecord[]> {
+async function readTokens(file: string): Promise<StoredTokens> {
   const bytes = await readPlainFile(file, maxFileBytes);
   if (bytes === null) {
-    if ((await versionOf(file)) === "none") return [];
+    if ((await versionOf(file)) === "none") return { tokens: 1, entries: [] };
     throw damaged(file);
   }
   const value = parse(new TextDecoder().decode(bytes));
   if (!Check(fileSchema, value)) throw damaged(file);
-  return value.entries;
+  return value;
 }
 
 function parse(text: string): unknown {

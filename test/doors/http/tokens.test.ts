@@ -55,6 +55,33 @@ describe("openTokens", () => {
     expect(await store.revoke("ci")).toBeNull();
   });
 
+  test("a token that was revoked here or elsewhere is never kept again, whoever offers it", async () => {
+    const store = openTokens(folder);
+    const { token, record } = await store.create({ name: "ci", scopes: ["run"] });
+    const unknown = { ...record, id: "a".repeat(32), name: "unknown" };
+    await store.revoke("ci");
+    await store.bury(unknown.id);
+    const again = openTokens(folder);
+    for (const offered of [record, unknown]) await again.keep(offered);
+    expect([await again.check(token), await again.list()]).toEqual([null, []]);
+    expect(await again.buried()).toEqual([record.id, unknown.id]);
+  });
+
+  test("another machine revokes by id, and neither the operator's token nor a page's", async () => {
+    const store = openTokens(folder);
+    const { token } = await store.first();
+    const maker = (await store.check(token))!;
+    const expires_at = new Date(Date.now() + 60_000).toISOString();
+    const { record: page } = await store.createForConsole({ maker, scope: "read", expires_at });
+    await store.create({ name: "ci", scopes: ["run"] });
+    for (const { id, name } of await store.list()) {
+      for (const said of name === "ci" ? [name] : [name, id]) {
+        await store.bury(said);
+      }
+    }
+    expect((await store.list()).map(({ name }) => name)).toEqual(["first", page.name, "ci"]);
+  });
+
   test("admin is not bound to folders, and where an older version did it, it is no admin", async () => {
     const store = openTokens(folder);
     const made = store.create({ name: "a", scopes: ["admin"], workdirs: [folder] });
