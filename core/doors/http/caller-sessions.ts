@@ -24,6 +24,10 @@ interface AdmittedSession {
 
 /** A host's sessions, restricted to what one caller may see and control. */
 export interface CallerSessions extends SessionHost {
+  /** Whether the caller may see a session, which need not exist. */
+  sees(sessionId: string): boolean;
+  /** Whether the caller may see every session. */
+  seesAll(): boolean;
   /** @throws {BulkheadError} as {@link SessionHost.start}; `forbidden` */
   admit(request: SessionRequest, options?: RunSessionOptions): Promise<AdmittedSession>;
   /** @throws {BulkheadError} `not_found` when `before` is no session that the caller may see */
@@ -48,6 +52,8 @@ interface CallerSessionsDeps {
 export function callerSessions(caller: Caller, { sessions, owners }: CallerSessionsDeps): CallerSessions {
   const held = (session: SessionHandle) => heldBy(session, { caller, owners });
   return {
+    sees: (sessionId) => sees(caller, sessionId, owners),
+    seesAll: () => hasScope(caller, "read"),
     admit,
     page,
     start: async (request, options) => (await admit(request, options)).session,

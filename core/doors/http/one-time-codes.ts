@@ -9,7 +9,7 @@ interface OneTimeCode {
   expires_at: string;
 }
 
-/** What a code is traded for. */
+/** Maker and scope of the token that a code is traded for. */
 interface Promised {
   maker: Caller;
   scope: TokenScope;

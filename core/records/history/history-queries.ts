@@ -36,6 +36,8 @@ export interface WordsWanted {
   adapter?: string | undefined;
   /** Labels that the session must have, all of them. */
   labels?: Readonly<Record<string, string>>;
+  /** Whether a session's events may be found; absent: all of them. */
+  isShown?: ((sessionId: string) => boolean) | undefined;
 }
 
 /** Events that were found, and where to go on; `next` is null when there are no more. */
@@ -80,9 +82,9 @@ export function wordQuery(typed: string): string | null {
 export function prepareQueries(database: SqliteFile): HistoryQueries {
   const words = database.prepare(
     `SELECT match.gseq, (? IS NULL OR adapter_id = ?) AND ? = (SELECT count(*) FROM json_each(?) AS wanted
-        JOIN label ON label.session = document.session AND label.name = wanted.key AND label.value = wanted.value) AS fits
-      FROM (SELECT rowid AS gseq FROM words WHERE words MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?) AS match
-      LEFT JOIN document ON document.gseq = match.gseq ORDER BY match.gseq DESC`,
+        JOIN label ON label.session = document.session AND label.name = wanted.key AND label.value = wanted.value) AS fits,
+        session.session_id FROM (SELECT rowid AS gseq FROM words WHERE words MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?) AS match
+      LEFT JOIN document ON document.gseq = match.gseq LEFT JOIN session ON session.number = document.session ORDER BY match.gseq DESC`,
   );
   const uses = database.prepare(
     `SELECT use.gseq, session.session_id, seq, at, adapter_id, event FROM use JOIN session ON session.number = use.session
@@ -108,11 +110,12 @@ export function prepareQueries(database: SqliteFile): HistoryQueries {
   const numberAt = database.prepare("SELECT gseq FROM tick WHERE at <= ? ORDER BY at DESC, gseq DESC LIMIT 1");
   const timeAt = database.prepare("SELECT at FROM tick WHERE gseq >= ? ORDER BY gseq LIMIT 1");
   return {
-    findWords(query, { before, limit, adapter = null, labels = {} }: WordsFilter) {
+    findWords(query, { before, limit, adapter = null, labels = {}, isShown }: WordsFilter) {
       const count = Object.keys(labels).length;
-      const most = adapter === null && count === 0 ? limit : mostLooked;
+      const most = adapter === null && count === 0 && isShown === undefined ? limit : mostLooked;
       const all = words.all(adapter, adapter, count, JSON.stringify(labels), query, before, most) as Match[];
-      const found = all.filter(({ fits }) => fits === 1).slice(0, limit).map(({ gseq }) => gseq);
+      const fitting = all.filter((one) => one.fits === 1 && (isShown?.(one.session_id ?? "") ?? true));
+      const found = fitting.slice(0, limit).map(({ gseq }) => gseq);
       if (found.length === limit) return { found, next: found.at(-1) ?? null };
       return { found, next: all.length < most ? null : all.at(-1)?.gseq ?? null };
     },
@@ -134,12 +137,13 @@ export function prepareQueries(database: SqliteFile): HistoryQueries {
   };
 }
 
-/** Matches that one question looks at when it is about an agent or labels. */
+/** Matches that one question looks at when it is about an agent, labels or some sessions. */
 const mostLooked = 2000;
 
 interface Match {
   gseq: number;
   fits: 0 | 1 | null;
+  session_id: string | null;
 }
 
 interface WordsFilter extends Omit<WordsWanted, "adapter"> {

@@ -46,7 +46,7 @@ async function openWithHistory(...events: object[]) {
     const response = await fetch(`${door.url}${path}`, { ...sent, headers });
     return await response.json() as Record<string, never>;
   };
-  return { door, session_id, ask };
+  return { door, journal, session_id, ask };
 }
 
 const output = (data: string) => ({ type: "output", stream: "stdout", data });
@@ -76,6 +76,35 @@ test("a search shows where its words stand, and hides sessions of other tokens",
   const stranger = await door.token("run");
   const hidden = await fetch(`${door.url}/v1/search?q=parser`, { headers: { authorization: `Bearer ${stranger}` } });
   expect(await hidden.json()).toMatchObject({ hits: [] });
+});
+
+test("a search tells a token that only runs nothing of others' sessions, by its pages neither", async () => {
+  const said = Array.from({ length: 12 }, (_, n) => [{ type: "progress", message: `launchcode ${n}` }]).flat();
+  const { door } = await openWithHistory(...said);
+  const headers = { authorization: `Bearer ${await door.token("run")}` };
+  const ask = async (query: string) =>
+    await (await fetch(`${door.url}/v1/search?limit=1&q=${query}`, { headers })).json();
+  expect(await ask("launchc")).toEqual(await ask("wrong"));
+  expect(await ask("launchc")).toEqual({ hits: [], next: null, indexed_to: 1, last: 1 });
+});
+
+test("a search of a token that only runs finds its own behind those of others", async () => {
+  const { door, journal } = await openWithHistory({ type: "progress", message: "pier" });
+  const headers = { authorization: `Bearer ${await door.token("run")}`, "content-type": "application/json" };
+  const body = JSON.stringify({ workdir: "/", prompt: "go" });
+  const start = await fetch(`${door.url}/v1/sessions`, { method: "POST", headers, body });
+  const { session_id } = await start.json() as { session_id: string };
+  const source = new EnvelopeSource(1);
+  const say = async (id: string, message: string, times: number) => {
+    const envelopes = Array.from({ length: times }, () => (
+      { ...source.next(id), event: { type: "progress", message } } as Envelope
+    ));
+    await journal.append({ session_id: id, envelopes });
+  };
+  await say(session_id, "my pier", 1);
+  await say("other", "their pier", 2100);
+  const page = await fetch(`${door.url}/v1/search?q=pier&limit=2`, { headers });
+  expect(await page.json()).toMatchObject({ hits: [{ session_id, text: "my pier" }], next: null });
 });
 
 test("a search is about one agent, or sessions with a label, on request", async () => {

@@ -5,9 +5,8 @@ import { nextTurn } from "../../../ground/runtime/next-turn.ts";
 import { eventText } from "../../../records/history/event-text.ts";
 import { type HistoryQueries, wordQuery } from "../../../records/history/history-queries.ts";
 import type { JournalReader } from "../../../records/journal/journal-reader.ts";
-import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { labelQuery, labelsOf } from "../label-query.ts";
-import { type ApiRoute, json, route } from "../route.ts";
+import { type ApiRoute, type Call, json, route } from "../route.ts";
 import { count, maybe, named, text } from "../schemas/named.ts";
 
 /** Query of a search. */
@@ -56,30 +55,43 @@ export const searchRoutes: readonly ApiRoute[] = [
         schema: Type.Object({ hits: Type.Array(hit), next: maybe(count), indexed_to: count, last: count }),
       },
     },
-    handle: async ({ query, sessions }, { facts }) =>
-      json(await facts.history.ask((queries, journal) => search(query, { queries, journal, sessions }))),
+    async handle({ query, sessions, signal }, { facts }) {
+      const answer = await facts.history.ask((queries, journal) =>
+        search(query, { queries, journal, sessions, signal })
+      );
+      if (sessions.seesAll()) return json(answer);
+      // The numbers count the events of all sessions: tell only whether the index has them.
+      return json({ ...answer, indexed_to: answer.indexed_to < answer.last ? 0 : 1, last: 1 });
+    },
   }),
 ];
 
 interface SearchDeps {
   queries: HistoryQueries;
   journal: JournalReader;
-  sessions: SessionHost;
+  sessions: Pick<Call["sessions"], "get" | "sees" | "seesAll">;
+  signal: AbortSignal;
 }
 
-/** Looks at the index that one search takes: a page may be filtered to nothing, and a person waits. */
+/**
+ * Looks at the index that one search takes: a page may be filtered to nothing, and a person waits. A caller that sees only
+ * its own sessions has none: where its page ends would tell how often others said the words.
+ */
 const mostLooks = 10;
 
 async function search(
   { q, adapter, label = [], before = Number.MAX_SAFE_INTEGER, limit = 30 }: SearchQuery,
-  { queries, journal, sessions }: SearchDeps,
+  { queries, journal, sessions, signal }: SearchDeps,
 ) {
   const query = wordQuery(q);
   const labels = labelsOf(label);
   const hits = [];
   let next = query === null ? null : before;
-  for (let looks = 0; query !== null && next !== null && looks < mostLooks && hits.length < limit; looks++) {
-    const page = queries.findWords(query, { before: next, limit: limit - hits.length, adapter, labels });
+  const isShown = sessions.seesAll() ? undefined : (sessionId: string) => sessions.sees(sessionId);
+  const most = isShown === undefined ? mostLooks : Infinity;
+  for (let looks = 0; query !== null && next !== null && looks < most && hits.length < limit; looks++) {
+    signal.throwIfAborted();
+    const page = queries.findWords(query, { before: next, limit: limit - hits.length, adapter, labels, isShown });
     for (const gseq of page.found) {
       const one = await hitAt(gseq, { q, journal });
       if (one === null) continue;
