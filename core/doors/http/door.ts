@@ -6,6 +6,7 @@ import { checkOrigin } from "./check-origin.ts";
 import { mountedStream } from "./mounted-stream.ts";
 import { problem } from "./problem.ts";
 import { createRouter } from "./router.ts";
+import { StreamTokens } from "./stream-tokens.ts";
 import { OneTimeCodes } from "./one-time-codes.ts";
 import type { Caller } from "./scopes.ts";
 import { secure } from "./security-headers.ts";
@@ -25,7 +26,8 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
   const { limits, tokens, writeLog = () => {} } = options;
   let closed = false;
   const meters = new Meters(limits);
-  const router = createRouter({ ...options, writeLog, meters, codes: new OneTimeCodes() });
+  const streamTokens = new StreamTokens(tokens);
+  const router = createRouter({ ...options, writeLog, meters, streamTokens, codes: new OneTimeCodes() });
 
   return {
     fetch: async (request, from) => {
@@ -54,8 +56,7 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
     const mount = options.mounts?.find(({ path }) => path === pathname);
     if (mount === undefined) return await router.fetch(request, caller);
     const answer = await mount.handle(request, mountCaller(caller, options));
-    const everyMs = limits.http_heartbeat_ms;
-    return mountedStream(answer, { caller, meters, tokens, everyMs, counts: request.method === "GET" });
+    return mountedStream(answer, { caller, meters, streamTokens, counts: request.method === "GET" });
   }
 }
 

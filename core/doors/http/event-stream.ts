@@ -12,8 +12,6 @@ interface EventStreamOptions {
   frameShared?(envelopes: readonly Envelope[]): Uint8Array | null;
   /** Text to send after a time without events. */
   idle(): string;
-  /** Whether the stream may go on; asked about once per heartbeat, even on a busy stream. */
-  mayGoOn(): Promise<boolean>;
   heartbeatMs: number;
   /** Called once when the stream is over, for any reason. */
   done(): void;
@@ -45,7 +43,6 @@ class FramedEvents {
   /** Envelopes that were read in this turn, about. */
   #inTurn = 0;
   #over = false;
-  #askedAt = performance.now();
   #waitsSince = 0;
   #heartbeat: ReturnType<typeof setTimeout> | null = null;
   #failure: unknown = null;
@@ -65,7 +62,6 @@ class FramedEvents {
     if (this.#heldBytes === 0 && !this.#over) await this.#somethingOrHeartbeat();
     // Wait for the other events of this turn: they go out in the same piece.
     if (this.#heldBytes > 0 && !this.#over) await nextTurn();
-    if (performance.now() - this.#askedAt >= this.#options.heartbeatMs) await this.#askOnce();
     if (this.#heldBytes > 0) {
       for (const piece of this.#takeHeld()) controller.enqueue(piece);
       this.#wakeWriter?.();
@@ -146,22 +142,9 @@ class FramedEvents {
   #takeHeld(): Uint8Array[] {
     this.#encodeText();
     const held = this.#held;
-    this.#dropHeld();
-    return joinSmall(held);
-  }
-
-  #dropHeld(): void {
     this.#held = [];
-    this.#heldText = "";
     this.#heldBytes = 0;
-  }
-
-  async #askOnce(): Promise<void> {
-    if (this.#over) return;
-    this.#askedAt = performance.now();
-    if (await this.#options.mayGoOn()) return;
-    this.#dropHeld();
-    this.#end();
+    return joinSmall(held);
   }
 
   #end(): void {

@@ -1,14 +1,12 @@
 import type { Meters } from "./meters.ts";
 import type { Caller } from "./scopes.ts";
-import type { TokenStore } from "./tokens.ts";
+import type { StreamTokens } from "./stream-tokens.ts";
 
 /** Options of {@link mountedStream}. */
 interface MountedStreamOptions {
   caller: Caller;
   meters: Meters;
-  tokens: Pick<TokenStore, "holds">;
-  /** How often to check the token. Milliseconds. */
-  everyMs: number;
+  streamTokens: StreamTokens;
   /** Whether it counts as a stream of events: one that only carries an answer does not. */
   counts: boolean;
 }
@@ -19,19 +17,17 @@ interface MountedStreamOptions {
  * @throws {BulkheadError} `limit_exceeded`, `host_closed`
  */
 export function mountedStream(response: Response, options: MountedStreamOptions): Response {
-  const { caller, meters, tokens, everyMs, counts } = options;
+  const { caller, meters, streamTokens, counts } = options;
   const { body } = response;
   if (body === null || !response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
   const reader = body.getReader();
   let closeStream = (): void => {};
-  const timer = setInterval(() => {
-    void tokens.holds(caller).catch(() => false).then((holds) => holds || end());
-  }, everyMs);
   const end = (): void => {
-    clearInterval(timer);
+    unwatch();
     closeStream();
     void reader.cancel().catch(() => {});
   };
+  const unwatch = streamTokens.watch(caller, end);
   try {
     if (counts) closeStream = meters.openStream(caller, end);
   } catch (error) {

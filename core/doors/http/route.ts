@@ -6,6 +6,7 @@ import type { CallerSessions } from "./caller-sessions.ts";
 import type { HttpDoorOptions } from "./door-options.ts";
 import type { Meters } from "./meters.ts";
 import type { OneTimeCodes } from "./one-time-codes.ts";
+import type { StreamTokens } from "./stream-tokens.ts";
 import { textResponse } from "./text-response.ts";
 import type { Caller, TokenScope } from "./scopes.ts";
 
@@ -14,6 +15,7 @@ export interface ApiRouteDeps extends Pick<HttpDoorOptions, "tokens" | "limits">
   facts: Omit<HttpDoorOptions["facts"], "workspaces">;
   writeLog(record: LogRecord): void;
   meters: Meters;
+  streamTokens: StreamTokens;
   codes: OneTimeCodes;
 }
 

@@ -143,7 +143,9 @@ class TokenFiles implements TokenStore {
   }
 
   async holds(caller: Caller): Promise<boolean> {
-    return recordOf(caller, [...(await this.#valid()).values()]) !== undefined;
+    const records = await this.#current();
+    const found = recordOf(caller, [...records.values()]);
+    return found !== undefined && isValid(found, records);
   }
 
   async keyOf(id: string): Promise<string | null> {

@@ -147,7 +147,7 @@ test("without a token, with a wrong one and under another name nothing is served
 });
 
 test("a connection's stream counts as one of its token's, and ends when the token does", async () => {
-  const { door } = await open({ http_heartbeat_ms: 40, http_streams_per_token: 1 });
+  const { door } = await open({ http_streams_per_token: 1 });
   const token = await door.token("read");
   const send = async (more: Record<string, string>, body?: unknown) => {
     const headers = { authorization: `Bearer ${token}`, accept: "application/json, text/event-stream", ...more };

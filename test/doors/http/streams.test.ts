@@ -239,7 +239,6 @@ describe("eventStream", () => {
       events: endless(),
       frame: () => "x".repeat(1024),
       idle: () => "",
-      mayGoOn: async () => true,
       heartbeatMs: 10_000,
       done: () => void (ended += 1),
     });
@@ -276,7 +275,6 @@ describe("eventStream", () => {
       frame: () => "one by one ",
       frameShared: () => bytes,
       idle: () => "",
-      mayGoOn: async () => true,
       heartbeatMs: 10_000,
       done: () => {},
     }).getReader();
@@ -307,7 +305,6 @@ describe("eventStream", () => {
       frame: () => expect.unreachable(),
       frameShared: () => new TextEncoder().encode("small "),
       idle: () => "",
-      mayGoOn: async () => true,
       heartbeatMs: 10_000,
       done: () => {},
     }).getReader();
@@ -327,7 +324,6 @@ describe("eventStream", () => {
       events: spoken(),
       frame: () => "event",
       idle: () => "alive",
-      mayGoOn: async () => true,
       heartbeatMs: 200,
       done: () => {},
     }).getReader();
@@ -352,7 +348,6 @@ describe("eventStream", () => {
       events: failing(),
       frame: () => "one",
       idle: () => "",
-      mayGoOn: async () => true,
       heartbeatMs: 1000,
       done: () => {},
     }).getReader();

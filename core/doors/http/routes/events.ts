@@ -148,7 +148,7 @@ interface Source {
 
 function stream(call: Call<EventsQuery>, deps: ApiRouteDeps, { open, framing, last = Infinity }: Source): Response {
   const { caller, query, headers, signal } = call;
-  const { meters, tokens, limits } = deps;
+  const { meters, streamTokens, limits } = deps;
   const over = new AbortController();
   let isOver = false;
   const end = () => {
@@ -161,17 +161,18 @@ function stream(call: Call<EventsQuery>, deps: ApiRouteDeps, { open, framing, la
   const isLast = (envelope: Envelope) => frames.isFull || envelope.seq >= last;
   const events = query.limit === undefined && last === Infinity ? opened : ending(opened, isLast);
   const closeStream = countStream(meters, caller, end);
+  const unwatch = streamTokens.watch(caller, end);
   signal.addEventListener("abort", end, { once: true });
   const body = eventStream({
     events,
     frame: (envelope) => isOver ? null : frames.of(envelope),
     frameShared: (envelopes) => isOver ? null : frames.ofShared(envelopes),
     heartbeatMs: limits.http_heartbeat_ms,
-    mayGoOn: () => tokens.holds(caller),
     idle: () => frames.idle(),
     done() {
       signal.removeEventListener("abort", end);
       end();
+      unwatch();
       closeStream();
     },
   });
