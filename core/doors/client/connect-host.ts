@@ -208,7 +208,11 @@ function apiOf(options: ConnectHostOptions): Api {
   const { url = "http://localhost", token, fetch: given } = options;
   const { proof = given === undefined ? "each" : "never" } = options;
   const deps = {
-    url: url.replace(/\/+$/, ""),
+    // "localhost" is [::1], too, where another user's program may listen; a host listens on 127.0.0.1.
+    url: (given === undefined ? url.replace(/^http:\/\/localhost(?=[:/]|$)/i, "http://127.0.0.1") : url).replace(
+      /\/+$/,
+      "",
+    ),
     fetch: given ?? ((place: string, init: RequestInit) => fetch(place, init)),
     token,
   };

@@ -89,6 +89,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const limits: Limits = { ...defaultLimits, ...manifest?.limits };
     const listening = await listen({
       port: settings.port,
+      addresses: settings.addresses,
       sockets: files.sockets,
       limits,
       onStall: (path) => writeLog(stalled(path, limits.http_stall_timeout_ms)),

@@ -25,6 +25,8 @@ export interface Listening {
 /** Options of {@link listen}. */
 interface ListenOptions {
   port: number;
+  /** Addresses at which the operator lets programs come in, as through a forwarded port. */
+  addresses?: readonly string[];
   /** Candidate paths for the unix socket, the best first. */
   sockets: readonly string[];
   limits: Limits;
@@ -37,7 +39,9 @@ interface ListenOptions {
  * Listens on 127.0.0.1 and on the unix socket; creates the socket's folder where it is missing.
  * @throws {BulkheadError} `busy` for a port that another program has, `io_error`
  */
-export async function listen({ port, sockets, limits, answer, onStall }: ListenOptions): Promise<Listening> {
+export async function listen(
+  { port, addresses = [], sockets, limits, answer, onStall }: ListenOptions,
+): Promise<Listening> {
   const common = { answer, onStall, limits: serverLimits(limits) };
   const servers: HttpServer[] = [];
   const close = async (options?: { graceMs?: number }) => {
@@ -54,7 +58,7 @@ export async function listen({ port, sockets, limits, answer, onStall }: ListenO
     return {
       address: `http://127.0.0.1:${got}`,
       socket: unix?.socket ?? null,
-      hosts: [`127.0.0.1:${got}`, `localhost:${got}`],
+      hosts: [`127.0.0.1:${got}`, `localhost:${got}`, ...addresses],
       close,
     };
   } catch (error) {

@@ -4,7 +4,13 @@ import type { Host } from "../../sessions/host/host.ts";
 import type { ReloadChanges } from "../http/door-options.ts";
 
 /** Settings of `daemon:` that are read only when the daemon starts. */
-const atStart = ["port", "drain_ms", "log_file_bytes", "log_files"] as const satisfies (keyof DaemonSettings)[];
+const atStart = [
+  "port",
+  "addresses",
+  "drain_ms",
+  "log_file_bytes",
+  "log_files",
+] as const satisfies (keyof DaemonSettings)[];
 
 /**
  * Puts the current host manifest into force.
@@ -29,8 +35,13 @@ function readAtStart(
   return new Map<string, unknown>([
     ["state_dir", state_dir],
     ["cluster", JSON.stringify(cluster)],
-    ...atStart.map((name): [string, unknown] => [`daemon.${name}`, daemon?.[name]]),
+    ...atStart.map((name): [string, unknown] => [`daemon.${name}`, textOf(daemon?.[name])]),
     ...doors.map(([name, value]): [string, unknown] => [`limits.${name}`, value]),
     ...Object.entries(journal).map(([name, value]): [string, unknown] => [`journal.${name}`, value]),
   ]);
+}
+
+/** Lists are compared by their items. */
+function textOf(value: unknown): unknown {
+  return Array.isArray(value) ? JSON.stringify(value) : value;
 }

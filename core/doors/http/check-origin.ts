@@ -9,21 +9,36 @@ import type { RequestSource } from "../../ground/runtime/http-server.ts";
 export function checkOrigin(request: Request, from: RequestSource, hosts: readonly string[]): void {
   const { headers } = request;
   const host = headers.get("host");
+  const site = headers.get("sec-fetch-site");
   const allowed = from.kind === "unix" ? ["localhost"] : hosts;
-  if (host === null || !allowed.includes(host.toLowerCase())) {
+  const isOurs = host !== null && allowed.includes(host.toLowerCase());
+  if (!isOurs && !(from.kind === "tcp" && site !== null && loopback.test(host ?? ""))) {
     throw refused(`its Host header is ${host === null ? "missing" : "not this server's"}`, { allowed });
   }
   const origin = headers.get("origin");
-  if (origin !== null && (from.kind === "unix" || !hosts.some((name) => origin === `http://${name}`))) {
+  if (origin !== null && (from.kind === "unix" || origin !== `http://${host?.toLowerCase()}`)) {
     throw refused("it comes from another origin");
   }
-  const site = headers.get("sec-fetch-site");
   if (site !== null && site !== "same-origin" && site !== "none") throw refused("a page of another site made it");
+}
+
+/**
+ * Address of a forwarded port, as of `ssh -L`. Served to browsers only, which no foreign page makes name it: a program
+ * needs an address that the operator has named, else another program at the port could pass its requests on.
+ */
+const loopback = /^(?:127\.0\.0\.1|localhost|\[::1\]):\d{1,5}$/i;
+
+/**
+ * Whether this server may prove itself as a host: as its socket, and at addresses where only it, or what the operator
+ * named, listens. `localhost` is two addresses, and another program may have the second one.
+ */
+export function isProvable(host: string, hosts: readonly string[]): boolean {
+  return host === "localhost" || (hosts.includes(host) && !host.startsWith("localhost:"));
 }
 
 function refused(why: string, details?: Record<string, unknown>): BulkheadError {
   return new BulkheadError("forbidden", `Cannot serve the request: ${why}.`, {
-    hint: "Call the API from a program, at the address that the host prints.",
+    hint: "Call the API from a program, at the address that the host prints, or at one of daemon.addresses.",
     details,
   });
 }

@@ -11,7 +11,7 @@ import { textResponse } from "./text-response.ts";
 import type { Caller, TokenScope } from "./scopes.ts";
 
 /** Collaborators of routes. They exclude the unfiltered sessions and worktrees: a route gets its caller's only. */
-export interface ApiRouteDeps extends Pick<HttpDoorOptions, "tokens" | "limits"> {
+export interface ApiRouteDeps extends Pick<HttpDoorOptions, "tokens" | "limits" | "hosts"> {
   facts: Omit<HttpDoorOptions["facts"], "workspaces">;
   writeLog(record: LogRecord): void;
   meters: Meters;

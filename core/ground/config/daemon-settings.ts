@@ -2,6 +2,8 @@
 export interface DaemonSettings {
   /** TCP port on 127.0.0.1; 0: any free port. */
   port: number;
+  /** Other addresses, with their ports, at which programs may come in, as through a forwarded port. */
+  addresses: readonly string[];
   /** How long running sessions may go on after SIGTERM before they are interrupted. Milliseconds. */
   drain_ms: number;
   /** Lowest level that the log records. */
@@ -15,6 +17,7 @@ export interface DaemonSettings {
 /** Defaults for settings that the host manifest omits. */
 export const defaultDaemonSettings: DaemonSettings = {
   port: 7717,
+  addresses: [],
   drain_ms: 30_000,
   log_level: "info",
   log_file_bytes: 8 * 1024 * 1024,

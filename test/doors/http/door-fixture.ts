@@ -55,6 +55,7 @@ export async function openDoor(
     sessions?: SessionHost;
     workspaces?: HostWorkspaces;
     mounts?: Mount[];
+    addresses?: string[];
   } = {},
 ): Promise<OpenDoor> {
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-http-"));
@@ -70,7 +71,7 @@ export async function openDoor(
     facts,
     tokens,
     owners: await openSessionOwners(folder),
-    hosts: () => [`127.0.0.1:${port}`, `localhost:${port}`],
+    hosts: () => [`127.0.0.1:${port}`, `localhost:${port}`, ...options.addresses ?? []],
     limits,
     ...(options.mounts === undefined ? {} : { mounts: options.mounts }),
     writeLog: (record) => void logs.push(record),

@@ -705,6 +705,48 @@ describe("J16 another program at the port", () => {
     expect(seen.join()).not.toContain(token);
   });
 
+  test("a server proves itself at no address that another program may have, and signs no forwarded port", async () => {
+    const door = await openDoor();
+    const token = await door.token("run");
+    const path = `/v1/proof?token_id=${token.split("_")[1]}&nonce=${"ab".repeat(32)}`;
+    for (const host of [`localhost:${door.port}`, `127.0.0.1:${door.port + 1}`, `[::1]:${door.port}`]) {
+      const answer = await sendRaw(
+        { port: door.port, host: "127.0.0.1" },
+        `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nSec-Fetch-Site: same-origin\r\nConnection: close\r\n\r\n`,
+      );
+      expect([host, answer.status]).toEqual([host, 403]);
+    }
+    // A client that is told "localhost" goes where the host listens, and nowhere else.
+    const client = connectHost({ url: `http://localhost:${door.port}`, token, patienceMs: 0 });
+    expect(await client.list()).toEqual([]);
+  });
+
+  test("a forwarded port serves a browser, and a program only where the operator named the address", async () => {
+    const door = await openDoor({ addresses: ["127.0.0.1:8000"] });
+    const token = await door.token("read");
+    const ask = async (host: string, more: string) =>
+      (await sendRaw(
+        { port: door.port, host: "127.0.0.1" },
+        `GET /v1/agents HTTP/1.1\r\nHost: ${host}\r\n${more}Authorization: Bearer ${token}\r\nConnection: close\r\n\r\n`,
+      )).status;
+    const page = "Sec-Fetch-Site: same-origin\r\n";
+    expect(await ask("127.0.0.1:9000", page)).toBe(200);
+    expect(await ask("localhost:9000", `${page}Origin: http://localhost:9000\r\n`)).toBe(200);
+    expect(await ask("127.0.0.1:9000", "")).toBe(403);
+    expect(await ask("127.0.0.1:9000", `${page}Origin: http://127.0.0.1:${door.port}\r\n`)).toBe(403);
+    expect(await ask("127.0.0.1:9000", "Sec-Fetch-Site: same-site\r\n")).toBe(403);
+    expect(await ask("evil.example:9000", page)).toBe(403);
+    expect(await ask("127.0.0.1:8000", "")).toBe(200);
+    const id = token.split("_")[1];
+    const proof = await sendRaw(
+      { port: door.port, host: "127.0.0.1" },
+      `GET /v1/proof?token_id=${id}&nonce=${
+        "ab".repeat(32)
+      } HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nConnection: close\r\n\r\n`,
+    );
+    expect(proof.status).toBe(200);
+  });
+
   test("the proof is of this server's address, this token and this nonce", async () => {
     const door = await openDoor();
     const token = await door.token("run");

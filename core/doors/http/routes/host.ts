@@ -3,6 +3,7 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { type Signal, toPrometheusText } from "../../../ground/log/prometheus-text.ts";
 import { hmacSha256Hex } from "../../../ground/runtime/hash.ts";
+import { isProvable } from "../check-origin.ts";
 import { type ApiRoute, type ApiRouteDeps, json, route } from "../route.ts";
 import { textResponse } from "../text-response.ts";
 
@@ -65,9 +66,11 @@ export const hostRoutes: readonly ApiRoute[] = [
     scope: "public",
     query: proofQuery,
     answers: { 200: { summary: "the proof", schema: Type.Object({ proof: Type.String() }) } },
-    async handle({ query: { token_id, nonce }, headers }, { tokens, meters }) {
+    async handle({ query: { token_id, nonce }, headers }, { tokens, meters, hosts }) {
+      const host = (headers.get("host") ?? "").toLowerCase();
+      if (!isProvable(host, hosts())) throw unproven(host, hosts());
       const key = await tokens.keyOf(token_id);
-      if (key !== null) return json({ proof: hmacSha256Hex(key, `${headers.get("host") ?? ""}\n${nonce}`) });
+      if (key !== null) return json({ proof: hmacSha256Hex(key, `${host}\n${nonce}`) });
       meters.countRefusal("proof");
       throw new BulkheadError("not_found", "There is no token with this id.", {
         hint: '"bulkhead token list" lists those there are.',
@@ -87,6 +90,17 @@ export const hostRoutes: readonly ApiRoute[] = [
       }),
   }),
 ];
+
+function unproven(host: string, hosts: readonly string[]): BulkheadError {
+  const [address] = hosts.filter((one) => isProvable(one, hosts));
+  return new BulkheadError(
+    "forbidden",
+    `Cannot prove the server as "${host}": it is no address of this server alone.`,
+    {
+      hint: `Use http://${address}, or add the address of a forwarded port to daemon.addresses in bulkhead.yaml.`,
+    },
+  );
+}
 
 function ownSignals({ meters }: ApiRouteDeps): Signal[] {
   return [{
