@@ -172,7 +172,7 @@ export interface Limits {
   http_connections: number;
   /** Streams of events that are open over HTTP. */
   http_streams: number;
-  /** Event streams that one token may have open; the operator's token may use all. */
+  /** Event streams that one token may have open; the operator's token leaves as many to others. */
   http_streams_per_token: number;
   /** HTTP requests of one token in a second. */
   http_requests_per_second: number;

@@ -408,6 +408,16 @@ describe("J9 streams without end", () => {
     await Promise.all([held[1]!.body?.cancel(), others.body?.cancel()]);
   });
 
+  test("the operator's streams leave room for another token's", async () => {
+    const door = await openDoor({ limits: { http_streams: 3, http_streams_per_token: 1 } });
+    const url = "http://localhost/v1/events";
+    const held = [await door.local(url), await door.local(url)];
+    await expectProblem(await door.local(url), 429, "limit_exceeded");
+    const other = await fetch(`${door.url}/v1/events`, { headers: bearer(await door.token("read")) });
+    expect(other.status).toBe(200);
+    await Promise.all([...held, other].map(({ body }) => body?.cancel()));
+  });
+
   test("all together have so many and no more", async () => {
     const door = await openDoor({ limits: { http_streams: 1 } });
     const fetchLocal = door.local;
