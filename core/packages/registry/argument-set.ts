@@ -25,9 +25,12 @@ export class PatternComparison {
    * @throws {BulkheadError} `invalid_manifest` for a line that is no pattern, and for patterns that take too long
    */
   meet(left: readonly string[], right: readonly string[]): string[] {
-    const found: ArgumentPattern[] = [];
-    for (const a of left) {
-      for (const b of right) found.push(...this.#meet(canonical(a), canonical(b)));
+    const [ours, theirs] = [byForm(left), byForm(right)];
+    const found = [...ours].filter(([form]) => theirs.has(form)).map(([, pattern]) => pattern);
+    // A pattern of both sides is met whole, and all that it shares with others is within it.
+    const [mine, yours] = [ownOf(ours, theirs), ownOf(theirs, ours)];
+    for (const a of mine) {
+      for (const b of yours) found.push(...this.#meet(a, b));
     }
     return this.#narrowest(found).map(formatArgumentPattern);
   }
@@ -114,10 +117,14 @@ export class PatternComparison {
   }
 
   #covers(wide: ArgumentPattern, narrow: ArgumentPattern): boolean {
+    this.#spend(0);
+    // Without {...} a pattern allows lists of one length alone.
+    if (wide.length !== narrow.length && !wide.some(isRest)) return false;
     return this.#table(wide, narrow, (w, n, at) => {
       if (w && isRest(w)) return at(1, 0) || (n !== undefined && at(0, 1));
       if (!w || !n) return !w && !n;
-      return !isRest(n) && this.#coversArgument(w, n) && at(1, 1);
+      // Comparing the arguments costs more than looking up their ends, which mostly decide.
+      return !isRest(n) && at(1, 1) && this.#coversArgument(w, n);
     });
   }
 
@@ -126,7 +133,7 @@ export class PatternComparison {
       if (!x && !y) return true;
       if (x && isRest(x)) return at(1, 0) || (y !== undefined && at(0, 1));
       if (y && isRest(y)) return at(0, 1) || (x !== undefined && at(1, 0));
-      return x !== undefined && y !== undefined && this.#overlapArgument(x, y) && at(1, 1);
+      return x !== undefined && y !== undefined && at(1, 1) && this.#overlapArgument(x, y);
     });
   }
 
@@ -186,6 +193,18 @@ export class PatternComparison {
 /** `{...} {*}` and `{*} {...}` allow the same, as do `{...} {...}` and `{...}`: one form for each. */
 function canonical(line: string): ArgumentPattern {
   return canonicalPattern(parseArgumentPattern(line));
+}
+
+/** Returns the patterns by their one form. */
+function byForm(lines: readonly string[]): Map<string, ArgumentPattern> {
+  return new Map(lines.map(canonical).map((pattern) => [formatArgumentPattern(pattern), pattern]));
+}
+
+function ownOf(
+  patterns: ReadonlyMap<string, ArgumentPattern>,
+  others: ReadonlyMap<string, ArgumentPattern>,
+): ArgumentPattern[] {
+  return [...patterns].filter(([form]) => !others.has(form)).map(([, pattern]) => pattern);
 }
 
 function canonicalPattern(pattern: ArgumentPattern): ArgumentPattern {

@@ -144,20 +144,20 @@ function explainRequested(atom: Atom, sources: PermissionSources): Settled {
   const targetsOf = (left: Permissions) =>
     atoms(left).filter((one) => one.permission === permission).map((one) => one.target);
   const granted = targetsOf(effectivePermissions({ requested: only, grant, deny: {}, places }));
-  const allowed = targetsOf(effectivePermissions({ requested: only, grant, deny, places }));
-  const effective = targetsOf(effectivePermissions({ requested: only, grant, deny, request, places }));
+  const left = effectivePermissions({ requested: only, grant, deny, request, places });
+  const effective = targetsOf(left);
   const denied = targetsOf(effectivePermissions({ requested: only, grant: only, deny, places })).length === 0;
-  const shut = effectivePermissions({ requested: only, grant, deny, request, places }).run?.[0];
+  const isTaken = () => targetsOf(effectivePermissions({ requested: only, grant, deny, places })).length === 0;
   const narrowed = effective.length !== 1 || effective[0] !== target;
   const why = granted.length === 0
     ? "The manifest asks for it, and it is not granted."
-    : allowed.length === 0
-    ? "It is granted and also denied; what is denied counts."
     : effective.length === 0
-    ? "It is granted, and this session's request leaves it out."
+    ? isTaken()
+      ? "It is granted and also denied; what is denied counts."
+      : "It is granted, and this session's request leaves it out."
     : narrowed
     ? `It is allowed as far as ${effective.join(", ")}.`
-    : `It is asked for and granted${containmentWords(shut)}.`;
+    : `It is asked for and granted${containmentWords(left.run?.[0])}.`;
   const binary = binaryOf(atom);
   return { permission, target, ...binary, requested: true, granted: granted.length > 0, denied, effective, why };
 }
