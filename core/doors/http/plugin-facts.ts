@@ -9,12 +9,11 @@ import {
   waitingUpdates,
 } from "../../packages/install/waiting-update.ts";
 import type { CrashRecord } from "../../walls/pool/plugin-health.ts";
-import { broadPlaces } from "../../packages/registry/broad-permissions.ts";
 import type { ExplainedPermission } from "../../packages/registry/explain-permissions.ts";
+import { Explanations } from "../../packages/registry/explanations.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
-import { type ProgramWalls, programWalls } from "../../packages/registry/program-walls.ts";
+import type { ProgramWalls } from "../../packages/registry/program-walls.ts";
 import type { RegistryProblem } from "../../packages/registry/registry.ts";
-import { shownPermissions } from "../../packages/registry/shown-permissions.ts";
 import { pluginOf } from "../../packages/registry/unknown-plugin.ts";
 
 /** A plugin in a list, as `bulkhead plugin list --json` prints it. */
@@ -55,9 +54,9 @@ export interface ExplainedPlugin extends PluginReport {
   manifest: Plugin["manifest"];
   /** Pins of its programs. */
   pins: BinaryPin[];
-  permissions: ExplainedPermission[];
+  permissions: readonly ExplainedPermission[];
   /** The walls around each of its programs. */
-  programs: ProgramWalls[];
+  programs: readonly ProgramWalls[];
   /** The options that it declares; null if none. */
   config: Plugin["manifest"]["config"] | null;
   /** Permissions that the waiting update asks for and the operator has not decided about, the riskiest first. */
@@ -78,6 +77,11 @@ export interface PluginFacts {
   problems(): Promise<PluginProblem[]>;
   /** @throws {BulkheadError} `not_found` */
   explain(id: string): Promise<ExplainedPlugin>;
+  /**
+   * Returns a plugin's permissions and the decision about each.
+   * @throws {BulkheadError} `not_found`
+   */
+  permissions(id: string): readonly ExplainedPermission[];
   /** @throws {BulkheadError} `not_found` */
   grants(id: string): PluginGrants;
   /**
@@ -93,6 +97,7 @@ export function pluginFacts(
   manifestFile: string | undefined,
 ): PluginFacts {
   const { registry } = host;
+  const explanations = new Explanations(registry, { manifestFile });
   return {
     async list() {
       const stateOf = await statesOf(host, manifestFile);
@@ -109,12 +114,12 @@ export function pluginFacts(
         ...report(plugin, state),
         manifest: plugin.manifest,
         pins: await host.pinned(id),
-        permissions: shownPermissions(plugin, broadPlaces(manifestFile)),
-        programs: programWalls(plugin),
+        ...explanations.of(plugin),
         config: plugin.manifest.config ?? null,
         waiting_permissions: state.waiting?.undecided ?? [],
       };
     },
+    permissions: (id) => explanations.of(pluginOf(registry, id)).permissions,
     async release(id) {
       const released = await host.release(id);
       // A record may outlive its plugin; an id that is neither is a mistake.

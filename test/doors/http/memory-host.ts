@@ -238,6 +238,10 @@ export function memoryFacts(): HostFacts & { state: Readiness; grant: Permission
           waiting_permissions: [],
         };
       },
+      permissions(id) {
+        demand(id);
+        return [];
+      },
       release: () => Promise.resolve(true),
       grants(id) {
         demand(id);

@@ -176,7 +176,7 @@ export const historyRoutes: readonly ApiRoute[] = [
     body: previewBody,
     answers: { 200: { summary: "counts, and examples of both", schema: preview } },
     async handle({ params, body }, { facts }) {
-      const { id } = await facts.plugins.explain(params["id"] ?? "");
+      const { plugin_id: id } = facts.plugins.grants(params["id"] ?? "");
       return json(
         await facts.history.ask((queries) => {
           const uses = queries.uses({ adapter: id, permission: body.permission }, {

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { PermissionOption, PermissionRequestEvent, QuestionEvent } from "../../../../plugin-sdk/events.ts";
 import { exactly } from "../../../../plugin-sdk/schema.ts";
 import type { SessionSummary, WaitingRequest } from "../../../../plugin-sdk/session-summary.ts";
+import { nextTurn } from "../../../ground/runtime/next-turn.ts";
 import type { HostWorkspaces } from "../../../sessions/host/workspaces.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { callerPlugins } from "../caller-plugins.ts";
@@ -138,7 +139,7 @@ async function askingEvents(
   return found;
 }
 
-async function pluginItems(plugins: Pick<PluginFacts, "list" | "explain">): Promise<WaitingItem[]> {
+async function pluginItems(plugins: Pick<PluginFacts, "list" | "permissions">): Promise<WaitingItem[]> {
   const all = await plugins.list();
   const quarantined = all.filter(({ quarantine }) => quarantine !== null).map(({ id, quarantine }): WaitingItem => ({
     ...ofPlugin(id),
@@ -149,13 +150,19 @@ async function pluginItems(plugins: Pick<PluginFacts, "list" | "explain">): Prom
     text: quarantine?.crashes.at(-1)?.message ?? "It crashed too often.",
     command: `bulkhead plugin release ${id}`,
   }));
-  const granted = await Promise.all(all.filter(({ enabled }) => enabled).map(({ id }) => missingGrants(id, plugins)));
-  return [...quarantined, ...granted.flat()];
+  const missing: WaitingItem[] = [];
+  for (const { id } of all.filter(({ enabled }) => enabled)) {
+    missing.push(...missingGrants(id, plugins));
+    // The first to ask after a reload has them explained, each in a turn of its own.
+    await nextTurn();
+  }
+  return [...quarantined, ...missing];
 }
 
-async function missingGrants(id: string, plugins: Pick<PluginFacts, "list" | "explain">): Promise<WaitingItem[]> {
-  const { permissions } = await plugins.explain(id);
-  const missing = permissions.filter(({ requested, granted, denied }) => requested && !granted && !denied);
+function missingGrants(id: string, plugins: Pick<PluginFacts, "permissions">): WaitingItem[] {
+  const missing = permissionsOf(id, plugins).filter(({ requested, granted, denied }) =>
+    requested && !granted && !denied
+  );
   return missing.map(({ permission, target, binary = target, why }) => ({
     ...ofPlugin(id),
     kind: "grant",
@@ -168,6 +175,18 @@ async function missingGrants(id: string, plugins: Pick<PluginFacts, "list" | "ex
       ? null
       : `bulkhead plugin grant ${id} ${permission}:${target}`,
   }));
+}
+
+/** None of a plugin that a reload took out meanwhile, or that cannot be explained: its own page says why. */
+function permissionsOf(
+  id: string,
+  plugins: Pick<PluginFacts, "permissions">,
+): ReturnType<PluginFacts["permissions"]> {
+  try {
+    return plugins.permissions(id);
+  } catch {
+    return [];
+  }
 }
 
 /** Changes that were to be applied and could not be, until they are applied or discarded. */
