@@ -169,6 +169,23 @@ const cases: Record<string, Case> = {
     code: 'import "./enum.ts";\nimport "./part.tsx";\nimport "zod";\n',
     breaks: [],
   },
+  "folders that are removed by the host's own calls": {
+    path: "core/records/removals.ts",
+    code: 'import { rm } from "./files.ts";\nimport fs from "./fs.ts";\n' +
+      'await rm("a", { recursive: true, force: true });\nfs.rmSync("a", { force: true, recursive: true });\n',
+    breaks: ["removals-by-program", "removals-by-program"],
+  },
+  "a folder that the kit removes": {
+    path: "core/kit/a/removals.ts",
+    code: 'import { rm } from "./files.ts";\nawait rm("a", { recursive: true });\n',
+    breaks: [],
+  },
+  "a file that is removed and folders that are made": {
+    path: "core/records/made.ts",
+    code:
+      'import { mkdir, rm } from "./files.ts";\nawait rm("a", { force: true });\nawait mkdir("a", { recursive: true });\n',
+    breaks: [],
+  },
 };
 
 let folder: string;

@@ -6,6 +6,7 @@ import { noConsole } from "./rules/no-console.ts";
 import { noEnum } from "./rules/no-enum.ts";
 import { plainComments } from "./rules/plain-comments.ts";
 import { platformInRuntime } from "./rules/platform-in-runtime.ts";
+import { removalsByProgram } from "./rules/removals-by-program.ts";
 import { tsImports } from "./rules/ts-imports.ts";
 
 /** The project's own rules for `deno lint`: one file each in `rules/`, one line each here. */
@@ -20,6 +21,7 @@ const houseRules: Deno.lint.Plugin = {
     "no-enum": noEnum,
     "plain-comments": plainComments,
     "platform-in-runtime": platformInRuntime,
+    "removals-by-program": removalsByProgram,
     "ts-imports": tsImports,
   },
 };

@@ -2,12 +2,13 @@ import { Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
-import { mkdir, realpath, rm, stat } from "../../ground/runtime/files.ts";
+import { mkdir, realpath, stat } from "../../ground/runtime/files.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { isInside, join, resolve } from "../../ground/runtime/paths.ts";
 import { hostEnvironment } from "../../ground/runtime/platform.ts";
 import type { SharedNotes } from "./shared-notes.ts";
+import { removeTree } from "../../ground/runtime/remove-tree.ts";
 
 /** A repository that a session works in, wherever it runs. */
 interface RemoteRepository {
@@ -99,7 +100,7 @@ async function fetchInto(folder: string, { url, ref }: { url: string; ref: strin
     await git(["checkout", "--quiet", "--force", "--detach", "FETCH_HEAD"], { folder, signal, url, ref });
     await git(["clean", "--quiet", "-ffdx"], { folder, signal, url, ref });
   } catch (error) {
-    if (isNew) await rm(folder, { recursive: true, force: true });
+    if (isNew) await removeTree(folder);
     throw error;
   }
 }

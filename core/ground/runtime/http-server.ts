@@ -7,6 +7,7 @@ import { BulkheadError, errorCodes } from "../../../plugin-sdk/errors.ts";
 import { ConnectionRoom } from "./connection-room.ts";
 import { toRequest } from "./http-request.ts";
 import { sendResponse } from "./http-response.ts";
+import { removeTree } from "./remove-tree.ts";
 
 /** Origin of a request. */
 export interface RequestSource {
@@ -174,7 +175,7 @@ async function listenUnix(server: Server, path: string): Promise<ListenAt> {
     server.close();
     throw error;
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await removeTree(folder);
   }
   return { kind: "unix", path };
 }

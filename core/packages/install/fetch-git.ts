@@ -1,9 +1,9 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { rm } from "../../ground/runtime/files.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { joinBytes } from "../../ground/runtime/join-bytes.ts";
 import { hostEnvironment } from "../../ground/runtime/platform.ts";
 import { makeTemporaryFolder } from "../../ground/runtime/temporary-folder.ts";
+import { removeTree } from "../../ground/runtime/remove-tree.ts";
 
 /** One commit of a repository as an archive. */
 interface GitArchive {
@@ -63,7 +63,7 @@ export async function fetchGit(
     const archive = ["archive", "--format=tar", "--prefix=package/", commit];
     return { commit, bytes: await collect(archive, { cwd: folder, env: here, signal, url, maxBytes }) };
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await removeTree(folder);
   }
 }
 

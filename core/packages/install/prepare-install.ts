@@ -18,7 +18,7 @@ import { instancesOf, isInUse } from "../registry/instances.ts";
 import { type ProgramWalls, wallsOnceGranted } from "../registry/program-walls.ts";
 import { readManifest } from "../registry/read-manifest.ts";
 import { hiddenTexts } from "../registry/shown-permissions.ts";
-import { readdir, rm } from "../../ground/runtime/files.ts";
+import { readdir } from "../../ground/runtime/files.ts";
 import { dirname, join } from "../../ground/runtime/paths.ts";
 import compare from "semver/functions/compare.js";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
@@ -29,6 +29,7 @@ import { changeManifest } from "./manifest-transaction.ts";
 import { type Allowances, checkAgainstLock, isSameSource } from "./source-policy.ts";
 import { type StagedPackage, stagePackage, sweepStaging } from "./staging.ts";
 import { keepWaiting } from "./waiting-update.ts";
+import { removeTree } from "../../ground/runtime/remove-tree.ts";
 
 /** A package that is ready to install, with all that the operator must know and decide. */
 export interface PreparedInstall {
@@ -293,6 +294,6 @@ async function removeOthers(folder: string, kept: readonly LockedPlugin[]): Prom
   const names = kept.map((locked) => versionFolder("", "", locked));
   const stay = new Set(names.flatMap((name) => [name, listFileOf(name)]));
   for (const name of await readdir(folder)) {
-    if (!stay.has(name)) await rm(join(folder, name), { recursive: true, force: true });
+    if (!stay.has(name)) await removeTree(join(folder, name));
   }
 }

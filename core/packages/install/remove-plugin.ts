@@ -5,6 +5,7 @@ import { instancesOf } from "../registry/instances.ts";
 import { rm } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { changeManifest } from "./manifest-transaction.ts";
+import { removeTree } from "../../ground/runtime/remove-tree.ts";
 
 /**
  * Removes an installed plugin: its grants, its lock entry and its files. Of an instance, or of another entry that names
@@ -35,15 +36,15 @@ export async function removePlugin(manifestFile: string, id: string): Promise<vo
     // Grants first, files last: a process killed in between leaves a plugin without grants.
     await writeText(removePluginEntry(text, { pluginId: id, file }));
     await writeLock({ ...lock, plugins });
-    await rm(join(installed, id), { recursive: true, force: true });
+    await removeTree(join(installed, id));
   });
 }
 
 /** Removes all data that a plugin of this id has kept, so that a later plugin with the same id finds none of it. */
 export async function forgetPlugin(stateFolder: string, id: string): Promise<void> {
   await Promise.all([
-    rm(join(stateFolder, "data", id), { recursive: true, force: true }),
-    rm(join(stateFolder, "pins", id), { recursive: true, force: true }),
+    removeTree(join(stateFolder, "data", id)),
+    removeTree(join(stateFolder, "pins", id)),
     rm(join(stateFolder, "crashes", `${id}.json`), { force: true }),
   ]);
 }

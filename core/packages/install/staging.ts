@@ -6,13 +6,14 @@ import { type FileHashes, fileList, filesDigest, listFileOf } from "../registry/
 import { bundlePlugin } from "../registry/plugin-script.ts";
 import { readManifest } from "../registry/read-manifest.ts";
 import { everRequested } from "../registry/requested-permissions.ts";
-import { chmod, mkdir, readdir, rename, rm, writeFile } from "../../ground/runtime/files.ts";
+import { chmod, mkdir, readdir, rename, writeFile } from "../../ground/runtime/files.ts";
 import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
 import { dirname, join } from "../../ground/runtime/paths.ts";
 import { pid } from "../../ground/runtime/platform.ts";
 import { processIsAlive } from "../../ground/runtime/process-alive.ts";
 import type { FetchedPackage } from "./fetch-package.ts";
 import { packageError, type PackageFiles } from "./package-files.ts";
+import { removeTree } from "../../ground/runtime/remove-tree.ts";
 
 /** A package on the disk that was read whole and is not in use yet. */
 export interface StagedPackage {
@@ -36,7 +37,7 @@ const stagingName = ".staging";
  */
 export async function stagePackage(fetched: FetchedPackage, installed: string): Promise<StagedPackage> {
   const folder = join(installed, stagingName, `${pid}-${randomId()}`);
-  const discard = () => rm(folder, { recursive: true, force: true });
+  const discard = () => removeTree(folder);
   try {
     const hashes = await writeFiles(fetched.files, folder);
     const manifest = await readManifest(folder);
@@ -57,7 +58,7 @@ export async function stagePackage(fetched: FetchedPackage, installed: string): 
 export async function sweepStaging(installed: string): Promise<void> {
   const names = await readdir(join(installed, stagingName)).catch(() => []);
   const left = names.filter((name) => !processIsAlive(Number.parseInt(name, 10)));
-  await Promise.all(left.map((name) => rm(join(installed, stagingName, name), { recursive: true, force: true })));
+  await Promise.all(left.map((name) => removeTree(join(installed, stagingName, name))));
 }
 
 async function writeFiles(files: PackageFiles, folder: string): Promise<FileHashes> {
@@ -125,11 +126,11 @@ async function makeExecutable(folder: string, manifest: Manifest): Promise<void>
 
 async function move(folder: string, { place, list }: { place: string; list: string }): Promise<void> {
   const found = await filesDigest(place);
-  if (found === sha256Hex(list)) return await rm(folder, { recursive: true, force: true });
+  if (found === sha256Hex(list)) return await removeTree(folder);
   await mkdir(dirname(place), { recursive: true, mode: 0o755 });
   // The folder there was changed; move it away first, because a rename does not replace a folder.
   if (found !== null) await rename(place, `${folder}-changed`);
   await writeFile(listFileOf(place), list);
   await rename(folder, place);
-  await rm(`${folder}-changed`, { recursive: true, force: true });
+  await removeTree(`${folder}-changed`);
 }

@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HeldChange } from "../../../plugin-sdk/held.ts";
-import { mkdir, rm } from "../../ground/runtime/files.ts";
+import { mkdir } from "../../ground/runtime/files.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
@@ -22,6 +22,7 @@ import { writeWholeTree } from "./whole-tree.ts";
 import { shadowOver, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
 import { patchArgs, withWorktreeIndex } from "./worktree-diff.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
+import { removeTree } from "../../ground/runtime/remove-tree.ts";
 
 /** Options of {@link applyWorktree}. */
 interface ApplyOptions {
@@ -131,7 +132,7 @@ async function withScratch<T>(base: WorktreeBase, act: (scratch: string) => Prom
   try {
     return await act(scratch);
   } finally {
-    await rm(join(base.store, scratch), { recursive: true, force: true }).catch(() => undefined);
+    await removeTree(join(base.store, scratch)).catch(() => undefined);
   }
 }
 

@@ -1,5 +1,4 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { rm } from "../../ground/runtime/files.ts";
 import { realFolder as findRealFolder } from "../../ground/runtime/real-folder.ts";
 import { type GitDeadline, reasonOf, withDeadline } from "./deadline.ts";
 import type { GitPlace } from "./find-repository.ts";
@@ -8,6 +7,7 @@ import type { KnownTrees } from "./known-trees.ts";
 import { type PlainFolderLimits, plainFolderLimits, writeBounded } from "./plain-folder.ts";
 import { copyUserIndex, makeShadow, makeShadowFolder, type ShadowRepository } from "./shadow-repository.ts";
 import type { WorkTree } from "./write-work-tree.ts";
+import { removeTree } from "../../ground/runtime/remove-tree.ts";
 
 /** Recorded content of a working directory. */
 export interface Snapshot {
@@ -93,5 +93,5 @@ export async function realFolder(workdir: string): Promise<string> {
 
 async function removeFolder(folder: string): Promise<void> {
   // A git that was just killed may still have made a file.
-  await rm(folder, { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
+  await removeTree(folder).catch(() => undefined);
 }

@@ -11,7 +11,7 @@ import type { ContainerOptions } from "../../walls/pool/spare-container.ts";
 import { type KnownManifests, openKnownManifests } from "../../packages/registry/known-manifests.ts";
 import { realInstalledFolder } from "../../packages/registry/plugin-lock.ts";
 import { createRegistry, type Registry } from "../../packages/registry/registry.ts";
-import { mkdir, realpath, rm } from "../../ground/runtime/files.ts";
+import { mkdir, realpath } from "../../ground/runtime/files.ts";
 import { recordsFolder } from "../../ground/recorded/exposed-folders.ts";
 import { shareBundler } from "../../packages/registry/make-bundle.ts";
 import { keepInspectorShut } from "../../ground/runtime/keep-inspector-shut.ts";
@@ -43,6 +43,7 @@ import type { SessionDeps } from "./start-session.ts";
 import { journalFile, pinsFolder, stateFolderOf } from "./state-folder.ts";
 import { DiskReserve } from "../../ground/runtime/disk-reserve.ts";
 import { giveBackState, type HeldState, takeState } from "./take-state.ts";
+import { removeTree } from "../../ground/runtime/remove-tree.ts";
 
 /** Collaborators of a host, opened and connected to each other. */
 export interface HostDeps extends SessionDeps {
@@ -85,7 +86,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     async (error) => {
       await reserve?.close();
       await giveBackState(state);
-      if (temporary !== null) await rm(temporary, { recursive: true, force: true });
+      if (temporary !== null) await removeTree(temporary);
       throw error;
     },
   );

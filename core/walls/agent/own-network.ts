@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { type FileHandle, mkdir, open, readlink, rm } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readlink } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import process from "node:process";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
@@ -16,6 +16,7 @@ import { pinFolder } from "../../ground/runtime/pinned-folder.ts";
 import { execPathForOthers, runtimeName } from "../../ground/runtime/platform.ts";
 import { networkArguments } from "../../ground/runtime/runtime-command.ts";
 import { uncontainedError } from "./uncontained-error.ts";
+import { removeTree } from "../../ground/runtime/remove-tree.ts";
 
 /** A network for programs, with nothing but a loopback: clients of its ports reach this host and no one else. */
 export interface OwnNetwork {
@@ -164,7 +165,7 @@ class LinuxNetwork implements OwnNetwork {
     for (const server of this.#servers.values()) server.close();
     this.#servers.clear();
     await Promise.all(this.#spaces.splice(0).map((space) => space.close()));
-    if (this.#sockets !== null) await rm(this.#sockets, { recursive: true, force: true });
+    if (this.#sockets !== null) await removeTree(this.#sockets);
   }
 
   #add(port: number, server: Server): void {

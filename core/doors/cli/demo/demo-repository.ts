@@ -1,8 +1,9 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { mkdir, rm, writeFile } from "../../../ground/runtime/files.ts";
+import { mkdir, writeFile } from "../../../ground/runtime/files.ts";
 import { runGit } from "../../../ground/runtime/git-program.ts";
 import { dirname, join } from "../../../ground/runtime/paths.ts";
 import { makeTemporaryFolder } from "../../../ground/runtime/temporary-folder.ts";
+import { removeTree } from "../../../ground/runtime/remove-tree.ts";
 
 /** A place for one demo, removed when it is disposed. */
 export interface DemoPlace extends AsyncDisposable {
@@ -55,7 +56,7 @@ export async function makeDemoPlace(): Promise<DemoPlace> {
   const place: DemoPlace = {
     repository: join(root, "tidepool"),
     state: join(root, "state"),
-    [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true, maxRetries: 3 }),
+    [Symbol.asyncDispose]: () => removeTree(root),
   };
   try {
     await mkdir(place.state);

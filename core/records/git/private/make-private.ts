@@ -21,6 +21,7 @@ import { namedPlaces } from "./named-places.ts";
 import { type PrivateRecord, type PrivateRepository, writePrivateRecord } from "./private-record.ts";
 import { readRefs, refText } from "./read-refs.ts";
 import { leaveOut, wholeIndex } from "./shape-index.ts";
+import { removeTree } from "../../../ground/runtime/remove-tree.ts";
 
 /** Options of {@link makePrivate}. */
 interface MakePrivateOptions extends ClosedPlaces {
@@ -319,7 +320,7 @@ class Making {
     const { signal } = this.#options;
     const index = await wholeIndex({ gitDir, commonDir, folder, objectFormat, signal });
     const [bytes] = await Promise.all([readFile(index), ...copies.map((to) => copyWithTime(index, to))]);
-    await rm(folder, { recursive: true, force: true });
+    await removeTree(folder);
     return bytes;
   }
 

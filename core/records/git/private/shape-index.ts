@@ -1,11 +1,12 @@
 import { runGit } from "../../../ground/runtime/git-program.ts";
 import { copyWithTime } from "../../../ground/runtime/copy-with-time.ts";
-import { mkdir, readdir, readFile, rm, writeFile } from "../../../ground/runtime/files.ts";
+import { mkdir, readdir, readFile, writeFile } from "../../../ground/runtime/files.ts";
 import { join } from "../../../ground/runtime/paths.ts";
 import { configText, parseConfig } from "./config-text.ts";
 import { git, gitEnv, joinNul } from "../git-call.ts";
 import { eachRecord } from "../git-records.ts";
 import type { PrivateRepository } from "./private-record.ts";
+import { removeTree } from "../../../ground/runtime/remove-tree.ts";
 
 /** Makes a git folder without refs, objects and settings, for calls that are told everything else. */
 export async function emptyRepository(
@@ -90,6 +91,6 @@ export async function leaveOut(
   await Promise.all([
     writeFile(file, configText([...settings, ...sparse])),
     writeFile(join(place, "git/info/sparse-checkout"), pattern),
-    rm(gitDir, { recursive: true, force: true }),
+    removeTree(gitDir),
   ]);
 }

@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { copyFile, link, lstat, mkdir, readdir, rename, rm, writeFile } from "../../../ground/runtime/files.ts";
+import { copyFile, link, lstat, mkdir, readdir, rename, writeFile } from "../../../ground/runtime/files.ts";
 import { type GitOutcome, runGit } from "../../../ground/runtime/git-program.ts";
 import { randomId } from "../../../ground/runtime/hash.ts";
 import { join } from "../../../ground/runtime/paths.ts";
@@ -9,6 +9,7 @@ import { maxPackBytes, wallsFor } from "./in-walls.ts";
 import { fewEntries } from "./few-entries.ts";
 import type { PrivateRepository } from "./private-record.ts";
 import { emptyRepository, emptyRepositoryEnv } from "./shape-index.ts";
+import { removeTree } from "../../../ground/runtime/remove-tree.ts";
 
 /** Objects of a private git folder that are looked at. */
 const mostFiles = 200_000;
@@ -40,8 +41,8 @@ export type KnownObjects = ReadonlyMap<string, string>;
 export async function prepareStores({ known, place }: Omit<ObjectsPlace, "signal">): Promise<void> {
   const { object_format: objectFormat, common_dir } = known;
   const shallow = join(common_dir, "shallow");
-  await rm(join(place, "reader"), { recursive: true, force: true });
-  await rm(join(place, "store"), { recursive: true, force: true });
+  await removeTree(join(place, "reader"));
+  await removeTree(join(place, "store"));
   await Promise.all(["reader", "store"].map((name) => emptyRepository(join(place, name), { objectFormat, shallow })));
   await mkdir(join(place, "store/objects/info"), { recursive: true });
   await mkdir(join(place, "store/objects/pack"), { recursive: true });
@@ -93,7 +94,7 @@ export async function takeIntoStore(
 ): Promise<void> {
   const { known, place, signal } = at;
   const folder = join(place, "reader/packed");
-  await rm(folder, { recursive: true, force: true });
+  await removeTree(folder);
   await mkdir(folder, { mode: 0o700 });
   const missing = known.is_partial ? ["--missing=allow-any"] : [];
   const args = [
