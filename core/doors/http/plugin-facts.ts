@@ -6,7 +6,7 @@ import {
   type WaitingReport,
   waitingReport,
   type WaitingUpdate,
-  waitingUpdates,
+  WaitingUpdates,
 } from "../../packages/install/waiting-update.ts";
 import type { CrashRecord } from "../../walls/pool/plugin-health.ts";
 import type { ExplainedPermission } from "../../packages/registry/explain-permissions.ts";
@@ -98,9 +98,10 @@ export function pluginFacts(
 ): PluginFacts {
   const { registry } = host;
   const explanations = new Explanations(registry, { manifestFile });
+  const updates = new WaitingUpdates(manifestFile);
   return {
     async list() {
-      const stateOf = await statesOf(host, manifestFile);
+      const stateOf = await statesOf(host, updates);
       const plugins = registry.list().toSorted((a, b) => a.id.localeCompare(b.id));
       return plugins.map((plugin) => report(plugin, stateOf(plugin.id)));
     },
@@ -109,7 +110,7 @@ export function pluginFacts(
     },
     async explain(id) {
       const plugin = pluginOf(registry, id);
-      const state = (await statesOf(host, manifestFile))(id);
+      const state = (await statesOf(host, updates))(id);
       return {
         ...report(plugin, state),
         manifest: plugin.manifest,
@@ -147,12 +148,12 @@ interface PluginState {
 /** Looks at the state of all plugins; the function it gives returns one's. */
 async function statesOf(
   host: Pick<Host, "registry" | "edited" | "quarantined">,
-  manifestFile: string | undefined,
+  updates: WaitingUpdates,
 ): Promise<(id: string) => PluginState> {
   const [edited, records, waiting] = await Promise.all([
     host.edited(),
     host.quarantined(),
-    waitingUpdates(host.registry.list(), manifestFile),
+    updates.find(host.registry.list()),
   ]);
   const quarantined = new Map(records.map((record) => [record.plugin_id, record]));
   return (id) => ({ edited: edited.includes(id), quarantine: quarantined.get(id), waiting: waiting.get(id) });

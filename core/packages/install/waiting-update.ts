@@ -65,29 +65,49 @@ export async function keepWaiting(
   await replaceFile(join(installed, id, fileName), `${JSON.stringify(kept)}\n`, 0o644);
 }
 
-/**
- * Returns the updates that wait, by the id of their package.
- * @param plugins every plugin of the host: an update asks for all its instances
- */
-export async function waitingUpdates(
-  plugins: readonly Plugin[],
-  hostManifest: string | undefined,
-): Promise<Map<string, WaitingUpdate>> {
-  if (hostManifest === undefined) return new Map();
-  const { plugins: lock } = await readLockEntries(hostManifest);
-  const places = broadPlaces(hostManifest);
-  const installed = plugins.filter(({ id, origin }) => origin === "installed" && Object.hasOwn(lock, id));
-  const found = await Promise.all(installed.map(async (plugin) => {
-    const instances = plugins.filter(({ id, manifest }) => id !== plugin.id && manifest.id === plugin.id);
-    const waiting = await findWaiting(plugin, {
-      instances,
-      hostManifest,
-      locked: lock[plugin.id]!,
-      places: { ...places, contained: containsPrograms(plugin) },
-    });
-    return waiting === null ? [] : [[plugin.id, waiting] as const];
-  }));
-  return new Map(found.flat());
+/** Finds the updates that wait. Keeps what each asks for until the update, a grant or an option changes. */
+export class WaitingUpdates {
+  readonly #hostManifest: string | undefined;
+  #asks: ReadonlyMap<string, KeptAsks> = new Map();
+
+  constructor(hostManifest: string | undefined) {
+    this.#hostManifest = hostManifest;
+  }
+
+  /**
+   * Returns those that wait, by the id of their package.
+   * @param plugins every plugin of the host: an update asks for all its instances
+   */
+  async find(plugins: readonly Plugin[]): Promise<Map<string, WaitingUpdate>> {
+    const hostManifest = this.#hostManifest;
+    if (hostManifest === undefined) return new Map();
+    const { plugins: lock } = await readLockEntries(hostManifest);
+    const places = broadPlaces(hostManifest);
+    const installed = plugins.filter(({ id, origin }) => origin === "installed" && Object.hasOwn(lock, id));
+    const asks = new Map<string, KeptAsks>();
+    const found = await Promise.all(installed.map(async (plugin) => {
+      const instances = plugins.filter(({ id, manifest }) => id !== plugin.id && manifest.id === plugin.id);
+      const waiting = await findWaiting(plugin, {
+        instances,
+        hostManifest,
+        locked: lock[plugin.id]!,
+        places: { ...places, contained: containsPrograms(plugin) },
+        kept: this.#asks.get(plugin.id),
+      });
+      if (waiting === null) return [];
+      const { key, ...update } = waiting;
+      asks.set(plugin.id, { key, undecided: update.undecided });
+      return [[plugin.id, update] as const];
+    }));
+    this.#asks = asks;
+    return new Map(found.flat());
+  }
+}
+
+/** What an update asks for, and all that this follows from. */
+interface KeptAsks {
+  key: string;
+  undecided: ExplainedPermission[];
 }
 
 /** A plugin's update that waits, as it is told; null: none does. */
@@ -103,24 +123,29 @@ interface WaitingOptions {
   hostManifest: string;
   locked: LockedPlugin;
   places: BreadthOptions;
+  kept: KeptAsks | undefined;
 }
 
 /** The update of a plugin that waits, held against what is granted now; null: none does. */
 async function findWaiting(
   plugin: Plugin,
-  { instances, hostManifest, locked, places }: WaitingOptions,
-): Promise<WaitingUpdate | null> {
+  { instances, hostManifest, locked, places, kept }: WaitingOptions,
+): Promise<WaitingUpdate & KeptAsks | null> {
   const file = join(await installedFolder(hostManifest), plugin.id, fileName);
-  const kept = await readKept(file).catch(() => null);
-  if (kept === null || kept.beside !== locked.files || kept.manifest.id !== plugin.id) return null;
-  const { command, found_at, manifest: next } = kept;
+  const update = await readKept(file).catch(() => null);
+  if (update === null || update.beside !== locked.files || update.manifest.id !== plugin.id) return null;
+  const { command, found_at, manifest: next } = update;
   const inUse = [plugin, ...instances].filter(isInUse);
-  const asks = (inUse.length === 0 ? [plugin] : inUse).map(
-    ({ id, manifest: before, grant: granted, config, hidden_texts: hidden = [] }): EntryAsks => {
+  const asking = (inUse.length === 0 ? [plugin] : inUse).map(
+    ({ id, manifest, grant, config, hidden_texts = [] }) => ({ id, manifest, grant, config, hidden_texts }),
+  );
+  const key = JSON.stringify([next, places, asking]);
+  const undecided = kept?.key === key ? kept.undecided : joinedAsks(asking.map(
+    ({ id, manifest: before, grant: granted, config, hidden_texts: hidden }): EntryAsks => {
       return { id, undecided: undecidedPermissions({ manifest: next, before, granted, places, config, hidden }) };
     },
-  );
-  return { version: next.version, command, found_at, undecided: joinedAsks(asks) };
+  ));
+  return { version: next.version, command, found_at, undecided, key };
 }
 
 async function readKept(file: string): Promise<KeptUpdate> {
