@@ -16,6 +16,7 @@ import { roundTrip } from "./round-trip.ts";
 import { scale } from "./scale.ts";
 import { spinning } from "./spinning.ts";
 import { startUp } from "./start-up.ts";
+import { turns } from "./turns.ts";
 
 interface BenchOptions {
   quick: boolean;
@@ -42,6 +43,7 @@ const benches: Record<string, (options: BenchOptions) => Promise<Figure[]>> = {
   cluster,
   peers,
   scale,
+  turns,
 };
 
 const flags = ["--quick", "--long", "--json", "--part"];

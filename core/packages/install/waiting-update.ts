@@ -104,7 +104,7 @@ export class WaitingUpdates {
   }
 }
 
-/** What an update asks for, and all that this follows from. */
+/** Permissions that an update asks for, and the text of all that they follow from. */
 interface KeptAsks {
   key: string;
   undecided: ExplainedPermission[];
