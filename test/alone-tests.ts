@@ -13,6 +13,8 @@ export const aloneTests: readonly string[] = [
   "test/doors/cli/faulty-runtime.test.ts",
   "test/ground/runtime/os-walls/refused-bubblewrap.test.ts",
   "test/ground/runtime/without-launcher.test.ts",
+  "test/doors/http/plugin-facts.test.ts",
+  "test/packages/install/waiting-update.test.ts",
   "test/hostile/network.test.ts",
   // They start hundreds of programs, and the more memory a process has, the longer it takes to start one.
   "test/records/git/artifacts.test.ts",
