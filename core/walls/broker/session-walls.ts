@@ -81,7 +81,7 @@ export class SessionWalls {
   #wayOut: Promise<WayOut & { egress: Egress }> | null = null;
   #exposed: Promise<() => Promise<void>> | null = null;
   #kept: ReturnType<typeof keepEmpty> | null = null;
-  /** What the project has before anything is made in it. */
+  /** Entries of the project before anything is made in it. */
   #entries: ReturnType<typeof entriesOf> | null = null;
   readonly #hidden = new Set<string>();
   #places: { since: number; found: Promise<ViewPlaces> } | null = null;
