@@ -23,6 +23,8 @@ test("closedBelow finds files that others may not read, folders that they may no
     await writeFile(at(name), "");
     await chmod(at(name), mode);
   }
+  // Whatever the mask of this process is.
+  for (const name of ["a", "a/b", "a/b/c", "log"]) await chmod(at(name), 0o755);
   await chmod(at("shut"), 0o750);
   await chmod(at("listed"), 0o711);
   await symlink(at("shut"), at("link"));
