@@ -256,6 +256,7 @@ describe("a repository", () => {
     await writeFile(join(repo.work, ".git"), `gitdir: ${join(repo.home, ".ssh/worktrees/x")}\n`);
     const agent = await repo.session();
     expect(await codeOf(agent.run("ls"))).toBe("unsupported");
+    await agent.end();
   });
 });
 
