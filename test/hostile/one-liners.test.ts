@@ -87,7 +87,10 @@ test(
 
     expect(sights.flatMap(faultsOf)).toEqual([]);
     expect(await childrenLeft()).toEqual([]);
-    if (!onDeno) expect(rssAfter - rssBefore).toBeLessThan(64);
+    if (onDeno) return;
+    expect(rssMost - rssBefore).toBeLessThan(64);
+    // Looking at all events costs this test as much again.
+    expect(rssAfter - rssBefore).toBeLessThan(96);
   },
   240_000,
 );
