@@ -75,22 +75,18 @@ test(
     const worstLagMs = lag.stop();
 
     expect((await canary.interrupt()).stop_reason).toBe("interrupted");
+    // Of the host at work: one that is closing holds what its last events take.
+    const rssAfter = await settledMb();
     await test.host.close();
     await watching;
     expectWhole(merged, canary.id);
-    // The events that this test has kept are not the host's memory.
-    merged.length = 0;
-    const rssAfter = await settledMb();
     console.info(
       `${sights.length} attacks; host memory ${rssBefore} → ${rssAfter} MB (most ${rssMost}); worst event-loop lag ${worstLagMs} ms`,
     );
 
     expect(sights.flatMap(faultsOf)).toEqual([]);
     expect(await childrenLeft()).toEqual([]);
-    if (onDeno) return;
-    expect(rssMost - rssBefore).toBeLessThan(64);
-    // Looking at all events costs this test as much again.
-    expect(rssAfter - rssBefore).toBeLessThan(96);
+    if (!onDeno) expect(Math.max(rssMost, rssAfter) - rssBefore).toBeLessThan(64);
   },
   240_000,
 );

@@ -3,13 +3,14 @@ import { dirname, isInside, join, sep } from "../../ground/runtime/paths.ts";
 import { userId } from "../../ground/runtime/pinned-folder.ts";
 import { shareCalls } from "../../ground/runtime/share-calls.ts";
 
-/** How deep the disk is looked at, and its settings: what lies deeper has a closed folder above it. */
+/** How deep the disk is looked at, and below it the system's settings: what lies deeper has a closed folder above it. */
 const depth = 3;
-const depthOfSettings = 8;
+const settings = { folder: "/etc", depth: 8 };
 
-/** Folders that the system makes, that views replace, or that hold programs for everybody. */
+/** Folders that the system makes, that views replace, that hold programs for everybody, or that have a look of their own. */
 const passed = new Set([
   "/dev",
+  settings.folder,
   "/lib",
   "/lib64",
   "/nix",
@@ -25,7 +26,7 @@ const passed = new Set([
 /** Closed files that are hidden one by one; of more, the folder they are in. */
 const mostFiles = 16;
 
-/** Entries that are looked at. */
+/** Entries that one look lists. */
 const mostEntries = 20_000;
 
 /** How long a look counts. Milliseconds. */
@@ -36,7 +37,9 @@ let last: { since: number; found: readonly string[] } | null = null;
 /** One look for all sessions that begin together. */
 const look = shareCalls(async () => {
   if (last === null || performance.now() - last.since > freshMs) {
-    last = { since: performance.now(), found: await closedBelow(sep) };
+    // A full disk must not use up the look at the settings.
+    const found = await Promise.all([closedBelow(settings.folder, settings.depth), closedBelow(sep)]);
+    last = { since: performance.now(), found: found.flat() };
   }
   return last.found;
 });
@@ -52,7 +55,7 @@ export async function closedPlaces(needed: readonly string[]): Promise<string[]>
 }
 
 /** Finds the files that others may not read and the folders that they may not enter. Follows no links. */
-export async function closedBelow(top: string): Promise<string[]> {
+export async function closedBelow(top: string, levels: number = depth): Promise<string[]> {
   let entries = 0;
   const walk = async (folder: string, left: number): Promise<string[]> => {
     const listed = await readdir(folder, { withFileTypes: true }).catch(() => []);
@@ -65,12 +68,11 @@ export async function closedBelow(top: string): Promise<string[]> {
       if (mode === null) return {};
       if (entry.isFile()) return (mode & 0o004) === 0 ? { file: path } : {};
       if ((mode & 0o001) === 0) return { folders: [path] };
-      const deeper = path === "/etc" ? depthOfSettings : left - 1;
-      return deeper > 0 ? { folders: await walk(path, deeper) } : {};
+      return left > 1 ? { folders: await walk(path, left - 1) } : {};
     }));
     const files = own.flatMap(({ file }) => file ?? []);
     const folders = own.flatMap((found) => found.folders ?? []);
     return files.length > mostFiles && dirname(folder) !== folder ? [folder] : [...files, ...folders];
   };
-  return await walk(top, depth);
+  return await walk(top, levels);
 }
