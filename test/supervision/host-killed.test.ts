@@ -190,11 +190,11 @@ describe("a host that was killed", () => {
     await needsWall(context, "bubblewrap");
     const setting = await openHost();
     await setting.host.close();
-    const folder = await writePlugin(join(setting.root, "packages", "busy"), "busy", { code: busy, manifest });
-    await writeFile(
-      join(folder, "plugin.yaml"),
-      (await readFile(join(folder, "plugin.yaml"), "utf8")).replace("adapter_type: tool", "adapter_type: agent"),
-    );
+    const folder = await writePlugin(join(setting.root, "packages", "busy"), "busy", {
+      type: "agent",
+      code: busy,
+      manifest,
+    });
     const { stateDir, workdir } = setting;
     const prompt = "echo proxy $HTTP_PROXY; (setsid sleep 300 &); exec sleep 300";
     const host = startHost({ stateDir, workdir, folder, settings: { grant: settings.grant }, prompt });

@@ -28,21 +28,8 @@ async function withAgent(): Promise<TestHost> {
     for await (const text of child.stdout) yield { type: "output", stream: "stdout", data: text };
     await child.exit;
     yield ${completed};`);
-  const manifest = `manifest: 1
-id: shell
-name: shell
-version: 1.0.0
-description: Made by a test.
-license: MIT
-host: ^1.0.0
-adapter_type: agent
-entry: ./mod.js
-capabilities: {}
-permissions:
-  run:
-    - { binary: /bin/sh, args: ["-c {*}"] }
-`;
-  await made.add("shell", { files: { "mod.js": code, "plugin.yaml": manifest } }, {
+  const manifest = `permissions:\n  run:\n    - { binary: /bin/sh, args: ["-c {*}"] }\n`;
+  await made.add("shell", { type: "agent", code, manifest }, {
     grant: { run: [{ binary: "/bin/sh" }] },
   });
   return made;

@@ -53,11 +53,10 @@ export async function makeProject(manifest: string = firstManifest): Promise<Rec
   await mkdir(project);
   await writeFile(file, manifest);
   await writePlugin(join(project, "plugins", "agent"), "agent", {
+    type: "agent",
     code: shell,
     manifest: `permissions:\n  run:\n    - { binary: sh, args: ["-c {*}"] }\n`,
   });
-  const agentManifest = join(project, "plugins", "agent", "plugin.yaml");
-  await writeFile(agentManifest, (await readText(agentManifest)).replace("adapter_type: tool", "adapter_type: agent"));
   await writePlugin(join(project, "plugins", "deploy"), "deploy", {
     code: adapterCode(`    yield { type: "output", stream: "stdout", data: "deployed" };\n    yield ${completed};`),
   });
@@ -93,12 +92,6 @@ export async function makeProject(manifest: string = firstManifest): Promise<Rec
   };
   return { root, project, file, open, agent, during };
 }
-
-async function readText(file: string): Promise<string> {
-  const { readFile } = await import("node:fs/promises");
-  return await readFile(file, "utf8");
-}
-
 async function appears(file: string): Promise<void> {
   for (let tries = 0; tries < 1000; tries++) {
     if (await access(file).then(() => true, () => false)) return;

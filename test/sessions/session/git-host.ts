@@ -31,20 +31,7 @@ const code = adapterCode(`    for (let n = 0;; n++) {
     }
     yield ${completed};`);
 
-const manifest = `manifest: 1
-id: scripts
-name: scripts
-version: 1.0.0
-description: Made by a test.
-license: MIT
-host: ^1.0.0
-adapter_type: agent
-entry: ./mod.js
-capabilities: {}
-permissions:
-  run:
-    - { binary: /bin/sh, args: ["-c {*}"] }
-`;
+const manifest = `permissions:\n  run:\n    - { binary: /bin/sh, args: ["-c {*}"] }\n`;
 
 const started: GitHost[] = [];
 
@@ -84,7 +71,9 @@ export class GitHost {
   /** Starts one on the state of the repository's hosts; resolves when it has recovered what the one before it left. */
   static async open(repo: AgentGit): Promise<GitHost> {
     const folder = await writePlugin(join(repo.root, "scripts"), "scripts", {
-      files: { "mod.js": code, "plugin.yaml": manifest },
+      type: "agent",
+      code,
+      manifest,
     });
     const host = new GitHost(repo, folder);
     await host.#seen(({ isOpen }) => isOpen === true);
