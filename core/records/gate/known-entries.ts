@@ -1,4 +1,5 @@
-import { lstat, readdir } from "../../ground/runtime/files.ts";
+import { readdir } from "../../ground/runtime/files.ts";
+import { factsOfMany } from "../../ground/runtime/facts-of-many.ts";
 import { isGitName } from "../../ground/runtime/guarded-name.ts";
 import { fileClock } from "../../ground/runtime/file-clock.ts";
 import { join } from "../../ground/runtime/paths.ts";
@@ -35,14 +36,13 @@ async function knownEntries(top: string): Promise<KnownEntries> {
     return (await entriesOf(join(top, at))).filter((entry) => entry.isFile()).map(({ name }) => join(at, name));
   }));
   const paths = [...folders, ...folders.map((name) => join(name, ".git")), ...inGit, ...deeper.flat()];
-  return Object.fromEntries((await Promise.all(paths.map((path) => factOf(top, path)))).flat());
+  const facts = await factsOfMany(paths.map((path) => join(top, path)));
+  return Object.fromEntries(paths.flatMap((path, index) => {
+    const found = facts[index] ?? null;
+    return found === null ? [] : [[path, found.isDirectory() ? found.ino : markOfEntry(found)]];
+  }));
 }
 
 async function entriesOf(folder: string) {
   return (await readdir(folder, { withFileTypes: true }).catch(() => [])).slice(0, mostEntries);
-}
-
-async function factOf(top: string, path: string): Promise<[string, number | string][]> {
-  const facts = await lstat(join(top, path)).catch(() => null);
-  return facts === null ? [] : [[path, facts.isDirectory() ? facts.ino : markOfEntry(facts)]];
 }

@@ -1,4 +1,4 @@
-import { readdir } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
@@ -31,6 +31,17 @@ describe("commits of an agent", () => {
     expect(await repo.git("for-each-ref", "--format=%(refname)")).toBe("refs/heads/main\n");
     await repo.git("fsck", "--strict");
     expect(await readdir(join(repo.stateDir, "git"))).toEqual([]);
+  });
+
+  test("of a session without any leave the index's own times as they were, by which the next one knows it", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const repo = await makeAgentGit();
+    const index = join(repo.work, ".git/index");
+    const { ctimeMs, nlink } = await stat(index);
+    const agent = await repo.session();
+    await agent.run("git status --short");
+    expect(await agent.end()).toEqual([]);
+    expect(await stat(index)).toMatchObject({ ctimeMs, nlink });
   });
 
   test("go onto branches that it made, also the one that it switched to", async (context) => {

@@ -189,8 +189,15 @@ function isWhole(file: Bytes, start: number, idBytes: number): boolean {
 
 /** Whether an index may be only a part of one, or have folders in place of files: a quick look at its bytes. */
 export function mayBeOdd(bytes: Uint8Array): boolean {
-  const file = asBuffer(bytes);
-  return file.includes("link") || file.includes("sdir");
+  return ["link", "sdir"].some((name) => hasExtension(asBuffer(bytes), name));
+}
+
+/** A path may have the name in it: what follows an extension's is its size, which fits into the file. */
+function hasExtension(file: Buffer, name: string): boolean {
+  for (let at = file.indexOf(name); at !== -1; at = file.indexOf(name, at + 1)) {
+    if (at + 8 <= file.length && at + 8 + file.readUInt32BE(at + 4) <= file.length) return true;
+  }
+  return false;
 }
 
 /** Whether an index may have pointers to other repositories: a quick look at its bytes. */

@@ -4,7 +4,7 @@ import { dirname, isBelow, isInside, join, relative, sep, wayUp } from "../../..
 import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
 import { alternatesText, objectFolders } from "./borrowed-objects.ts";
 import { parseConfig } from "./config-text.ts";
-import { copyIndex, copyPlain, makeFolders, maxIndexBytes, writeRefs } from "./copy-git-folder.ts";
+import { copyIndex, copyPlain, copyState, makeFolders, maxIndexBytes, stampOf, writeRefs } from "./copy-git-folder.ts";
 import {
   type ClosedPlaces,
   findGitFolder,
@@ -45,16 +45,6 @@ export interface PrivateGit {
    */
   again(): Promise<GitMounts>;
 }
-
-/** Files of git's folder that say what is under way, besides those that are copied otherwise. They are plain data. */
-export const stateFiles: readonly string[] = [
-  "MERGE_HEAD",
-  "MERGE_MODE",
-  "MERGE_MSG",
-  "CHERRY_PICK_HEAD",
-  "REVERT_HEAD",
-  "SQUASH_MSG",
-];
 
 /**
  * Makes git folders of the session's own for the repository that it works in and for the submodules there, without
@@ -161,15 +151,13 @@ class Making {
     ]);
     this.#refuseWritable(found);
     Object.assign(known, { object_format: config.objectFormat, head, is_partial: config.promisor !== null, borrowed });
-    await Promise.all([
+    const [stamp] = await Promise.all([
+      copyIndex(gitDir, place),
       writeFile(join(git, "HEAD"), `${head}\n`),
       writeFile(join(git, "config"), config.text),
       writeRefs(refs, { git, base: join(place, "base") }),
       this.#borrow(known, place),
-      copyIndex(gitDir, place),
-      ...stateFiles.flatMap((file) =>
-        ["git", "base"].map((to) => copyPlain(join(gitDir, file), join(place, to, file)))
-      ),
+      copyState(gitDir, place),
       ...["shallow", "info/exclude", "info/attributes"].map((file) =>
         copyPlain(join(commonDir, file), join(git, file))
       ),
@@ -179,6 +167,7 @@ class Making {
       ),
     ]);
     this.#mount(found, place);
+    this.#looked.set(join(gitDir, "index"), { stamp, paths: known.pointers });
     await this.#shape(known, place);
   }
 
@@ -269,8 +258,6 @@ class Making {
     const file = join(place, "base/index");
     let bytes: Uint8Array | null = await readFile(file).catch(() => null);
     if (bytes === null) return;
-    // It is another name of the repository's own.
-    this.#looked.set(join(known.git_dir, "index"), { stamp: await stampOf(file), paths: known.pointers });
     if (mayBeOdd(bytes) && readIndexEntries(bytes, known.object_format) === null) {
       bytes = await this.#readable(known, place);
     }
@@ -285,7 +272,7 @@ class Making {
   /** Paths of the pointers in a repository's own index as it is now. */
   async #pointersNow(known: PrivateRepository): Promise<readonly string[]> {
     const file = join(known.git_dir, "index");
-    const stamp = await stampOf(file);
+    const stamp = await lstat(file).then(stampOf, () => "");
     const looked = this.#looked.get(file);
     if (looked?.stamp === stamp) return looked.paths;
     let bytes = await readPlainFile(file, maxIndexBytes);
@@ -308,7 +295,6 @@ class Making {
 
   /** Writes an index that is not all of it, for the agent and as what it began with. */
   async #readable(known: PrivateRepository, place: string): Promise<Uint8Array> {
-    // The one from the beginning is another name of the repository's own.
     const copies = ["git/index", "base/index"].map((to) => join(place, to));
     await Promise.all(copies.map((to) => rm(to, { force: true })));
     return await this.#wholeIndex(known, place, copies);
@@ -366,11 +352,6 @@ class Making {
 
 function noMounts(): GitMounts {
   return { covered: [], bound: [], held: [], sealed: [], shown: [] };
-}
-
-/** Tells whether a file was replaced: git writes its index into a new one. */
-function stampOf(file: string): Promise<string> {
-  return lstat(file).then(({ ino, size, mtimeMs }) => `${ino} ${size} ${mtimeMs}`, () => "");
 }
 
 function isThere(path: string): Promise<boolean> {

@@ -1,8 +1,8 @@
 import { lstat } from "../../../ground/runtime/files.ts";
 import { join } from "../../../ground/runtime/paths.ts";
 import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
+import { stateFiles } from "./copy-git-folder.ts";
 import { fewEntries } from "./few-entries.ts";
-import { stateFiles } from "./make-private.ts";
 import type { PrivateRepository } from "./private-record.ts";
 import { isObjectId, parsePackedRefs, readRefs, type Refs, refText, symbolicTarget } from "./read-refs.ts";
 
