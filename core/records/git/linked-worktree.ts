@@ -103,7 +103,7 @@ export async function keepCommits(
 }
 
 /** HEAD of the worktree, if it still belongs to that repository. */
-async function headOf({ folder, sourceTop, signal }: WorktreePlace): Promise<string | null> {
+export async function headOf({ folder, sourceTop, signal }: WorktreePlace): Promise<string | null> {
   const [made, source] = await Promise.all([
     findRepository({ workdir: folder, signal }).catch(() => null),
     findRepository({ workdir: sourceTop, signal }),

@@ -52,6 +52,20 @@ export async function heldInWorktree(
   });
 }
 
+/**
+ * Tells whether a folder has the content of a base, ignored files aside.
+ * @throws {BulkheadError} `io_error`
+ */
+export async function isLike(
+  base: WorktreeBase,
+  { folder, signal }: { folder: string; signal: AbortSignal },
+): Promise<boolean> {
+  return await withWorktreeIndex(base, async (index) => {
+    const { tree } = await writeWorkTree(shadowOverWorktree(base, folder), { index, signal }, { storeAll: true });
+    return tree === base.tree;
+  });
+}
+
 /** How a patch is written that `git apply` takes: no program of the repository's config has a say. */
 export const patchArgs: readonly string[] = [
   "diff-tree",

@@ -19,6 +19,7 @@ import { patchWorktree } from "../git/patch-worktree.ts";
 import { heldInWorktree, worktreeDiff } from "../git/worktree-diff.ts";
 import { mkdir } from "../../ground/runtime/files.ts";
 import { join, relative } from "../../ground/runtime/paths.ts";
+import { takeUnchanged } from "./take-unchanged.ts";
 import { HeldFiles, type HeldRecord } from "./held-files.ts";
 import { isAlive } from "./holder.ts";
 import {
@@ -80,6 +81,11 @@ export interface Workspaces {
    * @throws {BulkheadError} `not_found`, `busy` while the session runs, `conflict`
    */
   discard(sessionId: string): Promise<void>;
+  /**
+   * Removes the worktree of a session that has ended, if nothing in it was changed: by nobody, up to this moment.
+   * @throws {BulkheadError} as `discard`
+   */
+  discardUnchanged(sessionId: string): Promise<void>;
   /** Finds what an apply of a session's worktree will hold, and notes it. */
   noteHeld(sessionId: string): Promise<HeldChange[]>;
   /** Notes that a session works in a folder in place, until {@link keepHeld} says what it left. */
@@ -142,6 +148,11 @@ export function openWorkspaces(folder: string): Workspaces {
     applyPatch: (sessionId, options) => files.alone(sessionId, () => applyPatch(files, sessionId, options)),
     discard: (sessionId) =>
       files.alone(sessionId, async () => await discardWorkspace(files, await settled(files, sessionId))),
+    discardUnchanged: (sessionId) =>
+      files.alone(sessionId, async () => {
+        const record = await settled(files, sessionId);
+        if (await takeUnchanged(record)) await discardWorkspace(files, record);
+      }),
     prune: (options) => pruneWorkspaces(files, options),
   };
 }

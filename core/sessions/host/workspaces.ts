@@ -137,7 +137,9 @@ export async function placeSession(workspaces: Workspaces, options: PlaceOptions
     leave: async (result) => {
       try {
         const ended = await result;
-        await (isUntouched(ended) ? abandon() : end());
+        await end();
+        // A worktree that cannot be looked at waits for a decision, as a changed one does.
+        if (mayBeUntouched(ended)) await workspaces.discardUnchanged(sessionId).catch(() => undefined);
         return ended;
       } catch (error) {
         await end();
@@ -148,9 +150,9 @@ export async function placeSession(workspaces: Workspaces, options: PlaceOptions
   };
 }
 
-/** True when no file differs and no commit was made. */
-function isUntouched({ artifacts, provenance }: SessionResult): boolean {
-  return artifacts?.length === 0 && provenance.git_base === provenance.git_head;
+/** False when the session made a commit, or changed files of its working directory. */
+function mayBeUntouched({ artifacts, artifacts_omitted = 0, provenance }: SessionResult): boolean {
+  return artifacts?.length === 0 && artifacts_omitted === 0 && provenance.git_base === provenance.git_head;
 }
 
 function keepMs(manifest: HostManifest | undefined): number {

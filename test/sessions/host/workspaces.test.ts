@@ -1,10 +1,12 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { describe, expect, it } from "vitest";
 import type { HostManifest } from "../../../core/ground/config/host-manifest.ts";
-import { hostWorkspaces, placeSession } from "../../../core/sessions/host/workspaces.ts";
+import { hostWorkspaces, placeSession, type SessionPlace } from "../../../core/sessions/host/workspaces.ts";
+import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import { fixtureAt } from "../../records/git/git-fixture.ts";
 import { workspaceFixture } from "../../records/workspace/workspace-fixture.ts";
 import { openHost } from "./test-host.ts";
 import { fakeResult } from "../../doors/cli/fake-host.ts";
@@ -51,6 +53,33 @@ describe("placeSession", () => {
     expect(readFileSync(join(place.workdir, "two.txt"), "utf8")).toBe("two\n");
     await place.leave(Promise.resolve(fakeResult({ artifacts: null })));
     expect((await f.workspaces.list())[0]).toMatchObject({ running: false });
+  });
+
+  it("removes a worktree only if nobody has changed anything in it", async () => {
+    const f = workspaceFixture();
+    const left = async (sessionId: string, act: (place: SessionPlace) => void, result: Partial<SessionResult> = {}) => {
+      const request = { workdir: f.work, prompt: "go", workspace: "worktree" as const };
+      const workdir = join(f.work, "dir");
+      const place = await placeSession(f.workspaces, { sessionId, request, workdir, exclude: [], manifest: undefined });
+      act(place);
+      await place.leave(Promise.resolve(fakeResult({ artifacts: [], ...result })));
+      const found = (await f.workspaces.list()).find(({ session_id }) => session_id === sessionId);
+      return [found?.state, existsSync(place.workspaceDir!)];
+    };
+    const kept = ["open", true];
+    expect(await left("untouched", () => {})).toEqual(["discarded", false]);
+    expect(await left("omitted", () => {}, { artifacts_omitted: 2 })).toEqual(kept);
+    // What a person does there while the session ends is in no list of the session's.
+    expect(await left("person", ({ workspaceDir }) => writeFileSync(`${workspaceDir}/mine.txt`, "x"))).toEqual(kept);
+    expect(await left("edited", ({ workdir }) => writeFileSync(`${workdir}/one.txt`, "x"))).toEqual(kept);
+    const commits = ({ workspaceDir }: SessionPlace) => {
+      fixtureAt(f.root, workspaceDir!).git("commit", "-q", "--allow-empty", "-m", "mine");
+    };
+    expect(await left("committed", commits)).toEqual(kept);
+    expect(readFileSync(join(f.state, "person", "tree", "work", "mine.txt"), "utf8")).toBe("x");
+    const { artifacts } = await f.workspaces.diff("edited");
+    expect(artifacts.map(({ path }) => path)).toEqual(["dir/one.txt"]);
+    expect(f.git("worktree", "list").trim().split("\n")).toHaveLength(5);
   });
 
   it("says which worktree stays taken when its record cannot be written", async () => {
