@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { describe, expect, test } from "vitest";
@@ -75,6 +75,32 @@ describe("a session of a contained agent", () => {
     expect(git(made.workdir, "log", "--format=%s", kept_commit!)).toBe("second\nfirst\n");
     expect(git(made.workdir, "rev-parse", `refs/bulkhead/${result.session_id}`)).toBe(`${kept_commit}\n`);
     expect(git(made.workdir, "status", "--short")).toBe(" M a.txt\n");
+  });
+
+  test("commits in a person's linked worktree and in a package folder, in place and in its own worktree", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const made = await withAgent();
+    await mkdir(join(made.workdir, "pkg"));
+    await writeFile(join(made.workdir, "pkg", "p.txt"), "p\n");
+    git(made.workdir, "add", ".");
+    git(made.workdir, "commit", "-qm", "package");
+    const linked = join(made.root, "linked");
+    git(made.workdir, "worktree", "add", "-q", linked, "-b", "side");
+    const folders = {
+      linked: [linked, linked, "refs/heads/side"],
+      pkg: [join(made.workdir, "pkg"), made.workdir, "refs/heads/main"],
+    };
+    for (const [name, [workdir, top, branch]] of Object.entries(folders)) {
+      const script = (subject: string) =>
+        `${identity}; echo ${subject} >> c.txt; git add c.txt; git commit -qm ${subject}`;
+      const inplace = await run(made, { prompt: script(`in-${name}`), workdir });
+      expect(inplace.result.git_changes).toMatchObject([{ name: branch, outcome: "moved" }]);
+      expect([git(top!, "log", "-1", "--format=%s"), git(top!, "status", "--short")]).toEqual([`in-${name}\n`, ""]);
+      const { result } = await run(made, { prompt: script(`own-${name}`), workdir, workspace: "worktree" });
+      const { kept_commit } = await made.host.workspaces.apply(result.session_id);
+      expect(git(top!, "log", "-2", "--format=%s", kept_commit!)).toBe(`own-${name}\nin-${name}\n`);
+      expect(git(top!, "status", "--short")).toBe(` M ${name === "pkg" ? "pkg/" : ""}c.txt\n`);
+    }
   });
 
   test("leaves nothing behind where it did nothing with git", async (context) => {
