@@ -19,8 +19,10 @@ import {
   shadowRun,
 } from "./shadow-repository.ts";
 import { writeWholeTree } from "./whole-tree.ts";
+import { swapOnDisk, treeOnDisk } from "./swap-on-disk.ts";
 import { shadowOver, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
-import { patchArgs, withWorktreeIndex } from "./worktree-diff.ts";
+import { withWorktreeIndex } from "./worktree-diff.ts";
+import { refuseInTheWay, writePatch, writeSwap } from "./write-swap.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
 
@@ -58,7 +60,7 @@ export async function applyWorktree(base: WorktreeBase, options: ApplyOptions): 
     const call = (name: string): ShadowCall => ({ index: `${scratch}/${name}`, signal });
     await mkdir(join(base.store, scratch, "empty"));
     await copyUserIndex(source, `${scratch}/ours`);
-    const now = await writeWholeTree(source, call("ours"));
+    const { tree: now, leftOut } = await writeWholeTree(source, call("ours"));
     const all = await withWorktreeIndex(base, async (index) => {
       const written = await writeWorkTree(shadowOverWorktree(base, folder), { index, signal }, { storeAll: true });
       return written.tree;
@@ -66,8 +68,11 @@ export async function applyWorktree(base: WorktreeBase, options: ApplyOptions): 
     const merging = { base: base.tree, ours: now, call, scratch };
     const { theirs, merged, held } = await mergeWithoutHeld(source, { ...merging, theirs: all, takes: options.takes });
     if (merged === now) return { artifacts: [], others: [], held, base: theirs };
-    await options.onWrite({ ours: now, merged });
-    await write(source, { ours: now, merged, call: call("written"), scratch });
+    const swap = await swapOnDisk(source, { ours: now, merged, leftOut, call: call("written") });
+    const written = { ...swap, call: call("written"), scratch };
+    await refuseInTheWay(source, written);
+    await options.onWrite(swap);
+    await writeSwap(source, written);
     const described = await describeTrees(source, {
       before: { tree: now, stored: true },
       after: { tree: merged, stored: true },
@@ -120,7 +125,8 @@ export async function undoApply(
   await withScratch(base, async (scratch) => {
     const call = (name: string): ShadowCall => ({ index: `${scratch}/${name}`, signal });
     await copyUserIndex(source, `${scratch}/now`);
-    const now = await writeWholeTree(source, call("now"));
+    const whole = await writeWholeTree(source, call("now"));
+    const now = await treeOnDisk(source, { ...whole, call: call("there") });
     await restoreFiles(source, { ...unfinished, now, call: call("restored") });
   });
 }
@@ -197,37 +203,3 @@ export function changedThere(paths: readonly string[], top: string): BulkheadErr
     details: { paths: all.slice(0, 1000) },
   });
 }
-
-/** Writes the differences into the work tree; a failure in the middle restores the old files. */
-async function write(
-  source: ShadowRepository,
-  { ours, merged, call, scratch }: Swap & { call: ShadowCall; scratch: string },
-): Promise<void> {
-  const patch = await writePatch(source, { from: ours, to: merged, call, scratch });
-  if (patch === null) return;
-  const args = ["apply", "--whitespace=nowarn", patch];
-  // A deadline must not leave half of it, so nothing aborts the writing itself.
-  const signal = new AbortController().signal;
-  const outcome = await runGit(args, shadowRun(source, { ...call, signal }));
-  if (outcome.exit_code === 0) return;
-  const failure = gitError(args, outcome);
-  await restoreFiles(source, { ours, merged, now: null, call: { ...call, index: `${scratch}/restored`, signal } });
-  throw new BulkheadError("io_error", `Cannot apply the changes to "${source.workdir}": ${failure.message}`, {
-    hint: "What was written until then has been put back as it was.",
-    cause: failure,
-  });
-}
-
-/** Path of a file with the patch; null when nothing differs but pointers to repositories, which no patch can carry. */
-async function writePatch(
-  source: ShadowRepository,
-  { from, to, call, scratch }: { from: string; to: string; call: ShadowCall; scratch: string },
-): Promise<string | null> {
-  const changes = await rawChanges(source, { from, to, call });
-  if (changes.every(({ oldMode, newMode }) => oldMode === pointer || newMode === pointer)) return null;
-  const file = join(source.folder, scratch, `${randomId()}.patch`);
-  await gitInShadow(source, [...patchArgs, "--ignore-submodules=all", `--output=${file}`, from, to], call);
-  return file;
-}
-
-const pointer = "160000";

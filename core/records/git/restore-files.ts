@@ -1,9 +1,10 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { runGit } from "../../ground/runtime/git-program.ts";
 import { joinNul, pathKey } from "./git-call.ts";
 import { pathText, rawChanges } from "./raw-diff.ts";
-import { gitInShadow, type ShadowCall, type ShadowRepository, topOf } from "./shadow-repository.ts";
+import { gitInShadow, type ShadowCall, type ShadowRepository, shadowRun, topOf } from "./shadow-repository.ts";
 
-/** Two trees: the work tree before a write, and its intended content after it. */
+/** Two trees of what lies on the disk: before a write, and its intended content after it. */
 export interface Swap {
   ours: string;
   merged: string;
@@ -32,6 +33,8 @@ export async function restoreFiles(shadow: ShadowRepository, options: RestoreOpt
     await gitInShadow(shadow, ["read-tree", merged], atTop);
     if (made.length > 0) await gitInShadow(shadow, [...removeArgs], { ...atTop, stdin: joinNul(made) });
     await gitInShadow(shadow, ["read-tree", ours], atTop);
+    // What was not written yet keeps its time and its mode.
+    await runGit(["update-index", "-q", "--refresh"], shadowRun(shadow, atTop));
     if (replaced.length > 0) {
       await gitInShadow(shadow, ["checkout-index", "-f", "-q", "-z", "--stdin"], {
         ...atTop,
@@ -49,6 +52,9 @@ export async function restoreFiles(shadow: ShadowRepository, options: RestoreOpt
 }
 
 const removeArgs: readonly string[] = [
+  // Else git keeps what a sparse checkout leaves out.
+  "-c",
+  "core.sparseCheckout=false",
   "rm",
   "-f",
   "-q",

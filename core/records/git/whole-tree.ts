@@ -3,29 +3,39 @@ import { listMarked } from "./left-out.ts";
 import { gitInShadow, recordsInShadow, type ShadowCall, type ShadowRepository } from "./shadow-repository.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
 
+/** Content of a whole work tree. */
+interface WholeTree {
+  /** Id of the tree. */
+  tree: string;
+  /** Tracked paths that a sparse checkout leaves out: the tree has them, the disk does not. */
+  leftOut: readonly Uint8Array[];
+}
+
 /**
  * Makes a tree of a work tree's whole content, with every file stored in the shadow byte for byte, also where the
  * repository has a filter (large-file pointers, encryption): no filter runs, so the tree has the content on disk.
  * Updates the index, which should be a copy of the user's.
- * @returns the tree's id
  * @throws {BulkheadError} `io_error` when git fails
  */
-export async function writeWholeTree(shadow: ShadowRepository, call: ShadowCall): Promise<string> {
+export async function writeWholeTree(shadow: ShadowRepository, call: ShadowCall): Promise<WholeTree> {
   const { tree } = await writeWorkTree(shadow, call, { storeAll: true });
-  const filtered = await listFiltered(shadow, call);
-  if (filtered.length === 0) return tree;
+  const { leftOut, others } = await listMarked(shadow, call);
+  const filtered = await listFiltered(shadow, { ...call, paths: others });
+  if (filtered.length === 0) return { tree, leftOut };
   // Their entries hold a filter's output: without the entries, git reads the files again.
   const stdin = joinNul(filtered);
   await gitInShadow(shadow, ["update-index", "--force-remove", "-z", "--stdin"], { ...call, stdin });
   await gitInShadow(shadow, ["update-index", "--add", "--remove", "-z", "--stdin"], { ...call, stdin });
-  return lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], call));
+  return { tree: lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], call)), leftOut };
 }
 
-/** Tracked paths with a filter, but for those that a sparse checkout leaves out. */
-async function listFiltered(shadow: ShadowRepository, call: ShadowCall): Promise<Uint8Array[]> {
-  const { others } = await listMarked(shadow, call);
-  if (others.length === 0) return [];
-  const asked = { ...call, stdin: joinNul(others) };
+/** Those of the paths that have a filter. */
+async function listFiltered(
+  shadow: ShadowRepository,
+  { paths, ...call }: ShadowCall & { paths: readonly Uint8Array[] },
+): Promise<Uint8Array[]> {
+  if (paths.length === 0) return [];
+  const asked = { ...call, stdin: joinNul(paths) };
   const records = await recordsInShadow(shadow, ["check-attr", "-z", "--stdin", "filter"], asked);
   const filtered: Uint8Array[] = [];
   for (let at = 0; at + 2 < records.length; at += 3) {

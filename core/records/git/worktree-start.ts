@@ -53,7 +53,7 @@ export async function takeBase(
   });
   const call = { index: baseIndex, signal };
   await copyUserIndex(shadow, baseIndex);
-  const tree = await writeWholeTree(shadow, call);
+  const { tree } = await writeWholeTree(shadow, call);
   await refuseNested(shadow, call);
   // The worktree's own index becomes a copy of it, and a copy of a split index would be half of one.
   await gitInShadow(shadow, ["-c", "core.splitIndex=false", "update-index", "--no-split-index"], call);

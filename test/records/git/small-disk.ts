@@ -12,8 +12,17 @@ export interface SmallDisk extends Disposable {
  */
 export function smallDisk(folder: string, kilobytes: number): SmallDisk | null {
   mkdirSync(folder, { recursive: true });
+  return mounted(folder, ["-t", "tmpfs", "-o", `size=${kilobytes}k`, "tmpfs", folder]);
+}
+
+/** Makes a folder read-only, for root as well; null as {@link smallDisk}. */
+export function boundReadOnly(folder: string): SmallDisk | null {
+  return mounted(folder, ["--bind", "-o", "ro", folder, folder]);
+}
+
+function mounted(folder: string, args: readonly string[]): SmallDisk | null {
   try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${kilobytes}k`, "tmpfs", folder], { stdio: "pipe" });
+    execFileSync("mount", args, { stdio: "pipe" });
   } catch (error) {
     console.warn(`No file system can be mounted here: ${error instanceof Error ? error.message : String(error)}`);
     return null;

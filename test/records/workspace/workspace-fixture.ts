@@ -1,6 +1,8 @@
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEveryTest } from "../../clean-up.ts";
+import { applyWorktree } from "../../../core/records/git/apply-worktree.ts";
+import type { Swap } from "../../../core/records/git/restore-files.ts";
 import { openWorkspaces, type Workspaces } from "../../../core/records/workspace/workspaces.ts";
 import type { OpenedWorkspace } from "../../../core/records/workspace/open-workspace.ts";
 import { type Fixture, fixtureAt, makeFixture } from "../git/git-fixture.ts";
@@ -65,4 +67,24 @@ export function ownState(fixture: Fixture): Record<string, string> {
     status: fixture.git("status", "--porcelain"),
     stash: fixture.git("stash", "list"),
   };
+}
+
+/** Brings an apply to where a killed host left it: its record says what it was about to write, and nothing is written. */
+export async function cutOff(f: WorkspaceFixture, folder: string, sessionId = "s1"): Promise<void> {
+  const file = join(f.state, `${sessionId}.json`);
+  const record = JSON.parse(readFileSync(file, "utf8")) as { store: string; base_commit: string; base_tree: string };
+  let unfinished: Swap | null = null;
+  const base = { store: record.store, commit: record.base_commit, tree: record.base_tree };
+  const killed = applyWorktree(base, {
+    folder,
+    sourceTop: f.work,
+    signal: new AbortController().signal,
+    takes: () => false,
+    onWrite: (swap) => {
+      unfinished = swap;
+      return Promise.reject(new Error("killed"));
+    },
+  });
+  await killed.catch(() => {});
+  writeFileSync(file, JSON.stringify({ ...record, state: "applying", unfinished }));
 }

@@ -86,20 +86,20 @@ describe("a session of a contained agent", () => {
     git(made.workdir, "commit", "-qm", "package");
     const linked = join(made.root, "linked");
     git(made.workdir, "worktree", "add", "-q", linked, "-b", "side");
-    const folders = {
-      linked: [linked, linked, "refs/heads/side"],
-      pkg: [join(made.workdir, "pkg"), made.workdir, "refs/heads/main"],
-    };
-    for (const [name, [workdir, top, branch]] of Object.entries(folders)) {
+    const folders = [
+      { name: "linked", workdir: linked, top: linked, branch: "refs/heads/side" },
+      { name: "pkg", workdir: join(made.workdir, "pkg"), top: made.workdir, branch: "refs/heads/main" },
+    ];
+    for (const { name, workdir, top, branch } of folders) {
       const script = (subject: string) =>
         `${identity}; echo ${subject} >> c.txt; git add c.txt; git commit -qm ${subject}`;
       const inplace = await run(made, { prompt: script(`in-${name}`), workdir });
       expect(inplace.result.git_changes).toMatchObject([{ name: branch, outcome: "moved" }]);
-      expect([git(top!, "log", "-1", "--format=%s"), git(top!, "status", "--short")]).toEqual([`in-${name}\n`, ""]);
+      expect([git(top, "log", "-1", "--format=%s"), git(top, "status", "--short")]).toEqual([`in-${name}\n`, ""]);
       const { result } = await run(made, { prompt: script(`own-${name}`), workdir, workspace: "worktree" });
       const { kept_commit } = await made.host.workspaces.apply(result.session_id);
-      expect(git(top!, "log", "-2", "--format=%s", kept_commit!)).toBe(`own-${name}\nin-${name}\n`);
-      expect(git(top!, "status", "--short")).toBe(` M ${name === "pkg" ? "pkg/" : ""}c.txt\n`);
+      expect(git(top, "log", "-2", "--format=%s", kept_commit!)).toBe(`own-${name}\nin-${name}\n`);
+      expect(git(top, "status", "--short")).toBe(` M ${name === "pkg" ? "pkg/" : ""}c.txt\n`);
     }
   });
 
