@@ -152,7 +152,7 @@ async function sourceShadow(
   });
   if (found !== null && found.top === sourceTop) return shadowOver(base, found);
   throw new BulkheadError("workdir_missing", `The repository "${sourceTop}" is no longer there.`, {
-    hint: "Put it back in its place, or take the patch that bulkhead session diff prints.",
+    hint: "Move it back to its place.",
   });
 }
 

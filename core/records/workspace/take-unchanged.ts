@@ -8,8 +8,8 @@ import { workspaceTimeoutMs } from "./open-workspace.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
 
 /**
- * Takes a worktree that nobody changed out of its place. It is moved away before it is looked at, so that what somebody
- * writes there meanwhile is not removed with it; one that differs from its base is put back.
+ * Takes an unchanged worktree out of its place. It is moved away before it is looked at, so that what a person writes
+ * there meanwhile is not removed with it; one that differs from its base is put back.
  * @returns whether it was taken: `removeFiles` then removes it
  * @throws {BulkheadError} `io_error`, `timeout`
  */

@@ -20,6 +20,7 @@ import { heldInWorktree, worktreeDiff } from "../git/worktree-diff.ts";
 import { mkdir } from "../../ground/runtime/files.ts";
 import { join, relative } from "../../ground/runtime/paths.ts";
 import { takeUnchanged } from "./take-unchanged.ts";
+import { explainMissing } from "./explain-missing.ts";
 import { HeldFiles, type HeldRecord } from "./held-files.ts";
 import { isAlive } from "./holder.ts";
 import {
@@ -180,7 +181,8 @@ async function endWorkspace(files: WorkspaceFiles, sessionId: string): Promise<v
 
 async function diffOf(record: WorkspaceRecord): Promise<WorktreeDiff> {
   refuseUnless(record, ["open", "applying"]);
-  return await within((signal) => worktreeDiff(baseOf(record), { folder: record.folder, signal }));
+  const { folder } = record;
+  return await explainMissing(record, () => within((signal) => worktreeDiff(baseOf(record), { folder, signal })));
 }
 
 async function applyWorkspace(
@@ -193,7 +195,7 @@ async function applyWorkspace(
   const keep = () =>
     within((signal) => keepCommits(`refs/bulkhead/${session_id}`, { folder, sourceTop, baseCommit, signal }));
   let kept_commit: string | null | undefined;
-  const { artifacts, others, held, base } = await within((signal) =>
+  const applying = (signal: AbortSignal) =>
     applyWorktree(baseOf(record), {
       folder,
       sourceTop,
@@ -204,8 +206,9 @@ async function applyWorkspace(
         kept_commit = await keep();
         await files.write({ ...record, state: "applying", unfinished });
       },
-    })
-  ).catch(async (error: unknown) => {
+    });
+  const applied = explainMissing(record, () => within(applying));
+  const { artifacts, others, held, base } = await applied.catch(async (error: unknown) => {
     // The source was restored, or else the record still says how to restore it.
     if (!isHalfWritten(error)) await files.write(record);
     throw error;

@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { findGitFolder } from "../../../core/records/git/private/git-folder.ts";
 import { execGit, fixtureAt, walk } from "../git/git-fixture.ts";
 import { errorOf } from "../../sessions/host/test-host.ts";
 import { lines, ownState, workspaceFixture } from "./workspace-fixture.ts";
@@ -184,10 +185,49 @@ describe("openWorkspace", () => {
     const refused = await errorOf(f.open());
     expect(refused).toMatchObject({ code: "unsupported", details: { nested: ["sub"] } });
     expect(readdirSync(f.state)).toEqual([]);
-    f.git("submodule", "--quiet", "deinit", "-f", "sub");
+    expect(refused.hint).toContain("name it as the working directory: sub.");
+    const alone = await f.open("alone", join(f.work, "sub"));
+    expect([...walk(alone.folder, [".git"]).keys()]).toEqual(["x.txt"]);
+    follow(f, refused);
     expect(readdirSync((await f.open()).folder)).toContain("sub");
-    execFileSync("cp", ["-r", other.work, join(f.work, "nested")]);
-    expect(await errorOf(f.open("s2"))).toMatchObject({ code: "unsupported", details: { nested: ["nested"] } });
+    execFileSync("cp", ["-r", other.work, join(f.work, "it's nested")]);
+    f.git("worktree", "add", "-q", ".claude/worktrees/x", "-b", "x");
+    for (const nested of [".claude/worktrees/x", "it's nested"]) {
+      const error = await errorOf(f.open("s2"));
+      expect((error.details?.["nested"] as string[])[0]).toBe(nested);
+      follow(f, error);
+    }
+    expect(f.git("status", "--porcelain")).toBe("");
+    expect(readdirSync((await f.open("s2")).folder).sort()).toEqual([
+      ".git",
+      ".gitignore",
+      ".gitmodules",
+      "a.txt",
+      "dir",
+      "sub",
+    ]);
+  });
+
+  it("says what mends a linked worktree whose repository was moved", async () => {
+    const f = workspaceFixture();
+    const linked = fixtureAt(f.root, join(f.root, "linked"));
+    f.git("worktree", "add", "-q", linked.work, "-b", "linked");
+    const moved = fixtureAt(f.root, join(f.root, "moved"));
+    renameSync(f.work, moved.work);
+    const refused = await errorOf(f.open("s1", linked.work));
+    expect(refused).toMatchObject({
+      code: "invalid_request",
+      message: expect.stringContaining("is missing") as string,
+    });
+    const inplace = await errorOf(findGitFolder(linked.work, { closed: [] }));
+    expect(inplace).toMatchObject({ code: "unsupported", hint: refused.hint });
+    follow(moved, refused);
+    await f.open("s1", linked.work);
+    const other = join(f.root, "other");
+    renameSync(linked.work, other);
+    const elsewhere = await errorOf(findGitFolder(other, { closed: [] }));
+    follow({ work: other }, elsewhere);
+    expect(await findGitFolder(other, { closed: [] })).toMatchObject({ top: other });
   });
 
   it("refuses a state folder inside the repository, an id twice, and an id that is a path", async () => {
@@ -217,3 +257,9 @@ describe("openWorkspace", () => {
     expect(existsSync(f.state) ? readdirSync(f.state) : []).toEqual([]);
   });
 });
+
+/** Runs the command that an error's hint ends with. */
+function follow({ work }: { work: string }, { hint = "" }: { hint?: string }): void {
+  const command = / run(?: there| in it)?: (.+)$/i.exec(hint)?.[1];
+  execFileSync("sh", ["-ec", command ?? "false"], { cwd: work, stdio: "pipe" });
+}

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { describe, expect, it } from "vitest";
@@ -286,13 +286,41 @@ describe("apply", () => {
     expect((await errorOf(f.workspaces.diff("../s1"))).code).toBe("not_found");
   });
 
-  it("says that the source is gone, and still shows and discards the changes", async () => {
+  it("says that the source is gone, and still discards the changes", async () => {
     const f = workspaceFixture();
     await f.changed((at) => at.write("a.txt", "x"));
     rmSync(f.work, { recursive: true });
     expect((await errorOf(f.workspaces.apply("s1"))).code).toBe("workdir_missing");
     await f.workspaces.discard("s1");
     expect(readdirSync(f.state)).toEqual(["s1.json"]);
+  });
+
+  it("says how git shows the changes where the source was moved, and works when it is back", async () => {
+    const f = workspaceFixture();
+    const { folder, at } = await f.changed((at) => at.write("a.txt", "x"));
+    const moved = join(f.root, "moved");
+    renameSync(f.work, moved);
+    for (const act of [f.workspaces.apply, f.workspaces.diff]) {
+      const { code, hint } = await errorOf(act("s1"));
+      expect([code, hint]).toEqual(["workdir_missing", expect.stringContaining(`git worktree repair ${folder}.`)]);
+    }
+    execGit(moved, ["worktree", "repair", folder]);
+    expect(at.git("diff", "--stat")).toContain("a.txt");
+    renameSync(moved, f.work);
+    await f.workspaces.apply("s1");
+    expect(f.git("status", "--porcelain")).toBe(" M a.txt\n");
+  });
+
+  it("says that the worktree was removed, and what is left of it", async () => {
+    const f = workspaceFixture();
+    const { folder } = await f.changed((at) => at.write("a.txt", "x"));
+    rmSync(folder, { recursive: true });
+    for (const act of [f.workspaces.apply, f.workspaces.diff]) {
+      const { code, message, hint } = await errorOf(act("s1"));
+      expect([code, message]).toEqual(["workdir_missing", `The worktree of session "s1" was removed: "${folder}".`]);
+      expect(hint).toContain("bulkhead session discard s1");
+    }
+    await f.workspaces.discard("s1");
   });
 });
 

@@ -9,3 +9,8 @@ export function deletion(name: string): string {
   if (name.startsWith("refs/heads/")) return `git branch -D -- ${shellWord(name.slice("refs/heads/".length))}`;
   return `git update-ref -d ${shellWord(name)}`;
 }
+
+/** Hint for a linked worktree whose repository was moved. */
+export function repairHint(top: string): string {
+  return `If its repository was moved, run there: git worktree repair ${shellWord(top)}`;
+}

@@ -4,6 +4,7 @@ import { keyPlaces } from "../../../ground/runtime/key-places.ts";
 import { basename, dirname, isInside, join, resolve } from "../../../ground/runtime/paths.ts";
 import { hostEnv } from "../../../ground/runtime/platform.ts";
 import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
+import { repairHint } from "./git-commands.ts";
 
 /** The git folder of a working directory, found without starting git. Real, absolute paths. */
 export interface GitFolder {
@@ -67,6 +68,9 @@ async function namedBy(entry: string, places: ClosedPlaces): Promise<GitFolder> 
   const named = /^gitdir: (.+)$/.exec(await lineOf(entry))?.[1];
   if (named === undefined) throw refused(entry, "it does not name a folder as git writes it");
   const gitDir = resolve(top, named);
+  if (!(await isThere(gitDir))) {
+    throw refused(entry, `"${gitDir}", which it names, is missing`, repairHint(top));
+  }
   const common = await lineOf(join(gitDir, "commondir"));
   if (common === "") {
     await approve(gitDir, places);
@@ -77,7 +81,8 @@ async function namedBy(entry: string, places: ClosedPlaces): Promise<GitFolder> 
   if (dirname(gitDir) !== join(commonDir, "worktrees")) throw refused(entry, "it names no worktree of a repository");
   const back = resolve(gitDir, await lineOf(join(gitDir, "gitdir")));
   if (back !== entry && await realpath(back).catch(() => null) !== entry) {
-    throw refused(entry, `"${gitDir}" belongs to another folder`);
+    const hint = `If this folder was moved, run in it: git worktree repair`;
+    throw refused(entry, `"${gitDir}" belongs to another folder`, hint);
   }
   await approve(commonDir, places);
   await plainFolder(gitDir);
@@ -148,11 +153,14 @@ async function lineOf(path: string): Promise<string> {
 }
 
 /** Makes the error of a repository that agents get no git folder for. */
-export function refused(place: string, because: string): BulkheadError {
+export function refused(place: string, because: string, hint: string = lookAtIt(place)): BulkheadError {
   return new BulkheadError("unsupported", `Cannot give an agent a git folder of its own for "${place}": ${because}.`, {
-    hint: `Look at "${place}", and mend or remove "${
-      basename(place)
-    }". A worktree of the repository may work: --workspace worktree`,
+    hint,
     details: { path: place, reason: because },
   });
+}
+
+function lookAtIt(place: string): string {
+  const name = basename(place);
+  return `Look at "${place}", and mend or remove "${name}". A worktree of the repository may work: --workspace worktree`;
 }

@@ -1,0 +1,36 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { stat } from "../../ground/runtime/files.ts";
+import { shellWord } from "../git/private/git-commands.ts";
+import type { WorkspaceRecord } from "./workspace-record.ts";
+
+/**
+ * Does something with a worktree and its repository; a failure says which of the two is gone, and what helps then.
+ * @throws {BulkheadError} `workdir_missing`; else what `act` throws
+ */
+export async function explainMissing<T>(record: WorkspaceRecord, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    const { folder, repository, session_id } = record;
+    if (!await isFolder(folder)) {
+      throw new BulkheadError("workdir_missing", `The worktree of session "${session_id}" was removed: "${folder}".`, {
+        hint:
+          `Its files are gone. A commit of the agent's is still in the repository: the session's result names it as git_head. ` +
+          `Then run: bulkhead session discard ${session_id}`,
+        cause: error,
+      });
+    }
+    if (!await isFolder(repository)) {
+      throw new BulkheadError("workdir_missing", `The repository "${repository}" is no longer there.`, {
+        hint: `Move it back. Or run where it is now: git worktree repair ${shellWord(folder)}. ` +
+          `Then git shows the changes in that folder.`,
+        cause: error,
+      });
+    }
+    throw error;
+  }
+}
+
+function isFolder(path: string): Promise<boolean> {
+  return stat(path).then((found) => found.isDirectory(), () => false);
+}
