@@ -30,6 +30,7 @@ export async function parsePackageSpec(typed: string, cwd: string): Promise<Pack
   }
   if (type === "remote" && fetchSpec) return { type, url: fetchSpec };
   if (type === "git") {
+    checkRef(typed, spec.gitCommittish ?? null);
     const url = hostedUrl(spec.hosted) ?? fetchSpec;
     if (url) return { type, url, ref: spec.gitCommittish ?? null };
   }
@@ -41,6 +42,16 @@ export async function parsePackageSpec(typed: string, cwd: string): Promise<Pack
     throw new BulkheadError("not_found", `Cannot install ${typed}: there is nothing at ${path}.`);
   }
   throw unreadable(typed);
+}
+
+/** npm's library leaves out what it takes for something else: a range of versions, a folder, a name with a colon. */
+function checkRef(typed: string, ref: string | null): void {
+  const at = typed.indexOf("#");
+  const named = at === -1 ? "" : typed.slice(at + 1);
+  if (named === (ref ?? "")) return;
+  throw new BulkheadError("invalid_config", `Cannot install ${JSON.stringify(typed)}: "${named}" is no branch, tag or commit.`, {
+    hint: "Name one after #, or none for the repository's default branch. Ranges of versions and folders are not supported.",
+  });
 }
 
 function unreadable(typed: string, cause?: unknown): BulkheadError {

@@ -129,6 +129,14 @@ describe("plugin add", () => {
     expect(await operator.bulkhead("plugin", "add")).toMatchObject({ code: 0, out: "Installed: greeter 1.0.0.\n" });
     expect(await readFile(join(await folderOf(operator), "words.ts"), "utf8")).toContain("Hello");
     expect(await operator.bulkhead("plugin", "add", `git+file://${repository}#nowhere`)).toMatchObject({ code: 1 });
+    const before = await operator.lock();
+    for (const ref of ["semver:^1.0.0", "+refs/heads/*:x", "main::path:words", "a:b"]) {
+      expect(await operator.bulkhead("plugin", "add", `git+file://${repository}#${ref}`)).toMatchObject({
+        code: 2,
+        err: expect.stringContaining(`"${ref}" is no branch, tag or commit`) as string,
+      });
+    }
+    expect(await operator.lock()).toEqual(before);
   });
 
   it("I2: refuses a folder and a repository with links", async () => {
