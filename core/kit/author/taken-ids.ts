@@ -1,5 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { isPluginId, reservedIds } from "../../ground/config/plugin-ids.ts";
+import { type KnownId, similarId } from "../../packages/install/id-policy.ts";
 import { findPlugins } from "../../packages/registry/find-plugins.ts";
 
 /** Places whose plugins and tools have ids already. */
@@ -25,7 +26,8 @@ export async function takenIds({ root, tools = [] }: TakenPlaces): Promise<Taken
 }
 
 /**
- * The id of a new plugin in a folder, which nothing else may have: two plugins with one id would shut each other out.
+ * The id of a new plugin in a folder. Nothing else may have it, since two plugins with one id would shut each other out,
+ * and it may not look like another one.
  * @throws {BulkheadError} `invalid_config`, `already_exists`
  */
 export function freeId(id: string, { folder, taken }: { folder: string; taken: TakenIds }): string {
@@ -39,12 +41,21 @@ export function freeId(id: string, { folder, taken }: { folder: string; taken: T
     const message = `Cannot import "${id}": its id is taken by ${other.what}.`;
     throw new BulkheadError("already_exists", message, { hint, details: { id } });
   }
+  const near = other === undefined ? similarTo(id, taken) : undefined;
+  if (near !== undefined) {
+    const message = `Cannot import "${id}": its id looks like "${near.id}", which is ${near.origin}.`;
+    throw new BulkheadError("already_exists", message, { hint, details: { id, similar_to: near.id } });
+  }
   return id;
+}
+
+function similarTo(id: string, taken: TakenIds): KnownId | undefined {
+  return similarId(id, [...taken].map(([known, { what }]) => ({ id: known, origin: what })));
 }
 
 function suggestion(id: string, taken: TakenIds): string {
   const plain = id.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^[^a-z]+|-+$/g, "").slice(0, 56) || "agent";
-  const isFree = (one: string) => !taken.has(one) && !reservedIds.includes(one);
+  const isFree = (one: string) => !taken.has(one) && similarTo(one, taken) === undefined;
   for (let number = 2;; number++) {
     const one = number === 2 ? `my-${plain}` : `my-${plain}-${number}`;
     if (isFree(one)) return one;

@@ -8,13 +8,18 @@ export interface KnownId {
   origin: string;
 }
 
+/** Finds an id that a person could take this one for: a reserved one too. */
+export function similarId(id: string, known: readonly KnownId[]): KnownId | undefined {
+  return known.find((other) => other.id !== id && looksLike(id, other.id)) ??
+    reservedIds.map((reserved) => ({ id: reserved, origin: "reserved" })).find((other) => looksLike(id, other.id));
+}
+
 /**
  * Refuses an id that a person could take for another one: what differs from it by one typing slip, or looks the same.
  * @throws {BulkheadError} `duplicate_plugin`
  */
 export function checkNewId(id: string, known: readonly KnownId[]): void {
-  const near = known.find((other) => other.id !== id && looksLike(id, other.id)) ??
-    reservedIds.map((reserved) => ({ id: reserved, origin: "reserved" })).find((other) => looksLike(id, other.id));
+  const near = similarId(id, known);
   if (near === undefined) return;
   throw new BulkheadError(
     "duplicate_plugin",

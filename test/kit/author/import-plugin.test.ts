@@ -175,6 +175,11 @@ describe("bulkhead plugin import", () => {
     expect(taken).toMatchObject({ code: 2, out: "" });
     expect(taken.err).toMatch(/its id is taken by the bundled plugin in .*\n.*--id my-opencode/);
     expect(await readdir(folder)).toEqual(["agent.json"]);
+    const similar = await runImport("agent.json", "--into", "plugins", "--id", "openc0de");
+    expect(similar.err).toMatch(
+      /"openc0de": its id looks like "opencode", which is the bundled plugin in .*\n.*--id my-/,
+    );
+    expect(similar).toMatchObject({ code: 2, out: "" });
     const wrong = await runImport("agent.json", "--into", "plugins", "--id", "my-opencode", "--command", "@other");
     expect(wrong).toMatchObject({ code: 2, out: "" });
     expect(wrong.err).toMatch(/^error: Cannot import "my-opencode": .*--command <program>/s);
