@@ -49,7 +49,12 @@ async function askPermission(
     },
     options: request.options.map(({ id, label, kind }) => ({ optionId: id, name: oneLine(label), kind })),
   }, signal);
-  return outcome.outcome === "selected" ? { choice: outcome.optionId } : null;
+  if (outcome.outcome !== "selected") return null;
+  const { optionId } = outcome;
+  if (request.options.some(({ id }) => id === optionId)) return { choice: optionId };
+  // An answer that was not offered allows nothing, and the agent does not wait for another one.
+  const no = request.options.find(({ kind }) => kind === "reject_once" || kind === "reject_always");
+  return no === undefined ? null : { choice: no.id };
 }
 
 async function choose(
@@ -79,8 +84,9 @@ async function askChoice(
     },
     options: options.map((option, index) => ({ optionId: String(index), name: oneLine(option), kind: "allow_once" })),
   }, signal);
-  const choice = outcome.outcome === "selected" ? options[Number(outcome.optionId)] : undefined;
-  return choice === undefined ? null : { choice };
+  if (outcome.outcome !== "selected") return null;
+  const choice = options[Number(outcome.optionId)];
+  return choice === undefined ? "prompt" : { choice };
 }
 
 async function askForm(

@@ -81,6 +81,18 @@ test("serveAcp passes permission requests to the client, and its choice to the s
   }]);
 });
 
+test("serveAcp takes an option that was not offered for a no", async () => {
+  const choices: (string | null)[] = [];
+  const host = new ScriptedHost(async (session) => void choices.push(await session.ask(permission)));
+  await using editor = connectClient({ sessions: host }, {
+    permission: () => ({ outcome: { outcome: "selected", optionId: "always" } }),
+  });
+  await editor.initialize();
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  await editor.agent.request("session/prompt", { sessionId, prompt: prompt("go") });
+  expect(choices).toEqual(["no"]);
+});
+
 test("serveAcp shows a person what an agent asks so that it cannot pass for anything else", async () => {
   const label = "No\u001b[1A\u202e";
   const host = new ScriptedHost(async (session) => {
