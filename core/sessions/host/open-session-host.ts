@@ -47,7 +47,8 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
     delete: (sessionId) => deleteSession(deps, sessionId),
     agents: (options) => deps.agents(options),
     events(query = {}) {
-      const { after = 0 } = query;
+      const { after = 0, cursor } = query;
+      if (cursor !== undefined) throw noCluster();
       if (after > log.newest) throw beyond(after, log.newest);
       return log.subscribe(query);
     },
@@ -64,8 +65,24 @@ async function listSessions(
   const wanted = { ...filter, before: first?.record, limit: checkLimit(limit) };
   const own = (await journal.sessions(wanted)).map((record) => ({ record, waiting: waitingOf(deps, record) }));
   const elsewhere = await Promise.all(others.map((other) => other.list(wanted)));
-  const all = [...own, ...elsewhere.flat()].sort((one, other) => compareByAge(one.record, other.record));
-  return all.slice(0, limit).map(summaryOf);
+  return await newestOnce(deps, { own, elsewhere: elsewhere.flat(), limit });
+}
+
+/** Joins lists of sessions; another machine may say a session's id again, and then this host's is the one. */
+async function newestOnce(
+  { journal }: SessionHostDeps,
+  { own, elsewhere, limit }: { own: ElsewhereSummary[]; elsewhere: ElsewhereSummary[]; limit: number },
+): Promise<SessionSummary[]> {
+  const listed = new Map(own.map((one) => [one.record.session_id, one]));
+  const isOwn = new Set(listed.values());
+  for (const one of elsewhere) if (!listed.has(one.record.session_id)) listed.set(one.record.session_id, one);
+  const all = [...listed.values()].sort((one, other) => compareByAge(one.record, other.record));
+  const page: SessionSummary[] = [];
+  for (const one of all) {
+    if (page.length === limit) break;
+    if (isOwn.has(one) || await journal.session(one.record.session_id) === null) page.push(summaryOf(one));
+  }
+  return page;
 }
 
 async function deleteSession(deps: SessionHostDeps, sessionId: string): Promise<void> {
@@ -159,6 +176,13 @@ function busyError(sessionId: string): BulkheadError {
   return new BulkheadError("busy", `Cannot delete session "${sessionId}": it is still running.`, {
     hint: `Interrupt it first: bulkhead session interrupt ${sessionId}.`,
     details: { session_id: sessionId },
+  });
+}
+
+/** A cursor names places in the logs of several machines. */
+function noCluster(): BulkheadError {
+  return new BulkheadError("invalid_request", "Cannot go on after the cursor: this host is in no cluster.", {
+    hint: "Give the number of the newest event that you have: after, or Last-Event-ID.",
   });
 }
 

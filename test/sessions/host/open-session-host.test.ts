@@ -4,6 +4,7 @@ import type { LiveSession } from "../../../core/sessions/host/live-sessions.ts";
 import { openSessionHost, type SessionHostDeps } from "../../../core/sessions/host/open-session-host.ts";
 import { sessionHandle } from "../../../core/sessions/host/session-handle.ts";
 import type { Journal } from "../../../core/records/journal/journal.ts";
+import type { ElsewhereSummary } from "../../../core/sessions/host/elsewhere-sessions.ts";
 import type { OtherJournals } from "../../../core/sessions/host/other-journals.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
@@ -183,13 +184,41 @@ async function beginning(): Promise<Envelope[]> {
 }
 
 /** The sessions of a host that has this journal and runs none but those that it finds. */
-function sessionsOf(journal: Journal, find: SessionHostDeps["find"] = () => undefined) {
+function sessionsOf(
+  journal: Journal,
+  find: SessionHostDeps["find"] = () => undefined,
+  listed: ElsewhereSummary[] = [],
+) {
   const log = new MergedLog(journal);
   const nobody = () => Promise.reject(new Error("Nobody asks."));
-  const others = { find: () => Promise.resolve(null), list: () => Promise.resolve([]) } as unknown as OtherJournals;
+  const others = { find: () => Promise.resolve(null), list: () => Promise.resolve(listed) } as unknown as OtherJournals;
   const deps = { journal, log, others: [others], find, start: nobody, onDeleted: () => {}, agents: nobody };
   return { log, sessions: openSessionHost(deps) };
 }
+
+test("a session whose id another machine says again is listed once, as it is here", async () => {
+  const journal = createMemoryJournal();
+  const { log } = sessionsOf(journal);
+  const [{ source, event, adapter, attempt }] = await beginning() as [Envelope];
+  await log.add({ sessionId: "s", adapter, attempt, lastSeq: 0 }, [{ source, event }]);
+  const record = (await journal.session("s"))!;
+  const said = (session_id: string): ElsewhereSummary => ({
+    record: { ...record, session_id, title: "forged", state: "ended", outcome: "completed" },
+    waiting: [],
+  });
+  const { sessions } = sessionsOf(journal, () => undefined, [said("s"), said("t"), said("t")]);
+  const titles = async (query = {}) => (await sessions.list(query)).map(({ session_id, title }) => [session_id, title]);
+  expect((await titles()).sort()).toEqual([["s", record.title], ["t", "forged"]]);
+  expect(await titles({ state: "ended" })).toEqual([["t", "forged"]]);
+});
+
+test("a cursor of a cluster is refused by a host that is in none", async () => {
+  const { sessions } = sessionsOf(createMemoryJournal());
+  const error = await errorOf(
+    (async () => await sessions.events({ cursor: "c1.AAAA" })[Symbol.asyncIterator]().next())(),
+  );
+  expect(error).toMatchObject({ code: "invalid_request", message: expect.stringContaining("in no cluster") as string });
+});
 
 test("a session that runs here is known, however long the journal takes to write its start", async () => {
   const journal = createMemoryJournal();
