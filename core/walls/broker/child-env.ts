@@ -69,8 +69,12 @@ function plainEnv({ workdir, tempDir }: ChildEnvOptions): Record<string, string>
 
 /** Folders of the host's PATH to search: absolute, and not writable for agents. */
 export function searchPath(workdir: string): string[] {
-  const entries = (hostEnv("PATH") ?? "").split(delimiter);
-  return entries.filter((entry) => isAbsolute(entry) && !isInside(workdir, entry));
+  return pathEntries().filter((entry) => !isInside(workdir, entry));
+}
+
+/** Folders of the host's PATH, also those that are not searched. */
+export function pathEntries(): string[] {
+  return (hostEnv("PATH") ?? "").split(delimiter).filter(isAbsolute);
 }
 
 function valueOf(name: string, [request, adapter]: [ChildEnvOptions["requestEnv"], ChildEnvOptions["adapterEnv"]]) {

@@ -4,7 +4,7 @@ import { basename, isAbsolute, isInside, join, resolve } from "../../ground/runt
 import { platform } from "../../ground/runtime/platform.ts";
 import { runtimeCommand } from "../../ground/runtime/runtime-command.ts";
 import type { BinaryPin, BinaryPins } from "./binary-pins.ts";
-import { searchPath } from "./child-env.ts";
+import { pathEntries, searchPath } from "./child-env.ts";
 import { isUpgrade } from "./is-upgrade.ts";
 
 /** A program that was found. */
@@ -131,7 +131,24 @@ async function search(binary: string, options: SearchOptions): Promise<Found> {
     // Skipped, as if it were missing: the next match may be the intended one.
     if (!isWritable(found, writable)) return found;
   }
-  throw missing(binary, options);
+  throw await skippedOn(binary, options) ?? missing(binary, options);
+}
+
+/** Makes the error for a program of PATH that stands where none is started from; null where PATH has none either. */
+async function skippedOn(binary: string, { workdir, writable }: SearchOptions): Promise<BulkheadError | null> {
+  for (const folder of pathEntries()) {
+    const found = await executable(join(folder, binary));
+    if (found === null) continue;
+    const { file, real } = found;
+    const where = [file, real].some((path) => isInside(workdir, path)) ? "lies in the working directory" : null;
+    const why = where ?? (isWritable(found, writable) ? "lies where the session may write" : null);
+    if (why === null) continue;
+    return new BulkheadError("binary_missing", `Cannot run "${binary}": "${file}" ${why}.`, {
+      hint: "No program is started from there, since an agent could have made it. Put it in another folder of PATH.",
+      details: { binary },
+    });
+  }
+  return null;
 }
 
 async function executable(file: string): Promise<Found | null> {

@@ -54,6 +54,19 @@ describe("resolveBinary", () => {
     expect(await pins().read("tool")).toMatchObject({ binary: "tool", path: real, real, owner: process.getuid?.() });
   });
 
+  test("says where a program stands that is on PATH and not started from there", async () => {
+    const workdir = join(root, "early");
+    await program(join(workdir, "own"), "own");
+    const inside = await refused(await brokerFor("own", { workdir }), "own");
+    expect(inside).toMatchObject({ code: "binary_missing", details: { binary: "own" } });
+    expect(inside.message).toBe(`Cannot run "own": "${join(workdir, "own")}" lies in the working directory.`);
+    await program(join(root, "late/made"), "made");
+    const permissions = { run: [{ binary: "made" }], write: [join(root, "late")], read: [join(root, "late")] };
+    const writable = await refused(await brokerFor("made", { permissions }), "made");
+    expect(writable.message).toBe(`Cannot run "made": "${join(root, "late/made")}" lies where the session may write.`);
+    expect((await refused(await brokerFor("none"), "none")).message).toContain("no such program was found");
+  });
+
   test("G26 refuses a link that leads elsewhere, and says what changed, which line allows it and how to accept", async () => {
     const first = await program(join(root, "opt/tool/run"), "right");
     const other = await program(join(root, "opt/other/run"), "stolen");
