@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { packageError } from "./package-files.ts";
 import { takeDefaultDigest } from "../../ground/runtime/default-digest.ts";
 import { joinBytes } from "../../ground/runtime/join-bytes.ts";
-import { type NpmOptions, npmOptions } from "./npm-options.ts";
+import { type NpmOptions, npmOptions, unsetNames } from "./npm-options.ts";
 import { builtBy } from "./provenance.ts";
 
 /** An archive from a registry, with what the registry vouches for. */
@@ -85,8 +85,18 @@ export async function fetchFromRegistry(wish: RegistryWish): Promise<RegistryArc
       deprecated: typeof published.deprecated === "string" ? published.deprecated : null,
     };
   } catch (error) {
-    throw fetchError(`${name}@${wanted}`, error);
+    throw await withUnsetNames(fetchError(`${name}@${wanted}`, error), wish.folder);
   }
+}
+
+/** Adds to the error of a registry that wants a login which variables of the settings have no value. */
+async function withUnsetNames(error: unknown, folder: string): Promise<unknown> {
+  if (!(error instanceof BulkheadError) || !["E401", "E403"].includes(codeOf(error.cause))) return error;
+  const unset = await unsetNames(folder);
+  if (unset.length === 0) return error;
+  const { code, message, cause } = error;
+  const named = unset.map(({ name, file }) => `\${${name}} of ${file}`).join(", ");
+  return new BulkheadError(code, message, { hint: `Set the variable ${named}: it has no value here.`, cause });
 }
 
 /** The registry's keys, where npm's library looks for them; null for a registry that signs nothing. */
@@ -174,7 +184,7 @@ export async function fetchArchive(
   try {
     return await download(url, { name: url, maxBytes, options: await npmOptions(folder) });
   } catch (error) {
-    throw fetchError(url, error);
+    throw await withUnsetNames(fetchError(url, error), folder);
   }
 }
 

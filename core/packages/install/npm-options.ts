@@ -1,4 +1,5 @@
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
+import { readFile } from "../../ground/runtime/files.ts";
 import { isAbsolute, join } from "../../ground/runtime/paths.ts";
 import { hostEnvironment } from "../../ground/runtime/platform.ts";
 import { stateFolders } from "../../ground/runtime/state-folders.ts";
@@ -12,17 +13,7 @@ export type NpmOptions = Readonly<Record<string, unknown>> & { registry: string 
  * @throws {BulkheadError} `unaccepted_change`
  */
 export async function npmOptions(folder: string): Promise<NpmOptions> {
-  const { Config, definitions } = await loadLibrary();
-  const config = new Config({
-    ...definitions,
-    // Nothing of npm's own installation is needed.
-    npmPath: folder,
-    argv: [],
-    cwd: folder,
-    env: hostEnvironment(),
-    warn: false,
-  });
-  await config.load();
+  const config = await loadConfig(folder);
   for (const file of [join(config.localPrefix, ".npmrc"), config.get("userconfig")]) {
     if (typeof file === "string" && isAbsolute(file)) await demandRecorded(file, "npm");
   }
@@ -38,6 +29,41 @@ export async function npmOptions(folder: string): Promise<NpmOptions> {
     retry: { retries: 1 },
     before: null,
   };
+}
+
+/**
+ * Finds the variables that npm's settings of a folder name and that have no value: npm then takes `${NAME}` as it stands.
+ * @returns each name with its file
+ */
+export async function unsetNames(folder: string): Promise<{ name: string; file: string }[]> {
+  const config = await loadConfig(folder);
+  const found: { name: string; file: string }[] = [];
+  const environment = hostEnvironment();
+  for (const file of new Set([join(config.localPrefix, ".npmrc"), config.get("userconfig"), config.get("globalconfig")])) {
+    if (typeof file !== "string" || !isAbsolute(file)) continue;
+    const text = await readFile(file, "utf8").catch(() => "");
+    const lines = text.split("\n").filter((line) => !/^\s*[#;]/.test(line));
+    for (const [, name = ""] of lines.join("\n").matchAll(/\$\{([^}?\s]+)\}/g)) {
+      const isKnown = found.some((one) => one.name === name);
+      if (!isKnown && environment[name] === undefined) found.push({ name, file });
+    }
+  }
+  return found;
+}
+
+async function loadConfig(folder: string): Promise<InstanceType<ConfigLibrary["Config"]>> {
+  const { Config, definitions } = await loadLibrary();
+  const config = new Config({
+    ...definitions,
+    // Nothing of npm's own installation is needed.
+    npmPath: folder,
+    argv: [],
+    cwd: folder,
+    env: hostEnvironment(),
+    warn: false,
+  });
+  await config.load();
+  return config;
 }
 
 /** The used part of npm's configuration library, which comes without types. */
