@@ -39,7 +39,9 @@ export async function unsetNames(folder: string): Promise<{ name: string; file: 
   const config = await loadConfig(folder);
   const found: { name: string; file: string }[] = [];
   const environment = hostEnvironment();
-  for (const file of new Set([join(config.localPrefix, ".npmrc"), config.get("userconfig"), config.get("globalconfig")])) {
+  for (
+    const file of new Set([join(config.localPrefix, ".npmrc"), config.get("userconfig"), config.get("globalconfig")])
+  ) {
     if (typeof file !== "string" || !isAbsolute(file)) continue;
     const text = await readFile(file, "utf8").catch(() => "");
     const lines = text.split("\n").filter((line) => !/^\s*[#;]/.test(line));

@@ -49,9 +49,14 @@ function checkRef(typed: string, ref: string | null): void {
   const at = typed.indexOf("#");
   const named = at === -1 ? "" : typed.slice(at + 1);
   if (named === (ref ?? "")) return;
-  throw new BulkheadError("invalid_config", `Cannot install ${JSON.stringify(typed)}: "${named}" is no branch, tag or commit.`, {
-    hint: "Name one after #, or none for the repository's default branch. Ranges of versions and folders are not supported.",
-  });
+  throw new BulkheadError(
+    "invalid_config",
+    `Cannot install ${JSON.stringify(typed)}: "${named}" is no branch, tag or commit.`,
+    {
+      hint:
+        "Name one after #, or none for the repository's default branch. Ranges of versions and folders are not supported.",
+    },
+  );
 }
 
 function unreadable(typed: string, cause?: unknown): BulkheadError {

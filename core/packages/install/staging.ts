@@ -4,7 +4,7 @@ import { defaultLimits } from "../../ground/config/limits.ts";
 import { packageNameOf } from "../registry/blocked-plugins.ts";
 import { type FileHashes, fileList, filesDigest, listFileOf } from "../registry/installed-files.ts";
 import { bundlePlugin } from "../registry/plugin-script.ts";
-import { readManifest } from "../registry/read-manifest.ts";
+import { manifestName, readManifest } from "../registry/read-manifest.ts";
 import { everRequested } from "../registry/requested-permissions.ts";
 import { chmod, mkdir, readdir, rename, writeFile } from "../../ground/runtime/files.ts";
 import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
@@ -39,8 +39,9 @@ export async function stagePackage(fetched: FetchedPackage, installed: string): 
   const folder = join(installed, stagingName, `${pid}-${randomId()}`);
   const discard = () => removeTree(folder);
   try {
+    if (!fetched.files.has(manifestName)) throw packageError(fetched.name, `it has no ${manifestName}`);
     const hashes = await writeFiles(fetched.files, folder);
-    const manifest = await readManifest(folder);
+    const manifest = await readManifest(folder, { called: fetched.name });
     checkPackage(fetched, { manifest, hashes });
     await bundlePlugin({ folder, manifest, limits: defaultLimits, origin: "installed", hashes });
     await makeExecutable(folder, manifest);

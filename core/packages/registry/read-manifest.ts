@@ -25,20 +25,22 @@ export const manifestName = "plugin.yaml";
 
 /**
  * Reads and checks `plugin.yaml` of a package folder.
+ * @param called name of the package in errors; default: its folder's
  * @param sha256 what its bytes must hash to, of an installed one
  * @param known those that need not be parsed again
  * @throws {BulkheadError} `not_found`, `io_error`, `invalid_package`; `invalid_manifest` with file, line and column of every problem
  */
 export async function readManifest(
   folder: string,
-  { limits = defaultLimits, sha256, known }: {
+  { limits = defaultLimits, called = basename(folder), sha256, known }: {
     limits?: Pick<Limits, "manifest_bytes" | "yaml_aliases">;
+    called?: string;
     sha256?: string | undefined;
     known?: KnownManifests | undefined;
   } = {},
 ): Promise<Manifest> {
   const file = join(folder, manifestName);
-  const name = `${basename(folder)}/${manifestName}`;
+  const name = `${called}/${manifestName}`;
   const text = await readTextFile(file, { maxBytes: limits.manifest_bytes, code: "invalid_manifest", name });
   if (sha256 !== undefined && sha256Hex(text) !== sha256) {
     throw new BulkheadError("invalid_package", `Cannot read ${file}: it is not the file that was installed.`);

@@ -103,6 +103,19 @@ describe("plugin add", () => {
     expect(await operator.bulkhead("plugin", "check", "greeter")).toMatchObject({ code: 0 });
   });
 
+  it("names the package whose manifest cannot be read, not the place where it was unpacked", async () => {
+    const operator = await newOperator();
+    await operator.write("broken.tgz", packageOf({ ...greeterFiles(), "plugin.yaml": "id: greeter\nname: [\n" }));
+    const broken = await operator.bulkhead("plugin", "add", "./broken.tgz");
+    expect(broken).toMatchObject({ code: 2 });
+    expect(broken.err).toContain(`${join(operator.folder, "broken.tgz")}/plugin.yaml:3:1: not valid YAML`);
+    const { "plugin.yaml": _, ...others } = greeterFiles();
+    await operator.write("none.tgz", packageOf(others));
+    const none = await operator.bulkhead("plugin", "add", "./none.tgz");
+    expect(none.err).toContain(`${join(operator.folder, "none.tgz")}: it has no plugin.yaml`);
+    expect(broken.err + none.err).not.toContain(".staging");
+  });
+
   it("installs a commit of a git repository, and restores just that one", async () => {
     const operator = await newOperator();
     const repository = join(dirname(operator.folder), "repository");
