@@ -61,6 +61,9 @@ export function fitToPlugin(request: SessionRequest, { manifest, limits }: Plugi
  */
 export async function checkWorkdir(workdir: string, closedFolders: readonly string[]): Promise<string> {
   const real = await realFolder(workdir);
+  const info = await stat(real ?? workdir).catch(() => null);
+  // The runtime put U+FFFD in place of bytes, or did not take them at all.
+  if (real === null ? info?.isDirectory() || workdir.includes("\ufffd") : info === null) throw notText(real ?? workdir);
   if (real !== null) {
     const isClosed = closedFolders.some((folder) => isInside(folder, real));
     if (!isClosed && !isPseudoFile(real)) return real;
@@ -70,7 +73,6 @@ export async function checkWorkdir(workdir: string, closedFolders: readonly stri
       details: { path: "workdir" },
     });
   }
-  const info = await stat(workdir).catch(() => null);
   throw new BulkheadError(
     "workdir_missing",
     `The working directory "${workdir}" ${info ? "is not a folder" : "does not exist"}.`,
@@ -78,6 +80,12 @@ export async function checkWorkdir(workdir: string, closedFolders: readonly stri
       hint: "Name an existing folder.",
     },
   );
+}
+
+function notText(path: string): BulkheadError {
+  return new BulkheadError("workdir_missing", `Cannot work in "${path}": it is closed, or its name is not UTF-8.`, {
+    hint: "Open or rename that folder: paths are text here.",
+  });
 }
 
 /** The plugin that would need a grant, and the line of the host manifest where the grant belongs. */

@@ -1,6 +1,8 @@
 import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { checkWorkdir } from "../../../core/sessions/host/check-request.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import {
   adapterCode,
@@ -99,6 +101,16 @@ describe("host.runSession() of a request that cannot start", () => {
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
     if (code !== "invalid_request") expectSentence(error.message);
     await expectNothingDone(made);
+  });
+
+  test("a working directory whose name is not UTF-8: that is said, by whatever way it comes", async () => {
+    const { root } = await openHost();
+    const script = `cd "$0" && mkdir "$(printf 'x\\377')" && ln -s "$(printf 'x\\377')" link`;
+    execFileSync("sh", ["-ec", script, root]);
+    for (const path of [join(root, "x\ufffd"), join(root, "link")]) {
+      const error = await errorOf(checkWorkdir(path, []));
+      expect(error).toMatchObject({ code: "workdir_missing", message: expect.stringContaining("is not UTF-8") });
+    }
   });
 
   test("an unknown adapter: the enabled ones are named", async () => {
