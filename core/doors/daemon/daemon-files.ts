@@ -16,12 +16,9 @@ export interface DaemonFiles {
   sockets: string[];
 }
 
-/** A socket's address holds 104 bytes on macOS and 108 on Linux; the last must be zero. */
-const socketPathBytes = 103;
-
 /**
  * Returns the paths of a state folder's daemon. The socket is in the folder that the system clears at logout
- * (`XDG_RUNTIME_DIR`) where there is one, else beside the state; there is none where its path would be too long.
+ * (`XDG_RUNTIME_DIR`) where there is one, else beside the state.
  * @param stateDir real absolute path
  */
 export function daemonFiles(
@@ -33,12 +30,8 @@ export function daemonFiles(
     record: join(stateDir, "daemon.json"),
     log: join(stateDir, "daemon.log"),
     notices: join(stateDir, "daemon.notices"),
-    sockets: mayOpenSockets() ? socketPlaces(stateDir, env).filter(isShortEnough) : [],
+    sockets: mayOpenSockets() ? socketPlaces(stateDir, env) : [],
   };
-}
-
-function isShortEnough(path: string): boolean {
-  return new TextEncoder().encode(path).length <= socketPathBytes;
 }
 
 function socketPlaces(stateDir: string, env: (name: string) => string | undefined): string[] {

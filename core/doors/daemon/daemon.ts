@@ -96,6 +96,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       answer: async (request, from) => await door?.fetch(request, from) ?? notYet(request),
     });
     undo.push(() => listening.close({ graceMs: lastAnswersMs }));
+    if (listening.noSocket.length > 0) {
+      writeLog({ level: "warn", message: `There is no unix socket, only TCP: ${listening.noSocket.join("; ")}.` });
+    }
     const cluster = await joinCluster(manifest, { stateDir, writeLog });
     undo.push(() => cluster?.close());
     const { root, bundledDir } = options;

@@ -17,6 +17,8 @@ export interface Listening {
   address: string;
   /** Path of the unix socket; null where there is none. */
   socket: string | null;
+  /** Why there is no socket, a sentence for each place; empty with one. */
+  noSocket: readonly string[];
   /** Hosts that a request over TCP may name. */
   hosts: string[];
   close(options?: { graceMs?: number }): Promise<void>;
@@ -52,12 +54,14 @@ export async function listen(
       portError(port),
     );
     servers.push(tcp);
-    const unix = await listenAtFirst(sockets, common);
+    const noSocket: string[] = [];
+    const unix = await listenAtFirst(sockets, { ...common, refused: (reason) => noSocket.push(reason) });
     if (unix !== null) servers.push(unix.server);
     const got = tcp.at.kind === "tcp" ? tcp.at.port : port;
     return {
       address: `http://127.0.0.1:${got}`,
       socket: unix?.socket ?? null,
+      noSocket: unix === null ? noSocket : [],
       hosts: [`127.0.0.1:${got}`, `localhost:${got}`, ...addresses],
       close,
     };
@@ -73,20 +77,35 @@ export async function listen(
  */
 async function listenAtFirst(
   sockets: readonly string[],
-  common: Pick<HttpServerOptions, "answer" | "limits" | "onStall">,
+  { refused, ...common }: Pick<HttpServerOptions, "answer" | "limits" | "onStall"> & { refused(reason: string): void },
 ): Promise<{ socket: string; server: HttpServer } | null> {
   for (const socket of sockets) {
     const folder = dirname(socket);
+    if (!isShortEnough(socket)) {
+      refused(`"${socket}" is longer than a socket's path may be, ${socketPathBytes} bytes`);
+      continue;
+    }
     const isThere = await mkdir(folder, { recursive: true, mode: 0o700 }).then(() => true, () => false);
-    if (!isThere || (await whoElseMayChange(folder)) !== null) continue;
-    const server = await startHttpServer({ ...common, at: { kind: "unix", path: socket } }).catch(nullWhereUnfit);
-    if (server !== null) return { socket, server };
+    if (!isThere || (await whoElseMayChange(folder)) !== null) {
+      refused(`"${folder}" is no folder of this user's alone`);
+      continue;
+    }
+    const server = await startHttpServer({ ...common, at: { kind: "unix", path: socket } }).catch(reasonWhereUnfit);
+    if (typeof server !== "string") return { socket, server };
+    refused(`"${socket}": ${server}`);
   }
   return null;
 }
 
-function nullWhereUnfit(error: unknown): null {
-  if (error instanceof BulkheadError && error.code === "io_error") return null;
+/** A socket's address holds 104 bytes on macOS and 108 on Linux; the last must be zero. */
+const socketPathBytes = 103;
+
+function isShortEnough(path: string): boolean {
+  return new TextEncoder().encode(path).length <= socketPathBytes;
+}
+
+function reasonWhereUnfit(error: unknown): string {
+  if (error instanceof BulkheadError && error.code === "io_error") return error.message;
   throw error;
 }
 

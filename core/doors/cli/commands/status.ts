@@ -7,6 +7,7 @@ import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint, type Tone } from "../render/paint.ts";
+import { noSocket } from "../render/no-socket.ts";
 import { formatDuration } from "../render/quantities.ts";
 
 /** `bulkhead status`. */
@@ -101,7 +102,7 @@ function reportText(
   const word = state === "running" && !ready ? "running, takes no sessions" : state;
   const rows: [string, string | null][] = [
     ["address", report.address],
-    ["socket", report.socket],
+    ["socket", report.socket ?? (report.address === null ? null : noSocket)],
     ["up for", started_at === null ? null : formatDuration(Math.max(0, Date.now() - Date.parse(started_at)))],
     ["sessions", sessions === null ? null : `${sessions} running`],
     ["version", report.version],

@@ -14,6 +14,7 @@ import { safeLine } from "../render/agent-text.ts";
 import { logText } from "../render/log-text.ts";
 import { createPaint } from "../render/paint.ts";
 import { untilToldToEnd } from "../until-told-to-end.ts";
+import { noSocket } from "../render/no-socket.ts";
 import { asTyped } from "../render/as-typed.ts";
 
 /** `bulkhead up`. */
@@ -97,7 +98,7 @@ async function openDaemon(call: Invocation, screen: DemoScreen): Promise<Daemon>
 export function daemonText(record: DaemonRecord, { terminal }: Pick<Invocation, "terminal">): string {
   const paint = createPaint(terminal.colours.stdout);
   const rows = [
-    ["socket", record.socket ?? "none"],
+    ["socket", record.socket ?? noSocket],
     ["token", record.token_file],
     ["log", record.log_file],
     ["manifest", record.config_file ?? asTyped('none; write one with "bulkhead init"')],
