@@ -25,6 +25,8 @@ export interface SessionStartedEvent {
   resumed_from?: string;
   /** Number of sessions that have continued that agent's session, including this one. */
   times_resumed?: number;
+  /** Large data of the repository that is in no commit, copied into the session's worktree. Absent where it is little. */
+  copied?: { files: number; bytes: number };
 }
 /** The session waits to start; `position` 1 is next. */
 export interface QueuedEvent {

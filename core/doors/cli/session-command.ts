@@ -2,6 +2,7 @@ import { type Command, Option } from "commander";
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
+import { measureCopied } from "../../records/git/copied-data.ts";
 import { createAskGrant } from "./ask-grant.ts";
 import { chooseAdapter } from "./choose-adapter.ts";
 import type { Invocation } from "./command.ts";
@@ -13,7 +14,9 @@ import type { SessionHost } from "../../sessions/host/session-host.ts";
 import { type ListedPlugin, type OpenedSessions, openSessions } from "./open-sessions.ts";
 import { readPrompt } from "./prompt.ts";
 import { Questions } from "./questions.ts";
+import { safeLine } from "./render/agent-text.ts";
 import { editedLine } from "./render/edited-line.ts";
+import { copiedText, formatBytes } from "./render/quantities.ts";
 import { groupedFlags } from "./request-flags.ts";
 import { readRequired, requireFlag } from "./required-capabilities.ts";
 import { buildRequest } from "./session-request.ts";
@@ -103,6 +106,8 @@ export async function prepareSessions(
     const asked = await ask(opened);
     const { first, adapter, isChecked } = asked;
     const request = attended ? asked.request : { answer_timeout_ms: 0, ...asked.request };
+    const isCopied = request.workspace === "worktree" || options["all"] === true;
+    if (isCopied && modeOf(call) !== "quiet") await tellCopied(call, { workdir: request.workdir, signal });
     const show: ShowSessionOptions = {
       terminal,
       adapter: first,
@@ -151,6 +156,20 @@ async function askedByFlags(call: Invocation, opened: OpenedSessions): Promise<A
   const { first } = found;
   const config = options["param"] === undefined || first === "auto" ? undefined : await opened.configOf(first);
   return { request: buildRequest({ options, prompt, cwd: terminal.cwd, config }), ...found };
+}
+
+/** Copies of large data take seconds and room, and nothing else shows meanwhile. */
+async function tellCopied(
+  { terminal }: Pick<Invocation, "terminal">,
+  { workdir, signal }: { workdir: string; signal: AbortSignal },
+): Promise<void> {
+  const large = await measureCopied(workdir, signal);
+  if (large === null) return;
+  const { path, bytes } = large.largest;
+  await terminal.stderr.write(
+    `The worktree gets copies of ${copiedText(large)} that are in no commit; the largest is ${safeLine(path)}, ${formatBytes(bytes)}.\n` +
+      `  To leave them out, name them in .gitignore or .git/info/exclude.\n`,
+  );
 }
 
 /** A daemon keeps the code that it loaded; without a word, an edit would seem to have no effect. */

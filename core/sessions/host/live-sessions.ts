@@ -208,6 +208,11 @@ export class LiveSessions {
         manifest: settings.manifest,
         signal,
         onProblem: (message) => writeLog({ level: "warn", message }),
+        onCopy: ({ files, bytes, largest }) =>
+          writeLog({
+            level: "info",
+            message: `Session ${sessionId} copies ${bytes} bytes in ${files} files that are in no commit, "${largest.path}" the largest.`,
+          }),
       });
     } catch (error) {
       refuseIfAborted(signal);

@@ -154,6 +154,7 @@ export function startSession(deps: SessionDeps, session: NewSession): RunningSes
     resumed: session.resumed,
     workdir: place.workdir,
     workspaceDir: place.workspaceDir ?? null,
+    copied: place.copied,
     candidates,
     passedOver: session.passedOver,
     replaced: session.replaced,

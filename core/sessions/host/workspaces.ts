@@ -2,6 +2,7 @@ import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { defaultKeepMs, type HostManifest } from "../../ground/config/host-manifest.ts";
+import { type CopiedData, measureCopied } from "../../records/git/copied-data.ts";
 import type { ApplyChoice, ApplyPatchOptions, Workspaces } from "../../records/workspace/workspaces.ts";
 
 export type { ApplyChoice };
@@ -74,6 +75,8 @@ export interface SessionPlace {
   workdir: string;
   /** Top of the session's worktree; undefined when it works in place. */
   workspaceDir: string | undefined;
+  /** Large data that was copied into the worktree; null for little. */
+  copied: { files: number; bytes: number } | null;
   /** Finds what an apply of the worktree will hold; null when the session works in place. */
   noteHeld: (() => Promise<HeldChange[]>) | null;
   /** Resets a worktree to its base for another attempt; null when the session works in place. */
@@ -99,6 +102,8 @@ interface PlaceOptions {
   signal?: AbortSignal | undefined;
   /** Told of a worktree that stays taken until this process ends. */
   onProblem?: (message: string) => void;
+  /** Told before large data is copied. */
+  onCopy?: (data: CopiedData) => void;
 }
 
 /**
@@ -106,12 +111,13 @@ interface PlaceOptions {
  * @throws {BulkheadError} `invalid_request`, `unsupported`, `git_missing`, `timeout`, `io_error`
  */
 export async function placeSession(workspaces: Workspaces, options: PlaceOptions): Promise<SessionPlace> {
-  const { sessionId, request, workdir, exclude, manifest, signal, onProblem = () => {} } = options;
+  const { sessionId, request, workdir, exclude, manifest, signal, onProblem = () => {}, onCopy = () => {} } = options;
   if (request.workspace !== "worktree") {
     const nothing = () => Promise.resolve();
     return {
       workdir,
       workspaceDir: undefined,
+      copied: null,
       noteHeld: null,
       reset: null,
       leave: (result) => result,
@@ -119,6 +125,8 @@ export async function placeSession(workspaces: Workspaces, options: PlaceOptions
     };
   }
   await workspaces.prune({ olderThanMs: keepMs(manifest) });
+  const large = await measureCopied(workdir, signal ?? new AbortController().signal);
+  if (large !== null) onCopy(large);
   const opened = await workspaces.open({ sessionId, workdir, exclude, signal });
   const end = () =>
     workspaces.end(sessionId).catch((error: unknown) => {
@@ -132,6 +140,7 @@ export async function placeSession(workspaces: Workspaces, options: PlaceOptions
   return {
     workdir: opened.workdir,
     workspaceDir: opened.folder,
+    copied: large === null ? null : { files: large.files, bytes: large.bytes },
     noteHeld: () => workspaces.noteHeld(sessionId),
     reset: () => workspaces.reset(sessionId),
     leave: async (result) => {

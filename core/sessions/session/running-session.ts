@@ -147,7 +147,7 @@ export class RunningSession {
   }
 
   async #run(): Promise<SessionResult> {
-    const { request, workdir, candidates, resumed } = this.#options;
+    const { request, workdir, candidates, resumed, copied } = this.#options;
     this.#stream.host({
       type: "session_started",
       adapter_id: candidates[0].plugin.id,
@@ -158,7 +158,7 @@ export class RunningSession {
       effective: this.#effective(candidates[0]),
       candidates: [...new Set(candidates.map(({ plugin }) => plugin.id))],
       passed_over: this.#options.passedOver,
-      ...omitUndefined({ resumed_from: resumed?.from, times_resumed: resumed?.times }),
+      ...omitUndefined({ resumed_from: resumed?.from, times_resumed: resumed?.times, copied: copied ?? undefined }),
     });
     for (const { adapter_id, reason } of this.#options.replaced) {
       this.#replace({ from: adapter_id, to: candidates[0].plugin.id, reason });

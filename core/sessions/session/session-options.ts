@@ -72,6 +72,8 @@ export interface RunningSessionOptions {
   workdir: string;
   /** Top of the session's own worktree; null when it works in place. */
   workspaceDir: string | null;
+  /** Large data that was copied into its worktree; null for little. */
+  copied: { files: number; bytes: number } | null;
   /** Real absolute paths that no snapshot copies. */
   secretPaths: readonly string[];
   artifacts: "git" | "none";

@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -701,4 +702,20 @@ test("bulkhead run --all shows several sessions as one stream and compares them"
   expect(out).toMatch(/adapter +outcome +time +cost[^]*end_turn[^]*session diff\|apply\|discard/);
   const json = await cli(["run", "--all", "Do it.", "--json"], { host: { plugins, events } });
   expect(JSON.parse(json.out.trim().split("\n").at(-1)!)).toMatchObject({ comparison: { sessions: [{}, {}] } });
+});
+
+test("run tells of large data before it is copied into a worktree, and how it is left out", async () => {
+  execFileSync("git", ["init", "-q"], { cwd });
+  await mkdir(join(cwd, "data"));
+  await writeFile(join(cwd, "data", "set.bin"), "");
+  // Without blocks on the disk.
+  await truncate(join(cwd, "data", "set.bin"), 300 * 1024 * 1024);
+  const { err, out } = await cli(["run", "alpha", "go", "--workspace", "worktree"]);
+  expect(err).toContain(
+    "The worktree gets copies of 300 MiB in 2 files that are in no commit; the largest is data/set.bin, 300 MiB.\n" +
+      "  To leave them out, name them in .gitignore or .git/info/exclude.\n",
+  );
+  expect(out).not.toContain("The worktree gets");
+  await writeFile(join(cwd, ".git", "info", "exclude"), "/data/\n");
+  expect((await cli(["run", "alpha", "go", "--workspace", "worktree"])).err).not.toContain("copies");
 });

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
@@ -35,6 +35,20 @@ async function run({ host, workdir }: TestHost, adapter: string | string[], requ
 }
 
 describe("a session in a worktree", () => {
+  test("of large data says how much was copied", async () => {
+    const made = await withRepository();
+    await writeFile(join(made.workdir, "big"), "");
+    await truncate(join(made.workdir, "big"), 51 * 1024 * 1024);
+    await made.add("plain", { code: adapterCode(`    yield ${completed};`) });
+    const session = await made.host.runSession(
+      { workdir: made.workdir, prompt: "go", workspace: "worktree" },
+      { adapter: "plain" },
+    );
+    const events: Envelope[] = [];
+    for await (const envelope of session.events()) events.push(envelope);
+    expect(events[0]?.event).toMatchObject({ type: "session_started", copied: { files: 1, bytes: 51 * 1024 * 1024 } });
+  });
+
   test("changes nothing in the person's folder until it is applied", async () => {
     const made = await withRepository();
     await writeFile(join(made.workdir, "a.txt"), "one, edited\n");

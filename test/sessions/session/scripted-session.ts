@@ -102,6 +102,7 @@ export class ScriptedSession {
       replaced: [],
       workdir: "/w",
       workspaceDir: null,
+      copied: null,
       secretPaths: [],
       artifacts: "none",
       loopSignal: null,

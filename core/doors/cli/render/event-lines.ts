@@ -10,7 +10,7 @@ import type {
 import { refusalOf } from "../../../ground/checks/refused-event.ts";
 import { asTyped } from "./as-typed.ts";
 import type { Tone } from "./paint.ts";
-import { formatCost, formatCount, formatDuration } from "./quantities.ts";
+import { copiedText, formatCost, formatCount, formatDuration } from "./quantities.ts";
 import { shortInput, shortJson } from "./short-json.ts";
 
 /** One line about an event, before it is cleaned, fitted and coloured. */
@@ -79,7 +79,10 @@ function hostEventLines(
 ): EventLine[] {
   switch (event.type) {
     case "session_started":
-      return [line("dim", `● started in ${event.workdir}`)];
+      return [
+        line("dim", `● started in ${event.workdir}`),
+        ...(event.copied === undefined ? [] : [line("dim", `  with ${copiedText(event.copied)} in no commit`)]),
+      ];
     case "queued":
       return [queuedLine(event)];
     case "attempt_started":

@@ -34,6 +34,11 @@ export function clockTime(timestamp: string): string {
   return [time.getHours(), time.getMinutes(), time.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
 }
 
+/** Formats an amount of files: `312 MiB in 4 files`. */
+export function copiedText({ files, bytes }: { files: number; bytes: number }): string {
+  return `${formatBytes(bytes)} in ${plural(files, "file")}`;
+}
+
 /** Formats a count with its noun: `1 event`, `2 events`. */
 export function plural(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;

@@ -36,6 +36,7 @@ const hostEventSchemas: HostEventSchemas = {
     passed_over: Type.Array(Type.Object({ adapter_id: text, reason: text })),
     resumed_from: Type.Optional(text),
     times_resumed: Type.Optional(count),
+    copied: Type.Optional(Type.Object({ files: count, bytes: count })),
   })),
   queued: hostEvent<"queued">()(Type.Object({
     type: Type.Literal("queued"),
