@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { answerCalls, type CallAnswers, callMachine } from "../../core/cluster/machines/calls.ts";
 import type { MachineFacts } from "../../core/cluster/machines/machine-facts.ts";
 import { mostMachines, Presence } from "../../core/cluster/machines/presence.ts";
@@ -42,7 +42,11 @@ describe("callMachine", () => {
     test(`gives a typed error where a machine answers with ${what}`, async () => {
       const stop = two.engine.answer(two.engine.names.calls("two"), () => Promise.resolve(said));
       await two.engine.roundTripMs();
+      const told = vi.spyOn(one.engine.dropped, "tell").mockImplementation(() => {});
       await expect(ask()).rejects.toMatchObject(error);
+      const names = told.mock.calls.map(([name]) => name);
+      expect(names).toEqual(error.code === "unsupported" ? ['An answer of machine "two" to "worktrees"'] : []);
+      told.mockRestore();
       stop();
     });
   }

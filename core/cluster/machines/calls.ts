@@ -43,6 +43,7 @@ export async function callMachine<N extends CallName>(
   const { answer, error } = fieldsOrNone(parse(said));
   if (error !== undefined) throw errorIn(error, machine);
   if (isAnswer(name, answer)) return answer;
+  engine.dropped.tell(`An answer of machine "${machine}" to "${name}"`, "it is none that this version reads");
   throw new BulkheadError("unsupported", `Cannot read what machine "${machine}" answers: its version is another one.`, {
     hint: "Bring all machines to one version. Look with: bulkhead cluster status.",
     details: { machine, question: name },
