@@ -1,10 +1,11 @@
 import { BulkheadError, type ErrorCode } from "../../../plugin-sdk/errors.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { stateFolderOf } from "../../sessions/host/state-folder.ts";
 import { dirname, resolve } from "../../ground/runtime/paths.ts";
 import type { Invocation } from "./command.ts";
 import { knownDir, manifestFile } from "./open-host.ts";
-import { readHostManifest } from "../../packages/registry/find-host-manifest.ts";
+import { readHostManifest, readStateDir } from "../../packages/registry/find-host-manifest.ts";
 
 /** State folder of the daemon that a command means, and the inputs of its start. */
 export interface DaemonPlace {
@@ -24,8 +25,8 @@ export interface DaemonPlace {
 const ofManifest: readonly ErrorCode[] = ["invalid_config", "unaccepted_change"];
 
 /**
- * Returns the place of a command's daemon. With an invalid host manifest it is the one of `--state-dir`, else the
- * default one.
+ * Returns the place of a command's daemon. With an invalid host manifest it is the one of `--state-dir`, else that of its
+ * line `state_dir`, else the default one.
  * @throws {BulkheadError} `not_found` for a `--config` that does not exist
  */
 export async function daemonPlace(
@@ -41,9 +42,9 @@ export async function daemonPlace(
     if (!(error instanceof BulkheadError) || !ofManifest.includes(error.code)) throw error;
     problem = error;
   }
-  const stateDir = resolve(
-    call.terminal.cwd,
-    stateFolderOf({ stateDir: call.stateDir, manifest }, root),
-  );
+  // The daemon runs on, however half its manifest was saved since.
+  const state_dir = problem?.code === "invalid_config" ? await readStateDir(configFile!).catch(() => undefined) : undefined;
+  const named = manifest ?? omitUndefined({ state_dir });
+  const stateDir = resolve(call.terminal.cwd, stateFolderOf({ stateDir: call.stateDir, manifest: named }, root));
   return { stateDir, root, configFile, manifest, problem };
 }

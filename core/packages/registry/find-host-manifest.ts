@@ -76,6 +76,23 @@ export async function readHostManifest(
 }
 
 /**
+ * Reads the state folder that a host manifest names, which cannot be read as a whole: its line alone tells it.
+ * @returns undefined where it names none, or where that line cannot be read either
+ * @throws {BulkheadError} as {@link readHostManifest}, but for what stands in the file
+ */
+export async function readStateDir(file: string): Promise<string | undefined> {
+  const text = await readTextFile(file, { maxBytes: defaultLimits.manifest_bytes, code: "invalid_config" });
+  await demandRecorded(resolve(file), "manifest", { sha256: sha256Hex(text) });
+  const line = /^state_dir:.*$/m.exec(text)?.[0];
+  if (line === undefined) return undefined;
+  try {
+    return (await hostManifestParser())(`bulkhead: 1\n${line}\n`, { file }).state_dir;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
  * Checks the text of a host manifest and fills in its defaults. What does that is loaded at the first call: many hosts
  * have no such file.
  * @throws {BulkheadError} `invalid_config`, listing every problem with file, line and column
