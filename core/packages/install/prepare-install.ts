@@ -175,7 +175,8 @@ async function takeIntoUse(
     await sweepStaging(state.installed);
     await staged.moveTo(versionFolder(state.installed, id, next));
     const isElsewhere = before !== null && !isSameSource(before.source, next.source);
-    const now = parseHostManifest(state.text, { file: hostManifest.file });
+    // From another source, every instance must be read: what was granted to one is not the new plugin's.
+    const now = parseHostManifest(state.text, { file: hostManifest.file, leaveOut: !isElsewhere });
     const emptied = isElsewhere ? [id, ...instancesOf(now, id)] : [];
     const text = newText(state.text, { candidate, isNew: before === null, emptied, granted });
     const lock: PluginLock = { lock: 1, plugins: { ...plugins, [id]: next } };

@@ -15,11 +15,12 @@ import { removeTree } from "../../ground/runtime/remove-tree.ts";
 export async function removePlugin(manifestFile: string, id: string): Promise<void> {
   await changeManifest(manifestFile, async ({ file, text, readLock, installed, writeText, writeLock }) => {
     const lock = await readLock();
-    const hostManifest = parseHostManifest(text, { file });
-    const hasSource = Object.hasOwn(hostManifest.plugins, id) && hostManifest.plugins[id]!.source !== undefined;
-    if (!Object.hasOwn(lock.plugins, id) && hasSource) {
-      return await writeText(removePluginEntry(text, { pluginId: id, file }));
-    }
+    const hostManifest = parseHostManifest(text, { file, leaveOut: true });
+    const { plugins: entries, left_out = {} } = hostManifest;
+    // An entry that is wrong is in the way of nothing but itself, so it goes without a question.
+    const isEntry = entries[id]?.source !== undefined || Object.hasOwn(left_out, id);
+    const without = isEntry ? removePluginEntry(text, { pluginId: id, file }) : text;
+    if (!Object.hasOwn(lock.plugins, id) && without !== text) return await writeText(without);
     if (!Object.hasOwn(lock.plugins, id)) {
       throw new BulkheadError("not_found", `Cannot remove plugin "${id}": it is not installed.`, {
         hint: `To stop using one that is bundled or lies in a folder: bulkhead plugin disable ${id}`,

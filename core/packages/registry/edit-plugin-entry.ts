@@ -1,3 +1,4 @@
+import { parseHostManifest } from "../../ground/config/parse-host-manifest.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { editedText, makeWay, type NewGrant, openDocument, parseForEdit } from "./edit-host-manifest.ts";
 
@@ -67,10 +68,10 @@ export function setAgentOrder(text: string, { ids, file }: EditOptions & { ids: 
 
 /** The host manifest's text without a plugin and all that is said about it. */
 export function removePluginEntry(text: string, { pluginId, file }: EditOptions & { pluginId: string }): string {
-  const before = parseForEdit(text, { pluginId, file });
-  if (!Object.hasOwn(before.plugins, pluginId)) return text;
+  // The entry itself may be wrong.
+  const before = parseHostManifest(text, { file, leaveOut: true });
   const document = openDocument(text, file);
-  document.deleteIn(["plugins", pluginId]);
+  if (!document.deleteIn(["plugins", pluginId])) return text;
   return editedText(document, { before, pluginId, file });
 }
 

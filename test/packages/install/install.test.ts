@@ -103,6 +103,19 @@ describe("plugin add", () => {
     expect(await operator.bulkhead("plugin", "check", "greeter")).toMatchObject({ code: 0 });
   });
 
+  it("adds and removes beside an entry that is wrong, and removes that one", async () => {
+    const operator = await newOperator();
+    for (const [path, content] of Object.entries(greeterFiles())) await operator.write(`greeter/${path}`, content);
+    const manifest = await operator.manifest();
+    await operator.write("bulkhead.yaml", `${manifest.trimEnd()}\nplugins:\n  worse: { grant: { nonsense: 3 } }\n`);
+    expect(await operator.bulkhead("plugin", "add", "./greeter")).toMatchObject({ code: 0, err: "" });
+    expect(await operator.manifest()).toContain("nonsense");
+    expect(await operator.bulkhead("plugin", "remove", "greeter")).toMatchObject({ code: 0, err: "" });
+    expect(Object.keys((await operator.lock()).plugins)).toEqual([]);
+    expect(await operator.bulkhead("plugin", "remove", "worse")).toMatchObject({ code: 0, err: "" });
+    expect(await operator.manifest()).not.toContain("worse");
+  });
+
   it("names the package whose manifest cannot be read, not the place where it was unpacked", async () => {
     const operator = await newOperator();
     await operator.write("broken.tgz", packageOf({ ...greeterFiles(), "plugin.yaml": "id: greeter\nname: [\n" }));
