@@ -27,6 +27,7 @@ const noAnswer = () => 'The daemon does not answer. "bulkhead status" tells more
 const sentences: Readonly<Record<DaemonView["state"], (pid: number | null) => string>> = {
   killed: (pid) => `The daemon was killed: process ${pid} is gone. Start it again: bulkhead start`,
   stale: () => "The daemon was killed. Start it again: bulkhead start",
+  elsewhere: () => "The daemon has stopped here, and another one runs in another container or on another machine.",
   stopped: () => "The daemon has stopped. Start it again: bulkhead start",
   starting: noAnswer,
   running: noAnswer,

@@ -93,6 +93,11 @@ function prepare(command: Command, terminal: Terminal): void {
     });
 }
 
+/** Returns the words of a command, such as `bulkhead session apply`. */
+function nameOf(command: Command): string {
+  return command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`;
+}
+
 function createBind(options: ProgramOptions, program: Command): Bind {
   const { terminal, createHost, exit } = options;
   return (handler) => async (...values) => {
@@ -111,7 +116,7 @@ function createBind(options: ProgramOptions, program: Command): Bind {
       configFile: config,
       stateDir,
       embedded: embedded ?? false,
-      createHost,
+      createHost: (options, seams) => createHost({ program: nameOf(command), ...options }, seams),
       wholeProgram: () => createProgram({ ...options, exit: { code: 0 }, whole: true }),
     });
   };

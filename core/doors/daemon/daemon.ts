@@ -16,6 +16,7 @@ import { pluginFacts } from "../http/plugin-facts.ts";
 import { problem } from "../http/problem.ts";
 import { mkdir, realpath, rm } from "../../ground/runtime/files.ts";
 import { pid, runtimeVersion } from "../../ground/runtime/platform.ts";
+import { holderText, isAlive, type LockHolder, placeOf } from "../../ground/runtime/lock-holder.ts";
 import { runtimeFault } from "../../ground/runtime/runtime-fault.ts";
 import { processStart } from "../../ground/runtime/process-rows.ts";
 import { within } from "../../ground/runtime/within.ts";
@@ -77,12 +78,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const files = daemonFiles(stateDir);
   const undo: (() => unknown)[] = [];
   try {
-    undo.push(await takeDaemonLock(files));
-    const left = await removeLeftRecord(files);
+    const lock = await takeDaemonLock(files);
+    undo.push(lock.release);
     const log = openDaemonLog({ ...settings, file: files.log, echo: options.echo });
     undo.push(() => log.close());
     const writeLog: DaemonLog["write"] = (record) => log.write(record);
-    if (left !== null) writeLog(killed(left));
     const fault = runtimeFault();
     if (fault !== null) writeLog({ level: "warn", message: fault });
     let door: HttpDoor | null = null;
@@ -99,6 +99,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     if (listening.noSocket.length > 0) {
       writeLog({ level: "warn", message: `There is no unix socket, only TCP: ${listening.noSocket.join("; ")}.` });
     }
+    // Only now: an older version elsewhere that this lock does not keep away has the socket.
+    const left = await removeLeftRecord(files);
+    if (left !== null) writeLog(leftBehind(left, lock.left));
     const cluster = await joinCluster(manifest, { stateDir, writeLog });
     undo.push(() => cluster?.close());
     const { root, bundledDir } = options;
@@ -139,8 +142,15 @@ async function tellUncontained(host: Host, writeLog: DaemonLog["write"]): Promis
   if (message !== null) writeLog({ level: "warn", message });
 }
 
-function killed({ pid }: DaemonRecord): LogRecord {
-  const message = `The previous daemon, process ${pid}, was killed; its sessions and programs are ended now.`;
+/** Says what became of a daemon that has left its record. */
+function leftBehind({ pid, start }: DaemonRecord, holder: LockHolder | null): LogRecord {
+  const known = holder?.pid === pid ? holder : { pid, start };
+  const who = `The previous daemon, ${holderText(known)},`;
+  const message = placeOf(known) !== "here"
+    ? `${who} ended without a shutdown; its sessions are ended now.`
+    : known.start !== null && isAlive(known)
+    ? `This state folder is a copy: ${holderText(known)} works in another one. Its sessions end in this copy alone.`
+    : `${who} was killed; its sessions and programs are ended now.`;
   return { level: "warn", message };
 }
 

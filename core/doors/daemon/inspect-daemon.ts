@@ -1,5 +1,6 @@
 import { demandOwnState } from "../../sessions/host/state-folder.ts";
-import { isAlive, readLockFile } from "../../ground/runtime/lock-file.ts";
+import { findHolder } from "../../ground/runtime/lock-file.ts";
+import { holderText, isAlive, type LockHolder, placeOf } from "../../ground/runtime/lock-holder.ts";
 import { processStart } from "../../ground/runtime/process-rows.ts";
 import { daemonFiles } from "./daemon-files.ts";
 import { type DaemonRecord, readDaemonRecord } from "./daemon-record.ts";
@@ -10,10 +11,11 @@ import { realpath } from "../../ground/runtime/files.ts";
  * - `stopped`: none runs, and the last one ended in order;
  * - `starting`: it holds the lock and has not published its address yet;
  * - `running`: it holds the lock and has published its address;
+ * - `elsewhere`: it runs in another container or on another machine, out of reach from here;
  * - `killed`: its process is gone without a shutdown; the next start cleans up;
- * - `stale`: its record cannot be read, or its pid is another program's now; the next start cleans up.
+ * - `stale`: its record cannot be read, or names a process that is not the daemon of this folder; the next start cleans up.
  */
-type DaemonState = "stopped" | "starting" | "running" | "killed" | "stale";
+type DaemonState = "stopped" | "starting" | "running" | "elsewhere" | "killed" | "stale";
 
 /** A daemon as its files describe it. */
 export interface DaemonView {
@@ -34,18 +36,16 @@ export interface DaemonView {
 export async function inspectDaemon(stateDir: string): Promise<DaemonView> {
   await demandOwnState(stateDir);
   const files = daemonFiles(await realpath(stateDir).catch(() => stateDir));
-  const [holder, found] = await Promise.all([readLockFile(files.lock), readDaemonRecord(files.record)]);
+  const [lock, found] = await Promise.all([findHolder(files.lock), readDaemonRecord(files.record)]);
   const record = found === "broken" ? null : found;
-  if (holder !== null && isAlive(holder)) {
-    const certain = holder.start !== null && holder.start === processStart(holder.pid);
-    return { ...living(holder.pid, record), certain };
-  }
-  const left = record ?? holder;
+  if (lock?.holds) return living(lock.holder, record);
+  const left = record ?? lock?.holder ?? null;
   if (left !== null) {
-    const reused = isAlive({ pid: left.pid, start: null });
+    const isHere = lock === null || placeOf(lock.holder) === "here";
+    const reused = isHere && isAlive({ pid: left.pid, start: null });
     const state = reused ? "stale" : "killed";
     const reason = reused
-      ? `The state file is stale: process ${left.pid} is another program now.`
+      ? `The state file is stale: process ${left.pid} is not the daemon of this folder.`
       : `Process ${left.pid} is gone without having stopped the daemon: it was killed.`;
     return { state, reason, pid: left.pid, certain: false, record };
   }
@@ -61,9 +61,18 @@ export async function inspectDaemon(stateDir: string): Promise<DaemonView> {
   return { state: "stopped", reason: "No daemon runs on this state folder.", pid: null, certain: false, record };
 }
 
-function living(pid: number, record: DaemonRecord | null): Omit<DaemonView, "certain"> {
-  if (record?.pid === pid) {
-    return { state: "running", reason: `Process ${pid} is the daemon, at ${record.address}.`, pid, record };
+/** An older version leaves open when its process began, and so whose the pid is. */
+function living(holder: LockHolder, known: DaemonRecord | null): DaemonView {
+  const { pid } = holder;
+  if (placeOf(holder) !== "here") {
+    const reason = `The daemon of this state folder is ${holderText(holder)}.`;
+    return { state: "elsewhere", reason, pid, certain: false, record: null };
   }
-  return { state: "starting", reason: `Process ${pid} holds the lock and does not listen yet.`, pid, record: null };
+  const certain = holder.system !== undefined || (holder.start !== null && holder.start === processStart(pid));
+  const record = known?.pid === pid ? known : null;
+  if (record !== null) {
+    return { state: "running", reason: `Process ${pid} is the daemon, at ${record.address}.`, pid, certain, record };
+  }
+  const reason = `Process ${pid} holds the lock and does not listen yet.`;
+  return { state: "starting", reason, pid, certain, record };
 }

@@ -1,5 +1,5 @@
 import { sha256Hex } from "../runtime/hash.ts";
-import { isAlive } from "../runtime/lock-file.ts";
+import { isAlive } from "../runtime/lock-holder.ts";
 import { isInside, join, wayUp } from "../runtime/paths.ts";
 import { pid } from "../runtime/platform.ts";
 import { processStart } from "../runtime/process-rows.ts";

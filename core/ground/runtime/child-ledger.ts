@@ -43,6 +43,8 @@ export interface ChildLedger {
 /** Result of {@link reapChildren}. */
 export interface Reaped {
   head: LedgerHead;
+  /** The host still runs: this ledger lies in a copy of its folder, and its children are its own. */
+  hostLives: boolean;
   /** Children that still ran, by pid and start; more may have been found by their mark. */
   found: LedgerChild[];
 }
@@ -97,18 +99,19 @@ function written(act: () => void): void {
 /**
  * Ends the remaining children in the ledger of a host that is gone, with their descendants.
  * Leaves a reused pid alone: a child counts as found only where pid, start time and system agree, or where it has the
- * mark in its environment. Null when there is no ledger.
+ * mark in its environment. Null when there is no ledger; in a copy of a running host's folder nothing ends.
  */
 export async function reapChildren(file: string, { graceMs }: { graceMs: number }): Promise<Reaped | null> {
   const [head, ...children] = parse(await readFile(file, "utf8").catch(() => ""));
   if (head === undefined || !("ledger" in head)) return null;
-  const all = children.filter((line) => "role" in line);
-  const found = head.system !== null && head.system === systemId() ? all.filter(isThere) : [];
+  const isHere = head.system !== null && head.system === systemId();
+  if (isHere && head.pid !== pid && isThere(head)) return { head, hostLives: true, found: [] };
+  const found = isHere ? children.filter((line) => "role" in line).filter(isThere) : [];
   await killTrees({ roots: rootsOf(found), mark: head.mark, graceMs });
-  return { head, found };
+  return { head, hostLives: false, found };
 }
 
-function isThere({ pid, start }: LedgerChild): boolean {
+function isThere({ pid, start }: Pick<LedgerChild, "pid" | "start">): boolean {
   return start !== null && processStart(pid) === start;
 }
 

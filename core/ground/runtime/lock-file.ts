@@ -1,38 +1,68 @@
-import { link, open, readFile, rm, stat } from "node:fs/promises";
-import { pid } from "node:process";
+import { open, readFile, rm } from "node:fs/promises";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { randomId } from "./hash.ts";
-import { processIsAlive } from "./process-alive.ts";
-import { processStart } from "./process-rows.ts";
+import { holderText, isAlive, livesHere, type LockHolder, parseHolder, thisHolder } from "./lock-holder.ts";
+import { isOsLockHeld, lockedFile, type OsLock, takeOsLock } from "./os-lock.ts";
+import { folderFault } from "./folder-fault.ts";
+import { dirname } from "./paths.ts";
+import { sleep } from "./wait.ts";
 
-/** The process that holds a lock. */
-interface LockHolder {
-  pid: number;
-  /** Result of `processStart()`; null where it cannot be read. */
-  start: string | null;
+/** A lock that this process holds until it releases it or ends. */
+export interface HeldLock {
+  /** The holder before, where it ended without releasing the lock. */
+  left: LockHolder | null;
+  release(): Promise<void>;
+}
+
+/** A lock that another one holds: who, where that is known. */
+export interface LockOfAnother {
+  holder: LockHolder | null;
+}
+
+/** Options of {@link takeLock}. */
+interface TakeLockOptions {
+  /** The command or program that this process runs, for those who must wait for it. */
+  program?: string | undefined;
+  /** Holds the lock also where the disk has no room for the record: of use to those who make room. */
+  unrecorded?: boolean;
 }
 
 /** Interval between attempts to take a lock that another process holds. Milliseconds. */
 const pauseMs = 50;
 
-/** Age after which an unreadable guard counts as left by a killed process. Milliseconds. */
-const oldMs = 10_000;
+/**
+ * How long a lock whose record names no living process may be held before it counts as held: others look at it for a
+ * moment, and a record follows its lock. Milliseconds.
+ */
+const settleMs = 300;
 
 /**
- * Takes a lock for this process: a free one, or one left by a process that is gone. Null while a living process has it.
- * Its folder must exist.
- * @returns releases it
+ * Takes a lock. The operating system holds it, on the file `<lock>.held`; `<lock>` is a record that tells others
+ * whose it is, and that versions which know no more than records respect. Its folder must exist.
+ * @throws {BulkheadError} `io_error` where it can be neither taken nor found to be another's
  */
-export async function takeLockFile(lock: string): Promise<(() => Promise<void>) | null> {
-  if (!(await take(lock)) && !(await retake(lock))) return null;
-  return () => rm(lock, { force: true });
+export async function takeLock(lock: string, options: TakeLockOptions = {}): Promise<HeldLock | LockOfAnother> {
+  try {
+    for (const end = performance.now() + settleMs;; await sleep(5 + Math.random() * 20)) {
+      const holder = await readLockFile(lock);
+      const lives = holder === null ? null : await isSurely(holder, lock);
+      if (lives === true) return { holder };
+      const taken = await takeOsLock(osFileOf(lock));
+      if (taken !== null) return await record(lock, taken, options);
+      if (performance.now() < end) continue;
+      await demandLocks(lock);
+      return { holder: lives === false ? null : holder };
+    }
+  } catch (error) {
+    throw lockError(lock, error);
+  }
 }
 
 /**
  * Runs an action while no other process with the same lock runs one.
  * @param options.what the thing being changed, for the error
  * @param options.waitMs timeout for the other process
- * @throws {BulkheadError} `busy` when the other process has not ended after this time
+ * @throws {BulkheadError} `busy` when the other process has not ended after this time; `io_error` as {@link takeLock}
  */
 export async function withLockFile<T>(
   lock: string,
@@ -40,92 +70,134 @@ export async function withLockFile<T>(
   act: () => Promise<T>,
 ): Promise<T> {
   const end = Date.now() + waitMs;
-  let release = await takeLockFile(lock);
-  while (release === null && Date.now() < end) {
-    await new Promise((resolve) => setTimeout(resolve, pauseMs));
-    release = await takeLockFile(lock);
+  let taken = await takeLock(lock, { unrecorded: true });
+  while (!("release" in taken) && Date.now() < end) {
+    await sleep(pauseMs);
+    taken = await takeLock(lock, { unrecorded: true });
   }
-  if (release === null) throw await stillHeld(lock, what);
+  if (!("release" in taken)) throw stillHeld(taken.holder, what);
   try {
     return await act();
   } finally {
-    await release();
+    await taken.release();
   }
 }
 
-async function stillHeld(lock: string, what: string): Promise<BulkheadError> {
-  const pid = (await readLockFile(lock))?.pid ?? null;
-  const who = pid === null ? "another process" : `process ${pid}`;
-  return new BulkheadError("busy", `Cannot change ${what}: ${who} is changing it.`, {
+function stillHeld(holder: LockHolder | null, what: string): BulkheadError {
+  return new BulkheadError("busy", `Cannot change ${what}: ${holderText(holder)} is changing it.`, {
     hint: "Try again when that has ended.",
-    details: { pid },
+    details: { pid: holder?.pid ?? null },
   });
 }
 
-/** Reads the holder of a lock, alive or not; null when there is none or it cannot be read. */
+/**
+ * Reads the record of a lock, alive or not; null when there is none, or a process was killed while it wrote it.
+ * @throws {Error} of the file system
+ */
 export async function readLockFile(lock: string): Promise<LockHolder | null> {
+  const text = await readFile(lock, "utf8").catch((error: unknown) => {
+    if (codeOf(error) === "ENOENT") return null;
+    throw error;
+  });
+  return text === null ? null : parseHolder(text);
+}
+
+/** Finds the process that a lock's record names, and whether it holds the lock now. Changes nothing. */
+export async function findHolder(lock: string): Promise<{ holder: LockHolder; holds: boolean } | null> {
   try {
-    const written: unknown = JSON.parse(await readFile(lock, "utf8"));
-    if (typeof written !== "object" || written === null || !("pid" in written)) return null;
-    const start = "start" in written && typeof written.start === "string" ? written.start : null;
-    return typeof written.pid === "number" ? { pid: written.pid, start } : null;
-  } catch {
-    return null;
+    const holder = await readLockFile(lock);
+    if (holder === null) return null;
+    return { holder, holds: await isSurely(holder, lock) ?? await isOsLockHeld(osFileOf(lock)) };
+  } catch (error) {
+    throw lockError(lock, error);
   }
 }
 
-/**
- * True while this very process runs; a pid alone may have been reused. Where this process may not look at others, as
- * Deno has it with narrow permissions, the pid must suffice: better wait for a stranger than share a lock.
- */
-export function isAlive({ pid, start }: LockHolder): boolean {
-  if (!processIsAlive(pid)) return false;
-  const now = start === null ? null : processStart(pid);
-  return now === null || now === start;
+function osFileOf(lock: string): string {
+  return `${lock}.held`;
 }
 
-/** The file gets its name only once it is complete, so that a process killed meanwhile leaves no empty lock. */
-async function take(lock: string): Promise<boolean> {
-  const draft = `${lock}.${randomId()}`;
+/** Whether a process of this system holds the lock that its record lies beside; null where only the lock itself can tell. */
+async function isSurely(holder: LockHolder, lock: string): Promise<boolean | null> {
+  const lives = livesHere(holder);
+  if (lives !== true || holder.file === undefined) return lives;
+  // The record of a copied folder names a process that holds another file. Where the file was removed, the process counts.
+  const file = await lockedFile(osFileOf(lock));
+  return file === null || file === holder.file ? true : null;
+}
+
+/** Writes the record of a lock that the operating system has given to this process. */
+async function record(
+  lock: string,
+  taken: OsLock,
+  { program, unrecorded = false }: TakeLockOptions,
+): Promise<HeldLock | LockOfAnother> {
   try {
-    const file = await open(draft, "wx", 0o600);
-    await file.writeFile(JSON.stringify({ pid, start: processStart(pid) }));
-    await file.close();
-    await link(draft, lock);
-    return true;
-  } catch {
-    return false;
-  } finally {
-    await rm(draft, { force: true }).catch(() => undefined);
-  }
-}
-
-async function isStale(lock: string): Promise<boolean> {
-  const holder = await readLockFile(lock);
-  if (holder !== null) return !isAlive(holder);
-  // Gone just now, or not readable for us: it counts as stale only after a long time.
-  return await isOld(lock);
-}
-
-/**
- * Takes a lock from a process that is gone. The guard admits one process at a time: others could take the lock that the
- * first one just took.
- */
-async function retake(lock: string): Promise<boolean> {
-  if (!(await isStale(lock))) return false;
-  const guard = `${lock}.taking`;
-  if (await isStale(guard)) await rm(guard, { force: true });
-  if (!(await take(guard))) return false;
-  try {
-    if (!(await isStale(lock))) return false;
+    const left = await readLockFile(lock);
+    // An older version knows of no other lock than this record.
+    if (left !== null && left.system === undefined && isAlive(left)) return await taken.release(), { holder: left };
     await rm(lock, { force: true });
-    return await take(lock);
-  } finally {
-    await rm(guard, { force: true });
+    const text = JSON.stringify(thisHolder({ program: program ?? null, file: taken.file }));
+    const isWritten = await writeRecord(lock, text).catch((error: unknown) => {
+      if (unrecorded && noRoom.has(codeOf(error))) return true;
+      throw error;
+    });
+    if (!isWritten) return await taken.release(), { holder: await readLockFile(lock) };
+    return { left, release: () => releaseBoth(lock, { text, taken }) };
+  } catch (error) {
+    await taken.release();
+    throw error;
   }
 }
 
-async function isOld(file: string): Promise<boolean> {
-  const info = await stat(file).catch(() => null);
-  return info !== null && Date.now() - info.mtimeMs > oldMs;
+/** The record goes first, and only if it is still this process's own. */
+async function releaseBoth(lock: string, { text, taken }: { text: string; taken: OsLock }): Promise<void> {
+  try {
+    if (await readFile(lock, "utf8").catch(() => "") === text) await rm(lock, { force: true });
+  } finally {
+    await taken.release();
+  }
+}
+
+/** False where an older version has made its own at the same moment. */
+async function writeRecord(lock: string, text: string): Promise<boolean> {
+  const file = await open(lock, "wx", 0o600).catch((error: unknown) => {
+    if (codeOf(error) === "EEXIST") return null;
+    throw error;
+  });
+  if (file === null) return false;
+  try {
+    await file.writeFile(text).finally(() => file.close());
+    return true;
+  } catch (error) {
+    await rm(lock, { force: true });
+    throw error;
+  }
+}
+
+const noRoom = new Set(["ENOSPC", "EDQUOT"]);
+
+/**
+ * Tells a lock that is held from a file system without locks, which SQLite does not: there a file that no other process
+ * can know is "held" as well.
+ */
+async function demandLocks(lock: string): Promise<void> {
+  const file = `${osFileOf(lock)}.${randomId()}`;
+  try {
+    const taken = await takeOsLock(file);
+    if (taken === null) throw Object.assign(new Error("No locks are available."), { code: "ENOLCK" });
+    await taken.release();
+  } finally {
+    await rm(file, { force: true });
+  }
+}
+
+function lockError(lock: string, cause: unknown): unknown {
+  if (cause instanceof BulkheadError) return cause;
+  const { why, hint } = folderFault(cause, dirname(lock));
+  return new BulkheadError("io_error", `Cannot take the lock "${lock}": ${why}.`, { hint, cause });
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
 }

@@ -36,6 +36,7 @@ interface AsideDatabase {
   close(): void;
 }
 
+/** The library, which is native code. */
 interface Modules {
   Sync: typeof Database;
   Aside: new (file: string, options: { timeout: number }) => AsideDatabase;
@@ -47,8 +48,8 @@ interface Modules {
  * @throws {Error} of the file system, or of SQLite with a `code` such as `SQLITE_NOTADB`
  */
 export async function openSqlite(file: string, options: SqliteOptions): Promise<SqliteFile> {
-  await makeFile(file);
-  const { Sync, Aside } = loadLibrary();
+  await makeOwnFile(file);
+  const { Sync, Aside } = loadSqlite();
   const database = new Sync(file, { timeout: options.busyTimeoutMs });
   const aside = new Aside(file, { timeout: options.busyTimeoutMs });
   return {
@@ -62,8 +63,11 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
   };
 }
 
-/** Left to SQLite, the file would be readable for all, and a failure be no more than a number. */
-async function makeFile(file: string): Promise<void> {
+/**
+ * Makes an empty file where there is none. Left to SQLite, it would be readable for all, and a failure be no more than a
+ * number.
+ */
+export async function makeOwnFile(file: string): Promise<void> {
   try {
     // Never opens a file that exists: closing it again would drop this process's locks on it.
     await (await open(file, "wx", 0o600)).close();
@@ -72,7 +76,8 @@ async function makeFile(file: string): Promise<void> {
   }
 }
 
-function loadLibrary(): Modules {
+/** Loads the library, the first time in about 15 ms. */
+export function loadSqlite(): Modules {
   const require = createRequire(import.meta.url);
   // To learn which C library there is, it asks for a report on this process, most of which is its network connections.
   const { report } = process as { report?: { excludeNetwork?: boolean } };

@@ -2,20 +2,11 @@ import { mkdtemp, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { folderFault } from "./folder-fault.ts";
 import { hostEnv } from "./platform.ts";
 
 /** Variables that name the folder for temporary files, in the order in which the runtimes ask for them. */
 const variables = ["TMPDIR", "TMP", "TEMP"];
-
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: "it does not exist",
-  ENOTDIR: "it is no folder",
-  EACCES: "this user may not write there",
-  EPERM: "this user may not write there",
-  EROFS: "it is read-only",
-  ENOSPC: "its disk is full",
-  EDQUOT: "its disk is full for this user",
-};
 
 /**
  * Makes a folder for temporary files and returns its real path; the caller removes it.
@@ -31,10 +22,9 @@ export async function makeTemporaryFolder(name: string): Promise<string> {
 }
 
 function unusable(cause: unknown): BulkheadError {
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown error";
+  const { code, why } = folderFault(cause, tmpdir());
   const variable = variables.find((name) => hostEnv(name));
   const named = variable === undefined ? "" : ` (${variable})`;
-  const why = reasons[code] ?? `the system refused it (${code})`;
   return new BulkheadError("io_error", `Cannot use the temporary folder "${tmpdir()}"${named}: ${why}.`, {
     hint: `${code === "ENOENT" ? "Make it, or set" : "Set"} ${
       variable ?? "TMPDIR"

@@ -1,4 +1,4 @@
-import { isAlive as isProcessAlive } from "../../ground/runtime/lock-file.ts";
+import { isAlive as isProcessAlive } from "../../ground/runtime/lock-holder.ts";
 import { pid } from "../../ground/runtime/platform.ts";
 import { processStart } from "../../ground/runtime/process-rows.ts";
 import type { Holder } from "./workspace-record.ts";

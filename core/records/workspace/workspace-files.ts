@@ -1,7 +1,8 @@
 import { Value } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { mkdir, readdir, readFile, rm } from "../../ground/runtime/files.ts";
-import { takeLockFile } from "../../ground/runtime/lock-file.ts";
+import { takeLock } from "../../ground/runtime/lock-file.ts";
+import { holderText } from "../../ground/runtime/lock-holder.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
 import { type WorkspaceRecord, workspaceRecordSchema } from "./workspace-record.ts";
@@ -62,16 +63,16 @@ class WorkspaceFolder implements WorkspaceFiles {
 
   async alone<T>(sessionId: string, act: () => Promise<T>): Promise<T> {
     const lock = join(this.folder, `${checkedId(sessionId)}.lock`);
-    if (this.#under.has(sessionId)) throw busy(sessionId);
+    if (this.#under.has(sessionId)) throw busy(sessionId, "this process");
     this.#under.add(sessionId);
     try {
       await this.#makeFolder();
-      const release = await takeLockFile(lock);
-      if (release === null) throw busy(sessionId);
+      const taken = await takeLock(lock, { unrecorded: true });
+      if (!("release" in taken)) throw busy(sessionId, holderText(taken.holder));
       try {
         return await act();
       } finally {
-        await release();
+        await taken.release();
       }
     } finally {
       this.#under.delete(sessionId);
@@ -113,8 +114,8 @@ function unknown(sessionId: string): BulkheadError {
   });
 }
 
-function busy(sessionId: string): BulkheadError {
-  return new BulkheadError("busy", `Something else is being done with the workspace of session "${sessionId}".`, {
+function busy(sessionId: string, who: string): BulkheadError {
+  return new BulkheadError("busy", `Cannot use the workspace of session "${sessionId}": ${who} is using it.`, {
     hint: "Try again in a moment.",
   });
 }

@@ -73,12 +73,13 @@ export interface HostDeps extends SessionDeps {
  */
 export async function openHostDeps(options: HostOptions, seams: HostSeams): Promise<HostDeps> {
   keepInspectorShut();
-  const { manifest, askGrant, onlyFirst = false, warm = false, writeLog = () => {} } = options;
+  const { manifest, askGrant, onlyFirst, program, warm = false, writeLog = () => {} } = options;
   const root = resolve(options.root ?? (manifest?.file ? dirname(manifest.file) : workingDirectory()));
   const temporary = options.stateDir === null ? await makeTemporaryFolder("state") : null;
   const stateDir = temporary ?? stateFolderOf(options, root);
   // Comes first, so that the spare warden boots while the plugins are read.
-  const state = await takeState(stateDir, { spare: warm ? spareTerms(manifest) : null, onlyFirst, writeLog });
+  const terms = warm ? spareTerms(manifest) : null;
+  const state = await takeState(stateDir, { spare: terms, onlyFirst, program, writeLog });
   const { claim, children, spare, trash } = state;
   const reserve = temporary === null ? new DiskReserve(join(claim.folder, "reserve"), { bytes: reserveBytes }) : null;
   const known = await openKnownManifests(join(claim.root, "manifests.json"));

@@ -50,6 +50,8 @@ export interface HostOptions {
    * false.
    */
   onlyFirst?: boolean | undefined;
+  /** What this host runs for, such as `bulkhead run`: others that need its state folder are told to wait for that. */
+  program?: string | undefined;
   /** Folder of the bundled plugins; `null`: none. Default: the package's own. */
   bundledDir?: string | null | undefined;
   /**

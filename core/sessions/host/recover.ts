@@ -84,8 +84,11 @@ export async function reapFormer(folder: string, { trash, writeLog }: ReapDeps):
  * Ends the programs and the sessions that the previous host left. Failures are logged: they must not keep the next host
  * from starting.
  */
-export async function recover({ reaped, journal, log, resume, writeLog, gitDir }: RecoverOptions): Promise<void> {
-  await reapRecorded(journal, { mark: reaped?.head.mark ?? randomId(), writeLog });
+export async function recover({ reaped, journal, log, writeLog, ...options }: RecoverOptions): Promise<void> {
+  const isCopy = reaped?.hostLives === true;
+  // What a running host's sessions do goes on there.
+  const { resume, gitDir }: Pick<RecoverOptions, "resume" | "gitDir"> = isCopy ? {} : options;
+  if (!isCopy) await reapRecorded(journal, { mark: reaped?.head.mark ?? randomId(), writeLog });
   const runtime = reaped?.head.runtime ?? null;
   const former: FormerHost = { runtime, hostVersion: reaped?.head.host_version ?? hostVersion, end: "host_restarted" };
   await endOpenSessions({ journal, log, former, resume, writeLog, gitDir });

@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { mkdir, readdir, realpath } from "../../ground/runtime/files.ts";
-import { readLockFile, takeLockFile } from "../../ground/runtime/lock-file.ts";
+import { type HeldLock, type LockOfAnother, takeLock } from "../../ground/runtime/lock-file.ts";
+import { holderText } from "../../ground/runtime/lock-holder.ts";
 import { basename, join } from "../../ground/runtime/paths.ts";
 import { demandOwnState } from "./state-folder.ts";
 
@@ -13,19 +14,27 @@ export interface StateClaim {
   release(): Promise<void>;
 }
 
+/** Options of {@link claimState}. */
+interface ClaimOptions {
+  /**
+   * Takes the first part or fails: a host that serves clients for long must not leave their sessions in another part.
+   */
+  onlyFirst?: boolean | undefined;
+  /** The command or program that takes it, for those who must wait for it. */
+  program?: string | undefined;
+}
+
 const most = 64;
 
 /**
  * Takes the first free part of the state folder. Hosts that run at the same time each have their own journal; the next
  * host takes the first part again, so that its numbers keep rising.
- * @param onlyFirst takes the first part or fails: a host that serves clients for long must not leave their sessions in
- * another part
  * @throws {BulkheadError} `busy` when all parts are taken, `io_error` when the folder cannot be written, or others may
  * write to it
  */
 export async function claimState(
   stateDir: string,
-  { onlyFirst = false }: { onlyFirst?: boolean } = {},
+  { onlyFirst = false, program }: ClaimOptions = {},
 ): Promise<StateClaim> {
   await demandOwnState(stateDir);
   for (let number = 1; number <= (onlyFirst ? 1 : most); number++) {
@@ -38,10 +47,10 @@ export async function claimState(
         cause,
       });
     }
-    const claim = await claimPart(stateDir, part);
-    if (claim !== null) return claim;
+    const taken = await takeLock(join(part, "lock"), { program });
+    if ("release" in taken) return await claimOf(stateDir, part, taken);
+    if (onlyFirst) throw heldBy(taken, stateDir);
   }
-  if (onlyFirst) throw await heldBy(partOf(stateDir, 1), stateDir);
   throw new BulkheadError("busy", `${most} hosts use the state folder "${stateDir}" already.`, {
     hint: "Stop one, or name another folder with --state-dir.",
   });
@@ -74,11 +83,9 @@ export function claimPartOf(stateDir: string, number: number): Promise<StateClai
   return claimPart(stateDir, partOf(stateDir, number));
 }
 
-async function heldBy(part: string, stateDir: string): Promise<BulkheadError> {
-  const holder = await readLockFile(join(part, "lock"));
-  const who = holder === null ? "another process" : `process ${holder.pid}`;
-  return new BulkheadError("busy", `Cannot take the state folder "${stateDir}": ${who} runs a host on it.`, {
-    hint: "Wait for its end, or name another folder with --state-dir.",
+function heldBy({ holder }: LockOfAnother, stateDir: string): BulkheadError {
+  return new BulkheadError("busy", `Cannot take the state folder "${stateDir}": ${holderText(holder)} works there.`, {
+    hint: "Start again when it has ended, or name another folder with --state-dir.",
     details: { pid: holder?.pid ?? null },
   });
 }
@@ -89,7 +96,10 @@ function partOf(stateDir: string, number: number): string {
 
 /** Returns null while a running host holds it. */
 async function claimPart(stateDir: string, part: string): Promise<StateClaim | null> {
-  const release = await takeLockFile(join(part, "lock"));
-  if (release === null) return null;
+  const taken = await takeLock(join(part, "lock"));
+  return "release" in taken ? await claimOf(stateDir, part, taken) : null;
+}
+
+async function claimOf(stateDir: string, part: string, { release }: HeldLock): Promise<StateClaim> {
   return { root: await realpath(stateDir), folder: await realpath(part), release };
 }

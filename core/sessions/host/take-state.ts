@@ -23,8 +23,9 @@ export interface HeldState {
 interface TakeStateOptions {
   /** Terms of a spare warden; null: none is started. */
   spare: ContainerOptions | null;
-  /** Takes the first part of the state folder or fails. */
-  onlyFirst?: boolean;
+  /** As of `HostOptions`. */
+  onlyFirst?: boolean | undefined;
+  program?: string | undefined;
   writeLog(record: LogRecord): void;
 }
 
@@ -34,9 +35,9 @@ interface TakeStateOptions {
  */
 export async function takeState(
   stateDir: string,
-  { spare, onlyFirst = false, writeLog }: TakeStateOptions,
+  { spare, onlyFirst, program, writeLog }: TakeStateOptions,
 ): Promise<HeldState> {
-  const claim = await claimState(stateDir, { onlyFirst });
+  const claim = await claimState(stateDir, { onlyFirst, program });
   try {
     const trash = openTrash(claim.folder, writeLog);
     const reaped = await reapFormer(claim.folder, { trash, writeLog });

@@ -25,7 +25,7 @@ test("tellOfLoss tells at once that a daemon was killed, and later that it does 
   const waiting = "Waiting for it. Press Ctrl-C to leave.\n";
   expect(terminal.err()).toBe(killed + waiting);
 
-  const release = await takeDaemonLock(daemonFiles(stateDir));
+  const { release } = await takeDaemonLock(daemonFiles(stateDir));
   onTestFinished(release);
   await tell(0);
   expect(terminal.err()).toBe(killed + waiting);

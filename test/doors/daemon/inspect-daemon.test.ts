@@ -43,7 +43,7 @@ function record(pid: number, start: string | null): DaemonRecord {
 test("inspectDaemon tells no daemon, one that starts, one that runs and one that was killed apart", async () => {
   const files = daemonFiles(stateDir);
   expect(await inspectDaemon(stateDir)).toMatchObject({ state: "stopped", pid: null, record: null });
-  const release = await takeDaemonLock(files);
+  const { release } = await takeDaemonLock(files);
   expect(await inspectDaemon(stateDir)).toMatchObject({ state: "starting", pid: process.pid });
   const own = record(process.pid, processStart(process.pid));
   await writeDaemonRecord(files.record, own);
@@ -79,13 +79,13 @@ test("what others could have written is believed neither by a command nor by a d
 
 test("a second daemon is told who the first is and where it listens", async () => {
   const files = daemonFiles(stateDir);
-  const release = await takeDaemonLock(files);
+  const { release } = await takeDaemonLock(files);
   await writeDaemonRecord(files.record, record(process.pid, processStart(process.pid)));
   const error = await errorOf(takeDaemonLock(files));
   expect(error).toMatchObject({ code: "busy", details: { pid: process.pid, address: "http://127.0.0.1:7717" } });
   expect(error.message).toContain(`process ${process.pid}`);
   await release();
-  await (await takeDaemonLock(files))();
+  await (await takeDaemonLock(files)).release();
 });
 
 test("the lock of a daemon that was killed is taken over, also one that was cut off over the writing", async () => {
@@ -93,7 +93,7 @@ test("the lock of a daemon that was killed is taken over, also one that was cut 
   for (const left of [{ pid: gone, start: "1" }, { pid: process.pid, start: "0" }]) {
     await writeFile(files.lock, JSON.stringify(left));
     await writeFile(`${files.lock}.taking`, JSON.stringify(left));
-    await (await takeDaemonLock(files))();
+    await (await takeDaemonLock(files)).release();
   }
 });
 

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import process, { pid as ownPid } from "node:process";
 import { afterEach, expect, test } from "vitest";
-import { isAlive } from "../../../core/ground/runtime/lock-file.ts";
+import { isAlive } from "../../../core/ground/runtime/lock-holder.ts";
 import { processIsAlive } from "../../../core/ground/runtime/process-alive.ts";
 import { skipBecause } from "../../skip-because.ts";
 

@@ -29,7 +29,7 @@ async function clusterStatus(call: Invocation): Promise<number> {
   const { stateDir } = await daemonPlace(call);
   const { state, record, reason } = await inspectDaemon(stateDir);
   if (state !== "running" || record === null) {
-    throw notRunning("show the cluster", reason);
+    throw notRunning("show the cluster", { state, reason });
   }
   const { connectDaemon, ours } = await import("../remote-sessions.ts");
   const status = await ours((await connectDaemon(record)).cluster());

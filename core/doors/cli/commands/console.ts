@@ -27,7 +27,7 @@ async function openConsole(call: Invocation): Promise<number> {
   const { stateDir } = await daemonPlace(call);
   const { state, record, reason } = await inspectDaemon(stateDir);
   if (state !== "running" || record === null) {
-    throw notRunning("open the console", reason);
+    throw notRunning("open the console", { state, reason });
   }
   const { connectDaemon, ours } = await import("../remote-sessions.ts");
   const remote = await connectDaemon(record);

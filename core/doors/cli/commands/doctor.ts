@@ -7,8 +7,10 @@ import { runGit } from "../../../ground/runtime/git-program.ts";
 import { demandRequired } from "../../../ground/runtime/os-walls/confine.ts";
 import { probeOsWalls, probeWalls, type WallReport } from "../../../ground/runtime/os-walls/probe.ts";
 import { clusterProblem } from "../../daemon/join-cluster.ts";
+import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { uncontainedPrograms } from "../../daemon/uncontained.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { daemonPlace } from "../daemon-place.ts";
 import { openHost } from "../open-host.ts";
 import { toldProblems } from "../../../sessions/host/plugin-problems.ts";
 import { findAgents, type MissingAgent, missingAgents } from "../setup/find-agents.ts";
@@ -68,7 +70,12 @@ async function doctor(call: Invocation): Promise<number> {
 }
 
 async function examine(call: Invocation): Promise<DoctorReport> {
-  const [git, walls, hosted] = await Promise.all([gitVersion(call.terminal.cwd), probeWalls(), examineHost(call)]);
+  const [git, walls, hosted, daemon] = await Promise.all([
+    gitVersion(call.terminal.cwd),
+    probeWalls(),
+    examineHost(call),
+    daemonElsewhere(call),
+  ]);
   return {
     bulkhead: hostVersion,
     runtime: runtimeVersion,
@@ -80,7 +87,7 @@ async function examine(call: Invocation): Promise<DoctorReport> {
     not_enabled: hosted.not_enabled,
     not_installed: hosted.not_installed,
     problems: hosted.problems,
-    warnings: [runtimeFault(), isRoot() ? rootWarning : null].filter((warning) => warning !== null),
+    warnings: [runtimeFault(), isRoot() ? rootWarning : null, daemon].filter((warning) => warning !== null),
   };
 }
 
@@ -115,6 +122,12 @@ async function examineHost(
       problems: [sentencesOf(error)],
     };
   }
+}
+
+/** A daemon that no command here can reach; null where there is none. */
+async function daemonElsewhere(call: Invocation): Promise<string | null> {
+  const view = await daemonPlace(call).then(({ stateDir }) => inspectDaemon(stateDir)).catch(() => null);
+  return view?.state === "elsewhere" ? `${view.reason} Commands here run on their own; stop it there.` : null;
 }
 
 function sentencesOf(error: unknown): string {

@@ -23,7 +23,7 @@ async function reload(call: Invocation): Promise<number> {
   const place = await daemonPlace(call);
   const { state, record, reason } = await inspectDaemon(place.stateDir);
   if (state !== "running" || record === null) {
-    throw notRunning("reload the daemon", reason);
+    throw notRunning("reload the daemon", { state, reason });
   }
   demandOwnProject(record, { place, act: "reload the daemon" });
   const { connectDaemon, ours } = await import("../remote-sessions.ts");

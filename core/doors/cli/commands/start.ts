@@ -12,6 +12,7 @@ import { daemonPlace } from "../daemon-place.ts";
 import { demandOwnProject } from "../project-daemon.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { whileWaiting } from "../while-waiting.ts";
+import { outOfReach } from "./stop.ts";
 import { daemonText, readPort } from "./up.ts";
 import { asTyped } from "../render/as-typed.ts";
 
@@ -53,6 +54,7 @@ export async function start(call: Invocation): Promise<number> {
     }
     return 0;
   }
+  if (view.state === "elsewhere") throw outOfReach("start the daemon", view);
   if (problem !== null) throw problem;
   const record = await whileWaiting("Starting the daemon …", { terminal, work: startInBackground(call) });
   await tell(call, { record, already: false });

@@ -86,6 +86,7 @@ async function reportOf(call: Invocation): Promise<StatusReport> {
 const looks: Readonly<Record<StatusReport["state"], Tone>> = {
   running: "green",
   starting: "yellow",
+  elsewhere: "yellow",
   unresponsive: "red",
   stopped: "dim",
   killed: "red",

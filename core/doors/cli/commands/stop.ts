@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { defaultDaemonSettings } from "../../../ground/config/daemon-settings.ts";
-import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
-import { isAlive } from "../../../ground/runtime/lock-file.ts";
+import { type DaemonView, inspectDaemon } from "../../daemon/inspect-daemon.ts";
+import { isAlive } from "../../../ground/runtime/lock-holder.ts";
 import { processStart } from "../../../ground/runtime/process-rows.ts";
 import { sendSignal } from "../../../ground/runtime/send-signal.ts";
 import { sleep } from "../../../ground/runtime/wait.ts";
@@ -45,13 +45,14 @@ async function stop(call: Invocation): Promise<number> {
 /**
  * Stops the daemon of a command's state folder and waits until it has ended.
  * @returns its pid; null where none ran
- * @throws {BulkheadError} `busy` when it is another project's, `timeout` when it does not end, `unavailable` when it cannot be told whether it is the daemon
+ * @throws {BulkheadError} `busy` when it is another project's or runs elsewhere, `timeout` when it does not end, `unavailable` when it cannot be told whether it is the daemon
  */
 export async function stopDaemon(call: Invocation, act = "stop the daemon"): Promise<number | null> {
   const place = await daemonPlace(call);
   const { stateDir, manifest } = place;
   const view = await inspectDaemon(stateDir);
   const { state, pid } = view;
+  if (state === "elsewhere") throw outOfReach(act, view);
   if (pid === null || (state !== "running" && state !== "starting")) return null;
   demandOwnProject(view.record, { place, act });
   const holder = { pid, start: processStart(pid) };
@@ -72,6 +73,14 @@ export async function stopDaemon(call: Invocation, act = "stop the daemon"): Pro
   if (await whileWaiting("Waiting for the daemon's sessions to end …", { terminal: call.terminal, work })) return pid;
   throw new BulkheadError("timeout", `The daemon, process ${pid}, has not ended after ${patience} ms.`, {
     hint: 'Kill it with "bulkhead stop --now".',
+  });
+}
+
+/** Its pid means nothing here. */
+export function outOfReach(act: string, { reason, pid }: DaemonView): BulkheadError {
+  return new BulkheadError("busy", `Cannot ${act}: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`, {
+    hint: "Stop it there, or name another folder with --state-dir.",
+    details: { pid },
   });
 }
 

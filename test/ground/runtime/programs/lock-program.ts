@@ -1,0 +1,50 @@
+import { spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { takeLock } from "../../../../core/ground/runtime/lock-file.ts";
+
+const [, , what = "", lock = "", ...rest] = process.argv;
+
+/** Takes a lock, keeps it until this process is killed, and starts a program that outlives it. */
+async function hold(): Promise<void> {
+  const taken = await takeLock(lock, { program: "bulkhead try" });
+  const child = spawn("sleep", ["60"], { stdio: "ignore", detached: true });
+  process.stdout.write(`${JSON.stringify({ ...taken, child: child.pid })}\n`);
+  setInterval(() => taken, 1000);
+}
+
+/** Takes one lock after the other, each at a moment that another process knows, and tells which it got. */
+async function race(): Promise<void> {
+  const [from, rounds] = [Number(rest[0]), Number(rest[1])];
+  const got: number[] = [];
+  const held: unknown[] = [];
+  for (let round = 0; round < rounds; round++) {
+    await new Promise((resolve) => setTimeout(resolve, from + round * 40 - Date.now()));
+    const taken = await takeLock(join(lock, `lock-${round}`));
+    held.push(taken);
+    if ("release" in taken) got.push(round);
+  }
+  // All rounds are over for the other one too.
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  process.stdout.write(JSON.stringify(got));
+  process.exit(0);
+}
+
+/** Prints why a lock cannot be taken, with no descriptor left for it where `rest` says so. */
+async function fail(): Promise<void> {
+  const open: number[] = [];
+  for (let full = rest[0] !== "full"; !full;) {
+    try {
+      open.push(openSync("/dev/null", "r"));
+    } catch {
+      full = true;
+    }
+  }
+  const error = await takeLock(lock).then(() => null, ({ code, message }) => ({ code, message }));
+  open.forEach(closeSync);
+  process.stdout.write(JSON.stringify(error));
+  process.exit(0);
+}
+
+await { hold, race, fail }[what]?.();
