@@ -2,7 +2,8 @@ import { BulkheadError, type ErrorData, errorFromData, isErrorCode } from "../..
 import type { DaemonRecord } from "../../daemon/daemon-record.ts";
 import { type DaemonView, inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { startDetached } from "../../../ground/runtime/detached-process.ts";
-import { mkdir, readFile, rm } from "../../../ground/runtime/files.ts";
+import { folderFault } from "../../../ground/runtime/folder-fault.ts";
+import { mkdir, rm } from "../../../ground/runtime/files.ts";
 import { ownCommand } from "../../../ground/runtime/own-command.ts";
 import { join } from "../../../ground/runtime/paths.ts";
 import { sleep } from "../../../ground/runtime/wait.ts";
@@ -87,24 +88,27 @@ export async function startInBackground(
 ): Promise<DaemonRecord> {
   const { stateDir, configFile = before } = await daemonPlace(call);
   await mkdir(stateDir, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
-    throw new BulkheadError("io_error", `Cannot write to the state folder "${stateDir}".`, { cause });
+    throw cannotWrite(stateDir, cause);
   });
   const outputFile = join(stateDir, "daemon.out");
   const child = await startDetached([...ownCommand(), ...upArguments(call, { stateDir, configFile })], {
     cwd: call.terminal.cwd,
     outputFile,
   }).catch((cause: unknown) => {
-    throw new BulkheadError("io_error", "Cannot start the daemon: its process could not be made.", { cause });
+    throw cannotStart(stateDir, cause);
   });
   const exit: { code: number | null | undefined } = { code: undefined };
   void child.exited.then((code) => (exit.code = code));
-  for (const end = Date.now() + startMs; Date.now() < end; await sleep(lookEveryMs)) {
-    if (exit.code !== undefined) throw await whyEnded(outputFile, exit.code);
-    const view = await inspectDaemon(stateDir);
-    if (isUp(view, child.pid)) {
+  try {
+    for (const end = Date.now() + startMs; Date.now() < end; await sleep(lookEveryMs)) {
+      if (exit.code !== undefined) throw whyEnded(child.output(), exit.code);
+      const view = await inspectDaemon(stateDir);
+      if (!isUp(view, child.pid)) continue;
       await rm(outputFile, { force: true });
       return view.record!;
     }
+  } finally {
+    child.close();
   }
   throw new BulkheadError("timeout", `The daemon, process ${child.pid}, does not take requests after ${startMs} ms.`, {
     hint: `Look into ${join(stateDir, "daemon.log")}, or stop it with "bulkhead stop".`,
@@ -131,16 +135,33 @@ function upArguments(
   ];
 }
 
+/** @param cause of the file of its output, or of the process itself */
+function cannotStart(stateDir: string, cause: unknown): BulkheadError {
+  const isOfFile = cause instanceof Error && "syscall" in cause && !String(cause.syscall).startsWith("spawn");
+  if (isOfFile) return cannotWrite(stateDir, cause);
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new BulkheadError("io_error", `Cannot start the daemon: its process could not be made (${why}).`, { cause });
+}
+
+function cannotWrite(stateDir: string, cause: unknown): BulkheadError {
+  const { why, hint } = folderFault(cause, stateDir);
+  return new BulkheadError("io_error", `Cannot write to the state folder "${stateDir}": ${why}.`, { hint, cause });
+}
+
+/** Most lines that are shown of what a daemon said that is not an error of Bulkhead's. */
+const mostLines = 20;
+
 /** Returns the error that a daemon printed when it could not start. */
-async function whyEnded(outputFile: string, code: number | null): Promise<BulkheadError> {
-  const text = await readFile(outputFile, "utf8").catch(() => "");
-  for (const line of text.split("\n")) {
+function whyEnded(output: string, code: number | null): BulkheadError {
+  const lines = output.split("\n");
+  for (const line of lines) {
     const error = errorIn(line);
     if (error !== null) return errorFromData(error);
   }
   const how = code === null ? "was killed" : `ended with exit code ${code}`;
+  const said = lines.slice(-mostLines).map(safeLine).join("\n");
   return new BulkheadError("crash", `Cannot start the daemon: its process ${how}.`, {
-    hint: `What it said stands in ${outputFile}.`,
+    hint: output === "" ? "It said nothing." : `It said:\n${said}`,
   });
 }
 
