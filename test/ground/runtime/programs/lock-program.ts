@@ -47,4 +47,4 @@ async function fail(): Promise<void> {
   process.exit(0);
 }
 
-await { hold, race, fail }[what]?.();
+await new Map([["hold", hold], ["race", race], ["fail", fail]]).get(what)?.();
