@@ -6,7 +6,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { connectHost, type RemoteHost } from "../../core/doors/client/mod.ts";
 import { type DaemonRecord, readDaemonRecord } from "../../core/doors/daemon/daemon-record.ts";
-import { readLockFile } from "../../core/ground/runtime/lock-file.ts";
+import { findHolder } from "../../core/ground/runtime/lock-file.ts";
 import { unixFetch } from "../../core/ground/runtime/unix-fetch.ts";
 import { adapterCode, writePlugin } from "../sessions/host/test-host.ts";
 
@@ -159,8 +159,8 @@ export function startProgram(lane: Lane, args: readonly string[]): LaneDaemon {
 async function untilLocked(lane: Lane, { pid }: ChildProcess, hasEnded: () => boolean): Promise<void> {
   const began = performance.now();
   while (!hasEnded()) {
-    const holder = await readLockFile(join(lane.stateDir, "daemon.lock")).catch(() => null);
-    if (holder?.pid === pid) return void (lane.bootMs = performance.now() - began);
+    const found = await findHolder(join(lane.stateDir, "daemon.lock")).catch(() => null);
+    if (found?.holder.pid === pid) return void (lane.bootMs = performance.now() - began);
     await new Promise((resolve) => setTimeout(resolve, 3));
   }
 }

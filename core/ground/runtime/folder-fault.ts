@@ -1,5 +1,5 @@
 /** What the system has against writing to a folder: the rest of a sentence about it, and what helps. */
-export interface FolderFault {
+interface FolderFault {
   /** The system's code, or "unknown error". */
   code: string;
   why: string;

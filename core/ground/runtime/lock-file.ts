@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { open, readFile, rm } from "node:fs/promises";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { randomId } from "./hash.ts";
@@ -45,7 +46,7 @@ export async function takeLock(lock: string, options: TakeLockOptions = {}): Pro
   try {
     for (const end = performance.now() + settleMs;; await sleep(5 + Math.random() * 20)) {
       const holder = await readLockFile(lock);
-      const lives = holder === null ? null : await isSurely(holder, lock);
+      const lives = holder === null ? null : isSurely(holder, lock);
       if (lives === true) return { holder };
       const taken = await takeOsLock(osFileOf(lock));
       if (taken !== null) return await record(lock, taken, options);
@@ -94,7 +95,7 @@ function stillHeld(holder: LockHolder | null, what: string): BulkheadError {
  * Reads the record of a lock, alive or not; null when there is none, or a process was killed while it wrote it.
  * @throws {Error} of the file system
  */
-export async function readLockFile(lock: string): Promise<LockHolder | null> {
+async function readLockFile(lock: string): Promise<LockHolder | null> {
   const text = await readFile(lock, "utf8").catch((error: unknown) => {
     if (codeOf(error) === "ENOENT") return null;
     throw error;
@@ -107,9 +108,20 @@ export async function findHolder(lock: string): Promise<{ holder: LockHolder; ho
   try {
     const holder = await readLockFile(lock);
     if (holder === null) return null;
-    return { holder, holds: await isSurely(holder, lock) ?? await isOsLockHeld(osFileOf(lock)) };
+    return { holder, holds: isSurely(holder, lock) ?? isOsLockHeld(osFileOf(lock)) };
   } catch (error) {
     throw lockError(lock, error);
+  }
+}
+
+/** Whether this very process holds a lock now, wherever it runs. Reads at once. */
+export function isHeldBy({ pid, start, system }: LockHolder, lock: string): boolean {
+  try {
+    const holder = parseHolder(readFileSync(lock, "utf8"));
+    return holder?.pid === pid && holder.start === start && holder.system === system && isOsLockHeld(osFileOf(lock));
+  } catch (error) {
+    // One that cannot be asked may well hold it.
+    return codeOf(error) !== "ENOENT";
   }
 }
 
@@ -118,11 +130,11 @@ function osFileOf(lock: string): string {
 }
 
 /** Whether a process of this system holds the lock that its record lies beside; null where only the lock itself can tell. */
-async function isSurely(holder: LockHolder, lock: string): Promise<boolean | null> {
+function isSurely(holder: LockHolder, lock: string): boolean | null {
   const lives = livesHere(holder);
   if (lives !== true || holder.file === undefined) return lives;
   // The record of a copied folder names a process that holds another file. Where the file was removed, the process counts.
-  const file = await lockedFile(osFileOf(lock));
+  const file = lockedFile(osFileOf(lock));
   return file === null || file === holder.file ? true : null;
 }
 

@@ -24,7 +24,7 @@ export interface LockHolder extends ProcessName {
 }
 
 /** Where a holder runs, as seen from this process. */
-export type HolderPlace = "here" | "container" | "machine";
+type HolderPlace = "here" | "container" | "machine";
 
 /** Describes this process. */
 export function thisHolder({ program, file }: { program: string | null; file: string }): LockHolder {

@@ -1,5 +1,5 @@
-import type { BigIntStats } from "node:fs";
-import { access, constants, lstat, rm } from "node:fs/promises";
+import { accessSync, type BigIntStats, constants, lstatSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { loadSqlite, makeOwnFile } from "./sqlite.ts";
 
@@ -31,17 +31,15 @@ export interface OsLock {
  */
 export async function takeOsLock(file: string): Promise<OsLock | null> {
   await makeOwnFile(file);
-  const before = await emptyFile(file);
+  const before = emptyFile(file);
   if (before === null) return null;
   // In memory: the default would put a file beside it.
-  const connection = whereFree(await open(file), "PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+  const connection = whereFree(open(file), "PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
   if (connection === null) return null;
-  // Its last holder may have removed the file meanwhile, and a lock on that would hold nobody off.
-  const after = await emptyFile(file).catch(() => null);
-  if (after === null || after.ino !== before.ino || after.ctimeNs !== before.ctimeNs) return connection.close(), null;
+  if (!isSame(before, file)) return connection.close(), null;
   held.add(connection);
   return {
-    file: idOf(after),
+    file: idOf(before),
     async release() {
       if (!held.has(connection)) return;
       await rm(file, { force: true }).catch(() => {});
@@ -51,26 +49,32 @@ export async function takeOsLock(file: string): Promise<OsLock | null> {
   };
 }
 
+/** Whether a file is still what it was. Its last holder may have removed it: a lock on that would keep no process off. */
+function isSame({ ino, ctimeNs }: BigIntStats, file: string): boolean {
+  const now = lstatSync(file, { bigint: true, throwIfNoEntry: false });
+  return now?.ino === ino && now.ctimeNs === ctimeNs;
+}
+
 /** Whether any process holds the lock of a file now; false where there is no such file. */
-export async function isOsLockHeld(file: string): Promise<boolean> {
-  if (await emptyFile(file) === null) return false;
-  const connection = whereFree(await open(file), "SELECT 1 FROM sqlite_master");
+export function isOsLockHeld(file: string): boolean {
+  if (emptyFile(file) === null) return false;
+  const connection = whereFree(open(file), "SELECT 1 FROM sqlite_master");
   connection?.close();
   return connection === null;
 }
 
 /** Returns the identity of a file that may be locked, as {@link OsLock} has it; null where there is none. */
-export async function lockedFile(file: string): Promise<string | null> {
-  const found = await emptyFile(file);
+export function lockedFile(file: string): string | null {
+  const found = emptyFile(file);
   return found === null ? null : idOf(found);
 }
 
 /** SQLite names no more than what it could not do; the system says why. */
-async function open(file: string): Promise<Connection> {
+function open(file: string): Connection {
   try {
     return new (loadSqlite().Sync)(file, { timeout: 0 });
   } catch (error) {
-    await access(file, constants.R_OK | constants.W_OK);
+    accessSync(file, constants.R_OK | constants.W_OK);
     throw error;
   }
 }
@@ -91,11 +95,8 @@ function whereFree(connection: Connection, sql: string): Connection | null {
  * Looks at the file of a lock; null where it is missing. A link or a file with content may be anything of this user's:
  * SQLite would lock it, and repair it where it is a database.
  */
-async function emptyFile(file: string): Promise<BigIntStats | null> {
-  const found = await lstat(file, { bigint: true }).catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
-    throw error;
-  });
+function emptyFile(file: string): BigIntStats | null {
+  const found = lstatSync(file, { bigint: true, throwIfNoEntry: false }) ?? null;
   if (found === null || (found.isFile() && found.size === 0n)) return found;
   throw new BulkheadError("io_error", `Cannot take the lock "${file}": something else stands there.`, {
     hint: "Move it away.",

@@ -8,7 +8,6 @@ import { replaceFile } from "../../ground/runtime/replace-file.ts";
 import { type HeldItem, wholeFolder } from "../gate/held-item.ts";
 import { heldItemSchema } from "../gate/held-schema.ts";
 import type { LookStart } from "../gate/known-entries.ts";
-import { thisProcess } from "./holder.ts";
 import { type Holder, holderSchema } from "./workspace-record.ts";
 
 /** Changes of one session in place that wait for a person's word. */
@@ -42,10 +41,15 @@ const heldRecordSchema: SchemaOf<HeldRecord> = exactly<HeldRecord>()(
 /** The held changes of sessions in place, a file for each session. */
 export class HeldFiles {
   readonly #folder: string;
+  readonly #holder: Holder;
 
-  /** @param folder made with the first file */
-  constructor(folder: string) {
+  /**
+   * @param folder made with the first file
+   * @param holder this process
+   */
+  constructor(folder: string, holder: Holder) {
     this.#folder = folder;
+    this.#holder = holder;
   }
 
   /** Keeps what is held of a session; removes its file where nothing is. */
@@ -58,7 +62,7 @@ export class HeldFiles {
 
   /** Notes that a session works in a folder, for a host that finds this one killed. */
   async watch({ session_id, folder, start }: { session_id: string; folder: string; start: LookStart }): Promise<void> {
-    const watch = { start, holder: thisProcess() };
+    const watch = { start, holder: this.#holder };
     const record: HeldRecord = { session_id, folder, at: new Date().toISOString(), items: [wholeFolder], watch };
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     // Not synced to the disk: a machine that stops loses what the session did last as well.

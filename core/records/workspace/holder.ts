@@ -1,16 +1,21 @@
-import { isAlive as isProcessAlive } from "../../ground/runtime/lock-holder.ts";
+import { isHeldBy } from "../../ground/runtime/lock-file.ts";
+import { livesHere } from "../../ground/runtime/lock-holder.ts";
 import { pid } from "../../ground/runtime/platform.ts";
 import { processStart } from "../../ground/runtime/process-rows.ts";
+import { systemId } from "../../ground/runtime/system-id.ts";
 import type { Holder } from "./workspace-record.ts";
 
-let own: Holder | null = null;
-
-/** This process, as a file names it. */
-export function thisProcess(): Holder {
-  return own ??= { pid, start: processStart(pid) };
+/**
+ * This process, as a file names it.
+ * @param lock of its part of the state folder; null where it has none
+ */
+export function thisProcess(lock: string | null): Holder {
+  const own = { pid, start: processStart(pid) };
+  return lock === null ? own : { ...own, system: systemId(), lock };
 }
 
-/** True while the process is there. */
+/** True while the process is there, in whatever container it runs. */
 export function isAlive(holder: Holder | null): boolean {
-  return holder !== null && isProcessAlive(holder);
+  if (holder === null) return false;
+  return livesHere(holder) ?? (holder.lock !== undefined && isHeldBy(holder, holder.lock));
 }

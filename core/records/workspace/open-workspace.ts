@@ -6,7 +6,6 @@ import { findWorktreeSource } from "../git/worktree-source.ts";
 import { mkdir, realpath } from "../../ground/runtime/files.ts";
 import { basename, isInside, join, relative } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
-import { thisProcess } from "./holder.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
 
@@ -50,7 +49,7 @@ export async function openWorkspace(files: WorkspaceFiles, options: OpenWorkspac
     if (await files.read(sessionId).then(() => true, () => false)) throw taken(sessionId);
     const home = await makeHome(files, sessionId);
     const folder = join(home, "tree", basename(sourceTop) || "work");
-    const record = newRecord({ sessionId, workdir, sourceTop, folder, commit: source.commit });
+    const record = newRecord({ sessionId, workdir, sourceTop, folder, commit: source.commit, holder: files.holder });
     try {
       // First, so that after a kill the record still tells who owns the pieces.
       await files.write(record);
@@ -111,12 +110,13 @@ function taken(sessionId: string): BulkheadError {
 }
 
 function newRecord(
-  { sessionId, workdir, sourceTop, folder, commit }: {
+  { sessionId, workdir, sourceTop, folder, commit, holder }: {
     sessionId: string;
     workdir: string;
     sourceTop: string;
     folder: string;
     commit: string;
+    holder: WorkspaceRecord["holder"];
   },
 ): WorkspaceRecord {
   return {
@@ -132,6 +132,6 @@ function newRecord(
     ended_at: null,
     kept_commit: null,
     unfinished: null,
-    holder: thisProcess(),
+    holder,
   };
 }

@@ -5,12 +5,14 @@ import { takeLock } from "../../ground/runtime/lock-file.ts";
 import { holderText } from "../../ground/runtime/lock-holder.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
-import { type WorkspaceRecord, workspaceRecordSchema } from "./workspace-record.ts";
+import { type Holder, type WorkspaceRecord, workspaceRecordSchema } from "./workspace-record.ts";
 
 /** The records of all workspaces, a file each, in a folder that all hosts of one state folder share. */
 export interface WorkspaceFiles {
   /** The folder, which also holds one folder for each workspace. */
   readonly folder: string;
+  /** This process, as records name it. */
+  readonly holder: Holder;
   /** @throws {BulkheadError} `not_found` */
   read(sessionId: string): Promise<WorkspaceRecord>;
   write(record: WorkspaceRecord): Promise<void>;
@@ -25,17 +27,19 @@ export interface WorkspaceFiles {
 }
 
 /** Opens the folder; nothing is made before there is a workspace. */
-export function openWorkspaceFiles(folder: string): WorkspaceFiles {
-  return new WorkspaceFolder(folder);
+export function openWorkspaceFiles(folder: string, holder: Holder): WorkspaceFiles {
+  return new WorkspaceFolder(folder, holder);
 }
 
 class WorkspaceFolder implements WorkspaceFiles {
   readonly folder: string;
+  readonly holder: Holder;
   /** Sessions with whose workspace this process is doing something alone. */
   readonly #under = new Set<string>();
 
-  constructor(folder: string) {
+  constructor(folder: string, holder: Holder) {
     this.folder = folder;
+    this.holder = holder;
   }
 
   async read(sessionId: string): Promise<WorkspaceRecord> {

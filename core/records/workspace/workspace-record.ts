@@ -23,6 +23,10 @@ export interface Holder {
   pid: number;
   /** Null where it cannot be read. */
   start: string | null;
+  /** Where the pid has its meaning, see `systemId()`. Absent: an older version wrote it. */
+  system?: string | null;
+  /** Lock that this process holds as long as it runs; absolute path. */
+  lock?: string;
 }
 
 const path = Type.String({ minLength: 1, maxLength: 16_384 });
@@ -31,7 +35,12 @@ const time = Type.String({ maxLength: 64 });
 
 /** Checks a {@link Holder} as it was written to a file. */
 export const holderSchema: SchemaOf<Holder> = exactly<Holder>()(
-  Type.Object({ pid: Type.Integer({ minimum: 1 }), start: Type.Union([Type.String(), Type.Null()]) }, closed),
+  Type.Object({
+    pid: Type.Integer({ minimum: 1 }),
+    start: Type.Union([Type.String(), Type.Null()]),
+    system: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+    lock: Type.Optional(path),
+  }, closed),
 );
 
 /** Checks a {@link WorkspaceConflict}. */

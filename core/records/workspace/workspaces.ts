@@ -22,7 +22,7 @@ import { join, relative } from "../../ground/runtime/paths.ts";
 import { takeUnchanged } from "./take-unchanged.ts";
 import { explainMissing } from "./explain-missing.ts";
 import { HeldFiles, type HeldRecord } from "./held-files.ts";
-import { isAlive } from "./holder.ts";
+import { isAlive, thisProcess } from "./holder.ts";
 import {
   type OpenedWorkspace,
   openWorkspace,
@@ -112,10 +112,13 @@ export interface Workspaces {
 /** Folder of what sessions in place left, beside the worktrees. */
 const heldFolder = "held";
 
-/** Opens the workspaces in a folder; makes no folder before the first workspace. */
-export function openWorkspaces(folder: string): Workspaces {
-  const files = openWorkspaceFiles(folder);
-  const held = new HeldFiles(join(folder, heldFolder));
+/**
+ * Opens the workspaces in a folder; makes no folder before the first workspace.
+ * @param options.lock that this process holds as long as it uses them
+ */
+export function openWorkspaces(folder: string, { lock = null }: { lock?: string | null } = {}): Workspaces {
+  const files = openWorkspaceFiles(folder, thisProcess(lock));
+  const held = new HeldFiles(join(folder, heldFolder), files.holder);
   return {
     noteHeld: (sessionId) => files.alone(sessionId, async () => await noteHeld(files, await files.read(sessionId))),
     watchHeld: (watched) => held.watch(watched),

@@ -97,7 +97,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   const guarded = await guardedBy({ root, manifest, claim, settings, registry });
   const signals = new Signals();
   const crashes = logQuarantine(openCrashFiles(join(claim.root, "crashes")), writeLog);
-  const workspaces = openWorkspaces(join(claim.root, "workspaces"));
+  const workspaces = openWorkspaces(join(claim.root, "workspaces"), claim);
   const sessionDeps: SessionDeps = {
     claim,
     children,

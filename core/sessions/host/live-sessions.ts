@@ -69,7 +69,8 @@ export class LiveSessions {
 
   constructor(deps: LiveSessionsDeps) {
     this.#deps = deps;
-    this.#neighbours = new Neighbours(join(deps.sessionDeps.claim.root, "active"));
+    const { claim } = deps.sessionDeps;
+    this.#neighbours = new Neighbours(join(claim.root, "active"), claim);
   }
 
   /** Number of sessions under way, including those that wait. */

@@ -28,17 +28,22 @@ const mostIds = 100;
  */
 export class Neighbours {
   readonly #folder: string;
+  readonly #holder: Holder;
   /** Ids of this host's sessions. */
   readonly #own = new Set<string>();
 
-  /** @param folder created on first use */
-  constructor(folder: string) {
+  /**
+   * @param folder created on first use
+   * @param options.lock that this host holds as long as it runs
+   */
+  constructor(folder: string, { lock = null }: { lock?: string | null } = {}) {
     this.#folder = folder;
+    this.#holder = thisProcess(lock);
   }
 
   /** Records that a session works below a real absolute path from now on, and exchanges ids with other hosts' there. */
   async enter(sessionId: string, workdir: string): Promise<void> {
-    const note: Note = { workdir, holder: thisProcess() };
+    const note: Note = { workdir, holder: this.#holder };
     this.#own.add(sessionId);
     await quietly(async () => {
       const write = () => writeFile(this.#file(sessionId, "json"), JSON.stringify(note), { mode: 0o600 });

@@ -11,6 +11,8 @@ export interface StateClaim {
   root: string;
   /** Real absolute path of this host's part. */
   folder: string;
+  /** Held as long as this host runs; absolute path. */
+  lock: string;
   release(): Promise<void>;
 }
 
@@ -101,5 +103,6 @@ async function claimPart(stateDir: string, part: string): Promise<StateClaim | n
 }
 
 async function claimOf(stateDir: string, part: string, { release }: HeldLock): Promise<StateClaim> {
-  return { root: await realpath(stateDir), folder: await realpath(part), release };
+  const folder = await realpath(part);
+  return { root: await realpath(stateDir), folder, lock: join(folder, "lock"), release };
 }

@@ -2,6 +2,7 @@ import { mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { type HeldLock, takeLock } from "../../../core/ground/runtime/lock-file.ts";
 import { Neighbours } from "../../../core/sessions/host/neighbours.ts";
 
 let root = "";
@@ -39,6 +40,29 @@ test("what a killed host left is removed, and what is no note as well", async ()
   expect((await readdir(folder)).sort()).toEqual(["a.json", "b.json"]);
   for (const id of ["a", "b"]) await neighbours.leave(id);
   expect(await readdir(folder)).toEqual([]);
+});
+
+test("what a host in another container left stays for as long as that host holds its part of the state", async () => {
+  const lock = join(root, "lock");
+  const far = { pid: 2 ** 22 + 1, start: "1", system: "another boot pid:[1]" };
+  const { release } = await takeLock(lock) as HeldLock;
+  const neighbours = new Neighbours(folder);
+  await neighbours.enter("a", "/elsewhere");
+  const note = () =>
+    writeFile(join(folder, "far.json"), JSON.stringify({ workdir: "/work", holder: { ...far, lock } }));
+  await writeFile(lock, JSON.stringify(far));
+  await note();
+  await neighbours.enter("b", "/work");
+  expect(await neighbours.metBy("b")).toEqual(["far"]);
+  // Another host has taken over that part.
+  await writeFile(lock, JSON.stringify({ ...far, pid: 5 }));
+  await neighbours.enter("c", "/work");
+  expect([await neighbours.metBy("c"), await readdir(folder)]).toEqual([[], expect.not.arrayContaining(["far.json"])]);
+  await release();
+  await writeFile(lock, JSON.stringify(far));
+  await note();
+  await neighbours.enter("d", "/work");
+  expect(await neighbours.metBy("d")).toEqual([]);
 });
 
 test("a folder that cannot be made fails no session", async () => {
