@@ -61,14 +61,15 @@ export async function inspectDaemon(stateDir: string): Promise<DaemonView> {
   return { state: "stopped", reason: "No daemon runs on this state folder.", pid: null, certain: false, record };
 }
 
-/** An older version leaves open when its process began, and so whose the pid is. */
+/** Where a record leaves open when its process began, another process may have its pid. */
 function living(holder: LockHolder, known: DaemonRecord | null): DaemonView {
   const { pid } = holder;
   if (placeOf(holder) !== "here") {
     const reason = `The daemon of this state folder is ${holderText(holder)}.`;
     return { state: "elsewhere", reason, pid, certain: false, record: null };
   }
-  const certain = holder.system !== undefined || (holder.start !== null && holder.start === processStart(pid));
+  const isKnown = typeof holder.system === "string";
+  const certain = isKnown || (holder.start !== null && holder.start === processStart(pid));
   const record = known?.pid === pid ? known : null;
   if (record !== null) {
     return { state: "running", reason: `Process ${pid} is the daemon, at ${record.address}.`, pid, certain, record };

@@ -162,7 +162,11 @@ export async function recoverOthers(
   { writeLog, resume }: Pick<RecoverOptions, "writeLog" | "resume">,
 ): Promise<void> {
   const isLeft = (folder: string) => stat(ledgerFile(folder)).then(() => true, () => false);
-  for await (const claim of claimLeftParts(stateDir, isLeft)) {
+  const onFailure = (error: unknown): void => {
+    const message = `Cannot clean up after a host that was killed: ${toErrorData(error).message}`;
+    writeLog({ level: "error", message });
+  };
+  for await (const claim of claimLeftParts(stateDir, { isLeft, onFailure })) {
     try {
       const journal = await openJournal(journalFile(claim.folder), {
         onProblem: (message) => writeLog({ level: "error", message }),
@@ -177,8 +181,7 @@ export async function recoverOthers(
       }
       await rm(ledgerFile(claim.folder), { force: true });
     } catch (error) {
-      const message = `Cannot clean up after a host that was killed: ${toErrorData(error).message}`;
-      writeLog({ level: "error", message });
+      onFailure(error);
     } finally {
       await claim.release();
     }

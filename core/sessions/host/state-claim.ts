@@ -60,16 +60,17 @@ export async function claimState(
 
 /**
  * Takes one after the other the parts of hosts that are gone and for which `isLeft` is true. The caller releases each.
+ * @param options.onFailure told of a part that can be neither taken nor found to be another host's
  */
 export async function* claimLeftParts(
   stateDir: string,
-  isLeft: (folder: string) => Promise<boolean>,
+  { isLeft, onFailure }: { isLeft: (folder: string) => Promise<boolean>; onFailure: (error: unknown) => void },
 ): AsyncGenerator<StateClaim, void, void> {
   for (let number = 1; number <= most; number++) {
     const part = partOf(stateDir, number);
     if (!(await isLeft(part))) continue;
-    const claim = await claimPart(stateDir, part);
-    if (claim !== null) yield claim;
+    const claim = await claimPart(stateDir, part).catch(onFailure);
+    if (claim) yield claim;
   }
 }
 

@@ -1,11 +1,14 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { access, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { access, cp, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { smallDisk } from "../../records/git/small-disk.ts";
+import { skipBecause } from "../../skip-because.ts";
 import { adapterCode, completed, writePlugin } from "../../sessions/host/test-host.ts";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
@@ -254,6 +257,63 @@ test("a daemon that was killed, one in the way and a port in the way are told ap
     await new Promise((resolve) => server.close(resolve));
   }
 }, 120_000);
+
+test("start waits for nobody: it names the command that works on its state folder", async () => {
+  const running = start(["run", "slow", "hi"]);
+  await once(running.stdout!, "data");
+  const { code, stderr } = await cli("start");
+  expect([code === 0, stderr]).toEqual([
+    false,
+    expect.stringContaining(`"bulkhead run" (process ${running.pid}) works there.\n  Start again when it has ended, `),
+  ]);
+  running.kill("SIGKILL");
+  await once(running, "exit");
+  expect(await cli("start")).toMatchObject({ code: 0 });
+}, 60_000);
+
+test("start says why it cannot on a disk that is full or read-only", async (context) => {
+  using disk = smallDisk(join(home, "disk"), 256) ?? skipBecause(context, "this user may not mount a file system");
+  const place = join(disk.folder, "state");
+  const refused = async (why: string) => {
+    for (const args of [["start"], ["run", "says", "hi", "--embedded"]]) {
+      const { code, stderr } = await cli(...args, "--state-dir", place);
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(`^error: Cannot take the lock "${place}/.*": ${why}\\.\n`),
+      ]);
+      expect(stderr).not.toContain("Warning");
+    }
+  };
+  await mkdir(join(place, "host-1"), { recursive: true, mode: 0o700 });
+  // Larger than the disk.
+  await writeFile(join(disk.folder, "filled"), new Uint8Array(300 * 1024)).catch(() => {});
+  await refused("its disk is full");
+  expect((await cli("doctor", "--state-dir", place)).stdout).toContain("its disk is full");
+  execFileSync("mount", ["-o", "remount,ro", disk.folder]);
+  await refused("it is read-only");
+}, 60_000);
+
+test(
+  "a daemon on a copy of a state folder leaves the sessions and programs of the one on the folder itself alone",
+  async () => {
+    const running = await json("start");
+    const session = start(["run", "slow", "hi"]);
+    await once(session.stdout!, "data");
+    const [state, copy] = [join(home, "state"), join(home, "copy")];
+    await cp(state, copy, { recursive: true, preserveTimestamps: true, filter: (path) => !path.endsWith(".sock") });
+    const at = ["--state-dir", copy];
+    expect((await cli("status", ...at)).stdout).toContain("is not the daemon of this folder");
+    expect(await cli("start", ...at)).toMatchObject({ code: 0 });
+    const { pid } = running["daemon"] as { pid: number };
+    const log = await readFile(join(copy, "daemon.log"), "utf8");
+    expect(log).toContain(`This state folder is a copy: process ${pid} works in another one.`);
+    expect(log).not.toContain("was killed");
+    expect(await json("status")).toMatchObject({ pid, state: "running", sessions: 1 });
+    expect(await cli("stop", ...at)).toMatchObject({ code: 0 });
+    expect(await json("status")).toMatchObject({ pid, state: "running", sessions: 1 });
+  },
+  60_000,
+);
 
 test("run and session do the same in the daemon as in this process", async () => {
   await cli("start");
