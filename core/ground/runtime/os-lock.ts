@@ -72,7 +72,7 @@ export function lockedFile(file: string): string | null {
 /** SQLite names no more than what it could not do; the system says why. */
 function open(file: string): Connection {
   try {
-    return new (loadSqlite().Sync)(file, { timeout: 0 });
+    return new (loadSqlite("libsql"))(file, { timeout: 0 });
   } catch (error) {
     accessSync(file, constants.R_OK | constants.W_OK);
     throw error;
