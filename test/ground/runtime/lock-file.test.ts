@@ -43,7 +43,7 @@ afterEach(async () => {
 async function run(args: readonly string[], { env = {}, before = [] as string[] } = {}): Promise<ChildProcess> {
   const script = await runnable(entry, folder);
   const [command = "", ...words] = [...before, process.execPath, ...script.args, ...args];
-  const child = spawn(command, words, { stdio: ["ignore", "pipe", "inherit"], env: { ...script.env, ...env } });
+  const child = spawn(command, words, { stdio: ["pipe", "pipe", "inherit"], env: { ...script.env, ...env } });
   children.push(child);
   return child;
 }
@@ -106,9 +106,12 @@ describe("takeLock()", () => {
   });
 
   test("gives each of fifty locks to one of two processes that want it in the same millisecond", async () => {
-    const from = Date.now() + 1000;
-    const both = await Promise.all([1, 2].map(async () => said(await run(["race", folder, String(from), "50"]))));
-    const got = both.flatMap((text) => JSON.parse(text) as number[]);
+    const both = await Promise.all([1, 2].map(() => run(["race", folder, "50"])));
+    const next = () => Promise.all(both.map(async ({ stdout }) => String((await once(stdout!, "data"))[0])));
+    expect(await next()).toEqual(["ready\n", "ready\n"]);
+    const from = `${Date.now() + 100}\n`;
+    for (const { stdin } of both) stdin!.write(from);
+    const got = (await next()).flatMap((text) => JSON.parse(text) as number[]);
     expect(got.sort((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, round) => round));
   });
 

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
@@ -14,21 +15,21 @@ async function hold(): Promise<void> {
   setInterval(() => taken, 1000);
 }
 
-/** Takes one lock after the other, each at a moment that another process knows, and tells which it got. */
+/** Takes one lock after the other, each at a moment that another process knows, tells which it got and keeps them. */
 async function race(): Promise<void> {
-  const [from, rounds] = [Number(rest[0]), Number(rest[1])];
+  process.stdout.write("ready\n");
+  const [said] = await once(process.stdin, "data");
+  const [from, rounds] = [Number(String(said)), Number(rest[0])];
   const got: number[] = [];
   const held: unknown[] = [];
   for (let round = 0; round < rounds; round++) {
-    await new Promise((resolve) => setTimeout(resolve, from + round * 40 - Date.now()));
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, from + round * 40 - Date.now())));
     const taken = await takeLock(join(lock, `lock-${round}`));
     held.push(taken);
     if ("release" in taken) got.push(round);
   }
-  // All rounds are over for the other one too.
-  await new Promise((resolve) => setTimeout(resolve, 400));
-  process.stdout.write(JSON.stringify(got));
-  process.exit(0);
+  process.stdout.write(`${JSON.stringify(got)}\n`);
+  setInterval(() => held, 1000);
 }
 
 /** Prints why a lock cannot be taken, with no descriptor left for it where `rest` says so. */
