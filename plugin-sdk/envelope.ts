@@ -152,6 +152,8 @@ export interface GapEvent {
   type: "gap";
   from_seq: number;
   to_seq: number;
+  /** Present where a damaged journal has lost these events; the session may go on after them. */
+  damaged?: true;
 }
 /** Last event of every session, exactly one. */
 export interface SessionEndedEvent {

@@ -5,7 +5,7 @@ import { Engine } from "../../core/cluster/engine/engine.ts";
 import { defaultClusterSettings } from "../../core/ground/config/cluster-settings.ts";
 import { type TakenLog, takeOwnLog } from "../../core/cluster/log/take-log.ts";
 import { Mirror } from "../../core/cluster/log/mirror.ts";
-import { openJournal } from "../../core/records/journal/sqlite-journal.ts";
+import { openJournal } from "../../core/records/journal/open-journal.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { NatsServers } from "./nats-servers.ts";
 

@@ -4,7 +4,7 @@ import type { LogRecord } from "../../ground/log/log-record.ts";
 import { rm } from "../../ground/runtime/files.ts";
 import { wait } from "../../ground/runtime/wait.ts";
 import type { Journal } from "../../records/journal/journal.ts";
-import { openJournal } from "../../records/journal/sqlite-journal.ts";
+import { openJournal } from "../../records/journal/open-journal.ts";
 import { Subscription, type SubscriptionOptions } from "../../sessions/session/subscription.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { StreamMessage } from "../engine/messages.ts";

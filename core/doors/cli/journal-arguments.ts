@@ -20,14 +20,23 @@ interface FoundJournals {
  * @throws {BulkheadError} `invalid_config`, `not_found` where there is none
  */
 export async function findJournals(call: Invocation): Promise<FoundJournals> {
-  const manifest = await loadManifest(call);
-  const root = manifest?.file === undefined ? call.terminal.cwd : dirname(manifest.file);
-  const stateDir = stateFolderOf({ stateDir: stateDirOf(call), manifest }, root);
+  const { stateDir, manifest } = await findState(call);
   const journals = await stateJournals(stateDir);
   if (journals.length > 0) return { stateDir, journals, manifest };
   throw new BulkheadError("not_found", `There is no journal in the state folder "${stateDir}".`, {
     hint: "It is made with the first session; name another folder with --state-dir.",
   });
+}
+
+/** Returns the state folder that a host started here would use. */
+export async function stateDirectory(call: Invocation): Promise<string> {
+  return (await findState(call)).stateDir;
+}
+
+async function findState(call: Invocation): Promise<Pick<FoundJournals, "stateDir" | "manifest">> {
+  const manifest = await loadManifest(call);
+  const root = manifest?.file === undefined ? call.terminal.cwd : dirname(manifest.file);
+  return { stateDir: stateFolderOf({ stateDir: stateDirOf(call), manifest }, root), manifest };
 }
 
 /** Reads a typed whole number. */

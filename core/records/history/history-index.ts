@@ -86,6 +86,11 @@ export class HistoryIndex {
     }).catch(() => {});
   }
 
+  /** Opens the files again at the next question: another journal has taken the place of a damaged one. */
+  renew(): void {
+    void this.#files.close();
+  }
+
   /** Stops, and closes the files. */
   async close(): Promise<void> {
     this.#closed = true;

@@ -1,6 +1,8 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
 import { collectGarbageOnce } from "../../ground/runtime/collect-garbage.ts";
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import { damageIn } from "../journal/damage.ts";
 import type { JournalReader } from "../journal/journal-reader.ts";
 import { type HistoryQueries, prepareQueries } from "./history-queries.ts";
 import { openIndex, removeIndex } from "./index-schema.ts";
@@ -41,7 +43,8 @@ export class IndexFiles {
   }
 
   /**
-   * Does something with the files; once more, with new ones, when the index turns out damaged.
+   * Does something with the files; once more, with new ones, when the index turns out damaged. What is wrong with the
+   * journal comes as a `journal_error`.
    * @throws {BulkheadError} `journal_error`
    */
   async use<T>(act: (files: OpenIndex) => T | Promise<T>): Promise<T> {
@@ -75,7 +78,7 @@ export class IndexFiles {
     try {
       return await act(await opening);
     } catch (error) {
-      if (isDamage(error)) this.#replace(opening);
+      if (!(error instanceof BulkheadError) && damageIn(error) !== null) this.#replace(opening);
       if (!this.#damaged.has(opening)) throw error;
       return await act(await this.#open());
     }
@@ -117,8 +120,3 @@ async function openFiles({ file, openJournal }: IndexFilesOptions): Promise<Open
   }
 }
 
-/** Whether SQLite says that the index is damaged. What is wrong with the journal comes as a `journal_error`. */
-function isDamage(error: unknown): boolean {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  return /^SQLITE_(?:CORRUPT|NOTADB|IOERR_SHORT_READ)/.test(code);
-}

@@ -1,6 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { readFile } from "../../ground/runtime/files.ts";
+import { readFile, rename } from "../../ground/runtime/files.ts";
 import { randomKey } from "../../ground/runtime/hash.ts";
+import { dirname } from "../../ground/runtime/paths.ts";
+import { syncFolder } from "../../ground/runtime/sync-folder.ts";
 import { writeNewFile } from "../../ground/runtime/write-new-file.ts";
 
 /** Path of the key of a journal's chain, beside the journal. */
@@ -8,23 +10,40 @@ export function chainKeyFile(journalFile: string): string {
   return `${journalFile}.key`;
 }
 
+/** The key of a journal's chain. */
+export interface ChainKey {
+  key: Uint8Array;
+  /** `new`: there was none. `damaged`: what was there is no key, and was set aside. */
+  state: "found" | "new" | "damaged";
+}
+
 /**
- * Reads the key of a journal's chain, or makes one for its owner alone. A process killed meanwhile leaves no file: half
- * a key would keep every later host from opening the journal.
+ * Reads the key of a journal's chain; makes one where there is none, which is not written yet.
+ * @param options `mend`: one that is damaged is renamed, in place of an error
  * @throws {BulkheadError} `journal_error` for a file that holds no key; else the file system's errors
  */
-export async function openChainKey(file: string): Promise<Uint8Array> {
+export async function findChainKey(file: string, { mend }: { mend: boolean }): Promise<ChainKey> {
   try {
-    return await readChainKey(file);
+    return { key: await readChainKey(file), state: "found" };
   } catch (error) {
-    if (!isCode(error, "ENOENT")) throw error;
+    if (isCode(error, "ENOENT")) return { key: randomKey(), state: "new" };
+    if (!mend || !(error instanceof BulkheadError)) throw error;
+    await rename(file, `${file}.damaged-${new Date().toISOString().replace(/[:.]/g, "-")}`);
+    return { key: randomKey(), state: "damaged" };
   }
-  const key = randomKey();
+}
+
+/**
+ * Writes a new key, for its owner alone. A process killed meanwhile leaves no file: half a key would cost the chain.
+ * @returns the key that is there: another process may have made one just now
+ */
+export async function writeChainKey(file: string, key: Uint8Array): Promise<Uint8Array> {
   try {
     await writeNewFile(file, { pieces: lineOf(key), replace: false });
+    // After a power loss a journal without its key would count as damaged.
+    await syncFolder(dirname(file));
     return key;
   } catch (error) {
-    // Another process made one just now.
     if (isCode(error, "EEXIST")) return await readChainKey(file);
     throw error;
   }

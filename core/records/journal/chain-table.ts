@@ -1,5 +1,5 @@
 import type { SqliteFile, SqlStatement } from "../../ground/runtime/sqlite.ts";
-import { type ChainBase, chainOrigin, type ChainPlace, type LinkContent, linkOfRow } from "./chain.ts";
+import { type ChainBase, chainOrigin, type ChainPlace, type LinkContent, linkOfRow, type LostLinks } from "./chain.ts";
 import { asBytes, lenientText } from "./damaged-text.ts";
 import type { JournalRow } from "./journal-row.ts";
 
@@ -26,7 +26,11 @@ export interface ChainTable {
   insert(link: BareLink): void;
   /** Links without batches after a number, in order. */
   bareAfter(number: number, limit: number): BareLink[];
+  /** Removes links and losses up to a number. */
   dropUpTo(number: number): void;
+  /** A loss that begins at a number; null where there is none. */
+  lostFrom(number: number): (LostLinks & { seal: string }) | null;
+  noteLoss(lost: LostLinks & { seal: string }): void;
   /** True when a link records the deletion of this session. */
   isDeleted(sessionId: string): boolean;
   /** Rows after a `gseq`, in order. */
@@ -42,6 +46,8 @@ export const rowColumns: string = `last_gseq, first_gseq, first_seq, last_seq, c
   asBytes("session_id", "body", "mac")
 }`;
 
+const linkColumns = "number, kind, session_id, gseq, digest, mac";
+
 /** Reads a row of {@link rowColumns}. Invalid UTF-8 becomes other text, which does not match its link. */
 export function readChained(row: unknown): ChainedRow {
   const { session_id, body, mac, ...numbers } = row as ChainedRow;
@@ -55,8 +61,13 @@ export function prepareChainTable(database: SqliteFile): ChainTable {
   const base = database.prepare("SELECT number, mac, gseq, seal FROM base");
   const setBase = database.prepare("INSERT OR REPLACE INTO base VALUES (1, ?, ?, ?, ?)");
   const insert = database.prepare("INSERT INTO link VALUES (?, ?, ?, ?, ?, ?)");
-  const bare = database.prepare("SELECT * FROM link WHERE number > ? ORDER BY number LIMIT ?");
-  const drop = database.prepare("DELETE FROM link WHERE number <= ?");
+  const bare = database.prepare(`SELECT ${linkColumns} FROM link WHERE number > ? ORDER BY number LIMIT ?`);
+  const drops = [
+    database.prepare("DELETE FROM link WHERE number <= ?"),
+    database.prepare("DELETE FROM lost_link WHERE last <= ?"),
+  ];
+  const lost = database.prepare("SELECT first, last, mac, seal FROM lost_link WHERE first = ?");
+  const noteLoss = database.prepare("INSERT OR REPLACE INTO lost_link (first, last, mac, seal) VALUES (?, ?, ?, ?)");
   const rows = database.prepare(`SELECT ${rowColumns} FROM batch WHERE last_gseq > ? ORDER BY last_gseq LIMIT ?`);
   const ofSession = database.prepare(
     `SELECT ${rowColumns} FROM batch WHERE session_id = ? ORDER BY last_gseq LIMIT ?`,
@@ -72,12 +83,21 @@ export function prepareChainTable(database: SqliteFile): ChainTable {
       void insert.run(number, kind, session_id, gseq, digest, mac),
     bareAfter: (number, limit) => bare.all(number, limit) as BareLink[],
     isDeleted: (sessionId) => deletion.get(sessionId) !== undefined,
-    dropUpTo: (number) => void drop.run(number),
+    dropUpTo: (number) => {
+      for (const drop of drops) drop.run(number);
+    },
+    lostFrom: (number) => lost.get(number) as LostLinks & { seal: string } | undefined ?? null,
+    noteLoss: ({ first, last, mac, seal }) => void noteLoss.run(first, last, mac, seal),
     rowsAfter: (gseq, limit) => rows.all(gseq, limit).map(readChained),
     rowsOf: (sessionId, limit) => ofSession.all(sessionId, limit).map(readChained),
     eraseRow: database.prepare("DELETE FROM batch WHERE last_gseq = ?"),
     firstNumber: () => (first.get() as { number: number | null } | undefined)?.number ?? null,
   };
+}
+
+/** What the code of a link without its batch vouches for. */
+export function contentOf({ kind, session_id, gseq, digest }: BareLink): LinkContent {
+  return { kind: kind === "erased" ? "batch" : kind, session_id, gseq, digest };
 }
 
 /** The link that remains once its row is erased. */

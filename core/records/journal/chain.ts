@@ -60,3 +60,21 @@ export interface ChainBase extends ChainPlace {
 export function sealBase(key: Uint8Array, { number, mac, gseq }: Omit<ChainBase, "seal">): ChainBase {
   return { number, mac, gseq, seal: hmacSha256Hex(key, JSON.stringify(["base", number, mac, gseq])) };
 }
+
+/** Links that were lost with a damaged file, from the first to the last; the host vouches for that. */
+export interface LostLinks {
+  first: number;
+  last: number;
+  /** The last one's code, where the chain's head told it; null where a link follows. */
+  mac: string | null;
+}
+
+/**
+ * Signs a loss with the host's key.
+ * @param next the link after it, which no code before it vouches for; null at the chain's end
+ */
+export function sealLoss(key: Uint8Array, lost: LostLinks, next: (LinkContent & { mac: string | null }) | null): string {
+  const { first, last, mac } = lost;
+  const after = next === null ? null : [next.kind, next.session_id, next.gseq, next.digest, next.mac];
+  return hmacSha256Hex(key, JSON.stringify(["lost", first, last, mac, mac === null ? after : null]));
+}

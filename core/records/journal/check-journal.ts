@@ -1,8 +1,10 @@
 import { isSameText } from "../../ground/runtime/hash.ts";
 import { stat } from "../../ground/runtime/files.ts";
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import { chainKeyFile } from "./chain-key.ts";
 import { chainOrigin, linkOfRow, nextPlace } from "./chain.ts";
 import { prepareChainTable, readChained, rowColumns } from "./chain-table.ts";
+import { DamageError, damageIn } from "./damage.ts";
 
 /** Newest batches that are checked at every start. */
 const checkedRows = 8;
@@ -17,32 +19,33 @@ export async function mayBeDamaged(file: string): Promise<boolean> {
   return (log ?? 0) > 0 || draft !== null;
 }
 
+/** Tells a journal that is gone: its key is there, and the file is not, or holds nothing. Null for any other. */
+export async function goneProblem(file: string): Promise<string | null> {
+  const sizes = [chainKeyFile(file), file].map((path) => stat(path).then(({ size }) => size, () => null));
+  const [key, size] = await Promise.all(sizes);
+  if (key === null) return null;
+  return size === null ? "the file is gone" : size === 0 ? "the file is empty" : null;
+}
+
 /** Path of the file that a repair fills, which is left there when the repair does not end. */
 export function repairDraft(file: string): string {
   return `${file}.repairing`;
 }
 
-/** Signals a database file with a damaged structure. */
-class DamageError extends Error {
-  override readonly name: string = "DamageError";
-}
-
 /**
- * Checks the structure of a database file.
- * @throws {Error} for one that is damaged, see {@link damageIn}
+ * Checks the structure of a database file, on another thread.
+ * @throws {DamageError} for one that is damaged
  */
-export function checkStructure(database: SqliteFile): void {
-  const rows = database.prepare("PRAGMA quick_check(3)").all() as { quick_check: string }[];
-  const problems = rows.map(({ quick_check }) => quick_check).filter((text) => text !== "ok");
-  if (problems.length > 0) throw new DamageError(problems.join("; "));
-}
-
-/** Describes the damage of a file that could not be opened; null for other failures. */
-export function damageIn(error: unknown): string | null {
-  if (!(error instanceof Error)) return null;
-  if (error instanceof DamageError) return error.message;
-  const code = "code" in error && typeof error.code === "string" ? error.code : "";
-  return /^SQLITE_(?:CORRUPT|NOTADB|IOERR_SHORT_READ)/.test(code) ? error.message : null;
+export async function checkStructure(database: SqliteFile): Promise<void> {
+  // The other thread gives no rows, but fails: what is no JSON stands for what is not right.
+  const check = "EXISTS (SELECT 1 FROM pragma_quick_check(1) WHERE quick_check <> 'ok')";
+  try {
+    await database.execAside(`SELECT json(CASE WHEN ${check} THEN '' ELSE '1' END)`);
+  } catch (cause) {
+    if (damageIn(cause) !== null) throw cause;
+    if (cause instanceof Error && cause.message.includes("JSON")) throw new DamageError("its structure is damaged");
+    throw cause;
+  }
 }
 
 /**
@@ -57,6 +60,7 @@ export function newestProblem(database: SqliteFile, key: Uint8Array): string | n
   if (last !== undefined && last.last_gseq > head.last_gseq) {
     return `batch ${last.last_gseq} comes after the last number`;
   }
+  if (!isHeadThere(database, head.number)) return "the newest events are missing";
   for (const [at, row] of rows.entries()) {
     const before = rows[at + 1];
     // Between two batches there may be links without batches; only the full check tells them from missing ones.
@@ -68,4 +72,13 @@ export function newestProblem(database: SqliteFile, key: Uint8Array): string | n
     }
   }
   return null;
+}
+
+/** Whether the chain's last link is there: a batch, a link without one, or the end of what was removed or is lost. */
+function isHeadThere(database: SqliteFile, head: number): boolean {
+  const places = ["SELECT max(number) AS number FROM (SELECT number FROM batch ORDER BY last_gseq DESC LIMIT 1)"];
+  places.push("SELECT max(number) AS number FROM link", "SELECT number FROM base");
+  places.push("SELECT max(last) AS number FROM lost_link");
+  const found = places.map((sql) => database.prepare(sql).get() as { number: number | null } | undefined);
+  return head === Math.max(0, ...found.map((row) => row?.number ?? 0));
 }

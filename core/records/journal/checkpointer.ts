@@ -23,6 +23,7 @@ export class Checkpointer {
   #bytes = 0;
   #running: Promise<void> | null = null;
   #cancelTimer: (() => void) | null = null;
+  #isStopped = false;
 
   constructor(options: CheckpointerOptions) {
     this.#options = options;
@@ -36,6 +37,14 @@ export class Checkpointer {
     else if (this.#bytes >= movesBehind * this.#options.limits.checkpoint_bytes) this.#options.pauseCommits(true);
   }
 
+  /** Ends the move under way. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancelTimer?.();
+    await this.#running;
+    this.#cancelTimer?.();
+  }
+
   /** Ends the move under way and does a last one, which also empties the log. No commit may run meanwhile. */
   async finish(): Promise<void> {
     while (this.#running !== null) await this.#running;
@@ -44,7 +53,7 @@ export class Checkpointer {
   }
 
   #plan(): void {
-    if (this.#bytes === 0) return;
+    if (this.#bytes === 0 || this.#isStopped) return;
     const { limits } = this.#options;
     if (this.#bytes >= limits.checkpoint_bytes) this.#start();
     else this.#cancelTimer ??= startBackgroundTimer(() => this.#start(), limits.checkpoint_interval_ms);

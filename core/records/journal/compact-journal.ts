@@ -1,9 +1,11 @@
 import { stat } from "../../ground/runtime/files.ts";
 import { openSqlite } from "../../ground/runtime/sqlite.ts";
+import { damageIn } from "./damage.ts";
 import { journalError } from "./journal-error.ts";
 import { defaultJournalLimits } from "./journal-limits.ts";
 import { applyRetention, type RetentionLimits } from "./retention.ts";
-import { openJournal } from "./sqlite-journal.ts";
+import { openJournal } from "./open-journal.ts";
+import { markSuspect } from "./suspect.ts";
 
 /** Result of {@link compactJournal}. */
 export interface CompactReport {
@@ -31,16 +33,28 @@ export async function compactJournal(
   } finally {
     await journal.close();
   }
+  try {
+    await giveBack(file).catch(async (error: unknown) => {
+      const problem = damageIn(error);
+      if (problem === null || onProblem === undefined) throw error;
+      await markSuspect(file, problem);
+      await (await openJournal(file, { onProblem })).close();
+      await giveBack(file);
+    });
+  } catch (error) {
+    throw journalError(`Cannot compact the journal "${file}"`, error);
+  }
+  return { removed_sessions, bytes_before, bytes_after: await bytesOf(file) };
+}
+
+async function giveBack(file: string): Promise<void> {
   const database = await openSqlite(file, { busyTimeoutMs: defaultJournalLimits.busy_timeout_ms });
   try {
     await database.execAside("VACUUM");
     await database.execAside("PRAGMA wal_checkpoint(TRUNCATE)");
-  } catch (error) {
-    throw journalError(`Cannot compact the journal "${file}"`, error);
   } finally {
     database.close();
   }
-  return { removed_sessions, bytes_before, bytes_after: await bytesOf(file) };
 }
 
 async function bytesOf(file: string): Promise<number> {

@@ -1,7 +1,8 @@
-import { chainOrigin, type ChainPlace, linkOfDeletion, nextPlace, sealBase } from "./chain.ts";
-import { bareLinkOf, type ChainTable } from "./chain-table.ts";
+import { chainOrigin, type ChainPlace, linkOfDeletion, nextPlace, sealBase, sealLoss } from "./chain.ts";
+import { type BareLink, bareLinkOf, type ChainTable, contentOf } from "./chain-table.ts";
 import type { HistoryTable } from "./history-table.ts";
 import type { KeyTable } from "./key-table.ts";
+import type { LostTable } from "./lost-table.ts";
 import type { DeletedBy } from "./session-record.ts";
 import type { SessionTable } from "./session-table.ts";
 
@@ -11,6 +12,7 @@ interface ErasingTables {
   chain: ChainTable;
   keys: KeyTable;
   history: HistoryTable;
+  lost: LostTable;
 }
 
 /** Links folded in one transaction. */
@@ -22,12 +24,13 @@ const foldedInOneGo = 100;
  * @returns the chain's new head, or null where there is no such session that has ended, or with `leftOpen` none at all
  */
 export function burySession(
-  { sessions, chain, keys, history }: ErasingTables,
+  { sessions, chain, keys, history, lost }: ErasingTables,
   { sessionId, by, key, leftOpen = false }: { sessionId: string; by: DeletedBy; key: Uint8Array; leftOpen?: boolean },
 ): ChainPlace | null {
   if (!sessions.bury(sessionId, { at: new Date().toISOString(), by, leftOpen })) return null;
   keys.forget(sessionId);
   history.forget(sessionId);
+  lost.forget(sessionId);
   const head = chain.head();
   const content = linkOfDeletion({ session_id: sessionId, gseq: sessions.get(sessionId)?.last_gseq ?? 0 });
   const place = nextPlace(key, head, content);
@@ -61,16 +64,27 @@ export function foldChain({ chain }: ErasingTables, key: Uint8Array): boolean {
   let { number, mac, gseq } = chain.base() ?? { ...chainOrigin, gseq: 0 };
   const from = number;
   for (const link of links) {
-    if (link.number !== number + 1 || (first !== null && link.number >= first)) break;
-    const { kind, session_id, digest } = link;
-    const content = { session_id, gseq: link.gseq, digest, kind: kind === "erased" ? "batch" as const : kind };
-    if (nextPlace(key, { number, mac }, content).mac !== link.mac) break;
-    if (kind === "erased" && !chain.isDeleted(session_id)) break;
+    if (first !== null && link.number >= first) break;
+    if (!follows(link, { place: { number, mac }, chain, key })) break;
+    if (link.kind === "erased" && !chain.isDeleted(link.session_id)) break;
     ({ number, mac } = link);
     gseq = Math.max(gseq, link.gseq);
   }
   if (number === from) return false;
   chain.setBase(sealBase(key, { number, mac, gseq }));
   chain.dropUpTo(number);
-  return number - from === foldedInOneGo;
+  return links.length === foldedInOneGo && number === links.at(-1)?.number;
+}
+
+/** Whether a link is the next one of the chain, or the next one that a damaged file has left. */
+function follows(
+  link: BareLink,
+  { place, chain, key }: { place: ChainPlace; chain: ChainTable; key: Uint8Array },
+): boolean {
+  const content = contentOf(link);
+  if (link.number === place.number + 1) return nextPlace(key, place, content).mac === link.mac;
+  const lost = chain.lostFrom(place.number + 1);
+  if (lost?.last !== link.number - 1 || sealLoss(key, lost, { ...content, mac: link.mac }) !== lost.seal) return false;
+  const before = { number: lost.last, mac: lost.mac ?? "" };
+  return lost.mac === null || nextPlace(key, before, content).mac === link.mac;
 }

@@ -7,7 +7,7 @@ import { factOf, mayHoldFacts } from "./history-fact.ts";
 import { prepareHistoryTable } from "./history-table.ts";
 import { envelopesAfter } from "./journal-row.ts";
 import { endingOf, openingOf } from "./session-record.ts";
-import { prepareSessionTable } from "./session-table.ts";
+import { prepareSessionNotes } from "./session-table.ts";
 
 interface FirstAndLast {
   session_id: string;
@@ -25,7 +25,7 @@ export function fillSessionTable(database: SqliteFile): void {
   const body = database.prepare(
     `SELECT ${asBytes("body")} FROM batch WHERE session_id = ? AND last_gseq >= ? ORDER BY last_gseq LIMIT 1`,
   );
-  const table = prepareSessionTable(database);
+  const table = prepareSessionNotes(database);
   const bodyFrom = (sessionId: string, gseq: number): unknown =>
     (body.get(sessionId, gseq) as Record<string, unknown>)["body"];
   for (const { session_id, first_gseq, last_gseq, last_seq } of sessions) {

@@ -21,3 +21,29 @@ export function gapOf({ session_id, last_gseq, last_seq, adapter_id, deleted }: 
     event: { type: "gap", from_seq: 1, to_seq: last_seq },
   };
 }
+
+/** Events of a session that a damaged journal has lost, at a number that one of them had. */
+export interface LostEvents {
+  gseq: number;
+  session_id: string;
+  from_seq: number;
+  to_seq: number;
+  at: string;
+  adapter_id: string | null;
+}
+
+/** Event that stands in place of lost events. */
+export function gapOfLost({ gseq, session_id, from_seq, to_seq, at, adapter_id }: LostEvents): Envelope {
+  return {
+    v: 1,
+    seq: to_seq,
+    gseq,
+    ts: at,
+    session_id,
+    attempt: 1,
+    adapter: { id: adapter_id ?? "", version: "" },
+    source: "host",
+    synthetic: true,
+    event: { type: "gap", from_seq, to_seq, damaged: true },
+  };
+}

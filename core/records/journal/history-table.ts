@@ -2,6 +2,7 @@ import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { RecordedAttempt, RecordedChild, SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import { undamaged } from "./damage.ts";
 import type { HistoryFact } from "./history-fact.ts";
 
 /** A program of a session whose end was not recorded. */
@@ -171,7 +172,7 @@ function historyOf({ granted, attempts, children }: Reads, sessionId: string): S
     grants: (granted.all(sessionId) as TableGrant[]).map((row) => ({
       attempt: row.attempt,
       adapter_id: row.adapter_id,
-      permissions: JSON.parse(row.permissions) as Permissions,
+      permissions: undamaged("a grant", () => JSON.parse(row.permissions) as Permissions),
     })),
     attempts: (attempts.all(sessionId) as RecordedAttempt[]).map((row) => ({
       attempt: row.attempt,

@@ -1,8 +1,10 @@
 import type { JournalSync } from "../../ground/config/journal-sync.ts";
+import { stat } from "../../ground/runtime/files.ts";
 import { syncFolder } from "../../ground/runtime/sync-folder.ts";
 import { dirname } from "../../ground/runtime/paths.ts";
 import { openSqlite, type SqliteFile } from "../../ground/runtime/sqlite.ts";
 import { checkStructure, mayBeDamaged } from "./check-journal.ts";
+import { DamageError } from "./damage.ts";
 import type { JournalLimits } from "./journal-limits.ts";
 import { migrate, readNumber } from "./journal-schema.ts";
 
@@ -24,7 +26,8 @@ export async function openJournalDatabase({ file, limits, key, sync }: JournalDa
     database.exec("PRAGMA synchronous = NORMAL");
     database.prepare("PRAGMA wal_autocheckpoint = 0").get();
     migrate(database, { file, key });
-    if (isLeft && usedBytes(database) <= limits.check_bytes) checkStructure(database);
+    if (!isLeft) await demandWhole(database, file);
+    if (isLeft && usedBytes(database) <= limits.check_bytes) await checkStructure(database);
     // The names of a new state folder, and of the files in it, are as lasting as what stands in them.
     if (sync === "full") { for (const folder of [dirname(file), dirname(dirname(file))]) await syncFolder(folder); }
     return database;
@@ -32,6 +35,14 @@ export async function openJournalDatabase({ file, limits, key, sync }: JournalDa
     database.close();
     throw error;
   }
+}
+
+/** @throws {DamageError} for a file that ends before its last page; with a log beside it, the pages may be there */
+async function demandWhole(database: SqliteFile, file: string): Promise<void> {
+  const pages = readNumber(database, "PRAGMA page_count", "page_count");
+  const bytes = pages * readNumber(database, "PRAGMA page_size", "page_size");
+  const isNew = await stat(`${file}-wal`).then(({ size }) => size > 0, () => false);
+  if (!isNew && (await stat(file)).size < bytes) throw new DamageError("the file is cut short");
 }
 
 /** Bytes of a database's pages, without free pages. */

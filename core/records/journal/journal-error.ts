@@ -1,9 +1,12 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { damageIn } from "./damage.ts";
+
+const damagedHint = "A host sets it aside when it starts, or within a minute where it runs, and keeps what can be read. For a file of another program, set another state_dir.";
 
 /** Hints for the operator, by the code of SQLite or of the file system. */
 const hints: Readonly<Record<string, string>> = {
-  SQLITE_NOTADB: "The file is damaged or of another program: move it away, or set another state_dir.",
-  SQLITE_CORRUPT: "The file is damaged: move it away, or restore it from a copy.",
+  SQLITE_NOTADB: damagedHint,
+  SQLITE_CORRUPT: damagedHint,
   SQLITE_IOERR: "The file is damaged or its disk is: move it away, or set another state_dir.",
   SQLITE_BUSY: "Another process writes to it: stop that host, or set another state_dir.",
   SQLITE_FULL: "Free some disk space.",
@@ -23,7 +26,8 @@ export function journalError(act: string, cause: unknown): BulkheadError {
   if (cause instanceof BulkheadError) return cause;
   const message = cause instanceof Error ? cause.message : String(cause);
   const code = cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "";
-  const hint = hints[code] ?? Object.entries(hints).find(([start]) => code.startsWith(`${start}_`))?.[1] ??
+  const isDamaged = code === "" && damageIn(cause) !== null;
+  const hint = isDamaged ? damagedHint : hints[code] ?? Object.entries(hints).find(([start]) => code.startsWith(`${start}_`))?.[1] ??
     "Check that the file can be written and is of this program, or set another state_dir.";
   return new BulkheadError("journal_error", `${act}: ${message}.`, { hint, details: { cause_code: code }, cause });
 }

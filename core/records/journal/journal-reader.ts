@@ -3,6 +3,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { stat } from "../../ground/runtime/files.ts";
 import { openSqlite, type SqliteFile } from "../../ground/runtime/sqlite.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
+import { damageIn } from "./damage.ts";
 import { closedError, journalError } from "./journal-error.ts";
 import { defaultJournalLimits } from "./journal-limits.ts";
 import { readNumber, schemaVersion } from "./journal-schema.ts";
@@ -16,12 +17,16 @@ export type JournalReader = Pick<Journal, "read" | "session" | "sessions" | "his
 
 /**
  * Opens a journal without changing anything about it.
+ * @param options `onDamage`: called with the problem of a read that finds damage, which throws as well
  * @throws {BulkheadError} `not_found`; `journal_error` for one that cannot be read or that another version wrote
  */
-export async function openJournalReader(file: string): Promise<JournalReader> {
+export async function openJournalReader(
+  file: string,
+  { onDamage }: { onDamage?(problem: string): void } = {},
+): Promise<JournalReader> {
   const database = await openToRead(file, "read");
   try {
-    return new Reader(database, { file, statements: prepareStatements(database) });
+    return new Reader(database, { file, statements: prepareStatements(database), onDamage });
   } catch (error) {
     database.close();
     throw journalError(`Cannot read the journal "${file}"`, error);
@@ -49,22 +54,30 @@ export async function openToRead(file: string, act: string): Promise<SqliteFile>
   }
 }
 
+interface ReaderOptions {
+  file: string;
+  statements: JournalStatements;
+  onDamage: ((problem: string) => void) | undefined;
+}
+
 class Reader implements JournalReader {
   readonly #database: SqliteFile;
   readonly #file: string;
   readonly #statements: JournalStatements;
+  readonly #onDamage: ((problem: string) => void) | undefined;
   #isClosed = false;
 
-  constructor(database: SqliteFile, { file, statements }: { file: string; statements: JournalStatements }) {
+  constructor(database: SqliteFile, { file, statements, onDamage }: ReaderOptions) {
     this.#database = database;
     this.#file = file;
     this.#statements = statements;
+    this.#onDamage = onDamage;
   }
 
   async read(options: ReadOptions): Promise<Envelope[]> {
-    const { findRow, sessions } = this.#statements;
-    const { findTombstones } = sessions;
-    return this.#look(() => readPage(options, { limits: defaultJournalLimits, findRow, findTombstones }));
+    const { findRow, sessions, lost } = this.#statements;
+    const source = { findRow, findTombstones: sessions.findTombstones, findLost: lost.find };
+    return this.#look(() => readPage(options, { limits: defaultJournalLimits, ...source }));
   }
 
   async session(sessionId: string): Promise<SessionRecord | null> {
@@ -94,6 +107,8 @@ class Reader implements JournalReader {
     try {
       return read();
     } catch (error) {
+      const problem = damageIn(error);
+      if (problem !== null) this.#onDamage?.(problem);
       throw journalError(`Cannot read the journal "${this.#file}"`, error);
     }
   }

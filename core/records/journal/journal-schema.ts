@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import { chainOrigin } from "./chain.ts";
+import { DamageError } from "./damage.ts";
 import { chainRows, fillHistoryTables, fillSessionTable } from "./fill-tables.ts";
 import { historySchema } from "./history-table.ts";
 
@@ -95,6 +96,26 @@ const migrations: readonly ((database: SqliteFile, key: Uint8Array) => void)[] =
   },
   // From here on the lists of events are packed: an older host would take their strings for events.
   () => {},
+  // What a damaged journal has lost: events of a session, and the links of batches. Both stand where they stood.
+  (database) =>
+    database.exec(`
+      CREATE TABLE lost_event (
+        gseq INTEGER PRIMARY KEY,
+        session_id TEXT NOT NULL,
+        from_seq INTEGER NOT NULL,
+        to_seq INTEGER NOT NULL,
+        at TEXT NOT NULL
+      ) STRICT;
+      CREATE INDEX lost_event_by_session ON lost_event (session_id);
+      CREATE TABLE lost_link (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, mac TEXT, seal TEXT NOT NULL) STRICT;
+    `),
+];
+
+/** Names of everything that the newest schema defines, but for what SQLite adds by itself. */
+export const definedNames: readonly string[] = [
+  ...["base", "batch", "batch_by_session", "attempt", "child", "child_left", "granted", "idempotency"],
+  ...["idempotency_by_session", "link", "link_by_session", "lost_event", "lost_event_by_session", "lost_link"],
+  ...["session", "session_by_end", "session_by_start", "state"],
 ];
 
 /** The newest schema's version. */
@@ -137,7 +158,9 @@ export function readNumber(database: SqliteFile, sql: string, column: string): n
 
 function foreignError(file: string): BulkheadError {
   const message = `Cannot open the journal "${file}": it is a database of another program.`;
-  return new BulkheadError("journal_error", message, { hint: "Set another state_dir." });
+  // Where the journal's key is, its file was another one.
+  const cause = new DamageError("it is a database of another program");
+  return new BulkheadError("journal_error", message, { hint: "Set another state_dir.", cause });
 }
 
 function newerError(file: string, version: number): BulkheadError {

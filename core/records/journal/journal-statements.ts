@@ -1,10 +1,12 @@
 import type { SqliteFile, SqlStatement } from "../../ground/runtime/sqlite.ts";
 import { type ChainPlace, linkOfRow, nextPlace } from "./chain.ts";
 import { type ChainTable, prepareChainTable } from "./chain-table.ts";
+import { undamaged } from "./damage.ts";
 import { asBytes, strictText } from "./damaged-text.ts";
 import { type HistoryTable, prepareHistoryTable } from "./history-table.ts";
 import type { JournalRow } from "./journal-row.ts";
 import { type KeyTable, prepareKeyTable } from "./key-table.ts";
+import { type LostTable, prepareLostTable } from "./lost-table.ts";
 import type { PageRow } from "./read-page.ts";
 import { prepareSessionTable, type SessionTable } from "./session-table.ts";
 
@@ -20,6 +22,7 @@ export interface JournalStatements {
   chain: ChainTable;
   keys: KeyTable;
   history: HistoryTable;
+  lost: LostTable;
   /** The first row that ends after a cursor, of one session or of all. */
   findRow(after: number, sessionId: string | undefined): PageRow | undefined;
   /** Bytes of a session's rows, without reading their bodies. */
@@ -31,8 +34,8 @@ export interface JournalStatements {
 /** Prepares all statements of a journal. */
 export function prepareStatements(database: SqliteFile): JournalStatements {
   const columns = `last_gseq, ${asBytes("body")}`;
-  const next = database.prepare(`SELECT ${columns} FROM batch WHERE last_gseq > ? ORDER BY last_gseq LIMIT 1`);
-  const nextOfSession = database.prepare(
+  const next = database.prepareBytes(`SELECT ${columns} FROM batch WHERE last_gseq > ? ORDER BY last_gseq LIMIT 1`);
+  const nextOfSession = database.prepareBytes(
     `SELECT ${columns} FROM batch WHERE session_id = ? AND last_gseq > ? ORDER BY last_gseq LIMIT 1`,
   );
   const nextBySeq = database.prepare(
@@ -53,12 +56,13 @@ export function prepareStatements(database: SqliteFile): JournalStatements {
     chain: prepareChainTable(database),
     keys: prepareKeyTable(database),
     history: prepareHistoryTable(database),
+    lost: prepareLostTable(database),
     findRow(after, sessionId) {
       const row = sessionId === undefined ? next.get(after) : nextOfSession.get(sessionId, after);
       if (row === undefined) return undefined;
       // The table is ours and STRICT.
       const { last_gseq, body } = row as PageRow;
-      return { last_gseq, body: strictText(body) };
+      return { last_gseq, body: undamaged("a batch of events", () => strictText(body)) };
     },
     bytesOf: (sessionId) => (bytes.get(sessionId) as { bytes: number }).bytes,
     findCursor(sessionId, seq) {

@@ -1,5 +1,6 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import { gapOf, type Tombstone } from "./gap.ts";
+import { undamaged } from "./damage.ts";
+import { gapOf, gapOfLost, type LostEvents, type Tombstone } from "./gap.ts";
 import type { JournalLimits } from "./journal-limits.ts";
 import { envelopesAfter, type JournalRow } from "./journal-row.ts";
 import type { ReadOptions } from "./journal.ts";
@@ -21,6 +22,8 @@ interface PageSource {
   findRow(after: number, sessionId: string | undefined): PageRow | undefined;
   /** Tombstones of a range, in order. */
   findTombstones(range: TombstoneRange): Tombstone[];
+  /** Lost events of a range, in order. */
+  findLost(range: TombstoneRange): LostEvents[];
   limits: JournalLimits;
 }
 
@@ -39,13 +42,15 @@ export function readPage(options: ReadOptions, source: PageSource): Envelope[] {
     after = row.last_gseq;
     if (page.length >= limit || bytes >= source.limits.page_bytes) upTo = after;
   }
-  const gaps = source.findTombstones({
-    after: options.after,
-    upTo: Math.min(upTo, Number.MAX_SAFE_INTEGER),
-    sessionId,
-    limit,
-  });
-  const merged = gaps.length === 0 ? page : withGaps(page, gaps.map(gapOf));
+  const range = { after: options.after, upTo: Math.min(upTo, Number.MAX_SAFE_INTEGER), sessionId, limit };
+  const tombstones = source.findTombstones(range);
+  const gone = new Set(tombstones.map(({ session_id }) => session_id));
+  const rest = gone.size === 0 ? page : page.filter(({ session_id }) => !gone.has(session_id));
+  const gaps = [
+    ...tombstones.map(gapOf),
+    ...source.findLost(range).filter(({ session_id }) => !gone.has(session_id)).map(gapOfLost),
+  ];
+  const merged = gaps.length === 0 ? rest : withGaps(rest, gaps.sort((one, other) => one.gseq - other.gseq));
   return merged.length > limit ? merged.slice(0, limit) : merged;
 }
 
@@ -54,17 +59,15 @@ function envelopesOf(
   { after, skipDamaged }: { after: number; skipDamaged: boolean },
 ): readonly Envelope[] {
   try {
-    return envelopesAfter(body, after);
+    return undamaged("a batch of events", () => envelopesAfter(body, after));
   } catch (error) {
     if (skipDamaged) return [];
     throw error;
   }
 }
 
-/** Merges both in order. A gap replaces the rest of its deleted session. */
-function withGaps(page: readonly Envelope[], gaps: readonly Envelope[]): Envelope[] {
-  const gone = new Set(gaps.map(({ session_id }) => session_id));
-  const rest = page.filter(({ session_id }) => !gone.has(session_id));
+/** Merges both in order. */
+function withGaps(rest: readonly Envelope[], gaps: readonly Envelope[]): Envelope[] {
   const merged: Envelope[] = [];
   let at = 0;
   for (const gap of gaps) {

@@ -1,4 +1,5 @@
 import type { SqliteFile, SqlValue } from "../../ground/runtime/sqlite.ts";
+import { undamaged } from "./damage.ts";
 import type { Tombstone } from "./gap.ts";
 import type { JournalRow } from "./journal-row.ts";
 import type { TombstoneRange } from "./read-page.ts";
@@ -68,15 +69,16 @@ export const sessionColumns: readonly string[] = [
   "deleted_by",
 ];
 
-/** A running session's `seq` comes from its newest batch: its row is not written for each of them. */
+/** A running session's `seq` comes from its newest batch, or what is lost after it: its row is not written for each of them. */
 const columns = `session_id, state, first_gseq, last_gseq, adapter_id, workdir, title, task_id, labels, started_at,
-  ended_at, outcome, stop_reason, deleted_at, deleted_by, coalesce(last_seq, (SELECT batch.last_seq FROM batch
-  WHERE batch.session_id = session.session_id ORDER BY batch.last_gseq DESC LIMIT 1), 0) AS last_seq`;
+  ended_at, outcome, stop_reason, deleted_at, deleted_by, coalesce(last_seq, max(
+  coalesce((SELECT batch.last_seq FROM batch WHERE batch.session_id = session.session_id
+    ORDER BY batch.last_gseq DESC LIMIT 1), 0),
+  coalesce((SELECT max(to_seq) FROM lost_event WHERE lost_event.session_id = session.session_id), 0))) AS last_seq`;
 
-/** Prepares the statements for the table. */
-export function prepareSessionTable(database: SqliteFile): SessionTable {
-  const { open, close, move, bury, forget } = prepareWrites(database);
-  const { allRunning, one, tombstone, tombstones, oldest, halfErased } = prepareReads(database);
+/** Prepares the statement that writes the table from events; an older schema has all it needs. */
+export function prepareSessionNotes(database: SqliteFile): Pick<SessionTable, "note"> {
+  const { open, close, move } = prepareWrites(database);
   return {
     note(row) {
       const { session_id, last_gseq, last_seq, opening, adapter_id, ending } = row;
@@ -89,6 +91,15 @@ export function prepareSessionTable(database: SqliteFile): SessionTable {
         move.run(adapter_id, session_id);
       }
     },
+  };
+}
+
+/** Prepares the statements for the table. */
+export function prepareSessionTable(database: SqliteFile): SessionTable {
+  const { bury, forget } = prepareWrites(database);
+  const { allRunning, one, tombstone, tombstones, oldest, halfErased } = prepareReads(database);
+  return {
+    ...prepareSessionNotes(database),
     running: () => (allRunning.all() as { session_id: string }[]).map(({ session_id }) => session_id),
     list(filter) {
       const { sql, values } = listQuery(filter);
@@ -208,7 +219,7 @@ function recordOf({ state, labels, deleted_at, deleted_by, ...row }: TableRow): 
     workdir: row.workdir,
     title: row.title,
     task_id: row.task_id,
-    labels: JSON.parse(labels) as Record<string, string>,
+    labels: undamaged("a session's labels", () => JSON.parse(labels) as Record<string, string>),
     started_at: row.started_at,
     ended_at: row.ended_at,
     outcome: row.outcome,

@@ -3,18 +3,15 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { nextTurn, onNextTurn } from "../../ground/runtime/next-turn.ts";
 import type { DiskReserve } from "../../ground/runtime/disk-reserve.ts";
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
-import { openSyncedFile, type SyncedFile } from "../../ground/runtime/synced-file.ts";
 import { Checkpointer } from "./checkpointer.ts";
-import { damageIn, newestProblem } from "./check-journal.ts";
-import { defaultJournalSync, type JournalSync } from "../../ground/config/journal-sync.ts";
+import { damageIn } from "./damage.ts";
 import { readNumber } from "./journal-schema.ts";
-import { type JournalDatabaseOptions, openJournalDatabase, usedBytes } from "./journal-database.ts";
+import { type JournalDatabaseOptions, usedBytes } from "./journal-database.ts";
 import { closedError, isDiskFull, journalError } from "./journal-error.ts";
-import { defaultJournalLimits, type JournalLimits } from "./journal-limits.ts";
+import type { JournalLimits } from "./journal-limits.ts";
 import { type JournalRow, rowOf } from "./journal-row.ts";
 import type { ChainPlace } from "./chain.ts";
-import { chainKeyFile, openChainKey } from "./chain-key.ts";
-import { type DiskSync, openDiskSync } from "./disk-sync.ts";
+import type { DiskSync } from "./disk-sync.ts";
 import { burySession, eraseBatches, foldChain } from "./erase-session.ts";
 import { inTransaction, type JournalStatements, prepareStatements, writeRows } from "./journal-statements.ts";
 import type { Cursor, Journal, JournalBatch, ReadOptions } from "./journal.ts";
@@ -22,62 +19,9 @@ import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { LeftChild } from "./history-table.ts";
 import type { KeyRecord } from "./key-table.ts";
 import { readPage } from "./read-page.ts";
-import { finishRepair, repairJournal, sentenceOf } from "./repair-journal.ts";
+import type { LostEvents } from "./gap.ts";
+import type { NumberRun, Numbers } from "./journal-numbers.ts";
 import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
-
-/** Options of {@link openJournal}. */
-interface JournalOptions {
-  /** Events that an acknowledged append protects, and from what; default: {@link defaultJournalSync}. */
-  sync?: JournalSync | undefined;
-  /** Limits that differ from `defaultJournalLimits`. */
-  limits?: Partial<JournalLimits>;
-  /** Room that is given up when the disk is full; default: none. */
-  reserve?: Pick<DiskReserve, "giveUp"> | undefined;
-  /** Opens the file that commits go to, for `sync: full`; default: {@link openSyncedFile}. */
-  openSynced?(path: string): Promise<SyncedFile>;
-  /**
-   * Called with a sentence about the file's problem. With this callback a damaged file is set aside, and its readable
-   * content goes into a new one; without it such a file is refused.
-   */
-  onProblem?(message: string): void;
-}
-
-/**
- * Opens the journal in a SQLite file, which is made when there is none; its folder must exist.
- *
- * An acknowledged append survives any end of this process, also SIGKILL. With `sync: full` it survives a power loss too, and
- * nothing is read that would not. With `sync: normal` a power loss or a crash of the system can lose the appends
- * acknowledged in about the last `checkpoint_interval_ms`; the rest stays whole. One process writes at a time: an append of
- * a second one that does not continue the file's numbers is refused.
- * @throws {BulkheadError} `journal_error` for a file that is damaged, of another program, or cannot be written
- */
-export async function openJournal(file: string, options: JournalOptions = {}): Promise<Journal> {
-  const limits = { ...defaultJournalLimits, ...options.limits };
-  const { onProblem, openSynced = openSyncedFile } = options;
-  try {
-    const key = await openChainKey(chainKeyFile(file));
-    const aside = await finishRepair(file);
-    if (aside !== null) {
-      onProblem?.(`The journal "${file}" was damaged, and its repair is finished now. It was set aside as "${aside}".`);
-    }
-    const opening: JournalDatabaseOptions = { file, limits, key, sync: options.sync ?? defaultJournalSync };
-    const database = await openJournalDatabase(opening).catch(async (error: unknown) => {
-      const problem = damageIn(error);
-      if (problem === null || onProblem === undefined) throw error;
-      const report = await repairJournal(file, { key, problem, busyTimeoutMs: limits.busy_timeout_ms });
-      onProblem(sentenceOf(report, file));
-      return await openJournalDatabase(opening);
-    });
-    const problem = newestProblem(database, key);
-    if (problem !== null) {
-      onProblem?.(`The journal "${file}" is not as its host wrote it: ${problem}. Look with: bulkhead journal verify.`);
-    }
-    const disk = opening.sync === "full" ? await openDiskSync(() => openSynced(`${file}-wal`), database) : null;
-    return new SqliteJournal(database, { ...opening, disk, reserve: options.reserve });
-  } catch (error) {
-    throw journalError(`Cannot open the journal "${file}"`, error);
-  }
-}
 
 /** How long appends wait for room on a full disk. Milliseconds. */
 const roomWaitMs = 6000;
@@ -103,9 +47,12 @@ interface Waiting {
 interface SqliteJournalDeps {
   disk: DiskSync | null;
   reserve: Pick<DiskReserve, "giveUp"> | undefined;
+  /** Numbers that no event has any more, the newest of them. */
+  lostNumbers?: NumberRun | null;
 }
 
-class SqliteJournal implements Journal {
+/** A journal in one SQLite file. */
+export class SqliteJournal implements Journal {
   readonly #database: SqliteFile;
   readonly #file: string;
   readonly #limits: JournalLimits;
@@ -125,6 +72,8 @@ class SqliteJournal implements Journal {
   #failure: BulkheadError | null = null;
   #lastGseq: number;
   #head: ChainPlace;
+  /** Numbers that no event has any more, the newest of them. */
+  readonly #lostNumbers: NumberRun | null;
   /** Like `#lastGseq`, including rows that wait to be written. */
   #lastAccepted: number;
 
@@ -138,6 +87,7 @@ class SqliteJournal implements Journal {
     this.#statements = prepareStatements(database);
     this.#lastGseq = this.#lastAccepted = readNumber(database, "SELECT last_gseq FROM state", "last_gseq");
     this.#head = this.#statements.chain.head();
+    this.#lostNumbers = options.lostNumbers ? { ...options.lostNumbers } : null;
     this.#checkpointer = new Checkpointer({
       database,
       limits: options.limits,
@@ -173,9 +123,9 @@ class SqliteJournal implements Journal {
   async read(options: ReadOptions): Promise<Envelope[]> {
     // A reader of many pages must not block other work.
     await nextTurn();
-    const { findRow, sessions } = this.#statements;
-    const { findTombstones } = sessions;
-    return this.#seen(() => readPage(options, { limits: this.#limits, findRow, findTombstones }));
+    const { findRow, sessions, lost } = this.#statements;
+    const source = { findRow, findTombstones: sessions.findTombstones, findLost: lost.find };
+    return this.#seen(() => readPage(options, { limits: this.#limits, ...source }));
   }
 
   async openSessions(): Promise<string[]> {
@@ -296,6 +246,31 @@ class SqliteJournal implements Journal {
     return this.#closing ??= this.#close();
   }
 
+  /** Notes events of a session that are lost, at a number that one of them had. */
+  noteLost(lost: Omit<LostEvents, "gseq" | "adapter_id">): void {
+    const free = this.#lostNumbers;
+    if (free === null || free.to < free.from) return;
+    const gseq = free.to--;
+    this.#change(() => this.#statements.lost.note({ ...lost, gseq }));
+  }
+
+  /**
+   * Closes a damaged file without another write; appends that are not durable are refused.
+   * @returns the numbers that were given out
+   */
+  async abandon(): Promise<Numbers> {
+    this.#closing ??= this.#abandon();
+    await this.#closing;
+    return { last_gseq: this.#lastGseq, ...this.#head };
+  }
+
+  async #abandon(): Promise<void> {
+    for (const { reject } of this.#waiting.splice(0)) reject(closedError());
+    await this.#disk?.close();
+    await this.#checkpointer.stop();
+    this.#database.close();
+  }
+
   async #close(): Promise<void> {
     while (this.#waiting.length > 0) await nextTurn();
     await this.#disk?.close();
@@ -317,6 +292,7 @@ class SqliteJournal implements Journal {
 
   #commitChunk(): void {
     const chunk = this.#takeChunk();
+    if (chunk.length === 0) return;
     const started = performance.now();
     try {
       const rows = chunk.map(({ row }) => row);
@@ -330,6 +306,8 @@ class SqliteJournal implements Journal {
       }
       this.#fullSince = null;
       const failure = journalError(`Cannot write the journal "${this.#file}"`, error);
+      // A later row must not be written where this one could not.
+      if (damageIn(error) !== null) this.#failure ??= failure;
       // The waiting rows continue this chunk's numbers, so they must fail with it.
       for (const { reject } of [...chunk, ...this.#waiting.splice(0)]) reject(failure);
       return;

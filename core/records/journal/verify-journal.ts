@@ -2,6 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { stat } from "../../ground/runtime/files.ts";
 import { isSameText } from "../../ground/runtime/hash.ts";
 import { nextTurn } from "../../ground/runtime/next-turn.ts";
+import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import { chainKeyFile, readChainKey } from "./chain-key.ts";
 import {
   type ChainBase,
@@ -9,13 +10,19 @@ import {
   type ChainPlace,
   type LinkContent,
   linkOfRow,
+  type LostLinks,
   nextPlace,
   sealBase,
+  sealLoss,
 } from "./chain.ts";
-import { type BareLink, type ChainedRow, type ChainTable, prepareChainTable } from "./chain-table.ts";
+import { type BareLink, type ChainedRow, type ChainTable, contentOf, prepareChainTable } from "./chain-table.ts";
+import { checkStructure, goneProblem } from "./check-journal.ts";
 import { checkTables, type Misstated, type TableCheck } from "./check-tables.ts";
+import { DamageError, damageIn } from "./damage.ts";
 import { journalError } from "./journal-error.ts";
 import { openToRead } from "./journal-reader.ts";
+import { definedNames } from "./journal-schema.ts";
+import { markSuspect } from "./suspect.ts";
 
 /** A place in a journal that differs from its host's writes. */
 export interface ChainProblem {
@@ -23,9 +30,19 @@ export interface ChainProblem {
    * `changed`: a batch does not match its link. `missing`: a link, with its batch, is missing. `unordered`: a batch
    * stands in the place of another. `unchained`: a batch has no link. `erased`: a batch is gone and its session was
    * never deleted. `truncated`: the chain ends before its head. `rewritten`: the kept head was never there.
-   * `misstated`: the tables of a session, its attempts, programs or grants contradict its events.
+   * `misstated`: the tables of a session, its attempts, programs or grants contradict its events. `foreign`: a table,
+   * trigger or index that the host did not define.
    */
-  problem: "changed" | "missing" | "unordered" | "unchained" | "erased" | "truncated" | "rewritten" | "misstated";
+  problem:
+    | "changed"
+    | "missing"
+    | "unordered"
+    | "unchained"
+    | "erased"
+    | "truncated"
+    | "rewritten"
+    | "misstated"
+    | "foreign";
   /** Number of the link; the first one of several missing. */
   link: number;
   /** Number of affected links in a row. */
@@ -35,6 +52,8 @@ export interface ChainProblem {
   /** First and last event of the batch, or the events around a missing part. */
   from_gseq: number | null;
   to_gseq: number | null;
+  /** What is foreign. */
+  name?: string;
 }
 
 /** Result of {@link verifyJournal}. */
@@ -45,6 +64,8 @@ export interface ChainReport {
   events: number;
   /** Links of batches that were erased with their session. */
   erased: number;
+  /** Links that the host knows to be lost with a damaged file. */
+  lost: number;
   /** The first remaining link, less one: the links before it were erased and folded away. */
   base: number;
   /** Head to keep somewhere else. */
@@ -68,8 +89,9 @@ const maxProblems = 100;
 const pageRows = 32;
 
 /**
- * Checks every batch of a journal against its link, every link against the one before, and the tables of sessions
- * against their events. The journal may be in use.
+ * Checks the structure of a journal, every batch against its link, every link against the one before, and the tables of
+ * sessions against their events. The journal may be in use. One that is damaged is marked: its host, or the next one,
+ * sets it aside.
  * @param file path of the journal, with its key beside it
  * @throws {BulkheadError} `not_found` for a journal or key that is not there, `journal_error` for one that cannot be
  * read
@@ -79,22 +101,37 @@ export async function verifyJournal(file: string, options: VerifyOptions = {}): 
   if (!(await stat(keyFile).then((found) => found.isFile(), () => false))) {
     throw new BulkheadError("not_found", `Cannot verify the journal "${file}": its key "${keyFile}" is not there.`);
   }
+  const gone = await goneProblem(file);
+  if (gone !== null) throw journalError(`Cannot verify the journal "${file}"`, new DamageError(gone));
   const database = await openToRead(file, "verify");
   try {
     const key = await readChainKey(keyFile);
+    await checkStructure(database);
     // Reads one consistent state, also while a host writes.
     database.exec("BEGIN");
     const chain = prepareChainTable(database);
     const tables = checkTables(database, (sessionId) => chain.isDeleted(sessionId));
-    const report = await new Verification(chain, key, { ...options, tables }).run();
+    const verification = new Verification(chain, key, { ...options, tables });
+    verification.define(foreignNames(database));
+    const report = await verification.run();
     // Closing alone would keep the read transaction open for a while.
     database.exec("ROLLBACK");
+    if (verification.isDamaged) await markSuspect(file, `${report.problems[0]?.problem} content, found by a verification`);
     return report;
   } catch (error) {
+    const damage = damageIn(error);
+    if (damage !== null) await markSuspect(file, damage);
     throw journalError(`Cannot verify the journal "${file}"`, error);
   } finally {
     database.close();
   }
+}
+
+/** Tables, triggers and indexes in a journal that its schema does not define. */
+function foreignNames(database: SqliteFile): string[] {
+  const rows = database.prepare("SELECT name FROM sqlite_schema ORDER BY name").all() as { name: string }[];
+  const own = new Set(definedNames);
+  return rows.map(({ name }) => name).filter((name) => !own.has(name) && !name.startsWith("sqlite_"));
 }
 
 /** One check of a whole chain. */
@@ -105,6 +142,7 @@ class Verification {
   readonly #tables: TableCheck;
   readonly #head: ReturnType<ChainTable["head"]>;
   readonly #report: ChainReport;
+  #isDamaged = false;
   #place: ChainPlace;
   /** Number of the event before. */
   #gseq: number;
@@ -127,6 +165,7 @@ class Verification {
       batches: 0,
       events: 0,
       erased: 0,
+      lost: 0,
       base: this.#place.number,
       head: { number: this.#head.number, mac: this.#head.mac },
       kept_head: options.head === undefined ? null : "missing",
@@ -134,6 +173,18 @@ class Verification {
       more_problems: 0,
     };
     if (base !== null) this.#checkBase(base);
+  }
+
+  /** Whether there is a problem of the file itself, and not of a head that was kept. */
+  get isDamaged(): boolean {
+    return this.#isDamaged;
+  }
+
+  /** Takes the names that no schema defines. */
+  define(foreign: readonly string[]): void {
+    for (const name of foreign) {
+      this.#problem("foreign", { link: 0, session_id: null, from_gseq: null, to_gseq: null, name });
+    }
   }
 
   async run(): Promise<ChainReport> {
@@ -186,9 +237,9 @@ class Verification {
   }
 
   #bare(link: BareLink): void {
-    const { kind, session_id, gseq, digest } = link;
+    const { kind, session_id, gseq } = link;
     const where = { link: link.number, session_id, from_gseq: gseq, to_gseq: gseq };
-    if (!this.#fits({ kind: kind === "erased" ? "batch" : kind, session_id, gseq, digest }, link)) {
+    if (!this.#fits(contentOf(link), link)) {
       this.#problem("changed", where);
     } else if (kind === "deleted") this.#erased.delete(session_id);
     if (kind === "deleted") return;
@@ -209,12 +260,29 @@ class Verification {
   /** The next number is missing: the check resumes at the next row's or link's own place, without vouching for it. */
   #missing(row: ChainedRow | null, link: BareLink | null): void {
     const next = Math.min(row?.number ?? Infinity, link?.number ?? Infinity);
+    const after = row !== null && row.number === next ? { ...linkOfRow(row), mac: row.mac } : afterOf(link);
+    const lost = this.#lostUpTo(next - 1, after);
+    if (lost !== null) {
+      // Its seal vouches for the next link where no code does.
+      this.#place = { number: next - 1, mac: lost.mac ?? "" };
+      this.#meet(this.#place);
+      return;
+    }
     const to = row !== null && row.number === next ? row.first_gseq : link?.gseq ?? null;
     const where = { session_id: null, from_gseq: this.#gseq, to_gseq: to };
     const first = this.#place.number + 1;
     this.#problem("missing", { link: first, links: next - first, ...where });
     // The code before is missing, so the next link cannot be told from a changed one.
     this.#place = { number: next - 1, mac: "" };
+  }
+
+  /** A signed loss from the next link up to one; null where there is none. */
+  #lostUpTo(last: number, next: Parameters<typeof sealLoss>[2]): LostLinks | null {
+    const first = this.#place.number + 1;
+    const lost = this.#table.lostFrom(first);
+    if (lost?.last !== last || !isSameText(sealLoss(this.#key, lost, next), lost.seal)) return null;
+    this.#report.lost += last - first + 1;
+    return lost;
   }
 
   #meet({ number, mac }: ChainPlace): void {
@@ -225,21 +293,33 @@ class Verification {
 
   #finish(): void {
     this.#finishChain();
-    const whole = this.#report.problems.every(({ problem }) => problem === "misstated");
+    const { lost, problems } = this.#report;
+    const whole = lost === 0 && problems.every(({ problem }) => problem === "misstated" || problem === "foreign");
     for (const found of this.#tables.finish({ whole })) this.#misstated(found);
+    this.#isDamaged = !this.#report.ok;
+    this.#finishHead();
   }
 
   #finishChain(): void {
-    const { head } = this.#options;
     const nowhere = { session_id: null, from_gseq: this.#lastGseq, to_gseq: null };
     for (const [session_id, { link, gseq }] of this.#erased) {
       this.#problem("erased", { link, session_id, from_gseq: gseq, to_gseq: gseq });
     }
+    const atEnd = this.#place.number < this.#head.number ? this.#lostUpTo(this.#head.number, null) : null;
+    if (atEnd?.mac != null) this.#place = { number: atEnd.last, mac: atEnd.mac };
     const { number, mac } = this.#place;
-    if (number !== this.#head.number || mac !== this.#head.mac || this.#head.last_gseq !== this.#lastGseq) {
+    // After a loss the newest numbers may be those of lost events.
+    const isAtEnd = this.#report.lost > 0 || this.#head.last_gseq === this.#lastGseq;
+    if (number !== this.#head.number || mac !== this.#head.mac || !isAtEnd) {
       this.#problem("truncated", { ...nowhere, link: number, to_gseq: this.#head.last_gseq });
     }
+  }
+
+  #finishHead(): void {
+    const { head } = this.#options;
+    const { number } = this.#place;
     if (head === undefined || this.#report.kept_head === "found") return;
+    const nowhere = { session_id: null, from_gseq: this.#lastGseq, to_gseq: null };
     if (head.number < this.#report.base) this.#report.kept_head = "folded";
     else this.#problem(head.number > number ? "truncated" : "rewritten", { ...nowhere, link: head.number });
   }
@@ -268,6 +348,10 @@ class Verification {
       await nextTurn();
     }
   }
+}
+
+function afterOf(link: BareLink | null): Parameters<typeof sealLoss>[2] {
+  return link === null ? null : { ...contentOf(link), mac: link.mac };
 }
 
 function placeOf(

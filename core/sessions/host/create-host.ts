@@ -139,9 +139,10 @@ async function reload(deps: HostDeps, next: HostManifest): Promise<RegistryChang
   return { ...changes, changed: [...changes.changed, ...edited].sort() };
 }
 
-async function verify({ log, claim }: HostDeps): Promise<ChainReport> {
+async function verify({ journal, log, claim }: HostDeps): Promise<ChainReport> {
   await log.settled();
-  return await verifyJournal(journalFile(claim.folder), {});
+  // What it finds damaged is set aside at once.
+  return await verifyJournal(journalFile(claim.folder), {}).finally(() => journal.sweep().catch(() => {}));
 }
 
 async function release({ crashes, routes, services }: HostDeps, id: string): Promise<boolean> {

@@ -122,7 +122,10 @@ function hostSentence(
     case "held":
       return say(event.held.length === 0 ? "warning" : "error", heldSentence(event));
     case "gap":
-      return say("warning", `Events ${event.from_seq} to ${event.to_seq} are no longer held.`);
+      return say(
+        event.damaged === true ? "error" : "warning",
+        `Events ${event.from_seq} to ${event.to_seq} ${event.damaged === true ? "were lost with a damaged journal" : "are no longer held"}.`,
+      );
     case "session_ended":
       return say(
         event.result.outcome === "completed" ? "info" : "error",

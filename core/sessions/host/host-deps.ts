@@ -4,7 +4,8 @@ import type { Journal } from "../../records/journal/journal.ts";
 import { SharedLooks } from "../../records/git/shared-looks.ts";
 import { HistoryIndex } from "../../records/history/history-index.ts";
 import { openJournalReader } from "../../records/journal/journal-reader.ts";
-import { openJournal } from "../../records/journal/sqlite-journal.ts";
+import { openJournal } from "../../records/journal/open-journal.ts";
+import { markSuspect } from "../../records/journal/suspect.ts";
 import { IdleContainers } from "../../walls/pool/idle-containers.ts";
 import { AgentNetworks } from "../../walls/agent/agent-networks.ts";
 import type { ContainerOptions } from "../../walls/pool/spare-container.ts";
@@ -83,7 +84,10 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   const { claim, children, spare, trash } = state;
   const reserve = temporary === null ? new DiskReserve(join(claim.folder, "reserve"), { bytes: reserveBytes }) : null;
   const known = await openKnownManifests(join(claim.root, "manifests.json"));
-  const { registry, journal } = await openStores({ claim, known, reserve, root, options, seams, writeLog }).catch(
+  let renewHistory = (): void => {};
+  const onReplaced = () => renewHistory();
+  const stores = { claim, known, reserve, root, options, seams, writeLog, onReplaced };
+  const { registry, journal } = await openStores(stores).catch(
     async (error) => {
       await reserve?.close();
       await giveBackState(state);
@@ -117,7 +121,8 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     keepHeld: (held) => workspaces.keepHeld(held),
     askGrant,
   };
-  const history = openHistory(claim.folder, sessionDeps.log);
+  const history = openHistory(claim.folder, { log: sessionDeps.log, journal });
+  renewHistory = () => history.renew();
   const idle = new IdleContainers();
   const services = new PluginServices({ registry, crashes, children, spare, idle, stateDir: claim.root });
   const routes = openRoutes({
@@ -157,10 +162,13 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   };
 }
 
-function openHistory(folder: string, log: MergedLog): HistoryIndex {
+function openHistory(folder: string, { log, journal }: { log: MergedLog; journal: Journal }): HistoryIndex {
+  const file = journalFile(folder);
+  // What the index finds damaged, the journal itself may not have read.
+  const onDamage = (problem: string) => void markSuspect(file, problem).then(() => journal.sweep()).catch(() => {});
   return new HistoryIndex({
     file: join(folder, "history.db"),
-    openJournal: () => openJournalReader(journalFile(folder)),
+    openJournal: () => openJournalReader(file, { onDamage }),
     newest: () => log.newest,
   });
 }
@@ -198,6 +206,8 @@ interface StoresOptions {
   seams: HostSeams;
   reserve: DiskReserve | null;
   writeLog(record: LogRecord): void;
+  /** Called when another file has taken the place of a damaged journal. */
+  onReplaced(): void;
 }
 
 /** Enough for the ends of a thousand sessions. */
@@ -205,12 +215,13 @@ const reserveBytes = 4 * 1024 * 1024;
 
 /** Opens the registry and the journal: both, or neither. */
 async function openStores(
-  { claim, known, reserve, root, options, seams, writeLog }: StoresOptions,
+  { claim, known, reserve, root, options, seams, writeLog, onReplaced }: StoresOptions,
 ): Promise<{ registry: Registry; journal: Journal }> {
   const { manifest, bundledDir } = options;
   const onProblem = (message: string) => writeLog({ level: "error", message });
   const file = journalFile(claim.folder);
-  const open = () => openJournal(file, { onProblem, reserve: reserve ?? undefined, sync: manifest?.journal?.sync });
+  const sync = manifest?.journal?.sync;
+  const open = () => openJournal(file, { onProblem, onReplaced, reserve: reserve ?? undefined, sync });
   const opening = seams.openJournal === undefined ? open() : seams.openJournal(file, open);
   opening.catch(() => {});
   try {

@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { type JournalReader, openJournalReader } from "../../records/journal/journal-reader.ts";
 import type { SessionFilter, SessionRecord } from "../../records/journal/session-record.ts";
-import { openJournal } from "../../records/journal/sqlite-journal.ts";
+import { openJournal } from "../../records/journal/open-journal.ts";
 import { wait } from "../../ground/runtime/wait.ts";
 import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "./elsewhere-sessions.ts";
 import type { EventQuery } from "./session-host.ts";
@@ -112,7 +112,8 @@ async function* follow(
       const page = await reader.read({ after: cursor, sessionId });
       for (const envelope of page) {
         if (envelope.seq > after) yield envelope;
-        if (envelope.event.type === "session_ended" || envelope.event.type === "gap") return;
+        const { event } = envelope;
+        if (event.type === "session_ended" || (event.type === "gap" && event.damaged !== true)) return;
       }
       cursor = page.at(-1)?.gseq ?? cursor;
       if (page.length === 0) await wait(lookEveryMs, signal);

@@ -2,7 +2,7 @@ import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { hostVersion } from "../../ground/config/version.ts";
 import { sessionPages } from "../../records/journal/session-pages.ts";
 import type { Journal } from "../../records/journal/journal.ts";
-import { openJournal } from "../../records/journal/sqlite-journal.ts";
+import { openJournal } from "../../records/journal/open-journal.ts";
 import { reapChildren, type Reaped } from "../../ground/runtime/child-ledger.ts";
 import { readdir, rm, stat } from "../../ground/runtime/files.ts";
 import { randomId } from "../../ground/runtime/hash.ts";

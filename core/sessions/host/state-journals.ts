@@ -1,5 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { compactJournal, type CompactReport } from "../../records/journal/compact-journal.ts";
+import { chainKeyFile } from "../../records/journal/chain-key.ts";
+import { damageReports, damageSentence } from "../../records/journal/salvage/damage-report.ts";
 import type { RetentionLimits } from "../../records/journal/retention.ts";
 import { stat } from "../../ground/runtime/files.ts";
 import { claimPartOf, stateParts } from "./state-claim.ts";
@@ -17,9 +19,22 @@ export async function stateJournals(stateDir: string): Promise<StateJournal[]> {
   const journals: StateJournal[] = [];
   for (const { number, folder } of await stateParts(stateDir)) {
     const file = journalFile(folder);
-    if (await stat(file).then((found) => found.isFile(), () => false)) journals.push({ part: number, file });
+    // Where the key is, a journal was: one that is gone must not pass for one that never was.
+    const paths = [file, chainKeyFile(file)];
+    const found = await Promise.all(paths.map((path) => stat(path).then((one) => one.isFile(), () => false)));
+    if (found.includes(true)) journals.push({ part: number, file });
   }
   return journals;
+}
+
+/** Describes the damage of every journal of a state folder that the operator has not taken note of. */
+export async function damagedJournals(stateDir: string): Promise<string[]> {
+  const sentences: string[] = [];
+  for (const { folder } of await stateParts(stateDir)) {
+    const file = journalFile(folder);
+    for (const report of await damageReports(file)) sentences.push(damageSentence(report, file));
+  }
+  return sentences;
 }
 
 /**

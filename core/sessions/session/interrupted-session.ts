@@ -130,6 +130,8 @@ class InterruptedSession {
   }
 
   take(envelope: Envelope): void {
+    // It stands for events that were lost.
+    if (envelope.event.type === "gap") return;
     this.#last = envelope;
     this.#read++;
     if (envelope.source === "agent") return this.#said(envelope.event as AdapterEvent);

@@ -185,9 +185,10 @@ export class Subscription implements BatchedEvents {
     const wanted: Envelope[] = [];
     let isWhole = true;
     for (const envelope of batch.envelopes) {
-      const { seq, event: { type } } = envelope;
+      const { seq, event } = envelope;
+      const { type } = event;
       const isNew = !this.#isOver && seq > this.#seq;
-      this.#isOver ||= type === "session_ended" || type === "gap";
+      this.#isOver ||= type === "session_ended" || (type === "gap" && event.damaged !== true);
       isWhole &&= isNew && type !== "gap";
       if (!isNew) continue;
       wanted.push(type === "gap" ? beginningAt(this.#seq + 1, envelope) : envelope);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { HistoryIndex } from "../../../core/records/history/history-index.ts";
 import { openJournalReader } from "../../../core/records/journal/journal-reader.ts";
-import { openJournal } from "../../../core/records/journal/sqlite-journal.ts";
+import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { afterEveryTest } from "../../clean-up.ts";
 import { EnvelopeSource } from "../../records/journal/journal-fixture.ts";

@@ -1,5 +1,5 @@
 import process from "node:process";
-import { openJournal } from "../../../core/records/journal/sqlite-journal.ts";
+import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import { EnvelopeSource } from "./journal-fixture.ts";
 
 // Appends until it is killed, and prints the last number of each append once it is acknowledged.

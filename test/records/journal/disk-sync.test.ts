@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { SyncedFile } from "../../../core/ground/runtime/synced-file.ts";
 import type { Journal } from "../../../core/records/journal/journal.ts";
-import { openJournal } from "../../../core/records/journal/sqlite-journal.ts";
+import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import { EnvelopeSource, readAll } from "./journal-fixture.ts";
 
 /** A disk that ends a sync when the test says so. */

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, type TestContext } from "vitest";
 import { DiskReserve } from "../../../core/ground/runtime/disk-reserve.ts";
-import { openJournal } from "../../../core/records/journal/sqlite-journal.ts";
+import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import { smallDisk } from "../git/small-disk.ts";
 import { EnvelopeSource, readAll } from "./journal-fixture.ts";
 import { skipBecause } from "../../skip-because.ts";

@@ -6,7 +6,7 @@ import { journalSyncs } from "../../../core/ground/config/journal-sync.ts";
 import { openJournalDatabase } from "../../../core/records/journal/journal-database.ts";
 import { defaultJournalLimits } from "../../../core/records/journal/journal-limits.ts";
 import { readNumber } from "../../../core/records/journal/journal-schema.ts";
-import { openJournal } from "../../../core/records/journal/sqlite-journal.ts";
+import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import { EnvelopeSource, readAll } from "./journal-fixture.ts";
 
 test.each(journalSyncs)("no commit waits for the disk on the host's thread, with sync: %s", async (sync) => {

@@ -65,6 +65,7 @@ class MemoryJournal implements Journal {
     return readPage(options, {
       limits: this.#limits,
       findRow: (after, sessionId) => this.#findRow(after, sessionId),
+      findLost: () => [],
       findTombstones: (range) => this.#findTombstones(range),
     });
   }

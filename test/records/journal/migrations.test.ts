@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { rowOf } from "../../../core/records/journal/journal-row.ts";
 import { migrate, schemaVersion } from "../../../core/records/journal/journal-schema.ts";
-import { openJournal } from "../../../core/records/journal/sqlite-journal.ts";
+import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import { openSqlite } from "../../../core/ground/runtime/sqlite.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { verifyJournal } from "../../../core/records/journal/verify-journal.ts";
@@ -67,6 +67,7 @@ const added: Readonly<Record<number, string>> = {
   4: "DROP TABLE idempotency",
   5: "DROP TABLE attempt; DROP TABLE child; DROP TABLE granted; DROP INDEX session_by_start",
   6: "",
+  7: "DROP TABLE lost_event; DROP TABLE lost_link",
 };
 
 /** As the newest version writes it, without what came after that version. */

@@ -1,5 +1,5 @@
 import process from "node:process";
-import { openJournal } from "../../../core/records/journal/sqlite-journal.ts";
+import { openJournal } from "../../../core/records/journal/open-journal.ts";
 
 // Opens a damaged journal, which repairs it.
 const journal = await openJournal(process.argv[2] ?? "", { onProblem: () => {} });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Journal } from "../../../core/records/journal/journal.ts";
 import { createMemoryJournal } from "./memory-journal.ts";
 import { applyRetention } from "../../../core/records/journal/retention.ts";
-import { openJournal } from "../../../core/records/journal/sqlite-journal.ts";
+import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import { verifyJournal } from "../../../core/records/journal/verify-journal.ts";
 import { openSqlite } from "../../../core/ground/runtime/sqlite.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chainKeyFile } from "../../../core/records/journal/chain-key.ts";
-import { openJournal } from "../../../core/records/journal/sqlite-journal.ts";
+import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import { verifyJournal } from "../../../core/records/journal/verify-journal.ts";
 import { openSqlite } from "../../../core/ground/runtime/sqlite.ts";
 import { EnvelopeSource, readAll } from "./journal-fixture.ts";
@@ -197,7 +197,7 @@ describe("openJournal refuses", () => {
     await expect(openJournal(file)).rejects.toMatchObject({
       ...notOurs,
       message: `Cannot open the journal "${file}": a newer version of the host made it.`,
-      details: { schema_version: 99, known_version: 6 },
+      details: { schema_version: 99, known_version: 7 },
     });
   });
 

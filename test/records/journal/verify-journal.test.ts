@@ -1,10 +1,10 @@
 import fc from "fast-check";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chainKeyFile } from "../../../core/records/journal/chain-key.ts";
-import { openJournal } from "../../../core/records/journal/sqlite-journal.ts";
+import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import { type ChainReport, verifyJournal } from "../../../core/records/journal/verify-journal.ts";
 import { openSqlite, type SqliteFile } from "../../../core/ground/runtime/sqlite.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
@@ -213,7 +213,7 @@ describe("verifyJournal", () => {
     await two.close();
     rmSync(chainKeyFile(file));
     await expect(verifyJournal(file)).rejects.toMatchObject({ code: "not_found" });
-    await (await openJournal(file)).close();
+    writeFileSync(chainKeyFile(file), `${"0".repeat(64)}\n`);
     expect((await verifyJournal(file)).problems).toHaveLength(9);
   });
 

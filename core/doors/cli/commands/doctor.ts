@@ -11,7 +11,9 @@ import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { uncontainedPrograms } from "../../daemon/uncontained.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
+import { stateDirectory } from "../journal-arguments.ts";
 import { openHost } from "../open-host.ts";
+import { damagedJournals } from "../../../sessions/host/state-journals.ts";
 import { toldProblems } from "../../../sessions/host/plugin-problems.ts";
 import { findAgents, type MissingAgent, missingAgents } from "../setup/find-agents.ts";
 import { agentRow } from "../render/agent-rows.ts";
@@ -87,14 +89,19 @@ async function examine(call: Invocation): Promise<DoctorReport> {
     not_enabled: hosted.not_enabled,
     not_installed: hosted.not_installed,
     problems: hosted.problems,
-    warnings: [runtimeFault(), isRoot() ? rootWarning : null, daemon].filter((warning) => warning !== null),
+    warnings: [runtimeFault(), isRoot() ? rootWarning : null, daemon, ...hosted.damaged].filter((warning) =>
+      warning !== null
+    ),
   };
 }
 
 /** Making a host reads the manifest and opens the journal, so a state folder that cannot be written shows here. */
 async function examineHost(
   call: Invocation,
-): Promise<Pick<DoctorReport, "host_manifest" | "agents" | "not_enabled" | "not_installed" | "problems">> {
+): Promise<
+  & Pick<DoctorReport, "host_manifest" | "agents" | "not_enabled" | "not_installed" | "problems">
+  & { damaged: string[] }
+> {
   try {
     await using opened = await openHost(call);
     const { host, manifest } = opened;
@@ -112,7 +119,8 @@ async function examineHost(
     const not_installed = await missingAgents(host.registry.list(), { cwd });
     const not_enabled = found.filter(({ plugin }) => !plugin.enabled)
       .map(({ plugin: { id }, program, key }) => ({ id, program, key }));
-    return { host_manifest: manifest?.file ?? null, agents, not_enabled, not_installed, problems };
+    const damaged = await damagedJournals(await stateDirectory(call));
+    return { host_manifest: manifest?.file ?? null, agents, not_enabled, not_installed, problems, damaged };
   } catch (error) {
     return {
       host_manifest: null,
@@ -120,6 +128,7 @@ async function examineHost(
       not_enabled: [],
       not_installed: [],
       problems: [sentencesOf(error)],
+      damaged: [],
     };
   }
 }

@@ -17,6 +17,7 @@ export const defineJournal: DefineCommand = (command, bind) => {
   command.command("verify")
     .description("check every event against the chain, and print where the chain ends")
     .option("--head <head>", "a head that was printed before: it must still be in the chain")
+    .option("--acknowledge", "stop telling of damaged journals that were set aside; their files stay")
     .addHelpText(
       "after",
       examples(

@@ -106,7 +106,13 @@ function hostEventLines(
     case "worker":
       return [line("red", `✗ worker ${event.state.replaceAll("_", " ")}: ${event.message}`)];
     case "gap":
-      return [line("yellow", `… events ${event.from_seq} to ${event.to_seq} are no longer held`)];
+      return [
+        line(
+          "yellow",
+          `… events ${event.from_seq} to ${event.to_seq} ` +
+            (event.damaged === true ? "were lost with a damaged journal" : "are no longer held"),
+        ),
+      ];
     default: {
       const unknown: never = event;
       return [line("dim", `… ${shortJson(unknown)}`)];

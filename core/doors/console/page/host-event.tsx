@@ -81,7 +81,10 @@ export function HostEventText({ event }: { event: Other }) {
     case "gap":
       return (
         <p class="divider">
-          <span>Events {event.from_seq} to {event.to_seq} are no longer stored</span>
+          <span>
+            Events {event.from_seq} to {event.to_seq}{" "}
+            {event.damaged === true ? "were lost with a damaged journal" : "are no longer stored"}
+          </span>
         </p>
       );
     case "session_ended":

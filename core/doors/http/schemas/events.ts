@@ -119,7 +119,12 @@ const hostEventSchemas: HostEventSchemas = {
     held: Type.Array(heldSchema),
     install_scripts: Type.Array(installScriptsSchema),
   })),
-  gap: hostEvent<"gap">()(Type.Object({ type: Type.Literal("gap"), from_seq: count, to_seq: count })),
+  gap: hostEvent<"gap">()(Type.Object({
+    type: Type.Literal("gap"),
+    from_seq: count,
+    to_seq: count,
+    damaged: Type.Optional(Type.Literal(true)),
+  })),
   session_ended: hostEvent<"session_ended">()(
     Type.Object({ type: Type.Literal("session_ended"), result: resultSchema }),
   ),

@@ -1,7 +1,7 @@
 import { openSync, writeSync } from "node:fs";
 import process from "node:process";
 import type { JournalSync } from "../../../../core/ground/config/journal-sync.ts";
-import { openJournal } from "../../../../core/records/journal/sqlite-journal.ts";
+import { openJournal } from "../../../../core/records/journal/open-journal.ts";
 import { EnvelopeSource } from "../journal-fixture.ts";
 
 // Appends to a journal from several sessions at once, writes down the numbers of each append once it is acknowledged or read,

@@ -7,7 +7,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
-import { openJournal } from "../../../../core/records/journal/sqlite-journal.ts";
+import { openJournal } from "../../../../core/records/journal/open-journal.ts";
 import { readAll } from "../journal-fixture.ts";
 import { runnable } from "../runnable.ts";
 import { type Change, changesOf, LostDisk } from "./lost-disk.ts";

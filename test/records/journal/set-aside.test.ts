@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import process from "node:process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openJournal } from "../../../core/records/journal/sqlite-journal.ts";
+import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import { verifyJournal } from "../../../core/records/journal/verify-journal.ts";
 import { openSqlite } from "../../../core/ground/runtime/sqlite.ts";
 import { ended, EnvelopeSource, readAll } from "./journal-fixture.ts";
@@ -112,9 +112,9 @@ describe("openJournal with onProblem", () => {
     const told: string[] = [];
     const journal = await openJournal(file, { onProblem: (message) => told.push(message) });
     const aside = readdirSync(folder).filter((name) => name.startsWith(`${basename(file)}.damaged-`));
-    expect(aside.filter((name) => !/-(?:wal|shm)$/.test(name))).toHaveLength(1);
+    expect(aside.filter((name) => !/-wal$|-shm$|\.json$/.test(name))).toHaveLength(1);
     expect(told[0]).toContain(`The journal "${file}" was damaged`);
-    expect(told[0]).toContain(aside[0]!.replace(/-(?:wal|shm)$/, ""));
+    expect(told[0]).toContain(aside[0]!.replace(/-wal$|-shm$|\.json$/, ""));
     const left = await readAll(journal);
     expect(left.length).toBeGreaterThan(100);
     expect(left.length).toBeLessThan(400);
@@ -124,41 +124,45 @@ describe("openJournal with onProblem", () => {
     await journal.append({ session_id: "new", envelopes: next });
     expect((await readAll(journal)).at(-1)).toEqual(next[0]);
     await journal.close();
-    expect((await verifyJournal(file)).problems.map(({ problem }) => problem)).toContain("missing");
+    const { ok, lost } = await verifyJournal(file);
+    expect({ ok, isLost: lost > 0 }).toEqual({ ok: true, isLost: true });
     await (await openJournal(file, { onProblem: (message) => told.push(message) })).close();
     expect(told).toHaveLength(1);
   });
 
   it("begins anew, with higher numbers than any before, where nothing can be read", async () => {
     const file = await someJournal();
-    const before = readFileSync(file).subarray(100);
-    overwrite(file, 0, 100);
+    overwrite(file, 0, statSync(file).size);
+    const before = readFileSync(file);
     await expect(openJournal(file)).rejects.toMatchObject({ code: "journal_error" });
     const told: string[] = [];
     const journal = await openJournal(file, { onProblem: (message) => told.push(message) });
-    expect(told[0]).toContain("0 events that could be read");
+    expect(told[0]).toContain("0 events could be read");
+    expect(told[0]).toContain("How much is missing cannot be told.");
     expect(journal.lastGseq).toBeGreaterThan(1e12);
     await journal.append({ session_id: "new", envelopes: new EnvelopeSource(journal.lastGseq).batch("new", 1) });
     await journal.close();
     const [aside] = readdirSync(folder).filter((name) =>
-      name.startsWith(`${basename(file)}.damaged-`) && !/-(?:wal|shm)$/.test(name)
+      name.startsWith(`${basename(file)}.damaged-`) && !/-wal$|-shm$|\.json$/.test(name)
     );
-    expect(readFileSync(join(folder, aside!)).subarray(100).equals(before)).toBe(true);
+    expect(readFileSync(join(folder, aside!)).equals(before)).toBe(true);
   });
 
-  it("says at the next start that somebody changed what was written last, and touches nothing", async () => {
+  it("sets a file aside at the next start in which somebody changed what was written last", async () => {
     const file = await someJournal();
     const database = await openSqlite(file, { busyTimeoutMs: 1000 });
     database.exec("UPDATE batch SET body = replace(body, 'xxx', 'yyy') WHERE last_gseq = 398");
     database.close();
     const told: string[] = [];
     const journal = await openJournal(file, { onProblem: (message) => told.push(message) });
-    expect(told).toEqual([
-      `The journal "${file}" is not as its host wrote it: events 397 to 398 of session "s2" do not fit their link. ` +
-      "Look with: bulkhead journal verify.",
-    ]);
-    expect(await readAll(journal)).toHaveLength(400);
+    expect(told).toEqual([expect.stringContaining('events 397 to 398 of session "s2" do not fit their link')]);
+    expect(told[0]).toContain(
+      "398 events could be read and are in a new one. 2 events are missing of 1 session: s2 (2)",
+    );
+    const gap = (await readAll(journal)).find(({ event }) => event.type === "gap");
+    expect(gap).toMatchObject({ session_id: "s2", gseq: 398, event: { from_seq: 99, to_seq: 100, damaged: true } });
     await journal.close();
+    expect(await verifyJournal(file)).toMatchObject({ ok: true, lost: 1 });
   });
 
   it("says nothing of a journal whose process was killed and which is whole", async () => {
