@@ -42,8 +42,33 @@ export async function openAccess(stateDir: string, { notes, writeLog }: AccessOp
   const tokens = openTokens(stateDir);
   const { file: tokenFile } = await tokens.first();
   const owners = await openSessionOwners(stateDir, { onProblem: (message) => writeLog({ level: "error", message }) });
-  if (notes === undefined) return { tokens, tokenFile, owners, stopSharing: () => {} };
-  return { tokens, tokenFile, owners: shareOwners(owners, notes), stopSharing: shareTokens(tokens, notes) };
+  const stopNoting = noteExpired(tokens);
+  if (notes === undefined) return { tokens, tokenFile, owners, stopSharing: stopNoting };
+  const stopTelling = shareTokens(tokens, notes);
+  const stopSharing = () => {
+    stopNoting();
+    stopTelling();
+  };
+  return { tokens, tokenFile, owners: shareOwners(owners, notes), stopSharing };
+}
+
+/** How often it is noted which tokens have expired. Milliseconds. */
+const expiryMs = 60_000;
+
+/** Notes tokens that expire while no program uses them; returns what stops it. */
+function noteExpired(tokens: Pick<TokenStore, "expired">): () => void {
+  let isStopped = false;
+  const plan = (): () => void =>
+    startBackgroundTimer(() => {
+      void tokens.expired().catch(() => undefined).then(() => {
+        if (!isStopped) cancel = plan();
+      });
+    }, expiryMs);
+  let cancel = plan();
+  return () => {
+    isStopped = true;
+    cancel();
+  };
 }
 
 /** Adds the owners of the other machines' sessions, and tells the others who started one here. */

@@ -40,9 +40,10 @@ export class OneTimeCodes {
       });
     }
     const code = randomSecret();
-    const until = Date.now() + validMs;
+    // A clock that is set back makes no code last longer.
+    const until = performance.now() + validMs;
     this.#waiting.set(sha256Hex(code), { maker, scope, until });
-    return { code, expires_at: new Date(until).toISOString() };
+    return { code, expires_at: new Date(Date.now() + validMs).toISOString() };
   }
 
   /** Uses a code up; null for an unknown, used or old one. */
@@ -56,6 +57,6 @@ export class OneTimeCodes {
   }
 
   #dropOld(): void {
-    for (const [digest, { until }] of this.#waiting) if (until <= Date.now()) this.#waiting.delete(digest);
+    for (const [digest, { until }] of this.#waiting) if (until <= performance.now()) this.#waiting.delete(digest);
   }
 }

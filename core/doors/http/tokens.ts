@@ -73,6 +73,11 @@ export interface TokenStore {
   keep(record: TokenRecord): Promise<void>;
   /** Revokes a token that was revoked on another machine of the cluster, for good, also one that is not known here. */
   bury(id: string): Promise<void>;
+  /**
+   * Notes which tokens have expired: they stay so when the clock is set back. Each check of a token does the same.
+   * @returns their ids
+   */
+  expired(): Promise<ReadonlySet<string>>;
   /** Returns the ids of tokens that were revoked: they are never kept again. The newest are last. */
   buried(): Promise<readonly string[]>;
   /** Returns the file of the first token, which has all scopes; creates both where they are missing. */
@@ -85,6 +90,8 @@ interface StoredTokens {
   entries: TokenRecord[];
   /** Ids of revoked tokens: another machine may offer one again. */
   revoked?: string[];
+  /** Ids of tokens that were seen to be expired. */
+  expired?: string[];
 }
 
 const tokenId = Type.String({ pattern: "^[0-9a-f]{32}$" });
@@ -104,6 +111,7 @@ const fileSchema = exactly<StoredTokens>()(Type.Object({
   tokens: Type.Literal(1),
   entries: Type.Array(record),
   revoked: Type.Optional(Type.Array(tokenId)),
+  expired: Type.Optional(Type.Array(tokenId)),
 }, closed));
 
 const mostTokens = 1000;
@@ -128,6 +136,8 @@ class TokenFiles implements TokenStore {
     records: new Map(),
     buried: [],
   };
+  /** Tokens that were seen to be expired, here or in the file. */
+  readonly #expired = new Set<string>();
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -145,11 +155,22 @@ class TokenFiles implements TokenStore {
   async holds(caller: Caller): Promise<boolean> {
     const records = await this.#current();
     const found = recordOf(caller, [...records.values()]);
-    return found !== undefined && isValid(found, records);
+    await this.expired();
+    return found !== undefined && this.#isValid(found, records);
   }
 
   async keyOf(id: string): Promise<string | null> {
     return (await this.#valid()).get(id)?.sha256 ?? null;
+  }
+
+  async expired(): Promise<ReadonlySet<string>> {
+    const records = [...(await this.#current()).values()];
+    const seen = records.filter((one) => isPast(one) && !this.#expired.has(one.id));
+    if (seen.length === 0) return this.#expired;
+    for (const { id } of seen) this.#expired.add(id);
+    // Where it cannot be written, it holds as long as this process.
+    await this.#change(() => {}).catch(() => {});
+    return this.#expired;
   }
 
   async list(): Promise<TokenRecord[]> {
@@ -166,7 +187,7 @@ class TokenFiles implements TokenStore {
     const name = `${consolePrefix}${randomId().slice(0, 8)}`;
     return await this.#add((records) => {
       const parent = recordOf(maker, records);
-      if (parent === undefined || !isValid(parent, byId(records))) throw makerEnded();
+      if (parent === undefined || !this.#isValid(parent, byId(records))) throw makerEnded();
       return { name, scopes: [scope], expires_at: earlier(expires_at, parent.expires_at), parent: parent.id };
     });
   }
@@ -178,10 +199,10 @@ class TokenFiles implements TokenStore {
     const id = randomId();
     const token = `bh_${id}_${randomSecret()}`;
     const made = await this.#change((records) => {
-      const old = records.filter((one) => one.name.startsWith(consolePrefix) && !isCurrent(one));
+      const old = records.filter((one) => one.name.startsWith(consolePrefix) && !this.#isCurrent(one));
       for (const one of old) records.splice(records.indexOf(one), 1);
       const { expires_at, ...fields } = fieldsOf(records);
-      if (records.some((other) => other.name === fields.name && isCurrent(other))) throw taken(fields.name);
+      if (records.some((other) => other.name === fields.name && this.#isCurrent(other))) throw taken(fields.name);
       if (records.length >= mostTokens) throw tooMany();
       const one: TokenRecord = {
         id,
@@ -210,7 +231,7 @@ class TokenFiles implements TokenStore {
   async keep(kept: TokenRecord): Promise<void> {
     await this.#change((records, buried) => {
       const isThere = buried.has(kept.id) || records.some(({ id }) => id === kept.id);
-      if (!isThere && isCurrent(kept) && records.length < mostTokens) records.push(kept);
+      if (!isThere && this.#isCurrent(kept) && records.length < mostTokens) records.push(kept);
     });
   }
 
@@ -246,14 +267,26 @@ class TokenFiles implements TokenStore {
 
   /** Tokens that are good at this moment, by id. */
   async #valid(): Promise<ReadonlyMap<string, TokenRecord>> {
+    await this.expired();
     const records = await this.#current();
-    return new Map([...records].filter(([, one]) => isValid(one, records)));
+    return new Map([...records].filter(([, one]) => this.#isValid(one, records)));
+  }
+
+  #isCurrent(one: TokenRecord): boolean {
+    return !isPast(one) && !this.#expired.has(one.id);
+  }
+
+  /** Whether a token and the one that made it are current. */
+  #isValid(one: TokenRecord, records: ReadonlyMap<string, TokenRecord>): boolean {
+    const maker = one.parent === undefined ? one : records.get(one.parent);
+    return this.#isCurrent(one) && maker !== undefined && this.#isCurrent(maker);
   }
 
   async #current(): Promise<ReadonlyMap<string, TokenRecord>> {
     const version = await versionOf(this.#file);
     if (version !== this.#known.version) {
-      const { entries, revoked = [] } = await readTokens(this.#file);
+      const { entries, revoked = [], expired = [] } = await readTokens(this.#file);
+      for (const id of expired) this.#expired.add(id);
       this.#known = { version, records: byId(entries), buried: revoked };
     }
     return this.#known.records;
@@ -263,11 +296,14 @@ class TokenFiles implements TokenStore {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await chmod(this.#folder, 0o700);
     return await withLockFile(`${this.#file}.lock`, { what: "the list of tokens", waitMs: 2000 }, async () => {
-      const { entries, revoked = [] } = await readTokens(this.#file);
+      const { entries, revoked = [], expired = [] } = await readTokens(this.#file);
+      for (const id of expired) this.#expired.add(id);
       const buried = new Set(revoked);
       const given = act(entries, buried);
       const stored: StoredTokens = { tokens: 1, entries };
       if (buried.size > 0) stored.revoked = [...buried].slice(-mostBuried);
+      const ended = entries.filter((one) => !this.#isCurrent(one)).map(({ id }) => id);
+      if (ended.length > 0) stored.expired = ended;
       await replaceFile(this.#file, `${JSON.stringify(stored)}\n`);
       return given;
     });
@@ -304,14 +340,8 @@ function isFirst({ name, scopes: given, workdirs }: TokenRecord): boolean {
   return name === firstName && given.length === scopes.length && workdirs === undefined;
 }
 
-function isCurrent({ expires_at }: TokenRecord): boolean {
-  return expires_at === null || Date.parse(expires_at) > Date.now();
-}
-
-/** Whether a token and the one that made it are current. */
-function isValid(one: TokenRecord, records: ReadonlyMap<string, TokenRecord>): boolean {
-  const maker = one.parent === undefined ? one : records.get(one.parent);
-  return isCurrent(one) && maker !== undefined && isCurrent(maker);
+function isPast({ expires_at }: TokenRecord): boolean {
+  return expires_at !== null && Date.parse(expires_at) <= Date.now();
 }
 
 function earlier(one: string, other: string | null): string {

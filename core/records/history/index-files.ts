@@ -119,4 +119,3 @@ async function openFiles({ file, openJournal }: IndexFilesOptions): Promise<Open
     throw error;
   }
 }
-

@@ -73,7 +73,11 @@ export interface LostLinks {
  * Signs a loss with the host's key.
  * @param next the link after it, which no code before it vouches for; null at the chain's end
  */
-export function sealLoss(key: Uint8Array, lost: LostLinks, next: (LinkContent & { mac: string | null }) | null): string {
+export function sealLoss(
+  key: Uint8Array,
+  lost: LostLinks,
+  next: (LinkContent & { mac: string | null }) | null,
+): string {
   const { first, last, mac } = lost;
   const after = next === null ? null : [next.kind, next.session_id, next.gseq, next.digest, next.mac];
   return hmacSha256Hex(key, JSON.stringify(["lost", first, last, mac, mac === null ? after : null]));

@@ -25,7 +25,7 @@ export function fillSessionTable(database: SqliteFile): void {
   const body = database.prepare(
     `SELECT ${asBytes("body")} FROM batch WHERE session_id = ? AND last_gseq >= ? ORDER BY last_gseq LIMIT 1`,
   );
-  const table = prepareSessionNotes(database);
+  const table = prepareSessionNotes(database, { hasOrder: false });
   const bodyFrom = (sessionId: string, gseq: number): unknown =>
     (body.get(sessionId, gseq) as Record<string, unknown>)["body"];
   for (const { session_id, first_gseq, last_gseq, last_seq } of sessions) {

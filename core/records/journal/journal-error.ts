@@ -1,7 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { damageIn } from "./damage.ts";
 
-const damagedHint = "A host sets it aside when it starts, or within a minute where it runs, and keeps what can be read. For a file of another program, set another state_dir.";
+const damagedHint =
+  "A host sets it aside when it starts, or within a minute where it runs, and keeps what can be read. For a file of another program, set another state_dir.";
 
 /** Hints for the operator, by the code of SQLite or of the file system. */
 const hints: Readonly<Record<string, string>> = {
@@ -27,8 +28,10 @@ export function journalError(act: string, cause: unknown): BulkheadError {
   const message = cause instanceof Error ? cause.message : String(cause);
   const code = cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "";
   const isDamaged = code === "" && damageIn(cause) !== null;
-  const hint = isDamaged ? damagedHint : hints[code] ?? Object.entries(hints).find(([start]) => code.startsWith(`${start}_`))?.[1] ??
-    "Check that the file can be written and is of this program, or set another state_dir.";
+  const hint = isDamaged
+    ? damagedHint
+    : hints[code] ?? Object.entries(hints).find(([start]) => code.startsWith(`${start}_`))?.[1] ??
+      "Check that the file can be written and is of this program, or set another state_dir.";
   return new BulkheadError("journal_error", `${act}: ${message}.`, { hint, details: { cause_code: code }, cause });
 }
 

@@ -4,6 +4,7 @@ import { chainOrigin } from "./chain.ts";
 import { DamageError } from "./damage.ts";
 import { chainRows, fillHistoryTables, fillSessionTable } from "./fill-tables.ts";
 import { historySchema } from "./history-table.ts";
+import { orderSessions } from "./session-table.ts";
 
 /** Marks the file as ours; "BLKH" in ASCII. */
 const applicationId = 0x424c4b48;
@@ -96,9 +97,14 @@ const migrations: readonly ((database: SqliteFile, key: Uint8Array) => void)[] =
   },
   // From here on the lists of events are packed: an older host would take their strings for events.
   () => {},
-  // What a damaged journal has lost: events of a session, and the links of batches. Both stand where they stood.
+  // What a damaged journal has lost: events of a session, and the links of batches. Both stand where they stood. And the
+  // order of sessions, which a clock that was set back must not change.
   (database) =>
     database.exec(`
+      ALTER TABLE session ADD COLUMN sorted_at TEXT NOT NULL DEFAULT '';
+      DROP INDEX session_by_start;
+      CREATE INDEX session_by_order ON session (sorted_at);
+      ${orderSessions}
       CREATE TABLE lost_event (
         gseq INTEGER PRIMARY KEY,
         session_id TEXT NOT NULL,
@@ -115,7 +121,7 @@ const migrations: readonly ((database: SqliteFile, key: Uint8Array) => void)[] =
 export const definedNames: readonly string[] = [
   ...["base", "batch", "batch_by_session", "attempt", "child", "child_left", "granted", "idempotency"],
   ...["idempotency_by_session", "link", "link_by_session", "lost_event", "lost_event_by_session", "lost_link"],
-  ...["session", "session_by_end", "session_by_start", "state"],
+  ...["session", "session_by_end", "session_by_order", "state"],
 ];
 
 /** The newest schema's version. */

@@ -173,7 +173,9 @@ export class MendedJournal implements Journal {
       const isReplaced = journal !== this.#journal || this.#mending !== null;
       // It is given to the journal that comes.
       if (isReplaced && !this.#isClosed) return;
-      if (problem !== null && !this.#isClosed && this.#mayMend()) return void this.#mend(journal, problem).catch(() => {});
+      if (problem !== null && !this.#isClosed && this.#mayMend()) {
+        return void this.#mend(journal, problem).catch(() => {});
+      }
       this.#outstanding.delete(outstanding);
       reject(error);
     });
@@ -187,7 +189,9 @@ export class MendedJournal implements Journal {
     const [next] = envelopes;
     if (left === undefined || next === undefined) return;
     this.#tails.delete(session_id);
-    if (next.seq > left + 1) this.#journal.noteLost({ session_id, from_seq: left + 1, to_seq: next.seq - 1, at: next.ts });
+    if (next.seq > left + 1) {
+      this.#journal.noteLost({ session_id, from_seq: left + 1, to_seq: next.seq - 1, at: next.ts });
+    }
   }
 
   #mend(journal: SqliteJournal, problem: string): Promise<void> {
@@ -211,7 +215,7 @@ export class MendedJournal implements Journal {
   #replacing(begin: () => Promise<{ problem: string; numbers: Numbers }>): Promise<void> {
     const mending = this.#replace(begin).finally(() => {
       this.#mending = null;
-      if (this.#failed === null) for (const outstanding of [...this.#outstanding]) this.#give(outstanding);
+      if (this.#failed === null) { for (const outstanding of [...this.#outstanding]) this.#give(outstanding); }
     });
     this.#mending = mending;
     mending.catch(() => {});

@@ -80,7 +80,9 @@ class Opener {
     const file = this.#file;
     const aside = await finishSetAside(file);
     if (aside !== null) {
-      this.#tell?.(`The journal "${file}" was damaged, and its repair is finished now. It was set aside as "${aside}".`);
+      this.#tell?.(
+        `The journal "${file}" was damaged, and its repair is finished now. It was set aside as "${aside}".`,
+      );
     }
     const found = await findChainKey(chainKeyFile(file), { mend: this.#tell !== undefined });
     try {
@@ -156,5 +158,7 @@ async function demandUndamaged(file: string, { state }: ChainKey): Promise<void>
   const gone = await goneProblem(file);
   if (gone !== null) throw new DamageError(gone);
   const frames = await damagedFrames(`${file}-wal`);
-  if (frames > 0) throw new DamageError(`its write-ahead log is damaged in ${frames === 1 ? "a place" : `${frames} places`}`);
+  if (frames > 0) {
+    throw new DamageError(`its write-ahead log is damaged in ${frames === 1 ? "a place" : `${frames} places`}`);
+  }
 }

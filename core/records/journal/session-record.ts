@@ -8,6 +8,8 @@ export type DeletedBy = "client" | "retention";
 
 /** One session as known from the journal's tables, without reading its events. */
 export interface SessionRecord extends Omit<SessionSummary, "waiting"> {
+  /** Its start, or that of an earlier session where the clock was ahead then: a list goes by the order of events. */
+  sorted_at: string;
   first_gseq: number;
   /** Number of its last event; for a running session, of its first. */
   last_gseq: number;
@@ -16,11 +18,11 @@ export interface SessionRecord extends Omit<SessionSummary, "waiting"> {
 }
 
 /** Sort key of sessions, across all journals. */
-type SessionAge = Pick<SessionRecord, "started_at" | "first_gseq" | "session_id">;
+type SessionAge = Pick<SessionRecord, "sorted_at" | "first_gseq" | "session_id">;
 
 /** Orders sessions, of one journal or of several, the newest first; no two are the same. */
 export function compareByAge(one: SessionAge, other: SessionAge): number {
-  return compare(other.started_at, one.started_at) || other.first_gseq - one.first_gseq ||
+  return compare(other.sorted_at, one.sorted_at) || other.first_gseq - one.first_gseq ||
     compare(other.session_id, one.session_id);
 }
 

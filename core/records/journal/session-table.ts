@@ -42,6 +42,7 @@ interface TableRow {
   task_id: string | null;
   labels: string;
   started_at: string;
+  sorted_at: string;
   ended_at: string | null;
   outcome: SessionRecord["outcome"];
   stop_reason: SessionRecord["stop_reason"];
@@ -70,20 +71,35 @@ export const sessionColumns: readonly string[] = [
 ];
 
 /** A running session's `seq` comes from its newest batch, or what is lost after it: its row is not written for each of them. */
-const columns = `session_id, state, first_gseq, last_gseq, adapter_id, workdir, title, task_id, labels, started_at,
+const columns =
+  `session_id, state, sorted_at, first_gseq, last_gseq, adapter_id, workdir, title, task_id, labels, started_at,
   ended_at, outcome, stop_reason, deleted_at, deleted_by, coalesce(last_seq, max(
   coalesce((SELECT batch.last_seq FROM batch WHERE batch.session_id = session.session_id
     ORDER BY batch.last_gseq DESC LIMIT 1), 0),
   coalesce((SELECT max(to_seq) FROM lost_event WHERE lost_event.session_id = session.session_id), 0))) AS last_seq`;
 
-/** Prepares the statement that writes the table from events; an older schema has all it needs. */
-export function prepareSessionNotes(database: SqliteFile): Pick<SessionTable, "note"> {
-  const { open, close, move } = prepareWrites(database);
+/** Fills the column by which sessions are listed, of all sessions. */
+export const orderSessions = `
+  UPDATE session SET sorted_at = known.sorted_at FROM
+    (SELECT first_gseq, max(started_at) OVER (ORDER BY first_gseq) AS sorted_at FROM session) AS known
+    WHERE known.first_gseq = session.first_gseq;
+`;
+
+/**
+ * Prepares the statement that writes the table from events.
+ * @param options `hasOrder`: false for an older schema, without the column of {@link orderSessions}
+ */
+export function prepareSessionNotes(
+  database: SqliteFile,
+  { hasOrder = true }: { hasOrder?: boolean } = {},
+): Pick<SessionTable, "note"> {
+  const { open, order, close, move } = prepareNotes(database, hasOrder);
   return {
     note(row) {
       const { session_id, last_gseq, last_seq, opening, adapter_id, ending } = row;
       if (opening !== null) {
         open.run(...openingValues(row, opening));
+        order?.run(opening.started_at, row.first_gseq, row.first_gseq);
       } else if (ending !== null) {
         const { ended_at, outcome, stop_reason } = ending;
         close.run(last_gseq, last_seq, ending.adapter_id, ended_at, outcome, stop_reason, session_id);
@@ -118,8 +134,14 @@ export function prepareSessionTable(database: SqliteFile): SessionTable {
   };
 }
 
-function prepareWrites(database: SqliteFile) {
+function prepareNotes(database: SqliteFile, hasOrder: boolean) {
   return {
+    order: hasOrder
+      ? database.prepare(
+        `UPDATE session SET sorted_at = max(?, coalesce((SELECT sorted_at FROM session AS before
+          WHERE before.first_gseq < ? ORDER BY before.first_gseq DESC LIMIT 1), '')) WHERE first_gseq = ?`,
+      )
+      : null,
     open: database.prepare(
       `INSERT OR IGNORE INTO session (first_gseq, session_id, state, last_gseq, adapter_id, workdir, title, task_id,
         labels, started_at, last_seq, ended_at, outcome, stop_reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -129,6 +151,11 @@ function prepareWrites(database: SqliteFile) {
         stop_reason = ? WHERE session_id = ?`,
     ),
     move: database.prepare("UPDATE session SET adapter_id = ? WHERE session_id = ?"),
+  };
+}
+
+function prepareWrites(database: SqliteFile) {
+  return {
     bury: database.prepare(
       `UPDATE session SET state = ${deleted}, deleted_at = ?, deleted_by = ?, workdir = '', title = '', task_id = NULL,
         labels = '{}', last_gseq = max(last_gseq, coalesce((SELECT max(batch.last_gseq) FROM batch
@@ -200,13 +227,13 @@ function listQuery(filter: SessionFilter): { sql: string; values: SqlValue[] } {
   if (adapter !== undefined) wanted.push(["adapter_id = ?", adapter]);
   if (task_id !== undefined) wanted.push(["task_id = ?", task_id]);
   if (before !== undefined) {
-    const { started_at, first_gseq, session_id } = before;
-    wanted.push(["(started_at, first_gseq) <= (?, ?)", started_at, first_gseq]);
-    wanted.push(["(started_at, first_gseq, session_id) < (?, ?, ?)", started_at, first_gseq, session_id]);
+    const { sorted_at, first_gseq, session_id } = before;
+    wanted.push(["(sorted_at, first_gseq) <= (?, ?)", sorted_at, first_gseq]);
+    wanted.push(["(sorted_at, first_gseq, session_id) < (?, ?, ?)", sorted_at, first_gseq, session_id]);
   }
   const conditions = wanted.map(([condition]) => condition).join(" AND ");
   return {
-    sql: `SELECT ${columns} FROM session WHERE ${conditions} ORDER BY started_at DESC, first_gseq DESC LIMIT ?`,
+    sql: `SELECT ${columns} FROM session WHERE ${conditions} ORDER BY sorted_at DESC, first_gseq DESC LIMIT ?`,
     values: [...wanted.flatMap(([, ...values]) => values), limit],
   };
 }
@@ -221,6 +248,7 @@ function recordOf({ state, labels, deleted_at, deleted_by, ...row }: TableRow): 
     task_id: row.task_id,
     labels: undamaged("a session's labels", () => JSON.parse(labels) as Record<string, string>),
     started_at: row.started_at,
+    sorted_at: row.sorted_at,
     ended_at: row.ended_at,
     outcome: row.outcome,
     stop_reason: row.stop_reason,

@@ -116,7 +116,9 @@ export async function verifyJournal(file: string, options: VerifyOptions = {}): 
     const report = await verification.run();
     // Closing alone would keep the read transaction open for a while.
     database.exec("ROLLBACK");
-    if (verification.isDamaged) await markSuspect(file, `${report.problems[0]?.problem} content, found by a verification`);
+    if (verification.isDamaged) {
+      await markSuspect(file, `${report.problems[0]?.problem} content, found by a verification`);
+    }
     return report;
   } catch (error) {
     const damage = damageIn(error);

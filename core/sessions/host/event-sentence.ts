@@ -124,7 +124,9 @@ function hostSentence(
     case "gap":
       return say(
         event.damaged === true ? "error" : "warning",
-        `Events ${event.from_seq} to ${event.to_seq} ${event.damaged === true ? "were lost with a damaged journal" : "are no longer held"}.`,
+        `Events ${event.from_seq} to ${event.to_seq} ${
+          event.damaged === true ? "were lost with a damaged journal" : "are no longer held"
+        }.`,
       );
     case "session_ended":
       return say(

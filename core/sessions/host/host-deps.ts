@@ -42,6 +42,7 @@ import { Signals } from "./signals.ts";
 import { logQuarantine, logSession } from "./session-log.ts";
 import type { SessionDeps } from "./start-session.ts";
 import { journalFile, pinsFolder, stateFolderOf } from "./state-folder.ts";
+import { watchClock } from "./watch-clock.ts";
 import { DiskReserve } from "../../ground/runtime/disk-reserve.ts";
 import { giveBackState, type HeldState, takeState } from "./take-state.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
@@ -137,11 +138,16 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   });
   const serviceOf = (adapter: string) => services.of(adapter);
   const sessions = new LiveSessions({ sessionDeps, routes, workspaces, serviceOf, slots: seams.slots });
-  const stopKeeping = keepJournal(journal, {
+  const stopClock = await watchClock(journal, writeLog).catch(() => () => {});
+  const stopKept = keepJournal(journal, {
     limits: () => settings.retention,
     writeLog,
     onRemoved: () => history.forgetDeleted(),
   });
+  const stopKeeping = async (): Promise<void> => {
+    stopClock();
+    await stopKept();
+  };
   return {
     ...sessionDeps,
     root,

@@ -163,7 +163,7 @@ function waitingOf({ find }: Pick<SessionHostDeps, "find">, { state, session_id 
 }
 
 function summaryOf({ record, waiting }: ElsewhereSummary): SessionSummary {
-  const { first_gseq: _first, last_gseq: _last, deleted: _deleted, ...known } = record;
+  const { first_gseq: _first, last_gseq: _last, deleted: _deleted, sorted_at: _at, ...known } = record;
   return { ...known, waiting };
 }
 

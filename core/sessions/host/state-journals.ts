@@ -4,6 +4,8 @@ import { chainKeyFile } from "../../records/journal/chain-key.ts";
 import { damageReports, damageSentence } from "../../records/journal/salvage/damage-report.ts";
 import type { RetentionLimits } from "../../records/journal/retention.ts";
 import { stat } from "../../ground/runtime/files.ts";
+import { openJournalReader } from "../../records/journal/journal-reader.ts";
+import { clockProblem } from "./watch-clock.ts";
 import { claimPartOf, stateParts } from "./state-claim.ts";
 import { journalFile } from "./state-folder.ts";
 
@@ -35,6 +37,18 @@ export async function damagedJournals(stateDir: string): Promise<string[]> {
     for (const report of await damageReports(file)) sentences.push(damageSentence(report, file));
   }
   return sentences;
+}
+
+/** Tells that the clock is behind a session of a state folder; null where it is not. */
+export async function stateClockProblem(stateDir: string): Promise<string | null> {
+  let newest: string | undefined;
+  for (const { file } of await stateJournals(stateDir)) {
+    const reader = await openJournalReader(file).catch(() => null);
+    const [session] = await reader?.sessions({ limit: 1 }).catch(() => []) ?? [];
+    reader?.close();
+    if (session !== undefined && session.sorted_at > (newest ?? "")) newest = session.sorted_at;
+  }
+  return clockProblem(newest);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openSessionOwners } from "../../../core/doors/http/session-owners.ts";
 import { openTokens } from "../../../core/doors/http/tokens.ts";
 
@@ -9,7 +9,10 @@ let folder = "";
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "bulkhead-tokens-"));
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(async () => {
+  vi.useRealTimers();
+  await rm(folder, { recursive: true });
+});
 
 describe("openTokens", () => {
   test("two programs see each other's changes, and make different tokens at once", async () => {
@@ -53,6 +56,25 @@ describe("openTokens", () => {
     expect(await store.revoke("ci")).toMatchObject({ id: record.id });
     expect([await store.check(token), await store.list()]).toEqual([null, []]);
     expect(await store.revoke("ci")).toBeNull();
+  });
+
+  test("a token that was seen to be expired stays so when the clock is set back, also after a restart", async () => {
+    const store = openTokens(folder);
+    const expires_at = new Date(Date.now() + 60_000).toISOString();
+    const { token, record } = await store.create({ name: "ci", scopes: ["run"], expires_at });
+    const { token: later } = await store.create({ name: "later", scopes: ["run"], expires_at });
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 120_000 });
+    expect(await store.check(token)).toBeNull();
+    expect(await store.holds({ id: record.id, scopes: [] })).toBe(false);
+    vi.useRealTimers();
+    for (const again of [store, openTokens(folder)]) {
+      expect(await again.check(token)).toBeNull();
+      // Nobody used it, and it had expired as well.
+      expect(await again.check(later)).toBeNull();
+      expect(await again.holds({ id: record.id, scopes: [] })).toBe(false);
+    }
+    const { token: next } = await store.create({ name: "ci", scopes: ["run"], expires_at });
+    expect(await openTokens(folder).check(next)).not.toBeNull();
   });
 
   test("a token that was revoked here or elsewhere is never kept again, whoever offers it", async () => {

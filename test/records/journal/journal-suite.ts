@@ -279,6 +279,26 @@ export function testJournal(openEmpty: OpenEmpty): void {
     for (const journal of journals) await journal.close();
   });
 
+  it("lists sessions by the order of their events, also where the clock was ahead", async () => {
+    const journal = await openEmpty();
+    const source = new EnvelopeSource();
+    const days = { a: "02", ahead: "09", b: "03", c: "04" };
+    for (const [id, day] of Object.entries(days)) {
+      const envelopes = source.batch(id, 1).map((envelope) => ({ ...envelope, ts: `2025-01-${day}T00:00:00.000Z` }));
+      await journal.append({ session_id: id, envelopes });
+    }
+    const seen: string[] = [];
+    for (let before: SessionRecord | undefined; seen.length < 10;) {
+      const [next] = await journal.sessions({ limit: 1, before });
+      if (next === undefined) break;
+      seen.push(next.session_id);
+      before = next;
+    }
+    expect(seen).toEqual(["c", "b", "ahead", "a"]);
+    expect((await journal.session("b"))?.started_at).toBe("2025-01-03T00:00:00.000Z");
+    await journal.close();
+  });
+
   it("knows a session's grants, attempts and programs, and forgets them with it", async () => {
     const journal = await openEmpty();
     const source = new EnvelopeSource();

@@ -178,7 +178,9 @@ class MemoryJournal implements Journal {
     for (const fact of facts) addFact(history, fact);
     if (opening !== null && !this.#sessions.has(session_id)) {
       const ended = { ended_at: null, outcome: null, stop_reason: null, deleted: null };
-      const numbers = { first_gseq, last_gseq: first_gseq, last_seq };
+      const before = [...this.#sessions.values()].at(-1)?.sorted_at ?? "";
+      const sorted_at = before > opening.started_at ? before : opening.started_at;
+      const numbers = { first_gseq, last_gseq: first_gseq, last_seq, sorted_at };
       this.#sessions.set(session_id, { session_id, state: "running", adapter_id, ...opening, ...ended, ...numbers });
     }
     const session = this.#sessions.get(session_id);

@@ -67,7 +67,8 @@ const added: Readonly<Record<number, string>> = {
   4: "DROP TABLE idempotency",
   5: "DROP TABLE attempt; DROP TABLE child; DROP TABLE granted; DROP INDEX session_by_start",
   6: "",
-  7: "DROP TABLE lost_event; DROP TABLE lost_link",
+  7: `DROP TABLE lost_event; DROP TABLE lost_link; DROP INDEX session_by_order;
+    ALTER TABLE session DROP COLUMN sorted_at; CREATE INDEX session_by_start ON session (started_at)`,
 };
 
 /** As the newest version writes it, without what came after that version. */
@@ -101,6 +102,7 @@ describe("migrate", () => {
         task_id: "t",
         labels: { team: "a" },
         started_at: batches[0]![0]!.ts,
+        sorted_at: batches[0]![0]!.ts,
         ended_at: batches[2]![2]!.ts,
         outcome: "completed",
         stop_reason: "end_turn",

@@ -13,7 +13,7 @@ import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
 import { stateDirectory } from "../journal-arguments.ts";
 import { openHost } from "../open-host.ts";
-import { damagedJournals } from "../../../sessions/host/state-journals.ts";
+import { damagedJournals, stateClockProblem } from "../../../sessions/host/state-journals.ts";
 import { toldProblems } from "../../../sessions/host/plugin-problems.ts";
 import { findAgents, type MissingAgent, missingAgents } from "../setup/find-agents.ts";
 import { agentRow } from "../render/agent-rows.ts";
@@ -89,7 +89,7 @@ async function examine(call: Invocation): Promise<DoctorReport> {
     not_enabled: hosted.not_enabled,
     not_installed: hosted.not_installed,
     problems: hosted.problems,
-    warnings: [runtimeFault(), isRoot() ? rootWarning : null, daemon, ...hosted.damaged].filter((warning) =>
+    warnings: [runtimeFault(), isRoot() ? rootWarning : null, daemon, ...hosted.told].filter((warning) =>
       warning !== null
     ),
   };
@@ -100,7 +100,7 @@ async function examineHost(
   call: Invocation,
 ): Promise<
   & Pick<DoctorReport, "host_manifest" | "agents" | "not_enabled" | "not_installed" | "problems">
-  & { damaged: string[] }
+  & { told: string[] }
 > {
   try {
     await using opened = await openHost(call);
@@ -119,8 +119,10 @@ async function examineHost(
     const not_installed = await missingAgents(host.registry.list(), { cwd });
     const not_enabled = found.filter(({ plugin }) => !plugin.enabled)
       .map(({ plugin: { id }, program, key }) => ({ id, program, key }));
-    const damaged = await damagedJournals(await stateDirectory(call));
-    return { host_manifest: manifest?.file ?? null, agents, not_enabled, not_installed, problems, damaged };
+    const stateDir = await stateDirectory(call);
+    const clock = await stateClockProblem(stateDir);
+    const told = [...await damagedJournals(stateDir), ...(clock === null ? [] : [clock])];
+    return { host_manifest: manifest?.file ?? null, agents, not_enabled, not_installed, problems, told };
   } catch (error) {
     return {
       host_manifest: null,
@@ -128,7 +130,7 @@ async function examineHost(
       not_enabled: [],
       not_installed: [],
       problems: [sentencesOf(error)],
-      damaged: [],
+      told: [],
     };
   }
 }

@@ -48,7 +48,9 @@ function reportLines(report: ChainReport, { part, file }: { part: number; file: 
     safeLine(file),
     ` ${plural(events, "event")} in ${formatCount(batches)} ${batches === 1 ? "batch" : "batches"} ` +
     `${events === 1 ? "is" : "are"} as written${ok ? "." : "; others are not:"}`,
-    ...(lost === 0 ? [] : [` ${plural(lost, "link")} of a damaged file ${lost === 1 ? "is" : "are"} lost, as its host noted.`]),
+    ...(lost === 0
+      ? []
+      : [` ${plural(lost, "link")} of a damaged file ${lost === 1 ? "is" : "are"} lost, as its host noted.`]),
     ...(gone === 0 ? [] : [` ${plural(gone, "link")} of deleted sessions.`]),
     ...problems.map((problem) => ` ${sentence(problem)}`),
     ...(more_problems > 0 ? [` and ${plural(more_problems, "more problem")}`] : []),

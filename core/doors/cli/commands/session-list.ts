@@ -6,7 +6,7 @@ import { openSessions } from "../open-sessions.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { createPaint, outcomeLooks } from "../render/paint.ts";
-import { formatDuration } from "../render/quantities.ts";
+import { formatAge } from "../render/quantities.ts";
 import { shortId } from "../render/short-id.ts";
 import { type Cell, tableLines } from "../render/table.ts";
 import { tableColumns } from "../show-session.ts";
@@ -59,7 +59,7 @@ function cells(row: SessionSummary, now: number): Cell[] {
     { text: shortId(row.session_id), tone: "bold" },
     stateCell(row),
     safeLine(row.adapter_id ?? "none yet"),
-    formatDuration(Math.max(0, now - Date.parse(row.started_at))),
+    formatAge(row.started_at, now),
     { text: safeLine(row.title), tone: "dim" },
   ];
 }

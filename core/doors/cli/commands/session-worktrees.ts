@@ -4,7 +4,7 @@ import type { Invocation } from "../command.ts";
 import { openSessions } from "../open-sessions.ts";
 import { basename } from "../../../ground/runtime/paths.ts";
 import { createPaint, type Tone } from "../render/paint.ts";
-import { formatDuration } from "../render/quantities.ts";
+import { formatAge } from "../render/quantities.ts";
 import { shortId } from "../render/short-id.ts";
 import { type Cell, tableLines } from "../render/table.ts";
 import { tableColumns } from "../show-session.ts";
@@ -47,7 +47,7 @@ function row(
     { text: shortId(session_id), tone: "bold" },
     { text, tone },
     session?.adapter_id ?? "",
-    formatDuration(Math.max(0, now - Date.parse(created_at))),
+    formatAge(created_at, now),
     basename(repository),
     { text: session?.title ?? "", tone: "dim" },
   ];

@@ -8,7 +8,7 @@ import { daemonPlace } from "../daemon-place.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint, type Tone } from "../render/paint.ts";
 import { noSocket } from "../render/no-socket.ts";
-import { formatDuration } from "../render/quantities.ts";
+import { formatAge } from "../render/quantities.ts";
 
 /** `bulkhead status`. */
 export const defineStatus: DefineCommand = (command, bind) => {
@@ -104,7 +104,7 @@ function reportText(
   const rows: [string, string | null][] = [
     ["address", report.address],
     ["socket", report.socket ?? (report.address === null ? null : noSocket)],
-    ["up for", started_at === null ? null : formatDuration(Math.max(0, Date.now() - Date.parse(started_at)))],
+    ["up for", started_at === null ? null : formatAge(started_at, Date.now())],
     ["sessions", sessions === null ? null : `${sessions} running`],
     ["version", report.version],
     [

@@ -10,7 +10,8 @@ import { asTyped } from "../render/as-typed.ts";
 /** `bulkhead token list`. */
 export async function tokenList(call: Invocation): Promise<number> {
   const { terminal, json } = call;
-  const records = await (await tokensOf(call)).list();
+  const tokens = await tokensOf(call);
+  const records = await tokens.list();
   if (json) {
     for (const { sha256: _, ...shown } of records) await terminal.stdout.write(`${JSON.stringify(shown)}\n`);
     return 0;
@@ -19,8 +20,8 @@ export async function tokenList(call: Invocation): Promise<number> {
     await terminal.stdout.write(asTyped('There is no token. To make one: "bulkhead token create ci --scope run".\n'));
     return 0;
   }
-  const now = Date.now();
-  const lines = tableLines(records.map((record) => row(record, now)), {
+  const expired = await tokens.expired();
+  const lines = tableLines(records.map((record) => row(record, expired.has(record.id))), {
     paint: createPaint(terminal.colours.stdout),
     columns: tableColumns(terminal),
     indent: 1,
@@ -30,14 +31,13 @@ export async function tokenList(call: Invocation): Promise<number> {
   return 0;
 }
 
-function row({ id, name, scopes, workdirs, created_at, expires_at }: TokenRecord, now: number): Cell[] {
-  const expired = expires_at !== null && Date.parse(expires_at) <= now;
+function row({ id, name, scopes, workdirs, created_at, expires_at }: TokenRecord, isExpired: boolean): Cell[] {
   return [
     { text: safeLine(name), tone: "bold" },
     scopes.join(" "),
     workdirs === undefined ? "any folder" : safeLine(workdirs.join(" ")),
     created_at.slice(0, 10),
-    expires_at === null ? "never" : { text: expires_at, tone: expired ? "red" : "green" },
+    expires_at === null ? "never" : { text: expires_at, tone: isExpired ? "red" : "green" },
     { text: id.slice(0, 8), tone: "dim" },
   ];
 }

@@ -9,6 +9,15 @@ export function formatDuration(ms: number): string {
   return pair({ large: Math.round(seconds / 60), of: 60, names: ["h", "min"] });
 }
 
+/** Formats how long ago a time was; one that is to come tells of a clock that was ahead, or was set back. */
+export function formatAge(timestamp: string, now: number): string {
+  const ms = now - Date.parse(timestamp);
+  return ms < -skewMs ? `${formatDuration(-ms)} ahead of the clock` : formatDuration(Math.max(0, ms));
+}
+
+/** Clocks of two machines differ by so much without a word. Milliseconds. */
+const skewMs = 60_000;
+
 /** Formats a size for people: `3 B`, `1.5 KiB`, `2 MiB`. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;

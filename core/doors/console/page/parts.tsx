@@ -120,15 +120,21 @@ export function Ago({ at, until = false }: { at: string; until?: boolean }) {
   const ms = until ? Date.parse(at) - now.value : now.value - Date.parse(at);
   const text = until
     ? (ms <= 0 ? "no time" : durationText(ms))
+    : ms < -skewMs
+    ? `${durationText(-ms)} ahead of the clock`
     : ms < justNowMs
     ? "just now"
     : `${durationText(ms)} ago`;
   return <time dateTime={at} title={new Date(at).toLocaleString()}>{text}</time>;
 }
 
+/** Clocks of two machines differ by so much without a word. Milliseconds. */
+const skewMs = 60_000;
+
 /** Time that passes since a moment. */
 export function Since({ at }: { at: string }) {
-  return <>{durationText(Math.max(0, now.value - Date.parse(at)))}</>;
+  const ms = now.value - Date.parse(at);
+  return <>{ms < -skewMs ? `${durationText(-ms)} ahead of the clock` : durationText(Math.max(0, ms))}</>;
 }
 
 /** A duration in its two largest units. */

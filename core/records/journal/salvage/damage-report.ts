@@ -84,8 +84,10 @@ function isThere(path: string): Promise<boolean> {
 /** Describes a damage and what it cost. */
 export function damageSentence(report: DamageReport, file: string): string {
   const { problem, aside, events, key_lost } = report;
-  const moved = aside === null ? "There was nothing to read." : `It was set aside as "${aside}". ${counted(events)} could be read and ` +
-    `${events === 1 ? "is" : "are"} in a new one.`;
+  const moved = aside === null
+    ? "There was nothing to read."
+    : `It was set aside as "${aside}". ${counted(events)} could be read and ` +
+      `${events === 1 ? "is" : "are"} in a new one.`;
   const key = key_lost ? " Its key was lost, so that what was written before can no longer be verified." : "";
   return `The journal "${file}" was damaged (${problem}). ${moved} ${lostSentence(report)}${key}`;
 }
@@ -102,8 +104,12 @@ function lostSentence({ lost_events, lost_sessions, lost_links, at_most, is_know
   }
   if (lost_events === 0 && lost_links === 0) return "Nothing is missing.";
   const links = `${lost_links === 1 ? "1 link" : `${lost_links} links`} of the chain ${isOrAre(lost_links)} missing`;
-  if (lost_events === 0) return `No event of a known session is missing, but ${links}: events were deleted before, or of sessions that are not known.`;
-  return `${at_most ? "Up to " : ""}${counted(lost_events)} ${isOrAre(lost_events)} missing${of}${lost_links === 0 ? "" : `; ${links}`}.`;
+  if (lost_events === 0) {
+    return `No event of a known session is missing, but ${links}: events were deleted before, or of sessions that are not known.`;
+  }
+  return `${at_most ? "Up to " : ""}${counted(lost_events)} ${isOrAre(lost_events)} missing${of}${
+    lost_links === 0 ? "" : `; ${links}`
+  }.`;
 }
 
 function counted(events: number): string {

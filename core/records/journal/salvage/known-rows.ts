@@ -2,6 +2,7 @@ import { DamageError, undamaged } from "../damage.ts";
 import type { BareLink, ChainedRow } from "../chain-table.ts";
 import type { ChainBase, ChainPlace } from "../chain.ts";
 import type { KeyRecord } from "../key-table.ts";
+import { sessionColumns } from "../session-table.ts";
 import type { CellValue, LeafRow } from "./leaf-cells.ts";
 
 /** A row of the table of sessions, in the order of its columns. */
@@ -34,7 +35,7 @@ const mac = /^[0-9a-f]{64}$/;
 
 const readers: readonly { fits: RegExp; read(rowid: number, values: CellValue[]): KnownRow | null }[] = [
   { fits: /^-ntnnnt(?:nt|--)?$/, read: batchOf },
-  { fits: /^-tnn[n-][t-]tt[t-]tt[t-]{5}$/, read: sessionOf },
+  { fits: /^-tnn[n-][t-]tt[t-]tt[t-]{5}t?$/, read: sessionOf },
   { fits: /^-ttntt$/, read: linkOf },
   {
     fits: /^-ntnt$/,
@@ -89,7 +90,13 @@ function batchOf(last_gseq: number, values: CellValue[]): KnownRow {
 }
 
 function sessionOf(first_gseq: number, [, ...rest]: CellValue[]): KnownRow | null {
-  const values = [first_gseq, ...rest.map((value) => typeof value === "number" || value === null ? value : text(value))];
+  // What follows is made again.
+  const values = [
+    first_gseq,
+    ...rest.slice(0, sessionColumns.length - 1).map((value) =>
+      typeof value === "number" || value === null ? value : text(value)
+    ),
+  ];
   const [, , state, , , , , , , labels] = values;
   if (state !== 0 && state !== 1 && state !== 2) return null;
   const found: unknown = undamaged("a list of labels", () => JSON.parse(String(labels)) as unknown);

@@ -6,7 +6,7 @@ import { type HistoryTable, prepareHistoryTable } from "../history-table.ts";
 import type { NumberRun } from "../journal-numbers.ts";
 import { envelopesAfter, type JournalRow } from "../journal-row.ts";
 import { endingOf, openingOf } from "../session-record.ts";
-import { prepareSessionTable, sessionColumns, type SessionTable } from "../session-table.ts";
+import { orderSessions, prepareSessionTable, sessionColumns, type SessionTable } from "../session-table.ts";
 import type { Draft } from "./draft.ts";
 
 /** What is missing of the sessions. */
@@ -105,7 +105,8 @@ export class SettledSessions {
         'retention' FROM link WHERE kind = 'deleted' AND session_id NOT IN (SELECT session_id FROM session);
       UPDATE session SET (${ending}) = (SELECT ${ending} FROM was_session AS was
         WHERE was.session_id = session.session_id)
-        WHERE state = 0 AND session_id IN (SELECT session_id FROM was_session WHERE state = 1);`,
+        WHERE state = 0 AND session_id IN (SELECT session_id FROM was_session WHERE state = 1);
+      ${orderSessions}`,
     );
     draft.begin();
     // A journal in use learns that from the next event of each.
@@ -125,7 +126,10 @@ export class SettledSessions {
     for (const session_id of this.#sessions.running()) {
       const { lastSeq, lastGseq, lastTs } = this.#known.get(session_id) ?? { lastSeq: 0, lastGseq: 0, lastTs: "" };
       if (lastSeq === 0) continue;
-      const inHoles = this.#holes.reduce((sum, [from, to]) => sum + Math.max(0, to - Math.max(from, lastGseq + 1) + 1), 0);
+      const inHoles = this.#holes.reduce(
+        (sum, [from, to]) => sum + Math.max(0, to - Math.max(from, lastGseq + 1) + 1),
+        0,
+      );
       const ofOthers = this.#places.reduce((sum, { gseq, count }) => sum + (gseq > lastGseq ? count : 0), 0);
       const to = lastSeq + inHoles - ofOthers;
       if (to <= lastSeq) continue;
@@ -221,7 +225,9 @@ function prepared(database: SqliteFile) {
     keep: database.prepare(
       `INSERT OR IGNORE INTO session (${columns}) SELECT ${kept} FROM was_session WHERE session_id = ?`,
     ),
-    wasLost: database.prepare("SELECT 1 AS one FROM was_lost_event WHERE session_id = ? AND from_seq = ? AND to_seq = ?"),
+    wasLost: database.prepare(
+      "SELECT 1 AS one FROM was_lost_event WHERE session_id = ? AND from_seq = ? AND to_seq = ?",
+    ),
     lose: database.prepare("INSERT OR IGNORE INTO lost_event VALUES (?, ?, ?, ?, ?)"),
   };
 }
