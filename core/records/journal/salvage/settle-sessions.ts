@@ -123,6 +123,8 @@ export class SettledSessions {
    * these numbers must not be followed by other events of the same.
    */
   #loseTails(): void {
+    // Of which running session a lost number was, nothing tells.
+    const places = [...this.#places];
     for (const session_id of this.#sessions.running()) {
       const { lastSeq, lastGseq, lastTs } = this.#known.get(session_id) ?? { lastSeq: 0, lastGseq: 0, lastTs: "" };
       if (lastSeq === 0) continue;
@@ -130,7 +132,7 @@ export class SettledSessions {
         (sum, [from, to]) => sum + Math.max(0, to - Math.max(from, lastGseq + 1) + 1),
         0,
       );
-      const ofOthers = this.#places.reduce((sum, { gseq, count }) => sum + (gseq > lastGseq ? count : 0), 0);
+      const ofOthers = places.reduce((sum, { gseq, count }) => sum + (gseq > lastGseq ? count : 0), 0);
       const to = lastSeq + inHoles - ofOthers;
       if (to <= lastSeq) continue;
       this.#isBound = true;
