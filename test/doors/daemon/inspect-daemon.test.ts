@@ -88,15 +88,6 @@ test("a second daemon is told who the first is and where it listens", async () =
   await (await takeDaemonLock(files)).release();
 });
 
-test("the lock of a daemon that was killed is taken over, also one that was cut off over the writing", async () => {
-  const files = daemonFiles(stateDir);
-  for (const left of [{ pid: gone, start: "1" }, { pid: process.pid, start: "0" }]) {
-    await writeFile(files.lock, JSON.stringify(left));
-    await writeFile(`${files.lock}.taking`, JSON.stringify(left));
-    await (await takeDaemonLock(files)).release();
-  }
-});
-
 test("daemonFiles names the places for the socket, the best first", () => {
   const runtimeDir = (name: string) => name === "XDG_RUNTIME_DIR" ? "/run/user/1000" : undefined;
   const [first, second] = daemonFiles("/state", runtimeDir).sockets;

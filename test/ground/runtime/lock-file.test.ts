@@ -22,6 +22,7 @@ import { systemId } from "../../../core/ground/runtime/system-id.ts";
 import { needsProgram } from "../../needs-program.ts";
 import { smallDisk } from "../../records/git/small-disk.ts";
 import { runnable } from "../../records/journal/runnable.ts";
+import { randomFrom } from "../../sessions/session/git-history.ts";
 import { errorOf } from "../../sessions/host/test-host.ts";
 import { skipBecause } from "../../skip-because.ts";
 
@@ -113,6 +114,19 @@ describe("takeLock()", () => {
     for (const { stdin } of both) stdin!.write(from);
     const got = (await next()).flatMap((text) => JSON.parse(text) as number[]);
     expect(got.sort((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, round) => round));
+  });
+
+  test("lets one process in at a time, while others are killed at any moment", async () => {
+    const steady = await Promise.all([1, 2].map(() => run(["turns", lock, "150"])));
+    const answers = Promise.all(steady.map(said));
+    const random = randomFrom(7);
+    for (let at = 0; at < 8; at++) {
+      const child = await run(["turns", lock, "1000000"]);
+      await new Promise((resolve) => setTimeout(resolve, 60 + random(140)));
+      await killed(child);
+    }
+    expect(await answers).toEqual(["0", "0"]);
+    await mustBeFree();
   });
 
   test("asks the system, not the process list, about a record from another namespace or boot", async () => {

@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { takeLock } from "../../../../core/ground/runtime/lock-file.ts";
+import { takeLock, withLockFile } from "../../../../core/ground/runtime/lock-file.ts";
+import { processIsAlive } from "../../../../core/ground/runtime/process-alive.ts";
 
 const [, , what = "", lock = "", ...rest] = process.argv;
 
@@ -23,13 +24,32 @@ async function race(): Promise<void> {
   const got: number[] = [];
   const held: unknown[] = [];
   for (let round = 0; round < rounds; round++) {
-    await new Promise((resolve) => setTimeout(resolve, Math.max(0, from + round * 40 - Date.now())));
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, from + round * 15 - Date.now())));
     const taken = await takeLock(join(lock, `lock-${round}`));
     held.push(taken);
     if ("release" in taken) got.push(round);
   }
   process.stdout.write(`${JSON.stringify(got)}\n`);
   setInterval(() => held, 1000);
+}
+
+/** Takes turns with other processes, and prints how many it had while a living process had one too. */
+async function turns(): Promise<void> {
+  const mark = `${lock}.turn`;
+  let shared = 0;
+  for (let turn = 0; turn < Number(rest[0]); turn++) {
+    await withLockFile(lock, { what: "it", waitMs: 30_000 }, async () => {
+      // One that was killed has left its own.
+      const other = existsSync(mark) ? Number(readFileSync(mark, "utf8")) : 0;
+      if (other > 0 && processIsAlive(other)) shared++;
+      writeFileSync(mark, String(process.pid));
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      if (readFileSync(mark, "utf8") !== String(process.pid)) shared++;
+      rmSync(mark);
+    });
+  }
+  process.stdout.write(JSON.stringify(shared));
+  process.exit(0);
 }
 
 /** Prints why a lock cannot be taken, with no descriptor left for it where `rest` says so. */
@@ -48,4 +68,4 @@ async function fail(): Promise<void> {
   process.exit(0);
 }
 
-await new Map([["hold", hold], ["race", race], ["fail", fail]]).get(what)?.();
+await new Map([["hold", hold], ["race", race], ["turns", turns], ["fail", fail]]).get(what)?.();
