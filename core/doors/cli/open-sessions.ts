@@ -101,12 +101,17 @@ export async function daemonFor(
 ): Promise<FoundDaemon | null> {
   const place = await daemonPlace(call);
   const { stateDir, configFile, manifest, problem } = place;
-  const { state, record } = await inspectDaemon(stateDir);
+  const { notices } = daemonFiles(stateDir);
+  const { state, record, reason } = await inspectDaemon(stateDir);
+  if (state === "elsewhere" && !quiet && await isFirstNotice(notices, reason)) {
+    await call.terminal.stderr.write(
+      asTyped(`${reason} Commands here run on their own (more: bulkhead help daemon).\n`),
+    );
+  }
   if (state !== "running" || record === null) return null;
   if (configFile === undefined) return { record, manifest: await manifestOf(record, stateDir), stateDir };
   if (record.config_file === configFile) return { record, manifest, stateDir };
   if (problem !== null) throw problem;
-  const { notices } = daemonFiles(stateDir);
   if (quiet || !(await isFirstNotice(notices, configFile))) return null;
   const whose = otherProject(record, place) === null ? "uses no bulkhead.yaml" : "serves another project";
   await call.terminal.stderr.write(

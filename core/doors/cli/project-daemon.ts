@@ -36,10 +36,10 @@ export function demandOwnProject(
   });
 }
 
-/** Whether this project was not told yet that the daemon is another project's; it remembers until the daemon's next start. */
-export async function isFirstNotice(notices: string, configFile: string): Promise<boolean> {
+/** Whether a person was not told yet of something about the daemon; it remembers until the daemon's next start. */
+export async function isFirstNotice(notices: string, about: string): Promise<boolean> {
   const told = await readFile(notices, "utf8").catch(() => "");
-  const name = sha256Hex(configFile);
+  const name = sha256Hex(about);
   if (told.includes(name)) return false;
   await appendFile(notices, `${name}\n`, { mode: 0o600 }).catch(() => undefined);
   return true;

@@ -79,7 +79,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const undo: (() => unknown)[] = [];
   try {
     const lock = await takeDaemonLock(files);
-    undo.push(lock.release);
+    let isTaken = false;
+    undo.push(() => lock.release({ restores: !isTaken }));
     const log = openDaemonLog({ ...settings, file: files.log, echo: options.echo });
     undo.push(() => log.close());
     const writeLog: DaemonLog["write"] = (record) => log.write(record);
@@ -99,7 +100,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     if (listening.noSocket.length > 0) {
       writeLog({ level: "warn", message: `There is no unix socket, only TCP: ${listening.noSocket.join("; ")}.` });
     }
-    // Only now: an older version elsewhere that this lock does not keep away has the socket.
+    // Only now: an older version elsewhere, which this lock does not keep away, would have the socket.
+    isTaken = true;
     const left = await removeLeftRecord(files);
     if (left !== null) writeLog(leftBehind(left, lock.left));
     const cluster = await joinCluster(manifest, { stateDir, writeLog });

@@ -90,7 +90,7 @@ async function listenAtFirst(
       refused(`"${folder}" is no folder of this user's alone`);
       continue;
     }
-    const server = await startHttpServer({ ...common, at: { kind: "unix", path: socket } }).catch(reasonWhereUnfit);
+    const server = await startHttpServer({ ...common, at: { kind: "unix", path: socket } }).catch(reasonWhereUnfit(socket));
     if (typeof server !== "string") return { socket, server };
     refused(`"${socket}": ${server}`);
   }
@@ -104,9 +104,17 @@ function isShortEnough(path: string): boolean {
   return new TextEncoder().encode(path).length <= socketPathBytes;
 }
 
-function reasonWhereUnfit(error: unknown): string {
-  if (error instanceof BulkheadError && error.code === "io_error") return error.message;
-  throw error;
+/** Returns why a path is unfit. */
+function reasonWhereUnfit(socket: string): (error: unknown) => string {
+  return (cause) => {
+    if (cause instanceof BulkheadError && cause.code === "io_error") return cause.message;
+    if (!(cause instanceof BulkheadError) || cause.code !== "busy") throw cause;
+    throw new BulkheadError("busy", `Cannot start the daemon: another program listens at "${socket}".`, {
+      hint: "It may be a daemon in another container. Stop it there, or name another folder with --state-dir.",
+      details: { socket },
+      cause,
+    });
+  };
 }
 
 function serverLimits(limits: Limits): Parameters<typeof startHttpServer>[0]["limits"] {

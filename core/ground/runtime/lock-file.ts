@@ -12,7 +12,11 @@ import { sleep } from "./wait.ts";
 export interface HeldLock {
   /** The holder before, where it ended without releasing the lock. */
   left: LockHolder | null;
-  release(): Promise<void>;
+  /**
+   * Releases the lock.
+   * @param options.restores puts back a record that an older version left: its holder turned out to live elsewhere
+   */
+  release(options?: { restores?: boolean }): Promise<void>;
 }
 
 /** A lock that another one holds: who, where that is known. */
@@ -155,7 +159,11 @@ async function record(
       throw error;
     });
     if (!isWritten) return await taken.release(), { holder: await readLockFile(lock) };
-    return { left, release: () => releaseBoth(lock, { text, taken }) };
+    return {
+      left,
+      release: ({ restores = false } = {}) =>
+        releaseBoth(lock, { text, taken, before: restores && left?.system === undefined ? left : null }),
+    };
   } catch (error) {
     await taken.release();
     throw error;
@@ -163,9 +171,14 @@ async function record(
 }
 
 /** The record goes first, and only if it is still this process's own. */
-async function releaseBoth(lock: string, { text, taken }: { text: string; taken: OsLock }): Promise<void> {
+async function releaseBoth(
+  lock: string,
+  { text, taken, before }: { text: string; taken: OsLock; before: LockHolder | null },
+): Promise<void> {
   try {
-    if (await readFile(lock, "utf8").catch(() => "") === text) await rm(lock, { force: true });
+    if (await readFile(lock, "utf8").catch(() => "") !== text) return;
+    await rm(lock, { force: true });
+    if (before !== null) await writeRecord(lock, JSON.stringify(before));
   } finally {
     await taken.release();
   }

@@ -26,7 +26,7 @@ test("tellOfLoss tells at once that a daemon was killed, and later that it does 
   expect(terminal.err()).toBe(killed + waiting);
 
   const { release } = await takeDaemonLock(daemonFiles(stateDir));
-  onTestFinished(release);
+  onTestFinished(() => release());
   await tell(0);
   expect(terminal.err()).toBe(killed + waiting);
   await tell(1500);

@@ -95,6 +95,27 @@ test("a second daemon is told who the first is, and harms it not", async () => {
   expect(await owner(next).ready()).toBe(true);
 });
 
+test("a daemon of an older version, whose lock says nothing in another container, keeps all its files", async () => {
+  await mkdir(stateDir, { mode: 0o700 });
+  const { lock, record, sockets } = daemonFiles(stateDir);
+  const [socket = ""] = sockets;
+  const files = { [lock]: JSON.stringify({ pid: 2 ** 22 + 1, start: "1" }), [record]: "as it was" };
+  for (const [file, text] of Object.entries(files)) await writeFile(file, text);
+  const old = createServer();
+  await new Promise<void>((resolve) => old.listen(socket, resolve));
+  try {
+    expect(await errorOf(start())).toMatchObject({
+      code: "busy",
+      message: `Cannot start the daemon: another program listens at "${socket}".`,
+    });
+    for (const [file, text] of Object.entries(files)) expect(await readFile(file, "utf8")).toBe(text);
+    expect((await stat(socket)).isSocket()).toBe(true);
+  } finally {
+    await new Promise((resolve) => old.close(resolve));
+  }
+  await start();
+});
+
 test("a daemon takes no state folder into which others could have put tokens", async () => {
   await mkdir(stateDir);
   await chmod(stateDir, 0o777);

@@ -132,6 +132,9 @@ async function tellTheTruth(stateDir: string, who: string): Promise<void> {
   const { said } = await cli("status", "--json", ...place);
   expect(JSON.parse(said)).toMatchObject({ state: "elsewhere", ready: false, address: null });
   expect((await cli("reload", ...place)).said).toContain("Do it there.");
+  const alone = `The daemon of this state folder is ${who}. Commands here run on their own`;
+  const listings = [await cli("session", "list", ...place), await cli("session", "list", ...place)];
+  expect(listings.map(({ code, said }) => [code, said.includes(alone)])).toEqual([[0, true], [0, false]]);
   expect((await cli("doctor", ...place)).said.replaceAll(/\s+/g, " ")).toContain(who);
   expect(await inspectDaemon(stateDir)).toMatchObject({ state: "elsewhere" });
 }
