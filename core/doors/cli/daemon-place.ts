@@ -43,7 +43,9 @@ export async function daemonPlace(
     problem = error;
   }
   // The daemon runs on, however half its manifest was saved since.
-  const state_dir = problem?.code === "invalid_config" ? await readStateDir(configFile!).catch(() => undefined) : undefined;
+  const state_dir = problem?.code === "invalid_config"
+    ? await readStateDir(configFile!).catch(() => undefined)
+    : undefined;
   const named = manifest ?? omitUndefined({ state_dir });
   const stateDir = resolve(call.terminal.cwd, stateFolderOf({ stateDir: call.stateDir, manifest: named }, root));
   return { stateDir, root, configFile, manifest, problem };

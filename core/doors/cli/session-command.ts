@@ -167,7 +167,9 @@ async function tellCopied(
   if (large === null) return;
   const { path, bytes } = large.largest;
   await terminal.stderr.write(
-    `The worktree gets copies of ${copiedText(large)} that are in no commit; the largest is ${safeLine(path)}, ${formatBytes(bytes)}.\n` +
+    `The worktree gets copies of ${copiedText(large)} that are in no commit; the largest is ${safeLine(path)}, ${
+      formatBytes(bytes)
+    }.\n` +
       `  To leave them out, name them in .gitignore or .git/info/exclude.\n`,
   );
 }

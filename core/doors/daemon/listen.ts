@@ -90,7 +90,9 @@ async function listenAtFirst(
       refused(`"${folder}" is no folder of this user's alone`);
       continue;
     }
-    const server = await startHttpServer({ ...common, at: { kind: "unix", path: socket } }).catch(reasonWhereUnfit(socket));
+    const server = await startHttpServer({ ...common, at: { kind: "unix", path: socket } }).catch(
+      reasonWhereUnfit(socket),
+    );
     if (typeof server !== "string") return { socket, server };
     refused(`"${socket}": ${server}`);
   }

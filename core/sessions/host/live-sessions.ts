@@ -212,7 +212,8 @@ export class LiveSessions {
         onCopy: ({ files, bytes, largest }) =>
           writeLog({
             level: "info",
-            message: `Session ${sessionId} copies ${bytes} bytes in ${files} files that are in no commit, "${largest.path}" the largest.`,
+            message:
+              `Session ${sessionId} copies ${bytes} bytes in ${files} files that are in no commit, "${largest.path}" the largest.`,
           }),
       });
     } catch (error) {

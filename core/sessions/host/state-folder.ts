@@ -6,7 +6,10 @@ import { stateFolders } from "../../ground/runtime/state-folders.ts";
 
 /** Returns the folder of a host's state: the given one, else the host manifest's, else by the XDG rules. */
 export function stateFolderOf(
-  { stateDir, manifest }: { stateDir?: string | null | undefined; manifest?: Pick<HostManifest, "state_dir"> | undefined },
+  { stateDir, manifest }: {
+    stateDir?: string | null | undefined;
+    manifest?: Pick<HostManifest, "state_dir"> | undefined;
+  },
   root: string,
 ): string {
   if (typeof stateDir === "string") return stateDir;

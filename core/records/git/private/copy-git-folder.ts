@@ -68,8 +68,10 @@ export async function copyPlain(from: string, to: string): Promise<void> {
 /** Copies what is under way twice: for the agent, and as it began. Most repositories have none of it, which one list tells. */
 export async function copyState(gitDir: string, place: string): Promise<void> {
   const names = await readdir(gitDir);
-  await Promise.all(stateFiles.filter((name) => names.includes(name)).map(async (name) => {
-    const bytes = await readPlainFile(join(gitDir, name), maxStateBytes);
-    if (bytes !== null) await Promise.all(["git", "base"].map((to) => writeFile(join(place, to, name), bytes)));
-  }));
+  await Promise.all(
+    stateFiles.filter((name) => names.includes(name)).map(async (name) => {
+      const bytes = await readPlainFile(join(gitDir, name), maxStateBytes);
+      if (bytes !== null) await Promise.all(["git", "base"].map((to) => writeFile(join(place, to, name), bytes)));
+    }),
+  );
 }
