@@ -1,4 +1,3 @@
-import type { Stats } from "node:fs";
 import { constants, copyFile, lstat, mkdir, readdir, utimes, writeFile } from "../../../ground/runtime/files.ts";
 import { dirname, join } from "../../../ground/runtime/paths.ts";
 import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
@@ -55,7 +54,7 @@ export async function copyIndex(gitDir: string, place: string): Promise<string> 
 }
 
 /** Tells whether an index was replaced: git writes it into a new file. */
-export function stampOf({ ino, size, mtimeMs }: Pick<Stats, "ino" | "mtimeMs" | "size">): string {
+export function stampOf({ ino, size, mtimeMs }: { ino: number; size: number; mtimeMs: number }): string {
   return `${ino} ${size} ${mtimeMs}`;
 }
 

@@ -193,7 +193,7 @@ export function mayBeOdd(bytes: Uint8Array): boolean {
 }
 
 /** A path may have the name in it: what follows an extension's is its size, which fits into the file. */
-function hasExtension(file: Buffer, name: string): boolean {
+function hasExtension(file: Bytes, name: string): boolean {
   for (let at = file.indexOf(name); at !== -1; at = file.indexOf(name, at + 1)) {
     if (at + 8 <= file.length && at + 8 + file.readUInt32BE(at + 4) <= file.length) return true;
   }
