@@ -61,7 +61,7 @@ export async function inspectDaemon(stateDir: string): Promise<DaemonView> {
   return { state: "stopped", reason: "No daemon runs on this state folder.", pid: null, certain: false, record };
 }
 
-/** Where a record leaves open when its process began, another process may have its pid. */
+/** Describes a daemon that runs. A record may leave open when its process began: then another one may have its pid. */
 function living(holder: LockHolder, known: DaemonRecord | null): DaemonView {
   const { pid } = holder;
   if (placeOf(holder) !== "here") {

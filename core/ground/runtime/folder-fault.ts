@@ -1,4 +1,4 @@
-/** What the system has against writing to a folder: the rest of a sentence about it, and what helps. */
+/** Reason of the system not to write to a folder: the rest of a sentence about it, and what helps. */
 interface FolderFault {
   /** The system's code, or "unknown error". */
   code: string;

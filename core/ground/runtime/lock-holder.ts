@@ -13,7 +13,7 @@ interface ProcessName {
 
 /** The process that holds a lock, as it has written itself down. */
 export interface LockHolder extends ProcessName {
-  /** Where its pid has its meaning, see `systemId()`; null where it cannot be told. Absent: an older version wrote it. */
+  /** System in which its pid is valid, see `systemId()`; null where it cannot be told. Absent: an older version wrote it. */
   system?: string | null;
   /** Name of its machine or container; null where it may not be asked for. */
   host?: string | null;
@@ -23,7 +23,7 @@ export interface LockHolder extends ProcessName {
   file?: string;
 }
 
-/** Where a holder runs, as seen from this process. */
+/** Place where a holder runs, as seen from this process. */
 type HolderPlace = "here" | "container" | "machine";
 
 /** Describes this process. */
@@ -66,7 +66,7 @@ export function livesHere(holder: LockHolder): boolean | null {
   return now === null || holder.start === null ? null : now === holder.start;
 }
 
-/** Where a holder runs: in this PID namespace, in another one of this machine, or on a machine that booted another time. */
+/** Returns where a holder runs: in this PID namespace, in another one of this machine, or on a machine that booted another time. */
 export function placeOf({ system, host }: LockHolder): HolderPlace {
   const own = systemId();
   if (system === undefined) return "here";

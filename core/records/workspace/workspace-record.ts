@@ -23,7 +23,7 @@ export interface Holder {
   pid: number;
   /** Null where it cannot be read. */
   start: string | null;
-  /** Where the pid has its meaning, see `systemId()`. Absent: an older version wrote it. */
+  /** System in which the pid is valid, see `systemId()`. Absent: an older version wrote it. */
   system?: string | null;
   /** Lock that this process holds as long as it runs; absolute path. */
   lock?: string;

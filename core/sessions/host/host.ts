@@ -50,7 +50,7 @@ export interface HostOptions {
    * false.
    */
   onlyFirst?: boolean | undefined;
-  /** What this host runs for, such as `bulkhead run`: others that need its state folder are told to wait for that. */
+  /** Name of the program, such as `bulkhead run`, for those who must wait until it gives back the state folder. */
   program?: string | undefined;
   /** Folder of the bundled plugins; `null`: none. Default: the package's own. */
   bundledDir?: string | null | undefined;
