@@ -14,18 +14,18 @@ import { createHttpDoor, type HttpDoor } from "../http/door.ts";
 import type { HostFacts, Mount, Readiness, ReloadChanges } from "../http/door-options.ts";
 import { pluginFacts } from "../http/plugin-facts.ts";
 import { problem } from "../http/problem.ts";
-import { mkdir, realpath, rm } from "../../ground/runtime/files.ts";
+import { mkdir, realpath } from "../../ground/runtime/files.ts";
 import { pid, runtimeVersion } from "../../ground/runtime/platform.ts";
-import { holderText, isAlive, type LockHolder, placeOf } from "../../ground/runtime/lock-holder.ts";
 import { runtimeFault } from "../../ground/runtime/runtime-fault.ts";
 import { processStart } from "../../ground/runtime/process-rows.ts";
 import { within } from "../../ground/runtime/within.ts";
-import { type DaemonFiles, daemonFiles } from "./daemon-files.ts";
+import { daemonFiles } from "./daemon-files.ts";
 import { takeDaemonLock } from "./daemon-lock.ts";
 import { type DaemonLog, openDaemonLog } from "./daemon-log.ts";
-import { type DaemonRecord, readDaemonRecord, removeDaemonRecord, writeDaemonRecord } from "./daemon-record.ts";
+import { type DaemonRecord, removeDaemonRecord, writeDaemonRecord } from "./daemon-record.ts";
 import { type GatedSessions, gateSessions } from "./gated-sessions.ts";
 import { joinCluster } from "./join-cluster.ts";
+import { removeLeftRecord } from "./left-record.ts";
 import { listen, type Listening } from "./listen.ts";
 import { ManifestInForce } from "./manifest-in-force.ts";
 import { settleAfterStart } from "./settle-after-start.ts";
@@ -102,8 +102,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     }
     // Only now: an older version elsewhere, which this lock does not keep away, would have the socket.
     isTaken = true;
-    const left = await removeLeftRecord(files);
-    if (left !== null) writeLog(leftBehind(left, lock.left));
+    const left = await removeLeftRecord(files, lock.left);
+    if (left !== null) writeLog(left);
     const cluster = await joinCluster(manifest, { stateDir, writeLog });
     undo.push(() => cluster?.close());
     const { root, bundledDir } = options;
@@ -130,30 +130,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   }
 }
 
-/** Removes the files of an earlier daemon; returns its record if it was killed. */
-async function removeLeftRecord(files: DaemonFiles): Promise<DaemonRecord | null> {
-  const left = await readDaemonRecord(files.record);
-  await removeDaemonRecord(files.record);
-  await rm(files.notices, { force: true });
-  return left === "broken" ? null : left;
-}
-
 /** Probing takes longer than a start may. Never rejects. */
 async function tellUncontained(host: Host, writeLog: DaemonLog["write"]): Promise<void> {
   const message = await uncontainedPrograms(host.registry.list().filter(({ enabled }) => enabled));
   if (message !== null) writeLog({ level: "warn", message });
-}
-
-/** Says what became of a daemon that has left its record. */
-function leftBehind({ pid, start }: DaemonRecord, holder: LockHolder | null): LogRecord {
-  const known = holder?.pid === pid ? holder : { pid, start };
-  const who = `The previous daemon, ${holderText(known)},`;
-  const message = placeOf(known) !== "here"
-    ? `${who} ended without a shutdown; its sessions are ended now.`
-    : known.start !== null && isAlive(known)
-    ? `This state folder is a copy: ${holderText(known)} works in another one. Its sessions end in this copy alone.`
-    : `${who} was killed; its sessions and programs are ended now.`;
-  return { level: "warn", message };
 }
 
 function stalled(path: string, ms: number): LogRecord {
