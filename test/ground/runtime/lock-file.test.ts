@@ -14,22 +14,26 @@ import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process, { pid } from "node:process";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { findHolder, type HeldLock, takeLock, withLockFile } from "../../../core/ground/runtime/lock-file.ts";
 import { holderText, placeOf } from "../../../core/ground/runtime/lock-holder.ts";
 import { processStart } from "../../../core/ground/runtime/process-rows.ts";
 import { systemId } from "../../../core/ground/runtime/system-id.ts";
 import { needsProgram } from "../../needs-program.ts";
 import { smallDisk } from "../../records/git/small-disk.ts";
-import { runnable } from "../../records/journal/runnable.ts";
-import { randomFrom } from "../../sessions/session/git-history.ts";
-import { errorOf } from "../../sessions/host/test-host.ts";
+import { type Runnable, runnable } from "../../records/journal/runnable.ts";
 import { skipBecause } from "../../skip-because.ts";
 
 const entry = new URL("programs/lock-program.ts", import.meta.url).href;
 
 let folder = "";
 let lock = "";
+let program: Runnable;
+const programFolder = realpathSync(mkdtempSync(join(tmpdir(), "bulkhead-lock-program-")));
+beforeAll(async () => void (program = await runnable(entry, programFolder)));
+afterAll(() => rmSync(programFolder, { recursive: true }));
+
 const children: ChildProcess[] = [];
 beforeEach(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), "bulkhead-lock-")));
@@ -41,10 +45,9 @@ afterEach(async () => {
 });
 
 /** Runs the program of these tests. */
-async function run(args: readonly string[], { env = {}, before = [] as string[] } = {}): Promise<ChildProcess> {
-  const script = await runnable(entry, folder);
-  const [command = "", ...words] = [...before, process.execPath, ...script.args, ...args];
-  const child = spawn(command, words, { stdio: ["pipe", "pipe", "inherit"], env: { ...script.env, ...env } });
+function run(args: readonly string[], { env = {}, before = [] as string[] } = {}): ChildProcess {
+  const [command = "", ...rest] = [...before, process.execPath, ...program.args, ...args];
+  const child = spawn(command, rest, { stdio: ["pipe", "pipe", "inherit"], env: { ...program.env, ...env } });
   children.push(child);
   return child;
 }
@@ -64,7 +67,7 @@ async function killed(child: ChildProcess): Promise<void> {
 
 /** Starts a process that holds the lock. */
 async function holder(at = lock): Promise<{ child: ChildProcess; outlives: number }> {
-  const child = await run(["hold", at]);
+  const child = run(["hold", at]);
   const [line] = await once(child.stdout!, "data");
   const { left, child: outlives } = JSON.parse(String(line)) as { left: unknown; child: number };
   expect(left).toBeNull();
@@ -107,7 +110,7 @@ describe("takeLock()", () => {
   });
 
   test("gives each of fifty locks to one of two processes that want it in the same millisecond", async () => {
-    const both = await Promise.all([1, 2].map(() => run(["race", folder, "50"])));
+    const both = [1, 2].map(() => run(["race", folder, "50"]));
     const next = () => Promise.all(both.map(async ({ stdout }) => String((await once(stdout!, "data"))[0])));
     expect(await next()).toEqual(["ready\n", "ready\n"]);
     const from = `${Date.now() + 100}\n`;
@@ -117,12 +120,11 @@ describe("takeLock()", () => {
   });
 
   test("lets one process in at a time, while others are killed at any moment", async () => {
-    const steady = await Promise.all([1, 2].map(() => run(["turns", lock, "150"])));
+    const steady = [1, 2].map(() => run(["turns", lock, "150"]));
     const answers = Promise.all(steady.map(said));
-    const random = randomFrom(7);
-    for (let at = 0; at < 8; at++) {
-      const child = await run(["turns", lock, "1000000"]);
-      await new Promise((resolve) => setTimeout(resolve, 60 + random(140)));
+    for (const afterMs of [60, 75, 90, 110, 130, 160]) {
+      const child = run(["turns", lock, "1000000"]);
+      await new Promise((resolve) => setTimeout(resolve, afterMs));
       await killed(child);
     }
     expect(await answers).toEqual(["0", "0"]);
@@ -176,14 +178,14 @@ describe("takeLock()", () => {
   });
 
   test("names what keeps it from taking a lock, and leaves no descriptor open", async (context) => {
-    const refused = (at: string) => errorOf(takeLock(at));
+    const refused = (at: string) => takeLock(at).then(() => null, (error: BulkheadError) => error);
     expect(await refused(join(folder, "none", "lock"))).toMatchObject({
       code: "io_error",
       message: `Cannot take the lock "${join(folder, "none", "lock")}": it does not exist.`,
     });
     await writeFile(join(folder, "victim"), "");
     symlinkSync(join(folder, "victim"), `${lock}.held`);
-    expect((await refused(lock)).message).toBe(`Cannot take the lock "${lock}.held": something else stands there.`);
+    expect((await refused(lock))?.message).toBe(`Cannot take the lock "${lock}.held": something else stands there.`);
     using disk = smallDisk(join(folder, "disk"), 64) ?? skipBecause(context, "this user may not mount a file system");
     const full = join(disk.folder, "lock");
     fill(join(disk.folder, "filled"));
@@ -201,18 +203,17 @@ describe("takeLock()", () => {
     let turns = 0;
     await withLockFile(full, { what: "it", waitMs: 0 }, async () => {
       turns++;
-      expect(await errorOf(withLockFile(full, { what: "it", waitMs: 0 }, async () => void turns++))).toMatchObject({
-        code: "busy",
-      });
+      const second = withLockFile(full, { what: "it", waitMs: 0 }, async () => void turns++);
+      await expect(second).rejects.toMatchObject({ code: "busy" });
     });
     expect(turns).toBe(1);
     execFileSync("mount", ["-o", "remount,ro", disk.folder]);
-    expect((await refused(full)).message).toBe(`Cannot take the lock "${full}": it is read-only.`);
+    expect((await refused(full))?.message).toBe(`Cannot take the lock "${full}": it is read-only.`);
   });
 
   test("tells too many open files from a lock that is held", async () => {
     const limited = ["/bin/sh", "-c", 'ulimit -n 60; exec "$@"', "sh"];
-    expect(JSON.parse(await said(await run(["fail", lock, "full"], { before: limited })))).toEqual({
+    expect(JSON.parse(await said(run(["fail", lock, "full"], { before: limited })))).toEqual({
       code: "io_error",
       message: `Cannot take the lock "${lock}": this process has too many files open.`,
     });
@@ -242,7 +243,7 @@ describe("takeLock()", () => {
       int fcntl64(int fd, int cmd, ...) { va_list a; va_start(a, cmd); void *p = va_arg(a, void *); va_end(a); return go("fcntl64", fd, cmd, p); }`;
     const library = join(folder, "no-locks.so");
     execFileSync("gcc", ["-shared", "-fPIC", "-x", "c", "-o", library, "-", "-ldl"], { input: source });
-    expect(JSON.parse(await said(await run(["fail", lock], { env: { LD_PRELOAD: library } })))).toEqual({
+    expect(JSON.parse(await said(run(["fail", lock], { env: { LD_PRELOAD: library } })))).toEqual({
       code: "io_error",
       message: `Cannot take the lock "${lock}": its file system has no locks.`,
     });
