@@ -147,6 +147,10 @@ describe("an event that is none", () => {
       { event: { type: 7 } },
       { source: "nobody" },
       { attempt: "one" },
+      { source: "host", event: { type: "attempt_failed", attempt: 1, adapter_id: "a", error: null, retry_in_ms: 0 } },
+      { source: "host", event: { type: "artifacts", artifacts: [{ path: 5 }] } },
+      { source: "host", event: { type: "session_ended", result: null } },
+      { source: "host", event: { type: "progress", message: 5 } },
     ];
     for (const [at, change] of bad.entries()) await write("lied", [at + 1, at + 1], bodyOf([spoilt(at + 1, change)]));
     const next = bad.length + 1;

@@ -1,6 +1,7 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { adapterEventSchemas } from "../../../plugin-sdk/events.ts";
+import { hostEventSchemas } from "../../sessions/session/schemas/host-events.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { envelopesAfter } from "../../records/journal/journal-row.ts";
 import type { BatchEntry } from "./log-entry.ts";
@@ -21,30 +22,36 @@ const frame = lazyCheck(Type.Object({
   event: Type.Object({ type: Type.String({ minLength: 1, maxLength: 64 }) }),
 }));
 
-const checks = new Map(
-  Object.entries<TSchema>(adapterEventSchemas).map(([type, schema]) => [type, lazyCheck(opened(schema))]),
-);
+const ofAdapters = checksOf(adapterEventSchemas);
+const ofHost = checksOf(hostEventSchemas);
 
-/** Lets further fields through, on every level. */
-function opened(schema: TSchema): TSchema {
-  return open(schema) as TSchema;
+function checksOf(schemas: Readonly<Record<string, TSchema>>) {
+  return new Map(Object.entries(schemas).map(([type, schema]) => [type, lazyCheck(open(schema) as TSchema)]));
 }
 
+/** Lets further fields and further words through, on every level. */
 function open(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(open);
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
+  const { anyOf } = value as { anyOf?: unknown };
+  if (Array.isArray(anyOf) && anyOf.every(isWord)) return Type.String();
   const own = Reflect.ownKeys(value).filter((key) =>
     key !== "additionalProperties" || Reflect.get(value, key) !== false
   );
   return Object.fromEntries(own.map((key) => [key, open(Reflect.get(value, key))]));
 }
 
+function isWord(schema: unknown): boolean {
+  return typeof schema === "object" && schema !== null && "const" in schema && typeof schema.const === "string";
+}
+
 /** Whether an envelope of another machine is one. */
 function isEnvelope(value: Envelope): boolean {
   if (!frame().Check(value) || !Number.isFinite(Date.parse(value.ts))) return false;
-  const { type } = value.event;
+  // The host says adapters' events too: of a request of its own, and in place of one that was cut short.
+  const check = ofHost.get(value.event.type) ?? ofAdapters.get(value.event.type);
   // Types that a newer version adds are let through as well.
-  return value.source === "host" || !checks.has(type) || checks.get(type)!().Check(value.event);
+  return check === undefined || check().Check(value.event);
 }
 
 /** Puts an event that says so in the place of each envelope that is none, so that no number is missing. */

@@ -1,7 +1,7 @@
 import { KindGuard, type TSchema, Type } from "@sinclair/typebox";
 import { hostVersion } from "../../ground/config/version.ts";
 import { type ApiRoute, json, route, type RouteAnswer } from "./route.ts";
-import { nameOf } from "./schemas/named.ts";
+import { nameOf } from "../../sessions/session/schemas/named.ts";
 import { problemSchema } from "./schemas/sessions.ts";
 
 /** The route of the document that describes these routes and itself. */

@@ -3,7 +3,7 @@ import type { ClusterLog, ClusterMachine, ClusterStatus } from "../../../../plug
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { exactly } from "../../../../plugin-sdk/schema.ts";
 import { type ApiRoute, json, route } from "../route.ts";
-import { maybe, named, oneOf, text } from "../schemas/named.ts";
+import { maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 
 const whole = Type.Integer();
 const labels = Type.Record(Type.String(), Type.String());

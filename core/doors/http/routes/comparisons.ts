@@ -8,8 +8,8 @@ import { randomId } from "../../../ground/runtime/hash.ts";
 import { compareSessions } from "../../../sessions/host/run-all.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { type ApiRoute, json, route } from "../route.ts";
-import { count, maybe, named, text } from "../schemas/named.ts";
-import { outcomeSchema, stopReasonSchema } from "../schemas/results.ts";
+import { count, maybe, named, text } from "../../../sessions/session/schemas/named.ts";
+import { outcomeSchema, stopReasonSchema } from "../../../sessions/session/schemas/results.ts";
 
 /** The body of a comparison: one request, and the adapters that all run it. */
 interface ComparisonBody extends SessionRequest {

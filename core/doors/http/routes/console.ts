@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { type ApiRoute, json, route } from "../route.ts";
-import { oneOf, text } from "../schemas/named.ts";
+import { oneOf, text } from "../../../sessions/session/schemas/named.ts";
 import { scopes, type TokenScope } from "../scopes.ts";
 
 /** Time for which a page's token is valid: a working day. Milliseconds. */

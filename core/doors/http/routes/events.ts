@@ -13,7 +13,7 @@ import { labelQuery } from "../label-query.ts";
 import { labelled } from "../labelled-events.ts";
 import { type ApiRoute, type ApiRouteDeps, type Call, route, type RouteAnswer } from "../route.ts";
 import { envelopeSchema } from "../schemas/events.ts";
-import { oneOf } from "../schemas/named.ts";
+import { oneOf } from "../../../sessions/session/schemas/named.ts";
 
 /** Query of a stream of events. */
 interface EventsQuery {

@@ -2,8 +2,8 @@ import { Type } from "@sinclair/typebox";
 import type { HeldDecision, SessionHeld, SettledHeld } from "../../../../plugin-sdk/held.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { type ApiRoute, json, route } from "../route.ts";
-import { named, oneOf, text } from "../schemas/named.ts";
-import { heldSchema } from "../schemas/results.ts";
+import { named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
+import { heldSchema } from "../../../sessions/session/schemas/results.ts";
 
 const held = Type.Array(heldSchema);
 

@@ -8,7 +8,7 @@ import { grantCovers } from "../../../packages/registry/grant-covers.ts";
 import type { HistoryQueries, PermissionUse } from "../../../records/history/history-queries.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { type ApiRoute, json, route } from "../route.ts";
-import { count, maybe, named, oneOf, text } from "../schemas/named.ts";
+import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 import { sessionSummarySchema } from "../schemas/sessions.ts";
 
 const adapterId = Type.String({ minLength: 1, maxLength: 256 });

@@ -4,8 +4,8 @@ import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import type { NewGrant } from "../../../packages/registry/edit-host-manifest.ts";
 import { grantable } from "../../../packages/registry/grantable.ts";
 import type { PluginGrants, PluginProblem } from "../plugin-facts.ts";
-import { named, oneOf, text } from "../schemas/named.ts";
-import { errorSchema, permissionsSchema } from "../schemas/results.ts";
+import { named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
+import { errorSchema, permissionsSchema } from "../../../sessions/session/schemas/results.ts";
 import { type ApiRoute, json, route } from "../route.ts";
 
 const plugin = named(

@@ -7,7 +7,7 @@ import { type HistoryQueries, wordQuery } from "../../../records/history/history
 import type { JournalReader } from "../../../records/journal/journal-reader.ts";
 import { labelQuery, labelsOf } from "../label-query.ts";
 import { type ApiRoute, type Call, json, route } from "../route.ts";
-import { count, maybe, named, text } from "../schemas/named.ts";
+import { count, maybe, named, text } from "../../../sessions/session/schemas/named.ts";
 
 /** Query of a search. */
 interface SearchQuery {

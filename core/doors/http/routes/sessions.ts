@@ -8,7 +8,7 @@ import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts
 import type { SessionQuery } from "../../../sessions/host/session-host.ts";
 import { labelQuery, labelsOf } from "../label-query.ts";
 import { type ApiRoute, json, route } from "../route.ts";
-import { named, oneOf } from "../schemas/named.ts";
+import { named, oneOf } from "../../../sessions/session/schemas/named.ts";
 import { sessionSchema, sessionSummarySchema } from "../schemas/sessions.ts";
 
 /** The body of a start: the request of `run_session`, and the adapters to run it. */

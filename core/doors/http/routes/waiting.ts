@@ -8,7 +8,7 @@ import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { callerPlugins } from "../caller-plugins.ts";
 import type { PluginFacts } from "../plugin-facts.ts";
 import { type ApiRoute, json, route } from "../route.ts";
-import { maybe, named, oneOf, text } from "../schemas/named.ts";
+import { maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 
 /** One thing that waits for a person. */
 interface WaitingItem {

@@ -3,7 +3,7 @@ import { exactly } from "../../../../plugin-sdk/schema.ts";
 import { probeWalls } from "../../../ground/runtime/os-walls/probe.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { type ApiRoute, json, route } from "../route.ts";
-import { oneOf, text } from "../schemas/named.ts";
+import { oneOf, text } from "../../../sessions/session/schemas/named.ts";
 
 /** A program that a session has started and that runs now. */
 interface RunningProgram {

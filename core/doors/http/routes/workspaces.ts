@@ -3,8 +3,8 @@ import type { Workspace, WorkspaceConflict } from "../../../../plugin-sdk/worksp
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { textOrBase64 } from "../../../ground/runtime/text-or-base64.ts";
 import { type ApiRoute, json, route } from "../route.ts";
-import { count, maybe, named, oneOf, text } from "../schemas/named.ts";
-import { artifactSchema, heldSchema } from "../schemas/results.ts";
+import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
+import { artifactSchema, heldSchema } from "../../../sessions/session/schemas/results.ts";
 
 const maybeText = maybe(text);
 const artifacts = Type.Array(artifactSchema);

@@ -4,7 +4,7 @@ import type { AgentReport } from "../../../../plugin-sdk/agent-report.ts";
 import { availabilities, healthStatusSchema } from "../../../../plugin-sdk/availability.ts";
 import { agentCapabilitiesSchema } from "../../../../plugin-sdk/capabilities.ts";
 import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
-import { maybe, named, oneOf, text } from "./named.ts";
+import { maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 
 const mode = named("AccessModeStatus", accessModeStatusSchema);
 

@@ -4,8 +4,8 @@ import type { SessionHistory } from "../../../../plugin-sdk/session-history.ts";
 import type { SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
 import { type ErrorCode, errorCodes } from "../../../../plugin-sdk/errors.ts";
 import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
-import { count, maybe, named, oneOf, text } from "./named.ts";
-import { outcomeSchema, permissionsSchema, resultSchema, stopReasonSchema } from "./results.ts";
+import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
+import { outcomeSchema, permissionsSchema, resultSchema, stopReasonSchema } from "../../../sessions/session/schemas/results.ts";
 
 const waiting = Type.Object({
   request_id: text,
