@@ -5,7 +5,12 @@ import type { SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
 import { type ErrorCode, errorCodes } from "../../../../plugin-sdk/errors.ts";
 import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
-import { outcomeSchema, permissionsSchema, resultSchema, stopReasonSchema } from "../../../sessions/session/schemas/results.ts";
+import {
+  outcomeSchema,
+  permissionsSchema,
+  resultSchema,
+  stopReasonSchema,
+} from "../../../sessions/session/schemas/results.ts";
 
 const waiting = Type.Object({
   request_id: text,
