@@ -77,6 +77,7 @@ export const slowTests: readonly string[] = [
   "test/fuzz/fuzz.test.ts",
   "test/records/git/artifacts-oracle.test.ts",
   "test/records/workspace/faults.test.ts",
+  "test/records/workspace/large-files.test.ts",
   "test/sessions/session/git-histories.test.ts",
   "test/sessions/session/properties.test.ts",
 ];

@@ -21,7 +21,7 @@ import {
 import { writeWholeTree } from "./whole-tree.ts";
 import { swapOnDisk, treeOnDisk } from "./swap-on-disk.ts";
 import { shadowOver, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
-import { withWorktreeIndex } from "./worktree-diff.ts";
+import { storeChangedLarge, withWorktreeIndex } from "./worktree-diff.ts";
 import { refuseInTheWay, writePatch, writeSwap } from "./write-swap.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
@@ -65,6 +65,8 @@ export async function applyWorktree(base: WorktreeBase, options: ApplyOptions): 
       const written = await writeWorkTree(shadowOverWorktree(base, folder), { index, signal }, { storeAll: true });
       return written.tree;
     });
+    const lost = await storeChangedLarge(source, { base, after: all, signal });
+    if (lost.length > 0) throw changedThere(lost, source.workdir);
     const merging = { base: base.tree, ours: now, call, scratch };
     const { theirs, merged, held } = await mergeWithoutHeld(source, { ...merging, theirs: all, takes: options.takes });
     if (merged === now) return { artifacts: [], others: [], held, base: theirs };

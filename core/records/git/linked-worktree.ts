@@ -8,7 +8,7 @@ import { Turns } from "../../ground/runtime/turns.ts";
 import { wait } from "../../ground/runtime/wait.ts";
 import { findRepository, readHead, readingEnv } from "./find-repository.ts";
 import { git, gitError } from "./git-call.ts";
-import { gitInShadow } from "./shadow-repository.ts";
+import { gitInShadow, type ShadowCall, type ShadowRepository } from "./shadow-repository.ts";
 import { baseIndex, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
 
 /** A linked worktree and its repository. */
@@ -26,14 +26,20 @@ interface WorktreePlace {
  * uncommitted shows as a change that is not staged.
  * @throws {BulkheadError} `git_missing`, `io_error`; the caller then removes the partial worktree
  */
-export async function addWorktree(base: WorktreeBase, place: WorktreePlace): Promise<void> {
-  const { folder, sourceTop, signal } = place;
+export async function addWorktree(
+  base: WorktreeBase,
+  { folder, sourceTop, signal, fill }: WorktreePlace & {
+    /** Puts large files into the worktree, and into the base's index. */
+    fill?: (files: ShadowRepository, call: ShadowCall) => Promise<void>;
+  },
+): Promise<void> {
   const args = ["worktree", "add", "-q", "--detach", "--no-checkout", folder, base.commit];
   const outcome = await changeWorktrees(args, { sourceTop, signal });
   if (outcome.exit_code !== 0) throw gitError(args, outcome);
   const made = await findRepository({ workdir: folder, signal });
   if (made?.top !== folder) throw new BulkheadError("io_error", `git made no worktree in "${folder}".`);
   const files = shadowOverWorktree(base, folder);
+  await fill?.(files, { index: baseIndex, signal });
   // Stores time and size of each file in the index, so that later runs need not read unchanged files.
   await gitInShadow(files, ["checkout-index", "-a", "-u", "-q"], { index: baseIndex, signal });
   const index = join(made.gitDir, "index");

@@ -1,4 +1,5 @@
-import { joinNul, lineOf } from "./git-call.ts";
+import { joinNul, lineOf, pathKey } from "./git-call.ts";
+import { largeAmong } from "./large-files.ts";
 import { listMarked } from "./left-out.ts";
 import { gitInShadow, recordsInShadow, type ShadowCall, type ShadowRepository } from "./shadow-repository.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
@@ -9,24 +10,35 @@ interface WholeTree {
   tree: string;
   /** Tracked paths that a sparse checkout leaves out: the tree has them, the disk does not. */
   leftOut: readonly Uint8Array[];
+  /** Large files, whose content is not stored. */
+  large: readonly Uint8Array[];
 }
 
 /**
- * Makes a tree of a work tree's whole content, with every file stored in the shadow byte for byte, also where the
+ * Makes a tree of a work tree's whole content, with every file but the large ones stored in the shadow byte for byte, also where the
  * repository has a filter (large-file pointers, encryption): no filter runs, so the tree has the content on disk.
  * Updates the index, which should be a copy of the user's.
  * @throws {BulkheadError} `io_error` when git fails
  */
 export async function writeWholeTree(shadow: ShadowRepository, call: ShadowCall): Promise<WholeTree> {
-  const { tree } = await writeWorkTree(shadow, call, { storeAll: true });
+  const { tree, large = [] } = await writeWorkTree(shadow, call, { storeAll: true, hashLarge: true });
   const { leftOut, others } = await listMarked(shadow, call);
   const filtered = await listFiltered(shadow, { ...call, paths: others });
-  if (filtered.length === 0) return { tree, leftOut };
+  if (filtered.length === 0) return { tree, leftOut, large };
   // Their entries hold a filter's output: without the entries, git reads the files again.
-  const stdin = joinNul(filtered);
-  await gitInShadow(shadow, ["update-index", "--force-remove", "-z", "--stdin"], { ...call, stdin });
-  await gitInShadow(shadow, ["update-index", "--add", "--remove", "-z", "--stdin"], { ...call, stdin });
-  return { tree: lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], call)), leftOut };
+  const largeFiltered = await largeAmong(shadow.workdir, filtered);
+  const isLarge = new Set(largeFiltered);
+  const update = (args: readonly string[], paths: readonly Uint8Array[]) =>
+    gitInShadow(shadow, ["update-index", ...args, "-z", "--stdin"], { ...call, stdin: joinNul(paths) });
+  await update(["--force-remove"], filtered);
+  await update(["--add", "--remove"], filtered.filter((path) => !isLarge.has(path)));
+  await update(["--info-only", "--add", "--remove"], largeFiltered);
+  const whole = lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], call));
+  return { tree: whole, leftOut, large: eachOnce([...large, ...largeFiltered]) };
+}
+
+function eachOnce(paths: readonly Uint8Array[]): Uint8Array[] {
+  return [...new Map(paths.map((path) => [pathKey(path), path])).values()];
 }
 
 /** Those of the paths that have a filter. */

@@ -9,8 +9,10 @@ import { join } from "../../ground/runtime/paths.ts";
 import { describeTrees, omittedCount } from "./artifacts.ts";
 import { gitError } from "./git-call.ts";
 import { heldInTree } from "./held-in-tree.ts";
-import { shadowRun } from "./shadow-repository.ts";
-import { baseIndex, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
+import { largeOf, missingLarge, storeLarge } from "./large-files.ts";
+import { pathText, rawChanges } from "./raw-diff.ts";
+import { type ShadowRepository, shadowRun } from "./shadow-repository.ts";
+import { baseIndex, shadowOver, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
 
 /** Bytes of a patch that is handed out. */
@@ -22,18 +24,50 @@ const patchBytes = 64 * 1024 * 1024;
  */
 export async function worktreeDiff(
   base: WorktreeBase,
-  { folder, signal }: { folder: string; signal: AbortSignal },
+  { folder, sourceTop, signal }: { folder: string; sourceTop: string; signal: AbortSignal },
 ): Promise<WorktreeDiff> {
   const shadow = shadowOverWorktree(base, folder);
   return await withWorktreeIndex(base, async (index) => {
     const call = { index, signal };
     const after = await writeWorkTree(shadow, call, { storeAll: true });
     const before = { tree: base.tree, stored: true };
+    const source = shadowOver(base, { top: sourceTop, gitDir: shadow.folder });
+    const lost = await storeChangedLarge(source, { base, after: after.tree, signal });
+    if (lost.length > 0) throw notShown(lost[0]!);
     const patch = await readPatch([...patchArgs, base.tree, after.tree], shadowRun(shadow, call));
     const { artifacts, others } = await describeTrees(shadow, { before, after, call, workdir: folder });
     const held = await heldInTree(shadow, { before: base.tree, after: after.tree, call });
     return { patch, artifacts, ...omittedCount(others), held: held.map(({ change }) => change) };
   });
+}
+
+function notShown(path: string): BulkheadError {
+  return new BulkheadError("too_large", `Cannot show the changes of "${path}": it was too large to keep what it was.`, {
+    hint: "Look at the files in the worktree itself.",
+  });
+}
+
+/**
+ * Stores the large files of a base that differ in another tree, as the source has them now.
+ * @returns those whose content in the base is found nowhere
+ */
+export async function storeChangedLarge(
+  source: ShadowRepository,
+  { base, after, signal }: { base: WorktreeBase; after: string; signal: AbortSignal },
+): Promise<string[]> {
+  const large = new Set(await largeOf(base.store));
+  if (large.size === 0) return [];
+  const call = { index: baseIndex, signal };
+  const changes = await rawChanges(shadowOver(base, { top: base.store, gitDir: base.store }), {
+    from: base.tree,
+    to: after,
+    call,
+  });
+  const paths = changes.map(({ path }) => pathText(path)).filter((path) => large.has(path));
+  if (paths.length === 0) return [];
+  await storeLarge(source, { paths, call });
+  const here = { ...call, cwd: base.store, workTree: base.store };
+  return await missingLarge(source, { paths, call: here });
 }
 
 /**

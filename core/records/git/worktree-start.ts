@@ -33,14 +33,14 @@ interface TakeBaseOptions {
 }
 
 /**
- * Stores the visible content of a repository's work tree: HEAD and everything uncommitted, tracked or not, except
+ * Stores the visible content, but for large files that are in no commit, of a repository's work tree: HEAD and everything uncommitted, tracked or not, except
  * ignored files. Writes nothing to the repository.
  * @throws {BulkheadError} `unsupported`, `io_error`
  */
 export async function takeBase(
   { repository, commit }: WorktreeSource,
   { folder, exclude = [], signal }: TakeBaseOptions,
-): Promise<WorktreeBase> {
+): Promise<{ base: WorktreeBase; large: readonly Uint8Array[] }> {
   const whole = wholeOf(repository);
   const { settings } = await readSettings({ workdir: whole.top, signal });
   const shadow = await makeShadow({
@@ -53,11 +53,11 @@ export async function takeBase(
   });
   const call = { index: baseIndex, signal };
   await copyUserIndex(shadow, baseIndex);
-  const { tree } = await writeWholeTree(shadow, call);
+  const { tree, large } = await writeWholeTree(shadow, call);
   await refuseNested(shadow, call);
   // The worktree's own index becomes a copy of it, and a copy of a split index would be half of one.
   await gitInShadow(shadow, ["-c", "core.splitIndex=false", "update-index", "--no-split-index"], call);
-  return { store: shadow.folder, commit, tree };
+  return { base: { store: shadow.folder, commit, tree }, large };
 }
 
 /** Uses a base's store as the shadow of a work tree: of the source, or of the worktree. */

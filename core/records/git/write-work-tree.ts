@@ -9,6 +9,7 @@ import { lookAt } from "./look-at.ts";
 import { hasCommit } from "./find-repository.ts";
 import { gitError, joinNul, lineOf, pathKey } from "./git-call.ts";
 import type { KnownTrees } from "./known-trees.ts";
+import { largeAmong } from "./large-files.ts";
 import { addHugeFiles, dropHugeFiles, measureFiles } from "./huge-files.ts";
 import {
   gitInShadow,
@@ -27,6 +28,8 @@ export interface WorkTree {
   stored: boolean;
   /** True when git was not asked to write the tree, because its id was known: see {@link storeTree}. */
   unwritten?: boolean;
+  /** Changed files that were hashed and not stored for their size; only where that was asked for. */
+  large?: readonly Uint8Array[];
 }
 
 /** Options of {@link writeWorkTree}. */
@@ -35,6 +38,8 @@ interface WriteOptions {
   trees?: KnownTrees;
   /** Store every changed file, however many. */
   storeAll?: boolean;
+  /** Hash large files without storing them. */
+  hashLarge?: boolean;
   /** Changed files that may be read at most. */
   mostFiles?: number;
 }
@@ -47,7 +52,7 @@ interface WriteOptions {
 export async function writeWorkTree(
   shadow: ShadowRepository,
   call: ShadowCall,
-  { storeAll = false, mostFiles = Number.POSITIVE_INFINITY, trees }: WriteOptions = {},
+  { storeAll = false, hashLarge = false, mostFiles = Number.POSITIVE_INFINITY, trees }: WriteOptions = {},
 ): Promise<WorkTree> {
   const known = typeof call.mark === "string" ? trees?.of(call.mark) : undefined;
   const facts = known?.get();
@@ -70,13 +75,15 @@ export async function writeWorkTree(
   const changed = isFresh ? found : await withAssumed(found, { shadow, call });
   if (changed.length > mostFiles) throw new BulkheadError("too_large", `There are ${changed.length} files to read.`);
   const { isSmall, huge } = storeAll ? { isSmall: true, huge: [] } : await measureFiles(shadow.workdir, changed);
-  const tooHuge = new Set(huge.map(({ path }) => path));
-  await updateIndex(shadow, changed.filter((path) => !tooHuge.has(path)), { ...call, stored: isSmall });
+  const large = hashLarge ? await largeAmong(call.cwd ?? shadow.workdir, changed) : [];
+  const apart = new Set([...huge.map(({ path }) => path), ...large]);
+  await updateIndex(shadow, changed.filter((path) => !apart.has(path)), { ...call, stored: isSmall });
+  await updateIndex(shadow, large, { ...call, stored: false });
   await addHugeFiles(shadow, huge, call);
   await dropOutside(shadow, call);
   const written = await writeTree(shadow, call);
   await dropHugeFiles(shadow, huge, call);
-  return { tree: written, stored: isSmall };
+  return { tree: written, stored: isSmall, ...(large.length === 0 ? {} : { large }) };
 }
 
 /** Has git write a tree whose id alone was known. The call names the index that it is the tree of. */

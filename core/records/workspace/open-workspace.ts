@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { withDeadline } from "../git/deadline.ts";
 import { addWorktree, removeWorktree } from "../git/linked-worktree.ts";
+import { copyLarge } from "../git/large-files.ts";
 import { takeBase } from "../git/worktree-start.ts";
 import { findWorktreeSource } from "../git/worktree-source.ts";
 import { mkdir, realpath } from "../../ground/runtime/files.ts";
@@ -55,12 +56,15 @@ export async function openWorkspace(files: WorkspaceFiles, options: OpenWorkspac
       await files.write(record);
       await mkdir(join(home, "base"));
       await mkdir(join(home, "tree"));
-      const base = await takeBase(source, {
+      const { base, large } = await takeBase(source, {
         folder: join(home, "base"),
         exclude: [files.folder, ...exclude],
         signal: within,
       });
-      await addWorktree(base, { folder, sourceTop, signal: within });
+      const fill: Parameters<typeof addWorktree>[1]["fill"] = async (worktree, call) => {
+        if (large.length > 0) base.tree = await copyLarge(worktree, { paths: large, from: sourceTop, call });
+      };
+      await addWorktree(base, { folder, sourceTop, signal: within, fill });
       const inside = join(folder, relative(sourceTop, workdir));
       // A folder that holds only ignored files is in no tree.
       await mkdir(inside, { recursive: true });

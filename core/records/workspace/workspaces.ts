@@ -12,13 +12,12 @@ import { omittedCount } from "../git/artifacts.ts";
 import { dropInWorktree } from "../git/drop-in-worktree.ts";
 import { isAmong } from "../git/held-in-tree.ts";
 import { withDeadline } from "../git/deadline.ts";
-import { addWorktree, keepCommits, removeWorktree } from "../git/linked-worktree.ts";
+import { keepCommits } from "../git/linked-worktree.ts";
 import type { LookStart } from "../gate/known-entries.ts";
 import type { WorktreeBase } from "../git/worktree-start.ts";
 import { patchWorktree } from "../git/patch-worktree.ts";
 import { heldInWorktree, worktreeDiff } from "../git/worktree-diff.ts";
-import { mkdir } from "../../ground/runtime/files.ts";
-import { join, relative } from "../../ground/runtime/paths.ts";
+import { join } from "../../ground/runtime/paths.ts";
 import { takeUnchanged } from "./take-unchanged.ts";
 import { explainMissing } from "./explain-missing.ts";
 import { HeldFiles, type HeldRecord } from "./held-files.ts";
@@ -33,6 +32,7 @@ import {
 } from "./open-workspace.ts";
 import { noteConflict } from "./note-conflict.ts";
 import { lookAtLeft } from "./look-at-left.ts";
+import { remakeWorktree } from "./reset-workspace.ts";
 import { chosenOf, settleInPlace, shownInPlace } from "./settle-held.ts";
 import { pruneWorkspaces } from "./prune-workspaces.ts";
 import { openWorkspaceFiles, type WorkspaceFiles } from "./workspace-files.ts";
@@ -163,12 +163,7 @@ export function openWorkspaces(folder: string, { lock = null }: { lock?: string 
 
 async function resetWorkspace(record: WorkspaceRecord): Promise<void> {
   refuseUnless(record, ["open"]);
-  const { folder, repository: sourceTop, workdir } = record;
-  await within(async (signal) => {
-    await removeWorktree({ folder, sourceTop, signal });
-    await addWorktree(baseOf(record), { folder, sourceTop, signal });
-    await mkdir(join(folder, relative(sourceTop, workdir)), { recursive: true });
-  });
+  await within((signal) => remakeWorktree(record, baseOf(record), signal));
 }
 
 async function noteHeld(files: WorkspaceFiles, record: WorkspaceRecord): Promise<HeldChange[]> {
@@ -184,8 +179,9 @@ async function endWorkspace(files: WorkspaceFiles, sessionId: string): Promise<v
 
 async function diffOf(record: WorkspaceRecord): Promise<WorktreeDiff> {
   refuseUnless(record, ["open", "applying"]);
-  const { folder } = record;
-  return await explainMissing(record, () => within((signal) => worktreeDiff(baseOf(record), { folder, signal })));
+  const { folder, repository: sourceTop } = record;
+  const diff = (signal: AbortSignal) => worktreeDiff(baseOf(record), { folder, sourceTop, signal });
+  return await explainMissing(record, () => within(diff));
 }
 
 async function applyWorkspace(
