@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
@@ -22,6 +22,9 @@ interface Fixture {
   file: string;
   envelopes: Envelope[];
   cli(...args: string[]): Promise<{ code: number; out: string; err: string }>;
+  doctor(): Promise<{ warnings: string[] }>;
+  /** What hosts of the doctor wrote to their log. */
+  logs(): string[];
 }
 
 /** A state folder whose journal has two sessions that ended long ago, and a command line on it. */
@@ -47,7 +50,14 @@ async function fixture({ data = "said" } = {}): Promise<Fixture> {
     const code = await runCli(terminal, { createHost: (options) => createHost({ ...options, bundledDir: null }) });
     return { code, out: terminal.out(), err: terminal.err() };
   };
-  return { root, file, envelopes, cli };
+  const lines: string[] = [];
+  const doctor = async () => {
+    const terminal = fakeTerminal({ args: ["doctor", "--json", "--state-dir", join(root, "state")], cwd: root });
+    const writeLog = ({ message }: { message: string }) => void lines.push(message);
+    await runCli(terminal, { createHost: (options) => createHost({ ...options, bundledDir: null, writeLog }) });
+    return JSON.parse(terminal.out()) as { warnings: string[] };
+  };
+  return { root, file, envelopes, cli, doctor, logs: () => lines };
 }
 
 async function sql(file: string, text: string): Promise<void> {
@@ -98,6 +108,36 @@ describe("bulkhead journal verify", () => {
     const { code, out } = await cli("verify", "--head", head);
     expect(code).toBe(errorTable.journal_error.exit_code);
     expect(out).toContain("TRUNCATED");
+  });
+
+  it("names what no host put into the file", async () => {
+    const { cli, file } = await fixture();
+    await sql(file, "CREATE TRIGGER theirs AFTER INSERT ON batch BEGIN DELETE FROM link; END");
+    const { code, out } = await cli("verify");
+    expect(code).toBe(errorTable.journal_error.exit_code);
+    expect(out).toContain('FOREIGN: "theirs" is in the file, and no host put it there.');
+  });
+
+  it("tells of damage until it is acknowledged, and so does the doctor", async () => {
+    const { cli, doctor, file, logs } = await fixture();
+    await sql(file, "UPDATE batch SET body = 'x' WHERE session_id = 'bb'");
+    expect((await cli("verify")).out).toContain("CHANGED: events 4 to 6 of session bb");
+    // What a verification marks, the next host sets aside.
+    const told = await doctor();
+    expect(logs().find((line) => line.includes("was damaged"))).toContain("3 events are missing of 1 session: bb (3)");
+    expect(told.warnings.join()).toContain("3 events are missing of 1 session: bb (3)");
+    const seen = await cli("verify");
+    expect(seen.code).toBe(errorTable.journal_error.exit_code);
+    expect(seen.out).toContain(
+      " 3 events in 1 batch are as written.\n 1 link of a damaged file is lost, as its host noted.",
+    );
+    expect(seen.out).toContain("DAMAGED: The journal");
+    expect(await cli("verify", "--acknowledge")).toMatchObject({ code: 0 });
+    expect((await doctor()).warnings.join()).not.toContain("damaged");
+    truncateSync(file);
+    const emptied = await cli("verify");
+    expect(emptied.code).toBe(errorTable.journal_error.exit_code);
+    expect(emptied.err).toContain("the file is empty");
   });
 
   it("refuses what is no head, and a folder without a journal", async () => {

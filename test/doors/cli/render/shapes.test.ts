@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import { createPaint } from "../../../../core/doors/cli/render/paint.ts";
 import {
+  formatAge,
   formatBytes,
   formatCost,
   formatCount,
@@ -13,6 +14,12 @@ import { asTyped } from "../../../../core/doors/cli/render/as-typed.ts";
 import { ambiguousId } from "../../../../core/doors/cli/render/short-id.ts";
 import { tableLines } from "../../../../core/doors/cli/render/table.ts";
 import { fitLine, padEnd, textWidth, wrapText } from "../../../../core/doors/cli/render/text-width.ts";
+
+test("formatAge is never below zero, and tells of a clock that was ahead", () => {
+  const now = Date.parse("2025-06-01T12:00:00.000Z");
+  const times = ["2025-06-01T11:00:00.000Z", "2025-06-01T12:00:30.000Z", "2025-06-01T14:00:00.000Z"];
+  expect(times.map((time) => formatAge(time, now))).toEqual(["1 h", "0 ms", "2 h ahead of the clock"]);
+});
 
 test("formatDuration fits its unit to the length", () => {
   expect([0, 480, 2100, 59_940, 60_000, 200_000, 7_500_000].map(formatDuration))
