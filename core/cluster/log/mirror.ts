@@ -237,7 +237,8 @@ export class Mirror {
     const { machine, file, writeLog } = this.#options;
     writeLog({ level: "warn", message: `Reading the log of "${machine}" again: ${error.message}.` });
     await this.#journal.close();
-    for (const name of [file, `${file}-wal`, `${file}-shm`]) await rm(name, { force: true });
+    // With its key: a key without its file would count as damage.
+    for (const end of ["", "-wal", "-shm", ".key"]) await rm(`${file}${end}`, { force: true });
     this.#journal = await openCopy(this.#options);
     this.#copy = new LogCopy(this.#journal, { machine, position: logStart });
   }

@@ -95,7 +95,7 @@ export function prepareChainTable(database: SqliteFile): ChainTable {
   };
 }
 
-/** What the code of a link without its batch vouches for. */
+/** Content that the code of a link without its batch vouches for. */
 export function contentOf({ kind, session_id, gseq, digest }: BareLink): LinkContent {
   return { kind: kind === "erased" ? "batch" : kind, session_id, gseq, digest };
 }

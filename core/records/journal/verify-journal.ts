@@ -52,7 +52,7 @@ export interface ChainProblem {
   /** First and last event of the batch, or the events around a missing part. */
   from_gseq: number | null;
   to_gseq: number | null;
-  /** What is foreign. */
+  /** Name of the foreign part. */
   name?: string;
 }
 

@@ -2,7 +2,7 @@ import { readdir, readFile, rm, stat } from "../../../ground/runtime/files.ts";
 import { basename, dirname, join } from "../../../ground/runtime/paths.ts";
 import { replaceFile } from "../../../ground/runtime/replace-file.ts";
 
-/** What became of a damaged journal. It stands beside it until the operator has taken note. */
+/** Account of a damaged journal. It stands beside it until the operator has taken note. */
 export interface DamageReport {
   v: 1;
   at: string;

@@ -5,7 +5,7 @@ import { FileBlocks } from "./file-blocks.ts";
 export interface LogFrames {
   /** Bytes of a page; null where there is no log. */
   pageSize: number | null;
-  /** Where the newest committed content of a page begins. */
+  /** Place of the newest committed content of each page. */
   pages: Map<number, number>;
   /** Frames that cannot be read, with readable ones of the same log behind them: SQLite stops at the first of them. */
   damaged: number;

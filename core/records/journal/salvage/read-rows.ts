@@ -9,7 +9,7 @@ import { type KnownRow, knownRow } from "./known-rows.ts";
 import { LeafCells } from "./leaf-cells.ts";
 import { PageFile } from "./page-file.ts";
 
-/** What a damaged file tells beside its rows. */
+/** Facts that a damaged file tells beside its rows. */
 export interface ReadFile {
   /** Null where its state cannot be read. */
   numbers: Numbers | null;

@@ -9,7 +9,7 @@ import { endingOf, openingOf } from "../session-record.ts";
 import { orderSessions, prepareSessionTable, sessionColumns, type SessionTable } from "../session-table.ts";
 import type { Draft } from "./draft.ts";
 
-/** What is missing of the sessions. */
+/** Events that are missing, by session. */
 export interface LostEvents {
   /** Number of lost events of each session that is missing some; of those before this damage none. */
   sessions: Map<string, number>;
@@ -38,7 +38,7 @@ export class SettledSessions {
   /** Numbers of links that are missing, in order. */
   readonly #holes: [from: number, to: number][] = [];
   readonly #lost = new Map<string, number>();
-  /** Where lost events stood, and how many. */
+  /** Places of lost events, and how many each was. */
   readonly #places: { gseq: number; count: number }[] = [];
   #last = 0;
   #isBound = false;
