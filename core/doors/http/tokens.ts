@@ -9,6 +9,7 @@ import { dirname, join } from "../../ground/runtime/paths.ts";
 import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
 import { type Caller, owner, scopes, type TokenScope } from "./scopes.ts";
+import { adminWithFolders, makerEnded, taken, tooMany } from "./token-errors.ts";
 
 /** A stored token, without the secret that would let a reader use it. */
 export interface TokenRecord {
@@ -203,7 +204,7 @@ class TokenFiles implements TokenStore {
       for (const one of old) records.splice(records.indexOf(one), 1);
       const { expires_at, ...fields } = fieldsOf(records);
       if (records.some((other) => other.name === fields.name && this.#isCurrent(other))) throw taken(fields.name);
-      if (records.length >= mostTokens) throw tooMany();
+      if (records.length >= mostTokens) throw tooMany(mostTokens);
       const one: TokenRecord = {
         id,
         ...fields,
@@ -380,29 +381,5 @@ function parse(text: string): unknown {
 function damaged(file: string): BulkheadError {
   return new BulkheadError("invalid_config", `Cannot read the tokens: "${file}" is damaged.`, {
     hint: `Move it away, in "${dirname(file)}", and make new tokens.`,
-  });
-}
-
-function taken(name: string): BulkheadError {
-  return new BulkheadError("already_exists", `Cannot make the token "${name}": one of that name is there.`, {
-    hint: `Choose another name, or "bulkhead token revoke ${name}" first.`,
-  });
-}
-
-function adminWithFolders(): BulkheadError {
-  return new BulkheadError("invalid_config", "Cannot make the token: the scope admin is not bound to folders.", {
-    hint: "Leave out --workdir, or take the scopes read and run.",
-  });
-}
-
-function makerEnded(): BulkheadError {
-  return new BulkheadError("unauthorized", "Cannot open the console: the token that made the code has ended.", {
-    hint: "Run: bulkhead console",
-  });
-}
-
-function tooMany(): BulkheadError {
-  return new BulkheadError("limit_exceeded", `Cannot make a token: there are ${mostTokens} already.`, {
-    hint: 'Revoke unused ones: "bulkhead token list".',
   });
 }

@@ -23,7 +23,7 @@ export function gapOf({ session_id, last_gseq, last_seq, adapter_id, deleted }: 
 }
 
 /** Events of a session that a damaged journal has lost, at a number that one of them had. */
-export interface LostEvents {
+export interface LostRange {
   gseq: number;
   session_id: string;
   from_seq: number;
@@ -33,7 +33,7 @@ export interface LostEvents {
 }
 
 /** Event that stands in place of lost events. */
-export function gapOfLost({ gseq, session_id, from_seq, to_seq, at, adapter_id }: LostEvents): Envelope {
+export function gapOfLost({ gseq, session_id, from_seq, to_seq, at, adapter_id }: LostRange): Envelope {
   return {
     v: 1,
     seq: to_seq,

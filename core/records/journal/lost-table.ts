@@ -1,12 +1,12 @@
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
-import type { LostEvents } from "./gap.ts";
+import type { LostRange } from "./gap.ts";
 import type { TombstoneRange } from "./read-page.ts";
 
 /** The table of lost events. */
 export interface LostTable {
   /** Lost events of a range, in order. */
-  find(range: TombstoneRange): LostEvents[];
-  note(lost: Omit<LostEvents, "adapter_id">): void;
+  find(range: TombstoneRange): LostRange[];
+  note(lost: Omit<LostRange, "adapter_id">): void;
   forget(sessionId: string): void;
 }
 
@@ -28,7 +28,7 @@ export function prepareLostTable(database: SqliteFile): LostTable {
     find({ after, upTo, sessionId, limit }) {
       if (isEmpty) return [];
       const rows = sessionId === undefined ? all.all(after, upTo, limit) : ofSession.all(after, upTo, sessionId, limit);
-      return rows as LostEvents[];
+      return rows as LostRange[];
     },
     note({ gseq, session_id, from_seq, to_seq, at }) {
       isEmpty = false;

@@ -1,6 +1,6 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { undamaged } from "./damage.ts";
-import { gapOf, gapOfLost, type LostEvents, type Tombstone } from "./gap.ts";
+import { gapOf, gapOfLost, type LostRange, type Tombstone } from "./gap.ts";
 import type { JournalLimits } from "./journal-limits.ts";
 import { envelopesAfter, type JournalRow } from "./journal-row.ts";
 import type { ReadOptions } from "./journal.ts";
@@ -23,7 +23,7 @@ interface PageSource {
   /** Tombstones of a range, in order. */
   findTombstones(range: TombstoneRange): Tombstone[];
   /** Lost events of a range, in order. */
-  findLost(range: TombstoneRange): LostEvents[];
+  findLost(range: TombstoneRange): LostRange[];
   limits: JournalLimits;
 }
 

@@ -19,7 +19,7 @@ import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { LeftChild } from "./history-table.ts";
 import type { KeyRecord } from "./key-table.ts";
 import { readPage } from "./read-page.ts";
-import type { LostEvents } from "./gap.ts";
+import type { LostRange } from "./gap.ts";
 import type { NumberRun, Numbers } from "./journal-numbers.ts";
 import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
 
@@ -247,7 +247,7 @@ export class SqliteJournal implements Journal {
   }
 
   /** Notes events of a session that are lost, at a number that one of them had. */
-  noteLost(lost: Omit<LostEvents, "gseq" | "adapter_id">): void {
+  noteLost(lost: Omit<LostRange, "gseq" | "adapter_id">): void {
     const free = this.#lostNumbers;
     if (free === null || free.to < free.from) return;
     const gseq = free.to--;

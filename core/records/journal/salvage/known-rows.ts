@@ -6,7 +6,7 @@ import { sessionColumns } from "../session-table.ts";
 import type { CellValue, LeafRow } from "./leaf-cells.ts";
 
 /** A row of the table of sessions, in the order of its columns. */
-export type SessionValues = (string | number | null)[];
+type SessionValues = (string | number | null)[];
 
 /** A row of one of a journal's tables, told by its columns alone: the table of contents may be damaged. */
 export type KnownRow =

@@ -12,7 +12,7 @@ import { settleChain, type SettledChain } from "./settle-chain.ts";
 import { type LostEvents, SettledSessions } from "./settle-sessions.ts";
 
 /** Options of {@link setAside}. */
-export interface SetAsideOptions {
+interface SetAsideOptions {
   key: Uint8Array;
   /** True where the key that made the chain is gone. */
   isKeyLost?: boolean;
@@ -23,7 +23,7 @@ export interface SetAsideOptions {
 }
 
 /** Result of {@link setAside}. */
-export interface SetAside extends Pick<LostEvents, "tails" | "free"> {
+interface SetAside extends Pick<LostEvents, "tails" | "free"> {
   report: DamageReport;
 }
 
