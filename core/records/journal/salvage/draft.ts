@@ -16,9 +16,9 @@ export class Draft {
 
   constructor(database: SqliteFile) {
     this.database = database;
-    database.prepare("PRAGMA journal_mode = WAL").get();
     // It counts only once it is whole, and is brought to the disk then.
     database.exec("PRAGMA synchronous = OFF");
+    database.prepare("PRAGMA journal_mode = WAL").get();
     database.prepare("PRAGMA wal_autocheckpoint = 0").get();
   }
 
