@@ -1,4 +1,4 @@
-import type { SqliteFile, SqlValue } from "../../ground/runtime/sqlite.ts";
+import type { SqliteFile, SqlStatement, SqlValue } from "../../ground/runtime/sqlite.ts";
 import { undamaged } from "./damage.ts";
 import type { Tombstone } from "./gap.ts";
 import type { JournalRow } from "./journal-row.ts";
@@ -114,12 +114,13 @@ export function prepareSessionNotes(
 export function prepareSessionTable(database: SqliteFile): SessionTable {
   const { bury, forget } = prepareWrites(database);
   const { allRunning, one, tombstone, tombstones, oldest, halfErased } = prepareReads(database);
+  const listing = prepareOnce(database);
   return {
     ...prepareSessionNotes(database),
     running: () => (allRunning.all() as { session_id: string }[]).map(({ session_id }) => session_id),
     list(filter) {
       const { sql, values } = listQuery(filter);
-      return (database.prepare(sql).all(...values) as TableRow[]).map(recordOf);
+      return (listing(sql).all(...values) as TableRow[]).map(recordOf);
     },
     get: (sessionId) => recordOrNull(one.get(sessionId)),
     findTombstones({ after, upTo, sessionId, limit }) {
@@ -133,6 +134,20 @@ export function prepareSessionTable(database: SqliteFile): SessionTable {
       bury.run(at, by, sessionId, leftOpen ? running : ended).changes === 1,
   };
 }
+
+/** Prepares each query once; forgets all of them when there are too many different ones. */
+function prepareOnce(database: SqliteFile): (sql: string) => SqlStatement {
+  const known = new Map<string, SqlStatement>();
+  return (sql) => {
+    if (known.size >= mostQueries) known.clear();
+    const statement = known.get(sql) ?? database.prepare(sql);
+    known.set(sql, statement);
+    return statement;
+  };
+}
+
+/** Filters make so many different queries at most. */
+const mostQueries = 64;
 
 function prepareNotes(database: SqliteFile, hasOrder: boolean) {
   return {
