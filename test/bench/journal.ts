@@ -106,7 +106,7 @@ const batch = 128;
 /** Round by round in turn, with one live reader each, so that whatever else the machine does hits all alike. */
 async function beside(count: number, rounds: number): Promise<Figure[]> {
   const { MergedLog } = await loadCore<LogModule>("sessions/session/merged-log");
-  const { openJournal } = await loadCore<JournalModule>("records/journal/sqlite-journal");
+  const { openJournal } = await loadCore<JournalModule>("records/journal/open-journal");
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-bench-"));
   const journals = {
     normal: await openJournal(join(folder, "normal.db"), { sync: "normal" }),
