@@ -197,10 +197,14 @@ describe("exposeFolders()", () => {
     }
     await settle();
     await session(undefined, { plugins: [plugin] });
-    const before = await bytesRead();
-    await session(undefined, { plugins: [plugin] });
-    await demandRecorded(plugin, "plugin");
-    expect(await bytesRead() - before).toBeLessThan(200_000);
+    const reading = async () => {
+      const before = await bytesRead();
+      await session(undefined, { plugins: [plugin] });
+      await demandRecorded(plugin, "plugin");
+      return await bytesRead() - before;
+    };
+    // The process reads other things meanwhile: each reading of the folder would be ten megabytes.
+    expect(Math.min(await reading(), await reading())).toBeLessThan(200_000);
     // Another folder with the same content is the same plugin.
     await cp(plugin, `${plugin}2`, { recursive: true });
     await rename(plugin, `${plugin}1`);
