@@ -21,9 +21,12 @@ describe("three machines on one server", () => {
     const names = ["one", "two", "three"];
     const made = await Promise.all(names.map((name) => startMachine({ name, servers: on.urls, labels: { at: name } })));
     [one, two, three] = made as [Machine, Machine, Machine];
-    await until("each sees the others", async () => {
+    // The first note of a machine comes before its host, and so its agents.
+    await until("each sees the others with their agents", async () => {
       const seen = await Promise.all(made.map(({ host }) => host.cluster()));
-      return seen.every(({ machines }) => machines.filter(({ state }) => state === "present").length === 3);
+      return seen.every(({ machines }) =>
+        machines.filter(({ state, agents }) => state === "present" && agents.length > 0).length === 3
+      );
     });
   }, 60_000);
 
