@@ -162,11 +162,15 @@ async function leave(path: string): Promise<void> {
   if (leaving.get(path) === removal) leaving.delete(path);
 }
 
-/** A file of the host's in a folder of records is nothing that an agent left. */
+/** Removes a folder that is empty, or holds only its marker: another host may be making its records in it meanwhile. */
 async function removeEmpty(path: string): Promise<void> {
+  const marker = join(path, projectMarker);
   const names = await readdir(path).catch(() => []);
-  if (names.length === 1 && names[0] === projectMarker) await rm(join(path, projectMarker)).catch(() => {});
-  if (names.length < 2) await rmdir(path).catch(() => {});
+  const text = names.length === 1 && names[0] === projectMarker ? await readFile(marker).catch(() => null) : null;
+  if (text !== null) await rm(marker).catch(() => {});
+  if (names.length > 1) return;
+  const isGone = await rmdir(path).then(() => true, () => false);
+  if (!isGone && text !== null) await writeFile(marker, text, { flag: "wx", mode: 0o600 }).catch(() => {});
 }
 
 /** Removes the empty folders that a file of {@link keepEmpty} or {@link keepAtHome} lists. */

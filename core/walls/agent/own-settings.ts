@@ -1,11 +1,11 @@
-import { lstat, mkdir, readdir, realpath, stat, writeFile } from "../../ground/runtime/files.ts";
+import { lstat, mkdir, readdir, realpath, stat } from "../../ground/runtime/files.ts";
 import { agentPlaces } from "../../ground/runtime/key-places.ts";
 import { readPlainText } from "../../ground/runtime/plain-file.ts";
 import { basename, isBelow, isInside, join } from "../../ground/runtime/paths.ts";
 import { agentLogins, type AgentRecord, agentRecords, mixedLogins, namedFolders } from "./agent-files.ts";
 import { approveSource, type LeftOut, type SourceRules } from "./approve-source.ts";
 import { copyPlain, type CopyScope, copyTree, newBudget } from "./copy-settings.ts";
-import { projectMarker } from "./kept-empty.ts";
+import { projectFolder } from "./project-folder.ts";
 import type { Bound } from "./program-view.ts";
 import type { WriteBack } from "./write-back.ts";
 
@@ -119,29 +119,10 @@ async function tablesOf({ tools, home, named, workdir, keepAtHome }: SettingsOpt
 
 async function recordPath(path: string, options: Pick<SettingsOptions, "workdir" | "keepAtHome">): Promise<string> {
   if (path.includes("{slug}")) {
-    const [folder = "", rest = ""] = path.split("/{slug}");
-    return join(folder, await slugIn(folder, options), rest);
+    const [folder = "", records = ""] = path.split("/{slug}");
+    return await projectFolder(folder, { ...options, records });
   }
   return path.replace("{dashes}", options.workdir.replaceAll(/[^a-zA-Z0-9]/g, "-"));
-}
-
-/** The folder whose marker names the working directory; a new one where there is none. */
-async function slugIn(
-  folder: string,
-  { workdir, keepAtHome }: Pick<SettingsOptions, "workdir" | "keepAtHome">,
-): Promise<string> {
-  const taken = new Set<string>();
-  for (const name of await readdir(folder).catch(() => [])) {
-    const marker = await readPlainText(join(folder, name, projectMarker), { maxBytes: 4096 });
-    if (marker?.trim() === workdir) return name;
-    taken.add(name);
-  }
-  const plain = basename(workdir).toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-|-$/g, "") || "project";
-  let slug = plain;
-  for (let count = 1; taken.has(slug); count++) slug = `${plain}-${count}`;
-  await keepAtHome([join(folder, slug)]);
-  await writeFile(join(folder, slug, projectMarker), workdir, { flag: "wx", mode: 0o600 }).catch(() => {});
-  return slug;
 }
 
 /** Mounts real records, with what is none of them covered. */
