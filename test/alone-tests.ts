@@ -16,6 +16,8 @@ export const aloneTests: readonly string[] = [
   "test/doors/http/plugin-facts.test.ts",
   "test/packages/install/waiting-update.test.ts",
   "test/hostile/network.test.ts",
+  "test/supervision/refused-writes.test.ts",
+  "test/supervision/unwritten-state.test.ts",
   // They start hundreds of programs, and the more memory a process has, the longer it takes to start one.
   "test/records/git/artifacts.test.ts",
   "test/records/git/bad-conditions.test.ts",
@@ -25,5 +27,6 @@ export const aloneTests: readonly string[] = [
   "test/sessions/host/worktree-sessions.test.ts",
   // They look at signals, descriptors and the working directory of their own process.
   "test/ground/runtime/keep-inspector-shut.test.ts",
+  "test/ground/runtime/state-health.test.ts",
   "test/ground/runtime/remove-tree.test.ts",
 ];

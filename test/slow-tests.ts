@@ -67,6 +67,8 @@ export const slowTests: readonly string[] = [
   "test/supervision/host-killed.test.ts",
   "test/supervision/host-time.test.ts",
   "test/supervision/quarantine.test.ts",
+  "test/supervision/refused-writes.test.ts",
+  "test/supervision/unwritten-state.test.ts",
   "test/supervision/resume.test.ts",
   "test/supervision/shutdown.test.ts",
   "test/walls/broker/agent-bounds.test.ts",
@@ -102,6 +104,7 @@ export const slowOnNodeAlone: readonly string[] = [
  */
 export const slowOnNodeInShort: readonly string[] = [
   "test/doors/http/scanner.test.ts",
+  "test/supervision/refused-writes.test.ts",
   "test/plugins/acp-remote.test.ts",
   "test/plugins/codex-sessions.test.ts",
   "test/plugins/gemini-cli-sessions.test.ts",

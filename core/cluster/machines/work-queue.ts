@@ -33,7 +33,7 @@ const keptMs = 7 * 24 * 3_600_000;
 /** Most sessions that wait in the whole cluster. */
 const mostWaiting = 4096;
 /** Errors of a machine that can take no session now: the session goes on waiting. */
-const passing: ReadonlySet<ErrorCode> = new Set(["busy", "host_closed"]);
+const passing: ReadonlySet<ErrorCode> = new Set(["busy", "host_closed", "journal_error"]);
 /** Most sessions that this machine starts at a time. */
 const mostStarting = 8;
 
@@ -125,6 +125,7 @@ export class WorkQueue {
   async #next(host: Host): Promise<{ session: WaitingSession; adapter: string[] } | null> {
     const { name, labels, sessions, slots } = this.#deps.facts();
     if (this.#starting.size >= mostStarting || sessions + this.#starting.size >= slots) return null;
+    if (await host.stateProblem() !== null) return null;
     const own = await this.#deps.agents();
     // Many sessions ask for the same agent.
     const routes = new Map<string, Promise<string[]>>();

@@ -1,10 +1,11 @@
+import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import { within } from "../../ground/runtime/within.ts";
 import type { DaemonView } from "../daemon/inspect-daemon.ts";
 
 /** A daemon's own report of its state. */
 interface DaemonAnswer {
-  /** Whether it takes sessions; one that does not is shutting down. */
-  ready: boolean;
+  /** Why it takes no sessions; null where it takes them. */
+  refusal: Pick<ErrorData, "code" | "message"> | null;
   /** Running sessions. */
   sessions: number;
 }
@@ -17,9 +18,9 @@ export async function askDaemon({ state, record }: DaemonView): Promise<DaemonAn
   if (state !== "running" || record === null) return null;
   const { connectDaemon } = await import("./remote-sessions.ts");
   const remote = await connectDaemon(record);
-  const asked = Promise.all([remote.ready(), remote.list({ state: "running", limit: 500 })]);
+  const asked = Promise.all([remote.refusal(), remote.list({ state: "running", limit: 500 })]);
   let answer: DaemonAnswer | null = null;
-  const taken = asked.then(([ready, { length }]) => void (answer = { ready, sessions: length }), () => {});
+  const taken = asked.then(([refusal, { length }]) => void (answer = { refusal, sessions: length }), () => {});
   await within(taken, patienceMs);
   return answer;
 }

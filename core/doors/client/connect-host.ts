@@ -123,6 +123,8 @@ export interface RemoteHost {
   consoleCode(scope?: "read" | "run" | "admin"): Promise<{ code: string; expires_at: string }>;
   /** Whether the host takes sessions. */
   ready(): Promise<boolean>;
+  /** Returns why the host takes no sessions; null where it takes them. */
+  refusal(): Promise<Pick<ErrorData, "code" | "message"> | null>;
 }
 
 /**
@@ -201,6 +203,7 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
     consoleCode: (scope) =>
       callJson(api, "/v1/console/codes", { method: "POST", body: scope === undefined ? {} : { scope } }),
     ready: () => call(api, "/ready").then(() => true, () => false),
+    refusal: () => call(api, "/ready").then(() => null, ({ code, message }: ClientError) => ({ code, message })),
   };
 }
 

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Check } from "@sinclair/typebox/value";
 import { exactly } from "../../../plugin-sdk/schema.ts";
+import { absent } from "../../ground/errors/write-fault.ts";
 import { readFile, rm } from "../../ground/runtime/files.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
 
@@ -48,7 +49,7 @@ export async function writeDaemonRecord(file: string, record: DaemonRecord): Pro
 
 /** Reads the record; null where there is none, `broken` for one that no daemon of this version wrote. */
 export async function readDaemonRecord(file: string): Promise<DaemonRecord | "broken" | null> {
-  const text = await readFile(file, "utf8").catch(() => null);
+  const text = await readFile(file, "utf8").catch(absent);
   if (text === null) return null;
   try {
     const value: unknown = JSON.parse(text);

@@ -211,13 +211,17 @@ function factsOf(
     reload,
     signals: () => [...host.signals(), ...cluster?.signals() ?? []],
     cluster: () => cluster === null ? Promise.resolve(null) : cluster.status(),
-    readiness: () => readinessOf({ isShut: gate.isShut(), cluster }),
+    readiness: () => readinessOf({ isShut: gate.isShut(), cluster, host }),
   };
 }
 
-function readinessOf({ isShut, cluster }: { isShut: boolean; cluster: Cluster | null }): Readiness {
-  const reason = isShut ? "The daemon is shutting down." : cluster?.problem ?? null;
-  return reason === null ? { ready: true } : { ready: false, reason };
+async function readinessOf(
+  { isShut, cluster, host }: { isShut: boolean; cluster: Cluster | null; host: Host },
+): Promise<Readiness> {
+  // Anyone may ask, so that the folder has no name here.
+  const unwritten = (await host.stateProblem())?.told ?? null;
+  const reason = isShut ? "the daemon is shutting down" : unwritten ?? cluster?.problem ?? null;
+  return reason === null ? { ready: true } : { ready: false, reason, isClosing: isShut };
 }
 
 /** Mounts the endpoint of the Model Context Protocol. The first request loads its library. */

@@ -19,8 +19,10 @@ export type HttpLimits = Pick<Limits, Extract<keyof Limits, `http_${string}`> | 
 /** Whether the host takes sessions. */
 export interface Readiness {
   ready: boolean;
-  /** One sentence: why the host takes no sessions. */
+  /** A clause: why the host takes no sessions. */
   reason?: string;
+  /** Whether it will take none any more. */
+  isClosing?: boolean;
 }
 
 /** Changes of a reload. */
@@ -54,7 +56,7 @@ export interface HostFacts {
   signals(): Signal[];
   /** Returns the cluster as this machine sees it; null for a host that is alone. */
   cluster(): Promise<ClusterStatus | null>;
-  readiness(): Readiness;
+  readiness(): Promise<Readiness>;
 }
 
 /** Options of `createHttpDoor`. */

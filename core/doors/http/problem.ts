@@ -1,5 +1,6 @@
 import { errorCodes, type ErrorData, errorDataOf } from "../../../plugin-sdk/errors.ts";
 import { errorTable } from "../../ground/errors/error-table.ts";
+import { refusedBySystem } from "../../ground/errors/to-error-data.ts";
 import { withRoutes } from "./route-hints.ts";
 import { textResponse } from "./text-response.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
@@ -21,7 +22,7 @@ const passing: ReadonlySet<string> = new Set(["busy", "host_closed", "unavailabl
  * only that, and the log gets the rest.
  */
 export function problem(thrown: unknown, { writeLog, request }: ProblemPlace): Response {
-  const told = errorDataOf(thrown);
+  const told = errorDataOf(thrown) ?? refusedBySystem(thrown)?.toJSON() ?? null;
   const error = told === null || told.code === "internal" ? defect() : told;
   if (error.code === "internal") {
     const message = thrown instanceof Error ? thrown.message : String(thrown);

@@ -1,3 +1,5 @@
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
 import { appendFile, mkdir } from "../../ground/runtime/files.ts";
 import { dirname, join } from "../../ground/runtime/paths.ts";
 import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
@@ -16,6 +18,8 @@ export interface SessionOwners {
 
 /** Sessions to remember, the newest. */
 const mostNoted = 50_000;
+/** How often to try again what could not be written. Milliseconds. */
+const tryEveryMs = 1000;
 const maxFileBytes = 32 * 1024 * 1024;
 
 /** Opens the record of a state folder, one line per session; skips a line that a crash cut off. */
@@ -29,13 +33,23 @@ export async function openSessionOwners(
   await replaceFile(file, textOf(owners));
   let noted = new Map<string, string>();
   let writing = Promise.resolve();
+  let isFailing = false;
   const write = shareCalls(async () => {
     const added = noted;
     noted = new Map();
-    await appendFile(file, textOf(added), { mode: 0o600 }).catch((error) => {
-      const sessions = `${added.size === 1 ? "session" : "sessions"} ${[...added.keys()].join(", ")}`;
-      onProblem(`After a restart a token that only runs will not find its ${sessions}: ${String(error)}`);
-    });
+    try {
+      // A failed write may have left a part of a line.
+      await appendFile(file, `${isFailing ? "\n" : ""}${textOf(added)}`, { mode: 0o600 });
+      isFailing = false;
+    } catch (error) {
+      noted = new Map([...added, ...noted]);
+      if (!isFailing) {
+        const what = "A token that only runs finds its newest sessions after a restart once they can be noted";
+        onProblem(`${what}: ${toErrorData(error).message}`);
+      }
+      isFailing = true;
+      startBackgroundTimer(() => void (writing = write()), tryEveryMs);
+    }
   });
   return {
     ownerOf: (sessionId) => owners.get(sessionId),

@@ -1,3 +1,4 @@
+import { absent } from "../../ground/errors/write-fault.ts";
 import { Type } from "@sinclair/typebox";
 import { Check } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
@@ -255,7 +256,7 @@ class TokenFiles implements TokenStore {
 
   async first(): Promise<{ file: string; token: string }> {
     const file = this.#firstFile;
-    const kept = await readFile(file, "utf8").then((text) => text.trim(), () => null);
+    const kept = await readFile(file, "utf8").then((text) => text.trim(), absent);
     if (kept !== null && (await this.check(kept)) !== null) return { file, token: kept };
     await this.#change((records) => {
       const at = records.findIndex(({ name }) => name === firstName);

@@ -168,7 +168,7 @@ export interface Limits {
   http_body_bytes: number;
   /** Bytes of one HTTP request's line and headers. */
   http_header_bytes: number;
-  /** Open connections of one HTTP server. */
+  /** Open connections of one HTTP server; at most a quarter of the files that the process may have open. */
   http_connections: number;
   /** Streams of events that are open over HTTP. */
   http_streams: number;

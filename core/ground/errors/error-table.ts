@@ -54,7 +54,7 @@ export const errorTable: { readonly [C in ErrorCode]: ErrorRow } = {
   host_closed: row(503, 6, -32041),
   host_restarted: row(503, 8, -32042),
   machine_lost: row(503, 8, -32048),
-  journal_error: row(500, 1, -32043),
+  journal_error: row(503, 1, -32043),
   git_missing: row(424, 5, -32044),
   unsupported: row(501, 2, -32045),
   fatal: row(502, 1, -32046),

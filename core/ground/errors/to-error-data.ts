@@ -1,4 +1,5 @@
 import { BulkheadError, type ErrorData } from "../../../plugin-sdk/errors.ts";
+import { writeFault } from "./write-fault.ts";
 
 /** Any thrown thing as error data; what is not ours becomes `internal`, without its stack. */
 export function toErrorData(thrown: unknown): ErrorData {
@@ -8,6 +9,22 @@ export function toErrorData(thrown: unknown): ErrorData {
 /** Any thrown thing as our error; what is not ours becomes `internal` with the thing as its cause. */
 export function toBulkheadError(thrown: unknown): BulkheadError {
   if (thrown instanceof BulkheadError) return thrown;
+  const refused = refusedBySystem(thrown);
+  if (refused !== null) return refused;
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return new BulkheadError("internal", `Unexpected failure: ${message}`, { cause: thrown });
+}
+
+/** A system's refusal as our error, with what helps; null for anything else. */
+export function refusedBySystem(thrown: unknown): BulkheadError | null {
+  if (!(thrown instanceof Error)) return null;
+  const path: unknown = Reflect.get(thrown, "path");
+  const fault = writeFault(thrown, typeof path === "string" ? `"${path}"` : "its folder");
+  if (fault === null) return null;
+  const message = `Cannot use ${typeof path === "string" ? `"${path}"` : "a file"}: ${fault.state}.`;
+  return new BulkheadError("io_error", message, {
+    hint: fault.hint,
+    details: { cause_code: fault.code },
+    cause: thrown,
+  });
 }

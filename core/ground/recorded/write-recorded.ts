@@ -55,16 +55,29 @@ async function contentOf(road: Road, text: string): Promise<Content> {
   return content.digest === absent ? { digest: `sha256:${sha256}`, text } : content;
 }
 
-/** The new text is written before what is left of the old one is cut off: the file is never empty. */
+/**
+ * The new text is written before what is left of the old one is cut off: the file is never empty. What a full disk does
+ * not take is undone.
+ */
 async function writeInPlace(file: string, text: string, mode: number): Promise<void> {
   const isThere = await stat(file).then(() => true, () => false);
   const opened = await open(file, isThere ? "r+" : "wx", mode);
   try {
-    const bytes = new TextEncoder().encode(text);
-    await opened.writeFile(bytes);
-    await opened.truncate(bytes.length);
+    const before = isThere ? await opened.readFile() : new Uint8Array();
+    try {
+      await putAll(opened, new TextEncoder().encode(text));
+    } catch (error) {
+      // The old text has its room on the disk already.
+      await putAll(opened, before);
+      throw error;
+    }
     await opened.sync();
   } finally {
     await opened.close();
   }
+}
+
+async function putAll(file: Awaited<ReturnType<typeof open>>, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length;) at += (await file.write(bytes, at, bytes.length - at, at)).bytesWritten;
+  await file.truncate(bytes.length);
 }

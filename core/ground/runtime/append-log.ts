@@ -1,8 +1,9 @@
 import { closeSync, openSync, renameSync, writeSync } from "node:fs";
+import { tellRefusal } from "./write-faults.ts";
 
 /** A text file that grows by lines, written at once: what was appended is there however this process ends. */
 export interface AppendLog {
-  /** @throws {Error} of the file system */
+  /** @throws {Error} of the file system, which may have taken a part of the line: replace all lines then */
   append(line: string): void;
   /** Puts other lines in place of all there are, in one step. */
   replace(lines: readonly string[]): void;
@@ -13,21 +14,40 @@ export interface AppendLog {
 export function startAppendLog(file: string, lines: readonly string[]): AppendLog {
   let handle = begin(file, lines);
   return {
-    append: (line) => void writeSync(handle, `${line}\n`),
+    append: (line) => told(file, () => writeAll(handle, `${line}\n`)),
     replace(newLines) {
       const before = handle;
-      handle = begin(file, newLines);
+      handle = told(file, () => begin(file, newLines));
       closeSync(before);
     },
     close: () => closeSync(handle),
   };
 }
 
+function told<T>(file: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    tellRefusal(file, error);
+    throw error;
+  }
+}
+
 /** The handle goes along when the file is renamed. */
 function begin(file: string, lines: readonly string[]): number {
   const next = `${file}.next`;
   const handle = openSync(next, "w", 0o600);
-  writeSync(handle, lines.map((line) => `${line}\n`).join(""));
-  renameSync(next, file);
-  return handle;
+  try {
+    writeAll(handle, lines.map((line) => `${line}\n`).join(""));
+    renameSync(next, file);
+    return handle;
+  } catch (error) {
+    closeSync(handle);
+    throw error;
+  }
+}
+
+/** A disk with little room takes a part without an error. */
+function writeAll(handle: number, text: string): void {
+  for (let left = new TextEncoder().encode(text); left.length > 0;) left = left.subarray(writeSync(handle, left));
 }

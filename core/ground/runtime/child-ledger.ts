@@ -66,15 +66,27 @@ export function startChildLedger(file: string, { hostVersion }: { hostVersion: s
   const live = new Set<LedgerChild>();
   const log: AppendLog = startAppendLog(file, [JSON.stringify(head)]);
   let stale = 0;
+  let isComplete = true;
+  const written = (act: () => void): void => {
+    try {
+      act();
+      isComplete = true;
+    } catch {
+      // A full disk: the child is still found by its mark, which the first line holds.
+      isComplete = false;
+    }
+  };
+  const writeAgain = () => written(() => log.replace([head, ...live].map((line) => JSON.stringify(line))));
   return {
     mark: head.mark,
     add(child) {
       live.add(child);
-      written(() => log.append(JSON.stringify(child)));
+      if (isComplete) written(() => log.append(JSON.stringify(child)));
+      else writeAgain();
       return () => {
         if (!live.delete(child) || ++stale < maxStale) return;
         stale = 0;
-        written(() => log.replace([head, ...live].map((line) => JSON.stringify(line))));
+        writeAgain();
       };
     },
     async killAll() {
@@ -85,15 +97,6 @@ export function startChildLedger(file: string, { hostVersion }: { hostVersion: s
       if (live.size === 0) await rm(file, { force: true });
     },
   };
-}
-
-/** A full disk may prevent the record; the child is still found by its mark, which the first line holds. */
-function written(act: () => void): void {
-  try {
-    act();
-  } catch {
-    // See above.
-  }
 }
 
 /**

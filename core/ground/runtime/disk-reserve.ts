@@ -16,7 +16,8 @@ interface DiskReserveOptions {
 /** Part of a disk's free space that a reserve takes at most. */
 const share = 0.05;
 const leastBytes = 64 * 1024;
-const portionBytes = 512 * 1024;
+/** Parts in which it is given up; the last one is kept for what must not be missing. */
+const portions = 8;
 /** Of one content: a disk that compresses would hold no room with zeros. */
 const pieceBytes = 256 * 1024;
 
@@ -28,6 +29,8 @@ export class DiskReserve {
   readonly #file: string;
   readonly #options: Required<DiskReserveOptions>;
   #held = 0;
+  /** Bytes that were held when it was whole. */
+  #whole = 0;
   #isClosed = false;
   #taking: Promise<void> = Promise.resolve();
   #stopTrying: () => void;
@@ -44,10 +47,14 @@ export class DiskReserve {
     return this.#held;
   }
 
-  /** Gives a portion of the room up, at once; false where nothing is held. */
-  giveUp(): boolean {
-    if (this.#held === 0) return false;
-    this.#held = Math.max(0, this.#held - portionBytes);
+  /**
+   * Gives a portion of the room up, at once; false where nothing is held.
+   * @param last also the portion that is kept to the end
+   */
+  giveUp({ last = false }: { last?: boolean } = {}): boolean {
+    const portion = Math.max(leastBytes, Math.ceil(this.#whole / portions));
+    if (this.#held === 0 || (!last && this.#held <= portion)) return false;
+    this.#held = Math.max(0, this.#held - portion);
     try {
       truncateSync(this.#file, this.#held);
     } catch {
@@ -79,7 +86,7 @@ export class DiskReserve {
     const bytes = Math.min(this.#options.bytes, Math.floor((free + before) * share));
     if (bytes < leastBytes) return this.#tryLater();
     if (before < bytes) await fill(this.#file, bytes);
-    this.#held = Math.max(before, bytes);
+    this.#held = this.#whole = Math.max(before, bytes);
   }
 }
 

@@ -5,6 +5,7 @@ import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { BulkheadError, errorCodes } from "../../../plugin-sdk/errors.ts";
 import { ConnectionRoom } from "./connection-room.ts";
+import { descriptorLimit } from "./descriptor-limit.ts";
 import { toRequest } from "./http-request.ts";
 import { sendResponse } from "./http-response.ts";
 import { removeTree } from "./remove-tree.ts";
@@ -64,7 +65,8 @@ const maxHeaders = 100;
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { at, limits } = options;
-  const room = new ConnectionRoom(limits.connections);
+  // A daemon has two servers, and its state and its sessions need descriptors too.
+  const room = new ConnectionRoom(Math.min(limits.connections, Math.floor(descriptorLimit() / 4)));
   const awaited: AwaitedAnswers = new WeakMap();
   const server = createServer({
     maxHeaderSize: limits.header_bytes,

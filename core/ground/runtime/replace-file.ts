@@ -1,5 +1,6 @@
 import { open, rename, rm } from "node:fs/promises";
 import { randomId } from "./hash.ts";
+import { tellRefusal } from "./write-faults.ts";
 
 /**
  * Writes a file of its own, in place of one that is there, all of it or nothing. The folder must exist.
@@ -17,6 +18,7 @@ export async function replaceFile(file: string, text: string, mode = 0o600): Pro
     }
     await rename(draft, file);
   } catch (error) {
+    tellRefusal(file, error);
     await rm(draft, { force: true }).catch(() => undefined);
     throw error;
   }

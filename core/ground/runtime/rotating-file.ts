@@ -1,4 +1,6 @@
 import { closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { startBackgroundTimer } from "./background-timer.ts";
+import { tellRefusal } from "./write-faults.ts";
 
 /** Options of {@link openRotatingFile}. */
 interface RotatingFileOptions {
@@ -10,10 +12,14 @@ interface RotatingFileOptions {
 
 /** A text file of bounded size. */
 interface RotatingFile {
-  /** Writes at once. On a full disk the text is lost, but the caller gets no error. */
+  /** Writes at once. What the system refuses is written once it lets us, up to a limit; the caller gets no error. */
   write(text: string): void;
   close(): void;
 }
+
+/** Bytes that wait for a full disk, the oldest: they tell why it began. */
+const mostWaiting = 64 * 1024;
+const tryEveryMs = 1000;
 
 /**
  * Opens a file to append to, for this user alone; a full one becomes `<file>.1`, that one `<file>.2`, and so on.
@@ -22,18 +28,39 @@ interface RotatingFile {
 export function openRotatingFile(file: string, { maxBytes, keep }: RotatingFileOptions): RotatingFile {
   let handle = openSync(file, "a", 0o600);
   let bytes = fstatSync(handle).size;
+  let waiting = new Uint8Array();
+  let cancel = (): void => {};
   return {
     write(text) {
       const piece = new TextEncoder().encode(text);
-      try {
-        if (bytes > 0 && bytes + piece.byteLength > maxBytes) rotate();
-        bytes += writeSync(handle, piece);
-      } catch {
-        // The log itself failed, so the failure cannot be logged.
-      }
+      if (waiting.length > 0 && waiting.length + piece.length > mostWaiting) return;
+      waiting = joined(waiting, piece);
+      writeWaiting();
     },
-    close: () => closeSync(handle),
+    close() {
+      cancel();
+      writeWaiting();
+      cancel();
+      closeSync(handle);
+    },
   };
+
+  function writeWaiting(): void {
+    cancel();
+    try {
+      if (bytes > 0 && bytes + waiting.length > maxBytes) rotate();
+      while (waiting.length > 0) {
+        // A disk with little room takes a part.
+        const written = writeSync(handle, waiting);
+        bytes += written;
+        waiting = waiting.subarray(written);
+      }
+    } catch (error) {
+      // The log itself failed, so the failure cannot be logged.
+      tellRefusal(file, error);
+      cancel = startBackgroundTimer(writeWaiting, tryEveryMs);
+    }
+  }
 
   function rotate(): void {
     rmSync(`${file}.${keep}`, { force: true });
@@ -45,6 +72,13 @@ export function openRotatingFile(file: string, { maxBytes, keep }: RotatingFileO
     bytes = fstatSync(handle).size;
     closeSync(full);
   }
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
+  const both = new Uint8Array(first.length + second.length);
+  both.set(first);
+  both.set(second, first.length);
+  return both;
 }
 
 function moveIfThere(from: string, to: string): void {

@@ -1,5 +1,7 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { absent } from "../errors/write-fault.ts";
 import { randomId } from "./hash.ts";
+import { tellRefusal } from "./write-faults.ts";
 
 // Small files of our own in the user's folders. To wait for each of them takes ten times as long as to read it at once.
 
@@ -7,8 +9,8 @@ import { randomId } from "./hash.ts";
 export function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
-  } catch {
-    return [];
+  } catch (error) {
+    return absent(error) ?? [];
   }
 }
 
@@ -16,8 +18,8 @@ export function namesIn(folder: string): string[] {
 export function readJson(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, "utf8"));
-  } catch {
-    return null;
+  } catch (error) {
+    return absent(error);
   }
 }
 
@@ -28,6 +30,7 @@ export function putText(file: string, text: string): void {
     writeFileSync(draft, text, { mode: 0o600 });
     renameSync(draft, file);
   } catch (error) {
+    tellRefusal(file, error);
     rmSync(draft, { force: true });
     throw error;
   }

@@ -55,7 +55,7 @@ interface Entries {
 export async function openSqlite(file: string, options: SqliteOptions): Promise<SqliteFile> {
   await makeOwnFile(file);
   const database = new (loadSqlite("libsql"))(file, { timeout: options.busyTimeoutMs });
-  const aside = new (loadSqlite("libsql/promise"))(file, { timeout: options.busyTimeoutMs });
+  const aside = openAside();
   return {
     exec: (sql) => void database.exec(sql),
     prepare: (sql) => prepareSafely(database, sql),
@@ -66,6 +66,15 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
       database.close();
     },
   };
+
+  function openAside(): AsideDatabase {
+    try {
+      return new (loadSqlite("libsql/promise"))(file, { timeout: options.busyTimeoutMs });
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  }
 }
 
 /** Prepares a query so that its texts come as bytes, whichever columns damage has turned into texts. */

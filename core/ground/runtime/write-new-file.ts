@@ -1,5 +1,6 @@
 import { link, open, rename, rm } from "node:fs/promises";
 import { randomId } from "./hash.ts";
+import { tellRefusal } from "./write-faults.ts";
 
 /**
  * Writes a file from pieces; only this user may read it, and it is there only once it is whole.
@@ -11,8 +12,8 @@ export async function writeNewFile(
   { pieces, replace }: { pieces: AsyncIterable<string>; replace: boolean },
 ): Promise<number> {
   const draft = `${path}.${randomId()}.tmp`;
-  const file = await open(draft, "wx", 0o600);
   try {
+    const file = await open(draft, "wx", 0o600);
     let bytes = 0;
     try {
       for await (const piece of pieces) {
@@ -28,6 +29,9 @@ export async function writeNewFile(
     if (replace) await rename(draft, path);
     else await link(draft, path);
     return bytes;
+  } catch (error) {
+    tellRefusal(path, error);
+    throw error;
   } finally {
     await rm(draft, { force: true });
   }

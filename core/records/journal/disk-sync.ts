@@ -1,4 +1,3 @@
-import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import type { SyncedFile } from "../../ground/runtime/synced-file.ts";
 import { closedError } from "./journal-error.ts";
 
@@ -56,14 +55,9 @@ export class DiskSync {
 }
 
 /** Opens the file that commits go to; what the opening of the journal itself changed is on the disk then. */
-export async function openDiskSync(open: () => Promise<SyncedFile>, database: SqliteFile): Promise<DiskSync> {
-  try {
-    const disk = new DiskSync(await open());
-    disk.noteCommit();
-    await disk.onDisk();
-    return disk;
-  } catch (error) {
-    database.close();
-    throw error;
-  }
+export async function openDiskSync(open: () => Promise<SyncedFile>): Promise<DiskSync> {
+  const disk = new DiskSync(await open());
+  disk.noteCommit();
+  await disk.onDisk();
+  return disk;
 }

@@ -12,6 +12,8 @@ export interface JournalLimits {
   checkpoint_interval_ms: number;
   /** How long to wait for another process that holds the file. */
   busy_timeout_ms: number;
+  /** How long appends wait for room, from when the disk was first full. */
+  room_wait_ms: number;
   /** Tombstones that are kept; beyond them the oldest are forgotten, and their sessions were never here. */
   tombstones: number;
   /** Bytes of a database file up to which all of it is checked after its host was killed. */
@@ -28,6 +30,7 @@ export const defaultJournalLimits: JournalLimits = {
   checkpoint_bytes: 16 * 1024 * 1024,
   checkpoint_interval_ms: 1000,
   busy_timeout_ms: 2000,
+  room_wait_ms: 6000,
   tombstones: 100_000,
   check_bytes: 256 * 1024 * 1024,
   memory_bytes: 256 * 1024 * 1024,

@@ -1,5 +1,4 @@
 import { defaultJournalSync, type JournalSync } from "../../ground/config/journal-sync.ts";
-import type { DiskReserve } from "../../ground/runtime/disk-reserve.ts";
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import { openSyncedFile, type SyncedFile } from "../../ground/runtime/synced-file.ts";
 import { type ChainKey, chainKeyFile, findChainKey, writeChainKey } from "./chain-key.ts";
@@ -9,6 +8,7 @@ import { openDiskSync } from "./disk-sync.ts";
 import { openJournalDatabase } from "./journal-database.ts";
 import { journalError } from "./journal-error.ts";
 import { defaultJournalLimits, type JournalLimits } from "./journal-limits.ts";
+import type { JournalRoomDeps } from "./journal-room.ts";
 import type { NumberRun, Numbers } from "./journal-numbers.ts";
 import { readNumber } from "./journal-schema.ts";
 import type { Journal } from "./journal.ts";
@@ -26,7 +26,9 @@ interface JournalOptions {
   /** Limits that differ from `defaultJournalLimits`. */
   limits?: Partial<JournalLimits>;
   /** Room that is given up when the disk is full; default: none. */
-  reserve?: Pick<DiskReserve, "giveUp"> | undefined;
+  reserve?: JournalRoomDeps["reserve"];
+  /** Is told what could not be written, and asks whether it can be again; default: nobody. */
+  health?: JournalRoomDeps["health"];
   /** Opens the file that commits go to, for `sync: full`; default: {@link openSyncedFile}. */
   openSynced?(path: string): Promise<SyncedFile>;
   /**
@@ -58,7 +60,7 @@ export async function openJournal(file: string, options: JournalOptions = {}): P
       replace: (problem, numbers) => opener.replace(problem, numbers),
     });
   } catch (error) {
-    throw journalError(`Cannot open the journal "${file}"`, error);
+    throw journalError(`Cannot open the journal "${file}"`, error, options.health?.faultOf(error) ?? undefined);
   }
 }
 
@@ -123,7 +125,7 @@ class Opener {
   }
 
   async #openFile({ key: made, state }: ChainKey, lostNumbers: NumberRun | null = null): Promise<SqliteJournal> {
-    const { sync = defaultJournalSync, openSynced = openSyncedFile, reserve } = this.#options;
+    const { sync = defaultJournalSync, openSynced = openSyncedFile, reserve, health } = this.#options;
     const opening = { file: this.#file, limits: this.#limits, sync };
     const database = await openJournalDatabase({ ...opening, key: made });
     try {
@@ -132,8 +134,8 @@ class Opener {
       const key = state === "found" ? made : await writeChainKey(chainKeyFile(this.#file), made);
       const problem = this.#tell === undefined ? null : newestProblem(database, key);
       if (problem !== null) throw new DamageError(problem);
-      const disk = sync === "full" ? await openDiskSync(() => openSynced(`${this.#file}-wal`), database) : null;
-      return new SqliteJournal(database, { ...opening, key, disk, reserve, lostNumbers });
+      const disk = sync === "full" ? await openDiskSync(() => openSynced(`${this.#file}-wal`)) : null;
+      return new SqliteJournal(database, { ...opening, key, disk, reserve, health, lostNumbers });
     } catch (error) {
       database.close();
       throw error;

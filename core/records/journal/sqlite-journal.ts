@@ -1,13 +1,13 @@
 import type { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { nextTurn, onNextTurn } from "../../ground/runtime/next-turn.ts";
-import type { DiskReserve } from "../../ground/runtime/disk-reserve.ts";
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { damageIn } from "./damage.ts";
 import { readNumber } from "./journal-schema.ts";
 import { type JournalDatabaseOptions, usedBytes } from "./journal-database.ts";
-import { closedError, isDiskFull, journalError } from "./journal-error.ts";
+import { closedError, journalError } from "./journal-error.ts";
+import { JournalRoom, type JournalRoomDeps } from "./journal-room.ts";
 import type { JournalLimits } from "./journal-limits.ts";
 import { type JournalRow, rowOf } from "./journal-row.ts";
 import type { ChainPlace } from "./chain.ts";
@@ -23,15 +23,8 @@ import type { LostRange } from "./gap.ts";
 import type { NumberRun, Numbers } from "./journal-numbers.ts";
 import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
 
-/** How long appends wait for room on a full disk. Milliseconds. */
-const roomWaitMs = 6000;
+/** How often appends look for room on a full disk. Milliseconds. */
 const roomRetryMs = 50;
-/**
- * When they take room of the reserve, and how often: what fills the disk takes each portion that is given up before it is
- * ended, which the host needs about a second for. Milliseconds.
- */
-const reserveAfterMs = 1500;
-const portionEveryMs = 400;
 
 /** Rows erased in one transaction. */
 const erasedInOneGo = 16;
@@ -44,9 +37,8 @@ interface Waiting {
 }
 
 /** Collaborators of the journal. */
-interface SqliteJournalDeps {
+interface SqliteJournalDeps extends JournalRoomDeps {
   disk: DiskSync | null;
-  reserve: Pick<DiskReserve, "giveUp"> | undefined;
   /** Numbers that no event has any more, the newest of them. */
   lostNumbers?: NumberRun | null;
 }
@@ -60,10 +52,7 @@ export class SqliteJournal implements Journal {
   readonly #statements: JournalStatements;
   readonly #checkpointer: Checkpointer;
   readonly #disk: DiskSync | null;
-  readonly #reserve: Pick<DiskReserve, "giveUp"> | undefined;
-  /** When the disk began to be full; null while it is not. */
-  #fullSince: number | null = null;
-  #nextPortionAt = 0;
+  readonly #room: JournalRoom;
   readonly #waiting: Waiting[] = [];
   #isScheduled = false;
   #isPaused = false;
@@ -79,7 +68,7 @@ export class SqliteJournal implements Journal {
 
   constructor(database: SqliteFile, options: JournalDatabaseOptions & SqliteJournalDeps) {
     this.#database = database;
-    this.#reserve = options.reserve;
+    this.#room = new JournalRoom(options.file, { ...options, waitMs: options.limits.room_wait_ms });
     this.#disk = options.disk;
     this.#file = options.file;
     this.#limits = options.limits;
@@ -96,6 +85,7 @@ export class SqliteJournal implements Journal {
         this.#schedule();
       },
     });
+    options.health?.addCheck(async () => this.#tryToWrite());
   }
 
   get lastGseq(): number {
@@ -109,6 +99,7 @@ export class SqliteJournal implements Journal {
   async append(batch: JournalBatch): Promise<number> {
     if (this.#closing !== null) throw closedError();
     if (this.#failure !== null) throw this.#failure;
+    this.#room.demandFolder();
     const row = rowOf(batch, this.#lastAccepted);
     if (row === null) return 0;
     this.#lastAccepted = row.last_gseq;
@@ -218,7 +209,7 @@ export class SqliteJournal implements Journal {
     try {
       await this.#disk?.onDisk();
     } catch (error) {
-      throw journalError(`Cannot write the journal "${this.#file}"`, error);
+      throw this.#room.failed(error);
     }
   }
 
@@ -234,12 +225,19 @@ export class SqliteJournal implements Journal {
   #change<T>(write: () => T): T {
     if (this.#closing !== null) throw closedError();
     try {
-      const value = this.#withRoom(() => inTransaction(this.#statements, write));
+      const value = this.#room.write(() => inTransaction(this.#statements, write));
       this.#disk?.noteCommit();
       return value;
     } catch (error) {
-      throw journalError(`Cannot write the journal "${this.#file}"`, error);
+      throw this.#room.failed(error);
     }
+  }
+
+  /** @throws {Error} while commits fail */
+  #tryToWrite(): void {
+    if (this.#failure !== null) throw this.#failure;
+    if (this.#closing !== null) return;
+    inTransaction(this.#statements, () => this.#database.exec("UPDATE state SET last_gseq = last_gseq"));
   }
 
   close(): Promise<void> {
@@ -286,7 +284,7 @@ export class SqliteJournal implements Journal {
       this.#isScheduled = false;
       if (!this.#isPaused) this.#commitChunk();
       // The rest waits for the next turn, so that other work can run.
-      this.#schedule(this.#fullSince === null ? onNextTurn : (commit) => void setTimeout(commit, roomRetryMs));
+      this.#schedule(!this.#room.isShort ? onNextTurn : (commit) => void setTimeout(commit, roomRetryMs));
     });
   }
 
@@ -296,16 +294,16 @@ export class SqliteJournal implements Journal {
     const started = performance.now();
     try {
       const rows = chunk.map(({ row }) => row);
-      this.#head = this.#withRoom(() => writeRows(this.#statements, rows, { key: this.#key, head: this.#head }));
+      const last = rows.some(({ ending }) => ending !== null);
+      const write = () => writeRows(this.#statements, rows, { key: this.#key, head: this.#head });
+      this.#head = this.#room.write(write, { last });
       this.#lastGseq = rows.at(-1)?.last_gseq ?? this.#lastGseq;
-      this.#fullSince = null;
     } catch (error) {
-      if (isDiskFull(error) && this.#mayWaitForRoom()) {
+      if (this.#room.mayWait(error)) {
         this.#waiting.unshift(...chunk);
         return;
       }
-      this.#fullSince = null;
-      const failure = journalError(`Cannot write the journal "${this.#file}"`, error);
+      const failure = this.#room.failed(error);
       // A later row must not be written where this one could not.
       if (damageIn(error) !== null) this.#failure ??= failure;
       // The waiting rows continue this chunk's numbers, so they must fail with it.
@@ -319,28 +317,6 @@ export class SqliteJournal implements Journal {
     this.#checkpointer.noteCommit(bytes);
   }
 
-  #mayWaitForRoom(): boolean {
-    const now = performance.now();
-    if (this.#fullSince === null) {
-      this.#fullSince = now;
-      this.#nextPortionAt = now + reserveAfterMs;
-    }
-    return now - this.#fullSince < roomWaitMs;
-  }
-
-  /** Writes, and once more with room of the reserve where the disk stays full. */
-  #withRoom<T>(write: () => T): T {
-    try {
-      return write();
-    } catch (error) {
-      const now = performance.now();
-      if (!isDiskFull(error) || this.#fullSince === null || now < this.#nextPortionAt) throw error;
-      this.#nextPortionAt = now + portionEveryMs;
-      if (this.#reserve?.giveUp() !== true) throw error;
-      return write();
-    }
-  }
-
   /** Tells of a commit, with `sync: full` once the disk has it. */
   #acknowledge(chunk: readonly Waiting[]): void {
     if (this.#disk === null) {
@@ -351,7 +327,7 @@ export class SqliteJournal implements Journal {
     this.#disk.onDisk().then(() => {
       for (const { resolve } of chunk) resolve();
     }, (error: unknown) => {
-      const failure = journalError(`Cannot write the journal "${this.#file}"`, error);
+      const failure = this.#room.failed(error);
       // Their rows may be there at the next start, so no later row may take their numbers.
       this.#failure ??= failure;
       for (const { reject } of [...chunk, ...this.#waiting.splice(0)]) reject(failure);

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
+import { absent } from "../../ground/errors/write-fault.ts";
 import { mkdir, readdir, readFile, rm, writeFile } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
@@ -77,7 +78,7 @@ export class HeldFiles {
   }
 
   async list(): Promise<HeldRecord[]> {
-    const names = await readdir(this.#folder).catch(() => []);
+    const names = await readdir(this.#folder).catch(absent) ?? [];
     const all = await Promise.all(names.filter((name) => name.endsWith(".json")).map((name) => this.#read(name)));
     return all.filter((one) => one !== null).sort((a, b) => a.at < b.at ? -1 : 1);
   }
@@ -88,8 +89,8 @@ export class HeldFiles {
     try {
       const value: unknown = JSON.parse(await readFile(join(this.#folder, name), "utf8"));
       return Value.Check(heldRecordSchema, value) ? value : null;
-    } catch {
-      return null;
+    } catch (error) {
+      return absent(error);
     }
   }
 

@@ -1,5 +1,6 @@
 import { Value } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { absent } from "../../ground/errors/write-fault.ts";
 import { mkdir, readdir, readFile, rm } from "../../ground/runtime/files.ts";
 import { takeLock } from "../../ground/runtime/lock-file.ts";
 import { holderText } from "../../ground/runtime/lock-holder.ts";
@@ -43,7 +44,7 @@ class WorkspaceFolder implements WorkspaceFiles {
   }
 
   async read(sessionId: string): Promise<WorkspaceRecord> {
-    const text = await readFile(this.#fileOf(sessionId), "utf8").catch(() => null);
+    const text = await readFile(this.#fileOf(sessionId), "utf8").catch(absent);
     const record = text === null ? null : parse(text);
     if (record === null || record.session_id !== sessionId) throw unknown(sessionId);
     return record;
@@ -59,9 +60,9 @@ class WorkspaceFolder implements WorkspaceFiles {
   }
 
   async list(): Promise<WorkspaceRecord[]> {
-    const names = await readdir(this.folder).catch(() => []);
+    const names = await readdir(this.folder).catch(absent) ?? [];
     const ids = names.filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -".json".length));
-    const records = await Promise.all(ids.filter(isId).map((id) => this.read(id).catch(() => null)));
+    const records = await Promise.all(ids.filter(isId).map((id) => this.read(id).catch(absent)));
     return records.filter((record) => record !== null).sort((a, b) => a.created_at < b.created_at ? -1 : 1);
   }
 

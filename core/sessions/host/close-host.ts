@@ -5,6 +5,8 @@ import type { DiskReserve } from "../../ground/runtime/disk-reserve.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
 import type { AgentNetworks } from "../../walls/agent/agent-networks.ts";
+import type { StateHealth } from "../../ground/runtime/state-health.ts";
+import type { LateEnds } from "../session/late-ends.ts";
 import type { MergedLog } from "../session/merged-log.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
 import type { HistoryIndex } from "../../records/history/history-index.ts";
@@ -66,6 +68,8 @@ interface CloseHostDeps {
   journal: Journal;
   reserve: DiskReserve | null;
   history: HistoryIndex;
+  lateEnds: LateEnds;
+  health: StateHealth;
   /** Ends the retention of the journal. */
   stopKeeping(): Promise<void>;
   leaveBundler(): Promise<void>;
@@ -74,7 +78,7 @@ interface CloseHostDeps {
 
 /** Closes a host in order, in at most 30 seconds: a late step is logged and left behind. */
 export async function closeHost(deps: CloseHostDeps, deadlines: Partial<CloseDeadlines> = {}): Promise<void> {
-  const { state, sessions, services, routes, log, writeLog } = deps;
+  const { state, sessions, services, routes, writeLog } = deps;
   const { claim, children, spare } = state;
   const ms = { ...defaultCloseDeadlines, ...deadlines };
   const ending = sessions.close();
@@ -84,7 +88,7 @@ export async function closeHost(deps: CloseHostDeps, deadlines: Partial<CloseDea
     { name: "ending the workers", act: () => Promise.allSettled([spare?.close(), services.close()]), ms: ms.workers },
     { name: "killing programs", act: killPrograms, ms: ms.programs },
     { name: "writing the sessions' ends and leaving the worktrees", act: () => ending, ms: ms.ends },
-    { name: "writing the last events", act: () => log.settled(), ms: ms.events },
+    { name: "writing the last events", act: () => writeLast(deps), ms: ms.events },
     { name: "writing the counters", act: () => routes.close(), ms: ms.counters },
     { name: "closing the journal", act: () => closeJournal(deps), ms: ms.journal },
     { name: "finishing scripts", act: () => services.settled(), ms: ms.scripts },
@@ -106,8 +110,16 @@ async function clearScratch({ claim, trash }: HeldState): Promise<void> {
   await trash.settled();
 }
 
-async function closeJournal({ log, stopKeeping, journal, history, reserve }: CloseHostDeps): Promise<void> {
+async function writeLast({ log, lateEnds }: CloseHostDeps): Promise<void> {
+  await log.settled();
+  await lateEnds.close();
+}
+
+async function closeJournal(
+  { log, stopKeeping, journal, history, reserve, health }: CloseHostDeps,
+): Promise<void> {
   log.close();
+  health.close();
   await history.close();
   await stopKeeping();
   await journal.close();

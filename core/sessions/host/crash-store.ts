@@ -3,6 +3,7 @@ import { Check } from "@sinclair/typebox/value";
 import { type ErrorCode, errorCodes } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import type { CrashRecord, CrashStore } from "../../walls/pool/plugin-health.ts";
+import { absent } from "../../ground/errors/write-fault.ts";
 import { mkdir, readdir, readFile, rm } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
@@ -56,9 +57,9 @@ export function openCrashFiles(folder: string): CrashFiles {
   }
 
   async function quarantined(): Promise<CrashRecord[]> {
-    const names = await readdir(folder).catch(() => []);
+    const names = await readdir(folder).catch(absent) ?? [];
     const ids = names.filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -".json".length)).sort();
-    const records = await Promise.all(ids.map((id) => read(id).catch(() => null)));
+    const records = await Promise.all(ids.map((id) => read(id).catch(absent)));
     return records.filter((record) => record !== null && record.quarantined_at !== null) as CrashRecord[];
   }
 

@@ -46,8 +46,8 @@ export async function createHost(options: HostOptions = {}, seams: HostSeams = {
 }
 
 function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
-  const { claim, crashes, journal, log, pins, registry, root, routes, services, sessions, settings } = deps;
-  const handles = { journal, log, find: (id: string) => sessions.find(id) };
+  const { claim, crashes, journal, lateEnds, log, pins, registry, root, routes, services, sessions, settings } = deps;
+  const handles = { journal, log, lateEnds, find: (id: string) => sessions.find(id) };
   const keyed = new KeyedSessions({
     limits: () => settings.limits,
     handleOf: (id) => sessionHandle(handles, id),
@@ -116,6 +116,7 @@ function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
     signals: () => deps.signals.snapshot(routes.gauges()),
     resumeLost: lostResumer({ registry, sessions, writeLog: deps.writeLog }),
     limits: () => settings.limits,
+    stateProblem: () => deps.health.look(),
     waiting: () => sessions.waiting(),
     idle: () => sessions.ended(),
     close: () => closing ??= closeHost(deps, options.closeDeadlines),

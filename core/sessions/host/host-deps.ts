@@ -21,6 +21,7 @@ import { dirname, join, resolve } from "../../ground/runtime/paths.ts";
 import { stateFolders } from "../../ground/runtime/state-folders.ts";
 import { workingDirectory } from "../../ground/runtime/platform.ts";
 import { makeTemporaryFolder } from "../../ground/runtime/temporary-folder.ts";
+import { LateEnds } from "../session/late-ends.ts";
 import { MergedLog } from "../session/merged-log.ts";
 import { openWorkspaces, type Workspaces } from "../../records/workspace/workspaces.ts";
 import { type CrashFiles, openCrashFiles } from "./crash-store.ts";
@@ -44,6 +45,8 @@ import type { SessionDeps } from "./start-session.ts";
 import { journalFile, pinsFolder, stateFolderOf } from "./state-folder.ts";
 import { watchClock } from "./watch-clock.ts";
 import { DiskReserve } from "../../ground/runtime/disk-reserve.ts";
+import { StateHealth } from "../../ground/runtime/state-health.ts";
+import { healthLog } from "./health-log.ts";
 import { giveBackState, type HeldState, takeState } from "./take-state.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
 
@@ -83,13 +86,19 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   const terms = warm ? spareTerms(manifest) : null;
   const state = await takeState(stateDir, { spare: terms, onlyFirst, program, writeLog });
   const { claim, children, spare, trash } = state;
+  const health = new StateHealth({
+    folder: claim.root,
+    part: claim.folder,
+    onChange: healthLog(writeLog),
+  });
   const reserve = temporary === null ? new DiskReserve(join(claim.folder, "reserve"), { bytes: reserveBytes }) : null;
   const known = await openKnownManifests(join(claim.root, "manifests.json"));
   let renewHistory = (): void => {};
   const onReplaced = () => renewHistory();
-  const stores = { claim, known, reserve, root, options, seams, writeLog, onReplaced };
+  const stores = { claim, known, reserve, health, root, options, seams, writeLog, onReplaced };
   const { registry, journal } = await openStores(stores).catch(
     async (error) => {
+      health.close();
       await reserve?.close();
       await giveBackState(state);
       if (temporary !== null) await removeTree(temporary);
@@ -103,6 +112,8 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   const signals = new Signals();
   const crashes = logQuarantine(openCrashFiles(join(claim.root, "crashes")), writeLog);
   const workspaces = openWorkspaces(join(claim.root, "workspaces"), claim);
+  const lateEnds = new LateEnds();
+  health.addCheck(() => lateEnds.write());
   const sessionDeps: SessionDeps = {
     claim,
     children,
@@ -116,6 +127,8 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     looks: new SharedLooks(join(claim.folder, "scratch", "looks")),
     settings,
     guarded,
+    lateEnds,
+    health,
     expose: exposer({ root, settings, registry, writeLog }),
     writeLog,
     watchHeld: (watched) => workspaces.watchHeld(watched),
@@ -211,6 +224,7 @@ interface StoresOptions {
   options: HostOptions;
   seams: HostSeams;
   reserve: DiskReserve | null;
+  health: StateHealth;
   writeLog(record: LogRecord): void;
   /** Called when another file has taken the place of a damaged journal. */
   onReplaced(): void;
@@ -221,13 +235,13 @@ const reserveBytes = 4 * 1024 * 1024;
 
 /** Opens the registry and the journal: both, or neither. */
 async function openStores(
-  { claim, known, reserve, root, options, seams, writeLog, onReplaced }: StoresOptions,
+  { claim, known, reserve, health, root, options, seams, writeLog, onReplaced }: StoresOptions,
 ): Promise<{ registry: Registry; journal: Journal }> {
   const { manifest, bundledDir } = options;
   const onProblem = (message: string) => writeLog({ level: "error", message });
   const file = journalFile(claim.folder);
   const sync = manifest?.journal?.sync;
-  const open = () => openJournal(file, { onProblem, onReplaced, reserve: reserve ?? undefined, sync });
+  const open = () => openJournal(file, { onProblem, onReplaced, reserve: reserve ?? undefined, health, sync });
   const opening = seams.openJournal === undefined ? open() : seams.openJournal(file, open);
   opening.catch(() => {});
   try {

@@ -25,6 +25,7 @@ import type { RecordOptions, RecordReport } from "./record.ts";
 import type { SessionHost } from "./session-host.ts";
 import type { OwnWorkspaces } from "./workspaces.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
+import type { StateProblem } from "../../ground/runtime/state-health.ts";
 import type { ResumeLost } from "./resume.ts";
 import type { RunSessionOptions } from "./run-session.ts";
 import type { SessionHandle } from "./session-host.ts";
@@ -165,6 +166,8 @@ export interface Host {
   resumeLost: ResumeLost;
   /** Returns the limits in force that are not a plugin's own. */
   limits(): Pick<Limits, "host_sessions" | "idempotency_ms">;
+  /** Tries whether the state can be written, at most once a second; null where it can. No session starts where it cannot. */
+  stateProblem(): Promise<StateProblem | null>;
   /** Returns the requests that this host's own sessions wait for, by session. */
   waiting(): Record<string, WaitingRequest[]>;
   /** Resolves when every session started until now has ended. */

@@ -83,8 +83,9 @@ export class KeyedSessions {
       this.#known.set(name, keyed);
       this.#forgetOld();
     };
-    // A session that could not start may be tried again.
-    keyed.session.then((session) => session.result().then(ended, ended), () => this.#known.delete(name));
+    // A session that could not start, or not be written, may be tried again: the journal knows which keys it has.
+    const forget = () => void this.#known.delete(name);
+    keyed.session.then((session) => session.result().then(ended, forget), forget);
     return keyed.session;
   }
 

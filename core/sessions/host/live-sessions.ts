@@ -119,6 +119,7 @@ export class LiveSessions {
     const { signal, artifacts = "git", client, sessionId = randomId(), ...wanted } = options;
     const { sessionDeps, routes } = this.#deps;
     this.#refuseIfClosed();
+    await sessionDeps.health.demand("Cannot start a session");
     const checked = checkHere(request);
     const route = await routes.route({ request: checked, ...wanted });
     const ways = waysOf(route).map((way) => this.#wayOf(way));
@@ -151,7 +152,7 @@ export class LiveSessions {
       await place.abandon();
       throw error;
     }
-    atEnd(session, () => events.settle());
+    session.result.catch((error: unknown) => events.fail(error)).finally(() => events.settle());
     atEnd(session, giveBack);
     interruptBy(signal, session);
     return this.#keep(session, { sessionId, service, place, artifacts, firstReader: onceFor(events) });

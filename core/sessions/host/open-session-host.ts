@@ -1,10 +1,10 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { SessionSummary, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
-import { compareByAge, type SessionRecord } from "../../records/journal/session-record.ts";
+import { compareByAge, type SessionFilter, type SessionRecord } from "../../records/journal/session-record.ts";
 import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "./elsewhere-sessions.ts";
 import type { AgentsOptions, Routes } from "./routes.ts";
-import { deletedError, sessionHandle, type SessionHandleDeps, unknownSession } from "./session-handle.ts";
+import { deletedError, sessionHandle, type SessionHandleDeps, unknownSession, withLateEnd } from "./session-handle.ts";
 import type { SessionHandle, SessionHost, SessionQuery } from "./session-host.ts";
 
 /** Collaborators of {@link openSessionHost}. */
@@ -59,11 +59,11 @@ async function listSessions(
   deps: SessionHostDeps,
   { before, limit = defaultLimit, ...filter }: SessionQuery = {},
 ): Promise<SessionSummary[]> {
-  const { journal, others, log } = deps;
+  const { others, log } = deps;
   await log.written({ atMostMs: longestWaitMs });
   const first = before === undefined ? null : await findSession(deps, before);
   const wanted = { ...filter, before: first?.record, limit: checkLimit(limit) };
-  const own = (await journal.sessions(wanted)).map((record) => ({ record, waiting: waitingOf(deps, record) }));
+  const own = (await ownRecords(deps, wanted)).map((record) => ({ record, waiting: waitingOf(deps, record) }));
   const elsewhere = await Promise.all(others.map((other) => other.list(wanted)));
   return await newestOnce(deps, { own, elsewhere: elsewhere.flat(), limit });
 }
@@ -85,12 +85,29 @@ async function newestOnce(
   return page;
 }
 
+/** Lists the sessions of this host's journal; those whose ends it does not have yet, as ended ones. */
+async function ownRecords(
+  { journal, lateEnds }: SessionHostDeps,
+  { state, outcome, ...wanted }: SessionFilter,
+): Promise<SessionRecord[]> {
+  const late = lateEnds.all();
+  if (late.length === 0) return await journal.sessions({ ...wanted, state, outcome });
+  const fits = (record: SessionRecord) =>
+    (state === undefined || record.state === state) && (outcome === undefined || record.outcome === outcome);
+  const open = await journal.sessions({ ...wanted, state: "running", limit: wanted.limit + late.length });
+  const ended = state === "running" ? [] : await journal.sessions({ ...wanted, state: "ended", outcome });
+  return [...open, ...ended].map((record) => withLateEnd(record, lateEnds.find(record.session_id))).filter(fits)
+    .sort(compareByAge).slice(0, wanted.limit);
+}
+
 async function deleteSession(deps: SessionHostDeps, sessionId: string): Promise<void> {
   const { journal, find, onDeleted } = deps;
   const { record, elsewhere } = await findKept(deps, sessionId);
   // An earlier host's session that could not be ended has no host that runs it.
   const leftOpen = elsewhere === null && find(sessionId) === undefined;
   if (record.state === "running" && !leftOpen) throw busyError(sessionId);
+  const late = deps.lateEnds.find(sessionId);
+  if (late !== undefined) throw late.error;
   if (elsewhere !== null) await elsewhere.delete();
   else if (!(await journal.delete(sessionId, "client", { leftOpen }))) throw busyError(sessionId);
   onDeleted();
@@ -117,14 +134,15 @@ async function findWritten(deps: SessionHostDeps, sessionId: string): Promise<Fo
 
 /** Finds a session: first in this host's journal, then in others. */
 async function findSession(deps: SessionHostDeps, sessionId: string): Promise<FoundSession> {
-  const { journal, log, find } = deps;
+  const { journal, lateEnds, log, find } = deps;
   let record = await journal.session(sessionId);
   if (record === null && find(sessionId) !== undefined) {
     // It runs here, so its start is being written, however long the servers of a cluster take.
     await log.written();
     record = await journal.session(sessionId);
   }
-  if (record !== null) return { record, elsewhere: null };
+  if (record !== null) return { record: withLateEnd(record, lateEnds.find(sessionId)), elsewhere: null };
+  lateEnds.demandBeginning(sessionId);
   const elsewhere = await findElsewhere(deps, sessionId);
   return elsewhere === null ? unknownSession(sessionId) : { record: elsewhere.record, elsewhere };
 }

@@ -4,6 +4,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import type { BinaryPin, BinaryPins } from "../../walls/broker/binary-pins.ts";
 import { markOf } from "../../ground/runtime/file-mark.ts";
+import { absent } from "../../ground/errors/write-fault.ts";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "../../ground/runtime/files.ts";
 import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
@@ -74,7 +75,7 @@ function pinsIn(folder: string, known: Map<string, KnownPin>): BinaryPins {
   }
 
   async function list(): Promise<BinaryPin[]> {
-    const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".json"));
+    const names = (await readdir(folder).catch(absent) ?? []).filter((name) => name.endsWith(".json"));
     const pins = await Promise.all(names.map((name) => readPin(join(folder, name))));
     return pins.filter((pin) => pin !== undefined && pin !== null).sort((a, b) => (a.binary < b.binary ? -1 : 1));
   }
@@ -87,7 +88,7 @@ async function readPin(file: string): Promise<BinaryPin | null | undefined> {
     text = await readFile(file, "utf8");
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    return null;
+    return absent(error);
   }
   try {
     const value: unknown = JSON.parse(text);

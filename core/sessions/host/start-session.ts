@@ -28,6 +28,8 @@ import { openMcpServers } from "./mcp-servers.ts";
 import type { OperatorSettings } from "./operator-settings.ts";
 import type { PermissionsThere } from "./plugin-permissions.ts";
 import type { PinStore } from "./pin-store.ts";
+import type { LateEnds } from "../session/late-ends.ts";
+import type { StateHealth } from "../../ground/runtime/state-health.ts";
 import type { OpenedSecrets } from "./session-secrets.ts";
 import type { Trash } from "../../ground/runtime/trash.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
@@ -58,6 +60,10 @@ export interface SessionDeps {
   expose(folders: readonly string[]): Promise<() => Promise<void>>;
   /** Notes that a session works in a folder in place. */
   watchHeld: Workspaces["watchHeld"];
+  /** Keeps the ends of sessions that could not be written. */
+  lateEnds: LateEnds;
+  /** Knows whether the state can be written. */
+  health: StateHealth;
   /** Keeps what a session left until a person applies or drops it. */
   keepHeld(held: HeldRecord): Promise<void>;
   askGrant?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
@@ -175,6 +181,7 @@ export function startSession(deps: SessionDeps, session: NewSession): RunningSes
     noteHeld: place.noteHeld,
     watchHeld: (watched) => deps.watchHeld({ session_id: sessionId, ...watched }),
     keepHeld: (held) => deps.keepHeld({ session_id: sessionId, at: new Date().toISOString(), ...held }),
+    keepEnd: (end) => deps.lateEnds.keep(end),
     sharedWith: session.sharedWith,
     guarded: () => deps.guarded(),
     makeBroker: (options) => openBroker(deps, options),

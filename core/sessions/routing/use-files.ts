@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
+import { absent } from "../../ground/errors/write-fault.ts";
 import { readdir, readFile, rename, rm, writeFile } from "../../ground/runtime/files.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { basename, join } from "../../ground/runtime/paths.ts";
@@ -80,7 +81,7 @@ export function openUseFiles({ root, folder }: { root: string; folder: string })
   return {
     readOwn: () => read(join(folder, fileName)),
     readOthers: async () => {
-      const parts = (await readdir(root).catch(() => [])).filter((name) => /^host-\d+$/.test(name));
+      const parts = (await readdir(root).catch(absent) ?? []).filter((name) => /^host-\d+$/.test(name));
       const others = parts.filter((name) => name !== basename(folder));
       return (await Promise.all(others.map((name) => read(join(root, name, fileName))))).flat();
     },
@@ -100,5 +101,5 @@ export function openUseFiles({ root, folder }: { root: string; folder: string })
 
 /** Reads a file; a missing or half-written file counts as empty. */
 async function read(file: string): Promise<UseRecord[]> {
-  return parseUses(await readFile(file, "utf8").catch(() => "")) ?? [];
+  return parseUses(await readFile(file, "utf8").catch(absent) ?? "") ?? [];
 }

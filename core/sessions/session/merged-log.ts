@@ -29,6 +29,8 @@ export interface Received {
   bytes: number;
   /** The JSON list that they were parsed from: writing it costs less than serialising them again. */
   text?: string | undefined;
+  /** They were added before and could not be written: nobody is told of them again. */
+  isSeen?: boolean;
 }
 
 /** The parts of a journal that the log uses. */
@@ -81,7 +83,8 @@ export class MergedLog {
   }
 
   /** Adds events of one session; resolves when they are durable and delivered. */
-  add(stream: Stream, entries: readonly LogEntry[], { bytes, text }: Received = { bytes: 0 }): Promise<void> {
+  add(stream: Stream, entries: readonly LogEntry[], received: Received = { bytes: 0 }): Promise<void> {
+    const { bytes, text, isSeen = false } = received;
     if (entries.length === 0) return Promise.resolve();
     if (this.#lost.has(stream)) return Promise.reject(this.#lost.get(stream));
     const ts = new Date().toISOString();
@@ -94,7 +97,7 @@ export class MergedLog {
     for (const { source, synthetic, event } of entries) {
       const seq = ++stream.lastSeq;
       const gseq = ++this.#gseq;
-      if (source === "host") this.#watch(stream, event as HostEvent);
+      if (source === "host" && !isSeen) this.#watch(stream, event as HostEvent);
       isOpening &&= opensSession(event);
       envelopes.push(
         synthetic

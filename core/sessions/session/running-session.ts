@@ -1,4 +1,4 @@
-import type { GitEvent, HostEvent } from "../../../plugin-sdk/envelope.ts";
+import type { GitEvent } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorCode, ErrorData } from "../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type {
@@ -10,6 +10,7 @@ import type {
   Substitution,
 } from "../../../plugin-sdk/result.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { saysComplete } from "../../ground/prompt/loop-signal.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
@@ -42,7 +43,7 @@ import { withWork, type WorkDone } from "./work-done.ts";
  * that says how, even if its adapters misbehave.
  */
 export class RunningSession {
-  /** Rejects only when the journal cannot be written. */
+  /** Rejects only when its end cannot be written. */
   readonly result: Promise<SessionResult>;
   readonly #options: RunningSessionOptions;
   readonly #deps: RunningSessionDeps;
@@ -67,7 +68,6 @@ export class RunningSession {
   #usesScratch = false;
   /** Work of the agent that forbids another attempt. */
   #inTheWay: WorkDone | null = null;
-  #writeFailure: { error: unknown } | null = null;
 
   constructor(options: RunningSessionOptions, deps: RunningSessionDeps) {
     this.#options = options;
@@ -332,8 +332,7 @@ export class RunningSession {
 
   /** Ends the session when the log cannot be written: unrecorded work counts as not done. */
   #cannotWrite(error: unknown): void {
-    this.#writeFailure ??= { error };
-    this.#stopWith("fatal", { code: "fatal", message: "The journal could not be written." });
+    this.#stopWith("fatal", toErrorData(error));
   }
 
   async #finish(failure: ErrorData | null): Promise<SessionResult> {
@@ -372,9 +371,7 @@ export class RunningSession {
       attempts: this.#attempts,
       substitutions: this.#substitutions,
     }));
-    const ended: HostEvent = { type: "session_ended", result };
-    await this.#stream.end([{ source: "host", event: ended }]).catch(() => {});
-    if (this.#writeFailure) throw this.#writeFailure.error;
+    await this.#stream.end(result, (late) => this.#deps.keepEnd(late));
     return result;
   }
 }

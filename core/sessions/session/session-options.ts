@@ -12,6 +12,7 @@ import type { WorkerPlace } from "../../walls/pool/plugin-pool.ts";
 import type { OwnEditFilter } from "../../packages/registry/manifest-edits.ts";
 import type { Plugin, PluginScript } from "../../packages/registry/plugin.ts";
 import type { ApprovalRules } from "./approval-policy.ts";
+import type { LateEnd } from "./late-ends.ts";
 import type { MergedLog } from "./merged-log.ts";
 
 /** One adapter that may run a session, with everything specific to it. */
@@ -107,6 +108,8 @@ export interface RunningSessionDeps {
   watchHeld(watched: { folder: string; start: LookStart }): Promise<void>;
   /** Keeps what a session in place left until a person applies or drops it. */
   keepHeld(held: { folder: string; items: HeldItem[] }): Promise<void>;
+  /** Keeps its end, which could not be written, until it can be. */
+  keepEnd(end: LateEnd): void;
   /** Returns the ids of the sessions that worked in the same folder meanwhile. */
   sharedWith(): Promise<string[]>;
   /** Returns the places that no grant opens. */

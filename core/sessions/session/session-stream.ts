@@ -1,6 +1,8 @@
 import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
 import type { PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
+import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
+import type { LateEnd } from "./late-ends.ts";
 import type { LogEntry, MergedLog, Received, Stream } from "./merged-log.ts";
 
 /** Options of {@link SessionStream}. */
@@ -61,10 +63,21 @@ export class SessionStream {
     }
   }
 
-  /** Adds the last events. */
-  async end(entries: readonly LogEntry[]): Promise<void> {
+  /**
+   * Adds the last event. Where it cannot be written, rejects after it gave it to `keep`, which may write it later.
+   */
+  async end(result: SessionResult, keep: (late: LateEnd) => void): Promise<void> {
     this.#ended = true;
-    await this.add(entries);
+    const entries: LogEntry[] = [{ source: "host", event: { type: "session_ended", result } }];
+    try {
+      await this.add(entries);
+    } catch (error) {
+      const { log, sessionId } = this.#options;
+      const write = () => log.add(this.#stream, entries, { bytes: 0, isSeen: true });
+      const endedAt = new Date().toISOString();
+      keep({ sessionId, endSeq: this.#stream.lastSeq + 1, result, endedAt, error, write });
+      throw error;
+    }
   }
 
   /** Returns a value without the session's secrets. */

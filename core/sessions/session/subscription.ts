@@ -49,6 +49,8 @@ export class Subscription implements BatchedEvents {
   /** True when held envelopes were dropped: the journal must be read up to the next held envelope. */
   #behind: boolean;
   #finished = false;
+  /** Why nothing more comes although the session has not ended in the journal. */
+  #failure: { error: unknown } | null = null;
   #wake: (() => void) | null = null;
   /** Batches that were taken from the held ones or the journal. */
   #ready: EnvelopeBatch[] = [];
@@ -103,6 +105,12 @@ export class Subscription implements BatchedEvents {
   finish(): void {
     this.#finished = true;
     this.#wakeUp();
+  }
+
+  /** Marks the end of a session whose last event could not be written: after the written ones, reading rejects. */
+  fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.finish();
   }
 
   /**
@@ -203,6 +211,7 @@ export class Subscription implements BatchedEvents {
       const batches = await this.#next();
       if (batches.length > 0) return batches;
       if (this.#held.length > 0 || this.#behind) continue;
+      if (this.#finished && this.#failure !== null) throw this.#failure.error;
       if (this.#finished) break;
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }

@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { writeFault } from "../../ground/errors/write-fault.ts";
 import { constants, lstat, open, rename, rm } from "../../ground/runtime/files.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { basename, dirname } from "../../ground/runtime/paths.ts";
@@ -103,7 +104,9 @@ function fileError(path: string, error: unknown): BulkheadError {
     return new BulkheadError("not_found", `Cannot find "${path}".`, options);
   }
   if (code === "ELOOP") return new BulkheadError("io_error", `Cannot open "${path}": it is a link.`, options);
-  return new BulkheadError("io_error", `Cannot use "${path}": the system refused it (${code}).`, options);
+  const fault = writeFault(error, `"${dirname(path)}"`);
+  const why = fault === null ? `the system refused it (${code})` : `${fault.state} (${code})`;
+  return new BulkheadError("io_error", `Cannot use "${path}": ${why}.`, options);
 }
 
 type FileHandle = Awaited<ReturnType<typeof open>>;

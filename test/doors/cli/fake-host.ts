@@ -254,6 +254,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
       limits: () => ({ host_sessions: 10, idempotency_ms: 1000 }),
       waiting: () => ({}),
       idle: () => Promise.resolve(),
+      stateProblem: () => Promise.resolve(null),
       close: async () => {
         fake.closed += 1;
       },

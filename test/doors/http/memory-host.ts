@@ -255,7 +255,7 @@ export function memoryFacts(): HostFacts & { state: Readiness; grant: Permission
       facts.grant = grant ?? {};
     },
     signals: () => [{ name: "bulkhead_sessions", help: "Sessions.", type: "counter", samples: [] }],
-    readiness: () => facts.state,
+    readiness: () => Promise.resolve(facts.state),
   };
   return facts;
 }

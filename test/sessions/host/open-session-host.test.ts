@@ -7,6 +7,7 @@ import type { Journal } from "../../../core/records/journal/journal.ts";
 import type { ElsewhereSummary } from "../../../core/sessions/host/elsewhere-sessions.ts";
 import type { OtherJournals } from "../../../core/sessions/host/other-journals.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
+import { LateEnds } from "../../../core/sessions/session/late-ends.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { hangs, ScriptedSession } from "../session/scripted-session.ts";
@@ -192,7 +193,8 @@ function sessionsOf(
   const log = new MergedLog(journal);
   const nobody = () => Promise.reject(new Error("Nobody asks."));
   const others = { find: () => Promise.resolve(null), list: () => Promise.resolve(listed) } as unknown as OtherJournals;
-  const deps = { journal, log, others: [others], find, start: nobody, onDeleted: () => {}, agents: nobody };
+  const lateEnds = new LateEnds();
+  const deps = { journal, log, lateEnds, others: [others], find, start: nobody, onDeleted: () => {}, agents: nobody };
   return { log, sessions: openSessionHost(deps) };
 }
 
@@ -258,7 +260,7 @@ describe("the first reader of a session", () => {
     const stream = { sessionId: "s", adapter, attempt, lastSeq: 0 };
     const opening = log.add(stream, [{ source, event }]);
     const live = { firstReader: () => log.subscribe() } as unknown as LiveSession;
-    sessionHandle({ journal, log, find: () => undefined }, "s", live).events();
+    sessionHandle({ journal, log, lateEnds: new LateEnds(), find: () => undefined }, "s", live).events();
     for (let turn = 0; turn < 3; turn++) await setImmediate();
     const said = { type: "output", stream: "stdout", data: "a" } as const;
     await Promise.all([opening, log.add(stream, [{ source: "agent", event: said }])]);

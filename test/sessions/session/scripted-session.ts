@@ -121,6 +121,7 @@ export class ScriptedSession {
       noteHeld: null,
       watchHeld: () => Promise.resolve(),
       keepHeld: () => Promise.resolve(),
+      keepEnd: () => {},
       sharedWith: () => Promise.resolve([]),
       guarded: () => ({}),
       makeBroker: ({ waitForAnswer }) => ({

@@ -10,8 +10,10 @@ import { clusterProblem } from "../../daemon/join-cluster.ts";
 import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { uncontainedPrograms } from "../../daemon/uncontained.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { askDaemon } from "../ask-daemon.ts";
 import { daemonPlace } from "../daemon-place.ts";
 import { stateDirectory } from "../journal-arguments.ts";
+import { whyUnwritable } from "../../../ground/runtime/state-health.ts";
 import { openHost } from "../open-host.ts";
 import { damagedJournals, stateClockProblem } from "../../../sessions/host/state-journals.ts";
 import { toldProblems } from "../../../sessions/host/plugin-problems.ts";
@@ -72,10 +74,11 @@ async function doctor(call: Invocation): Promise<number> {
 }
 
 async function examine(call: Invocation): Promise<DoctorReport> {
+  const unwritten = await stateProblems(call);
   const [git, walls, hosted, daemon] = await Promise.all([
     gitVersion(call.terminal.cwd),
     probeWalls(),
-    examineHost(call),
+    unwritten.length > 0 ? withoutHost(unwritten) : examineHost(call),
     daemonElsewhere(call),
   ]);
   return {
@@ -95,13 +98,30 @@ async function examine(call: Invocation): Promise<DoctorReport> {
   };
 }
 
-/** Making a host reads the manifest and opens the journal, so a state folder that cannot be written shows here. */
-async function examineHost(
-  call: Invocation,
-): Promise<
+/** Says why the state folder cannot be written: here, or by the daemon that has it. */
+async function stateProblems(call: Invocation): Promise<string[]> {
+  try {
+    const { stateDir } = await daemonPlace(call);
+    const fault = await whyUnwritable(stateDir);
+    if (fault !== null) return [`Cannot write the state folder: ${fault.state}.\n${fault.hint}`];
+    const refusal = (await askDaemon(await inspectDaemon(stateDir)))?.refusal ?? null;
+    return refusal === null || refusal.code === "host_closed" ? [] : [refusal.message];
+  } catch {
+    // Making a host says it better.
+    return [];
+  }
+}
+
+type HostedReport =
   & Pick<DoctorReport, "host_manifest" | "agents" | "not_enabled" | "not_installed" | "problems">
-  & { told: string[] }
-> {
+  & { told: string[] };
+
+function withoutHost(problems: string[]): HostedReport {
+  return { host_manifest: null, agents: [], not_enabled: [], not_installed: [], problems, told: [] };
+}
+
+/** Making a host reads the manifest and opens the journal, so a state folder that cannot be written shows here. */
+async function examineHost(call: Invocation): Promise<HostedReport> {
   try {
     await using opened = await openHost(call);
     const { host, manifest } = opened;
@@ -124,14 +144,7 @@ async function examineHost(
     const told = [...await damagedJournals(stateDir), ...(clock === null ? [] : [clock])];
     return { host_manifest: manifest?.file ?? null, agents, not_enabled, not_installed, problems, told };
   } catch (error) {
-    return {
-      host_manifest: null,
-      agents: [],
-      not_enabled: [],
-      not_installed: [],
-      problems: [sentencesOf(error)],
-      told: [],
-    };
+    return withoutHost([sentencesOf(error)]);
   }
 }
 

@@ -43,7 +43,7 @@ export async function start(call: Invocation): Promise<number> {
   const view = await inspectDaemon(stateDir);
   if (view.state === "running" && view.record !== null) {
     demandOwnProject(view.record, { place, act: "start a daemon for this project" });
-    if ((await askDaemon(view))?.ready === false) {
+    if ((await askDaemon(view))?.refusal?.code === "host_closed") {
       throw new BulkheadError("busy", `Cannot start the daemon: process ${view.pid} is shutting down.`, {
         hint: '"bulkhead restart" waits for its end and starts another one.',
       });

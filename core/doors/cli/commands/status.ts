@@ -68,8 +68,10 @@ async function reportOf(call: Invocation): Promise<StatusReport> {
     : { number: wanted, free: await portIsFree(wanted) };
   return {
     state: running && asked === null ? "unresponsive" : view.state,
-    reason: running && asked === null ? `Process ${view.pid} holds the lock and does not answer.` : view.reason,
-    ready: asked?.ready ?? false,
+    reason: running && asked === null
+      ? `Process ${view.pid} holds the lock and does not answer.`
+      : asked?.refusal?.message ?? view.reason,
+    ready: asked !== null && asked.refusal === null,
     pid: view.pid,
     address: record?.address ?? null,
     socket: record?.socket ?? null,

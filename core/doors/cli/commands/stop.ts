@@ -60,8 +60,9 @@ export async function stopDaemon(call: Invocation, act = "stop the daemon"): Pro
   const answer = now && view.certain ? null : await askDaemon(view);
   if (answer === null && !view.certain) throw uncertain(pid);
   // A second SIGTERM would end it at once, along with the sessions that still have time.
-  if (!now && answer?.ready === false) await call.terminal.stderr.write("The daemon is shutting down already.\n");
-  else sendSignal(pid, now ? "SIGKILL" : "SIGTERM");
+  if (!now && answer?.refusal?.code === "host_closed") {
+    await call.terminal.stderr.write("The daemon is shutting down already.\n");
+  } else sendSignal(pid, now ? "SIGKILL" : "SIGTERM");
   const patience = (manifest?.daemon?.drain_ms ?? defaultDaemonSettings.drain_ms) + closingMs;
   const ended = async (): Promise<boolean> => {
     for (const end = Date.now() + patience; Date.now() < end; await sleep(lookEveryMs)) {

@@ -52,10 +52,11 @@ export const hostRoutes: readonly ApiRoute[] = [
     summary: "say whether the host takes sessions",
     scope: "public",
     answers: { 200: { summary: "it does", schema: Type.Object({ ready: Type.Boolean() }) } },
-    handle(_, { facts }) {
-      const { ready, reason } = facts.readiness();
+    async handle(_, { facts }) {
+      const { ready, reason = "it is not ready", isClosing = false } = await facts.readiness();
       if (ready) return json({ ready });
-      throw new BulkheadError("unavailable", `The host takes no sessions: ${reason ?? "it is not ready"}.`);
+      const sentence = `The host takes no sessions: ${reason.replace(/\.$/, "")}.`;
+      throw new BulkheadError(isClosing ? "host_closed" : "unavailable", sentence);
     },
   }),
   route<{ token_id: string; nonce: string }>({
