@@ -25,7 +25,6 @@ import { takeOwnLog } from "../log/take-log.ts";
 import { answerCalls, callMachine } from "./calls.ts";
 import { machineAnswers } from "./machine-answers.ts";
 import { ClusterStarts } from "./cluster-starts.ts";
-import { clusterSessionHost } from "./cluster-session-host.ts";
 import { clusterWorkspaces } from "./cluster-workspaces.ts";
 import { clusterSignals, clusterStatus, type ClusterStatusDeps } from "./cluster-status.ts";
 import { ClusterSessions } from "./cluster-sessions.ts";
@@ -226,7 +225,7 @@ export class Cluster {
     return this.#notes;
   }
 
-  /** Returns the sessions of all machines. */
+  /** Returns the sessions of all machines. The host lists and opens them; it starts and streams its own alone. */
   sessions(own: SessionHost): SessionHost {
     const { name: machine } = this.#options.settings;
     const onMirror = (callback: () => void) => this.#mirrors.watch(callback);
@@ -245,10 +244,11 @@ export class Cluster {
       signal: this.#closing.signal,
     });
     this.#notes.watch({ heard: (note) => starts.hear(note) });
-    return clusterSessionHost(own, {
+    return {
+      ...own,
       start: (request, options) => starts.start(request, options),
       events: (query = {}) => mergedEvents(deps, query),
-    });
+    };
   }
 
   /** Returns the worktrees of all machines. */

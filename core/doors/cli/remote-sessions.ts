@@ -39,14 +39,7 @@ function askingForCommands(fetch: FetchLike): FetchLike {
 export function remoteSessions(remote: RemoteHost): SessionHost {
   return {
     start: (request, { adapter, require, artifacts, signal } = {}) =>
-      ours(
-        remote.start(request, {
-          adapter,
-          require,
-          artifacts,
-          signal,
-        }).then(handleOf),
-      ),
+      ours(remote.start(request, { adapter, require, artifacts, signal }).then(handleOf)),
     list: (query) => ours(remote.list(query)),
     get: (sessionId) => ours(remote.get(sessionId)),
     history: (sessionId) => ours(remote.history(sessionId)),

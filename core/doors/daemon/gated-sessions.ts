@@ -18,19 +18,13 @@ export function gateSessions(host: SessionHost): GatedSessions {
   let isUnused = true;
   return {
     sessions: {
+      ...host,
       start: async (request, options) => {
         if (isShut) throw shutError();
         letYoungGenerationGrow();
         isUnused = false;
         return await host.start(request, options);
       },
-      list: (query) => host.list(query),
-      get: (id) => host.get(id),
-      history: (id) => host.history(id),
-      open: (id) => host.open(id),
-      delete: (id) => host.delete(id),
-      agents: (options) => host.agents(options),
-      events: (query) => host.events(query),
     },
     shut: () => {
       isShut = true;

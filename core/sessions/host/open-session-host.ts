@@ -3,7 +3,6 @@ import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { SessionSummary, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import { compareByAge, type SessionFilter, type SessionRecord } from "../../records/journal/session-record.ts";
 import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "./elsewhere-sessions.ts";
-import type { AgentsOptions, Routes } from "./routes.ts";
 import { deletedError, sessionHandle, type SessionHandleDeps, unknownSession, withLateEnd } from "./session-handle.ts";
 import type { SessionHandle, SessionHost, SessionQuery } from "./session-host.ts";
 
@@ -14,7 +13,7 @@ export interface SessionHostDeps extends SessionHandleDeps {
   start: SessionHost["start"];
   /** Called after a session was deleted. */
   onDeleted(): void;
-  agents(options?: AgentsOptions): ReturnType<Routes["agents"]>;
+  agents: SessionHost["agents"];
 }
 
 /**
@@ -45,7 +44,7 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
       return elsewhere === null ? sessionHandle(deps, sessionId) : elsewhereHandle(deps, elsewhere);
     },
     delete: (sessionId) => deleteSession(deps, sessionId),
-    agents: (options) => deps.agents(options),
+    agents: deps.agents,
     events(query = {}) {
       const { after = 0, cursor } = query;
       if (cursor !== undefined) throw noCluster();

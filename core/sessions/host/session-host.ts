@@ -64,7 +64,7 @@ export interface SessionHandle {
 
 /**
  * The interface between doors and a host. Both the host in this process and a daemon behind its API implement it: a
- * door does not know which one it uses.
+ * door does not know which one it uses. Each is a plain object, so that `{ ...host, start }` is a host too.
  */
 export interface SessionHost {
   /** @throws {BulkheadError} as `Host.runSession` */
