@@ -9,14 +9,15 @@ export interface WriteFault {
 
 type Words = readonly [state: (place: string) => string, hint: string];
 
-const freeRoom = "Free some space on that disk; the host goes on by itself.";
+const freeRoom = "Free some space on that disk; a running host goes on by itself.";
 const otherFolder = "set another state_dir";
+const noPermission = `Give the user of the host the folder again, with chown and chmod, or ${otherFolder}.`;
 
 const words: Readonly<Record<string, Words>> = {
   ENOSPC: [(place) => `the disk of ${place} is full`, freeRoom],
   EDQUOT: [
     (place) => `the disk of ${place} is full for this user`,
-    "Free some of this user's space, or raise the quota; the host goes on by itself.",
+    "Free some of this user's space, or raise the quota; a running host goes on by itself.",
   ],
   EFBIG: [
     (place) => `a file in ${place} would be larger than this process may make one`,
@@ -38,10 +39,7 @@ const words: Readonly<Record<string, Words>> = {
     (place) => `the system has no file descriptors left to write ${place}`,
     "End other programs, or raise fs.file-max.",
   ],
-  EACCES: [
-    (place) => `this user has no permission to write ${place}`,
-    `Give the user of the host the folder again, with chown and chmod, or ${otherFolder}.`,
-  ],
+  EACCES: [(place) => `this user has no permission to write ${place}`, noPermission],
   EPERM: [
     (place) => `the system does not permit this user to write ${place}`,
     `Look at its attributes with lsattr, give it to the user of the host, or ${otherFolder}.`,
@@ -49,6 +47,16 @@ const words: Readonly<Record<string, Words>> = {
   ESTALE: [
     (place) => `the disk of ${place} is gone`,
     "Mount it again and restart the host.",
+  ],
+};
+
+/** Faults of a place that may never have been one to write to. */
+const unusable: Readonly<Record<string, Words>> = {
+  ENOENT: [(place) => `${place} does not exist`, "Make it, or use another folder."],
+  ENOTDIR: [(place) => `${place} is no folder`, "Move what stands there away, or use another folder."],
+  ENOLCK: [
+    (place) => `the file system of ${place} has no locks`,
+    `Mount it with locks (for NFS with lockd), or ${otherFolder}.`,
   ],
 };
 
@@ -80,6 +88,14 @@ export function writeFault(thrown: unknown, place: string): WriteFault | null {
   const code = sqliteCodes.find(([start]) => given.startsWith(start))?.[1] ?? given;
   const found = words[code];
   return found === undefined ? null : { code, state: found[0](place), hint: found[1] };
+}
+
+/** Returns the fault that keeps a folder, which need not exist, from being used; of another error its code. */
+export function folderFault(thrown: unknown, folder: string): WriteFault {
+  const place = `"${folder}"`;
+  const code = codeOf(thrown) || "unknown error";
+  const [state, hint] = unusable[code] ?? [() => `the system refused to write ${place} (${code})`, noPermission];
+  return (isVague(thrown) ? null : writeFault(thrown, place)) ?? { code, state: state(place), hint };
 }
 
 /** Whether an error may have another cause than {@link writeFault} says. */

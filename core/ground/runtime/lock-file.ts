@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { open, readFile, rm } from "node:fs/promises";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { codeOf, folderFault } from "../errors/write-fault.ts";
 import { randomId } from "./hash.ts";
 import { holderText, isAlive, livesHere, type LockHolder, parseHolder, thisHolder } from "./lock-holder.ts";
 import { isOsLockHeld, lockedFile, type OsLock, takeOsLock } from "./os-lock.ts";
-import { folderFault } from "./folder-fault.ts";
 import { dirname } from "./paths.ts";
 import { sleep } from "./wait.ts";
 
@@ -219,10 +219,6 @@ async function demandLocks(lock: string): Promise<void> {
 
 function lockError(lock: string, cause: unknown): unknown {
   if (cause instanceof BulkheadError) return cause;
-  const { why, hint } = folderFault(cause, dirname(lock));
-  return new BulkheadError("io_error", `Cannot take the lock "${lock}": ${why}.`, { hint, cause });
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
+  const { state, hint } = folderFault(cause, dirname(lock));
+  return new BulkheadError("io_error", `Cannot take the lock "${lock}": ${state}.`, { hint, cause });
 }

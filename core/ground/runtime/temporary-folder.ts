@@ -2,7 +2,7 @@ import { mkdtemp, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { folderFault } from "./folder-fault.ts";
+import { folderFault } from "../errors/write-fault.ts";
 import { hostEnv } from "./platform.ts";
 
 /** Variables that name the folder for temporary files, in the order in which the runtimes ask for them. */
@@ -22,10 +22,10 @@ export async function makeTemporaryFolder(name: string): Promise<string> {
 }
 
 function unusable(cause: unknown): BulkheadError {
-  const { code, why } = folderFault(cause, tmpdir());
+  const { code, state } = folderFault(cause, tmpdir());
   const variable = variables.find((name) => hostEnv(name));
   const named = variable === undefined ? "" : ` (${variable})`;
-  return new BulkheadError("io_error", `Cannot use the temporary folder "${tmpdir()}"${named}: ${why}.`, {
+  return new BulkheadError("io_error", `Cannot make a temporary folder${named}: ${state}.`, {
     hint: `${code === "ENOENT" ? "Make it, or set" : "Set"} ${
       variable ?? "TMPDIR"
     } to a folder that this user may write to.`,

@@ -83,7 +83,7 @@ test("up --demo finds that it has no temporary folder before it says that it is 
     expect([code, terminal.out(), left]).toEqual([
       1,
       expect.stringContaining(
-        `"Cannot use the temporary folder \\"${join(cwd, "missing")}\\" (TMPDIR): it does not exist."`,
+        `"Cannot make a temporary folder (TMPDIR): \\"${join(cwd, "missing")}\\" does not exist."`,
       ),
       [],
     ]);

@@ -181,7 +181,7 @@ describe("takeLock()", () => {
     const refused = (at: string) => takeLock(at).then(() => null, (error: BulkheadError) => error);
     expect(await refused(join(folder, "none", "lock"))).toMatchObject({
       code: "io_error",
-      message: `Cannot take the lock "${join(folder, "none", "lock")}": it does not exist.`,
+      message: `Cannot take the lock "${join(folder, "none", "lock")}": "${join(folder, "none")}" does not exist.`,
     });
     await writeFile(join(folder, "victim"), "");
     symlinkSync(join(folder, "victim"), `${lock}.held`);
@@ -194,7 +194,7 @@ describe("takeLock()", () => {
     for (let at = 0; at < 20; at++) {
       expect(await refused(full)).toMatchObject({
         code: "io_error",
-        message: expect.stringMatching(/its disk is full/),
+        message: expect.stringMatching(/the disk of ".*" is full/),
       });
     }
     expect(open()).toBeLessThanOrEqual(before + 1);
@@ -208,14 +208,16 @@ describe("takeLock()", () => {
     });
     expect(turns).toBe(1);
     execFileSync("mount", ["-o", "remount,ro", disk.folder]);
-    expect((await refused(full))?.message).toBe(`Cannot take the lock "${full}": it is read-only.`);
+    expect((await refused(full))?.message).toBe(
+      `Cannot take the lock "${full}": the disk of "${disk.folder}" is read-only.`,
+    );
   });
 
   test("tells too many open files from a lock that is held", async () => {
     const limited = ["/bin/sh", "-c", 'ulimit -n 60; exec "$@"', "sh"];
     expect(JSON.parse(await said(run(["fail", lock, "full"], { before: limited })))).toEqual({
       code: "io_error",
-      message: `Cannot take the lock "${lock}": this process has too many files open.`,
+      message: `Cannot take the lock "${lock}": this process has no file descriptors left to write "${folder}".`,
     });
   });
 
@@ -245,7 +247,7 @@ describe("takeLock()", () => {
     execFileSync("gcc", ["-shared", "-fPIC", "-x", "c", "-o", library, "-", "-ldl"], { input: source });
     expect(JSON.parse(await said(run(["fail", lock], { env: { LD_PRELOAD: library } })))).toEqual({
       code: "io_error",
-      message: `Cannot take the lock "${lock}": its file system has no locks.`,
+      message: `Cannot take the lock "${lock}": the file system of "${folder}" has no locks.`,
     });
   });
 });

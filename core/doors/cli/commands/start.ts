@@ -2,7 +2,7 @@ import { BulkheadError, type ErrorData, errorFromData, isErrorCode } from "../..
 import type { DaemonRecord } from "../../daemon/daemon-record.ts";
 import { type DaemonView, inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { startDetached } from "../../../ground/runtime/detached-process.ts";
-import { folderFault } from "../../../ground/runtime/folder-fault.ts";
+import { folderFault } from "../../../ground/errors/write-fault.ts";
 import { mkdir, rm } from "../../../ground/runtime/files.ts";
 import { ownCommand } from "../../../ground/runtime/own-command.ts";
 import { join } from "../../../ground/runtime/paths.ts";
@@ -144,8 +144,8 @@ function cannotStart(stateDir: string, cause: unknown): BulkheadError {
 }
 
 function cannotWrite(stateDir: string, cause: unknown): BulkheadError {
-  const { why, hint } = folderFault(cause, stateDir);
-  return new BulkheadError("io_error", `Cannot write to the state folder "${stateDir}": ${why}.`, { hint, cause });
+  const { state, hint } = folderFault(cause, stateDir);
+  return new BulkheadError("io_error", `Cannot start the daemon: ${state}.`, { hint, cause });
 }
 
 /** Most lines that are shown of what a daemon said that is not an error of Bulkhead's. */
