@@ -1,8 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
-import type { Cursor, Journal, JournalBatch, ReadOptions } from "../../records/journal/journal.ts";
-import type { KeyRecord } from "../../records/journal/key-table.ts";
-import type { DeletedBy, SessionFilter } from "../../records/journal/session-record.ts";
+import type { Journal, JournalBatch } from "../../records/journal/journal.ts";
+import type { DeletedBy } from "../../records/journal/session-record.ts";
 import type { Engine } from "../engine/engine.ts";
 import { batchEntry } from "./held-entries.ts";
 import type { MachineLog } from "./machine-log.ts";
@@ -24,6 +23,20 @@ interface SharedJournalDeps {
  */
 export class SharedJournal implements Journal {
   readonly #deps: SharedJournalDeps;
+
+  readonly read: Journal["read"] = (options) => this.#deps.own.read(options);
+  readonly openSessions: Journal["openSessions"] = () => this.#deps.own.openSessions();
+  readonly sessions: Journal["sessions"] = (filter) => this.#deps.own.sessions(filter);
+  readonly session: Journal["session"] = (sessionId) => this.#deps.own.session(sessionId);
+  readonly history: Journal["history"] = (sessionId) => this.#deps.own.history(sessionId);
+  readonly leftChildren: Journal["leftChildren"] = () => this.#deps.own.leftChildren();
+  readonly cursorOf: Journal["cursorOf"] = (sessionId, seq) => this.#deps.own.cursorOf(sessionId, seq);
+  readonly findKey: Journal["findKey"] = (name) => this.#deps.own.findKey(name);
+  readonly noteKey: Journal["noteKey"] = (record, most) => this.#deps.own.noteKey(record, most);
+  readonly oldestEnded: Journal["oldestEnded"] = () => this.#deps.own.oldestEnded();
+  readonly bytesOf: Journal["bytesOf"] = (sessionId) => this.#deps.own.bytesOf(sessionId);
+  readonly usedBytes: Journal["usedBytes"] = () => this.#deps.own.usedBytes();
+  readonly sweep: Journal["sweep"] = () => this.#deps.own.sweep();
 
   constructor(deps: SharedJournalDeps) {
     this.#deps = deps;
@@ -65,58 +78,6 @@ export class SharedJournal implements Journal {
     // What stays there is dropped by readers: the entry that deletes it comes later.
     await engine.purge(names.log(machine), names.session(machine, sessionId)).catch(() => {});
     return isDeleted;
-  }
-
-  read(options: ReadOptions): ReturnType<Journal["read"]> {
-    return this.#deps.own.read(options);
-  }
-
-  openSessions(): Promise<string[]> {
-    return this.#deps.own.openSessions();
-  }
-
-  sessions(filter: SessionFilter): ReturnType<Journal["sessions"]> {
-    return this.#deps.own.sessions(filter);
-  }
-
-  session(sessionId: string): ReturnType<Journal["session"]> {
-    return this.#deps.own.session(sessionId);
-  }
-
-  history(sessionId: string): ReturnType<Journal["history"]> {
-    return this.#deps.own.history(sessionId);
-  }
-
-  leftChildren(): ReturnType<Journal["leftChildren"]> {
-    return this.#deps.own.leftChildren();
-  }
-
-  cursorOf(sessionId: string, seq: number): Promise<Cursor | null> {
-    return this.#deps.own.cursorOf(sessionId, seq);
-  }
-
-  findKey(name: string): Promise<KeyRecord | null> {
-    return this.#deps.own.findKey(name);
-  }
-
-  noteKey(record: KeyRecord, most: number): Promise<void> {
-    return this.#deps.own.noteKey(record, most);
-  }
-
-  oldestEnded(): ReturnType<Journal["oldestEnded"]> {
-    return this.#deps.own.oldestEnded();
-  }
-
-  bytesOf(sessionId: string): Promise<number> {
-    return this.#deps.own.bytesOf(sessionId);
-  }
-
-  usedBytes(): Promise<number> {
-    return this.#deps.own.usedBytes();
-  }
-
-  sweep(): Promise<void> {
-    return this.#deps.own.sweep();
   }
 
   async close(): Promise<void> {

@@ -1,12 +1,7 @@
-import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import { damageIn } from "./damage.ts";
-import type { LeftChild } from "./history-table.ts";
 import { closedError, journalError } from "./journal-error.ts";
-import type { Cursor, Journal, JournalBatch, ReadOptions } from "./journal.ts";
-import type { KeyRecord } from "./key-table.ts";
+import type { Journal, JournalBatch } from "./journal.ts";
 import type { Numbers } from "./journal-numbers.ts";
-import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
 import type { SqliteJournal } from "./sqlite-journal.ts";
 
 /** A journal in place of a damaged one, and the last `seq` that is left of each running session. */
@@ -56,6 +51,21 @@ export class MendedJournal implements Journal {
   #tails = new Map<string, number>();
   readonly #mends: number[] = [];
 
+  readonly read: Journal["read"] = (options) => this.#ask((journal) => journal.read(options));
+  readonly openSessions: Journal["openSessions"] = () => this.#ask((journal) => journal.openSessions());
+  readonly sessions: Journal["sessions"] = (filter) => this.#ask((journal) => journal.sessions(filter));
+  readonly session: Journal["session"] = (sessionId) => this.#ask((journal) => journal.session(sessionId));
+  readonly history: Journal["history"] = (sessionId) => this.#ask((journal) => journal.history(sessionId));
+  readonly leftChildren: Journal["leftChildren"] = () => this.#ask((journal) => journal.leftChildren());
+  readonly cursorOf: Journal["cursorOf"] = (sessionId, seq) => this.#ask((journal) => journal.cursorOf(sessionId, seq));
+  readonly delete: Journal["delete"] = (sessionId, by, terms) =>
+    this.#ask((journal) => journal.delete(sessionId, by, terms));
+  readonly findKey: Journal["findKey"] = (name) => this.#ask((journal) => journal.findKey(name));
+  readonly noteKey: Journal["noteKey"] = (record, most) => this.#ask((journal) => journal.noteKey(record, most));
+  readonly oldestEnded: Journal["oldestEnded"] = () => this.#ask((journal) => journal.oldestEnded());
+  readonly bytesOf: Journal["bytesOf"] = (sessionId) => this.#ask((journal) => journal.bytesOf(sessionId));
+  readonly usedBytes: Journal["usedBytes"] = () => this.#ask((journal) => journal.usedBytes());
+
   constructor(journal: SqliteJournal, deps: MendedJournalDeps) {
     this.#journal = journal;
     this.#deps = deps;
@@ -77,58 +87,6 @@ export class MendedJournal implements Journal {
       if (this.#failed !== null) void this.#mendAgain();
       else if (this.#mending === null) this.#give(outstanding);
     });
-  }
-
-  read(options: ReadOptions): Promise<Envelope[]> {
-    return this.#ask((journal) => journal.read(options));
-  }
-
-  openSessions(): Promise<string[]> {
-    return this.#ask((journal) => journal.openSessions());
-  }
-
-  sessions(filter: SessionFilter): Promise<SessionRecord[]> {
-    return this.#ask((journal) => journal.sessions(filter));
-  }
-
-  session(sessionId: string): Promise<SessionRecord | null> {
-    return this.#ask((journal) => journal.session(sessionId));
-  }
-
-  history(sessionId: string): Promise<SessionHistory> {
-    return this.#ask((journal) => journal.history(sessionId));
-  }
-
-  leftChildren(): Promise<LeftChild[]> {
-    return this.#ask((journal) => journal.leftChildren());
-  }
-
-  cursorOf(sessionId: string, seq: number): Promise<Cursor | null> {
-    return this.#ask((journal) => journal.cursorOf(sessionId, seq));
-  }
-
-  delete(sessionId: string, by: DeletedBy, terms?: { leftOpen?: boolean }): Promise<boolean> {
-    return this.#ask((journal) => journal.delete(sessionId, by, terms));
-  }
-
-  findKey(name: string): Promise<KeyRecord | null> {
-    return this.#ask((journal) => journal.findKey(name));
-  }
-
-  noteKey(record: KeyRecord, most: number): Promise<void> {
-    return this.#ask((journal) => journal.noteKey(record, most));
-  }
-
-  oldestEnded(): Promise<SessionRecord | null> {
-    return this.#ask((journal) => journal.oldestEnded());
-  }
-
-  bytesOf(sessionId: string): Promise<number> {
-    return this.#ask((journal) => journal.bytesOf(sessionId));
-  }
-
-  usedBytes(): Promise<number> {
-    return this.#ask((journal) => journal.usedBytes());
   }
 
   async sweep(): Promise<void> {
