@@ -11,8 +11,10 @@ export const refusing = {
   files: async (real: () => Promise<unknown>): Promise<Record<string, unknown>> =>
     faultyFiles(await real() as Parameters<typeof faultyFiles>[0], faults),
   sqlite: async (real: () => Promise<unknown>): Promise<Record<string, unknown>> => {
-    const { openSqlite } = await real() as typeof Sqlite;
+    const sqlite = await real() as typeof Sqlite;
+    const { openSqlite } = sqlite;
     return {
+      ...sqlite,
       openSqlite: async (...given: Parameters<typeof openSqlite>) => faultySqlite(await openSqlite(...given), given[0]),
     };
   },
