@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { hostManifestJsonSchema } from "../../core/ground/config/host-manifest-schema.ts";
+import { defaultLimits } from "../../core/ground/config/limits.ts";
 import { manifestSchema } from "../../plugin-sdk/manifest.ts";
 import { permissionsSchema } from "../../plugin-sdk/permissions.ts";
 import { readSource } from "../structure/source.ts";
@@ -34,5 +35,13 @@ describe("tables that people write", () => {
     const from = rows.findIndex(([name]) => name === "Key of `routing`") + 2;
     const keys = Object.keys(hostKeys["routing"]!.properties!);
     expect(rows.slice(from, from + keys.length).map(([name]) => name?.replaceAll("`", ""))).toEqual(keys);
+  });
+
+  test.each([
+    [".github/docs/walls.md", /One thread serves up to (\d+) sessions/],
+    [".github/ARCHITECTURE.md", /\*\*A worker thread\*\* holds up to (\d+) sessions/],
+    [".github/docs/performance.md", /four workers of (\d+) places/],
+  ])("%s has the default of sessions_per_worker, as limits.md", (page, sentence) => {
+    expect(Number(sentence.exec(readSource(page))?.[1])).toBe(defaultLimits.sessions_per_worker);
   });
 });
