@@ -32,7 +32,7 @@ const providers = [
 describe("names", () => {
   test("files and folders are kebab-case", () => {
     const names = ["core", "plugins", "plugin-sdk", "test"].flatMap((top) => [
-      ...listFiles(top).map((path) => [path, basename(path).replace(/(\.test|\.config|\.d)?\.ts$/, "")] as const),
+      ...listFiles(top).map((path) => [path, basename(path).replace(/(\.test|\.config|\.d)?\.tsx?$/, "")] as const),
       ...listFolders(top).map((path) => [path, basename(path)] as const),
     ]);
     expect(names.filter(([, name]) => !kebabCase.test(name)).map(([path]) => path)).toEqual([]);

@@ -30,11 +30,11 @@ export function readSource(path: string): string {
   return readFileSync(join(root, path), "utf8");
 }
 
-/** Paths in the repository of all files below a folder that end in `suffix`, sorted; none if it does not exist. */
-export function listFiles(folder: string, suffix = ".ts"): string[] {
+/** Paths in the repository of all files below a folder that end in `end`, sorted; none if it does not exist. */
+export function listFiles(folder: string, end: string | RegExp = /\.tsx?$/): string[] {
   const found: string[] = [];
   walk(folder, (path) => {
-    if (path.endsWith(suffix)) found.push(path);
+    if (typeof end === "string" ? path.endsWith(end) : end.test(path)) found.push(path);
   });
   return found.sort();
 }

@@ -1,6 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Permissions } from "../../../../plugin-sdk/permissions.ts";
+import type { SessionResult } from "../../../../plugin-sdk/result.ts";
+import type { SessionHistory } from "../../../../plugin-sdk/session-history.ts";
+import type { SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
 import { useConsole } from "./console-context.ts";
 import { lineGroups } from "./api.ts";
 import { PlanText, tokensText } from "./event-row.tsx";
@@ -8,12 +11,14 @@ import { HeldList } from "./held-item.tsx";
 import { Artifacts } from "./host-event.tsx";
 import { durationText } from "./parts.tsx";
 import { About, Answer, askedText } from "./screens/needs-you.tsx";
-import type { WholeSession } from "./screens/session.tsx";
 import { readEvent, type ShownEvent } from "./shown-event.ts";
 import { addressOf } from "./route.ts";
 import { plainText } from "./shown-text.ts";
 import { Text } from "./text.tsx";
 import { UsageText } from "./usage-of.tsx";
+
+/** A session as `GET /v1/sessions/{id}` shows it. */
+export type WholeSession = SessionSummary & SessionHistory & { result: SessionResult | null };
 
 type EventOf<T extends ShownEvent["event"]["type"]> = Extract<ShownEvent["event"], { type: T }>;
 

@@ -1,7 +1,4 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { SessionHistory } from "../../../../../plugin-sdk/session-history.ts";
-import type { SessionResult } from "../../../../../plugin-sdk/result.ts";
-import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import { attempt, noticeOf, useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
 import { Ago, Dialog, durationText, Failure, Screen, Since, StandingMark, useLoaded } from "../parts.tsx";
@@ -9,14 +6,11 @@ import { RawEvent } from "../raw-event.tsx";
 import { addressOf, goTo } from "../route.ts";
 import { SessionEvents } from "../session-events.ts";
 import { standingOf } from "../session-list.ts";
-import { SessionSide } from "../session-side.tsx";
+import { SessionSide, type WholeSession } from "../session-side.tsx";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
 import { Timeline } from "../timeline.tsx";
 import { shortPath } from "./sessions.tsx";
-
-/** A session as `GET /v1/sessions/{id}` shows it. */
-export type WholeSession = SessionSummary & SessionHistory & { result: SessionResult | null };
 
 const unread = { grants: [], attempts: [], children: [], result: null };
 
