@@ -1,7 +1,7 @@
 import { defaultLimits } from "../../core/ground/config/limits.ts";
 import { errorTable } from "../../core/ground/errors/error-table.ts";
 import { exitCodeRows } from "../../core/doors/cli/commands/exit-codes.ts";
-import { commands } from "../../core/doors/cli/commands.ts";
+import { commandGroups } from "../../core/doors/cli/commands.ts";
 import { routes } from "../../core/doors/http/routes/all.ts";
 import { bulkheadSurface, type SurfaceDeps } from "../../core/doors/mcp/bulkhead-surface.ts";
 import { hostEventTypes } from "../../plugin-sdk/envelope.ts";
@@ -11,6 +11,8 @@ import { neutralKinds } from "../../plugin-sdk/normalise.ts";
 import { stopReasons } from "../../plugin-sdk/result.ts";
 import { keptReport, peersTables } from "../bench/peers/peers-table.ts";
 import { type Interface, interfacesOf, type Member } from "./members.ts";
+
+const commands = commandGroups.flatMap((group) => group.commands);
 
 /** The parts of the documents that are made from the code, by the name in their marker. */
 export const generated: { readonly [name: string]: () => string } = {

@@ -7,12 +7,14 @@ import { join } from "node:path";
 import process from "node:process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
-import { commands } from "../../core/doors/cli/commands.ts";
+import { commandGroups } from "../../core/doors/cli/commands.ts";
 import { parseHostManifest } from "../../core/ground/config/parse-host-manifest.ts";
 import { parseScript } from "../../core/kit/conformance/script.ts";
 import { manifestSchema } from "../../plugin-sdk/manifest.ts";
 import { callsIn, documents, type Snippet, snippetsOf, yamlKind } from "./snippets.ts";
 import { root } from "./source.ts";
+
+const commands = commandGroups.flatMap((group) => group.commands);
 
 const onDeno = "Deno" in globalThis;
 const snippets = documents().flatMap((path) => snippetsOf(path));

@@ -204,6 +204,3 @@ export const commandGroups: readonly { heading: string; commands: readonly Comma
     ],
   },
 ];
-
-/** The commands of all groups. */
-export const commands: readonly CommandEntry[] = commandGroups.flatMap((group) => group.commands);

@@ -7,6 +7,7 @@ import { type Bind, type CommandEntry, examples } from "./command.ts";
 import { accepting } from "./accepting.ts";
 import { commandGroups } from "./commands.ts";
 import { jsonTerminal } from "./json-terminal.ts";
+import { wantsJson } from "./report-error.ts";
 import { fitHelp } from "./render/fit-help.ts";
 import { asTyped } from "./render/as-typed.ts";
 
@@ -83,7 +84,8 @@ function prepare(command: Command, terminal: Terminal): void {
     .helpOption("-h, --help", "show help")
     .configureOutput({
       writeOut: write,
-      writeErr: write,
+      // The help of a group that was named without a sub-command; JSON has the error alone.
+      writeErr: wantsJson(terminal.args) ? () => {} : write,
       // The thrown error says the same and is reported once, in one place.
       outputError: () => {},
       getOutHelpWidth: () => columns,
@@ -94,7 +96,7 @@ function prepare(command: Command, terminal: Terminal): void {
 }
 
 /** Returns the words of a command, such as `bulkhead session apply`. */
-function nameOf(command: Command): string {
+export function nameOf(command: Command): string {
   return command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`;
 }
 

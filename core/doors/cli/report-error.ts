@@ -19,7 +19,8 @@ export async function reportError(thrown: unknown, terminal: Terminal): Promise<
   return errorTable[error.code].exit_code;
 }
 
-function wantsJson(args: readonly string[]): boolean {
+/** Whether the arguments ask for JSON; known before they are parsed. */
+export function wantsJson(args: readonly string[]): boolean {
   const end = args.indexOf("--");
   return args.slice(0, end === -1 ? args.length : end).includes("--json");
 }

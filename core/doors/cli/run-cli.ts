@@ -1,11 +1,12 @@
-import { CommanderError } from "commander";
+import { type Command, CommanderError } from "commander";
 import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
+import { errorTable } from "../../ground/errors/error-table.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 import { spelledOut } from "./aliases.ts";
 import { createProgram } from "./program.ts";
-import { reportError } from "./report-error.ts";
-import { usageError } from "./usage-error.ts";
+import { reportError, wantsJson } from "./report-error.ts";
+import { isHelp, usageError } from "./usage-error.ts";
 
 /** Replacements for the collaborators of {@link runCli}. */
 interface CliOptions {
@@ -29,11 +30,22 @@ async function run(terminal: Terminal, createHost: NonNullable<CliOptions["creat
   try {
     const program = await createProgram({ terminal, createHost, exit });
     if (terminal.args.length === 0) program.outputHelp();
-    else await program.parseAsync(terminal.args, { from: "user" });
+    else await parse(program, terminal);
     return exit.code;
   } catch (error) {
-    if (error instanceof CommanderError && error.exitCode === 0) return 0;
-    return await reportError(error instanceof CommanderError ? usageError(error, terminal) : error, terminal);
+    if (!(error instanceof CommanderError)) return await reportError(error, terminal);
+    return error.exitCode === 0 ? 0 : errorTable.invalid_config.exit_code;
+  }
+}
+
+/** Runs the command. What commander throws on purpose passes; of wrong usage it makes an error of ours. */
+async function parse(program: Command, { args }: Terminal): Promise<void> {
+  try {
+    await program.parseAsync(args, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError) || error.exitCode === 0) throw error;
+    // A person reads the help that was shown.
+    throw isHelp(error) && !wantsJson(args) ? error : usageError(error, program, args);
   }
 }
 

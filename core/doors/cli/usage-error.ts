@@ -1,32 +1,35 @@
-import type { CommanderError } from "commander";
+import type { Command, CommanderError } from "commander";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { Terminal } from "../../ground/runtime/terminal.ts";
-import { commands } from "./commands.ts";
+import { nameOf } from "./program.ts";
 
 /** Turns wrong usage into an error of ours, with a hint at the right help. */
-export function usageError(error: CommanderError, terminal: Terminal): BulkheadError {
+export function usageError(error: CommanderError, program: Command, args: readonly string[]): BulkheadError {
+  return movedCommand(args) ?? new BulkheadError("invalid_config", ...sentenceAndHint(error, commandOf(program, args)));
+}
+
+function sentenceAndHint(error: CommanderError, command: Command) {
+  const help = `For its usage: ${nameOf(command)} --help`;
+  const details = { usage: error.code };
+  if (isHelp(error)) {
+    const names = command.commands.map((one) => one.name()).join(", ");
+    return [`Name a sub-command of "${nameOf(command)}": ${names}.`, { hint: help, details }] as const;
+  }
   // Commander's messages begin with "error: " and put its suggestion in brackets on a second line.
   const [first = "", suggestion] = error.message.replace(/^error: /, "").split("\n");
   const message = first.charAt(0).toUpperCase() + first.slice(1);
-  const help = `For its usage: bulkhead ${[...commandWords(terminal.args), "--help"].join(" ")}`;
-  const moved = movedCommand(terminal.args);
-  if (moved !== null) return moved;
-  return new BulkheadError("invalid_config", message.endsWith(".") ? message : `${message}.`, {
-    hint: suggestion === undefined ? help : suggestion.replace(/^\(|\)$/g, ""),
-    details: { usage: error.code },
-  });
+  const hint = suggestion?.replace(/^\(|\)$/g, "") ?? help;
+  return [message.endsWith(".") ? message : `${message}.`, { hint, details }] as const;
 }
 
-/** The words of the command line that name a command; the first may be the value of a flag before the command. */
-function commandWords(args: readonly string[]): string[] {
-  const at = args.findIndex((arg) => commands.some((command) => command.name === arg));
-  if (at < 0) return [];
-  const [name = "", sub = ""] = args.slice(at);
-  return groups.has(name) && /^[a-z]/.test(sub) ? [name, sub] : [name];
+/** Whether commander showed help because a group was named without a sub-command. */
+export function isHelp(error: CommanderError): boolean {
+  return error.code === "commander.help";
 }
 
-/** Commands that have sub-commands. */
-const groups: ReadonlySet<string> = new Set(["plugin", "session", "journal", "secret", "token", "config", "service"]);
+/** The command that the words of a command line name, or its group where the next word names none. */
+function commandOf(program: Command, args: readonly string[]): Command {
+  return args.reduce((command, arg) => command.commands.find((one) => one.name() === arg) ?? command, program);
+}
 
 /** The error for a command that people try and that has another name here. */
 function movedCommand(args: readonly string[]): BulkheadError | null {

@@ -3,8 +3,9 @@ import { mkdir, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { commands } from "../../../core/doors/cli/commands.ts";
+import { commandGroups } from "../../../core/doors/cli/commands.ts";
 import { watchInterrupts } from "../../../core/doors/cli/interrupts.ts";
+import { createProgram } from "../../../core/doors/cli/program.ts";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { hostVersion } from "../../../core/ground/config/version.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
@@ -13,6 +14,8 @@ import type { PermissionOption } from "../../../plugin-sdk/events.ts";
 import { fakeAgent, fakeHost, type FakeHostOptions, fakePlugin, fakeResult } from "./fake-host.ts";
 import { subscription } from "../../sessions/routing/modes.ts";
 import { fakeTerminal, type FakeTerminalOptions } from "./fake-terminal.ts";
+
+const commands = commandGroups.flatMap((group) => group.commands);
 
 let cwd = "";
 beforeEach(async () => {
@@ -103,6 +106,40 @@ test("bulkhead answers wrong usage with a sentence, a hint and exit code 2", asy
   expect(value.err).toContain("--timeout");
   expect(value.err).toContain("Expected a time with its unit");
 });
+
+const program = await createProgram({
+  terminal: fakeTerminal({ args: [], cwd: tmpdir() }),
+  createHost: fakeHost().create,
+  exit: { code: 0 },
+  whole: true,
+});
+const groups = program.commands.filter((command) => command.commands.length > 0).map((command) => command.name());
+
+test("every group has its sub-commands in the list of commands", () => {
+  expect(groups).toEqual(expect.arrayContaining(["cluster", "config", "journal", "plugin", "secret", "service"]));
+});
+
+test.each(groups)(
+  "bulkhead %s without a sub-command shows its help, and with --json a typed error alone",
+  async (group) => {
+    const { code, out, err } = await cli([group]);
+    expect({ code, err }).toEqual({ code: 2, err: "" });
+    expect(out).toContain(`Usage: bulkhead ${group}`);
+
+    const json = await cli([group, "--json"]);
+    expect(json.code).toBe(2);
+    expect(JSON.parse(json.out).error).toMatchObject({
+      code: "invalid_config",
+      message: expect.stringMatching(new RegExp(`^Name a sub-command of "bulkhead ${group}": [a-z, -]+\\.$`)),
+      hint: `For its usage: bulkhead ${group} --help`,
+    });
+
+    const [first] = program.commands.find((command) => command.name() === group)?.commands ?? [];
+    expect((await cli([group, first?.name() ?? "", "--zzzzzzzz"])).err).toContain(
+      `bulkhead ${group} ${first?.name()} --help`,
+    );
+  },
+);
 
 test("bulkhead knows short forms, and where a command is that people try", async () => {
   const { out: version } = await cli(["--version"]);
