@@ -1,4 +1,4 @@
-import { textWidth } from "./text-width.ts";
+import { takeColumns, textWidth } from "./text-width.ts";
 
 /**
  * Wraps text that comes in pieces: adds line ends where words no longer fit. Holds a word back until it is whole, so a
@@ -8,7 +8,6 @@ export class TextFlow {
   readonly #width: number;
   #column = 0;
   #word = "";
-  #wordColumns = 0;
   #empty = true;
 
   /** @param width columns of a line, at least 1 */
@@ -32,10 +31,14 @@ export class TextFlow {
           this.#column += 1;
         } else if (this.#column === 0) out += this.#indent(character);
       } else {
-        const columns = textWidth(character);
-        if (this.#wordColumns + columns > this.#width) out += this.#endWord();
-        this.#word += character;
-        this.#wordColumns += columns;
+        const longer = this.#word + character;
+        if (textWidth(longer) > this.#width) {
+          // A piece may end inside an emoji, but a line may not.
+          this.#word = takeColumns(longer, this.#width) || this.#word;
+          const rest = longer.slice(this.#word.length);
+          out += this.#endWord();
+          this.#word = rest;
+        } else this.#word = longer;
       }
     }
     return out;
@@ -53,9 +56,8 @@ export class TextFlow {
   #endWord(): string {
     if (this.#word === "") return "";
     const word = this.#word;
-    const width = this.#wordColumns;
+    const width = textWidth(word);
     this.#word = "";
-    this.#wordColumns = 0;
     this.#empty = false;
     if (this.#column > 0 && this.#column + width > this.#width) {
       this.#column = width;

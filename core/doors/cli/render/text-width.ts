@@ -1,12 +1,29 @@
-// Rough ranges of East Asian Wide and Fullwidth characters and of emoji (Unicode Standard Annex 11).
+// East Asian Wide and Fullwidth characters (Unicode Standard Annex 11); emoji are told by their own property.
 const wide =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1f9ff}\u{20000}-\u{3fffd}]/u;
-const zero = /[\p{Mark}\u200b-\u200d\ufe00-\ufe0f]/u;
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{16fe0}-\u{18dff}\u{1aff0}-\u{1b2ff}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}]/u;
+// Marks, joiners, and the vowels and ends that a Korean syllable takes in.
+const zero = /[\p{Mark}\u1160-\u11ff\u200b-\u200d]/u;
+const emoji = /\p{Emoji_Presentation}|\p{Emoji}\ufe0f/u;
 
 /** Counts the columns that a text without control characters takes on a terminal. */
 export function textWidth(text: string): number {
+  if (/^[ -~]*$/.test(text)) return text.length;
   let columns = 0;
-  for (const character of text) columns += zero.test(character) ? 0 : wide.test(character) ? 2 : 1;
+  for (const grapheme of graphemesOf(text)) columns += graphemeWidth(grapheme);
+  return columns;
+}
+
+/** Splits a text where it may be cut. Without emoji by character: the first use of the engine's tables takes 12 ms. */
+function* graphemesOf(text: string): Generator<string> {
+  if (!emoji.test(text)) return yield* text;
+  for (const { segment } of new Intl.Segmenter("en", { granularity: "grapheme" }).segment(text)) yield segment;
+}
+
+/** An emoji is as wide as its picture, however many characters make it up. */
+function graphemeWidth(grapheme: string): number {
+  if (emoji.test(grapheme)) return 2;
+  let columns = 0;
+  for (const character of grapheme) columns += zero.test(character) ? 0 : wide.test(character) ? 2 : 1;
   return columns;
 }
 
@@ -38,14 +55,14 @@ export function wrapText(text: string, columns: number, most: number): string[] 
   return rest === "" ? lines : [...lines, fitLine(rest, columns)];
 }
 
-/** Returns the longest beginning of a text that takes at most `columns`. */
+/** Returns the longest beginning of a text that takes at most `columns`; never a part of an emoji. */
 export function takeColumns(text: string, columns: number): string {
   let taken = "";
   let width = 0;
-  for (const character of text) {
-    width += textWidth(character);
+  for (const grapheme of graphemesOf(text)) {
+    width += graphemeWidth(grapheme);
     if (width > columns) break;
-    taken += character;
+    taken += grapheme;
   }
   return taken;
 }

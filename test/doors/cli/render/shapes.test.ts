@@ -13,7 +13,8 @@ import { shortInput } from "../../../../core/doors/cli/render/short-json.ts";
 import { asTyped } from "../../../../core/doors/cli/render/as-typed.ts";
 import { ambiguousId } from "../../../../core/doors/cli/render/short-id.ts";
 import { tableLines } from "../../../../core/doors/cli/render/table.ts";
-import { fitLine, padEnd, textWidth, wrapText } from "../../../../core/doors/cli/render/text-width.ts";
+import { TextFlow } from "../../../../core/doors/cli/render/text-flow.ts";
+import { fitLine, padEnd, takeColumns, textWidth, wrapText } from "../../../../core/doors/cli/render/text-width.ts";
 
 test("formatAge is never below zero, and tells of a clock that was ahead", () => {
   const now = Date.parse("2025-06-01T12:00:00.000Z");
@@ -48,8 +49,38 @@ test("fitLine never takes more columns than it may, and keeps what fits", () => 
 });
 
 test("textWidth counts wide characters twice and marks not at all", () => {
-  expect([textWidth("abc"), textWidth("語"), textWidth("e\u0301"), textWidth("\u{1f980}")]).toEqual([3, 2, 1, 2]);
+  expect([textWidth("abc"), textWidth("語"), textWidth("e\u0301"), textWidth("\u0301")]).toEqual([3, 2, 1, 0]);
+  expect([textWidth("한국"), textWidth("\u1112\u1161\u11ab"), textWidth("～")]).toEqual([4, 2, 2]);
   expect(padEnd("語", 4)).toBe("語  ");
+});
+
+test.each([
+  ["a crab", "\u{1f980}"],
+  ["a family", "\u{1f468}\u200d\u{1f469}\u200d\u{1f467}\u200d\u{1f466}"],
+  ["a heart", "\u2764\ufe0f"],
+  ["a watch", "\u231a"],
+  ["a flag", "\u{1f1e9}\u{1f1ea}"],
+  ["a keycap", "1\ufe0f\u20e3"],
+  ["a skin colour", "\u270c\u{1f3fd}"],
+])("textWidth counts the emoji of %s twice, and none is cut in two", (_, emoji) => {
+  expect(textWidth(`${emoji}a${emoji}`)).toBe(5);
+  expect([1, 2, 3].map((columns) => takeColumns(emoji.repeat(2), columns))).toEqual(["", emoji, emoji]);
+  expect(padEnd(emoji, 4)).toBe(`${emoji}  `);
+  for (const width of [4, 5]) {
+    const flow = new TextFlow(width);
+    expect([...emoji.repeat(3)].map((piece) => flow.push(piece)).join("") + flow.end())
+      .toBe(`${emoji.repeat(2)}\n${emoji}\n`);
+  }
+});
+
+test("tableLines lines columns up beside emoji", () => {
+  const rows = [["\u2764\ufe0f", "x"], ["\u231a", "y"], ["語", "y"], ["ab", "z"]];
+  const lines = tableLines(rows, { paint: createPaint(false), columns: 30 });
+  expect(lines).toEqual(["\u2764\ufe0f  x", "\u231a  y", "語  y", "ab  z"]);
+});
+
+test("textWidth counts letters, arrows and signs of one column once", () => {
+  expect(textWidth("é→…✓©™❤1#")).toBe(9);
 });
 
 test("tableLines lines columns up and shortens the last one", () => {
