@@ -7,35 +7,63 @@ import process from "node:process";
 import { listFiles, root, unlessMissing } from "./outputs.mjs";
 
 const onDeno = "Deno" in globalThis;
-// On Deno the host runs from its source, and only what stands behind the walls is built.
-const scripts = onDeno ? ["walls", "console"] : ["modules", "walls", "host", "console"];
-const outputs = onDeno
-  ? ["walls/warden.js", "walls/package.json", "walls/network.js", "walls/gate.js", "console/app.js"]
-  : [
-    "plugin-sdk/mod.js",
+/** What almost every test uses. On Deno the host runs from its source, and only what stands behind the walls is built. */
+const ground = {
+  name: "ground",
+  scripts: onDeno ? ["walls", "console"] : ["modules", "walls", "console"],
+  outputs: [
+    ...(onDeno ? [] : ["plugin-sdk/mod.js"]),
     "walls/warden.js",
     "walls/package.json",
     "walls/network.js",
     "walls/gate.js",
-    "bundle/cli.js",
     "console/app.js",
-  ];
-const stamp = join(root, "node_modules/.cache/bulkhead-build", onDeno ? "deno" : "node");
+  ],
+};
+/** The bundles that users get. They cannot be made while any import of the host is wrong. */
+const host = { name: "host", scripts: ["host"], outputs: ["bundle/cli.js"] };
+const stamps = join(root, "node_modules/.cache/bulkhead-build");
 
 /** Set-up of a run of vitest, and of each that watching adds. */
 export default async function setUp(project) {
-  await buildIfStale();
-  project.onTestsRerun(buildIfStale);
+  const { vitest } = project;
+  await buildIfStale(vitest.state.getPaths());
+  project.onTestsRerun((tests) => buildIfStale(tests.map(({ moduleId }) => moduleId)));
 }
 
-/** Builds all but the declarations if any source was changed since it was last built here. */
-async function buildIfStale() {
+/** Builds what these tests need, but the declarations, if any source was changed since it was last built here. */
+async function buildIfStale(tests) {
   const now = await stateOfSources();
-  const there = await Promise.all(outputs.map((name) => stat(join(root, "dist", name)).catch(unlessMissing)));
+  // In this mode every test imports the package itself.
+  const isBuilt = process.argv[process.argv.indexOf("--mode") + 1] === "built";
+  const needed = !onDeno && (isBuilt || await someUseBundle(tests)) ? [ground, host] : [ground];
+  await Promise.all(needed.map((part) => buildPart(part, now)));
+}
+
+async function buildPart({ name, scripts, outputs }, now) {
+  const stamp = join(stamps, `${onDeno ? "deno" : "node"}-${name}`);
+  const there = await Promise.all(outputs.map((file) => stat(join(root, "dist", file)).catch(unlessMissing)));
   if (there.every(Boolean) && await readFile(stamp, "utf8").catch(unlessMissing) === now) return;
   await Promise.all(scripts.map(run));
-  await mkdir(dirname(stamp), { recursive: true });
+  await mkdir(stamps, { recursive: true });
   await writeFile(stamp, now);
+}
+
+/** Whether a test, or what it imports of the tests, names a bundle or the package. */
+async function someUseBundle(tests) {
+  const seen = new Set();
+  const uses = async (path) => {
+    if (seen.has(path) || !path.startsWith(join(root, "test/"))) return false;
+    seen.add(path);
+    const text = await readFile(path, "utf8");
+    if (/dist\/bundle|node_modules\/bulkhead/.test(text)) return true;
+    for (const [, specifier] of text.matchAll(/^(?:import|\}) .*?"(\.[^"]+)";$/gm)) {
+      if (await uses(join(dirname(path), specifier))) return true;
+    }
+    return false;
+  };
+  for (const path of tests) if (await uses(path)) return true;
+  return false;
 }
 
 /** One line for the names, sizes and times of all sources, and of the libraries. */

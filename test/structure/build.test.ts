@@ -14,6 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import process from "node:process";
+import { pathToFileURL } from "node:url";
 import satisfies from "semver/functions/satisfies.js";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { root } from "./source.ts";
@@ -42,6 +43,38 @@ test(".build/begin.mjs tells what to run where the packages are not installed, a
 test("npm run build begins with it", () => {
   const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { scripts: { build: string } };
   expect(scripts.build).toMatch(/^node \.build\/begin\.mjs && /);
+});
+
+describe(".build/current.mjs", () => {
+  beforeEach(() => {
+    write("package-lock.json", "{}");
+    for (const name of ["modules", "walls", "console"]) write(`.build/${name}.mjs`, "");
+    write(".build/host.mjs", "process.exitCode = 1;");
+    write("test/pure.test.ts", 'import { one } from "./one.ts";\n');
+    write("test/one.ts", 'import type { Two } from "../core/two.ts";\nexport const one = 1;\n');
+    write("test/program.test.ts", 'import {\n  program,\n} from "./program.ts";\n');
+    write("test/program.ts", 'export const program = "dist/bundle/cli.js";\n');
+  });
+
+  const setUp = (...tests: string[]) => {
+    const paths = JSON.stringify(tests.map((name) => join(folder, "test", name)));
+    write(
+      "set-up.mjs",
+      `import setUp from ${JSON.stringify(pathToFileURL(join(root, ".build/current.mjs")).href)};
+       await setUp({ vitest: { state: { getPaths: () => ${paths} } }, onTestsRerun() {} });`,
+    );
+    return run(script(join(folder, "set-up.mjs")), { ...process.env, BULKHEAD_BUILD_ROOT: folder });
+  };
+
+  test("an import of the host that is wrong is no matter to a test that uses no bundle", () => {
+    expect(setUp("pure.test.ts")).toMatchObject({ status: 0, stderr: "" });
+  });
+
+  test("makes the bundles for a test that uses one, also through what it imports", () => {
+    const { status, stderr } = setUp("pure.test.ts", "program.test.ts");
+    expect(status).toBe(1);
+    expect(stderr).toContain('Cannot build "host"');
+  });
 });
 
 describe(".build/walls.mjs", () => {
