@@ -115,6 +115,11 @@ export interface RemoteHost {
   setGrants(pluginId: string, grant: Permissions | null): Promise<void>;
   /** Adds one grant to a plugin's, for example `{ permission: "run", target: "git" }`. */
   addGrant(pluginId: string, grant: { permission: string; target: string }): Promise<void>;
+  /** Replaces one of a plugin's grants by another in one step; `instead: null` takes it back. */
+  replaceGrant(
+    pluginId: string,
+    replacement: { permission: string; target: string; instead: string | null },
+  ): Promise<void>;
   /** Reloads the host manifest, for future sessions. */
   reload(): Promise<RemoteReload>;
   /** Returns the machines of the cluster and their logs, as this host sees them. */
@@ -198,6 +203,8 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
     },
     addGrant: async (pluginId, grant) =>
       void await call(api, `${pluginPath(pluginId)}/grants`, { method: "POST", body: grant }),
+    replaceGrant: async (pluginId, replacement) =>
+      void await call(api, `${pluginPath(pluginId)}/grants/replace`, { method: "POST", body: replacement }),
     reload: () => callJson(api, "/v1/reload", { method: "POST" }),
     cluster: () => callJson(api, "/v1/cluster"),
     consoleCode: (scope) =>

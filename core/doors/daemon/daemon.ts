@@ -200,7 +200,7 @@ function factsOf(
   { host, cluster, manifest }: OpenDaemonOptions,
   { gate, inForce }: { gate: GatedSessions; inForce: ManifestInForce },
 ): HostFacts {
-  const { reload, setGrants, addGrant } = inForce;
+  const { reload, setGrants, addGrant, replaceGrant } = inForce;
   return {
     plugins: pluginFacts(host, manifest?.file),
     workspaces: cluster?.workspaces(host.workspaces) ?? host.workspaces,
@@ -208,6 +208,7 @@ function factsOf(
     verify: () => host.verify(),
     setGrants,
     addGrant,
+    replaceGrant,
     reload,
     signals: () => [...host.signals(), ...cluster?.signals() ?? []],
     cluster: () => cluster === null ? Promise.resolve(null) : cluster.status(),

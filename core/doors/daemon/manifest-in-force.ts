@@ -6,7 +6,7 @@ import { Sequence } from "../../ground/runtime/sequence.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { HostFacts, ReloadChanges } from "../http/door-options.ts";
 import { reloadManifest } from "./reload.ts";
-import { writeGrant, writeGrants } from "./write-grants.ts";
+import { writeGrant, writeGrants, writeReplacement } from "./write-grants.ts";
 
 /** Collaborators of {@link ManifestInForce}. */
 interface ManifestInForceDeps {
@@ -52,6 +52,13 @@ export class ManifestInForce {
   readonly addGrant: HostFacts["addGrant"] = (grant) =>
     this.#turns.run(async () => {
       await writeGrant(this.#manifest, grant);
+      await this.#reload();
+    });
+
+  /** Replaces one grant in the file and reloads it. */
+  readonly replaceGrant: HostFacts["replaceGrant"] = (replacement) =>
+    this.#turns.run(async () => {
+      await writeReplacement(this.#manifest, replacement);
       await this.#reload();
     });
 

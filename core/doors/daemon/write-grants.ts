@@ -2,6 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { changeManifest } from "../../packages/install/manifest-transaction.ts";
+import type { GrantReplacement } from "../../packages/registry/edit-plugin-entry.ts";
 import type * as Editor from "../../packages/registry/edit-host-manifest.ts";
 
 /**
@@ -21,6 +22,18 @@ export async function writeGrants(
   { pluginId, grant }: { pluginId: string; grant: Permissions | null },
 ): Promise<void> {
   await edit(manifest, ({ setGrant }, { text, file }) => setGrant(text, { pluginId, grant }, { file }));
+}
+
+/**
+ * Replaces one grant of a plugin by another, or takes it back.
+ * @throws {BulkheadError} as {@link writeGrants}; `conflict` when no grant has that name
+ */
+export async function writeReplacement(
+  manifest: HostManifest | undefined,
+  replacement: GrantReplacement,
+): Promise<void> {
+  const { replaceGrant } = await import("../../packages/registry/edit-plugin-entry.ts");
+  await edit(manifest, (_, { text, file }) => replaceGrant(text, replacement, { file }));
 }
 
 /** Edits the file. The library of YAML is loaded for the first edit: few daemons make one. */

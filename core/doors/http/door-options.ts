@@ -8,6 +8,7 @@ import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import type { Signal } from "../../ground/log/prometheus-text.ts";
 import type { NewGrant } from "../../packages/registry/edit-host-manifest.ts";
+import type { GrantReplacement } from "../../packages/registry/edit-plugin-entry.ts";
 import type { RegistryChanges } from "../../packages/registry/registry.ts";
 import type { PluginFacts } from "./plugin-facts.ts";
 import type { SessionOwners } from "./session-owners.ts";
@@ -48,6 +49,11 @@ export interface HostFacts {
    * @throws {BulkheadError} as {@link HostFacts.setGrants}
    */
   addGrant(grant: NewGrant): Promise<void>;
+  /**
+   * Replaces one grant, or takes it back, in one edit, and puts that into effect.
+   * @throws {BulkheadError} as {@link HostFacts.setGrants}; `conflict` when no grant has that name
+   */
+  replaceGrant(replacement: GrantReplacement): Promise<void>;
   /**
    * Reloads the host manifest, and returns the changes.
    * @throws {BulkheadError} the manifest's error; then the old one stays in force. `not_found` where there is none

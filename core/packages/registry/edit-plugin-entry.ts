@@ -1,6 +1,6 @@
 import { parseHostManifest } from "../../ground/config/parse-host-manifest.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { editedText, makeWay, type NewGrant, openDocument, parseForEdit } from "./edit-host-manifest.ts";
+import { addGrant, editedText, makeWay, type NewGrant, openDocument, parseForEdit } from "./edit-host-manifest.ts";
 
 /** Names the file in errors. */
 interface EditOptions {
@@ -104,6 +104,27 @@ export function removeGrant(text: string, { pluginId, permission, target }: NewG
   for (let index = kept.length - 1; index >= 0; index--) if (!kept[index]) document.deleteIn([...path, index]);
   if (!kept.some(Boolean)) document.deleteIn(path);
   return editedText(document, { before, pluginId, file });
+}
+
+/** One grant of a plugin, and what is granted in its place. */
+export interface GrantReplacement extends NewGrant {
+  /** As {@link NewGrant.target}; null: nothing. */
+  instead: string | null;
+}
+
+/**
+ * The host manifest's text with one grant of a plugin replaced, or taken back.
+ * @throws {BulkheadError} `conflict` when no grant has that name, else as {@link addGrant}
+ */
+export function replaceGrant(text: string, { instead, ...old }: GrantReplacement, { file }: EditOptions): string {
+  const { pluginId, permission, target } = old;
+  const left = removeGrant(text, old, { file });
+  if (left === text) {
+    throw new BulkheadError("conflict", `Cannot replace "${permission}:${target}": "${pluginId}" has no such grant.`, {
+      hint: "A wider grant may cover it: take back all grants of the plugin, and grant what is needed.",
+    });
+  }
+  return instead === null ? left : addGrant(left, { pluginId, permission, target: instead }, { file });
 }
 
 function nameOf(item: string | { binary: string } | { name: string }): string {

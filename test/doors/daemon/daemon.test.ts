@@ -243,6 +243,14 @@ test("grants that are set over the API stand in the file and hold for the sessio
   expect(await readFile(join(root, "bulkhead.yaml"), "utf8")).toContain("# mine");
   expect(await client.grants("reader")).toMatchObject({ grant: { read: ["workdir"] } });
   expect(await outcome()).toBe("completed");
+  // Two consoles at once: one of them is told so, and none undoes what the other did.
+  const narrower = ["workdir:a", "workdir:b"].map((instead) =>
+    client.replaceGrant("reader", { permission: "read", target: "workdir", instead })
+  );
+  const told = await Promise.allSettled([...narrower, client.addGrant("reader", { permission: "kv", target: "kv" })]);
+  expect(told.map(({ status }) => status).sort()).toEqual(["fulfilled", "fulfilled", "rejected"]);
+  expect(told.find(({ status }) => status === "rejected")).toMatchObject({ reason: { code: "conflict" } });
+  expect((await client.grants("reader")).grant).toEqual({ read: [expect.stringMatching(/^workdir:[ab]$/)], kv: true });
   await client.setGrants("reader", null);
   expect(await outcome()).toBe("error");
 });

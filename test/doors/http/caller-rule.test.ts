@@ -46,6 +46,10 @@ const table: Readonly<Record<string, { answers: Answers; body?: unknown; query?:
   getGrants: { answers: rows("200 403 403 403 403 403") },
   setGrants: { answers: rows("200 403 403 403 403 403"), body: {} },
   addGrant: { answers: rows("200 403 403 403 403 403"), body: { permission: "kv", target: "kv" } },
+  replaceGrant: {
+    answers: rows("200 403 403 403 403 403"),
+    body: { permission: "kv", target: "kv", instead: null },
+  },
   clearGrants: { answers: rows("204 403 403 403 403 403") },
   reload: { answers: rows("200 403 403 403 403 403") },
   metrics: { answers: rows("200 200 403 403 200 403") },

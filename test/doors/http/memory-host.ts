@@ -251,6 +251,7 @@ export function memoryFacts(): HostFacts & { state: Readiness; grant: Permission
     async addGrant({ permission, target }) {
       facts.grant = { ...facts.grant, [permission]: permission === "kv" ? true : [target] };
     },
+    replaceGrant: async () => {},
     async setGrants(_, grant) {
       facts.grant = grant ?? {};
     },

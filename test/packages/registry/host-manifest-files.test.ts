@@ -9,7 +9,14 @@ import {
   setGrant,
   starterHostManifest,
 } from "../../../core/packages/registry/edit-host-manifest.ts";
-import { removeGrant, removePluginEntry, setEnabled } from "../../../core/packages/registry/edit-plugin-entry.ts";
+import {
+  type GrantReplacement,
+  removeGrant,
+  removePluginEntry,
+  replaceGrant,
+  setEnabled,
+} from "../../../core/packages/registry/edit-plugin-entry.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { findHostManifest, loadHostManifest } from "../../../core/packages/registry/find-host-manifest.ts";
 import { stateFolders } from "../../../core/ground/runtime/state-folders.ts";
 import { newFolder, writePackage } from "./package-folder.ts";
@@ -168,6 +175,44 @@ describe("addGrant", () => {
     expect(() => addGrant("bulkhead: 1\ntools: {demo: {binary: x, command_template: '{binary}'}}\n", run)).toThrow(
       /it is a tool/,
     );
+  });
+});
+
+describe("replaceGrant", () => {
+  const text = "bulkhead: 1 # one\nplugins:\n  demo:\n    grant:\n      write: [workdir, data]\n" +
+    "      run: [git, {binary: node, args: ['-v']}]\n      secrets: [KEY, KEY_TWO]\n      kv: true\n" +
+    "  other: {grant: {write: [workdir]}}\n";
+  const replace = (old: Partial<GrantReplacement>) =>
+    replaceGrant(text, { pluginId: "demo", permission: "write", target: "workdir", instead: null, ...old }, {
+      file: "b",
+    });
+
+  it("puts a grant in the place of another, and leaves all others", () => {
+    const after = replace({ instead: "workdir:src" });
+    expect(granted(after)).toEqual({ ...granted(text), write: ["data", "workdir:src"] });
+    expect(granted(after, "other")).toEqual(granted(text, "other"));
+    expect(after).toContain("# one");
+  });
+
+  it.each<[Partial<GrantReplacement>, Permissions]>([
+    [{}, { write: ["data"] }],
+    [{ permission: "run", target: "git" }, { run: [{ binary: "node", args: ["-v"] }] }],
+    [{ permission: "run", target: "node" }, { run: [{ binary: "git" }] }],
+    [{ permission: "secrets", target: "KEY" }, { secrets: [{ name: "KEY_TWO" }] }],
+  ])("takes back %j alone", (old, left) => {
+    expect(granted(replace(old))).toEqual({ ...granted(text), ...left });
+  });
+
+  it("takes back kv", () => {
+    expect(granted(replace({ permission: "kv", target: "kv" }))?.kv).toBeUndefined();
+  });
+
+  it("refuses what has no grant of that name, and what may not be granted, as a whole", () => {
+    expect(() => replace({ target: "workdir:src" })).toThrow(
+      'Cannot replace "write:workdir:src": "demo" has no such grant.',
+    );
+    expect(() => replace({ permission: "net", target: "a.b:443" })).toThrow(/has no such grant/);
+    expect(() => replace({ instead: "../up" })).toThrow(/expected/);
   });
 });
 

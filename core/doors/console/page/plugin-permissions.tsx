@@ -1,6 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Permissions } from "../../../../plugin-sdk/permissions.ts";
-import { attempt, type Console, useConsole } from "./console-context.ts";
+import { attempt, useConsole } from "./console-context.ts";
 import { GrantForm } from "./grant-form.tsx";
 import { Sure } from "./parts.tsx";
 import { plainText } from "./shown-text.ts";
@@ -12,16 +11,9 @@ export function PluginPermissions({ plugin, changed }: { plugin: PluginRow; chan
   const found = useConsole();
   const path = `/v1/plugins/${encodeURIComponent(plugin.id)}/grants`;
   const [asked, setAsked] = useState<PermissionRow | null>(null);
-  const narrow = async (row: PermissionRow, target: string) => {
-    const { grant } = await found.api.get<{ grant: Permissions }>(path);
-    await take(found, path, row);
-    try {
-      await found.api.send("POST", path, { permission: grantOf(row), target });
-    } catch (error) {
-      await found.api.send("PUT", path, grant);
-      throw error;
-    }
-  };
+  /** Replaces a grant by a narrower one; null takes it back. */
+  const replace = (row: PermissionRow, instead: string | null) =>
+    found.api.send("POST", `${path}/replace`, { permission: grantOf(row), target: grantedName(row), instead });
   const revokeAll = async () => {
     if (await attempt(found, `${plugin.name} has no grant now.`, () => found.api.send("DELETE", path))) changed();
   };
@@ -30,7 +22,7 @@ export function PluginPermissions({ plugin, changed }: { plugin: PluginRow; chan
       await attempt(
         found,
         `${plugin.name} may no longer: ${row.permission} ${row.target}`,
-        () => take(found, path, row),
+        () => replace(row, null),
       )
     ) {
       changed();
@@ -72,7 +64,9 @@ export function PluginPermissions({ plugin, changed }: { plugin: PluginRow; chan
                   </button>
                 )}
                 {row.granted && canNarrow(row) && <button type="button" onClick={() => setAsked(row)}>Narrow …</button>}
-                {row.granted && <button type="button" onClick={() => void revoke(row)}>Revoke</button>}
+                {row.granted && row.permission !== "limits" && (
+                  <button type="button" onClick={() => void revoke(row)}>Revoke</button>
+                )}
               </span>
             </div>
             <p class="quiet-line">
@@ -89,7 +83,7 @@ export function PluginPermissions({ plugin, changed }: { plugin: PluginRow; chan
                 plugin={plugin}
                 permission={grantOf(row)}
                 target={row.binary ?? row.target}
-                instead={row.granted ? (target) => narrow(row, target) : null}
+                instead={row.granted ? async (target) => void await replace(row, target) : null}
                 close={() => setAsked(null)}
                 changed={changed}
               />
@@ -134,25 +128,7 @@ function canNarrow({ permission }: PermissionRow): boolean {
   return ["net", "read", "write", "run"].includes(permission);
 }
 
-/** Takes one permission out of a plugin's grants. */
-async function take({ api }: Console, path: string, row: PermissionRow): Promise<void> {
-  const { grant } = await api.get<{ grant: Permissions }>(path);
-  const left = without(grant, row);
-  if (JSON.stringify(left) === JSON.stringify(grant)) {
-    throw new Error(`A wider grant covers ${row.permission} ${row.target}: revoke all, and grant what is needed.`);
-  }
-  await api.send("PUT", path, left);
-}
-
-/** A grant with one permission less. */
-function without(grant: Permissions, { permission, target, binary }: PermissionRow): Permissions {
-  const name = permission === "run_env" ? "run" : permission;
-  const value: unknown = Reflect.get(grant, name);
-  if (!Array.isArray(value)) return Object.fromEntries(Object.entries(grant).filter(([key]) => key !== name));
-  const left = value.filter((one: unknown) => {
-    if (typeof one === "string") return one !== target && one !== binary;
-    const { binary: program, name: secret } = one as { binary?: string; name?: string };
-    return program === undefined ? !target.startsWith(secret ?? "\u0000") : program !== (binary ?? target);
-  });
-  return { ...grant, [name]: left };
+/** Name of the grant that a row comes from; `KEY to api.example.com:443` comes from that of `KEY`. */
+function grantedName({ permission, target, binary }: PermissionRow): string {
+  return permission === "secrets" ? target.replace(/ .*/, "") : binary ?? target;
 }

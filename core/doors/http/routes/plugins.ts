@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { Permissions } from "../../../../plugin-sdk/permissions.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import type { NewGrant } from "../../../packages/registry/edit-host-manifest.ts";
+import type { GrantReplacement } from "../../../packages/registry/edit-plugin-entry.ts";
 import { grantable } from "../../../packages/registry/grantable.ts";
 import type { PluginGrants, PluginProblem } from "../plugin-facts.ts";
 import { named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
@@ -43,13 +44,19 @@ const grants = named(
 
 type GrantBody = Pick<NewGrant, "permission" | "target">;
 
-const grantBody = exactly<GrantBody>()(Type.Object({
+const grantTarget = Type.String({
+  minLength: 1,
+  maxLength: 4096,
+  description: "as it is granted: git, workdir, host:port, a name",
+});
+const grantBody = exactly<GrantBody>()(Type.Object({ permission: oneOf(grantable), target: grantTarget }, closed));
+
+type ReplacementBody = Omit<GrantReplacement, "pluginId">;
+
+const replacementBody = exactly<ReplacementBody>()(Type.Object({
   permission: oneOf(grantable),
-  target: Type.String({
-    minLength: 1,
-    maxLength: 4096,
-    description: "as it is granted: git, workdir, host:port, a name",
-  }),
+  target: grantTarget,
+  instead: Type.Union([grantTarget, Type.Null()], { description: "what is granted in its place; null: nothing" }),
 }, closed));
 
 /** Routes for plugins, their permissions and their grants. */
@@ -114,6 +121,21 @@ export const pluginRoutes: readonly ApiRoute[] = [
       const id = params["id"] ?? "";
       facts.plugins.grants(id);
       await facts.addGrant({ pluginId: id, ...body });
+      return json(facts.plugins.grants(id));
+    },
+  }),
+  route<unknown, ReplacementBody>({
+    id: "replaceGrant",
+    method: "POST",
+    path: "/v1/plugins/{id}/grants/replace",
+    summary: "replace one grant of a plugin by another, or take it back",
+    scope: "admin",
+    body: replacementBody,
+    answers: { 200: { summary: "its grants now", schema: grants } },
+    async handle({ params, body }, { facts }) {
+      const id = params["id"] ?? "";
+      facts.plugins.grants(id);
+      await facts.replaceGrant({ pluginId: id, ...body });
       return json(facts.plugins.grants(id));
     },
   }),
