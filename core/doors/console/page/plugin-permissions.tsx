@@ -9,24 +9,10 @@ import type { PermissionRow, PluginRow } from "./wall-facts.ts";
 /** Permissions that one plugin asks for, to grant, narrow and revoke; each grant is tried on the history first. */
 export function PluginPermissions({ plugin, changed }: { plugin: PluginRow; changed: () => void }) {
   const found = useConsole();
-  const path = `/v1/plugins/${encodeURIComponent(plugin.id)}/grants`;
   const [asked, setAsked] = useState<PermissionRow | null>(null);
-  /** Replaces a grant by a narrower one; null takes it back. */
-  const replace = (row: PermissionRow, instead: string | null) =>
-    found.api.send("POST", `${path}/replace`, { permission: grantOf(row), target: grantedName(row), instead });
   const revokeAll = async () => {
-    if (await attempt(found, `${plugin.name} has no grant now.`, () => found.api.send("DELETE", path))) changed();
-  };
-  const revoke = async (row: PermissionRow) => {
-    if (
-      await attempt(
-        found,
-        `${plugin.name} may no longer: ${row.permission} ${row.target}`,
-        () => replace(row, null),
-      )
-    ) {
-      changed();
-    }
+    const done = () => found.api.send("DELETE", grantsOf(plugin));
+    if (await attempt(found, `${plugin.name} has no grant now.`, done)) changed();
   };
   return (
     <section class="panel" aria-labelledby="plugin-name">
@@ -46,71 +32,111 @@ export function PluginPermissions({ plugin, changed }: { plugin: PluginRow; chan
       {plugin.permissions.length === 0 && <p>It asks for nothing.</p>}
       <ul class="plain-list permissions">
         {plugin.permissions.map((row) => (
-          <li>
-            <div class="permission">
-              <Decision of={row} />
-              <b>{row.permission}</b>{" "}
-              <code>
-                <Text of={plainText(row.target, 300)} />
-              </code>
-              <span class="permission-act">
-                {row.effective.length === 0 && !row.denied && row.permission !== "limits" && (
-                  <button
-                    type="button"
-                    class="primary"
-                    onClick={() => setAsked(row)}
-                  >
-                    Grant …
-                  </button>
-                )}
-                {row.granted && canNarrow(row) && <button type="button" onClick={() => setAsked(row)}>Narrow …</button>}
-                {row.granted && row.permission !== "limits" && (
-                  <button type="button" onClick={() => void revoke(row)}>Revoke</button>
-                )}
-              </span>
-            </div>
-            <p class="quiet-line">
-              <Text of={row.why} />
-              {row.broad_because !== undefined && (
-                <b class="broad">
-                  {" "}
-                  <Text of={row.broad_because} />
-                </b>
-              )}
-            </p>
-            {asked === row && (
-              <GrantForm
-                plugin={plugin}
-                permission={grantOf(row)}
-                target={row.binary ?? row.target}
-                instead={row.granted ? async (target) => void await replace(row, target) : null}
-                close={() => setAsked(null)}
-                changed={changed}
-              />
-            )}
-          </li>
+          <Permission plugin={plugin} row={row} isAsked={asked === row} ask={setAsked} changed={changed} />
         ))}
       </ul>
-      {plugin.programs.map((program) => (
-        <p class="quiet-line">
-          <code>
-            <Text of={program.program} />
-          </code>: {program.contained === "agent"
-            ? "a home of its own, granted hosts alone"
-            : program.contained === "workdir"
-            ? "writes only its folder"
-            : "has all your rights"}
-          {program.reads !== undefined && program.reads.length > 0 && (
-            <>, reads {program.reads.map((path) => plainText(path, 80)).join(", ")}</>
-          )}
-          {program.hosts !== null && program.hosts.length > 0 && (
-            <>, calls {program.hosts.map((host) => plainText(host, 80)).join(", ")}</>
-          )}
-          {program.keys_kept.length > 0 && `, keys that stay with the host: ${program.keys_kept.join(", ")}`}
-        </p>
-      ))}
+      {plugin.programs.map((program) => <Program of={program} />)}
     </section>
   );
+}
+
+/** Properties of {@link Permission}. */
+interface PermissionProps {
+  plugin: PluginRow;
+  row: PermissionRow;
+  /** The form to grant it, or to narrow it, is open. */
+  isAsked: boolean;
+  ask(row: PermissionRow | null): void;
+  changed(): void;
+}
+
+function Permission({ plugin, row, isAsked, ask, changed }: PermissionProps) {
+  const found = useConsole();
+  /** Replaces the grant by a narrower one; null takes it back. */
+  const replace = async (instead: string | null) => {
+    const old = { permission: grantOf(row), target: grantedName(row) };
+    await found.api.send("POST", `${grantsOf(plugin)}/replace`, { ...old, instead });
+  };
+  const revoke = async () => {
+    const told = `${plugin.name} may no longer: ${row.permission} ${row.target}`;
+    if (await attempt(found, told, () => replace(null))) changed();
+  };
+  return (
+    <li>
+      <div class="permission">
+        <Decision of={row} />
+        <b>{row.permission}</b>{" "}
+        <code>
+          <Text of={plainText(row.target, 300)} />
+        </code>
+        <Acts of={row} ask={() => ask(row)} revoke={() => void revoke()} />
+      </div>
+      <Reason of={row} />
+      {isAsked && (
+        <GrantForm
+          plugin={plugin}
+          permission={grantOf(row)}
+          target={row.binary ?? row.target}
+          instead={row.granted ? replace : null}
+          close={() => ask(null)}
+          changed={changed}
+        />
+      )}
+    </li>
+  );
+}
+
+function Acts({ of: row, ask, revoke }: { of: PermissionRow; ask: () => void; revoke: () => void }) {
+  const isLimit = row.permission === "limits";
+  return (
+    <span class="permission-act">
+      {row.effective.length === 0 && !row.denied && !isLimit && (
+        <button type="button" class="primary" onClick={ask}>Grant …</button>
+      )}
+      {row.granted && canNarrow(row) && <button type="button" onClick={ask}>Narrow …</button>}
+      {row.granted && !isLimit && <button type="button" onClick={revoke}>Revoke</button>}
+    </span>
+  );
+}
+
+function Reason({ of: { why, broad_because } }: { of: PermissionRow }) {
+  return (
+    <p class="quiet-line">
+      <Text of={why} />
+      {broad_because !== undefined && (
+        <b class="broad">
+          {" "}
+          <Text of={broad_because} />
+        </b>
+      )}
+    </p>
+  );
+}
+
+/** One of the plugin's programs, with the places that it reaches. */
+function Program({ of: program }: { of: PluginRow["programs"][number] }) {
+  return (
+    <p class="quiet-line">
+      <code>
+        <Text of={program.program} />
+      </code>: {program.contained === "agent"
+        ? "a home of its own, granted hosts alone"
+        : program.contained === "workdir"
+        ? "writes only its folder"
+        : "has all your rights"}
+      {program.reads !== undefined && program.reads.length > 0 && (
+        <>, reads {program.reads.map((path) => plainText(path, 80)).join(", ")}</>
+      )}
+      {program.hosts !== null && program.hosts.length > 0 && (
+        <>, calls {program.hosts.map((host) => plainText(host, 80)).join(", ")}</>
+      )}
+      {program.keys_kept.length > 0 && `, keys that stay with the host: ${program.keys_kept.join(", ")}`}
+    </p>
+  );
+}
+
+function grantsOf({ id }: PluginRow): string {
+  return `/v1/plugins/${encodeURIComponent(id)}/grants`;
 }
 
 function Decision({ of: { effective, denied, granted } }: { of: PermissionRow }) {

@@ -16,6 +16,7 @@ import { addressOf } from "./route.ts";
 import { plainText } from "./shown-text.ts";
 import { Text } from "./text.tsx";
 import { UsageText } from "./usage-of.tsx";
+import type { WaitingThing } from "./waiting-list.ts";
 
 /** A session as `GET /v1/sessions/{id}` shows it. */
 export type WholeSession = SessionSummary & SessionHistory & { result: SessionResult | null };
@@ -43,37 +44,16 @@ export function SessionSide({ session }: { session: WholeSession }) {
   const open = waiting.items.value.filter(({ session_id, request_id }) =>
     session_id === session.session_id && request_id !== null
   );
-  const uses = result?.metadata.permissions;
-  const denied = uses === undefined ? facts.denied.length : uses.denied;
   return (
     <aside class="side" aria-label="About this session">
-      {open.map((item) => (
-        <section key={item.id} class="side-part side-waiting">
-          <h2>Waits for you</h2>
-          <p>
-            <Text of={askedText(item)} />
-          </p>
-          <About item={item} />
-          <Answer item={item} />
-        </section>
-      ))}
+      {open.map((item) => <Request key={item.id} of={item} />)}
       {facts.plan !== null && (
         <section class="side-part">
           <PlanText event={facts.plan} />
         </section>
       )}
       <Part title="Usage">
-        {result !== null
-          ? <UsageText of={result.usage} />
-          : facts.usage === null
-          ? <p class="quiet-line">The agent has not said yet.</p>
-          : (
-            <p>
-              {tokensText(facts.usage.tokens_in, facts.usage.tokens_out)}
-              {facts.usage.cost !== null && ` · ${facts.usage.cost} ${facts.usage.currency ?? ""}`}{" "}
-              <span class="quiet-line">reported so far</span>
-            </p>
-          )}
+        {result !== null ? <UsageText of={result.usage} /> : <UsageSoFar of={facts.usage} />}
       </Part>
       {result !== null && (result.held !== undefined || result.install_scripts !== undefined) && (
         <Part title="Can run programs">
@@ -89,62 +69,105 @@ export function SessionSide({ session }: { session: WholeSession }) {
         <Attempts of={session} />
       </Part>
       <Part title="Permissions">
-        <p>
-          {uses === undefined ? facts.allowed : uses.allowed} allowed,{" "}
-          {denied > 0 ? <b class="failed-text">{denied} denied</b> : "none denied"}
-        </p>
-        {facts.denied.length > 0 && (
-          <ul class="plain-list">
-            {facts.denied.map(({ seq, permission, target }) => (
-              <li>
-                <a href={addressOf("sessions", session.session_id, seq)}>{permission}</a>{" "}
-                <code>
-                  <Text of={plainText(target, 200)} />
-                </code>
-              </li>
-            ))}
-          </ul>
-        )}
-        {session.grants.at(-1) !== undefined && (
-          <details class="quiet">
-            <summary>In force</summary>
-            <PermissionList of={session.grants.at(-1)!.permissions} />
-          </details>
-        )}
+        <Decisions of={session} facts={facts} />
       </Part>
       <Part title="Session">
-        <dl class="facts">
-          <dt>Id</dt>
-          <dd>
-            <code>{session.session_id}</code>
-          </dd>
-          <dt>Folder</dt>
-          <dd>
-            <code>
-              <Text of={session.workdir} />
-            </code>
-          </dd>
-          {session.task_id !== null && (
-            <>
-              <dt>Task</dt>
-              <dd>
-                <Text of={session.task_id} />
-              </dd>
-            </>
-          )}
-          {Object.entries(session.labels).map(([name, value]) => (
-            <>
-              <dt>
-                <Text of={name} />
-              </dt>
-              <dd>
-                <Text of={value} />
-              </dd>
-            </>
-          ))}
-        </dl>
+        <Origin of={session} />
       </Part>
     </aside>
+  );
+}
+
+function Request({ of: item }: { of: WaitingThing }) {
+  return (
+    <section class="side-part side-waiting">
+      <h2>Waits for you</h2>
+      <p>
+        <Text of={askedText(item)} />
+      </p>
+      <About item={item} />
+      <Answer item={item} />
+    </section>
+  );
+}
+
+function UsageSoFar({ of: usage }: { of: Facts["usage"] }) {
+  if (usage === null) return <p class="quiet-line">The agent has not said yet.</p>;
+  return (
+    <p>
+      {tokensText(usage.tokens_in, usage.tokens_out)}
+      {usage.cost !== null && ` · ${usage.cost} ${usage.currency ?? ""}`}{" "}
+      <span class="quiet-line">reported so far</span>
+    </p>
+  );
+}
+
+/** Decisions of the broker, and the permissions in force. */
+function Decisions({ of: { session_id, result, grants }, facts }: { of: WholeSession; facts: Facts }) {
+  const uses = result?.metadata.permissions;
+  const denied = uses === undefined ? facts.denied.length : uses.denied;
+  const grant = grants.at(-1);
+  return (
+    <>
+      <p>
+        {uses === undefined ? facts.allowed : uses.allowed} allowed,{" "}
+        {denied > 0 ? <b class="failed-text">{denied} denied</b> : "none denied"}
+      </p>
+      {facts.denied.length > 0 && (
+        <ul class="plain-list">
+          {facts.denied.map(({ seq, permission, target }) => (
+            <li>
+              <a href={addressOf("sessions", session_id, seq)}>{permission}</a>{" "}
+              <code>
+                <Text of={plainText(target, 200)} />
+              </code>
+            </li>
+          ))}
+        </ul>
+      )}
+      {grant !== undefined && (
+        <details class="quiet">
+          <summary>In force</summary>
+          <PermissionList of={grant.permissions} />
+        </details>
+      )}
+    </>
+  );
+}
+
+/** Id, folder, task and labels. */
+function Origin({ of: { session_id, workdir, task_id, labels } }: { of: WholeSession }) {
+  return (
+    <dl class="facts">
+      <dt>Id</dt>
+      <dd>
+        <code>{session_id}</code>
+      </dd>
+      <dt>Folder</dt>
+      <dd>
+        <code>
+          <Text of={workdir} />
+        </code>
+      </dd>
+      {task_id !== null && (
+        <>
+          <dt>Task</dt>
+          <dd>
+            <Text of={task_id} />
+          </dd>
+        </>
+      )}
+      {Object.entries(labels).map(([name, value]) => (
+        <>
+          <dt>
+            <Text of={name} />
+          </dt>
+          <dd>
+            <Text of={value} />
+          </dd>
+        </>
+      ))}
+    </dl>
   );
 }
 
