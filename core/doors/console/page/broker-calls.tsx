@@ -15,6 +15,39 @@ const longestPath = 72;
 
 /** Calls of plugins and agents as the broker decides them, the newest first. */
 export function BrokerCalls() {
+  const [calls, loaded] = useCalls();
+  return (
+    <section class="panel">
+      <h2>Broker calls</h2>
+      {loaded !== undefined && "failed" in loaded && <Failure {...noticeOf(loaded.failed)} />}
+      {loaded !== undefined && "value" in loaded && calls.length === 0 && (
+        <p class="quiet-line">
+          No plugin has asked for a file, a program, a host or a variable yet. Calls appear here as they are decided.
+        </p>
+      )}
+      {calls.length > 0 && <ul class="calls">{calls.map((call) => <Call key={call.gseq} of={call} />)}</ul>}
+    </section>
+  );
+}
+
+function Call({ of: { session_id, seq, at, adapter_id, permission, target, decision } }: { of: BrokerCall }) {
+  return (
+    <li class="call">
+      <span class={`tag ${decision === "allowed" ? "tag-done" : "tag-failed"}`}>{decision}</span>
+      <b>{permission}</b>
+      <code class="one-line" title={plainText(target, 600)}>
+        <Text of={plainText(endOf(target), 300)} />
+      </code>
+      <span class="quiet-line">{plainText(adapter_id, 40)}</span>
+      <a href={addressOf("sessions", session_id, seq)}>
+        <Ago at={at} />
+      </a>
+    </li>
+  );
+}
+
+/** Returns the calls to show, and how reading the earlier ones went. */
+function useCalls() {
   const { api, live } = useConsole();
   const [calls, setCalls] = useState<readonly BrokerCall[]>([]);
   const [loaded] = useLoaded(
@@ -41,34 +74,7 @@ export function BrokerCalls() {
     });
     return () => (clearTimeout(timer), leave());
   }, []);
-  return (
-    <section class="panel">
-      <h2>Broker calls</h2>
-      {loaded !== undefined && "failed" in loaded && <Failure {...noticeOf(loaded.failed)} />}
-      {loaded !== undefined && "value" in loaded && calls.length === 0 && (
-        <p class="quiet-line">
-          No plugin has asked for a file, a program, a host or a variable yet. Calls appear here as they are decided.
-        </p>
-      )}
-      {calls.length > 0 && (
-        <ul class="calls">
-          {calls.map(({ session_id, seq, gseq, at, adapter_id, permission, target, decision }) => (
-            <li class="call" key={gseq}>
-              <span class={`tag ${decision === "allowed" ? "tag-done" : "tag-failed"}`}>{decision}</span>
-              <b>{permission}</b>
-              <code class="one-line" title={plainText(target, 600)}>
-                <Text of={plainText(endOf(target), 300)} />
-              </code>
-              <span class="quiet-line">{plainText(adapter_id, 40)}</span>
-              <a href={addressOf("sessions", session_id, seq)}>
-                <Ago at={at} />
-              </a>
-            </li>
-          ))}
-        </ul>
-      )}
-    </section>
-  );
+  return [calls, loaded] as const;
 }
 
 /** The end of a long path: that is by which files are told apart. */

@@ -4,29 +4,13 @@ import { addressOf, screens } from "./route.ts";
 
 /** The way to every screen: a column beside the page, or a menu above it where the window is narrow. */
 export function Navigation({ place, screen, help }: { place: string; screen: string; help: () => void }) {
-  const { live, waiting } = useConsole();
-  const [isOpen, setIsOpen] = useState(false);
-  const element = useRef<HTMLElement>(null);
-  const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => setIsOpen(false), [place]);
-  const onKey = (event: KeyboardEvent) => {
-    if (event.key !== "Escape" || !isOpen) return;
-    event.preventDefault();
-    setIsOpen(false);
-    button.current?.focus();
-  };
-  const onLeave = ({ relatedTarget }: FocusEvent) => {
-    if (!element.current?.contains(relatedTarget as Node | null)) setIsOpen(false);
-  };
+  const { waiting } = useConsole();
+  const { isOpen, setIsOpen, element, button, onKey, onLeave } = useMenu(place);
   const count = waiting.items.value.length;
   const here = screen === "start" ? "sessions" : screen;
-  const line = live.line.value.state;
   return (
     <nav class="nav" aria-label="Screens" ref={element} onKeyDown={onKey} onFocusOut={onLeave}>
-      <a class="brand" aria-label="Bulkhead" href={addressOf("needs-you")}>
-        <img src="/console/icon.svg" alt="" width="22" height="22" />
-        <span>Bulkhead</span>
-      </a>
+      <Brand />
       <button
         type="button"
         class="menu-button"
@@ -53,15 +37,50 @@ export function Navigation({ place, screen, help }: { place: string; screen: str
           </a>
         ))}
       </div>
-      <div class="nav-end">
-        <span class={`line line-${line}`} role="status">
-          {line === "open" ? "Live" : line === "opening" ? "Connecting" : "Offline"}
-        </span>
-        <button type="button" class="plain" onClick={help}>
-          Keys <kbd>?</kbd>
-        </button>
-      </div>
+      <End help={help} />
     </nav>
+  );
+}
+
+/** A menu that closes at Escape, where the focus leaves it, and on another screen. */
+function useMenu(place: string) {
+  const [isOpen, setIsOpen] = useState(false);
+  const element = useRef<HTMLElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => setIsOpen(false), [place]);
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || !isOpen) return;
+    event.preventDefault();
+    setIsOpen(false);
+    button.current?.focus();
+  };
+  const onLeave = ({ relatedTarget }: FocusEvent) => {
+    if (!element.current?.contains(relatedTarget as Node | null)) setIsOpen(false);
+  };
+  return { isOpen, setIsOpen, element, button, onKey, onLeave };
+}
+
+function Brand() {
+  return (
+    <a class="brand" aria-label="Bulkhead" href={addressOf("needs-you")}>
+      <img src="/console/icon.svg" alt="" width="22" height="22" />
+      <span>Bulkhead</span>
+    </a>
+  );
+}
+
+/** State of the connection to the host, and the help. */
+function End({ help }: { help: () => void }) {
+  const line = useConsole().live.line.value.state;
+  return (
+    <div class="nav-end">
+      <span class={`line line-${line}`} role="status">
+        {line === "open" ? "Live" : line === "opening" ? "Connecting" : "Offline"}
+      </span>
+      <button type="button" class="plain" onClick={help}>
+        Keys <kbd>?</kbd>
+      </button>
+    </div>
   );
 }
 

@@ -12,9 +12,7 @@ import { type ActiveWalls, type Denial, permissionNames, type PluginRow } from "
 export function Walls({ plugin }: { plugin: string | null }) {
   const { api } = useConsole();
   const [plugins, again] = useLoaded(async (signal) => {
-    const { plugins, problems } = await api.get<
-      { plugins: PluginRow[]; problems: { id: string; error: { message: string } }[] }
-    >("/v1/plugins", {}, signal);
+    const { plugins, problems } = await api.get<Pick<WallsOfProps, "plugins" | "problems">>("/v1/plugins", {}, signal);
     const explained = await Promise.all(
       plugins.map(({ id }) => api.get<PluginRow>(`/v1/plugins/${encodeURIComponent(id)}`, {}, signal)),
     );
@@ -34,21 +32,40 @@ export function Walls({ plugin }: { plugin: string | null }) {
       </Screen>
     );
   }
-  const open = plugins.value.plugins.find(({ id }) => id === plugin);
+  return <WallsOf {...plugins.value} open={plugin} changed={again} />;
+}
+
+/** A plugin that was found but cannot be used. */
+interface UnusablePlugin {
+  id: string;
+  error: { message: string };
+}
+
+/** Properties of {@link WallsOf}. */
+interface WallsOfProps {
+  plugins: PluginRow[];
+  problems: UnusablePlugin[];
+  /** Id of the plugin whose permissions are shown. */
+  open: string | null;
+  changed(): void;
+}
+
+function WallsOf({ plugins, problems, open, changed }: WallsOfProps) {
+  const plugin = plugins.find(({ id }) => id === open);
   return (
     <Screen title="Walls" lead="What each plugin may do, what it was refused, and what holds it">
-      {plugins.value.plugins.length === 0 && (
+      {plugins.length === 0 && (
         <Empty title="No plugin">
           <p>
             Install one: <Command text="bulkhead plugin install <package>" />
           </p>
         </Empty>
       )}
-      {plugins.value.problems.map(({ id, error }) => (
+      {problems.map(({ id, error }) => (
         <Failure text={`${plainText(id, 80)} cannot be used: ${plainText(error.message, 300)}`} />
       ))}
-      {open !== undefined && <PluginPermissions key={open.id} plugin={open} changed={again} />}
-      <Matrix plugins={plugins.value.plugins.toSorted(enabledFirst)} open={plugin} />
+      {plugin !== undefined && <PluginPermissions key={plugin.id} plugin={plugin} changed={changed} />}
+      <Matrix plugins={plugins.toSorted(enabledFirst)} open={open} />
       <Denials />
       <BrokerCalls />
       <Machine />
@@ -187,35 +204,39 @@ function Denials() {
         ? <p class="quiet-line">Nothing was denied.</p>
         : (
           <ul class="plain-list denials">
-            {loaded.value.denials.map((denial) => (
-              <li>
-                <p class="call">
-                  <span class="tag tag-failed">denied</span>
-                  <b>{denial.permission}</b>
-                  <code title={plainText(denial.target, 600)}>
-                    <Text of={plainText(denial.target, 300)} />
-                  </code>
-                  <span class="quiet-line">{plainText(denial.adapter_id, 40)}</span>
-                  <a href={addressOf("sessions", denial.session_id, denial.seq)}>
-                    <Ago at={denial.at} />
-                  </a>
-                </p>
-                {denial.reason != null && (
-                  <p class="quiet-line">
-                    <Text of={denial.reason} />
-                  </p>
-                )}
-                {denial.grant_command != null && (
-                  <p class="quiet-line">
-                    {denial.grantable === false ? "Then grant it:" : "This would allow it:"}{" "}
-                    <Command text={plainText(denial.grant_command, 400)} />
-                  </p>
-                )}
-              </li>
-            ))}
+            {loaded.value.denials.map((denial) => <DenialItem of={denial} />)}
           </ul>
         ))}
     </section>
+  );
+}
+
+function DenialItem({ of: denial }: { of: Denial }) {
+  return (
+    <li>
+      <p class="call">
+        <span class="tag tag-failed">denied</span>
+        <b>{denial.permission}</b>
+        <code title={plainText(denial.target, 600)}>
+          <Text of={plainText(denial.target, 300)} />
+        </code>
+        <span class="quiet-line">{plainText(denial.adapter_id, 40)}</span>
+        <a href={addressOf("sessions", denial.session_id, denial.seq)}>
+          <Ago at={denial.at} />
+        </a>
+      </p>
+      {denial.reason != null && (
+        <p class="quiet-line">
+          <Text of={denial.reason} />
+        </p>
+      )}
+      {denial.grant_command != null && (
+        <p class="quiet-line">
+          {denial.grantable === false ? "Then grant it:" : "This would allow it:"}{" "}
+          <Command text={plainText(denial.grant_command, 400)} />
+        </p>
+      )}
+    </li>
   );
 }
 
