@@ -11,7 +11,8 @@ export type { ComparedSession, Comparison, Overlap } from "./sessions/host/compa
 export type { Host, HostOptions } from "./sessions/host/host.ts";
 export type { RunSessionOptions } from "./sessions/host/run-session.ts";
 export type { LogRecord } from "./ground/log/log-record.ts";
-export type { EventQuery, SessionHandle, SessionHost, SessionQuery } from "./sessions/host/session-host.ts";
+export type { EventQuery, SessionQuery } from "../plugin-sdk/queries.ts";
+export type { SessionHandle, SessionHost } from "./sessions/host/session-host.ts";
 export { defaultLimits, type Limits } from "./ground/config/limits.ts";
 export type { HostManifest, PluginSettings, Routing } from "./ground/config/host-manifest.ts";
 export { type DaemonSettings, defaultDaemonSettings } from "./ground/config/daemon-settings.ts";

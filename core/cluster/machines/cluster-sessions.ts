@@ -3,7 +3,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { SessionFilter, SessionRecord } from "../../records/journal/session-record.ts";
 import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "../../sessions/host/elsewhere-sessions.ts";
-import type { EventQuery } from "../../sessions/host/session-host.ts";
+import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Mirror } from "../log/mirror.ts";
 import { callMachine } from "./calls.ts";

@@ -1,7 +1,8 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { countOf, fieldsOf } from "../../../plugin-sdk/json-fields.ts";
-import type { EventQuery, SessionHost } from "../../sessions/host/session-host.ts";
+import type { EventQuery } from "../../../plugin-sdk/queries.ts";
+import type { SessionHost } from "../../sessions/host/session-host.ts";
 import type { Mirror } from "../log/mirror.ts";
 
 /** How far a reader of all machines' events is: the `gseq` of each machine. */

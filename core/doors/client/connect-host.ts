@@ -4,6 +4,7 @@ import type { ClusterStatus } from "../../../plugin-sdk/cluster-status.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { SessionQuery } from "../../../plugin-sdk/queries.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
@@ -11,7 +12,7 @@ import { type Api, call, callJson, type FetchLike } from "./call-api.ts";
 import { ClientError } from "./client-error.ts";
 import { followEvents } from "./follow-events.ts";
 import { proveServer } from "./prove-server.ts";
-import { queryText, type RemoteEventQuery, type RemoteSessionQuery, type StartOptions } from "./queries.ts";
+import { queryText, type RemoteEventQuery, type StartOptions } from "./queries.ts";
 import { type RemoteSession, remoteSession } from "./remote-session.ts";
 import { type RemoteWorkspaces, remoteWorkspaces } from "./remote-workspaces.ts";
 import { type Patience, retried } from "./retried.ts";
@@ -93,7 +94,7 @@ export interface RemoteReload {
 export interface RemoteHost {
   /** Starts a session. With an `idempotency_key` a broken connection is retried without starting a second session. */
   start(request: SessionRequest, options?: StartOptions): Promise<RemoteSession>;
-  list(query?: RemoteSessionQuery): Promise<SessionSummary[]>;
+  list(query?: SessionQuery): Promise<SessionSummary[]>;
   get(sessionId: string): Promise<SessionSummary>;
   /** Returns a session's grants, its attempts and the programs that were started for it. */
   history(sessionId: string): Promise<SessionHistory>;

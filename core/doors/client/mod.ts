@@ -15,7 +15,7 @@ export {
   type RemoteReload,
 } from "./connect-host.ts";
 export type { FetchLike, HttpAnswer } from "./call-api.ts";
-export type { EventFilter, RemoteEventQuery, RemoteSessionQuery, StartOptions } from "./queries.ts";
+export type { EventFilter, RemoteEventQuery, StartOptions } from "./queries.ts";
 export type { RemoteSession } from "./remote-session.ts";
 export type { RemoteWorkspaces } from "./remote-workspaces.ts";
 export type { AppliedWorkspace, PruneReport, Workspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
@@ -23,6 +23,7 @@ export type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 export type { Envelope } from "../../../plugin-sdk/envelope.ts";
 export type { ErrorData } from "../../../plugin-sdk/errors.ts";
 export type { Permissions } from "../../../plugin-sdk/permissions.ts";
+export type { EventQuery, SessionQuery } from "../../../plugin-sdk/queries.ts";
 export type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 export type { SessionRequest } from "../../../plugin-sdk/request.ts";
 export type { SessionResult } from "../../../plugin-sdk/result.ts";

@@ -1,7 +1,6 @@
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
-import type { Outcome } from "../../../plugin-sdk/result.ts";
 import type { NeutralKind } from "../../../plugin-sdk/normalise.ts";
-import type { SessionState } from "../../../plugin-sdk/session-summary.ts";
+import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 
 /** Options for the start of a session. */
 export interface StartOptions {
@@ -15,20 +14,6 @@ export interface StartOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Filter and page of a list of sessions, the newest first. */
-export interface RemoteSessionQuery {
-  state?: SessionState | undefined;
-  outcome?: Outcome | undefined;
-  adapter?: string | undefined;
-  /** The session must have all of these. */
-  labels?: Readonly<Record<string, string>> | undefined;
-  task_id?: string | undefined;
-  /** Only sessions that began before this one: the last session of the page before. */
-  before?: string | undefined;
-  /** Default 50, at most 500. */
-  limit?: number | undefined;
-}
-
 /** Filter for events; the end of a session and a gap always pass. */
 export interface EventFilter {
   type?: readonly string[] | undefined;
@@ -39,13 +24,7 @@ export interface EventFilter {
 }
 
 /** The part of a stream of events to read. */
-export interface RemoteEventQuery extends EventFilter {
-  /** For one session: a `seq`; for all sessions: a `gseq`. Default: 0 for a session, the newest for all. */
-  after?: number | undefined;
-  /** For all sessions of a cluster: the `cursor` of the last event that is known, in place of `after`. */
-  cursor?: string | undefined;
-  signal?: AbortSignal | undefined;
-}
+export interface RemoteEventQuery extends EventFilter, EventQuery {}
 
 /** Formats a query for the API; leaves out names without a value. */
 export function queryText(values: Readonly<Record<string, unknown>>): string {

@@ -2,7 +2,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { SessionFilter, SessionRecord } from "../../records/journal/session-record.ts";
-import type { EventQuery } from "./session-host.ts";
+import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 
 /** A session in a list, with what it waits for as far as that is known here. */
 export interface ElsewhereSummary {

@@ -20,7 +20,7 @@ import type { ServedPlugin } from "./served-plugin.ts";
 import { makeCandidates, type PassedOverAdapter, type SessionDeps, startSession, type Way } from "./start-session.ts";
 import { Neighbours } from "./neighbours.ts";
 import type { SessionSlots } from "./host-seams.ts";
-import type { EventQuery } from "./session-host.ts";
+import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import { placeSession, type SessionPlace } from "./workspaces.ts";
 
 /** Collaborators of {@link LiveSessions}. */

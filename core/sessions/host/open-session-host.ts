@@ -4,7 +4,8 @@ import type { SessionSummary, WaitingRequest } from "../../../plugin-sdk/session
 import { compareByAge, type SessionFilter, type SessionRecord } from "../../records/journal/session-record.ts";
 import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "./elsewhere-sessions.ts";
 import { deletedError, sessionHandle, type SessionHandleDeps, unknownSession, withLateEnd } from "./session-handle.ts";
-import type { SessionHandle, SessionHost, SessionQuery } from "./session-host.ts";
+import type { SessionQuery } from "../../../plugin-sdk/queries.ts";
+import type { SessionHandle, SessionHost } from "./session-host.ts";
 
 /** Collaborators of {@link openSessionHost}. */
 export interface SessionHostDeps extends SessionHandleDeps {

@@ -5,7 +5,7 @@ import type { SessionFilter, SessionRecord } from "../../records/journal/session
 import { openJournal } from "../../records/journal/open-journal.ts";
 import { wait } from "../../ground/runtime/wait.ts";
 import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "./elsewhere-sessions.ts";
-import type { EventQuery } from "./session-host.ts";
+import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import { claimPartOf } from "./state-claim.ts";
 import { type StateJournal, stateJournals } from "./state-journals.ts";
 

@@ -8,7 +8,8 @@ import type { LateEnd, LateEnds } from "../session/late-ends.ts";
 import type { MergedLog } from "../session/merged-log.ts";
 import type { Subscription } from "../session/subscription.ts";
 import type { LiveSession } from "./live-sessions.ts";
-import type { EventQuery, SessionHandle } from "./session-host.ts";
+import type { EventQuery } from "../../../plugin-sdk/queries.ts";
+import type { SessionHandle } from "./session-host.ts";
 
 /** Collaborators of {@link sessionHandle}. */
 export interface SessionHandleDeps {

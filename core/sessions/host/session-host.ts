@@ -1,9 +1,10 @@
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { EventQuery, SessionQuery } from "../../../plugin-sdk/queries.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import type { Outcome, SessionResult } from "../../../plugin-sdk/result.ts";
+import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
-import type { SessionState, SessionSummary } from "../../../plugin-sdk/session-summary.ts";
+import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import type { WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
 import type { AgentsOptions } from "./routes.ts";
 import type { RunSessionOptions } from "./run-session.ts";
@@ -13,29 +14,6 @@ import type { RunSessionOptions } from "./run-session.ts";
  * conversation.
  */
 export const conversationLabelNames = ["door", "acp_session"] as const;
-
-/** Filter and page of a list of sessions, newest first. */
-export interface SessionQuery {
-  state?: SessionState | undefined;
-  outcome?: Outcome | undefined;
-  adapter?: string | undefined;
-  /** A session must have all of these labels. */
-  labels?: Readonly<Record<string, string>> | undefined;
-  task_id?: string | undefined;
-  /** Only sessions that began before this one: the last of the previous page. */
-  before?: string | undefined;
-  /** Default 50, at most 500. */
-  limit?: number | undefined;
-}
-
-/** Start of a stream of events, and its end. */
-export interface EventQuery {
-  /** For one session its `seq`; for all sessions `gseq`. Default: 0 for a session, the newest for all. */
-  after?: number | undefined;
-  /** For all sessions of a cluster: the `cursor` of the last event that is known, in place of `after`. */
-  cursor?: string | undefined;
-  signal?: AbortSignal | undefined;
-}
 
 /** One session as a door sees it: running, ended, or of an earlier host of this state folder. */
 export interface SessionHandle {

@@ -1,6 +1,6 @@
 import type { Outcome } from "../../../../plugin-sdk/result.ts";
 import type { SessionState, SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
-import type { SessionQuery } from "../../../sessions/host/session-host.ts";
+import type { SessionQuery } from "../../../../plugin-sdk/queries.ts";
 import type { Invocation } from "../command.ts";
 import { openSessions } from "../open-sessions.ts";
 import { safeLine } from "../render/agent-text.ts";

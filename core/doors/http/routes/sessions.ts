@@ -5,7 +5,7 @@ import { agentCapabilitiesSchema } from "../../../../plugin-sdk/capabilities.ts"
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../../plugin-sdk/request.ts";
 import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
-import type { SessionQuery } from "../../../sessions/host/session-host.ts";
+import type { SessionQuery } from "../../../../plugin-sdk/queries.ts";
 import { labelQuery, labelsOf } from "../label-query.ts";
 import { type ApiRoute, json, route } from "../route.ts";
 import { named, oneOf } from "../../../sessions/session/schemas/named.ts";
