@@ -20,11 +20,11 @@ export { findHostManifest, loadHostManifest, parseHostManifest } from "./package
 export type { Isolation, Plugin } from "./packages/registry/plugin.ts";
 export type { RegistryChanges, RegistryProblem } from "./packages/registry/registry.ts";
 export type { RegistrySettings } from "./packages/registry/settle-plugin.ts";
-export type { Crash, CrashRecord } from "./walls/pool/plugin-health.ts";
+export type { Crash, CrashRecord } from "../plugin-sdk/plugin-report.ts";
 export type { PassedOver, Route, RouteCandidate } from "./sessions/routing/choose-route.ts";
 export type { AgentsOptions, RouteOptions } from "./sessions/host/routes.ts";
 export { type Signal, type SignalSample, toPrometheusText } from "./ground/log/prometheus-text.ts";
-export type { BinaryPin } from "./walls/broker/binary-pins.ts";
+export type { BinaryPin } from "../plugin-sdk/plugin-report.ts";
 export type { MissingGrant } from "./walls/broker/session-broker.ts";
 export type { RecordOptions, RecordReport } from "./sessions/host/record.ts";
 export type { HostWorkspaces, OwnWorkspaces } from "./sessions/host/workspaces.ts";

@@ -1,5 +1,5 @@
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
-import { type ExplainedPlugin, type PluginFacts, pluginFacts } from "../http/plugin-facts.ts";
+import { type PluginFacts, pluginFacts } from "../http/plugin-facts.ts";
 import type { Invocation } from "./command.ts";
 import { openHost } from "./open-host.ts";
 import { daemonFor } from "./open-sessions.ts";
@@ -23,9 +23,9 @@ export async function openPlugins(call: Invocation): Promise<OpenedPlugins> {
     const remote = await connectDaemon(daemon.record);
     return {
       facts: {
-        list: async () => (await ours(remote.plugins())) as Awaited<ReturnType<PluginFacts["list"]>>,
+        list: () => ours(remote.plugins()),
         problems: () => ours(remote.pluginProblems()),
-        explain: async (id) => (await ours(remote.explain(id))) as unknown as ExplainedPlugin,
+        explain: (id) => ours(remote.explain(id)),
       },
       manifest: daemon.manifest,
       [Symbol.asyncDispose]: () => Promise.resolve(),

@@ -80,7 +80,7 @@ async function openRemote(
       const known = problems.map((problem) => ({ ...problem, error: errorFromData(problem.error) }));
       return [...listed, ...stoppedPlugins(known)];
     },
-    configOf: async (id) => (await ours(remote.explain(id))).config as ConfigSchema | null ?? undefined,
+    configOf: async (id) => (await ours(remote.explain(id))).config ?? undefined,
     grant: ({ plugin_id, permission, target }) => ours(remote.addGrant(plugin_id, { permission, target })),
     host: null,
     manifest,

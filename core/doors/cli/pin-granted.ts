@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { BinaryPin } from "../../walls/broker/binary-pins.ts";
+import type { BinaryPin } from "../../../plugin-sdk/plugin-report.ts";
 import { isPinned, newPin } from "../../walls/broker/resolve-binary.ts";
 import { openPins } from "../../sessions/host/pin-store.ts";
 import { pinsFolder, stateFolderOf } from "../../sessions/host/state-folder.ts";

@@ -4,6 +4,7 @@ import type { ClusterStatus } from "../../../plugin-sdk/cluster-status.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { ExplainedPlugin, PluginProblem, PluginReport } from "../../../plugin-sdk/plugin-report.ts";
 import type { SessionQuery } from "../../../plugin-sdk/queries.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
@@ -36,50 +37,6 @@ export interface ConnectHostOptions {
   onLost?: (lostMs: number) => unknown;
 }
 
-/** A plugin in the host's list. */
-export interface RemotePlugin {
-  id: string;
-  /** Id of the plugin that it is an instance of; null where it is none. */
-  instance_of: string | null;
-  name: string;
-  version: string;
-  description: string;
-  adapter_type: string;
-  folder: string;
-  origin: string;
-  enabled: boolean;
-  trusted: boolean;
-  isolation: string;
-  /** Its files have changed since the host loaded them: sessions run the loaded code until a reload. */
-  edited: boolean;
-  /** The line of the host manifest that blocks it; null: none does. */
-  blocked: string | null;
-  quarantine: object | null;
-  /** A waiting update, the grants that it asks for and the command that installs it; null: none waits. */
-  waiting_update: { version: string; found_at: string; asks: string[]; command: string } | null;
-}
-
-/** A plugin that the host cannot use. */
-export interface RemotePluginProblem {
-  id: string;
-  folder: string;
-  enabled: false;
-  /** Whether the host manifest enables it. */
-  unavailable: boolean;
-  error: ErrorData;
-}
-
-/** A plugin with its permissions, the decision about each, and the options that it declares. */
-export interface ExplainedRemotePlugin extends RemotePlugin {
-  manifest: Record<string, unknown>;
-  /** Pins of its programs. */
-  pins: Record<string, unknown>[];
-  permissions: Record<string, unknown>[];
-  config: Record<string, unknown> | null;
-  /** Permissions that the waiting update asks for and the operator has not decided about. */
-  waiting_permissions: Record<string, unknown>[];
-}
-
 /** Changes of a reload: ids of plugins in use, and settings that wait for a restart. */
 export interface RemoteReload {
   added: string[];
@@ -106,11 +63,11 @@ export interface RemoteHost {
   events(query?: RemoteEventQuery): AsyncIterable<Envelope>;
   /** The worktrees that sessions work in. */
   readonly workspaces: RemoteWorkspaces;
-  plugins(): Promise<RemotePlugin[]>;
+  plugins(): Promise<PluginReport[]>;
   /** Plugins that were found but cannot be used. */
-  pluginProblems(): Promise<RemotePluginProblem[]>;
+  pluginProblems(): Promise<PluginProblem[]>;
   /** Returns a plugin with its permissions and the decision about each. */
-  explain(pluginId: string): Promise<ExplainedRemotePlugin>;
+  explain(pluginId: string): Promise<ExplainedPlugin>;
   grants(pluginId: string): Promise<{ plugin_id: string; grant: Permissions; deny: Permissions }>;
   /** Replaces a plugin's grants; null: removes them all. */
   setGrants(pluginId: string, grant: Permissions | null): Promise<void>;
@@ -194,8 +151,8 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
         patience,
       }),
     workspaces: remoteWorkspaces(api),
-    plugins: async () => (await callJson<{ plugins: RemotePlugin[] }>(api, "/v1/plugins")).plugins,
-    pluginProblems: async () => (await callJson<{ problems: RemotePluginProblem[] }>(api, "/v1/plugins")).problems,
+    plugins: async () => (await callJson<{ plugins: PluginReport[] }>(api, "/v1/plugins")).plugins,
+    pluginProblems: async () => (await callJson<{ problems: PluginProblem[] }>(api, "/v1/plugins")).problems,
     explain: (pluginId) => callJson(api, pluginPath(pluginId)),
     grants: (pluginId) => callJson(api, `${pluginPath(pluginId)}/grants`),
     async setGrants(pluginId, grant) {

@@ -5,15 +5,7 @@
  */
 export { ClientError } from "./client-error.ts";
 export { finalResult, type NdjsonSource, readEvents, type ReadEventsOptions } from "./read-events.ts";
-export {
-  connectHost,
-  type ConnectHostOptions,
-  type ExplainedRemotePlugin,
-  type RemoteHost,
-  type RemotePlugin,
-  type RemotePluginProblem,
-  type RemoteReload,
-} from "./connect-host.ts";
+export { connectHost, type ConnectHostOptions, type RemoteHost, type RemoteReload } from "./connect-host.ts";
 export type { FetchLike, HttpAnswer } from "./call-api.ts";
 export type { EventFilter, RemoteEventQuery, StartOptions } from "./queries.ts";
 export type { RemoteSession } from "./remote-session.ts";
@@ -23,6 +15,11 @@ export type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 export type { Envelope } from "../../../plugin-sdk/envelope.ts";
 export type { ErrorData } from "../../../plugin-sdk/errors.ts";
 export type { Permissions } from "../../../plugin-sdk/permissions.ts";
+export type {
+  ExplainedPlugin as ExplainedRemotePlugin,
+  PluginProblem as RemotePluginProblem,
+  PluginReport as RemotePlugin,
+} from "../../../plugin-sdk/plugin-report.ts";
 export type { EventQuery, SessionQuery } from "../../../plugin-sdk/queries.ts";
 export type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 export type { SessionRequest } from "../../../plugin-sdk/request.ts";

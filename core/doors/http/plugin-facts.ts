@@ -1,67 +1,17 @@
-import type { ErrorData } from "../../../plugin-sdk/errors.ts";
+import type {
+  CrashRecord,
+  ExplainedPermission,
+  ExplainedPlugin,
+  PluginProblem,
+  PluginReport,
+} from "../../../plugin-sdk/plugin-report.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
-import type { BinaryPin } from "../../walls/broker/binary-pins.ts";
 import type { Host } from "../../sessions/host/host.ts";
-import {
-  type WaitingReport,
-  waitingReport,
-  type WaitingUpdate,
-  WaitingUpdates,
-} from "../../packages/install/waiting-update.ts";
-import type { CrashRecord } from "../../walls/pool/plugin-health.ts";
-import type { ExplainedPermission } from "../../packages/registry/explain-permissions.ts";
+import { waitingReport, type WaitingUpdate, WaitingUpdates } from "../../packages/install/waiting-update.ts";
 import { Explanations } from "../../packages/registry/explanations.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
-import type { ProgramWalls } from "../../packages/registry/program-walls.ts";
 import type { RegistryProblem } from "../../packages/registry/registry.ts";
 import { pluginOf } from "../../packages/registry/unknown-plugin.ts";
-
-/** A plugin in a list, as `bulkhead plugin list --json` prints it. */
-export interface PluginReport {
-  id: string;
-  /** Id of the plugin that it is an instance of; null where it is none. */
-  instance_of: string | null;
-  name: string;
-  version: string;
-  description: string;
-  adapter_type: string;
-  folder: string;
-  origin: string;
-  enabled: boolean;
-  /** The line of the host manifest that blocks it; null: none does. */
-  blocked: string | null;
-  trusted: boolean;
-  isolation: string;
-  /** Its files have changed since the host loaded them: sessions run the loaded code until a reload. */
-  edited: boolean;
-  quarantine: CrashRecord | null;
-  /** An update that was not installed, because it asks for more; null: none waits. */
-  waiting_update: WaitingReport | null;
-}
-
-/** A plugin that cannot be used. */
-export interface PluginProblem {
-  id: string;
-  folder: string;
-  enabled: false;
-  /** Whether the host manifest enables it: its sessions are refused with the error. */
-  unavailable: boolean;
-  error: ErrorData;
-}
-
-/** A plugin with its permissions and the decision about each. */
-export interface ExplainedPlugin extends PluginReport {
-  manifest: Plugin["manifest"];
-  /** Pins of its programs. */
-  pins: BinaryPin[];
-  permissions: readonly ExplainedPermission[];
-  /** The walls around each of its programs. */
-  programs: readonly ProgramWalls[];
-  /** The options that it declares; null if none. */
-  config: Plugin["manifest"]["config"] | null;
-  /** Permissions that the waiting update asks for and the operator has not decided about, the riskiest first. */
-  waiting_permissions: ExplainedPermission[];
-}
 
 /** The operator's decisions about a plugin's permissions, as written. */
 export interface PluginGrants {

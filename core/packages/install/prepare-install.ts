@@ -7,7 +7,7 @@ import { type Blockable, blockedError, blockOf } from "../registry/blocked-plugi
 import { broadPlaces } from "../registry/broad-permissions.ts";
 import { addGrant, type NewGrant } from "../registry/edit-host-manifest.ts";
 import { emptyPluginEntry, setEnabled } from "../registry/edit-plugin-entry.ts";
-import type { ExplainedPermission } from "../registry/explain-permissions.ts";
+import type { ExplainedPermission, ProgramWalls } from "../../../plugin-sdk/plugin-report.ts";
 import { findPlugins } from "../registry/find-plugins.ts";
 import { checkInstalled, listFileOf } from "../registry/installed-files.ts";
 import { installedFolder, readLock, versionFolder } from "../registry/plugin-lock.ts";
@@ -15,7 +15,7 @@ import type { LockedPlugin, PluginLock } from "../registry/lock-format.ts";
 import { eachOnce } from "../registry/join-permissions.ts";
 import { type OptionChoice, optionChoices } from "../registry/option-choices.ts";
 import { instancesOf, isInUse } from "../registry/instances.ts";
-import { type ProgramWalls, wallsOnceGranted } from "../registry/program-walls.ts";
+import { wallsOnceGranted } from "../registry/program-walls.ts";
 import { readManifest } from "../registry/read-manifest.ts";
 import { hiddenTexts } from "../registry/shown-permissions.ts";
 import { readdir } from "../../ground/runtime/files.ts";

@@ -1,10 +1,10 @@
+import type { ExplainedPermission, WaitingReport } from "../../../plugin-sdk/plugin-report.ts";
 import { containsPrograms } from "../registry/contained-programs.ts";
 import { type Manifest, manifestSchema } from "../../../plugin-sdk/manifest.ts";
 import { checkAgainst } from "../../ground/config/check-against.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { type BreadthOptions, broadPlaces } from "../registry/broad-permissions.ts";
-import type { ExplainedPermission } from "../registry/explain-permissions.ts";
 import type { Plugin } from "../registry/plugin.ts";
 import { installedFolder, readLockEntries } from "../registry/plugin-lock.ts";
 import type { LockedPlugin } from "../registry/lock-format.ts";
@@ -29,16 +29,6 @@ export interface WaitingUpdate {
   found_at: string;
   /** Permissions that still need the operator's decision, the riskiest first. */
   undecided: ExplainedPermission[];
-}
-
-/** An update that waits, in words that can be typed. */
-export interface WaitingReport {
-  version: string;
-  found_at: string;
-  /** The grants that it asks for, each as it is typed; empty when all are granted already. */
-  asks: string[];
-  /** Command that takes it into use, with those grants. */
-  command: string;
 }
 
 /** File of a waiting update. It lies among the plugin's versions and is removed when one is taken into use. */

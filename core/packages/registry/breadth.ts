@@ -1,5 +1,4 @@
-/** Real reach of a permission, apart from its name: all that the operator can do, more than it seems, or itself. */
-export type Breadth = "everything" | "much" | "bounded";
+import type { Breadth } from "../../../plugin-sdk/plugin-report.ts";
 
 /** Why a permission is more than it seems. */
 export interface Broadness {

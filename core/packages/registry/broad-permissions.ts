@@ -7,7 +7,8 @@ import { delimiter, dirname, isAbsolute, join } from "../../ground/runtime/paths
 import { hostEnv } from "../../ground/runtime/platform.ts";
 import { broadRun } from "./broad-run.ts";
 import { holds, rootsOverlap } from "./root-set.ts";
-import type { Breadth, Broadness } from "./breadth.ts";
+import type { Breadth } from "../../../plugin-sdk/plugin-report.ts";
+import type { Broadness } from "./breadth.ts";
 
 /** Options of {@link broadness}: absolute paths of this machine, and what the plugin may do besides. */
 export interface BreadthOptions {

@@ -1,32 +1,10 @@
+import type { ExplainedPermission } from "../../../plugin-sdk/plugin-report.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { Permissions, RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { PatternComparison } from "./argument-set.ts";
 import { type BreadthOptions, broadness, broadRunEnv, riskiestFirst, writesWorkdir } from "./broad-permissions.ts";
 import { isForPrograms } from "./contained-programs.ts";
-import type { Breadth } from "./breadth.ts";
 import { effectivePermissions, type PermissionSources } from "./effective-permissions.ts";
-
-/** One permission and what became of it. */
-export interface ExplainedPermission {
-  permission: "run" | "run_env" | "read" | "write" | "net" | "env" | "secrets" | "mcp_servers" | "kv" | "limits";
-  /**
-   * A program with an argument pattern, a program with a name, a root, `host:port`, a name, a secret with the variable
-   * or host that gets it, a program that gets a session's MCP servers, or a limit.
-   */
-  target: string;
-  /** The program, as it is named, of one that is about a program. */
-  binary?: string;
-  requested: boolean;
-  granted: boolean;
-  denied: boolean;
-  /** Targets that are allowed of it; empty: nothing. */
-  effective: string[];
-  /** One sentence. */
-  why: string;
-  breadth: Breadth;
-  /** One sentence: why it is more than it seems. */
-  broad_because?: string;
-}
 
 /**
  * A row for every permission that the manifest asks for, and for every grant it does not ask for; those first that

@@ -1,7 +1,7 @@
 import { broadPlaces } from "./broad-permissions.ts";
-import type { ExplainedPermission } from "./explain-permissions.ts";
+import type { ExplainedPermission, ProgramWalls } from "../../../plugin-sdk/plugin-report.ts";
 import type { Plugin } from "./plugin.ts";
-import { type ProgramWalls, programWalls } from "./program-walls.ts";
+import { programWalls } from "./program-walls.ts";
 import type { Registry } from "./registry.ts";
 import { shownPermissions } from "./shown-permissions.ts";
 

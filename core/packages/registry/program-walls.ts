@@ -1,3 +1,4 @@
+import type { ProgramWalls } from "../../../plugin-sdk/plugin-report.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { isSecretName } from "../../ground/config/hidden-values.ts";
 import { containsPrograms, programNet, programRead } from "./contained-programs.ts";
@@ -5,27 +6,6 @@ import { effectivePermissions } from "./effective-permissions.ts";
 import { joinPermissions } from "./join-permissions.ts";
 import type { Plugin } from "./plugin.ts";
 import { requestedPermissions, requestedWith } from "./requested-permissions.ts";
-
-/** Walls around one program of a plugin, for the person who grants it. */
-export interface ProgramWalls {
-  program: string;
-  /** `agent`: a home of its own and granted hosts alone; `workdir`: its writes are held; `none`: it has all your rights. */
-  contained: "agent" | "workdir" | "none";
-  /** Roots that it may write beside what its walls give it. */
-  writes: string[];
-  /** Granted paths that it may read beside what its walls give it. */
-  reads?: string[];
-  /** Agent whose settings it has besides those of its own name. */
-  settings_of?: string;
-  /** Granted `host:port` pairs that it may call; null: its walls do not limit it. */
-  hosts: string[] | null;
-  /** Hosts that its manifest asks for and the operator did not grant. */
-  hosts_missing: string[];
-  /** Variables of keys that stay with the host: the program gets a stand-in. */
-  keys_kept: string[];
-  /** Variables and secrets whose values the program sees. */
-  keys_seen: string[];
-}
 
 /** The walls around each program that a plugin asks for or was granted. */
 export function programWalls(

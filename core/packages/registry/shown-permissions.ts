@@ -3,7 +3,8 @@ import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { isHiddenValue } from "../../ground/config/host-manifest-places.ts";
 import type { BreadthOptions } from "./broad-permissions.ts";
 import { containsPrograms } from "./contained-programs.ts";
-import { type ExplainedPermission, explainPermissions } from "./explain-permissions.ts";
+import type { ExplainedPermission } from "../../../plugin-sdk/plugin-report.ts";
+import { explainPermissions } from "./explain-permissions.ts";
 import type { Plugin } from "./plugin.ts";
 import { requestedPermissions } from "./requested-permissions.ts";
 

@@ -1,16 +1,4 @@
-/** Location of a granted program when it was granted, or first used: a session starts only that file. */
-export interface BinaryPin {
-  /** Name in the grant. */
-  binary: string;
-  /** Absolute path where it was found, with links in it unresolved. */
-  path: string;
-  /** The file after resolving links. */
-  real: string;
-  /** User id of the file's owner. */
-  owner: number;
-  /** RFC 3339, UTC. */
-  pinned_at: string;
-}
+import type { BinaryPin } from "../../../plugin-sdk/plugin-report.ts";
 
 /** The pins of one plugin. */
 export interface BinaryPins {

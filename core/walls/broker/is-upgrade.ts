@@ -1,6 +1,6 @@
 import { stat } from "../../ground/runtime/files.ts";
 import { dirname, isInside } from "../../ground/runtime/paths.ts";
-import type { BinaryPin } from "./binary-pins.ts";
+import type { BinaryPin } from "../../../plugin-sdk/plugin-report.ts";
 
 /**
  * Whether the file behind a pinned path is a newer version of the same program: the same place but for numbers, from

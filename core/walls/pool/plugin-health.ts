@@ -1,22 +1,6 @@
-import { BulkheadError, type ErrorCode, type ErrorData } from "../../../plugin-sdk/errors.ts";
+import type { Crash, CrashRecord } from "../../../plugin-sdk/plugin-report.ts";
+import { BulkheadError, type ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { Limits } from "../../ground/config/limits.ts";
-
-/** One crash of a plugin's worker. */
-export interface Crash {
-  /** RFC 3339, UTC. */
-  at: string;
-  code: ErrorCode;
-  message: string;
-}
-
-/** Record of a plugin's crashes. */
-export interface CrashRecord {
-  plugin_id: string;
-  /** The crashes of the last `quarantine_window_ms`; those that led to the quarantine stay as long as it does. */
-  crashes: Crash[];
-  /** RFC 3339, UTC; null while it is not in quarantine. */
-  quarantined_at: string | null;
-}
 
 /** Keeps crash records over restarts of the host. */
 export interface CrashStore {

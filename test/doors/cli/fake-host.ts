@@ -5,7 +5,7 @@ import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import type { Host, HostOptions } from "../../../core/sessions/host/host.ts";
 import type { SessionHandle } from "../../../core/sessions/host/session-host.ts";
 import { defaultOsWallUses } from "../../../core/ground/runtime/os-walls/os-wall.ts";
-import type { CrashRecord } from "../../../core/walls/pool/plugin-health.ts";
+import type { CrashRecord } from "../../../plugin-sdk/plugin-report.ts";
 import { runAll } from "../../../core/sessions/host/run-all.ts";
 import { runLoop } from "../../../core/sessions/host/run-loop.ts";
 import type { Plugin } from "../../../core/packages/registry/plugin.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type CrashRecord, type CrashStore, PluginHealth } from "../../../core/walls/pool/plugin-health.ts";
+import type { CrashRecord } from "../../../plugin-sdk/plugin-report.ts";
+import { type CrashStore, PluginHealth } from "../../../core/walls/pool/plugin-health.ts";
 
 const limits = { quarantine_crashes: 3, quarantine_window_ms: 300_000 };
 const crash = { code: "crash" as const, message: "It fell over." };

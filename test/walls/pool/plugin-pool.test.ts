@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { IdleContainers } from "../../../core/walls/pool/idle-containers.ts";
-import type { CrashRecord, CrashStore } from "../../../core/walls/pool/plugin-health.ts";
+import type { CrashRecord } from "../../../plugin-sdk/plugin-report.ts";
+import type { CrashStore } from "../../../core/walls/pool/plugin-health.ts";
 import type { WorkerPlace } from "../../../core/walls/pool/plugin-pool.ts";
 import { until } from "../../sessions/host/test-host.ts";
 import { closePools, makePool, open, refusal, run, script } from "./pool-fixture.ts";

@@ -1,10 +1,9 @@
 import { grantsCommand } from "../../../ground/config/grant-command.ts";
 import { grantable } from "../../../packages/registry/grantable.ts";
 import { quarantineError } from "../../../walls/pool/plugin-health.ts";
-import type { ExplainedPermission } from "../../../packages/registry/explain-permissions.ts";
+import type { ExplainedPermission, ExplainedPlugin } from "../../../../plugin-sdk/plugin-report.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";
 import type { Invocation } from "../command.ts";
-import type { ExplainedPlugin } from "../../http/plugin-facts.ts";
 import { openPlugins } from "../open-plugins.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { asTyped } from "../render/as-typed.ts";

@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import type { BinaryPin } from "../../../walls/broker/binary-pins.ts";
+import type { BinaryPin } from "../../../../plugin-sdk/plugin-report.ts";
 import type { HostManifest } from "../../../ground/config/host-manifest.ts";
 import { changeManifest } from "../../../packages/install/manifest-transaction.ts";
 import { addGrant, parseForEdit } from "../../../packages/registry/edit-host-manifest.ts";

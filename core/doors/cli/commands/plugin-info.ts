@@ -3,7 +3,7 @@ import type { LockedPlugin } from "../../../packages/registry/lock-format.ts";
 import { optionChoices } from "../../../packages/registry/option-choices.ts";
 import { readLockEntries } from "../../../packages/registry/plugin-lock.ts";
 import { readManifest } from "../../../packages/registry/read-manifest.ts";
-import type { ExplainedPlugin } from "../../http/plugin-facts.ts";
+import type { ExplainedPlugin } from "../../../../plugin-sdk/plugin-report.ts";
 import type { Invocation } from "../command.ts";
 import { openPlugins } from "../open-plugins.ts";
 import { safeLine } from "../render/agent-text.ts";

@@ -1,4 +1,4 @@
-import type { PluginProblem, PluginReport } from "../../http/plugin-facts.ts";
+import type { PluginProblem, PluginReport } from "../../../../plugin-sdk/plugin-report.ts";
 import type { Invocation } from "../command.ts";
 import { openPlugins } from "../open-plugins.ts";
 import { safeLine, safeText } from "../render/agent-text.ts";

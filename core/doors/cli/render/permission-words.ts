@@ -1,4 +1,4 @@
-import type { ExplainedPermission } from "../../../packages/registry/explain-permissions.ts";
+import type { ExplainedPermission } from "../../../../plugin-sdk/plugin-report.ts";
 import type { OptionChoice } from "../../../packages/registry/option-choices.ts";
 import { safeLine } from "./agent-text.ts";
 import { wrapText } from "./text-width.ts";

@@ -1,4 +1,4 @@
-import type { BinaryPin } from "../../../walls/broker/binary-pins.ts";
+import type { BinaryPin } from "../../../../plugin-sdk/plugin-report.ts";
 import { realpath } from "../../../ground/runtime/files.ts";
 import { safeLine } from "./agent-text.ts";
 

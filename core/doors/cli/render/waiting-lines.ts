@@ -1,4 +1,4 @@
-import type { WaitingReport } from "../../../packages/install/waiting-update.ts";
+import type { WaitingReport } from "../../../../plugin-sdk/plugin-report.ts";
 import { safeLine } from "./agent-text.ts";
 import { asTyped } from "./as-typed.ts";
 

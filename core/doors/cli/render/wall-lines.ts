@@ -1,6 +1,5 @@
-import type { ExplainedPermission } from "../../../packages/registry/explain-permissions.ts";
+import type { ExplainedPermission, ProgramWalls } from "../../../../plugin-sdk/plugin-report.ts";
 import { withoutWalls } from "../../../packages/registry/broad-run.ts";
-import type { ProgramWalls } from "../../../packages/registry/program-walls.ts";
 import { safeLine } from "./agent-text.ts";
 import type { Paint } from "./paint.ts";
 import { wrapText } from "./text-width.ts";

@@ -3,9 +3,9 @@ import { grantsFor, undecidedPermissions } from "../../../packages/install/asked
 import { broadPlaces } from "../../../packages/registry/broad-permissions.ts";
 import type { NewGrant } from "../../../packages/registry/edit-host-manifest.ts";
 import type { EntryValue } from "../../../packages/registry/edit-plugin-entry.ts";
-import type { ExplainedPermission } from "../../../packages/registry/explain-permissions.ts";
+import type { ExplainedPermission, ProgramWalls } from "../../../../plugin-sdk/plugin-report.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";
-import { type ProgramWalls, wallsOnceGranted } from "../../../packages/registry/program-walls.ts";
+import { wallsOnceGranted } from "../../../packages/registry/program-walls.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { askedLines, weighedLines } from "../render/permission-words.ts";
 import { besideWalls, briefWallLines, type WallLineOptions } from "../render/wall-lines.ts";

@@ -4,11 +4,12 @@ import { Ago, Failure } from "./parts.tsx";
 import { addressOf } from "./route.ts";
 import { plainText } from "./shown-text.ts";
 import { Text } from "./text.tsx";
-import type { GrantPreview, PluginRow } from "./wall-facts.ts";
+import type { ExplainedPlugin } from "../../../../plugin-sdk/plugin-report.ts";
+import type { GrantPreview } from "./wall-facts.ts";
 
 /** Properties of {@link GrantForm}. */
 interface GrantFormProps {
-  plugin: Pick<PluginRow, "id" | "name">;
+  plugin: Pick<ExplainedPlugin, "id" | "name">;
   permission: string;
   target: string;
   /** Gives the grant in the place of a wider one; null: it is given beside the others. */

@@ -4,12 +4,12 @@ import { GrantForm } from "./grant-form.tsx";
 import { Sure } from "./parts.tsx";
 import { plainText } from "./shown-text.ts";
 import { Text } from "./text.tsx";
-import type { PermissionRow, PluginRow } from "./wall-facts.ts";
+import type { ExplainedPermission, ExplainedPlugin } from "../../../../plugin-sdk/plugin-report.ts";
 
 /** Permissions that one plugin asks for, to grant, narrow and revoke; each grant is tried on the history first. */
-export function PluginPermissions({ plugin, changed }: { plugin: PluginRow; changed: () => void }) {
+export function PluginPermissions({ plugin, changed }: { plugin: ExplainedPlugin; changed: () => void }) {
   const found = useConsole();
-  const [asked, setAsked] = useState<PermissionRow | null>(null);
+  const [asked, setAsked] = useState<ExplainedPermission | null>(null);
   const revokeAll = async () => {
     const done = () => found.api.send("DELETE", grantsOf(plugin));
     if (await attempt(found, `${plugin.name} has no grant now.`, done)) changed();
@@ -42,11 +42,11 @@ export function PluginPermissions({ plugin, changed }: { plugin: PluginRow; chan
 
 /** Properties of {@link Permission}. */
 interface PermissionProps {
-  plugin: PluginRow;
-  row: PermissionRow;
+  plugin: ExplainedPlugin;
+  row: ExplainedPermission;
   /** The form to grant it, or to narrow it, is open. */
   isAsked: boolean;
-  ask(row: PermissionRow | null): void;
+  ask(row: ExplainedPermission | null): void;
   changed(): void;
 }
 
@@ -86,7 +86,7 @@ function Permission({ plugin, row, isAsked, ask, changed }: PermissionProps) {
   );
 }
 
-function Acts({ of: row, ask, revoke }: { of: PermissionRow; ask: () => void; revoke: () => void }) {
+function Acts({ of: row, ask, revoke }: { of: ExplainedPermission; ask: () => void; revoke: () => void }) {
   const isLimit = row.permission === "limits";
   return (
     <span class="permission-act">
@@ -99,7 +99,7 @@ function Acts({ of: row, ask, revoke }: { of: PermissionRow; ask: () => void; re
   );
 }
 
-function Reason({ of: { why, broad_because } }: { of: PermissionRow }) {
+function Reason({ of: { why, broad_because } }: { of: ExplainedPermission }) {
   return (
     <p class="quiet-line">
       <Text of={why} />
@@ -114,7 +114,7 @@ function Reason({ of: { why, broad_because } }: { of: PermissionRow }) {
 }
 
 /** One of the plugin's programs, with the places that it reaches. */
-function Program({ of: program }: { of: PluginRow["programs"][number] }) {
+function Program({ of: program }: { of: ExplainedPlugin["programs"][number] }) {
   return (
     <p class="quiet-line">
       <code>
@@ -135,26 +135,26 @@ function Program({ of: program }: { of: PluginRow["programs"][number] }) {
   );
 }
 
-function grantsOf({ id }: PluginRow): string {
+function grantsOf({ id }: ExplainedPlugin): string {
   return `/v1/plugins/${encodeURIComponent(id)}/grants`;
 }
 
-function Decision({ of: { effective, denied, granted } }: { of: PermissionRow }) {
+function Decision({ of: { effective, denied, granted } }: { of: ExplainedPermission }) {
   if (denied) return <span class="tag tag-failed">denied</span>;
   if (effective.length > 0) return <span class="tag tag-done">allowed</span>;
   return <span class="tag tag-waiting">{granted ? "granted, not in force" : "not granted"}</span>;
 }
 
 /** Permission under which a row is granted. */
-function grantOf({ permission }: PermissionRow): string {
+function grantOf({ permission }: ExplainedPermission): string {
   return permission === "run_env" ? "run" : permission;
 }
 
-function canNarrow({ permission }: PermissionRow): boolean {
+function canNarrow({ permission }: ExplainedPermission): boolean {
   return ["net", "read", "write", "run"].includes(permission);
 }
 
 /** Name of the grant that a row comes from; `KEY to api.example.com:443` comes from that of `KEY`. */
-function grantedName({ permission, target, binary }: PermissionRow): string {
+function grantedName({ permission, target, binary }: ExplainedPermission): string {
   return permission === "secrets" ? target.replace(/ .*/, "") : binary ?? target;
 }

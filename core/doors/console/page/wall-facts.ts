@@ -11,44 +11,6 @@ export const permissionNames = [
   "kv",
 ] as const;
 
-/** One permission of a plugin and what became of it, as `GET /v1/plugins/{id}` explains it. */
-export interface PermissionRow {
-  permission: string;
-  target: string;
-  binary?: string;
-  requested: boolean;
-  granted: boolean;
-  denied: boolean;
-  effective: string[];
-  why: string;
-  breadth: string;
-  broad_because?: string;
-}
-
-/** A plugin as `GET /v1/plugins/{id}` shows it. */
-export interface PluginRow {
-  id: string;
-  name: string;
-  version: string;
-  description: string;
-  adapter_type: string;
-  enabled: boolean;
-  blocked: string | null;
-  isolation: string;
-  quarantine: { quarantined_at: string | null } | null;
-  permissions: PermissionRow[];
-  programs: {
-    program: string;
-    contained: string;
-    writes: string[];
-    reads?: string[];
-    hosts: string[] | null;
-    hosts_missing: string[];
-    keys_kept: string[];
-    keys_seen: string[];
-  }[];
-}
-
 /** One refusal of the broker, as `GET /v1/denials` lists it. */
 export interface Denial {
   session_id: string;

@@ -6,7 +6,8 @@ import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
 import { PluginPermissions } from "../plugin-permissions.tsx";
-import { type ActiveWalls, type Denial, permissionNames, type PluginRow } from "../wall-facts.ts";
+import type { ExplainedPlugin } from "../../../../../plugin-sdk/plugin-report.ts";
+import { type ActiveWalls, type Denial, permissionNames } from "../wall-facts.ts";
 
 /** Plugins against permissions, what is refused, and the walls of this machine. */
 export function Walls({ plugin }: { plugin: string | null }) {
@@ -14,7 +15,7 @@ export function Walls({ plugin }: { plugin: string | null }) {
   const [plugins, again] = useLoaded(async (signal) => {
     const { plugins, problems } = await api.get<Pick<WallsOfProps, "plugins" | "problems">>("/v1/plugins", {}, signal);
     const explained = await Promise.all(
-      plugins.map(({ id }) => api.get<PluginRow>(`/v1/plugins/${encodeURIComponent(id)}`, {}, signal)),
+      plugins.map(({ id }) => api.get<ExplainedPlugin>(`/v1/plugins/${encodeURIComponent(id)}`, {}, signal)),
     );
     return { plugins: explained, problems };
   }, []);
@@ -43,7 +44,7 @@ interface UnusablePlugin {
 
 /** Properties of {@link WallsOf}. */
 interface WallsOfProps {
-  plugins: PluginRow[];
+  plugins: ExplainedPlugin[];
   problems: UnusablePlugin[];
   /** Id of the plugin whose permissions are shown. */
   open: string | null;
@@ -73,7 +74,7 @@ function WallsOf({ plugins, problems, open, changed }: WallsOfProps) {
   );
 }
 
-function Matrix({ plugins, open }: { plugins: readonly PluginRow[]; open: string | null }) {
+function Matrix({ plugins, open }: { plugins: readonly ExplainedPlugin[]; open: string | null }) {
   const [showsAll, setShowsAll] = useState(false);
   const off = plugins.filter(({ enabled, id }) => !enabled && id !== open);
   const shown = showsAll || off.length === plugins.length ? plugins : plugins.filter((one) => !off.includes(one));
@@ -101,7 +102,7 @@ function Matrix({ plugins, open }: { plugins: readonly PluginRow[]; open: string
   );
 }
 
-function MatrixTable({ plugins, open }: { plugins: readonly PluginRow[]; open: string | null }) {
+function MatrixTable({ plugins, open }: { plugins: readonly ExplainedPlugin[]; open: string | null }) {
   return (
     <div class="table-scroll" tabIndex={0} role="region" aria-label="Plugins and permissions">
       <table class="matrix">
@@ -130,12 +131,12 @@ function MatrixTable({ plugins, open }: { plugins: readonly PluginRow[]; open: s
 }
 
 /** Plugins that can run stand above those that are off, and those that ask for something first. */
-function enabledFirst(a: PluginRow, b: PluginRow): number {
-  const weight = ({ enabled, permissions }: PluginRow) => 2 * Number(enabled) + Number(permissions.length > 0);
+function enabledFirst(a: ExplainedPlugin, b: ExplainedPlugin): number {
+  const weight = ({ enabled, permissions }: ExplainedPlugin) => 2 * Number(enabled) + Number(permissions.length > 0);
   return weight(b) - weight(a);
 }
 
-function Cell({ plugin, name }: { plugin: PluginRow; name: string }) {
+function Cell({ plugin, name }: { plugin: ExplainedPlugin; name: string }) {
   const rows = plugin.permissions.filter(({ permission }) => permission === name);
   const given = rows.filter(({ effective }) => effective.length > 0);
   const missing = rows.filter(({ requested, granted, denied }) => requested && !granted && !denied);
