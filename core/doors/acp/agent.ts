@@ -1,4 +1,11 @@
-import { agent, type AgentApp, type AgentContext, PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk";
+import {
+  agent,
+  type AgentApp,
+  type AgentContext,
+  PROTOCOL_VERSION,
+  RequestError,
+  type SessionModeState,
+} from "@agentclientprotocol/sdk";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
@@ -10,7 +17,6 @@ import type { SessionHost } from "../../sessions/host/session-host.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { isAbsolute } from "../../ground/runtime/paths.ts";
 import { autoMode, Conversation, type ConversationDeps, conversationLabels } from "./conversation.ts";
-import { modeState } from "./modes.ts";
 import { promptText } from "./prompt-text.ts";
 
 /** Options of {@link createAcpAgent}. */
@@ -223,4 +229,27 @@ function unknownSession(sessionId: string): BulkheadError {
 
 function has(group: unknown, key: string): boolean {
   return typeof group === "object" && group !== null && (group as Record<string, unknown>)[key] != null;
+}
+
+/** The modes of a conversation: the host's own choice, and one for each adapter that is enabled. */
+function modeState(agents: readonly AgentReport[], currentModeId: string): SessionModeState {
+  const enabled = agents.filter(({ availability }) => availability !== "disabled");
+  return {
+    currentModeId,
+    availableModes: [
+      { id: autoMode, name: "Automatic", description: autoDescription(agents) },
+      ...enabled.map(({ id, name, availability, reason }) => ({
+        id,
+        name,
+        description: availability === "available" ? reason : `Not available now: ${reason}`,
+      })),
+    ],
+  };
+}
+
+function autoDescription(agents: readonly AgentReport[]): string {
+  const primary = agents.find((agent) => agent.primary);
+  return primary === undefined
+    ? "Bulkhead chooses the agent."
+    : `Bulkhead chooses the agent: ${primary.name} now, another where it fails.`;
 }

@@ -1,11 +1,15 @@
-import type { AgentContext, PromptResponse, SessionUpdate } from "@agentclientprotocol/sdk";
+import type {
+  AgentContext,
+  PromptResponse,
+  SessionUpdate,
+  StopReason as AcpStopReason,
+} from "@agentclientprotocol/sdk";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import type { SessionResult, StopReason } from "../../../plugin-sdk/result.ts";
 import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
 import type { conversationLabelNames, SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
 import { askClient } from "./ask-client.ts";
-import { acpStopReason, resultMeta } from "./stop-reason.ts";
 import { type LastSession, Turn, type TurnStop } from "./turn.ts";
 import { Updates } from "./updates.ts";
 
@@ -237,4 +241,29 @@ function answerOf(result: SessionResult): PromptResponse {
 function cannotContinue(error: unknown): boolean {
   const { code, details } = toBulkheadError(error);
   return code === "unenforceable" && JSON.stringify(details?.["fields"]) === '["continue_from"]';
+}
+
+/** Stop reasons that answer a prompt; all others end it with an error. */
+const stopReasons: { readonly [R in StopReason]?: AcpStopReason } = {
+  end_turn: "end_turn",
+  loop_complete: "end_turn",
+  // The agent waits for an answer, and the client shows its question; the next prompt may give the answer.
+  permission_deadline: "end_turn",
+  question_deadline: "end_turn",
+  refused: "refusal",
+  interrupted: "cancelled",
+  budget_turns: "max_turn_requests",
+  budget_tool_calls: "max_turn_requests",
+  budget_tokens: "max_tokens",
+};
+
+/** The protocol's stop reason, or null for a failure. */
+function acpStopReason({ stop_reason }: SessionResult): AcpStopReason | null {
+  return stopReasons[stop_reason] ?? null;
+}
+
+/** Returns the part of a result that goes into a prompt's answer: all but what the updates have told already. */
+function resultMeta(result: SessionResult): { bulkhead: Partial<SessionResult> } {
+  const { events: _, ...told } = result;
+  return { bulkhead: told };
 }

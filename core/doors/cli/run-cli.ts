@@ -3,7 +3,6 @@ import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
 import { errorTable } from "../../ground/errors/error-table.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
-import { spelledOut } from "./aliases.ts";
 import { createProgram } from "./program.ts";
 import { reportError, wantsJson } from "./report-error.ts";
 import { isHelp, usageError } from "./usage-error.ts";
@@ -53,4 +52,19 @@ async function parse(program: Command, { args }: Terminal): Promise<void> {
 export async function loadHost(options: HostOptions, seams?: HostSeams): Promise<Host> {
   const { createHost } = await import("../../sessions/host/create-host.ts");
   return await createHost(options, seams);
+}
+
+/** Short forms of the first word of a command line, and what they stand for. */
+const aliases: Readonly<Record<string, readonly string[]>> = {
+  "ls": ["session", "list"],
+  "ps": ["session", "list", "--state", "running"],
+  "version": ["--version"],
+  "-v": ["--version"],
+};
+
+/** Spells out a short form at the beginning of a command line. */
+function spelledOut(args: readonly string[]): readonly string[] {
+  const [first = "", ...rest] = args;
+  const alias = Object.hasOwn(aliases, first) ? aliases[first] : undefined;
+  return alias === undefined ? args : [...alias, ...rest];
 }

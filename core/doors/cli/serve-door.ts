@@ -4,7 +4,7 @@ import type { SessionDiffs, SessionHost } from "../../sessions/host/session-host
 import type { Invocation } from "./command.ts";
 import { watchInterrupts } from "./interrupts.ts";
 import type { OpenedSessions } from "./open-sessions.ts";
-import { lazySessions } from "./lazy-sessions.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 
 /** Collaborators of a door on standard input and output. */
 interface DoorDeps {
@@ -58,4 +58,40 @@ async function open(call: Invocation): Promise<Pick<OpenedSessions, "sessions" |
   // It brings the host along, which a client does not wait for.
   const { openSessions } = await import("./open-sessions.ts");
   return await openSessions(call);
+}
+
+/** Sessions of a host and their changes. */
+interface DoorSessions {
+  sessions: SessionHost;
+  workspaces: SessionDiffs;
+}
+
+/** Opens a host at its first use: a door answers its client before that. */
+function lazySessions(open: () => Promise<DoorSessions>): DoorSessions {
+  let opening: Promise<DoorSessions> | null = null;
+  const openedOnce = (): Promise<DoorSessions> => {
+    opening ??= open();
+    // Try again at the next use: the cause may be fixed by now.
+    opening.catch(() => (opening = null));
+    return opening;
+  };
+  const opened = async () => (await openedOnce()).sessions;
+  const sessions: SessionHost = {
+    start: async (request, options) => await (await opened()).start(request, options),
+    list: async (query) => await (await opened()).list(query),
+    get: async (sessionId) => await (await opened()).get(sessionId),
+    history: async (sessionId) => await (await opened()).history(sessionId),
+    open: async (sessionId) => await (await opened()).open(sessionId),
+    delete: async (sessionId) => await (await opened()).delete(sessionId),
+    agents: async (options) => await (await opened()).agents(options),
+    events: (query) => eventsOf(opened, query),
+  };
+  return { sessions, workspaces: { diff: async (sessionId) => await (await openedOnce()).workspaces.diff(sessionId) } };
+}
+
+async function* eventsOf(
+  opened: () => Promise<SessionHost>,
+  query: Parameters<SessionHost["events"]>[0],
+): AsyncGenerator<Envelope, void, void> {
+  yield* (await opened()).events(query);
 }

@@ -1,6 +1,5 @@
 import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
 import { ClientError } from "./client-error.ts";
-import { unlessAborted } from "./unless-aborted.ts";
 
 /** The part of a `Response` that the client reads. */
 export interface HttpAnswer {
@@ -119,4 +118,19 @@ async function reported(response: HttpAnswer): Promise<ClientError> {
     ...(typeof hint === "string" ? { hint } : {}),
     ...(typeof details === "object" && details !== null ? { details: details as Record<string, unknown> } : {}),
   }, wait > 0 ? { retryAfterMs: wait * 1000 } : {});
+}
+
+/**
+ * Settles as the work does, or fails with the signal's reason as soon as that aborts. To pass the signal on is not enough:
+ * `fetch` of Node loses it once the engine has collected the request's object, which happens while an answer is read.
+ * Source: https://github.com/nodejs/undici/issues/3644
+ */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | null | undefined): Promise<T> {
+  if (!signal) return work;
+  return new Promise<T>((resolve, reject) => {
+    const end = () => reject(signal.reason);
+    signal.addEventListener("abort", end, { once: true });
+    if (signal.aborted) end();
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", end));
+  });
 }

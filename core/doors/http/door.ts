@@ -9,7 +9,6 @@ import { createRouter } from "./router.ts";
 import { StreamTokens } from "./stream-tokens.ts";
 import { OneTimeCodes } from "./one-time-codes.ts";
 import type { Caller } from "./scopes.ts";
-import { secure } from "./security-headers.ts";
 import { hostClosed, Meters } from "./meters.ts";
 import type { HttpDoorOptions, Mount } from "./door-options.ts";
 
@@ -70,4 +69,21 @@ function mountCaller(
     sessions: callerSessions(caller, { sessions, owners }),
     workspaces: callerWorkspaces(caller, { workspaces, owners }),
   };
+}
+
+/** Headers of every answer. They tell a browser not to render, cache or share it. */
+const alwaysSent: readonly (readonly [name: string, value: string])[] = [
+  ["cache-control", "no-store"],
+  ["content-security-policy", "default-src 'none'; frame-ancestors 'none'"],
+  ["cross-origin-resource-policy", "same-origin"],
+  ["referrer-policy", "no-referrer"],
+  ["x-content-type-options", "nosniff"],
+];
+
+/** Adds the headers that every answer must have; a page has a policy of its own. */
+function secure(response: Response): Response {
+  for (const [name, value] of alwaysSent) {
+    if (name !== "content-security-policy" || !response.headers.has(name)) response.headers.set(name, value);
+  }
+  return response;
 }

@@ -1,11 +1,10 @@
+import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { chmod, lstat, mkdtemp, rename, rm } from "node:fs/promises";
-import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { BulkheadError, errorCodes } from "../../../plugin-sdk/errors.ts";
 import { ConnectionRoom } from "./connection-room.ts";
-import { descriptorLimit } from "./descriptor-limit.ts";
 import { toRequest } from "./http-request.ts";
 import { sendResponse } from "./http-response.ts";
 import { removeTree } from "./remove-tree.ts";
@@ -235,4 +234,14 @@ async function closeServer(server: Server, at: ListenAt, graceMs: number): Promi
   await closed;
   clearTimeout(cut);
   if (at.kind === "unix") await rm(at.path, { force: true });
+}
+
+/** Returns how many files this process may have open; infinite where the system does not tell. */
+function descriptorLimit(): number {
+  try {
+    const soft = /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
+    return soft === undefined ? Infinity : Number(soft);
+  } catch {
+    return Infinity;
+  }
 }

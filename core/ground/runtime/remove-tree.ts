@@ -1,6 +1,6 @@
-import { lstat, realpath, rm, rmdir, unlink } from "node:fs/promises";
+import { lstat, readFile, realpath, rm, rmdir, unlink } from "node:fs/promises";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { mountedInside } from "./mounted-inside.ts";
+import { isInside } from "./paths.ts";
 import { findProgram } from "./os-walls/try-program.ts";
 import { listFolder, pinFolder } from "./pinned-folder.ts";
 import { runPlainProgram } from "./plain-program.ts";
@@ -110,4 +110,18 @@ async function run(program: string, args: readonly string[]): Promise<string> {
 
 function isGone(path: string): Promise<boolean> {
   return lstat(path).then(() => false, (error: unknown) => codeOf(error) === "ENOENT");
+}
+
+/**
+ * A place at or below a folder on which something is mounted; null where there is none, and where the system does not
+ * list its mounts as a file (proc_pid_mountinfo(5)). Real absolute path.
+ */
+async function mountedInside(folder: string): Promise<string | null> {
+  const table = await readFile("/proc/self/mountinfo", "utf8").catch(() => "");
+  const points = table.split("\n").flatMap((row) => row.split(" ")[4]?.replaceAll(/\\([0-7]{3})/g, unescape) ?? []);
+  return points.find((point) => isInside(folder, point)) ?? null;
+}
+
+function unescape(_: string, octal: string): string {
+  return String.fromCharCode(Number.parseInt(octal, 8));
 }

@@ -1,7 +1,8 @@
+import { closeSync, openSync } from "node:fs";
+import { isatty } from "node:tty";
 import process from "node:process";
 import { endProcess } from "./end-process.ts";
-import { holdsTerminal } from "./holds-terminal.ts";
-import { hostEnv } from "./platform.ts";
+import { hostEnv, platform } from "./platform.ts";
 import { standardError, standardInput, standardOutput, type TextSink, type TextSource } from "./standard-streams.ts";
 
 /** Handlers of signals; they replace the default of dying. */
@@ -95,4 +96,29 @@ function oncePerPress(handler: () => void): () => void {
     pressedAt = now;
     handler();
   };
+}
+
+/**
+ * Standard streams of which one at least leads to the terminal of a process in use there. `nohup` leaves none of them at
+ * it; on macOS and the BSDs it leaves standard input. It has no other trace: Node resets the signals it ignored.
+ */
+const streamsAtTerminal = platform === "linux" ? [0, 1, 2] : [1, 2];
+
+/**
+ * Whether this process belongs to the terminal it was started in, so that a SIGHUP means that the terminal was closed.
+ * Ask before the first SIGHUP: a terminal that is closed is no longer any process's own.
+ */
+function holdsTerminal(): boolean {
+  return streamsAtTerminal.some((stream) => isatty(stream)) && hasControllingTerminal();
+}
+
+/** A process in a session of its own has none, also where a stream of its still leads to one. */
+function hasControllingTerminal(): boolean {
+  try {
+    closeSync(openSync("/dev/tty", "r"));
+    return true;
+  } catch (error) {
+    // Any other error says nothing about the terminal, for example where a container has no /dev/tty.
+    return !(error instanceof Error && "code" in error && error.code === "ENXIO");
+  }
 }

@@ -7,7 +7,6 @@ import { basename, extname, join } from "../../ground/runtime/paths.ts";
 import { publishedManifest } from "../../packages/install/published-manifest.ts";
 import { readAcpEntry } from "./acp-entry.ts";
 import { acpFiles, ownAdapter } from "./acp-files.ts";
-import { type AcpEntries, acpEntries } from "./acp-registry.ts";
 import { type KeyNames, readKeyNames } from "./key-names.ts";
 import { wordsOf, type WrittenPlugin } from "./new-plugin.ts";
 import { modulesAround, npmProgram, type NpmProgramOptions } from "./npm-program.ts";
@@ -220,4 +219,29 @@ function parseJson(text: string, name: string): object {
     throw new BulkheadError("invalid_config", `Cannot import ${name}: it is not JSON.`, { hint, cause });
   }
   throw new BulkheadError("invalid_config", `Cannot import ${name}: it is no JSON object.`, { hint });
+}
+
+/** Entries of agents in a file. */
+interface AcpEntries {
+  entries: readonly unknown[];
+  /** Whether it is a list of them, of which each is taken by itself. */
+  isList: boolean;
+}
+
+/**
+ * Finds the entries of agents in JSON: one `agent.json`, the registry as it is served (`{agents: [...]}`), or a list or
+ * map of entries. Null where there are none.
+ */
+function acpEntries(value: object): AcpEntries | null {
+  if ("distribution" in value) return { entries: [value], isList: false };
+  const held = "agents" in value ? value.agents : value;
+  if (Array.isArray(held)) return { entries: held, isList: true };
+  if (typeof held !== "object" || held === null) return null;
+  const entries: [string, unknown][] = Object.entries(held);
+  if (entries.length === 0 || !entries.every(([, one]) => isEntry(one))) return null;
+  return { entries: entries.map(([id, one]) => ({ id, ...(one as object) })), isList: true };
+}
+
+function isEntry(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "distribution" in value;
 }

@@ -6,7 +6,7 @@ import { inTurns } from "../../ground/runtime/next-turn.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { type GitDeadline, reasonOf, withDeadline } from "./deadline.ts";
 import { type ChangeOptions, describeChange } from "./describe-change.ts";
-import { readHead } from "./find-repository.ts";
+import { type GitPlace, readHead, readingEnv } from "./find-repository.ts";
 import { foremostChanges } from "./foremost-changes.ts";
 import { joinNul, pathKey } from "./git-call.ts";
 import { eachRecord } from "./git-records.ts";
@@ -23,7 +23,6 @@ import {
   topOf,
 } from "./shadow-repository.ts";
 import { indexBefore, realFolder, type Snapshot } from "./snapshot.ts";
-import { trackedOf } from "./tracked-paths.ts";
 import { storeTree, type WorkTree } from "./write-work-tree.ts";
 
 /** Changed paths, the foremost of them described: see {@link foremostChanges}. */
@@ -179,3 +178,24 @@ async function describeAll(
 
 /** Files that are hashed concurrently. */
 const filesAtOnce = 8;
+
+/**
+ * Those of some paths below the working directory that the user's repository tracks now, in its index or its HEAD commit;
+ * none outside a repository.
+ * @param keys of the paths, as {@link pathKey} gives them
+ */
+async function trackedOf(keys: ReadonlySet<string>, place: GitPlace): Promise<Set<string>> {
+  const run = { cwd: place.workdir, env: readingEnv(), signal: place.signal };
+  const tracked = new Set<string>();
+  if (keys.size === 0) return tracked;
+  const note = (path: Uint8Array) => {
+    const key = pathKey(path);
+    if (keys.has(key)) tracked.add(key);
+  };
+  // Either fails where there is no repository, no work tree or no commit, and then tracks nothing.
+  await Promise.all([
+    eachRecord(["ls-files", "-z"], run, note),
+    eachRecord(["ls-tree", "-r", "-z", "--name-only", "HEAD"], run, note),
+  ]);
+  return tracked;
+}

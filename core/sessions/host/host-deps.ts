@@ -45,8 +45,7 @@ import type { SessionDeps } from "./start-session.ts";
 import { journalFile, pinsFolder, stateFolderOf } from "./state-folder.ts";
 import { watchClock } from "./watch-clock.ts";
 import { DiskReserve } from "../../ground/runtime/disk-reserve.ts";
-import { StateHealth } from "../../ground/runtime/state-health.ts";
-import { healthLog } from "./health-log.ts";
+import { StateHealth, type StateProblem } from "../../ground/runtime/state-health.ts";
 import { giveBackState, type HeldState, takeState } from "./take-state.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
 
@@ -257,5 +256,20 @@ function spareTerms(manifest: HostManifest | undefined): ContainerOptions {
   return {
     limits: { ...defaultLimits, ...manifest?.limits },
     osWalls: { ...defaultOsWallUses, ...manifest?.os_walls },
+  };
+}
+
+/** Makes what writes one line to the log when the state cannot be written, and one when it can be again. */
+function healthLog(writeLog: (record: LogRecord) => void): (problem: StateProblem | null) => void {
+  let since = 0;
+  return (problem) => {
+    if (problem === null) {
+      const seconds = Math.max(1, Math.round((Date.now() - since) / 1000));
+      return writeLog({ level: "info", message: `The state can be written again, after ${seconds} s.` });
+    }
+    since = Date.now();
+    const { code, state, hint, file } = problem;
+    const message = `The state cannot be written, so no session starts: ${state}. ${hint}`;
+    writeLog({ level: "error", message, fields: { cause_code: code, file } });
   };
 }

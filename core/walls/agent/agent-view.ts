@@ -1,6 +1,6 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { mkdir } from "../../ground/runtime/files.ts";
+import { mkdir, readdir, realpath } from "../../ground/runtime/files.ts";
 import { agentPrograms } from "../../ground/runtime/key-places.ts";
 import { presentPlaces } from "../../ground/runtime/present-places.ts";
 import { basename, dirname, isAbsolute, isBelow, isInside, join, resolve, sep } from "../../ground/runtime/paths.ts";
@@ -9,7 +9,6 @@ import { agentRecords } from "./agent-files.ts";
 import { type LeftOut, sourceRules } from "./approve-source.ts";
 import { closedPlaces } from "./closed-places.ts";
 import { hiddenAtHome, homesToHide } from "./hidden-places.ts";
-import { leadingLinks } from "./leading-links.ts";
 import { gathered } from "./mounts.ts";
 import { ownSettings } from "./own-settings.ts";
 import type { AgentView, Bound } from "./program-view.ts";
@@ -248,4 +247,29 @@ export function ownTools(
     root.startsWith("config:") ? [root.slice("config:".length)] : []
   );
   return settingsOf === undefined ? granted : [...granted, settingsOf];
+}
+
+/** Links of one folder that are followed. */
+const mostLinks = 200;
+
+/**
+ * Links in folders of programs that lead elsewhere in a home, as those of dotfiles managers and installers: a private home
+ * would leave them dangling. Whether each may be shown is decided as for any place.
+ * @param shown places that are shown as a whole
+ */
+async function leadingLinks(
+  folders: readonly string[],
+  { homes, shown }: { homes: readonly string[]; shown: readonly string[] },
+): Promise<string[]> {
+  const found = await Promise.all(folders.map(async (folder) => {
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    const links = entries.filter((entry) => entry.isSymbolicLink()).slice(0, mostLinks);
+    return await Promise.all(links.map(async ({ name }) => {
+      const end = await realpath(join(folder, name)).catch(() => null);
+      const isMissed = end !== null && homes.some((home) => isBelow(home, end)) &&
+        !shown.some((place) => isInside(place, end));
+      return isMissed ? [join(folder, name)] : [];
+    }));
+  }));
+  return found.flat(2);
 }

@@ -1,5 +1,5 @@
+import { Component, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { memo } from "./memo.ts";
 import { EventRow } from "./event-row.tsx";
 import { dividedCalls, foldRows } from "./fold.ts";
 import { ScrollState } from "./scroll-state.ts";
@@ -142,5 +142,20 @@ function useScroll(
     resized: state.resized,
     onScroll: () => view.current !== null && state.scrolled(view.current),
     toEnd: state.toEnd,
+  };
+}
+
+/** A part that is drawn again only when its properties differ. */
+function memo<P extends object>(
+  draw: (props: P) => ComponentChildren,
+  isSame: (before: P, after: P) => boolean,
+): new (props: P) => Component<P> {
+  return class extends Component<P> {
+    override shouldComponentUpdate(next: Readonly<P>): boolean {
+      return !isSame(this.props, next);
+    }
+    override render(): ComponentChildren {
+      return draw(this.props);
+    }
   };
 }
