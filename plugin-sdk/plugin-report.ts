@@ -12,7 +12,7 @@ export interface ExplainedPermission {
    * or host that gets it, a program that gets a session's MCP servers, or a limit.
    */
   target: string;
-  /** The program, as it is named, of one that is about a program. */
+  /** For a permission about a program: the program's name as written. */
   binary?: string;
   requested: boolean;
   granted: boolean;

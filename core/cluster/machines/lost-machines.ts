@@ -115,7 +115,7 @@ export class LostMachines {
     }
   }
 
-  /** Whether another machine that is there ends its sessions now: for a while, it is left to that one. */
+  /** Whether another live machine has claimed these sessions recently. */
   #isLeftToAnother(machine: string, { position }: Mirror): boolean {
     const { name, presence, silentMs } = this.#deps;
     const { machine: writer, term } = position;

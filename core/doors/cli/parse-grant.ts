@@ -11,8 +11,9 @@ export function parseGrant(typed: string): { permission: Grantable; target: stri
   const target = split === -1 ? "" : typed.slice(split + 1);
   const permission = grantable.find((known) => known === word);
   if (permission === undefined || (permission !== "kv" && target === "")) {
-    throw new BulkheadError("invalid_config", `"${typed}" is not a permission and its target.`, {
-      hint: `Write permission:target, such as run:git or read:workdir. Permissions: ${grantable.join(", ")}.`,
+    const fault = permission === undefined ? `"${word}" is no permission` : "it lacks a target";
+    throw new BulkheadError("invalid_config", `Cannot use "${typed}" as a permission: ${fault}.`, {
+      hint: `Write permission:target, for example run:git or net:api.example.com:443. Permissions: ${grantable.join(", ")}.`,
     });
   }
   return { permission, target: permission === "kv" ? "kv" : target };

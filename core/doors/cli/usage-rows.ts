@@ -8,7 +8,7 @@ export interface UsageRow {
   day: string;
   adapter_id: string;
   sessions: number;
-  /** Sessions of which the agent told no figures: the sums are without them. */
+  /** Sessions whose agent reported no usage; the totals leave them out. */
   unknown: number;
   tokens_in: number;
   tokens_out: number;

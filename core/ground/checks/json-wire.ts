@@ -59,7 +59,7 @@ function invalid(fault: string): { fault: Fault } {
   return { fault: { code: -32600, message: `Cannot take the message: ${fault}.` } };
 }
 
-/** Lines of at most that many bytes. Of a longer one nothing is kept, and it is told once. */
+/** Reads lines of at most that many bytes. A longer line is dropped and reported once. */
 async function* readLines(input: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Line, void, void> {
   const tooLarge: Line = invalid(`it has more than ${maxBytes} bytes`);
   let begun: Uint8Array[] = [];

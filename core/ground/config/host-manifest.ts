@@ -94,7 +94,7 @@ export interface HostManifest {
   /** Mechanisms of the operating system for every plugin. */
   os_walls?: Partial<OsWallUses>;
   state_dir?: string;
-  /** Retention of ended sessions in the journal, and what an event survives that a client was shown. */
+  /** Retention of ended sessions in the journal, and which failures an event survives once a client has seen it. */
   journal?: { keep_ms?: number; max_bytes?: number; sync?: JournalSync };
   /** Retention of sessions' worktrees. */
   workspaces?: { keep_ms: number };

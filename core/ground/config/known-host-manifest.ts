@@ -115,7 +115,7 @@ function locateIn(tree: Tree, path: KeyPath, of: "value" | "key" = "value"): Pos
   return at;
 }
 
-/** Whether the text of JSON says all of a value. */
+/** Whether a value survives a JSON round trip. */
 function isPlain(value: unknown): boolean {
   if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
   if (typeof value !== "object" || value === null) return ["string", "boolean", "object"].includes(typeof value);

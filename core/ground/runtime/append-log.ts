@@ -1,16 +1,16 @@
 import { closeSync, openSync, renameSync, writeSync } from "node:fs";
 import { tellRefusal } from "./write-faults.ts";
 
-/** A text file that grows by lines, written at once: what was appended is there however this process ends. */
+/** A text file that grows by lines. Each is written synchronously, so it survives a crash of this process. */
 export interface AppendLog {
   /** @throws {Error} of the file system, which may have taken a part of the line: replace all lines then */
   append(line: string): void;
-  /** Puts other lines in place of all there are, in one step. */
+  /** Replaces all lines in one step. */
   replace(lines: readonly string[]): void;
   close(): void;
 }
 
-/** Begins such a file with its first lines, in place of one that is there; only its owner may read it. */
+/** Creates or replaces such a file with its first lines; only its owner may read it. */
 export function startAppendLog(file: string, lines: readonly string[]): AppendLog {
   let handle = begin(file, lines);
   return {

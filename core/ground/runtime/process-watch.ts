@@ -34,8 +34,8 @@ let cancelLook: (() => void) | null = null;
 let looking = false;
 
 /**
- * Counts processes and their memory twice a second, in one look at the system for all that is watched, and nothing while nothing is.
- * Where the system does not show its processes as files, nothing is counted.
+ * Counts processes and their memory twice a second, with one scan for all watched groups; idle when there are none.
+ * Counts nothing where the system does not show its processes as files.
  * @returns ends it
  */
 export function watchProcesses(watch: ProcessWatch): () => void {

@@ -224,7 +224,7 @@ function parseJson(text: string, name: string): object {
 /** Entries of agents in a file. */
 interface AcpEntries {
   entries: readonly unknown[];
-  /** Whether it is a list of them, of which each is taken by itself. */
+  /** Whether the file is a list; its entries are then imported one by one. */
   isList: boolean;
 }
 

@@ -85,7 +85,7 @@ export function toolScript(cli: CliTool): string {
   return `# How "bulkhead plugin test" tries this plugin: what stands in for its program.\n${yamlOf(script)}`;
 }
 
-/** Maps and lists as blocks, and what they hold as JSON, which is YAML. */
+/** Writes maps and lists in block style and scalars as JSON, which is valid YAML. */
 function yamlOf(value: unknown, indent = ""): string {
   if (Array.isArray(value)) return value.map((item) => `${indent}- ${JSON.stringify(item)}\n`).join("");
   return Object.entries(value as object).filter(([, held]) => held !== undefined).map(([key, held]) => {

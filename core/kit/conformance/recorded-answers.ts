@@ -133,7 +133,7 @@ function spoken(
   return { dialog: [...dialog, { reads: last.reads }], ...shelf.stdout(last.text, { inline }) };
 }
 
-/** Each text that was printed, with the number of lines that were written since the one before. */
+/** Printed texts, each with the count of input lines since the previous one. */
 function turnsOf(steps: readonly HeardStep[]): { reads: number; text: string }[] {
   const turns: { reads: number; text: string }[] = [];
   let reads = 0;

@@ -100,7 +100,7 @@ interface KeptAsks {
   undecided: ExplainedPermission[];
 }
 
-/** A plugin's update that waits, as it is told; null: none does. */
+/** Returns a plugin's pending update for display, or null. */
 export function waitingReport(id: string, waiting: WaitingUpdate | undefined): WaitingReport | null {
   if (waiting === undefined) return null;
   const { version, found_at, command, undecided } = waiting;

@@ -119,7 +119,7 @@ export function setGrant(
 }
 
 /**
- * The text of a tree in which what is said of one plugin was changed.
+ * Serialises the tree after one plugin's entry was edited.
  * @throws {BulkheadError} `invalid_config` when that would be no host manifest, or would say something else of others
  */
 export function editedText(
@@ -139,7 +139,7 @@ export function editedText(
 }
 
 /**
- * Reads a host manifest in which the entry of one plugin is to be changed; another entry may be wrong.
+ * Reads a host manifest before one plugin's entry is changed; another entry may be wrong.
  * @throws {BulkheadError} `invalid_config` when the text is no host manifest, or that entry is wrong
  */
 export function parseForEdit(text: string, { pluginId, file }: { pluginId: string; file: string }): HostManifest {

@@ -2,8 +2,8 @@ import { lstat } from "../../ground/runtime/files.ts";
 import { dirname, join } from "../../ground/runtime/paths.ts";
 
 /**
- * Whether one of the folders that lead from a top to a path below it is a link: what is found there then lies
- * elsewhere, and for git the path is not there.
+ * Whether any folder between `top` and `path` is a symbolic link: the path then leads elsewhere, and git does not know
+ * it.
  */
 export async function isBehindLink(top: string, path: string): Promise<boolean> {
   for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {

@@ -14,9 +14,9 @@ interface SharedLookOptions {
 const mostAtOnce = 2;
 
 /**
- * Looks at working directories, each of which serves all sessions that asked for it before it began: a hundred sessions
- * that start together in one repository need three looks. A look that has begun serves no one else, since what changed
- * in between would be taken for the work of the later session's agent.
+ * Scans working directories. One scan serves every session that asked before it started, so a hundred sessions that start
+ * together in one repository need three. A session that asks later needs a scan of its own: it would take changes from in
+ * between for its agent's work.
  */
 export class SharedLooks {
   readonly #folder: string;

@@ -163,7 +163,7 @@ function writeError(file: string, cause: unknown): BulkheadError {
 
 /** The error for a recording that already exists; it is kept. */
 export function existsError(file: string): BulkheadError {
-  return new BulkheadError("already_exists", `There is a file "${file}" already.`, {
+  return new BulkheadError("already_exists", `File "${file}" already exists.`, {
     hint: "Choose another name, or overwrite it with --force.",
   });
 }

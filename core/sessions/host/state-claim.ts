@@ -53,7 +53,7 @@ export async function claimState(
     if ("release" in taken) return await claimOf(stateDir, part, taken);
     if (onlyFirst) throw heldBy(taken, stateDir);
   }
-  throw new BulkheadError("busy", `${most} hosts use the state folder "${stateDir}" already.`, {
+  throw new BulkheadError("busy", `The state folder "${stateDir}" already serves ${most} hosts, the most it can.`, {
     hint: "Stop one, or name another folder with --state-dir.",
   });
 }

@@ -17,7 +17,7 @@ const namesInTurn = 500;
 /** Links in folders that links name, and so on: after so many, what they name is not guarded. */
 const mostRounds = 4;
 
-/** Inside a repository, where no git folder of the session covers it: programs that git starts, and what it is told. */
+/** In a repository that no git folder of the session covers: hooks and settings that git acts on. */
 const ofGit = ["hooks", "config", "config.worktree", "info", "modules"];
 
 /** Places of a folder as an agent sees them. Absolute paths that exist. */

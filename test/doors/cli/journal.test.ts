@@ -172,7 +172,7 @@ describe("bulkhead journal export", () => {
     expect(done.out).toContain(`Wrote 6 events to ${file}`);
     expect(readFileSync(file, "utf8")).toBe(envelopes.map((envelope) => `${JSON.stringify(envelope)}\n`).join(""));
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect((await cli("export", "--out", "events.ndjson")).err).toContain("There is a file");
+    expect((await cli("export", "--out", "events.ndjson")).err).toContain("already exists");
   });
 });
 

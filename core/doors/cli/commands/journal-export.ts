@@ -80,7 +80,7 @@ async function* linesOf(
 function writeError(file: string, cause: unknown): BulkheadError {
   if (cause instanceof BulkheadError) return cause;
   if (cause instanceof Error && "code" in cause && cause.code === "EEXIST") {
-    return new BulkheadError("already_exists", `There is a file "${file}" already.`, { hint: "Name another one." });
+    return new BulkheadError("already_exists", `File "${file}" already exists.`, { hint: "Name another one." });
   }
   const message = cause instanceof Error ? cause.message : String(cause);
   return new BulkheadError("io_error", `Cannot write "${file}": ${message}.`, { cause });

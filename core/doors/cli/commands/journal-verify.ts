@@ -19,7 +19,7 @@ export async function journalVerify(call: Invocation): Promise<number> {
   const head = typeof options["head"] === "string" ? readHead(options["head"]) : null;
   const { journals } = await findJournals(call);
   if (head !== null && !journals.some(({ part }) => part === head.part)) {
-    throw new BulkheadError("not_found", `There is no journal ${head.part} in the state folder, of which the head is.`);
+    throw new BulkheadError("not_found", `The head belongs to journal ${head.part}, which is not in the state folder.`);
   }
   if (options["acknowledge"] === true) {
     for (const { file } of journals) await acknowledgeDamage(file);

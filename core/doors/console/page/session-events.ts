@@ -33,7 +33,7 @@ export interface EventBlock {
   events: readonly ShownEvent[];
 }
 
-/** A block of which nothing is here yet. */
+/** A block that is not loaded yet. */
 export const unknown: EventBlock = { events: [] };
 
 /** A session's events by number: any part of them on demand, the new ones as they come, and never all of them. */

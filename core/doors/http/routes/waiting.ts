@@ -58,7 +58,7 @@ const item = named(
 
 /** Events before a session's newest one that are searched for its open requests: an agent that waits says little. */
 const searched = 2000;
-/** Sessions that wait for an answer, of which each is searched. */
+/** Most waiting sessions to search. */
 const mostSessions = 100;
 
 /**

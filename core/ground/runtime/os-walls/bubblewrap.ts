@@ -12,7 +12,7 @@ export const bubblewrap: OsWall = {
   name: "bubblewrap",
   does: "It sees no file but its own code, no network, and no process but its own.",
   lacks:
-    "Without it, the programs of agents do not start, code that broke out of a plugin's compartment can connect, look names up and signal your processes, and a program that daemonises outlives its session.",
+    "Without it, agents do not start. Code that broke out of a plugin's compartment can connect, look names up and signal your processes. A program that daemonises outlives its session.",
   probe,
 };
 
