@@ -53,13 +53,13 @@ function* shapeFaults(rule: MappingRule, isFirst: boolean): Generator<RuleFault>
     yield {
       why,
       at: [],
-      hint: "Write else: in place of when: in a rule that counts only where those before it do not.",
+      hint: "Write else: instead of when: in a rule that counts only where those before it do not.",
     };
   }
   if (rule.else && isFirst) yield { why: 'no rule stands before its "else"', at: ["else"], of: "key" };
   if ((event === undefined) === (ignore === undefined)) {
     const why = event ? 'it has both "event" and "ignore"' : 'it has neither "event" nor "ignore"';
-    yield { why, at: [], hint: "Write ignore: true in place of the event of a line that says nothing." };
+    yield { why, at: [], hint: "Write ignore: true instead of the event of a line that says nothing." };
   }
   if (once !== undefined && !(event && readReference(once))) {
     const why = event ? '"once" is no path in the line' : '"once" stands without an event';

@@ -148,7 +148,7 @@ export class CliEnding {
     return [{ ...error, code: meaning, recoverable: isRetryable(meaning) }];
   }
 
-  /** @param why the text that tells of the limit and its wait */
+  /** @param why the text that reports the limit and its wait */
   #limited(error: ErrorEvent, why: string): AdapterEvent[] {
     const event: ErrorEvent = { ...error, code: "rate_limit", recoverable: true };
     const limit = rateLimitEvent(why, this.#reader.detector);

@@ -109,7 +109,7 @@ export interface CapabilityEvent {
   grant_file?: string;
   grant_line?: number;
   /**
-   * For a denial: what to do, where a grant is not all that it takes. Of a guarded place of the project: what became of it, or
+   * For a denial: what to do, where a grant is not all that it takes. Of a guarded place of the project: how it changed, or
    * why programs only read it. Of a socket: that programs could connect to it.
    */
   reason?: string;

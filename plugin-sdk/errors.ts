@@ -13,7 +13,7 @@ export const errorCodes = {
   duplicate_plugin: "Two plugins have the same id.",
   blocked_plugin: "The operator has blocked this plugin, or this version of it, in bulkhead.yaml.",
   unaccepted_change:
-    "A file that the host acts on changed while an agent could write it, and nobody has accepted that.",
+    "A file that the host acts on changed while an agent could write it, and the operator has not accepted that.",
   grant_needed: "A plugin asks for permissions that the operator has to grant by name.",
   workdir_missing: "The working directory does not exist or is not a folder.",
   too_large: "Something is larger than its limit.",

@@ -32,7 +32,7 @@ export function entriesOf(data: unknown, pattern: string): string[] {
   });
 }
 
-/** Puts the indexes of an entry in the place of the `*` of a path. */
+/** Replaces each `*` of a path with an index of the entry. */
 export function atEntry(path: string, entry: string): string {
   if (!path.includes("*")) return path;
   const indexes = entry.split(".");

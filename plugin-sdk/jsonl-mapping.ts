@@ -92,7 +92,7 @@ function unknownEntries(data: unknown, rules: readonly MappingRule[], known: Ent
   );
 }
 
-/** Returns the conditions of a rule, whether it stands alone or in place of those before it. */
+/** Returns the conditions of a rule, whether it stands alone or instead of those before it. */
 export function conditionsOf(rule: MappingRule): Conditions {
   return rule.when ?? rule.else ?? {};
 }

@@ -4,7 +4,7 @@ import type { Manifest } from "./manifest.ts";
 /** Real reach of a permission, apart from its name: all that the operator can do, more than it seems, or itself. */
 export type Breadth = "everything" | "much" | "bounded";
 
-/** One permission and what became of it. */
+/** One permission, and whether it is in force. */
 export interface ExplainedPermission {
   permission: "run" | "run_env" | "read" | "write" | "net" | "env" | "secrets" | "mcp_servers" | "kv" | "limits";
   /**

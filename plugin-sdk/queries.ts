@@ -19,7 +19,7 @@ export interface SessionQuery {
 export interface EventQuery {
   /** For one session its `seq`; for all sessions `gseq`. Default: 0 for a session, the newest for all. */
   after?: number | undefined;
-  /** For all sessions of a cluster: the `cursor` of the last event that is known, in place of `after`. */
+  /** For all sessions of a cluster: the `cursor` of the last event that is known, instead of `after`. */
   cursor?: string | undefined;
   signal?: AbortSignal | undefined;
 }

@@ -12,7 +12,7 @@ export interface CommandOutcome {
 }
 
 /**
- * Output of a command that the agent runs in a terminal of its own. It tells of that in the `_meta` of updates, piece by
+ * Output of a command that the agent runs in a terminal of its own. It reports that in the `_meta` of updates, piece by
  * piece, and with the last one how the command ended.
  */
 export class CommandOutput {

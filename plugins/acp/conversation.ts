@@ -28,10 +28,10 @@ import type { FindOutcome } from "./tool-calls.ts";
 import { turnEnd, turnFailure } from "./turn-end.ts";
 import { permissionId, UpdateReader } from "./update-reader.ts";
 
-/** How long a call that runs waits for its input before the host is told of it without. */
+/** How long a call that runs waits for its input before the host gets it without. */
 const inputMs = 300;
 
-/** How long a limit on the error output waits for the turn's own error, which tells of the same. */
+/** How long a limit on the error output waits for the turn's own error, which says the same. */
 const limitMs = 1000;
 
 /** How long the agent has for what it answers without its model. */
@@ -144,7 +144,7 @@ export class Conversation {
   }
 
   /**
-   * Takes a rate limit from the agent's error output, and returns the events that tell of it now. An agent prints the error
+   * Takes a rate limit from the agent's error output, and returns the events that report it now. An agent prints the error
    * with which it answers as well, before or after: then the answer alone is told.
    */
   limited(limit: RateLimitEvent): AdapterEvent[] {

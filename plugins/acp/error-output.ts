@@ -14,7 +14,7 @@ interface ErrorOutputDeps {
   detector: RateLimitDetector;
   /** Whether a line may be a tool's: some agents copy what their tools print. */
   isToolOutput(line: string): boolean;
-  /** Takes a sign of a rate limit, and returns the events that tell of it now. */
+  /** Takes a sign of a rate limit, and returns the events that report it now. */
   limited(limit: RateLimitEvent): AdapterEvent[];
 }
 

@@ -16,7 +16,7 @@ export interface Habits {
   speaks_last?: true;
   /** The arguments of a call are at first the text of its content, as JSON that grows. */
   arguments_in_text?: true;
-  /** It prints what its session took for a command, and tells of it nowhere else. */
+  /** It prints what its session took for a command, and reports it nowhere else. */
   account?: AccountCommand;
   /** An error whose data has a message is one of its model's server. */
   names_model_errors?: true;

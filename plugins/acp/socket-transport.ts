@@ -60,11 +60,11 @@ export class SocketTransport implements Transport {
     }
   }
 
-  /** Turns a status that came in place of a WebSocket into an error with the reason. */
+  /** Turns a status that came instead of a WebSocket into an error with the reason. */
   #answerOf(thrown: unknown): unknown {
     const status = errorDataOf(thrown)?.details?.["status"];
     if (typeof status !== "number") return thrown;
-    const message = `The agent at ${hostOf(this.#agent)} answered with status ${status} in place of a WebSocket.`;
+    const message = `The agent at ${hostOf(this.#agent)} answered with status ${status} instead of a WebSocket.`;
     return new BulkheadError(status === 429 ? "rate_limit" : "unavailable", message);
   }
 }

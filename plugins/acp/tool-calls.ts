@@ -22,10 +22,10 @@ import {
   type ToolInput,
 } from "./tool-input.ts";
 
-/** A tool call as far as the agent has told of it: each update replaces what it names. */
+/** A tool call as far as the agent has reported it: each update replaces what it names. */
 interface Call extends ToolInput {
   state: "held" | "waiting" | "open" | "over";
-  /** The tool's name, once the host was told of the call. */
+  /** The tool's name, once the host knows the call. */
   tool: string | null;
   /** Output that came beside the content. */
   output: CommandOutput;
@@ -35,7 +35,7 @@ interface Call extends ToolInput {
 export type FindOutcome = (terminalId: string) => CommandOutcome | undefined;
 
 /**
- * The tool calls of a turn. An agent tells of one before it knows what for; it is given to the host once that is known,
+ * The tool calls of a turn. An agent reports one before it knows what for; it is given to the host once that is known,
  * or when it asks, has ended, the agent goes on, or it has run for a while.
  */
 export class ToolCalls {
@@ -94,7 +94,7 @@ export class ToolCalls {
     return [...this.#calls.values()].some(({ state }) => state === "waiting" || state === "open");
   }
 
-  /** Whether a call was told of and has not ended. */
+  /** Whether a call was reported and has not ended. */
   get areOpen(): boolean {
     return [...this.#calls.values()].some(({ state }) => state !== "over");
   }
@@ -201,7 +201,7 @@ function merged(before: JsonFields, update: JsonFields): JsonFields {
 
 /** Whether an update of a call that is over says anything else of it than what its result said. */
 function tells({ status, content, rawOutput }: JsonFields, { status: known }: JsonFields): boolean {
-  // Some agents tell of a call that was denied once more, from its beginning to its end.
+  // Some agents report a denied call once more, from its beginning to its end.
   if (known === "failed" && (status === "pending" || status === known)) return false;
   return (status ?? content ?? rawOutput ?? null) !== null;
 }

@@ -18,7 +18,7 @@ export interface TurnSigns {
   lastText: string;
   /** State of the thread, where the agent tells it. */
   state: string | undefined;
-  /** The last error that the agent told of beside its answer. */
+  /** The last error that the agent reported beside its answer. */
   error: { text: string; status: number | null } | null;
   /** Whether the agent's own account shows that its model's last answer broke off. */
   broke: boolean;
@@ -69,7 +69,7 @@ export function turnFailure(error: AgentFailure, turn: TurnSummary): AdapterEven
   return [...turn.events, ...(usage ? [usage] : []), failureOf(error, turn.habits)];
 }
 
-/** Reads what an agent tells of its thread in a `session_info_update`, under the key that is its own. */
+/** Reads an agent's facts about its thread from a `session_info_update`, under the key that is its own. */
 export function threadOf({ _meta }: JsonFields, { state_in }: Habits): Pick<TurnSigns, "state" | "error"> {
   if (state_in === undefined) return { state: undefined, error: null };
   const told = fieldsOrNone(fieldsOrNone(_meta)[state_in]);

@@ -24,7 +24,7 @@ const priorities = ["high", "medium", "low"] as const;
 interface UpdateReaderDeps {
   /** Finds the outcome of a command that the host ran for the agent. */
   findOutcome?: FindOutcome;
-  /** Is told of the turn's signs, and takes the answers that are its own. */
+  /** Gets the turn's signs, and takes the answers that are its own. */
   account?: TokenAccount;
 }
 
@@ -210,7 +210,7 @@ export class UpdateReader {
     return events;
   }
 
-  /** The title of the session, and what the agent tells of its thread in a way of its own. */
+  /** The title of the session, and the agent's facts about its thread in a way of its own. */
   #sessionInfo(update: JsonFields): AdapterEvent[] {
     const title = textOf(update["title"]);
     const { state, error } = threadOf(update, this.#habits);

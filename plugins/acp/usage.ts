@@ -67,8 +67,8 @@ export function addChunkUsage(before: Figures | null, { _meta }: JsonFields): Fi
 }
 
 /**
- * What the session has cost, as a `usage_update` says; null where it does not. Agents say 0 of models whose price they do
- * not know, so that says nothing.
+ * Returns the session's cost from a `usage_update`, or null. Agents report 0 for models whose price they do not know, so 0
+ * counts as unknown.
  */
 export function costOf({ cost }: JsonFields): Cost | null {
   const { amount, currency } = fieldsOrNone(cost);

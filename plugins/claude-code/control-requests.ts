@@ -57,7 +57,7 @@ export class ControlRequests {
     const open = this.#take(requestId);
     if (!open) return null;
     if (choice?.kind !== "allow_once" && choice?.kind !== "allow_always") {
-      const why = choice ? "The user said no." : "Nobody answered.";
+      const why = choice ? "The user said no." : "No one answered.";
       return answer(requestId, { behavior: "deny", message: why });
     }
     const updates = choice.kind === "allow_always" ? { updatedPermissions: open.suggestions } : {};
@@ -72,7 +72,7 @@ export class ControlRequests {
     if (!open || !question) return null;
     if (text === null) {
       this.#open.delete(requestId);
-      return answer(requestId, { behavior: "deny", message: "Nobody answered." });
+      return answer(requestId, { behavior: "deny", message: "No one answered." });
     }
     open.answers[question.question] = text;
     if (Object.keys(open.answers).length < open.questions.length) return null;

@@ -3,10 +3,10 @@ import { type AdapterEvent, objectsOf, textOf } from "bulkhead/plugin-sdk";
 /** States in which a server works, or may yet. */
 const fine: ReadonlySet<string> = new Set(["connected", "pending", "disabled"]);
 
-/** Servers that are told of: a session has a few. */
+/** Most servers to report: a session has a few. */
 const most = 64;
 
-/** Tells of MCP servers that the agent has to do without: it says so to the model alone. */
+/** Reports MCP servers that the agent has to do without: it tells the model alone. */
 export class McpServerStates {
   readonly #told = new Set<string>();
 

@@ -44,8 +44,8 @@ export class TurnCounts {
 }
 
 /**
- * What the session took, over all models it used. A continued session's totals count the earlier ones as well, so
- * what was added since counts where the program tells it.
+ * Returns the session's usage over all its models. A continued session's totals include the earlier ones, so the part
+ * since then counts where the program reports it.
  */
 export function sessionUsage(result: JsonFields): UsageEvent {
   const added = fieldsOf(result["model_usage_since_last_result"]) ?? fieldsOf(result["modelUsage"]) ?? {};

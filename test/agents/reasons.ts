@@ -40,7 +40,7 @@ export const reasons: Reasons = {
     approval: "It asks before commands, and changes files of a repository without asking.",
   },
   "acp-droid": { stream: wholeMessages, usage: noUsage, cost: noUsage },
-  "acp-cline": { files: "It tells of a patch no more than its text.", usage: noUsage, cost: noUsage },
+  "acp-cline": { files: "It reports only the text of a patch.", usage: noUsage, cost: noUsage },
   "kimi": {
     "auth probe": noProbe,
     stream: wholeMessages,

@@ -40,7 +40,7 @@ const withoutControl: Record<string, string> = {
   "G41 false-level": "An unknown level is an error in any host that catches errors.",
   "H1 busy-processor": measured,
   "H3 dear-calls": measured,
-  "H10 output-nobody-reads":
+  "H10 output-unread":
     "A program whose pipe is full waits; what would harm is a host that keeps it, which is measured.",
 };
 

@@ -48,9 +48,24 @@ const cases: Record<string, Case> = {
     code: "/** What a host is made from. */\nexport const a: number = 1;\n",
     breaks: ["plain-comments"],
   },
+  "a doc comment of several lines that opens with one": {
+    path: "core/a/lines.ts",
+    code: "/**\n * Who is there,\n * and since when.\n */\nexport const a: number = 1;\n",
+    breaks: ["plain-comments"],
+  },
   "a comment with a word that readers stumble over": {
     path: "plugins/a/anew.ts",
     code: "// It is made anew.\nconst a = 1;\nif (a) throw a;\n",
+    breaks: ["plain-comments"],
+  },
+  "a message with such a word": {
+    path: "core/a/message.ts",
+    code: 'throw new Error("Nobody answers.");\n',
+    breaks: ["plain-comments"],
+  },
+  "a text in pieces with such a word": {
+    path: "plugin-sdk/template.ts",
+    code: "const a = 1;\nthrow new Error(`It sent ${a} in place of a number.`);\n",
     breaks: ["plain-comments"],
   },
   "a comment that names such a word as code, and a question": {

@@ -69,7 +69,7 @@ describe.each(ways)("an agent elsewhere, by %s through the broker", (way) => {
     });
     const { result } = await remote.run({ prompt: "go" });
     expect(result).toMatchObject({ outcome: "error", stop_reason: "unavailable" });
-    expect(result.error?.message).toContain(way === "ws" ? "status 401 in place" : "status 401: who are you");
+    expect(result.error?.message).toContain(way === "ws" ? "status 401 instead of" : "status 401: who are you");
   });
 
   test("is sent nothing without the grant of its address", async () => {
@@ -120,7 +120,7 @@ describe.each(ways)("an agent elsewhere, by %s through the broker", (way) => {
     await made.host.registry.register(folder, { grant: { net: [target] }, config: { url: `${way}://${target}` } });
     const { result } = await made.run("acp", { retry: "never" });
     expect(result).toMatchObject({ outcome: "error", stop_reason: "unavailable" });
-    const why = way === "ws" ? "status 200 in place of a WebSocket" : "does not speak the Agent Client Protocol";
+    const why = way === "ws" ? "status 200 instead of a WebSocket" : "does not speak the Agent Client Protocol";
     expect(result.error?.message).toContain(why);
   });
 });

@@ -28,10 +28,10 @@ test("claude-code offers a lasting answer only where the agent suggests one, and
   expect(control.permit("q", allowAlways)).toBe(null);
 });
 
-test("claude-code denies what nobody answered", () => {
+test("claude-code denies a request that no one answered", () => {
   const control = new ControlRequests();
   control.take(asks("Bash"));
-  const denied = { response: { response: { behavior: "deny", message: "Nobody answered." } } };
+  const denied = { response: { response: { behavior: "deny", message: "No one answered." } } };
   expect(JSON.parse(control.permit("q", null) ?? "")).toMatchObject(denied);
   control.take(asks("AskUserQuestion", { input: { questions: [{ question: "a?" }, { question: "b?" }] } }));
   expect(control.reply("q.0", "yes")).toBe(null);

@@ -67,7 +67,7 @@ const messageNotFound = 10037;
 /** The servers of a cluster: the only file, with `connect.ts`, that knows their client. */
 export class Engine {
   readonly names: Names;
-  /** Tells of messages of other machines that cannot be used. */
+  /** Reports messages of other machines that cannot be used. */
   readonly dropped: DroppedMessages;
   readonly #connection: NatsConnection;
   readonly #client: JetStreamClient;

@@ -48,13 +48,13 @@ function isWord(schema: unknown): boolean {
 /** Whether an envelope of another machine is one. */
 function isEnvelope(value: Envelope): boolean {
   if (!frame().Check(value) || !Number.isFinite(Date.parse(value.ts))) return false;
-  // The host says adapters' events too: of a request of its own, and in place of one that was cut short.
+  // The host says adapters' events too: of a request of its own, and instead of one that was cut short.
   const check = ofHost.get(value.event.type) ?? ofAdapters.get(value.event.type);
   // Types that a newer version adds are let through as well.
   return check === undefined || check().Check(value.event);
 }
 
-/** Puts an event that says so in the place of each envelope that is none, so that no number is missing. */
+/** Replaces each invalid envelope with an event that says so, so that no number is missing. */
 export function readable(envelope: Envelope): Envelope {
   return isEnvelope(envelope) ? envelope : standIn(envelope);
 }

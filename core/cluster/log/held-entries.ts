@@ -22,7 +22,7 @@ export async function* heldEntries(
 ): AsyncGenerator<TermEntry, void, void> {
   for await (const run of heldRuns(journal, after)) {
     const { session_id, event } = run[0]!;
-    // A deleted session has a gap in place of its events; one of a damaged journal is this machine's own affair.
+    // A deleted session has a gap instead of its events; one of a damaged journal is this machine's own affair.
     if (event.type === "gap" && event.damaged !== true) yield { kind: "delete", session_id, by: "client" };
     const entry = event.type === "gap" ? null : batchEntry(session_id, run);
     if (entry !== null) yield entry;

@@ -336,7 +336,7 @@ export class Cluster {
     });
   }
 
-  /** Asks the other machines for the slots that they do not use; returns the numbers of the notes that tell of it. */
+  /** Asks the other machines for the slots that they do not use; returns the numbers of the notes that report it. */
   #askForSpare(): Promise<number[]> {
     const asked = { name: "spare", ask: {}, timeoutMs: spareMs } as const;
     const askOne = ({ name: machine }: MachineFacts) => callMachine(this.#engine, { machine, ...asked }).catch(() => 0);

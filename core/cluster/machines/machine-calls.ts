@@ -9,7 +9,7 @@ export interface MachineCalls {
   delete: { ask: { session_id: string }; answer: null };
   /** Requests that wait for an answer, by session. */
   waiting: { ask: Record<string, never>; answer: Record<string, WaitingRequest[]> };
-  /** Gives back slots for sessions that the machine does not use; answers with the number of the note that tells of it. */
+  /** Gives back slots for sessions that the machine does not use; answers with the number of the note that reports it. */
   spare: { ask: Record<string, never>; answer: number };
   worktrees: { ask: Record<string, never>; answer: Workspace[] };
   /** Puts the present diff of a session's worktree where every machine can read it. */

@@ -40,8 +40,8 @@ interface Known {
 }
 
 /**
- * Who is there. Each machine says so at intervals; one that has been silent for too long is reported, which decides
- * nothing: its log decides whether it may still write.
+ * Knows the machines that are present. Each sends heartbeats; a machine that is silent for too long is reported. That
+ * decides nothing: its log decides whether it may still write.
  */
 export class Presence {
   readonly #deps: PresenceDeps;

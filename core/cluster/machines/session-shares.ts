@@ -17,7 +17,7 @@ interface SessionSharesDeps {
   slots: number | null;
   /** Sessions of each other machine that is there, as it said last. */
   sessionsOf(): ReadonlyMap<string, number>;
-  /** Asks the other machines to give back what they do not use; returns the numbers of the notes that tell of it. */
+  /** Asks the other machines to give back what they do not use; returns the numbers of the notes that report it. */
   askForSpare(): Promise<number[]>;
 }
 
@@ -45,7 +45,7 @@ interface Share {
 /**
  * How many of the sessions that all machines may have together this one has for itself. Each machine's share is a note,
  * and is raised only while no other share was changed, so that the shares never exceed the limit together. A start within
- * the share asks nobody; one beyond it takes one round trip. The share of a machine that is gone is free once its log is
+ * the share asks no machine; one beyond it takes one round trip. The share of a machine that is gone is free once its log is
  * another's to write: it cannot begin a session any more.
  */
 export class SessionShares implements SessionSlots {
@@ -146,7 +146,7 @@ export class SessionShares implements SessionSlots {
     };
   }
 
-  /** Gives back the slots that this machine does not use; returns the number of the note that tells of it. */
+  /** Gives back the slots that this machine does not use; returns the number of the note that reports it. */
   async giveBackSpare(): Promise<number> {
     await this.#changes.run(async () => {
       // Its note may also say more than it has: another machine can write it.

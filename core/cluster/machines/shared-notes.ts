@@ -81,7 +81,7 @@ export class SharedNotes {
     if (messages === 0) this.#caughtUp();
   }
 
-  /** Tells of each note, those that are there first. */
+  /** Reports each note, the existing ones first. */
   watch(watcher: NoteWatcher): void {
     this.#watchers.add(watcher);
   }

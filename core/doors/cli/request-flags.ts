@@ -53,7 +53,7 @@ export function groupedFlags(): { heading: string; flags: RequestFlag[] }[] {
 /** A flag for every field of a session request, except `prompt`, which has its own arguments and files. */
 export const requestFlags: readonly RequestFlag[] = [
   { field: "workdir", flags: "-w, --workdir <folder>", description: "folder the agent works in; default: here" },
-  { field: "prompt", flags: "-p, --prompt <text>", description: "the prompt, in place of the argument" },
+  { field: "prompt", flags: "-p, --prompt <text>", description: "the prompt, instead of the argument" },
   {
     field: "role",
     flags: "--role <role>",

@@ -50,7 +50,7 @@ export function addSessionFlags(command: Command): Command {
     .argument("[prompt]", 'the prompt; "-" reads standard input');
   return addRunFlags(command)
     .optionsGroup("Agent:")
-    .option("-a, --agent <ids>", 'the adapter, in place of the argument; several with commas, or "auto"')
+    .option("-a, --agent <ids>", 'the adapter, instead of the argument; several with commas, or "auto"')
     .addOption(new Option(requireFlag.flags, requireFlag.description).argParser(readRequired).helpGroup("Agent:"))
     .optionsGroup("Prompt:")
     .option("-f, --prompt-file <file>", 'read the prompt from a file; "-" is standard input')

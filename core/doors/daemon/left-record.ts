@@ -7,7 +7,7 @@ import { type DaemonRecord, readDaemonRecord, removeDaemonRecord } from "./daemo
 /**
  * Removes the files that an earlier daemon left; only the daemon that has lock and socket may.
  * @param holder that left the lock; null where it was released
- * @returns what became of that daemon; null where it ended in order
+ * @returns how that daemon ended; null where it ended in order
  */
 export async function removeLeftRecord(files: DaemonFiles, holder: LockHolder | null): Promise<LogRecord | null> {
   const left = await readDaemonRecord(files.record);
@@ -16,7 +16,7 @@ export async function removeLeftRecord(files: DaemonFiles, holder: LockHolder | 
   return left === "broken" || left === null ? null : leftBehind(left, holder);
 }
 
-/** Says what became of a daemon that has left its record. */
+/** Says how a daemon ended that has left its record. */
 function leftBehind({ pid, start }: DaemonRecord, holder: LockHolder | null): LogRecord {
   const known = holder?.pid === pid ? holder : { pid, start };
   const who = `The previous daemon, ${holderText(known)},`;

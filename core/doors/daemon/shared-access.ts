@@ -7,7 +7,7 @@ import { isOfOneMachine, openTokens, parseToken, type TokenStore } from "../http
 
 /** How often this machine's tokens are compared with those that the others know. Milliseconds. */
 const everyMs = 1000;
-/** Text in place of a token that was revoked. */
+/** Text that replaces a revoked token. */
 const revoked = "revoked";
 /** Revoked tokens that are told in one turn. */
 const mostAtOnce = 200;

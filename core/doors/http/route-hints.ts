@@ -14,7 +14,7 @@ const routes: readonly (readonly [command: RegExp, route: (...parts: string[]) =
   [/bulkhead status/, () => "GET /health"],
 ];
 
-/** Names routes in a hint in place of the commands that do the same; other commands are the operator's to run. */
+/** Replaces commands in a hint with the routes that do the same; other commands are the operator's to run. */
 export function withRoutes(hint: string): string {
   return routes.reduce((text, [command, route]) => text.replace(command, route), hint);
 }

@@ -25,7 +25,7 @@ interface Bindings {
 }
 
 /** View of a request that needs no token: it sees no session. */
-const nobody: Caller = { id: "", scopes: [] };
+const anonymous: Caller = { id: "", scopes: [] };
 
 /** Makes the router of a door. */
 export function createRouter(deps: RouterDeps): Router {
@@ -34,7 +34,7 @@ export function createRouter(deps: RouterDeps): Router {
   const checks = new Map(routes.map((one) => [one, inputChecks(one)]));
   for (const one of routes) {
     app.on(one.method, one.path.replaceAll(/\{(\w+)\}/g, ":$1"), async ({ req, env }) => {
-      const caller = env.caller ?? nobody;
+      const caller = env.caller ?? anonymous;
       allow(one, caller);
       const { checkQuery, checkBody } = checks.get(one)!;
       return await one.handle({

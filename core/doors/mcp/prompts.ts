@@ -10,7 +10,7 @@ export const prompts: readonly McpPrompt[] = [
     name: "delegate_task",
     title: "Delegate a task to an agent",
     description: "Has an agent do a task in a folder, and reports what it changed.",
-    arguments: [{ name: "task", description: "What is to be done.", required: true }, workdirArgument, adapterArgument],
+    arguments: [{ name: "task", description: "The task.", required: true }, workdirArgument, adapterArgument],
     get: async ({ task, workdir, adapter }) =>
       user(
         `Use the tool run_session${on(adapter)} with workdir ${JSON.stringify(workdir)} and this task as its prompt. ` +

@@ -1,7 +1,7 @@
 import type { OutputEvent, ThinkingEvent } from "../../../plugin-sdk/events.ts";
 
 /**
- * A packed list of events is JSON in which a string stands for the event before it with that text in place of its own:
+ * A packed list of events is JSON in which a string stands for the event before it with that text instead of its own:
  * `[{"type":"output","stream":"stdout","data":"one"},"two"]` is two pieces of output. Most events of an agent are such
  * pieces, and to read a string takes a fifth of the time of a whole event. A string after anything else stands for itself.
  */
@@ -73,7 +73,7 @@ export class EventPacker {
 }
 
 /**
- * Puts whole events in place of the strings of a packed list.
+ * Replaces the strings of a packed list with whole events.
  * @returns characters that the list's JSON would have more without packing
  */
 export function unpackEvents(list: unknown[]): number {

@@ -1,5 +1,5 @@
 /**
- * What an acknowledged event survives. `normal`: any end of the host, also a kill; a power loss can take the events of
+ * Failures that an acknowledged event survives. `normal`: any end of the host, also a kill; a power loss can take the events of
  * about the last second. `full`: a power loss as well, since no event is acknowledged before the disk has it.
  */
 export type JournalSync = (typeof journalSyncs)[number];

@@ -99,7 +99,7 @@ function within(path: KeyPath, items: readonly string[] = []): [KeyPath, string,
   return items.map((item, index) => [[...path, index], item, ["string", "array"]]);
 }
 
-/** The same permissions, with a valid value in place of each option. */
+/** The same permissions, with a valid value for each option. */
 function withoutOptions(permissions: Permissions): Permissions {
   return replaceItems(permissions, (item, place) => [optionNamed(item) === null ? item : validItems[place]]);
 }

@@ -20,7 +20,7 @@ export type Problem = {
   path: string;
   expected: string;
   found: string;
-  /** Words for it in place of expected and found. */
+  /** Words for it instead of expected and found. */
   says?: string | undefined;
   /** Suggested correction. */
   hint?: string | undefined;

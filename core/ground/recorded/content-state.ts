@@ -66,7 +66,7 @@ export async function lookAt({ places }: Pick<Road, "places">): Promise<ContentL
 
 /**
  * Reads what stands at the end of a road now. A road of links has a digest of its own, which changes with them.
- * @param options.sha256 digest of the file's bytes as the caller has read them, in place of another read
+ * @param options.sha256 digest of the file's bytes as the caller has read them, instead of another read
  */
 export async function readContent(
   { places }: Pick<Road, "places">,

@@ -20,7 +20,7 @@ export interface ExposedFolder {
 export interface Sessions {
   /** Ids of those that run. */
   open: string[];
-  /** Ids of those whose host was killed: nobody has compared anything at their end. */
+  /** Ids of those whose host was killed: no host has compared anything at their end. */
   lost: string[];
   /** When the last one ended; 0: none has. Milliseconds since 1970. */
   ended: number;

@@ -102,7 +102,7 @@ async function isOlder(folder: ExposedFolder, { road, look }: { road: Road; look
 }
 
 /**
- * The sessions of a folder. Compares first what those have left whose host was killed: nobody did at their end.
+ * The sessions of a folder. Compares first what those have left whose host was killed: no host did at their end.
  */
 export async function settledSessions(folder: ExposedFolder): Promise<Sessions> {
   const sessions = sessionsOf(folder);

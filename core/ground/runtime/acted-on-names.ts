@@ -142,7 +142,7 @@ export const actedOnGroups: readonly ActedOnGroup[] = [
 
 /**
  * Folders that an agent is kept from making where a project has none, by empty ones: git does not see those. Only the
- * most used are here, because a person sees them while a session runs; any other is told of when it was made.
+ * most used are here, because a person sees them while a session runs; any other is reported when it was made.
  */
 export const keptEmpty: readonly string[] = [
   ".agents",

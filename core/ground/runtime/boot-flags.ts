@@ -47,7 +47,7 @@ const startMs = 5000;
 /** When the start that came last is over; null while none is. */
 let startsUntil: number | null = null;
 
-/** The space grows at collections alone, at most twofold each time. Deno tells of none. */
+/** The space grows at collections alone, at most twofold each time. Deno reports none. */
 const collections = new PerformanceObserver(growUpToEnough);
 
 /** Lets the space grow where that does not take it over the size. */

@@ -14,7 +14,7 @@ interface DiskWatch {
   floorBytes: number;
   /** Bytes that they have written so far, wherever to; 0 where the system does not tell. */
   written(): Promise<number>;
-  /** Told of more. */
+  /** Called for more. */
   onOver(over: DiskOverrun): void;
 }
 

@@ -67,6 +67,6 @@ async function close(servers: readonly Server[], udp: UdpSocket, victim: ChildPr
   victim.kill("SIGKILL");
   udp.close();
   await gone;
-  // One runtime does not tell of the end of a server that had connections.
+  // One runtime does not report the end of a server that had connections.
   for (const server of servers) server.close();
 }

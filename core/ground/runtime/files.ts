@@ -19,21 +19,21 @@ export {
 } from "node:fs/promises";
 export { constants, type Dirent } from "node:fs";
 
-/** As the system's; tells of a refusal. */
+/** As the system's; reports a refusal. */
 export const appendFile: typeof system.appendFile = telling(system.appendFile, 0);
-/** As the system's; tells of a refusal. */
+/** As the system's; reports a refusal. */
 export const copyFile: typeof system.copyFile = telling(system.copyFile, 1);
-/** As the system's; tells of a refusal. */
+/** As the system's; reports a refusal. */
 export const link: typeof system.link = telling(system.link, 1);
-/** As the system's; tells of a refusal. */
+/** As the system's; reports a refusal. */
 export const mkdir: typeof system.mkdir = telling(system.mkdir, 0);
-/** As the system's; tells of a refusal. */
+/** As the system's; reports a refusal. */
 export const open: typeof system.open = telling(system.open, 0);
-/** As the system's; tells of a refusal. */
+/** As the system's; reports a refusal. */
 export const rename: typeof system.rename = telling(system.rename, 1);
-/** As the system's; tells of a refusal. */
+/** As the system's; reports a refusal. */
 export const symlink: typeof system.symlink = telling(system.symlink, 1);
-/** As the system's; tells of a refusal. */
+/** As the system's; reports a refusal. */
 export const writeFile: typeof system.writeFile = telling(system.writeFile, 0);
 
 /** @param at which argument is the path that is written */

@@ -1,7 +1,7 @@
 import { gunzip } from "node:zlib";
 
 /**
- * What gzip packed, unless that is more than `maxBytes`.
+ * Unpacks gzip, up to `maxBytes`.
  * @returns `too_large`, or `damaged` for bytes that are no gzip
  */
 export function gunzipCapped(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array | "too_large" | "damaged"> {

@@ -7,7 +7,7 @@ export type StreamKind = "ignore" | "pipe" | "ipc";
 type Seal = StreamKind | number;
 
 /**
- * The streams of a program to start, followed by a seal in place of every descriptor of this process's own parent that
+ * The streams of a program to start, followed by a seal that replaces every descriptor of this process's own parent that
  * the program would inherit: neither runtime can close those. On Node the seal is the null device; on Deno, which
  * cannot put files there, a pipe that leads nowhere once {@link dropSeals} has closed this end.
  */

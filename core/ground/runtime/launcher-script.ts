@@ -78,7 +78,7 @@ exit 71;
  * started when the pipe for its problem closes by itself. Up to eight start at the same time: on a busy machine a
  * process waits long for its first turn.
  *
- * A program's output holds 256 KiB in place of 64: programs on Node that print faster than a busy host reads, and then end
+ * A program's output holds 256 KiB instead of 64: programs on Node that print faster than a busy host reads, and then end
  * themselves, lose what has no room there. It keeps its 64 where the system gives no more (pipe(7), /proc files).
  *
  * A gate is a pipe that bwrap reads from before it runs the program. Bwrap would go on at the pipe's end as well, so

@@ -260,7 +260,7 @@ class Launcher {
     else if (message.code !== undefined) this.#ended(message);
     else if (waiting) waiting.answer = message;
     if (waiting?.answer === undefined) return;
-    // A server that was handed over is told of later than it came.
+    // A server that was handed over is reported later than it came.
     if (waiting.files.size === waiting.count || waiting.answer.pid === undefined) waiting.end(waiting.answer);
   }
 

@@ -4,8 +4,7 @@ import process from "node:process";
 import { execPath, runtimeName } from "./platform.ts";
 
 /**
- * What Deno must allow the command line: programs and files are the broker's and the plugins' affair, the network is
- * this machine's own.
+ * Deno's permissions for the command line. The broker checks programs and files; the network is this machine's own.
  */
 const denoPermissions: readonly string[] = [
   "--allow-read",

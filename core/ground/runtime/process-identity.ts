@@ -5,7 +5,7 @@ import { systemId } from "./system-id.ts";
 let system: string | null | undefined;
 
 /**
- * What tells a process apart from any other that had or will have its pid, on this machine, in a container of it, and
+ * Returns an identity that no other process with the same pid has or will have, on this machine, in a container of it, and
  * after a restart of either. Null where the system does not say enough.
  * @param start as `processStart()` gives it
  */

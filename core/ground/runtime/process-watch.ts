@@ -17,7 +17,7 @@ interface ProcessWatch extends ProcessFamily {
   most: number;
   /** How much memory they may have, in bytes; at most four fifths of the machine's. */
   mostBytes: number;
-  /** Told of more. */
+  /** Called for more. */
   onOver(over: { bound: "processes" | "memory"; used: number; most: number }): void;
   /** Called at each look, for what else must be looked at meanwhile. */
   onLook?(): void;

@@ -27,7 +27,7 @@ export async function removeSmallTree(folder: string): Promise<boolean> {
   return await isFolderRemoved(folder, { problem, room: { left: few } });
 }
 
-/** Most are empty. The error tells of a folder, so that no link is followed, and of one on which something is mounted. */
+/** Most are empty. The error names a folder, so that no link is followed, and one on which something is mounted. */
 function problemOf(folder: string): Promise<unknown> {
   return rmdir(folder).then(() => null, codeOf);
 }

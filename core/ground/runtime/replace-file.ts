@@ -3,7 +3,7 @@ import { randomId } from "./hash.ts";
 import { tellRefusal } from "./write-faults.ts";
 
 /**
- * Writes a file of its own, in place of one that is there, all of it or nothing. The folder must exist.
+ * Writes or replaces a file whole or not at all. The folder must exist.
  * @param mode default: only this user may read it
  */
 export async function replaceFile(file: string, text: string, mode = 0o600): Promise<void> {

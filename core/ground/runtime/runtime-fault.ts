@@ -5,7 +5,7 @@ import { runtimeVersion } from "./platform.ts";
 const closesTwice = ">=2.7.12 <2.9.6";
 
 /**
- * What this version of the runtime does to a host, and what to do about it; null for versions without such a fault.
+ * Describes a fault of this version of the runtime with its remedy; null for versions without one.
  * @param version as {@link runtimeVersion}, such as `deno 2.9.5`
  */
 export function runtimeFault(version: string = runtimeVersion): string | null {

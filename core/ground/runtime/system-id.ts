@@ -1,8 +1,8 @@
 import { readFileSync, readlinkSync } from "node:fs";
 
 /**
- * Where process ids have their meaning: this boot of the kernel and this PID namespace. A pid and its start time that
- * were written down name the same process only under the same id. Null where it cannot be told.
+ * Identifies the scope of process ids: this boot of the kernel and this PID namespace. A recorded pid and start time name
+ * the same process only under the same id. Null where the system does not show it.
  */
 export function systemId(): string | null {
   try {

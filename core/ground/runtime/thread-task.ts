@@ -4,7 +4,7 @@ import { parentPort, Worker, workerData } from "node:worker_threads";
 const heapMb = 1024;
 
 /**
- * Has a thread of its own answer one question, so that work which never waits holds up nobody else.
+ * Has a thread of its own answer one question, so that work which never waits holds up no other work.
  * @param file path of the script, which calls {@link answerTask}
  * @throws what the thread throws, and where it ends without an answer
  */

@@ -52,7 +52,7 @@ export function bytePort(port: RawPort): BytePort {
   };
 }
 
-/** Handles uncaught exceptions and rejections of this thread, in place of the runtime's own handling. */
+/** Handles uncaught exceptions and rejections of this thread, instead of the runtime's own handling. */
 export function onUncaught(take: (thrown: unknown, origin: "exception" | "rejection") => void): void {
   process.on("uncaughtException", (thrown: unknown) => {
     take(thrown, "exception");

@@ -57,7 +57,7 @@ export function openWebSocket(url: URL, options: OpenWebSocketOptions): Promise<
     });
     socket.once("unexpected-response", (_request, { statusCode: status = 0 }) => {
       settled();
-      const message = `Cannot connect to "${host}": it answered with status ${status} in place of a WebSocket.`;
+      const message = `Cannot connect to "${host}": it answered with status ${status} instead of a WebSocket.`;
       reject(new BulkheadError("network_error", message, { details: { status } }));
       socket.terminate();
     });

@@ -60,7 +60,7 @@ export interface AttackCase {
   top?: string;
   /** Further members of the adapter's definition. */
   members?: string;
-  /** More files of the package, or others in place of `mod.js` and `plugin.yaml`. */
+  /** More files of the package, or others instead of `mod.js` and `plugin.yaml`. */
   files?: Record<string, string>;
   /** `accepts:` of the manifest. A request may name the MCP server {@link baitServer}. */
   accepts?: AcceptedField[];

@@ -79,7 +79,7 @@ async function packedCode(
   return { text: withSchema(applyEdits(own, [scalarEdit(own, key, `./${name}`)])), script: file(name, code) };
 }
 
-/** Puts another value in the place of a manifest's own, and leaves everything around it as it is. */
+/** Replaces a value of a manifest, and leaves everything around it as it is. */
 function scalarEdit(text: string, key: string, value: string): Edit {
   const { document } = parseYaml(text, { file: manifestName, maxBytes: defaultLimits.manifest_bytes, maxAliases: 32 });
   const [start, end] = (document.get(key, true) as { range: [number, number] }).range;

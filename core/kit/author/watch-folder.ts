@@ -8,7 +8,7 @@ const passedOver = new Set(["node_modules", ".git", "dist", "coverage"]);
 
 /**
  * Resolves when a file of a plugin's folder was written, made or removed since `known`; with what is there then. Looks,
- * because what tells of changes by itself differs from system to system. Rejects with the signal's reason.
+ * because notifications of changes differ from system to system. Rejects with the signal's reason.
  */
 export async function nextChange(folder: string, known: string, signal: AbortSignal): Promise<string> {
   for (;;) {

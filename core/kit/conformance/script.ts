@@ -202,7 +202,7 @@ export async function readScriptText(folder: string): Promise<string> {
 const maxBytes = 4 * defaultLimits.manifest_bytes;
 
 /**
- * What the text of a `conformance.yaml` says, defaults filled in.
+ * Parses the text of a `conformance.yaml` and fills in defaults.
  * @throws {BulkheadError} `invalid_manifest` with file, line and column of every problem
  */
 export function parseScript(text: string): ConformanceScript {

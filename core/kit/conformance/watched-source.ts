@@ -6,7 +6,7 @@ export const kitMark = "kit:";
 
 /**
  * Source of an adapter that looks at another one from inside the same compartment, under the same permissions: it calls
- * each member and says what came back, pulls slowly, takes programs away, and answers in the place of servers.
+ * each member and says what came back, pulls slowly, takes programs away, and answers for servers.
  * It does what its prompt orders, as JSON.
  */
 export function watchedSource(manifest: Manifest): string {

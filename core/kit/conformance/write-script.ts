@@ -11,7 +11,7 @@ import {
 type Answer = Pick<ProgramAnswer, "args" | "session" | "probe">;
 
 /**
- * Returns the text of a `conformance.yaml` with a recorded session in it, in the place of one of that name. All else stays, with
+ * Returns the text of a `conformance.yaml` with a recorded session in it, which replaces one of that name. All else stays, with
  * its comments.
  * @throws {BulkheadError} `invalid_manifest` where that would be no script
  */

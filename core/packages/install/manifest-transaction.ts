@@ -56,7 +56,7 @@ export async function changeManifest<T>(
       await writeRecorded(path, { kind, text: after, mode: bits });
     };
     const text = await readFile(file, "utf8");
-    // What nobody has accepted must not be believed because a line of Bulkhead's own was added to it.
+    // Text that the operator has not accepted must not be believed because Bulkhead added a line to it.
     await demandRecorded(named, "manifest", { sha256: sha256Hex(text) });
     return await change({
       file,

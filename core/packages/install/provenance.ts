@@ -14,8 +14,8 @@ const attestationsSchema = z.array(z.looseObject({
 }));
 
 /**
- * Who built a package, of statements that were verified: the workflow, or other identity, that the authority wrote into
- * the certificate with which its provenance is signed. Null: none of them is provenance with a certificate.
+ * Finds the builder of a package in verified statements: the workflow, or other identity, in the certificate that signed
+ * its provenance. Null: none of them is provenance with a certificate.
  */
 export function builtBy(attestations: unknown): string | null {
   const checked = attestationsSchema.safeParse(attestations);

@@ -83,7 +83,7 @@ function broadWrite(root: string, { home, path, manifestFolder }: BreadthOptions
     return everything("All of the user's own files may be written, with the profiles and settings programs run by.");
   }
   if (path.some((folder) => rootsOverlap(root, folder))) {
-    return everything("Programs are looked for there, so what is written may be run in place of another.");
+    return everything("Programs are looked for there, so what is written may be run instead of another.");
   }
   if (systemFolders.some((folder) => rootsOverlap(root, folder))) {
     return everything("The system's own programs and settings lie there.");

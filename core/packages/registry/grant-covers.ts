@@ -3,7 +3,7 @@ import { effectivePermissions } from "./effective-permissions.ts";
 import type { Grantable } from "./grantable.ts";
 
 /**
- * Whether a grant would allow a use that the journal tells of. It asks the function that decides about every session:
+ * Whether a grant would allow a use in the journal. It asks the function that decides about every session:
  * what is left of a plugin that asks for exactly this use, under exactly this grant.
  */
 export function grantCovers(permission: Grantable, { grant, used }: { grant: string; used: string }): boolean {

@@ -13,8 +13,8 @@ type Values = Readonly<Record<string, unknown>>;
 type Asking = Pick<Manifest, "permissions" | "permissions_for">;
 
 /**
- * What a manifest asks for with these values of its options: its `permissions` and what `permissions_for` adds for a
- * value. A manifest whose `permissions` have that already, as a plugin's has, asks for nothing twice.
+ * Returns the permissions that a manifest asks for with these values of its options: its `permissions`, and those that
+ * `permissions_for` adds for a value. Each is asked for once.
  */
 export function chosenPermissions({ permissions = {}, permissions_for = {} }: Asking, values: Values): Permissions {
   const chosen = Object.entries(permissions_for).flatMap(([option, entries]) => {
@@ -31,9 +31,9 @@ export function possiblePermissions({ permissions = {}, permissions_for = {} }: 
 }
 
 /**
- * What a manifest asks for where it leaves a choice to the operator: `{config.command}` in place of a program, its
- * arguments, names or addresses stands for what that option holds. It asks for exactly that, and nothing where the
- * option is not set or holds what could not stand there. As with all that is asked for, it takes a grant to be in force.
+ * Fills in the permissions that a manifest leaves to the operator: `{config.command}` stands for the value of that option,
+ * as a program, an argument, a name or an address. Asks for nothing where the option is not set or its value cannot stand
+ * there. Like every other permission it needs a grant.
  */
 export function fillPermissions(permissions: Permissions, values: Values): Permissions {
   return replaceItems(permissions, (item, place) => {

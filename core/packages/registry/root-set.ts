@@ -1,8 +1,8 @@
 import { isAbsolute, normalize, sep } from "../../ground/runtime/paths.ts";
 
 /**
- * What the named roots are in a session: `workdir`, `data`, `plugin`, `config:<tool>` → absolute path. What is below
- * `workdir` is written `workdir:<path>`.
+ * Named roots of a session: `workdir`, `data`, `plugin`, `config:<tool>` → absolute path. A path below `workdir` is
+ * written `workdir:<path>`.
  */
 export type Places = Readonly<Record<string, string>>;
 

@@ -12,7 +12,7 @@ export interface ManifestFault {
   of?: "value" | "key" | undefined;
   expected: string;
   found: string;
-  /** Words for it in place of expected and found. */
+  /** Words for it instead of expected and found. */
   says?: string | undefined;
   hint?: string | undefined;
 }

@@ -25,7 +25,7 @@ export const installFiles: ReadonlySet<string> = new Set(["package.json", "bindi
 /** Dependencies of these are looked at. */
 const ofDependencies = ["dependencies", "devDependencies", "optionalDependencies"];
 
-/** A package that comes from no registry: nobody but who wrote the file knows its scripts. */
+/** A package that comes from no registry: only the author of the file knows its scripts. */
 const fromElsewhere =
   /^(file|link|portal|git|git\+\w+|https?|github|gitlab|bitbucket|gist):|^(\.{1,2}|~)?\/|^[\w.-]+\/[\w.-]+|\.(tgz|tar\.gz|tar)$/;
 

@@ -36,13 +36,13 @@ export const asLinkOut: Reason = {
 const asSetUserId: Reason = {
   kind: "set_user_id",
   by: "people and programs that start it",
-  why: "It runs with its owner's rights, whoever starts it.",
+  why: "It runs with its owner's rights, for any user who starts it.",
 };
 
 const asDevice: Reason = {
   kind: "device",
   by: "programs that open it",
-  why: "It is a pipe, a socket or a device: whoever made it may answer, or wait.",
+  why: "It is a pipe, a socket or a device: the program that made it may answer, or wait.",
 };
 
 /** A place that could not be looked at. */

@@ -19,7 +19,7 @@ import { markOfEntry, markTree } from "./mark-entry.ts";
 
 type Facts = ReturnType<typeof plainStat>;
 
-/** A folder that is to be looked at. */
+/** A folder to look at. */
 interface Place {
   path: string;
   ctimeMs: number;

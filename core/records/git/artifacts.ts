@@ -43,7 +43,7 @@ export type ArtifactList =
  * commit or the index, else `untracked`; in a plain folder every new file is `untracked`. Ignored files are left out, and
  * submodules and nested repositories are pointers. Digests are of the current files, null for those over 1 GiB. A file
  * that was ignored and no longer is counts as new; one over 1 GiB counts as modified when its time changed. A name that
- * is not UTF-8 holds U+FFFD in place of the bad bytes.
+ * is not UTF-8 holds U+FFFD instead of the bad bytes.
  * @throws only the reason of `signal`; every problem with git or the folder is in `reason`
  */
 export async function listArtifacts(before: Snapshot, options: GitDeadline = {}): Promise<ArtifactList> {

@@ -189,7 +189,7 @@ function configText(options: ShadowOptions): string {
   const lines = ["[core]", `repositoryformatversion = ${format === "sha1" ? 0 : 1}`, "bare = false"];
   for (const [key, value] of options.settings) lines.push(`${key.slice("core.".length)} = ${quoted(value)}`);
   // git looks at files that are marked as left out of the checkout only where a checkout leaves some out. Else an agent
-  // could mark a file in the user's index, and nothing would tell of its changes.
+  // could mark a file in the user's index, and nothing would show its changes.
   lines.push("sparseCheckout = true");
   if (format !== "sha1") lines.push("[extensions]", `objectFormat = ${quoted(format)}`);
   return `${lines.join("\n")}\n`;

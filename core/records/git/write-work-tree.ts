@@ -95,7 +95,7 @@ async function writeTree(shadow: ShadowRepository, call: ShadowCall): Promise<st
   return lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], call));
 }
 
-/** Adds files that are marked as assumed unchanged and were not: only an index that was refreshed tells of them. */
+/** Adds files that are marked as assumed unchanged and were not: only a refreshed index shows them. */
 async function withAssumed(
   found: readonly Uint8Array[],
   { shadow, call }: { shadow: ShadowRepository; call: ShadowCall },

@@ -19,7 +19,7 @@ export interface ChainKey {
 
 /**
  * Reads the key of a journal's chain; makes one where there is none, which is not written yet.
- * @param options `mend`: one that is damaged is renamed, in place of an error
+ * @param options `mend`: one that is damaged is renamed, instead of an error
  * @throws {BulkheadError} `journal_error` for a file that holds no key; else the file system's errors
  */
 export async function findChainKey(file: string, { mend }: { mend: boolean }): Promise<ChainKey> {

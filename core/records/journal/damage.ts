@@ -3,7 +3,7 @@ export class DamageError extends Error {
   override readonly name: string = "DamageError";
 }
 
-/** Describes the damage of a file that an error tells of, itself or by its cause; null for other failures. */
+/** Describes the damage of a file that an error reports, itself or by its cause; null for other failures. */
 export function damageIn(error: unknown): string | null {
   for (let each = error; each instanceof Error; each = each.cause) {
     if (each instanceof DamageError) return each.message;

@@ -19,7 +19,7 @@ interface ErasingTables {
 const foldedInOneGo = 100;
 
 /**
- * Leaves a tombstone in place of a session, and the deletion in the chain, which alone allows its batches to be
+ * Replaces a session with a tombstone, and the deletion in the chain, which alone allows its batches to be
  * missing.
  * @returns the chain's new head, or null where there is no such session that has ended, or with `leftOpen` none at all
  */

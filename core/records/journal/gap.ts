@@ -32,7 +32,7 @@ export interface LostRange {
   adapter_id: string | null;
 }
 
-/** Event that stands in place of lost events. */
+/** Event that replaces lost events. */
 export function gapOfLost({ gseq, session_id, from_seq, to_seq, at, adapter_id }: LostRange): Envelope {
   return {
     v: 1,

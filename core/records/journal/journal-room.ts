@@ -76,7 +76,7 @@ export class JournalRoom {
     return now - this.#fullSince < this.#waitMs;
   }
 
-  /** Tells of a failed write, and makes its error. */
+  /** Reports a failed write, and makes its error. */
   failed(error: unknown): BulkheadError {
     this.#health?.report(error, this.#file);
     return journalError(`Cannot write the journal "${this.#file}"`, error, this.#faultOf(error) ?? undefined);

@@ -35,7 +35,7 @@ export interface ReadOptions {
   sessionId?: string | undefined;
   /** Most envelopes of a page; it may hold fewer. */
   limit?: number | undefined;
-  /** Skips unreadable batches, in place of failing. */
+  /** Skips unreadable batches, instead of failing. */
   skipDamaged?: boolean | undefined;
 }
 
@@ -55,7 +55,7 @@ export interface Journal {
   append(batch: JournalBatch): Promise<number>;
   /**
    * The next envelopes in `gseq` order; an empty array means that there are none yet. For a deleted session, one `gap`
-   * stands in place of its last event.
+   * replaces its last event.
    * @throws {BulkheadError} `journal_error`
    */
   read(options: ReadOptions): Promise<Envelope[]>;
@@ -92,7 +92,7 @@ export interface Journal {
    */
   cursorOf(sessionId: string, seq: number): Promise<Cursor | null>;
   /**
-   * Leaves a tombstone in place of a session that has ended, and erases its events within the next turns. False when
+   * Replaces a session that has ended with a tombstone, and erases its events within the next turns. False when
    * there is no such session, or it runs. `leftOpen`: the caller knows that no host runs it, so it need not have ended.
    * @throws {BulkheadError} `journal_error`
    */

@@ -12,7 +12,7 @@ export interface KeyRecord {
 /** The table of idempotency keys. */
 export interface KeyTable {
   find(name: string): KeyRecord | null;
-  /** Writes a key down in place of one of its name, and forgets the oldest beyond a number. */
+  /** Writes a key, also over one of its name, and forgets the oldest beyond a number. */
   note(record: KeyRecord, most: number): void;
   /** Forgets the keys of a session. */
   forget(sessionId: string): void;

@@ -4,7 +4,7 @@ import type { Journal, JournalBatch } from "./journal.ts";
 import type { Numbers } from "./journal-numbers.ts";
 import type { SqliteJournal } from "./sqlite-journal.ts";
 
-/** A journal in place of a damaged one, and the last `seq` that is left of each running session. */
+/** A journal that replaces a damaged one, and the last `seq` that is left of each running session. */
 export interface Replaced {
   journal: SqliteJournal;
   tails: Map<string, number>;

@@ -27,7 +27,7 @@ interface JournalOptions {
   limits?: Partial<JournalLimits>;
   /** Room that is given up when the disk is full; default: none. */
   reserve?: JournalRoomDeps["reserve"];
-  /** Is told what could not be written, and asks whether it can be again; default: nobody. */
+  /** Is told what could not be written, and asks whether it can be again; default: none. */
   health?: JournalRoomDeps["health"];
   /** Opens the file that commits go to, for `sync: full`; default: {@link openSyncedFile}. */
   openSynced?(path: string): Promise<SyncedFile>;

@@ -317,7 +317,7 @@ export class SqliteJournal implements Journal {
     this.#checkpointer.noteCommit(bytes);
   }
 
-  /** Tells of a commit, with `sync: full` once the disk has it. */
+  /** Reports a commit, with `sync: full` once the disk has it. */
   #acknowledge(chunk: readonly Waiting[]): void {
     if (this.#disk === null) {
       for (const { resolve } of chunk) resolve();

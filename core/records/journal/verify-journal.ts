@@ -28,7 +28,7 @@ import { markSuspect } from "./suspect.ts";
 export interface ChainProblem {
   /**
    * `changed`: a batch does not match its link. `missing`: a link, with its batch, is missing. `unordered`: a batch
-   * stands in the place of another. `unchained`: a batch has no link. `erased`: a batch is gone and its session was
+   * stands where another belongs. `unchained`: a batch has no link. `erased`: a batch is gone and its session was
    * never deleted. `truncated`: the chain ends before its head. `rewritten`: the kept head was never there.
    * `misstated`: the tables of a session, its attempts, programs or grants contradict its events. `foreign`: a table,
    * trigger or index that the host did not define.

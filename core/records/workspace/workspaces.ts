@@ -83,7 +83,7 @@ export interface Workspaces {
    */
   discard(sessionId: string): Promise<void>;
   /**
-   * Removes the worktree of a session that has ended, if nothing in it was changed: by nobody, up to this moment.
+   * Removes the worktree of a session that has ended, if nothing in it has changed up to this moment.
    * @throws {BulkheadError} as `discard`
    */
   discardUnchanged(sessionId: string): Promise<void>;

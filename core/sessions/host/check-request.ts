@@ -62,7 +62,7 @@ export function fitToPlugin(request: SessionRequest, { manifest, limits }: Plugi
 export async function checkWorkdir(workdir: string, closedFolders: readonly string[]): Promise<string> {
   const real = await realFolder(workdir);
   const info = await stat(real ?? workdir).catch(() => null);
-  // The runtime put U+FFFD in place of bytes, or did not take them at all.
+  // The runtime replaced bytes with U+FFFD, or did not take them at all.
   if (real === null ? info?.isDirectory() || workdir.includes("\ufffd") : info === null) throw notText(real ?? workdir);
   if (real !== null) {
     const isClosed = closedFolders.some((folder) => isInside(folder, real));

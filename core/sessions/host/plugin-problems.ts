@@ -5,7 +5,7 @@ import type { SessionDeps } from "./start-session.ts";
 
 /**
  * Returns why plugins cannot be used, as far as an operator should know: one that is enabled, one whose id another has,
- * and the lock. A broken folder that nobody enabled is no news.
+ * and the lock. A broken folder that is not enabled is no news.
  */
 export function toldProblems(problems: readonly RegistryProblem[]): BulkheadError[] {
   const told = problems.filter(({ id, error, unavailable }) =>

@@ -93,7 +93,7 @@ export interface Routes {
 
 /** How long the result of a probe holds, unless the host manifest says otherwise. */
 const ttlMs = 60_000;
-/** Longest age of the counts of hosts that tell of them at once. */
+/** Longest age of the counts of hosts that report them at once. */
 const sharedAgeMs = 100;
 /** Wait after a rate limit whose end is unknown. */
 const unknownWaitMs = 60_000;

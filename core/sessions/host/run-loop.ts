@@ -72,7 +72,7 @@ export async function* runLoop(
 
 function unenhanced(): BulkheadError {
   return new BulkheadError("invalid_request", "A loop cannot end by itself without its prompt being enhanced.", {
-    hint: "Leave out enhance: the agent must be told of the signal of completion.",
+    hint: "Leave out enhance: the agent must know the signal of completion.",
   });
 }
 

@@ -8,8 +8,8 @@ export interface RunSessionOptions {
    */
   adapter?: string | readonly string[] | undefined;
   /**
-   * What the agent must be able to do; where not one adapter is named, beside what the host manifest requires under
-   * `routing.require`.
+   * Capabilities that the agent must have. Unless one adapter is named, those under `routing.require` of the host manifest
+   * are required as well.
    */
   require?: AgentCapabilities | undefined;
   /** Interrupts the session. */

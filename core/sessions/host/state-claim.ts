@@ -60,7 +60,7 @@ export async function claimState(
 
 /**
  * Takes one after the other the parts of hosts that are gone and for which `isLeft` is true. The caller releases each.
- * @param options.onFailure told of a part that can be neither taken nor found to be another host's
+ * @param options.onFailure called for a part that can be neither taken nor found to be another host's
  */
 export async function* claimLeftParts(
   stateDir: string,

@@ -100,7 +100,7 @@ interface PlaceOptions {
   exclude: readonly string[];
   manifest: HostManifest | undefined;
   signal?: AbortSignal | undefined;
-  /** Told of a worktree that stays taken until this process ends. */
+  /** Called for a worktree that stays taken until this process ends. */
   onProblem?: (message: string) => void;
   /** Told before large data is copied. */
   onCopy?: (data: CopiedData) => void;

@@ -29,7 +29,7 @@ export interface Received {
   bytes: number;
   /** The JSON list that they were parsed from: writing it costs less than serialising them again. */
   text?: string | undefined;
-  /** They were added before and could not be written: nobody is told of them again. */
+  /** They were added before and could not be written: no reader gets them again. */
   isSeen?: boolean;
 }
 

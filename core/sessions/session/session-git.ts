@@ -29,7 +29,7 @@ const holdAfterMs = 250;
 /** Changes that an event lists. */
 const mostChanges = 200;
 
-/** The git folders that a session's contained programs see in place of the real ones. */
+/** The git folders that a session's contained programs see instead of the real ones. */
 export class SessionGit {
   readonly #options: SessionGitOptions;
   readonly #abort = new AbortController();

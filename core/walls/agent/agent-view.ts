@@ -171,7 +171,7 @@ export async function agentView(session: ViewedSession, needs: AgentNeeds, place
   return { view, writeBacks: own.writeBacks };
 }
 
-/** A private folder in place of each home. */
+/** A private folder over each home. */
 function emptyHomes(homes: readonly string[], wallsDir: string): Promise<Bound[]> {
   return Promise.all(homes.map(async (at, index) => {
     const from = join(wallsDir, index === 0 ? "home" : `home-${index + 1}`);

@@ -5,7 +5,7 @@ import { keyPaths } from "../../ground/runtime/key-paths.ts";
 
 /**
  * Finds the homes that must be kept from an agent.
- * @throws {BulkheadError} `unavailable` where there is none: nobody could say what to hide
+ * @throws {BulkheadError} `unavailable` where there is none: the host would not know what to hide
  */
 export async function homesToHide(): Promise<PersonHomes & { first: string }> {
   const { first, all } = await personHomes();

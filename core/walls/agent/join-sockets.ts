@@ -15,7 +15,7 @@ interface FarEnd {
   join(client: Socket): void;
 }
 
-/** Opens a connection that is to be joined to a client. */
+/** Opens a connection to join to a client. */
 export function openFarEnd(where: NetConnectOpts): FarEnd {
   if (runtimeName === "node") return openReusing(where);
   // Deno reads on into the buffer while a write from it is under way.

@@ -10,7 +10,7 @@ export interface EgressEndpoint {
   unasked?: boolean;
 }
 
-/** Text that a client has in place of a key. */
+/** Text that a client has instead of a key. */
 interface StandIn {
   placeholder: string;
   key: string;

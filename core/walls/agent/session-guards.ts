@@ -34,7 +34,7 @@ const mostTold = 20;
 /** Files of which digests are made. */
 const mostRead = 64;
 
-/** Characters of a name, and of what became of it. */
+/** Characters of a name and of its fate. */
 const mostShown = 400;
 
 /** How long a look before the first program counts. Milliseconds. */
@@ -84,7 +84,7 @@ export class SessionGuards {
     return { sealed: sealed.filter(isClosed), held, links: links.filter(({ at }) => isClosed(at)) };
   }
 
-  /** Tells what became of guarded places. @param before names at the top as the session began */
+  /** Reports changed guarded places. @param before names at the top as the session began */
   async tell(before: ReadonlySet<string>): Promise<void> {
     const folder = this.#folder;
     const names = await readdir(folder).catch(() => []);

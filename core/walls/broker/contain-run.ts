@@ -75,7 +75,7 @@ export async function containRun(
   return await run(env, { network, reach: [way.port, ...ports] });
 }
 
-/** Docker's client finds the proxy in place of its server, so that it hears why there is none. */
+/** Docker's client finds the proxy instead of its server, so that it hears why there is none. */
 function noDocker({ authority }: BrokerScope): BulkheadError {
   return authority.forbid("run", "docker", {
     because: "its socket is outside the walls, since who reaches it has all your rights",

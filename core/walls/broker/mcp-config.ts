@@ -15,7 +15,7 @@ interface PlacedArguments {
 }
 
 /**
- * Puts the path of the session's MCP servers in place of its stand-in, for a program that may have them.
+ * Replaces the stand-in with the path of the session's MCP servers, for a program that may have them.
  * @throws {BulkheadError} `permission_denied`, `io_error`
  */
 export async function placeMcpConfig(

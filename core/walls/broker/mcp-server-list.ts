@@ -8,7 +8,7 @@ type Server =
   | { type: "http"; url: string; headers: Record<string, string> };
 
 /**
- * Puts the session's MCP servers in place of their stand-in in a message to a program; null for text that is not a JSON
+ * Replaces the stand-in with the session's MCP servers in a message to a program; null for text that is not a JSON
  * object or names no stand-in. The program must be asked for with `demandMcpServers` before it gets the message.
  * @throws {BulkheadError} `unsupported` for a server that the program says it cannot reach
  */

@@ -85,7 +85,7 @@ export interface SessionBrokerOptions {
    * has resolved. What it returns is called once they have all ended.
    */
   expose?(folders: readonly string[]): Promise<() => Promise<void>>;
-  /** Finds what stands in the place of git's folders in the view of a contained program; absent: nothing does. */
+  /** Finds what replaces git's folders in the view of a contained program; absent: nothing does. */
   gitMounts?: (() => Promise<GitMounts>) | undefined;
   /** The manifest's; absent: none. */
   endpoints?: readonly ModelEndpoint[] | undefined;

@@ -141,7 +141,7 @@ export class SessionWalls {
     };
   }
 
-  /** Finds what stands in the place of git's folders; the person may have made a submodule a moment ago. */
+  /** Finds what replaces git's folders; the person may have made a submodule a moment ago. */
   async #gitMounts(): Promise<GitMounts> {
     await this.#entries;
     return await this.#options.gitMounts?.() ?? { covered: [], bound: [], held: [], sealed: [], shown: [] };
@@ -156,7 +156,7 @@ export class SessionWalls {
     return this.#wayOut ??= this.#open(decisions, localPorts);
   }
 
-  /** Removes everything, and tells of guarded files that the agents made, and of sockets that they could reach. */
+  /** Removes everything, and reports guarded files that the agents made, and sockets that they could reach. */
   async close(): Promise<void> {
     const kept = await this.#kept?.catch(() => null) ?? null;
     await Promise.all(this.#writeBacks.splice(0).map(writeBack));

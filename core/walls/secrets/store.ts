@@ -36,7 +36,7 @@ export async function readSecrets(file: string): Promise<StoredSecrets> {
 }
 
 /**
- * Stores a secret under a name, in place of an older one.
+ * Stores a secret under a name and replaces an older one.
  * @throws {BulkheadError} as {@link readSecrets}; `busy` when another program holds the file
  */
 export async function storeSecret(file: string, { name, value }: { name: string; value: string }): Promise<void> {

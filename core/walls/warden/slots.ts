@@ -41,7 +41,7 @@ export class Slots {
     this.#options = options;
   }
 
-  /** Starts a thread for a lane; with the number of a pipe to the host it uses that in place of the slot's port. */
+  /** Starts a thread for a lane; with the number of a pipe to the host it uses that instead of the slot's port. */
   open({ lane, descriptor }: { lane: number; descriptor?: number }): Slot {
     const { port1, port2 } = portPair();
     const controller = new AbortController();

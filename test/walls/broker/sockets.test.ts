@@ -169,7 +169,7 @@ describe("the opening of a WebSocket", () => {
     const { broker } = await makeBroker({ permissions: { net: [here.target, there.target] } });
     expect(await errorOf(openSocket(broker, here.url))).toMatchObject({
       code: "network_error",
-      message: `Cannot connect to "${here.target}": it answered with status 302 in place of a WebSocket.`,
+      message: `Cannot connect to "${here.target}": it answered with status 302 instead of a WebSocket.`,
       details: { status: 302 },
     });
     expect(there.connections()).toBe(0);

@@ -10,7 +10,7 @@ import { shortId } from "../render/short-id.ts";
 const patienceMs = 2000;
 const shownSessions = 50;
 
-/** `bulkhead complete <words…>`: what could stand in place of the last word. For the scripts of `completion`. */
+/** `bulkhead complete <words…>`: candidates for the last word. For the scripts of `completion`. */
 export const defineComplete: DefineCommand = (command, bind) => {
   command
     .argument("[words...]", "the words of the command line, the last one unfinished")

@@ -11,7 +11,7 @@ export const defineDemo: DefineCommand = (command, bind) => {
       "after",
       `
 In a fresh git repository, three sessions run at once: a tool defined in YAML, a recorded session of a real
-agent, and a hostile adapter. The demo exits with 0 only if the hostile one cost nobody anything but itself.
+agent, and a hostile adapter. The demo exits with 0 only if the hostile one harmed no other session.
 `,
     )
     .addHelpText(

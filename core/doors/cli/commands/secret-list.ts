@@ -39,7 +39,7 @@ export async function secretList(call: Invocation): Promise<number> {
       { text: name, tone: "bold" },
       safeLine(source),
       set ? { text: "set", tone: "green" } : { text: "missing", tone: "red" },
-      granted_to.length > 0 ? granted_to.join(", ") : { text: "nobody", tone: "dim" },
+      granted_to.length > 0 ? granted_to.join(", ") : { text: "no plugin", tone: "dim" },
     ]),
     {
       paint: createPaint(terminal.colours.stdout),

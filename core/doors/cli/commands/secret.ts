@@ -15,7 +15,7 @@ export const defineSecret: DefineCommand = (command, bind) => {
     ),
   );
   command.command("set")
-    .description("keep a secret, in place of one of that name; the value is typed hidden or piped in")
+    .description("keep a secret and replace one of that name; the value is typed hidden or piped in")
     .argument("<name>", "letters, digits and _")
     .addHelpText("after", examples(["bulkhead secret set API_KEY < key.txt", "one line end at the end is left out"]))
     .action(bind(secretSet));

@@ -116,7 +116,7 @@ async function askEach(
   }
 }
 
-/** Says what became of changes. */
+/** Says which changes were applied, dropped or kept. */
 function settledLine(action: HeldDecision["action"], count: number): string {
   return action === "apply" ? `${plural(count, "change")} applied.` : `${plural(count, "change")} dropped.`;
 }

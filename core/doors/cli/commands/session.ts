@@ -28,7 +28,7 @@ export const defineSession: DefineCommand = (command, bind) => {
       ["bulkhead session list --state running", "what runs now"],
       ["bulkhead session events -f 3f2a", "watch one"],
       ['bulkhead run my-agent --workspace worktree "Fix it"', "the agent works in a worktree of its own"],
-      ["bulkhead session list --worktrees", "sessions whose changes wait, and what became of others"],
+      ["bulkhead session list --worktrees", "sessions whose changes wait, and the state of others"],
       ["bulkhead session diff 3f2a", "what was changed"],
       ["bulkhead session apply 3f2a", "bring it here, merged with what changed since"],
     ),
@@ -52,7 +52,7 @@ const defineReading: DefineCommand = (command, bind) => {
     .option("--task <id>", "only those of this task")
     .option("--limit <number>", "at most so many, up to 500; default: 50", readNumber)
     .option("--before <id>", "those that began before this one: the next page")
-    .option("--worktrees", "in place of that, what became of each worktree")
+    .option("--worktrees", "list worktrees with their state instead")
     .addHelpText("after", examples(["bulkhead session list --json", "one session a line"]))
     .action(bind(sessionList));
   command.command("show")

@@ -63,7 +63,7 @@ function recordedFaults({ live, recorded }: DemoEvidence): string[] {
     .map(({ event }) => JSON.stringify(event));
   const at = recorded.findIndex((event, index) => event !== given[index]);
   if (at !== -1) return [`event ${at + 1} of ${recorded.length} differs: ${given[at] ?? "it is missing"}`];
-  return given.length === recorded.length ? [] : [`${given.length} events in place of ${recorded.length}`];
+  return given.length === recorded.length ? [] : [`${given.length} events instead of ${recorded.length}`];
 }
 
 function sequenceFaults(live: readonly Envelope[]): string[] {
@@ -85,7 +85,7 @@ function orderFaults(live: readonly Envelope[]): string[] {
 }
 
 function replayFaults({ live, replayed }: DemoEvidence): string[] {
-  if (replayed.length !== live.length) return [`${replayed.length} events in place of ${live.length}`];
+  if (replayed.length !== live.length) return [`${replayed.length} events instead of ${live.length}`];
   const at = live.findIndex((envelope, index) => JSON.stringify(envelope) !== JSON.stringify(replayed[index]));
   return at === -1 ? [] : [`event ${at + 1} differs`];
 }

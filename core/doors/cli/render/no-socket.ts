@@ -1,2 +1,2 @@
-/** Words in place of the socket of a daemon that has none. */
+/** Words for a daemon that has no socket. */
 export const noSocket = "none; the log says why";

@@ -9,7 +9,7 @@ export function formatDuration(ms: number): string {
   return pair({ large: Math.round(seconds / 60), of: 60, names: ["h", "min"] });
 }
 
-/** Formats how long ago a time was; one that is to come tells of a clock that was ahead, or was set back. */
+/** Formats how long ago a time was; a future one comes from a clock that was ahead, or was set back. */
 export function formatAge(timestamp: string, now: number): string {
   const ms = now - Date.parse(timestamp);
   return ms < -skewMs ? `${formatDuration(-ms)} ahead of the clock` : formatDuration(Math.max(0, ms));

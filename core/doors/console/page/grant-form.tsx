@@ -12,7 +12,7 @@ interface GrantFormProps {
   plugin: Pick<ExplainedPlugin, "id" | "name">;
   permission: string;
   target: string;
-  /** Gives the grant in the place of a wider one; null: it is given beside the others. */
+  /** Replaces a wider grant; null: adds to the others. */
   instead?: ((target: string) => Promise<void>) | null;
   close: () => void;
   changed: () => void;

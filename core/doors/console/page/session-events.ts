@@ -89,7 +89,7 @@ export class SessionEvents {
     return block.drawn ??= { events: block.events };
   }
 
-  /** Tells of a newer end, as a list does after the connection was lost. */
+  /** Reports a newer end, as a list does after the connection was lost. */
   extend(last: number): void {
     if (last <= this.#newest) return;
     this.#newest = last;

@@ -134,7 +134,7 @@ export class SessionList {
     try {
       this.#merge((await Promise.all(read)).filter((session) => session !== null));
     } catch {
-      // Nothing else may tell of these sessions again: one that has ended would seem to run forever.
+      // No other event may name these sessions again: one that has ended would seem to run forever.
       this.#readAgain(ids, retryMs);
     }
   }

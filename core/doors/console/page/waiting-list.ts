@@ -35,7 +35,7 @@ const telling: ReadonlySet<string> = new Set([
   "session_ended",
   "worker",
 ]);
-/** No event tells of some of the things that wait. */
+/** Some of the things that wait have no event. */
 const pollMs = 10_000;
 
 /** Everything that waits for a person, the oldest first. */

@@ -64,7 +64,7 @@ export const workspaceRoutes: readonly ApiRoute[] = [
     id: "listWorkspaces",
     method: "GET",
     path: "/v1/workspaces",
-    summary: "list the worktrees of sessions, and what became of each",
+    summary: "list the worktrees of sessions with their state",
     scope: "own",
     answers: {
       200: { summary: "the oldest first", schema: Type.Object({ workspaces: Type.Array(workspace) }) },

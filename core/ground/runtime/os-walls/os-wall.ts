@@ -12,8 +12,8 @@ export interface OsWallUses extends Record<OsWallName, OsWallUse> {
   /** `required`: programs of agents run contained or not at all; `off`: they run with all rights of the host's user. */
   agents: "required" | "off";
   /**
-   * What becomes of a host that a contained program calls and no grant names: `deny`, or `ask`, which puts it to the
-   * session's client as a permission request.
+   * Answer for a host that a contained program calls and no grant names: `deny`, or `ask`, which sends the session's
+   * client a permission request.
    */
   unknown_hosts: "deny" | "ask";
 }

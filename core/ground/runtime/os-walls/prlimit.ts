@@ -18,7 +18,8 @@ interface Ceilings {
 
 const megabyte = 1024 * 1024;
 /**
- * What V8 after 12.4 (Node 24, Deno) maps writable for each isolate and hardly touches: the place for its machine code.
+ * Memory that V8 after 12.4 (Node 24, Deno) maps writable for each isolate and hardly touches: the place for its machine
+ * code.
  */
 const codeRangeMb = newerV8(12, 4) ? 512 : 0;
 

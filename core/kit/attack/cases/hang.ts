@@ -464,7 +464,7 @@ export default defineAdapter({ id: "attack", name: "Attack", version: "1.0.0",
   {
     id: "A24",
     name: "promise-as-adapter",
-    attack: "The module exports a promise that never settles in place of an adapter.",
+    attack: "The module exports a promise that never settles instead of an adapter.",
     files: { "mod.js": "export default new Promise(() => {});" },
     expected: { kind: "refused", codes: ["adapter_incomplete"] },
     withinMs: 15_000,

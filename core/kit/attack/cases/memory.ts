@@ -3,7 +3,7 @@ import type { AttackCase, Expectation } from "../attack-case.ts";
 /** The heartbeat is patient here, so that it is the memory that ends it wherever the engine gets that far. */
 const patient = { heartbeat_timeout_ms: 6000, timeout_ms: 12_000, idle_timeout_ms: 12_000, cpu_burst_ms: 12_000 };
 
-/** Full memory; the heartbeat ends an engine that collects garbage forever in place of failing. */
+/** Full memory; the heartbeat ends an engine that collects garbage forever instead of failing. */
 const outOfMemory: Expectation = { kind: "killed", codes: ["out_of_memory", "unresponsive"] };
 
 /** For a size that an engine may also refuse itself, so that the adapter ends by its own error. */

@@ -213,7 +213,7 @@ export const starvationCases: readonly AttackCase[] = [
   },
   {
     id: "H10",
-    name: "output-nobody-reads",
+    name: "output-unread",
     attack: "Programs print forever, without a reader.",
     permissions: shell,
     stage: (place) => Promise.resolve({ reached: () => survivors(place) }),

@@ -1,7 +1,7 @@
 import { rateLimitWaitMs } from "../misbehaviour.ts";
 import { type Rule, skipped } from "../rule.ts";
 
-/** The engine waits as long as it is told, and only for what is called a rate limit. */
+/** The engine waits as long as the event says, and only for a rate limit. */
 export const rateLimitSessionRule: Rule = {
   id: "rate-limit-session",
   title: "A session whose tool meets a rate limit ends as one, and says how long to wait.",

@@ -9,7 +9,7 @@ export interface GitMount {
   isBorrowed?: boolean;
 }
 
-/** Mounts that put private git folders in place of the real ones, as plain data for a view. */
+/** Mounts of private git folders over the real ones, as plain data for a view. */
 export interface GitMounts {
   /** Places in which only these mounts count. */
   covered: string[];

@@ -187,7 +187,7 @@ function isWhole(file: Bytes, start: number, idBytes: number): boolean {
   return true;
 }
 
-/** Whether an index may be only a part of one, or have folders in place of files: a quick look at its bytes. */
+/** Whether an index may be only a part of one, or have folders instead of files: a quick look at its bytes. */
 export function mayBeOdd(bytes: Uint8Array): boolean {
   return ["link", "sdir"].some((name) => hasExtension(asBuffer(bytes), name));
 }

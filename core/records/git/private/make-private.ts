@@ -48,7 +48,7 @@ export interface PrivateGit {
 
 /**
  * Makes git folders of the session's own for the repository that it works in and for the submodules there, without
- * starting git in the usual case. An agent sees them in place of the real ones: own HEAD, index, refs and config, no hooks,
+ * starting git in the usual case. An agent sees them instead of the real ones: own HEAD, index, refs and config, no hooks,
  * and the objects of the repository to read.
  * @throws {BulkheadError} `unsupported` for a repository that it cannot be done for; `io_error`
  */

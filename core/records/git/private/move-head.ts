@@ -72,7 +72,7 @@ async function moveLocked(move: HeadMove): Promise<Refusal> {
   }
 }
 
-/** Reads an index that is in two files, or has folders in place of files. */
+/** Reads an index that is in two files, or has folders instead of files. */
 async function wholeOf({ known, place, signal }: HeadMove): Promise<Uint8Array> {
   const { git_dir: gitDir, common_dir: commonDir, object_format: objectFormat } = known;
   const folder = join(place, `index-${randomId()}`);

@@ -25,7 +25,7 @@ import {
 /** Tips that are tried one by one where git refuses all of them together. */
 const mostAlone = 50;
 
-/** Carries out a plan: moves what may move, keeps the rest under refs of the session, and tells of all of it. */
+/** Carries out a plan: moves what may move, keeps the rest under refs of the session, and reports all of it. */
 export async function settle(plan: TakeOverPlan): Promise<GitChange[]> {
   const at: ObjectsPlace = plan;
   await Promise.all([prepareStores(at), refuseOddFiles(at)]);

@@ -50,7 +50,7 @@ interface WholeIndexOptions {
 }
 
 /**
- * Copies an index that is in two files, or has folders in place of their files, as one with all files.
+ * Copies an index that is in two files, or has folders instead of their files, as one with all files.
  * @returns path of the copy
  */
 export async function wholeIndex(

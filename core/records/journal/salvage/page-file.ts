@@ -71,8 +71,7 @@ export class PageFile {
   }
 
   /**
-   * All that stands in the place of a page. Where the log is damaged, it may hold an older content than the database, so
-   * that both count.
+   * All contents of a page. A damaged log may hold an older one than the database, so both count.
    */
   async contents(number: number): Promise<Uint8Array[]> {
     const newest = await this.page(number);
