@@ -13,7 +13,7 @@ export function parseGrant(typed: string): { permission: Grantable; target: stri
   if (permission === undefined || (permission !== "kv" && target === "")) {
     const fault = permission === undefined ? `"${word}" is no permission` : "it lacks a target";
     throw new BulkheadError("invalid_config", `Cannot use "${typed}" as a permission: ${fault}.`, {
-      hint: `Write permission:target, for example run:git or net:api.example.com:443. Permissions: ${grantable.join(", ")}.`,
+      hint: `Write permission:target, for example net:api.example.com:443. Permissions: ${grantable.join(", ")}.`,
     });
   }
   return { permission, target: permission === "kv" ? "kv" : target };
