@@ -16,6 +16,7 @@ import { roundTrip } from "./round-trip.ts";
 import { scale } from "./scale.ts";
 import { spinning } from "./spinning.ts";
 import { startUp } from "./start-up.ts";
+import { touchedFiles } from "./touched-files.ts";
 import { turns } from "./turns.ts";
 
 interface BenchOptions {
@@ -43,6 +44,7 @@ const benches: Record<string, (options: BenchOptions) => Promise<Figure[]>> = {
   cluster,
   peers,
   scale,
+  touched: touchedFiles,
   turns,
 };
 
