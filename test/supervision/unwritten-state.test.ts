@@ -1,12 +1,13 @@
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createHost, loadHostManifest } from "bulkhead";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { runCli } from "../../core/doors/cli/run-cli.ts";
 import { connectHost, type RemoteHost } from "../../core/doors/client/mod.ts";
 import { type Daemon, startDaemon } from "../../core/doors/daemon/daemon.ts";
 import { unixFetch } from "../../core/ground/runtime/unix-fetch.ts";
+import { loadHostManifest } from "../../core/packages/registry/find-host-manifest.ts";
+import { createHost } from "../../core/sessions/host/create-host.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { fakeTerminal } from "../doors/cli/fake-terminal.ts";
 import { adapterCode, completed, errorOf, writePlugin } from "../sessions/host/test-host.ts";

@@ -100,6 +100,9 @@ test(
   async () => {
     const id = await sessionIn("writer", "by the agent");
     const other = await sessionIn("writer", "never");
+    // A worktree is closed after its session's last event.
+    const listed = async () => (await cli(["session", "list", "--worktrees", "--json"])).out;
+    await expect.poll(listed, { timeout: 10_000 }).not.toContain('"ended_at":null');
     for (
       const args of [["list", "--worktrees", "--json"], ["diff", id], ["diff", id, "--stat"], [
         "diff",
