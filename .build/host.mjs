@@ -170,8 +170,6 @@ function ownPlace(ownUrl) {
     onLoad({ filter: /\.ts$/, namespace: "file" }, async ({ path }) => {
       const file = relative(root, path).replaceAll("\\", "/");
       if (!/^(?:core|plugin-sdk)\//.test(file)) return undefined;
-      // Attacks ask for their place in the text of an adapter.
-      if (file.startsWith("core/kit/attack/cases/")) return undefined;
       const text = await readFile(path, "utf8");
       if (!text.includes("import.meta.url")) return undefined;
       const own = join(root, "dist", file.replace(/\.ts$/, ".js"));

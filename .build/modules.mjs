@@ -4,7 +4,7 @@ import { join, relative } from "node:path";
 import { build } from "esbuild";
 import { listFiles, root, writeFolder } from "./outputs.mjs";
 
-for (const name of ["core", "plugin-sdk"]) {
+for (const name of ["core", "plugin-sdk", "test/hostile/cases"]) {
   const files = (await listFiles(join(root, name))).filter((path) => path.endsWith(".ts") && !inPage(path));
   const { outputFiles } = await build({
     absWorkingDir: root,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { agentEscapes } from "../../core/kit/attack/cases/agent.ts";
+import { agentEscapes } from "./cases/agent.ts";
 import { runAgentEscapes } from "../../core/kit/attack/run-agent-escapes.ts";
 import { needsWall } from "../ground/runtime/os-walls/needs-wall.ts";
 import { skipBecause } from "../skip-because.ts";

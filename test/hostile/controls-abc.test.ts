@@ -6,9 +6,9 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AttackCase } from "../../core/kit/attack/attack-case.ts";
-import { crashCases } from "../../core/kit/attack/cases/crash.ts";
-import { hangCases } from "../../core/kit/attack/cases/hang.ts";
-import { memoryCases } from "../../core/kit/attack/cases/memory.ts";
+import { crashCases } from "./cases/crash.ts";
+import { hangCases } from "./cases/hang.ts";
+import { memoryCases } from "./cases/memory.ts";
 
 const program = fileURLToPath(new URL("programs/unprotected-host.mjs", import.meta.url));
 const onDeno = "Deno" in globalThis;

@@ -6,9 +6,9 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import type { AttackCase } from "../../core/kit/attack/attack-case.ts";
-import { escapeCases } from "../../core/kit/attack/cases/escape.ts";
-import { leakCases } from "../../core/kit/attack/cases/leaks.ts";
-import { protocolCases } from "../../core/kit/attack/cases/protocol.ts";
+import { escapeCases } from "./cases/escape.ts";
+import { leakCases } from "./cases/leaks.ts";
+import { protocolCases } from "./cases/protocol.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 
 const program = fileURLToPath(new URL("programs/unprotected-realm.mjs", import.meta.url));

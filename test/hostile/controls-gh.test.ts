@@ -6,12 +6,12 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import type { AttackCase, AttackStage } from "../../core/kit/attack/attack-case.ts";
-import { filesCases } from "../../core/kit/attack/cases/files.ts";
-import { networkCases } from "../../core/kit/attack/cases/network.ts";
-import { runCases } from "../../core/kit/attack/cases/run.ts";
-import { socketCases } from "../../core/kit/attack/cases/sockets.ts";
-import { starvationCases } from "../../core/kit/attack/cases/starvation.ts";
-import { textCases } from "../../core/kit/attack/cases/text.ts";
+import { filesCases } from "./cases/files.ts";
+import { networkCases } from "./cases/network.ts";
+import { runCases } from "./cases/run.ts";
+import { socketCases } from "./cases/sockets.ts";
+import { starvationCases } from "./cases/starvation.ts";
+import { textCases } from "./cases/text.ts";
 
 const program = fileURLToPath(new URL("programs/unprotected-broker.mjs", import.meta.url));
 const onDeno = "Deno" in globalThis;

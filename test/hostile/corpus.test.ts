@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { attackCases } from "../../core/kit/attack/cases/all.ts";
+import { attackCases } from "./cases/all.ts";
 import { type AttackRun, runAttackProgram } from "./attack-program.ts";
 
 const minutes = 60_000;

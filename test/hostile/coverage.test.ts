@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { attackCases } from "../../core/kit/attack/cases/all.ts";
+import { attackCases } from "./cases/all.ts";
 import { rowsWithReason } from "./rows.ts";
 
 /** Rows of each group of the corpus that is attacked here. */

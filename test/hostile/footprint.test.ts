@@ -3,7 +3,7 @@ import process from "node:process";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { attackCases } from "../../core/kit/attack/cases/all.ts";
+import { attackCases } from "./cases/all.ts";
 import { runAttacks } from "../../core/kit/attack/run-attacks.ts";
 import {
   adapterCode,

@@ -37,6 +37,9 @@ export const floors: readonly (readonly Wing[])[] = [
   ],
 ];
 
+/** The attacks: data that tests and the package share, and that stand in the house as the room of what runs them. */
+export const corpus = "test/hostile/cases";
+
 /** One import that breaks the floors: a sentence. */
 export type Breach = string;
 
@@ -45,6 +48,7 @@ export type Breach = string;
  */
 export function roomOf(path: string): string {
   const [top = "", second = "", third = ""] = path.split("/");
+  if (path.startsWith(`${corpus}/`)) return "attack";
   if (top !== "core") return top;
   return path.split("/").length > 3 ? third : second;
 }
@@ -58,7 +62,7 @@ export interface Level {
 
 /** Null for a room that no wing has, or that stands in another wing. */
 export function levelOf(path: string): Level | null {
-  const wing = path.split("/")[1] ?? "";
+  const wing = path.startsWith(`${corpus}/`) ? "kit" : path.split("/")[1] ?? "";
   const room = roomOf(path);
   for (const [floor, names] of floors.entries()) {
     const row = names.find(({ name }) => name === wing)?.rows.findIndex((rooms) => rooms.includes(room)) ?? -1;
@@ -84,7 +88,9 @@ function whyNot(path: string, link: Link): string | null {
   if (link.kind === "url" && (target === "worker" || target === "warden" || !link.target.startsWith("core/"))) {
     return null;
   }
-  if (!link.target.startsWith("core/") && target !== "plugin-sdk") return "it leaves core and plugin-sdk";
+  if (!/^(?:core|plugin-sdk)\//.test(link.target) && levelOf(link.target) === null) {
+    return "it leaves core and plugin-sdk";
+  }
   if (room === "plugin-sdk") return "plugin-sdk is the ground floor";
   if (room === "client") {
     return target === "plugin-sdk" && link.kind === "type" ? null : "the client imports types of plugin-sdk only";

@@ -1,5 +1,5 @@
 import type { EscapeReport } from "../../kit/attack/agent-escape.ts";
-import { agentEscapes } from "../../kit/attack/cases/agent.ts";
+import { agentEscapes } from "../../../test/hostile/cases/agent.ts";
 import { runAgentEscapes } from "../../kit/attack/run-agent-escapes.ts";
 import { runWalledCases } from "../../kit/attack/run-walled-cases.ts";
 import { readWalledCases } from "../../kit/attack/walled-case.ts";

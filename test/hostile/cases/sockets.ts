@@ -1,9 +1,9 @@
-import type { ErrorCode } from "../../../../plugin-sdk/errors.ts";
-import { type LoopbackAnswer, startLoopback } from "../../../ground/runtime/loopback-server.ts";
-import { startLoopbackSockets } from "../../../ground/runtime/loopback-sockets.ts";
-import { sleep } from "../../../ground/runtime/wait.ts";
-import type { AttackCase, AttackStage } from "../attack-case.ts";
-import { refusedTries, type Try } from "../refused-tries.ts";
+import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
+import { type LoopbackAnswer, startLoopback } from "../../../core/ground/runtime/loopback-server.ts";
+import { startLoopbackSockets } from "../../../core/ground/runtime/loopback-sockets.ts";
+import { sleep } from "../../../core/ground/runtime/wait.ts";
+import type { AttackCase, AttackStage } from "../../../core/kit/attack/attack-case.ts";
+import { refusedTries, type Try } from "../../../core/kit/attack/refused-tries.ts";
 
 const invalid: ErrorCode[] = ["invalid_request"];
 

@@ -1,4 +1,4 @@
-import type { AgentEscape } from "../agent-escape.ts";
+import type { AgentEscape } from "../../../core/kit/attack/agent-escape.ts";
 
 /** One system call by number, as x64 has it, and as arm64. Prints ESCAPED where the kernel did it. */
 function call([x64, arm64]: readonly [x64: number, arm64: number], args: string, allowed = "$r >= 0"): string {

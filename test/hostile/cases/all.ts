@@ -1,4 +1,4 @@
-import type { AttackCase } from "../attack-case.ts";
+import type { AttackCase } from "../../../core/kit/attack/attack-case.ts";
 import { crashCases } from "./crash.ts";
 import { escapeCases } from "./escape.ts";
 import { filesCases } from "./files.ts";

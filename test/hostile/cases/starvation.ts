@@ -1,10 +1,10 @@
-import { readdir } from "../../../ground/runtime/files.ts";
-import { makeFifo } from "../../../ground/runtime/fifo.ts";
-import { startLoopback } from "../../../ground/runtime/loopback-server.ts";
-import { join } from "../../../ground/runtime/paths.ts";
-import { processesIn } from "../../../ground/runtime/process-rows.ts";
-import type { AttackCase, AttackPlace } from "../attack-case.ts";
-import { refusedTries } from "../refused-tries.ts";
+import { readdir } from "../../../core/ground/runtime/files.ts";
+import { makeFifo } from "../../../core/ground/runtime/fifo.ts";
+import { startLoopback } from "../../../core/ground/runtime/loopback-server.ts";
+import { join } from "../../../core/ground/runtime/paths.ts";
+import { processesIn } from "../../../core/ground/runtime/process-rows.ts";
+import type { AttackCase, AttackPlace } from "../../../core/kit/attack/attack-case.ts";
+import { refusedTries } from "../../../core/kit/attack/refused-tries.ts";
 
 const shell = { run: [{ binary: "sh", args: ["-c {*}"] }] };
 

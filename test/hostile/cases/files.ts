@@ -1,11 +1,11 @@
-import { link, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "../../../ground/runtime/files.ts";
-import { actedOnGroups } from "../../../ground/runtime/acted-on-names.ts";
-import { makeFifo } from "../../../ground/runtime/fifo.ts";
-import { listenAt } from "../../../ground/runtime/loopback-server.ts";
-import { join } from "../../../ground/runtime/paths.ts";
-import { pid } from "../../../ground/runtime/platform.ts";
-import type { AttackCase, AttackPlace } from "../attack-case.ts";
-import { refusedTries, type Try } from "../refused-tries.ts";
+import { link, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "../../../core/ground/runtime/files.ts";
+import { actedOnGroups } from "../../../core/ground/runtime/acted-on-names.ts";
+import { makeFifo } from "../../../core/ground/runtime/fifo.ts";
+import { listenAt } from "../../../core/ground/runtime/loopback-server.ts";
+import { join } from "../../../core/ground/runtime/paths.ts";
+import { pid } from "../../../core/ground/runtime/platform.ts";
+import type { AttackCase, AttackPlace } from "../../../core/kit/attack/attack-case.ts";
+import { refusedTries, type Try } from "../../../core/kit/attack/refused-tries.ts";
 
 const workdir = { read: ["workdir"], write: ["workdir"] };
 const everything = { read: ["/", "data"], write: ["/", "data"] };

@@ -1,7 +1,7 @@
-import { chmod, mkdir, readdir, readFile, symlink, writeFile } from "../../../ground/runtime/files.ts";
-import { join } from "../../../ground/runtime/paths.ts";
-import type { AttackCase, AttackPlace } from "../attack-case.ts";
-import { refusedTries } from "../refused-tries.ts";
+import { chmod, mkdir, readdir, readFile, symlink, writeFile } from "../../../core/ground/runtime/files.ts";
+import { join } from "../../../core/ground/runtime/paths.ts";
+import type { AttackCase, AttackPlace } from "../../../core/kit/attack/attack-case.ts";
+import { refusedTries } from "../../../core/kit/attack/refused-tries.ts";
 
 const shell = { binary: "sh", args: ["-c {*}"] };
 const loaderNames = [

@@ -1,4 +1,4 @@
-import type { AttackCase, Expectation } from "../attack-case.ts";
+import type { AttackCase, Expectation } from "../../../core/kit/attack/attack-case.ts";
 
 /** The heartbeat is patient here, so that it is the memory that ends it wherever the engine gets that far. */
 const patient = { heartbeat_timeout_ms: 6000, timeout_ms: 12_000, idle_timeout_ms: 12_000, cpu_burst_ms: 12_000 };

@@ -1,4 +1,4 @@
-import type { AttackCase } from "../attack-case.ts";
+import type { AttackCase } from "../../../core/kit/attack/attack-case.ts";
 
 type Ending = Pick<AttackCase, "expected" | "withinMs">;
 

@@ -1,6 +1,6 @@
-import { readdir, readFile } from "../../../ground/runtime/files.ts";
-import { join } from "../../../ground/runtime/paths.ts";
-import type { AttackCase, AttackPlace, AttackStage, Expectation } from "../attack-case.ts";
+import { readdir, readFile } from "../../../core/ground/runtime/files.ts";
+import { join } from "../../../core/ground/runtime/paths.ts";
+import type { AttackCase, AttackPlace, AttackStage, Expectation } from "../../../core/kit/attack/attack-case.ts";
 
 const harmless: Expectation = { kind: "harmless" };
 /** The host ends the worker, because it cannot tell whose session it was. */

@@ -1,4 +1,4 @@
-import type { AttackCase, Expectation } from "../attack-case.ts";
+import type { AttackCase, Expectation } from "../../../core/kit/attack/attack-case.ts";
 
 const unresponsive: Expectation = { kind: "killed", codes: ["unresponsive"] };
 const idle: Expectation = { kind: "error", codes: ["idle_timeout"] };

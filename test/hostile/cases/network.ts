@@ -1,13 +1,13 @@
-import type { Permissions } from "../../../../plugin-sdk/permissions.ts";
-import type { ErrorCode } from "../../../../plugin-sdk/errors.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
 import {
   type LoopbackAnswer,
   type LoopbackRequest,
   startLoopback,
   zipBomb,
-} from "../../../ground/runtime/loopback-server.ts";
-import type { AttackCase, AttackStage } from "../attack-case.ts";
-import { refusedTries, type Try } from "../refused-tries.ts";
+} from "../../../core/ground/runtime/loopback-server.ts";
+import type { AttackCase, AttackStage } from "../../../core/kit/attack/attack-case.ts";
+import { refusedTries, type Try } from "../../../core/kit/attack/refused-tries.ts";
 
 const invalid: ErrorCode[] = ["invalid_request"];
 
