@@ -6,7 +6,7 @@ interface Skipped {
   skipped: string;
 }
 
-/** One rule of the contract. To add one: a file in `rules/` and a line in `rules/all.ts`. */
+/** One rule of the contract. To add one: an entry in a file of `rules/`. */
 export interface Rule {
   /** Lowercase words with hyphens; it stands in reports and never changes its meaning. */
   readonly id: string;
@@ -26,4 +26,11 @@ export function skipped(reason: string): Skipped {
 /** A finding for each sentence. */
 export function findings(messages: readonly string[], session?: string): Finding[] {
   return messages.map((message) => (session === undefined ? { message } : { message, session }));
+}
+
+/** A check of the adapter's members, which does not concern a plugin whose adapter was never made. */
+export function ofMembers(
+  check: (members: NonNullable<Seen["members"]>, seen: Seen) => Finding[] | Skipped,
+): Rule["check"] {
+  return (seen) => seen.members === null ? skipped("The adapter could not be looked at.") : check(seen.members, seen);
 }

@@ -1,17 +1,41 @@
 import type { Rule } from "../rule.ts";
-import { nameOf, ordinary, type Take } from "../seen.ts";
+import { nameOf, ordinary, type Seen, type Take } from "../seen.ts";
 
-/** An unknown count is null: 0 is a figure, and budgets count it. */
-export const usageRule: Rule = {
-  id: "usage",
-  title: "Uncounted tokens are null, and totals of a session do not shrink.",
-  check(seen) {
-    return ordinary(seen).flatMap((take) => {
-      const message = problemWith(take);
-      return message === null ? [] : [{ message, session: nameOf(take) }];
-    });
+/** Rules of what a session says that it used. */
+export const usageRules: readonly Rule[] = [
+  // An unknown count is null: 0 is a figure, and budgets count it.
+  {
+    id: "usage",
+    title: "Uncounted tokens are null, and totals of a session do not shrink.",
+    check(seen) {
+      return ordinary(seen).flatMap((take) => {
+        const message = problemWith(take);
+        return message === null ? [] : [{ message, session: nameOf(take) }];
+      });
+    },
   },
-};
+  // A cost of 0 says that the session is free, and one without its currency says nothing.
+  {
+    id: "cost",
+    title: "A cost has its currency, and what is paid for is never free.",
+    check(seen) {
+      const paid = isPaid(seen);
+      return ordinary(seen).flatMap((take) =>
+        take.events.flatMap((event) => {
+          if (event.type !== "usage" && event.type !== "completed") return [];
+          const session = nameOf(take);
+          if (paid && event.cost === 0) {
+            return [{ message: "Every access mode is paid for by the token, and it reports a cost of 0.", session }];
+          }
+          if (event.type === "usage" && event.cost !== null && event.cost > 0 && event.currency === undefined) {
+            return [{ message: `It reports a cost of ${event.cost} in no currency.`, session }];
+          }
+          return [];
+        })
+      );
+    },
+  },
+];
 
 function problemWith({ events }: Take): string | null {
   const spoke = events.some((event) => event.type === "output" && event.data.trim() !== "");
@@ -30,4 +54,12 @@ function problemWith({ events }: Take): string | null {
     total = sum;
   }
   return null;
+}
+
+function isPaid({ manifest }: Seen): boolean {
+  const modes = (manifest.access_modes ?? []).filter(({ enabled }) => enabled);
+  return modes.length > 0 &&
+    modes.every((mode) =>
+      mode.type === "api" && mode.pricing.input_per_1k_tokens !== 0 && mode.pricing.output_per_1k_tokens !== 0
+    );
 }
