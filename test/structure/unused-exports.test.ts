@@ -15,7 +15,9 @@ const reasons: Record<string, string> = {
   "core/ground/checks/frames.ts headerBytes": "hostile frames are built with it",
   "core/kit/attack/walled-case.ts caseActors": "each has a case against each kind of thing",
   "core/kit/attack/walled-case.ts guardedThings": "each actor has a case against it",
+  "core/kit/author/acp-entry.ts plainVersion": "forms of a version that few entries have",
   "core/kit/author/acp-entry.ts thisMachine": "entries of a test are for the machine it runs on",
+  "core/kit/author/new-plugin.ts hostSpecifier": "a host that npm installed",
   "core/packages/registry/thrown-hint.ts contextPaths": "compared with the members that ctx has",
   "core/sessions/session/retry-policy.ts maxTries": "properties of attempts are bounded by it",
   // The tests give these functions what one machine never shows at once.

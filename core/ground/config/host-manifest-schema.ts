@@ -2,17 +2,8 @@
 import * as z from "zod";
 import { cliToolSchema } from "../../../plugin-sdk/manifest.ts";
 import { defaultKeepMs, type HostManifest } from "./host-manifest.ts";
-import { blockedSection } from "./sections/blocked.ts";
-import { clusterSection } from "./sections/cluster.ts";
-import { daemonSection } from "./sections/daemon.ts";
-import { journalSection } from "./sections/journal.ts";
-import { limitsSection, osWallsSection } from "./sections/limits.ts";
-import { mcpServersSection } from "./sections/mcp-servers.ts";
-import { permissionsSection } from "./sections/permissions.ts";
-import { idKey, pluginSection } from "./sections/plugins.ts";
-import { promptSection } from "./sections/prompt.ts";
-import { routingSection } from "./sections/routing.ts";
-import { secretsSection } from "./sections/secrets.ts";
+import { blockedSection, clusterSection, daemonSection, journalSection, mcpServersSection, promptSection, routingSection, secretsSection } from "./sections/settings.ts";
+import { idKey, limitsSection, osWallsSection, permissionsSection, pluginSection } from "./sections/plugins.ts";
 import { line, time } from "./sections/texts.ts";
 
 /** Host manifest as its schema checks it; the contract's schema checks the keys of a tool. */

@@ -1,14 +1,13 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { quoteWord } from "../config/grant-command.ts";
 import { type ActedOnKind, actedOnKinds } from "./acted-on-kinds.ts";
-import { absent } from "./content-state.ts";
-import { differenceLines } from "./difference-lines.ts";
+import { absent, type Content } from "./content-state.ts";
 import { type ExposedFolder, exposedOver } from "./exposed-folders.ts";
+import { placesOnTheWay, roadIn } from "./places-on-the-way.ts";
+import { type ActedOnRecord, readRecord, recordedFiles } from "./records.ts";
+import { type Belief, standingIn } from "./standing.ts";
 import { stat } from "../runtime/files.ts";
 import { basename, extname } from "../runtime/paths.ts";
-import { placesOnTheWay, roadIn } from "./places-on-the-way.ts";
-import { readRecord } from "./records.ts";
-import { type Belief, standingIn } from "./standing.ts";
 
 /**
  * Decides whether a host may act on a file or folder. Every reader of one asks here: of a host manifest, a lock, a
@@ -84,4 +83,59 @@ function refusal(
 /** The command line that accepts exactly this content. */
 export function acceptCommand(path: string, digest: string): string {
   return `bulkhead accept ${quoteWord(path)} --digest ${digest}`;
+}
+
+/** Lines of a difference that are told, and characters of each. */
+const mostLines = 40;
+const mostCharacters = 200;
+
+/**
+ * Compares what stands there with its record: lines that begin with `-` and `+`, or names of files; none for what may hold
+ * a key.
+ */
+function differenceLines(
+  folder: ExposedFolder,
+  { content, record }: { content: Content; record: ActedOnRecord | null },
+): string[] {
+  if (content.files !== undefined) {
+    const before = record === null ? {} : recordedFiles(folder, record) ?? {};
+    return shortened(fileLines(before, content.files));
+  }
+  if (record !== null && !actedOnKinds[record.kind].keepsText) return [];
+  const before = record === null || record.digest === absent ? "" : record.text;
+  const now = content.digest === absent ? "" : content.text;
+  if (before === undefined || now === undefined) return [];
+  return shortened(textLines(before, now));
+}
+
+function fileLines(before: Record<string, string>, now: Record<string, string>): string[] {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(now)])].sort();
+  return names.flatMap((name) => {
+    if (before[name] === now[name]) return [];
+    return [before[name] === undefined ? `+ ${name}` : now[name] === undefined ? `- ${name}` : `~ ${name}`];
+  });
+}
+
+/** The lines between what both texts have at their beginning and at their end. */
+function textLines(before: string, now: string): string[] {
+  const [old, next] = [linesOf(before), linesOf(now)];
+  let start = 0;
+  while (start < old.length && start < next.length && old[start] === next[start]) start++;
+  let end = 0;
+  while (end < old.length - start && end < next.length - start && old.at(-1 - end) === next.at(-1 - end)) end++;
+  return [
+    ...old.slice(start, old.length - end).map((line) => `- ${line}`),
+    ...next.slice(start, next.length - end).map((line) => `+ ${line}`),
+  ];
+}
+
+function linesOf(text: string): string[] {
+  return text === "" ? [] : text.replace(/\n$/, "").split("\n");
+}
+
+function shortened(lines: readonly string[]): string[] {
+  const shown = lines.slice(0, mostLines).map((line) =>
+    line.length > mostCharacters ? `${line.slice(0, mostCharacters)} …` : line
+  );
+  return lines.length > mostLines ? [...shown, `… and ${lines.length - mostLines} more lines`] : shown;
 }

@@ -1,14 +1,15 @@
-import type { Host } from "../../sessions/host/host.ts";
-import type { Isolation } from "../../packages/registry/plugin.ts";
-import { mkdir, rm } from "../../ground/runtime/files.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { collectGarbage } from "../../ground/runtime/collect-garbage.ts";
+import { mkdir, rm } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
+import { makeTemporaryFolder } from "../../ground/runtime/temporary-folder.ts";
 import { sleep } from "../../ground/runtime/wait.ts";
 import { ownUsage } from "../../ground/runtime/warden-side.ts";
-import { makeTemporaryFolder } from "../../ground/runtime/temporary-folder.ts";
-import type { AttackCase, AttackReport } from "./attack-case.ts";
+import { type AttackCase, type AttackReport, baitServer, breach } from "./attack-case.ts";
 import { type CanaryReport, startCanary } from "./canary.ts";
 import { runAttack } from "./run-attack.ts";
+import type { Isolation } from "../../packages/registry/plugin.ts";
+import type { Host } from "../../sessions/host/host.ts";
 
 /** Options of {@link runAttacks}. */
 interface RunAttacksOptions {
@@ -81,3 +82,15 @@ async function residentBytes(): Promise<number> {
   }
   return least;
 }
+
+/** The host manifest of a host that attacks run against. */
+export const attackManifest: HostManifest = {
+  bulkhead: 1,
+  plugins: {},
+  tools: {},
+  routing: { agent: "auto" },
+  limits: {},
+  mcp_servers: {
+    [baitServer]: { url: "http://127.0.0.1:9/mcp", headers: { Authorization: `Bearer ${breach}` } },
+  },
+};

@@ -1,12 +1,12 @@
 import * as z from "zod";
-import { basename } from "../../ground/runtime/paths.ts";
-import { architecture, platform } from "../../ground/runtime/platform.ts";
+import valid from "semver/functions/valid.js";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { quoteWord } from "../../ground/config/grant-command.ts";
+import { basename } from "../../ground/runtime/paths.ts";
+import { architecture, platform } from "../../ground/runtime/platform.ts";
 import type { AcpAgent } from "./acp-files.ts";
 import type { KeyNames } from "./key-names.ts";
 import { plainPackage } from "./npm-program.ts";
-import { plainVersion } from "./plain-version.ts";
 
 const variable = z.object({ name: z.string(), value: z.string().optional(), default: z.string().optional() });
 const start = {
@@ -202,4 +202,19 @@ function variablesOf({ env = {} }: Start): { values: Record<string, string>; nam
     values: Object.fromEntries(valid.flatMap(([name, value]) => isSet(value) ? [[name, value]] : [])),
     names: valid.flatMap(([name, value]) => isSet(value) ? [] : [name]),
   };
+}
+
+/**
+ * Returns the nearest semantic version: `2026.08.11` becomes `2026.8.11`, `v1.2` becomes `1.2.0`, and a fourth number
+ * counts as a pre-release. A text without numbers becomes `0.1.0`.
+ */
+export function plainVersion(text: string): string {
+  const whole = valid(text);
+  if (whole !== null) return whole;
+  const [, numbers, rest = ""] = /^v?(\d+(?:\.\d+)*)(?:[-+.](.*))?$/.exec(text.trim()) ?? [];
+  if (numbers === undefined) return "0.1.0";
+  const [major = 0, minor = 0, patch = 0, ...more] = numbers.split(".").map(Number);
+  const after = [...more.map(String), ...rest.split(/[^0-9A-Za-z-]+/).filter((part) => part !== "")];
+  const tail = after.map((part) => /^\d+$/.test(part) ? String(Number(part)) : part).join(".");
+  return valid(`${major}.${minor}.${patch}${tail === "" ? "" : `-${tail}`}`) ?? "0.1.0";
 }

@@ -1,9 +1,11 @@
+import { parseArguments } from "../../../plugin-sdk/command-template.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { manifestJsonSchema } from "../../../plugin-sdk/manifest-json-schema.ts";
-import { parseArguments } from "../../../plugin-sdk/command-template.ts";
 import { nearest } from "../../ground/config/nearest.ts";
 import { isPluginId } from "../../ground/config/plugin-ids.ts";
-import { hostSpecifier } from "./host-specifier.ts";
+import { hostVersion } from "../../ground/config/version.ts";
+import { readFile } from "../../ground/runtime/files.ts";
+import { basename, dirname, fileURLToPath, join } from "../../ground/runtime/paths.ts";
 import { writePackageFolders } from "./package-folder.ts";
 import { fillTemplate, type TemplateName } from "./templates.ts";
 
@@ -123,4 +125,31 @@ function templateWord(argument: string): string {
 function classOf(id: string): string {
   const words = id.split("-").map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
   return /^[A-Z]/.test(words) ? words : `Agent${words}`;
+}
+
+const own = import.meta.url;
+const ownFolder = fileURLToPath(new URL(own.endsWith(".ts") ? "../../.." : "../../../..", own));
+
+/**
+ * How the `package.json` of a new plugin names this host, so that `npm install` finds it: by a range of versions where npm
+ * installed the host from a registry, else by the folder that it runs from.
+ */
+export async function hostSpecifier(folder: string = ownFolder): Promise<string> {
+  const root = folder.replace(/[\\/]$/, "");
+  return await isFromRegistry(root) ? `^${hostVersion}` : `file:${root}`;
+}
+
+/** Looks into npm's list of installed packages (`node_modules/.package-lock.json`). */
+async function isFromRegistry(root: string): Promise<boolean> {
+  const modules = dirname(root);
+  if (basename(modules) !== "node_modules") return false;
+  try {
+    const { packages } = JSON.parse(await readFile(join(modules, ".package-lock.json"), "utf8")) as {
+      packages?: Record<string, { resolved?: unknown } | undefined>;
+    };
+    const resolved = packages?.[`node_modules/${basename(root)}`]?.resolved;
+    return typeof resolved === "string" && /^https?:/.test(resolved);
+  } catch {
+    return false;
+  }
 }

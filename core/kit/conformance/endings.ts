@@ -1,5 +1,5 @@
 import { isEnding, refusalOf } from "../../ground/checks/refused-event.ts";
-import { saidOf } from "./said-of.ts";
+import { saidOf } from "./report.ts";
 import type { Take } from "./seen.ts";
 
 /** Whether the host refused the last word of a session. */

@@ -1,3 +1,5 @@
+import type { ErrorData } from "../../../plugin-sdk/errors.ts";
+
 /** One thing that a rule found. */
 export interface Finding {
   /** Sentence that names the thing, what was expected and what was seen; lines below it may tell the cause. */
@@ -38,4 +40,10 @@ export interface ConformanceReport {
   duration_ms: number;
   /** Every rule, in the order of the list. */
   rules: RuleReport[];
+}
+
+/** Writes an error for an author: its message behind the place in the author's files, and the hint on a line below. */
+export function saidOf({ message, hint, details }: ErrorData): string {
+  const [, place] = /\(?([^\s()]+:\d+:\d+)\)?$/m.exec(String(details?.["stack"] ?? "")) ?? [];
+  return [place === undefined ? message : `${place}: ${message}`, ...(hint === undefined ? [] : [hint])].join("\n");
 }

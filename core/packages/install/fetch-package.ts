@@ -1,15 +1,14 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { LockedPlugin, PackageSource } from "../registry/lock-format.ts";
-import { stat } from "../../ground/runtime/files.ts";
+import { lstat, readdir, stat } from "../../ground/runtime/files.ts";
 import { sha512Integrity } from "../../ground/runtime/hash.ts";
-import { dirname, relative, resolve } from "../../ground/runtime/paths.ts";
+import { dirname, join, relative, resolve } from "../../ground/runtime/paths.ts";
 import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
 import { fetchGit } from "./fetch-git.ts";
 import { fetchArchive, fetchFromRegistry } from "./fetch-registry.ts";
-import { packageError, type PackageFiles, type PackageLimits } from "./package-files.ts";
+import { PackageCollector, packageError, type PackageFiles, type PackageLimits } from "./package-files.ts";
 import type { PackageSpec } from "./package-spec.ts";
 import { readArchive } from "./read-archive.ts";
-import { readFolder } from "./read-folder.ts";
+import type { LockedPlugin, PackageSource } from "../registry/lock-format.ts";
 
 /** A package whose files were read and checked, and nothing else. */
 export interface FetchedPackage {
@@ -162,4 +161,52 @@ async function readTarball(path: string, { package_bytes }: PackageLimits): Prom
     });
   }
   throw packageError(path, "it is no file that can be read");
+}
+
+/** Left out: what belongs to a repository, and the links to programs that a package manager makes. */
+const leftOut =
+  /^(\.git|\.hg|\.svn|\.DS_Store|node_modules\/\.bin|node_modules\/\.cache|node_modules\/\.package-lock\.json)$/;
+
+/**
+ * Reads a package from a folder, the packages in its `node_modules` included. Links are refused: what is installed must
+ * lie in it.
+ * @throws {BulkheadError} `invalid_package`, `too_large`, `not_found`, `io_error`
+ */
+async function readFolder(
+  folder: string,
+  { name, limits }: { name: string; limits: PackageLimits },
+): Promise<PackageFiles> {
+  const collector = new PackageCollector(name, limits);
+  await readInto(folder, { path: "", collector, limits });
+  return collector.files();
+}
+
+async function readInto(
+  root: string,
+  { path, collector, limits }: { path: string; collector: PackageCollector; limits: PackageLimits },
+): Promise<void> {
+  for (const entry of (await names(join(root, path))).sort()) {
+    const own = path === "" ? entry : `${path}/${entry}`;
+    if (leftOut.test(own)) continue;
+    const found = await lstat(join(root, own));
+    if (found.isDirectory()) {
+      collector.claim(own, { kind: "folder", bytes: 0 });
+      await readInto(root, { path: own, collector, limits });
+      continue;
+    }
+    if (!found.isFile()) throw collector.refusal(own, "is no plain file or folder");
+    collector.claim(own, { kind: "file", bytes: found.size });
+    const bytes = await readPlainFile(join(root, own), limits.package_unpacked_bytes);
+    if (bytes === null || bytes.length !== found.size) throw collector.refusal(own, "changed while it was read");
+    collector.add(own, bytes);
+  }
+}
+
+async function names(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (cause) {
+    const missing = cause instanceof Error && "code" in cause && (cause.code === "ENOENT" || cause.code === "ENOTDIR");
+    throw new BulkheadError(missing ? "not_found" : "io_error", `Cannot read the plugin in ${folder}.`, { cause });
+  }
 }

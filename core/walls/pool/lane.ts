@@ -1,5 +1,5 @@
 import { type ErrorData, errorFromData } from "../../../plugin-sdk/errors.ts";
-import { checksByType } from "../../ground/checks/checks-by-type.ts";
+import { checksByType } from "../../ground/checks/lazy-check.ts";
 import { batchCharacters, creditOf } from "../channel/count-values.ts";
 import { isShallow } from "../../ground/checks/depth.ts";
 import { guestMessageSchemas } from "../channel/message-schemas.ts";

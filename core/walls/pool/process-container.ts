@@ -1,4 +1,4 @@
-import { checksByType } from "../../ground/checks/checks-by-type.ts";
+import { checksByType } from "../../ground/checks/lazy-check.ts";
 import { encodeFrame, FrameReader } from "../../ground/checks/frames.ts";
 import { wardenReportSchemas } from "../channel/message-schemas.ts";
 import { MessageReader } from "../channel/messages.ts";

@@ -2,8 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { hostSpecifier } from "../../../core/kit/author/host-specifier.ts";
-import { newPlugin } from "../../../core/kit/author/new-plugin.ts";
+import { hostSpecifier, newPlugin } from "../../../core/kit/author/new-plugin.ts";
 import { type TemplateName, templateNames } from "../../../core/kit/author/templates.ts";
 import { type KitHost, openKitHost } from "../../../core/kit/conformance/kit-host.ts";
 import { testPlugin } from "../../../core/kit/conformance/test-plugin.ts";

@@ -1,8 +1,7 @@
 import { InvalidArgumentError, Option } from "commander";
 import type { AttackCase, AttackReport } from "../../../kit/attack/attack-case.ts";
-import { attackManifest } from "../../../kit/attack/attack-manifest.ts";
+import { attackManifest, type AttacksReport, runAttacks } from "../../../kit/attack/run-attacks.ts";
 import { attackCases } from "../../../../test/hostile/cases/all.ts";
-import { type AttacksReport, runAttacks } from "../../../kit/attack/run-attacks.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { attackAgent } from "../attack-agent.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";

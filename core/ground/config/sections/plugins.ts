@@ -1,9 +1,10 @@
 import * as z from "zod";
+import type { Permissions } from "../../../../plugin-sdk/permissions.ts";
 import { type PluginSettings, unsaid } from "../host-manifest.ts";
+import { defaultLimits, type Limits } from "../limits.ts";
 import { idForm, maxIdLength, reservedIds } from "../plugin-ids.ts";
-import { limitsSection, osWallsSection } from "./limits.ts";
-import { permissionsSection } from "./permissions.ts";
-import { line } from "./texts.ts";
+import { line, names, positive, time } from "./texts.ts";
+import { osWallNames, type OsWallUses } from "../../runtime/os-walls/os-wall.ts";
 
 /** A key of `plugins` and of `tools`. */
 export function idKey(): z.ZodString {
@@ -44,4 +45,59 @@ export function pluginSection(): z.ZodType<PluginSettings> {
       params: { expected: "process, or trusted: true beside it" },
     });
   }).nullable().transform((settings) => settings ?? { ...unsaid(), enabled: true });
+}
+
+/** `grant` and `deny`. A program or secret may be named alone. */
+export function permissionsSection(): z.ZodType<Permissions> {
+  const name = z.string().min(1).max(256);
+
+  const run = z.union([
+    line().transform((binary) => ({ binary })),
+    z.strictObject({
+      binary: line(),
+      args: z.array(z.string().max(4096)).max(64).exactOptional(),
+      env: names().exactOptional(),
+      contain: z.enum(["workdir", "off"]).exactOptional(),
+      contain_net: z.boolean().exactOptional(),
+    }),
+  ]);
+
+  const secret = z.union([
+    name.transform((text) => ({ name: text })),
+    z.strictObject({ name, env: names().exactOptional(), hosts: names().exactOptional() }),
+  ]);
+
+  return z.strictObject({
+    run: z.array(run).max(64).exactOptional(),
+    read: z.array(line()).max(64).exactOptional(),
+    write: z.array(line()).max(64).exactOptional(),
+    net: names().exactOptional(),
+    env: names().exactOptional(),
+    secrets: z.array(secret).max(64).exactOptional(),
+    mcp_servers: z.array(line()).max(64).exactOptional(),
+    kv: z.boolean().exactOptional(),
+    limits: z.strictObject({
+      children: positive().exactOptional(),
+      file_bytes: positive().exactOptional(),
+      response_bytes: positive().exactOptional(),
+    }).exactOptional(),
+  });
+}
+
+/** `limits`, for all plugins or for one. */
+export function limitsSection(): z.ZodType<Partial<Limits>> {
+  return z.strictObject(
+    Object.fromEntries(
+      Object.keys(defaultLimits).map((key) => [key, (key.endsWith("_ms") ? time() : positive()).exactOptional()]),
+    ),
+  );
+}
+
+/** `os_walls`, for all plugins or for one. */
+export function osWallsSection(): z.ZodType<Partial<OsWallUses>> {
+  return z.strictObject({
+    ...Object.fromEntries(osWallNames.map((wall) => [wall, z.enum(["optional", "required", "off"]).exactOptional()])),
+    agents: z.enum(["required", "off"]).exactOptional(),
+    unknown_hosts: z.enum(["deny", "ask"]).exactOptional(),
+  });
 }

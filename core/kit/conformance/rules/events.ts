@@ -1,8 +1,9 @@
 import type { AdapterEvent } from "../../../../plugin-sdk/events.ts";
+import { shortText } from "../../../../plugin-sdk/short-text.ts";
+import { refusalOf } from "../../../ground/checks/refused-event.ts";
 import { endRefused, fellSilent } from "../endings.ts";
-import { misfits } from "../misfits.ts";
 import { findings, type Rule } from "../rule.ts";
-import { saidOf } from "../said-of.ts";
+import { saidOf } from "../report.ts";
 import { nameOf, ordinary, type Seen, type Take } from "../seen.ts";
 
 /** Shorter texts may come twice by chance. */
@@ -128,4 +129,19 @@ function repetition(events: readonly AdapterEvent[]): string | null {
     pieces++;
   }
   return null;
+}
+
+/**
+ * Sentences about the events that the host could not take as they were: those of no known `shape`, or those that break
+ * a `rule` of the stream.
+ */
+function misfits(events: readonly AdapterEvent[], kind: "shape" | "rule"): string[] {
+  return events.flatMap((event) => {
+    const refusal = refusalOf(event);
+    if (refusal === null) return [];
+    const { problem, yielded } = refusal;
+    const breaksRule = /^This \w+ breaks a rule: /.test(problem);
+    if (breaksRule !== (kind === "rule")) return [];
+    return [breaksRule ? problem : `${problem} It was ${shortText(JSON.stringify(yielded), 200)}`];
+  });
 }

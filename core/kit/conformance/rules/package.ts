@@ -1,6 +1,6 @@
 import { pluginKeyword } from "../../../packages/registry/plugin-keyword.ts";
 import { type Rule, skipped } from "../rule.ts";
-import { saidOf } from "../said-of.ts";
+import { saidOf } from "../report.ts";
 
 const told = new Set(["bundle_failed", "too_large", "adapter_incomplete"]);
 
