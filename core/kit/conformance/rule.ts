@@ -1,5 +1,5 @@
 import type { Finding } from "./report.ts";
-import type { Seen } from "./seen.ts";
+import { nameOf, ordinary, type Seen, type Take } from "./seen.ts";
 
 /** Result of a rule that cannot be tried on this plugin, and why. */
 interface Skipped {
@@ -23,9 +23,10 @@ export function skipped(reason: string): Skipped {
   return { skipped: reason };
 }
 
-/** A finding for each sentence. */
-export function findings(messages: readonly string[], session?: string): Finding[] {
-  return messages.map((message) => (session === undefined ? { message } : { message, session }));
+/** A check of each ordinary session by itself: a finding for each sentence. */
+export function ofSessions(find: (take: Take, seen: Seen) => readonly string[]): (seen: Seen) => Finding[] {
+  return (seen) =>
+    ordinary(seen).flatMap((take) => find(take, seen).map((message) => ({ message, session: nameOf(take) })));
 }
 
 /** A check of the adapter's members, which does not concern a plugin whose adapter was never made. */

@@ -2,9 +2,9 @@ import type { AdapterEvent } from "../../../../plugin-sdk/events.ts";
 import { shortText } from "../../../../plugin-sdk/short-text.ts";
 import { refusalOf } from "../../../ground/checks/refused-event.ts";
 import { endRefused, fellSilent } from "../endings.ts";
-import { findings, type Rule } from "../rule.ts";
+import { ofSessions, type Rule } from "../rule.ts";
 import { saidOf } from "../report.ts";
-import { nameOf, ordinary, type Seen, type Take } from "../seen.ts";
+import type { Seen, Take } from "../seen.ts";
 
 /** Shorter texts may come twice by chance. */
 const telling = 6;
@@ -23,112 +23,85 @@ export const eventRules: readonly Rule[] = [
   {
     id: "sessions",
     title: "Sessions end as conformance.yaml expects.",
-    check(seen) {
-      if (seen.unscripted.length > 0) return [];
-      return ordinary(seen).flatMap((take) => {
-        const message = problemWith(take, seen);
-        return message === null ? [] : [{ message, session: nameOf(take) }];
-      });
-    },
+    check: ofSessions((take, seen) => seen.unscripted.length > 0 ? [] : problemsWith(take, seen)),
   },
   // An event that does not fit is kept as `unparsed`, which no client understands.
   {
     id: "event-shape",
     title: "Every event fits its schema.",
-    check(seen) {
-      return ordinary(seen).flatMap((take) => findings(misfits(take.events, "shape"), nameOf(take)));
-    },
+    check: ofSessions(({ events }) => misfits(events, "shape")),
   },
   // Calls and requests are told apart by their ids.
   {
     id: "event-ids",
     title: "Ids of calls and requests are used once, and results answer open calls.",
-    check(seen) {
-      return ordinary(seen).flatMap((take) => findings(misfits(take.events, "rule"), nameOf(take)));
-    },
+    check: ofSessions(({ events }) => misfits(events, "rule")),
   },
   // A result that the host must add is one that the adapter forgot.
   {
     id: "tool-results",
     title: "Every tool call gets its result.",
-    check(seen) {
-      return ordinary(seen).flatMap((take) =>
-        take.envelopes.flatMap(({ event, synthetic }) =>
-          synthetic && event.type === "tool_result"
-            ? [{ message: `The tool call "${event.call_id}" got no result.`, session: nameOf(take) }]
-            : []
-        )
-      );
-    },
+    check: ofSessions(({ envelopes }) =>
+      envelopes.flatMap(({ event, synthetic }) =>
+        synthetic && event.type === "tool_result" ? [`The tool call "${event.call_id}" got no result.`] : []
+      )
+    ),
   },
   // Deltas that repeat what they grew from must become increments.
   {
     id: "text-once",
     title: "No text is given twice.",
-    check(seen) {
-      return ordinary(seen).flatMap((take) => {
-        const repeated = repetition(take.events);
-        return repeated === null ? [] : [{ message: repeated, session: nameOf(take) }];
-      });
-    },
+    check: ofSessions(({ events }) => repetitions(events)),
   },
   // Agents that die often exit as if all were well, so silence is a failure.
   {
     id: "last-word",
     title: "Every session ends with a completed or an error event.",
-    check(seen) {
-      return ordinary(seen).filter(fellSilent).map((take) => ({
-        message: "The session ended without a last word.",
-        session: nameOf(take),
-      }));
-    },
+    check: ofSessions((take) => fellSilent(take) ? ["The session ended without a last word."] : []),
   },
   // The last word is the last.
   {
     id: "after-end",
     title: "Nothing follows the last word.",
-    check(seen) {
-      return ordinary(seen).flatMap((take) => {
-        const end = take.events.findIndex(({ type }) => type === "completed" || type === "error");
-        const next = end === -1 ? undefined : take.events[end + 1];
-        if (next === undefined) return [];
-        return [{ message: `After its last word the adapter yields ${next.type}.`, session: nameOf(take) }];
-      });
-    },
+    check: ofSessions(({ events }) => {
+      const end = events.findIndex(({ type }) => type === "completed" || type === "error");
+      const next = end === -1 ? undefined : events[end + 1];
+      return next === undefined ? [] : [`After its last word the adapter yields ${next.type}.`];
+    }),
   },
 ];
 
-function problemWith(take: Take, { script }: Seen): string | null {
+function problemsWith(take: Take, { script }: Seen): string[] {
   const expected = script.sessions.find(({ name }) => name === take.session)?.expect ?? {};
   const { outcome = "completed", output } = expected;
   const { result, refused } = take;
-  if (refused !== null) return `The session was refused: ${refused.message}`;
+  if (refused !== null) return [`The session was refused: ${refused.message}`];
   // Another rule tells the cause.
-  if (result === null || fellSilent(take) || (endRefused(take) && result.error?.code === "fatal")) return null;
+  if (result === null || fellSilent(take) || (endRefused(take) && result.error?.code === "fatal")) return [];
   if (result.outcome !== outcome) {
     const why = result.error === undefined ? "" : `\n${saidOf(result.error)}`;
-    return `The session ended as ${result.stop_reason}, expected ${outcome}.${why}`;
+    return [`The session ended as ${result.stop_reason}, expected ${outcome}.${why}`];
   }
-  if (output === undefined || result.output.includes(output)) return null;
-  return `The output lacks ${JSON.stringify(output)}: ${JSON.stringify(result.output.slice(0, 200))}.`;
+  if (output === undefined || result.output.includes(output)) return [];
+  return [`The output lacks ${JSON.stringify(output)}: ${JSON.stringify(result.output.slice(0, 200))}.`];
 }
 
-function repetition(events: readonly AdapterEvent[]): string | null {
+function repetitions(events: readonly AdapterEvent[]): string[] {
   const texts = events.flatMap((event) => (event.type === "output" && event.stream === "stdout" ? [event.data] : []));
   let whole = "";
   let pieces = 0;
   for (const [index, text] of texts.entries()) {
     const before = texts[index - 1] ?? "";
     if (before.trim().length >= telling && text.length > before.length && text.startsWith(before)) {
-      return `An output repeats the one before it: "${text.slice(0, 80)}".`;
+      return [`An output repeats the one before it: "${text.slice(0, 80)}".`];
     }
     if (pieces > 1 && whole.trim().length >= telling && text.trim() === whole.trim()) {
-      return `An output repeats all that was given: "${text.slice(0, 80)}".`;
+      return [`An output repeats all that was given: "${text.slice(0, 80)}".`];
     }
     whole += text;
     pieces++;
   }
-  return null;
+  return [];
 }
 
 /**

@@ -1,5 +1,5 @@
-import type { Rule } from "../rule.ts";
-import { nameOf, ordinary, type Seen, type Take } from "../seen.ts";
+import { ofSessions, type Rule } from "../rule.ts";
+import type { Seen, Take } from "../seen.ts";
 
 /** Rules of what a session says that it used. */
 export const usageRules: readonly Rule[] = [
@@ -7,53 +7,44 @@ export const usageRules: readonly Rule[] = [
   {
     id: "usage",
     title: "Uncounted tokens are null, and totals of a session do not shrink.",
-    check(seen) {
-      return ordinary(seen).flatMap((take) => {
-        const message = problemWith(take);
-        return message === null ? [] : [{ message, session: nameOf(take) }];
-      });
-    },
+    check: ofSessions((take) => problemsWith(take)),
   },
   // A cost of 0 says that the session is free, and one without its currency says nothing.
   {
     id: "cost",
     title: "A cost has its currency, and what is paid for is never free.",
-    check(seen) {
-      const paid = isPaid(seen);
-      return ordinary(seen).flatMap((take) =>
-        take.events.flatMap((event) => {
-          if (event.type !== "usage" && event.type !== "completed") return [];
-          const session = nameOf(take);
-          if (paid && event.cost === 0) {
-            return [{ message: "Every access mode is paid for by the token, and it reports a cost of 0.", session }];
-          }
-          if (event.type === "usage" && event.cost !== null && event.cost > 0 && event.currency === undefined) {
-            return [{ message: `It reports a cost of ${event.cost} in no currency.`, session }];
-          }
-          return [];
-        })
-      );
-    },
+    check: ofSessions(({ events }, seen) =>
+      events.flatMap((event) => {
+        if (event.type !== "usage" && event.type !== "completed") return [];
+        if (event.cost === 0 && isPaid(seen)) {
+          return ["Every access mode is paid for by the token, and it reports a cost of 0."];
+        }
+        if (event.type === "usage" && event.cost !== null && event.cost > 0 && event.currency === undefined) {
+          return [`It reports a cost of ${event.cost} in no currency.`];
+        }
+        return [];
+      })
+    ),
   },
 ];
 
-function problemWith({ events }: Take): string | null {
+function problemsWith({ events }: Take): string[] {
   const spoke = events.some((event) => event.type === "output" && event.data.trim() !== "");
   let total = 0;
   for (const event of events) {
     if (event.type === "completed" && event.tokens_used === 0 && spoke) {
-      return "It answered, and says that it used 0 tokens; what is not known is null.";
+      return ["It answered, and says that it used 0 tokens; what is not known is null."];
     }
     if (event.type !== "usage") continue;
     if (spoke && event.tokens_in === 0 && event.tokens_out === 0) {
-      return "It answered, and reports 0 tokens in and out; what is not known is null.";
+      return ["It answered, and reports 0 tokens in and out; what is not known is null."];
     }
     if (event.scope !== "session" || event.tokens_in === null || event.tokens_out === null) continue;
     const sum = event.tokens_in + event.tokens_out;
-    if (sum < total) return `Its total of the session shrinks from ${total} to ${sum} tokens.`;
+    if (sum < total) return [`Its total of the session shrinks from ${total} to ${sum} tokens.`];
     total = sum;
   }
-  return null;
+  return [];
 }
 
 function isPaid({ manifest }: Seen): boolean {

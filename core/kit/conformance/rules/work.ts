@@ -1,6 +1,6 @@
 import { workerDied } from "../endings.ts";
-import { type Rule, skipped } from "../rule.ts";
-import { nameOf, ordinary, type Take } from "../seen.ts";
+import { ofSessions, type Rule, skipped } from "../rule.ts";
+import type { Take } from "../seen.ts";
 import { trialLimits } from "../trial-limits.ts";
 
 /** Several times the characters that one piece of each stream may hold. */
@@ -12,14 +12,10 @@ export const workRules: readonly Rule[] = [
   {
     id: "claims",
     title: "Files that the adapter says are changed are changed.",
-    check(seen) {
-      return ordinary(seen).flatMap((take) =>
-        claimed(take).filter((path) => !take.changed.includes(path)).map((path) => ({
-          message: `It says that "${path}" was changed, and it was not.`,
-          session: nameOf(take),
-        }))
-      );
-    },
+    check: ofSessions((take) =>
+      claimed(take).filter((path) => !take.changed.includes(path))
+        .map((path) => `It says that "${path}" was changed, and it was not.`)
+    ),
   },
   // Each session is fresh: what the one before left behind must not change it.
   {
@@ -51,15 +47,13 @@ export const workRules: readonly Rule[] = [
   {
     id: "process-left",
     title: "The adapter waits for the programs that it starts.",
-    check(seen) {
-      return ordinary(seen).flatMap((take) =>
-        take.envelopes.flatMap(({ event }) =>
-          event.type === "process_exited" && event.signal !== null
-            ? [{ message: `A program still ran at the end and was ended by ${event.signal}.`, session: nameOf(take) }]
-            : []
-        )
-      );
-    },
+    check: ofSessions(({ envelopes }) =>
+      envelopes.flatMap(({ event }) =>
+        event.type === "process_exited" && event.signal !== null
+          ? [`A program still ran at the end and was ended by ${event.signal}.`]
+          : []
+      )
+    ),
   },
   // An adapter that reads on while the host does not pull holds it all in memory.
   {
