@@ -6,13 +6,11 @@
 export type { CloseDeadlines } from "./sessions/host/close-host.ts";
 export { createHost } from "./sessions/host/create-host.ts";
 export type { LoopReport } from "./sessions/host/run-loop.ts";
-export type { ParallelRun, RunAllOptions } from "./sessions/host/parallel-run.ts";
 export type { ComparedSession, Comparison, Overlap } from "./sessions/host/compare-results.ts";
-export type { Host, HostOptions } from "./sessions/host/host.ts";
-export type { RunSessionOptions } from "./sessions/host/run-session.ts";
+export type { Host, HostOptions, ParallelRun, RunAllOptions } from "./sessions/host/host.ts";
 export type { LogRecord } from "./ground/log/log-record.ts";
 export type { EventQuery, SessionQuery } from "../plugin-sdk/queries.ts";
-export type { SessionHandle, SessionHost } from "./sessions/host/session-host.ts";
+export type { RunSessionOptions, SessionHandle, SessionHost } from "./sessions/host/session-host.ts";
 export { defaultLimits, type Limits } from "./ground/config/limits.ts";
 export type { HostManifest, PluginSettings, Routing } from "./ground/config/host-manifest.ts";
 export { type DaemonSettings, defaultDaemonSettings } from "./ground/config/daemon-settings.ts";

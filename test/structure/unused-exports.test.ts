@@ -21,6 +21,7 @@ const reasons: Record<string, string> = {
   "core/packages/registry/thrown-hint.ts contextPaths": "compared with the members that ctx has",
   "core/sessions/session/retry-policy.ts maxTries": "properties of attempts are bounded by it",
   // The tests give these functions what one machine never shows at once.
+  "core/sessions/host/close-host.ts closeInSteps": "steps that never end or fail",
   "core/doors/cli/show-all.ts comparisonText": "hostile names of adapters",
   "core/ground/runtime/acted-on-names.ts actedOn": "every name of every group",
   "core/ground/runtime/os-walls/bubblewrap.ts parseLdd": "output of other linkers",

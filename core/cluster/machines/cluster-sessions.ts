@@ -2,7 +2,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { SessionFilter, SessionRecord } from "../../records/journal/session-record.ts";
-import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "../../sessions/host/elsewhere-sessions.ts";
+import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "../../sessions/host/host-seams.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Mirror } from "../log/mirror.ts";

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { agentCapabilitiesSchema } from "../../../plugin-sdk/capabilities.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import type { RunSessionOptions } from "../../sessions/host/run-session.ts";
+import type { RunSessionOptions } from "../../sessions/host/session-host.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { type OfferedAgent, offeredAgentSchema } from "./machine-facts.ts";

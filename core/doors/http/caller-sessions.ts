@@ -1,9 +1,8 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
-import type { RunSessionOptions } from "../../sessions/host/run-session.ts";
+import type { RunSessionOptions, SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
 import type { SessionQuery } from "../../../plugin-sdk/queries.ts";
-import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
 import { admitSession } from "./admit-session.ts";
 import { errorDataOf } from "../../../plugin-sdk/errors.ts";
 import type { SessionOwners } from "./session-owners.ts";

@@ -1,6 +1,5 @@
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import type { RunSessionOptions } from "../../sessions/host/run-session.ts";
-import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
+import type { RunSessionOptions, SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
 
 /**
  * Starts a session unless the call is cancelled first. After the start the signal no longer affects the session: its

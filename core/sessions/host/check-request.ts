@@ -8,7 +8,7 @@ import { inputError } from "../../ground/config/input-error.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { checkPluginConfig } from "../../packages/registry/plugin-config.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
-import { offeredModels } from "../routing/offered-models.ts";
+import { offeredModels } from "../routing/agent-report.ts";
 import { stat } from "../../ground/runtime/files.ts";
 import { isLoaderName } from "../../ground/runtime/loader-names.ts";
 import { isInside } from "../../ground/runtime/paths.ts";

@@ -10,12 +10,12 @@ import type { LateEnds } from "../session/late-ends.ts";
 import type { MergedLog } from "../session/merged-log.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
 import type { HistoryIndex } from "../../records/history/history-index.ts";
-import { closeInSteps } from "./close-steps.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { LiveSessions } from "./live-sessions.ts";
 import type { PluginServices } from "./plugin-services.ts";
 import type { Routes } from "./routes.ts";
 import type { HeldState } from "./take-state.ts";
+import { within } from "../../ground/runtime/within.ts";
 
 /** How long closing a host waits for each of its parts at most. Milliseconds. */
 export interface CloseDeadlines {
@@ -134,3 +134,32 @@ async function removeTemporary({ temporary, workspaces }: CloseHostDeps): Promis
 }
 
 const stuckThread = "A thread of a trusted plugin cannot be ended: only SIGKILL ends this process now.";
+
+/** One step of closing a host. */
+export interface CloseStep {
+  /** Name of the step for the log, as in "Closing the host: ending sessions took too long". */
+  name: string;
+  act(): Promise<unknown>;
+  /** Longest wait for the step. Milliseconds. */
+  ms: number;
+}
+
+/** Longest time that closing a host takes. Milliseconds. */
+const longestMs = 30_000;
+
+/**
+ * Runs the steps one after the other and reports each that is late or fails: a late step is abandoned, a failed one
+ * skipped. It never takes longer than 30 seconds: after that it starts the remaining steps and does not wait for them.
+ */
+export async function closeInSteps(steps: readonly CloseStep[], tell: (message: string) => void): Promise<void> {
+  const end = performance.now() + longestMs;
+  for (const { name, act, ms } of steps) {
+    const waitMs = Math.round(Math.max(0, Math.min(ms, end - performance.now())));
+    try {
+      if (await within(act(), waitMs)) continue;
+      tell(`Closing the host: ${name} took longer than ${waitMs} ms and was left behind.`);
+    } catch (error) {
+      tell(`Closing the host: ${name} failed: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+}

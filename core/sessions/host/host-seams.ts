@@ -1,6 +1,10 @@
 import type { Journal } from "../../records/journal/journal.ts";
 import type { UseStore } from "../routing/use-files.ts";
-import type { ElsewhereSessions } from "./elsewhere-sessions.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
+import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import type { SessionFilter, SessionRecord } from "../../records/journal/session-record.ts";
+import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 
 /** Slots of sessions that several hosts have together. */
 export interface SessionSlots {
@@ -27,4 +31,40 @@ export interface HostSeams {
   slots?: SessionSlots;
   /** Shares the use of access modes with further hosts; default: with those of the state folder. */
   shareUses?(files: UseStore): UseStore;
+}
+
+/** A session in a list, with what it waits for as far as that is known here. */
+export interface ElsewhereSummary {
+  record: SessionRecord;
+  waiting: WaitingRequest[];
+}
+
+/** A session that another host runs or ran. */
+export interface ElsewhereSession {
+  record: SessionRecord;
+  /** Returns what it waits for. */
+  waiting(): Promise<WaitingRequest[]>;
+  history(): Promise<SessionHistory>;
+  /** Streams its events after a `seq` as they are written; ends as a session's events do. */
+  events(query: EventQuery): AsyncIterable<Envelope>;
+  /**
+   * Deletes a session that has ended.
+   * @throws {BulkheadError} `busy` where that cannot be done now
+   */
+  delete(): Promise<void>;
+  /**
+   * Tells its host to stop it; resolves once that host knows.
+   * @throws {BulkheadError} `busy` for a host that cannot be told
+   */
+  interrupt(): Promise<void>;
+  /** As `SessionHandle.answer`. */
+  answer(requestId: string, choice: string): Promise<boolean>;
+}
+
+/** Sessions of other hosts that this one can show. */
+export interface ElsewhereSessions {
+  /** Returns the matching sessions, the newest of each host. */
+  list(filter: SessionFilter): Promise<ElsewhereSummary[]>;
+  /** Returns one session, or its tombstone; null when no other host has it. */
+  find(sessionId: string): Promise<ElsewhereSession | null>;
 }

@@ -13,7 +13,6 @@ import type { ChainReport } from "../../records/journal/verify-journal.ts";
 import type { Signal } from "../../ground/log/prometheus-text.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import type { CloseDeadlines } from "./close-host.ts";
-import type { ParallelRun, RunAllOptions } from "./parallel-run.ts";
 import type { LoopReport } from "./run-loop.ts";
 import type { LoadReport } from "./served-plugin.ts";
 import type { RegistryChanges, RegistryProblem } from "../../packages/registry/registry.ts";
@@ -21,13 +20,13 @@ import type { RegistrySettings } from "../../packages/registry/settle-plugin.ts"
 import type { Route } from "../routing/choose-route.ts";
 import type { AgentsOptions, RouteOptions } from "./routes.ts";
 import type { RecordOptions, RecordReport } from "./record.ts";
-import type { SessionHost } from "./session-host.ts";
+import type { RunSessionOptions, SessionHandle, SessionHost } from "./session-host.ts";
 import type { OwnWorkspaces } from "./workspaces.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { StateProblem } from "../../ground/runtime/state-health.ts";
 import type { ResumeLost } from "./resume.ts";
-import type { RunSessionOptions } from "./run-session.ts";
-import type { SessionHandle } from "./session-host.ts";
+import type { Comparison } from "./compare-results.ts";
+import type { PassedOverAdapter } from "./start-session.ts";
 
 /** Options of `createHost()`. */
 export interface HostOptions {
@@ -175,4 +174,20 @@ export interface Host {
   readonly sessions: SessionHost;
   /** Ends all sessions and workers within 30 seconds; what is late is logged and abandoned. */
   close(): Promise<void>;
+}
+
+/** Options of {@link Host.runAll}. */
+export interface RunAllOptions extends Omit<RunSessionOptions, "adapter"> {
+  /** Ids of the adapters; absent: all that are available and have the required capabilities. */
+  adapters?: readonly string[];
+}
+
+/** Sessions of one request that run at the same time. */
+export interface ParallelRun extends AsyncIterable<Envelope> {
+  /** In the order of the adapters. */
+  readonly sessions: readonly SessionHandle[];
+  /** Adapters that could not take the request, and why. */
+  readonly passed_over: readonly PassedOverAdapter[];
+  /** Comparison of all sessions, once the last has ended. */
+  readonly comparison: Promise<Comparison>;
 }

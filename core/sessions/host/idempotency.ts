@@ -4,8 +4,7 @@ import type { Limits } from "../../ground/config/limits.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
-import type { RunSessionOptions } from "./run-session.ts";
-import type { SessionHandle } from "./session-host.ts";
+import type { RunSessionOptions, SessionHandle } from "./session-host.ts";
 
 /** Collaborators of {@link KeyedSessions}. */
 interface KeyedSessionsDeps {

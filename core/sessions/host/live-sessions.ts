@@ -14,7 +14,7 @@ import type { Subscription } from "../session/subscription.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
 import { checkRequest, checkWorkdir } from "./check-request.ts";
 import { readContextFiles } from "./context-files.ts";
-import type { RunSessionOptions } from "./run-session.ts";
+import type { RunSessionOptions } from "./session-host.ts";
 import { type AttemptEnd, type RoutedWay, type Routes, waysOf } from "./routes.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
 import { makeCandidates, type PassedOverAdapter, type SessionDeps, startSession, type Way } from "./start-session.ts";

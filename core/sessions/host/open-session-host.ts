@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { SessionSummary, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import { compareByAge, type SessionFilter, type SessionRecord } from "../../records/journal/session-record.ts";
-import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "./elsewhere-sessions.ts";
+import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "./host-seams.ts";
 import { deletedError, sessionHandle, type SessionHandleDeps, unknownSession, withLateEnd } from "./session-handle.ts";
 import type { SessionQuery } from "../../../plugin-sdk/queries.ts";
 import type { SessionHandle, SessionHost } from "./session-host.ts";

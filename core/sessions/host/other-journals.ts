@@ -4,7 +4,7 @@ import { type JournalReader, openJournalReader } from "../../records/journal/jou
 import type { SessionFilter, SessionRecord } from "../../records/journal/session-record.ts";
 import { openJournal } from "../../records/journal/open-journal.ts";
 import { wait } from "../../ground/runtime/wait.ts";
-import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "./elsewhere-sessions.ts";
+import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "./host-seams.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import { claimPartOf } from "./state-claim.ts";
 import { type StateJournal, stateJournals } from "./state-journals.ts";

@@ -16,9 +16,14 @@ import {
   type RoutableAgent,
 } from "../routing/agent-report.ts";
 import { AvailabilityBoard, type Probed } from "../routing/availability-board.ts";
-import { chooseRoute, type Route, type RouteCandidate, type RouteWish } from "../routing/choose-route.ts";
+import {
+  chooseRoute,
+  estimateTokens,
+  type Route,
+  type RouteCandidate,
+  type RouteWish,
+} from "../routing/choose-route.ts";
 import { demandCandidate } from "../routing/demand-candidate.ts";
-import { estimateTokens } from "../routing/estimate-tokens.ts";
 import { bothRequired } from "../routing/lacking.ts";
 import type { AgentGauges } from "./signals.ts";
 import { stoppedPlugins, unknownAdapter } from "../routing/unknown-adapter.ts";

@@ -5,8 +5,7 @@ import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { demandCandidate } from "../routing/demand-candidate.ts";
 import { compareResults, type Comparison } from "./compare-results.ts";
 import { derivedKey } from "./idempotency.ts";
-import type { Host } from "./host.ts";
-import type { ParallelRun, RunAllOptions } from "./parallel-run.ts";
+import type { Host, ParallelRun, RunAllOptions } from "./host.ts";
 
 /**
  * Runs one request on several adapters at once, each in its own worktree, so that none sees another's changes. Reading

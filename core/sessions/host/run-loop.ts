@@ -3,8 +3,7 @@ import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult, StopReason } from "../../../plugin-sdk/result.ts";
 import { derivedKey } from "./idempotency.ts";
-import type { RunSessionOptions } from "./run-session.ts";
-import type { SessionHandle } from "./session-host.ts";
+import type { RunSessionOptions, SessionHandle } from "./session-host.ts";
 
 /** Result of a loop of sessions. */
 export interface LoopReport {

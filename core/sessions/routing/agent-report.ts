@@ -10,8 +10,7 @@ import type { Plugin } from "../../packages/registry/plugin.ts";
 import { isKnownAgent } from "../../ground/runtime/key-places.ts";
 import { type AccessModeState, accessModeState, type ModeUse } from "./access-mode-state.ts";
 import type { Known } from "./availability-board.ts";
-import { offeredModels } from "./offered-models.ts";
-import { pickAccessMode } from "./pick-access-mode.ts";
+import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 
 /** Options of {@link describeAgent}: what is known of the agent. */
 export interface DescribeAgentOptions {
@@ -160,4 +159,24 @@ function healthNow(
 
 function isUsable({ availability }: AvailabilityReport): boolean {
   return availability === "available" || availability === "rate_limited" || availability === "quota_exhausted";
+}
+
+/** Models that a manifest offers, by the names clients use; empty where the adapter takes any. */
+export function offeredModels({ cli, models }: Pick<Manifest, "cli" | "models">): string[] {
+  return cli?.models ? Object.keys(cli.models) : models ?? [];
+}
+
+/**
+ * Returns the first open mode in the order in which they are tried; limited ones are skipped. If a mode names the
+ * requested model, modes that name another one are left out. Null when none is open.
+ */
+export function pickAccessMode(modes: readonly AccessModeState[], model?: string): AccessModeState | null {
+  return modesFor(modes, model).find(({ status }) => status.status === "available") ?? null;
+}
+
+/** Returns the enabled modes that could serve a model. */
+export function modesFor(modes: readonly AccessModeState[], model?: string): AccessModeState[] {
+  const enabled = modes.filter(({ mode }) => mode.enabled);
+  const naming = model !== undefined && enabled.some(({ mode }) => "model" in mode && mode.model === model);
+  return naming ? enabled.filter(({ mode }) => !("model" in mode) || mode.model === model) : enabled;
 }

@@ -3,9 +3,8 @@ import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
 import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
 import { compareAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
 import type { AccessModeState } from "./access-mode-state.ts";
-import type { RoutableAgent } from "./agent-report.ts";
+import { modesFor, pickAccessMode, type RoutableAgent } from "./agent-report.ts";
 import { lackingCapabilities } from "./lacking.ts";
-import { modesFor, pickAccessMode } from "./pick-access-mode.ts";
 
 /** Requirements of a session on its agent. */
 export interface RouteWish {
@@ -174,4 +173,13 @@ function compare(a: Kept, b: Kept, order: readonly string[]): number {
 function placeIn(order: readonly string[], { agent }: Kept): number {
   const place = order.indexOf(agent.report.id);
   return place === -1 ? order.length : place;
+}
+
+/**
+ * Estimates the tokens of texts: one for four bytes of UTF-8, which is close for prose and a little low for code. It
+ * can show that a prompt does not fit, but not that it does.
+ */
+export function estimateTokens(...texts: readonly (string | undefined)[]): number {
+  const encoder = new TextEncoder();
+  return texts.reduce((sum, text) => sum + Math.ceil(encoder.encode(text ?? "").length / 4), 0);
 }

@@ -3,8 +3,7 @@ import { join } from "../../ground/runtime/paths.ts";
 import { containsPrograms, programNet, programRead } from "../../packages/registry/contained-programs.ts";
 import type { SessionBroker } from "../../walls/broker/session-broker.ts";
 import { hostQuestions } from "./ask-host.ts";
-import type { AttemptDeps } from "./attempt-deps.ts";
-import type { Candidate } from "./session-options.ts";
+import type { AttemptDeps, Candidate } from "./session-options.ts";
 
 /** Options of {@link attemptBroker}. */
 interface AttemptBrokerOptions {

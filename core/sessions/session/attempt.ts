@@ -17,13 +17,12 @@ import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
 import { platform } from "../../ground/runtime/platform.ts";
 import { unlessAborted } from "../../ground/runtime/within.ts";
 import { attemptBroker } from "./attempt-broker.ts";
-import type { AttemptDeps } from "./attempt-deps.ts";
+import type { AttemptDeps, Candidate } from "./session-options.ts";
 import { policyAnswer } from "./approval-policy.ts";
 import { checkEvent } from "./check-event.ts";
 import type { LogEntry } from "./merged-log.ts";
-import type { Asked } from "./open-requests.ts";
-import type { Candidate } from "./session-options.ts";
-import { unanswered, workerEvent } from "./attempt-ends.ts";
+import { type Asked, unanswered } from "./open-requests.ts";
+import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
 
 /** One try at a session on one adapter, from waiting for a worker to the end of its entry. */
 export class Attempt {
@@ -349,4 +348,10 @@ export function idleMs({ request, plugin }: Candidate): number {
 
 function inOrder<T>(modes: readonly T[], first: T | null): T[] {
   return first === null ? [...modes] : [first, ...modes.filter((mode) => mode !== first)];
+}
+
+/** Makes the event of a worker that was lost. */
+function workerEvent({ code, message }: ErrorData): HostEvent {
+  const state = code === "out_of_memory" ? "out_of_memory" : code === "crash" ? "crashed" : "killed";
+  return { type: "worker", state, message };
 }

@@ -1,3 +1,6 @@
+import { wait } from "../../ground/runtime/wait.ts";
+import type { SessionStream } from "./session-stream.ts";
+
 /** Options of {@link Deadlines}. */
 interface DeadlineOptions {
   totalMs: number;
@@ -76,4 +79,23 @@ export class Deadlines {
 
 function clamp(ms: number): number {
   return Math.min(Math.max(Math.ceil(ms), 1), 2 ** 31 - 1);
+}
+
+/**
+ * Waits for the end of a candidate's known limit, if that is within the time left, and tells so. Ends early, without a
+ * throw, when the session is stopped.
+ * @returns the wait in milliseconds
+ */
+export async function waitForLimit(
+  { limitedUntil, plugin }: { limitedUntil: number | null; plugin: { id: string } },
+  { stream, deadlines, signal }: { stream: SessionStream; deadlines: Deadlines; signal: AbortSignal },
+): Promise<number> {
+  if (limitedUntil === null) return 0;
+  const ms = Math.ceil(limitedUntil - Date.now());
+  if (ms <= 0 || ms > deadlines.leftMs) return 0;
+  deadlines.start();
+  const reason = `${plugin.id} is limited until ${new Date(limitedUntil).toISOString()}.`;
+  stream.host({ type: "queued", position: 1, retry_in_ms: ms, reason });
+  await wait(ms, signal);
+  return ms;
 }

@@ -1,5 +1,6 @@
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import { shownRequests } from "../../../plugin-sdk/shown-requests.ts";
+import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 
 interface OpenRequest {
   /** Ids of the possible answers; null for a question, whose answer is free. */
@@ -74,4 +75,15 @@ export class OpenRequests {
   close(): void {
     for (const requestId of [...this.#open.keys()]) this.settle(requestId, null);
   }
+}
+
+/** Makes the error of a session whose question got no answer. */
+export function unanswered(what: string, ms: number): ErrorData {
+  const why = ms === 0 ? "no client was there to answer it" : `no answer came within ${ms} ms`;
+  return {
+    code: "unanswered",
+    message: `The session is blocked by ${what}: ${why}.`,
+    hint:
+      "Answer it while the session runs, or say beforehand how it is answered: approval, allowed_tools, tool_approvals.",
+  };
 }

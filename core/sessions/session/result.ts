@@ -14,10 +14,10 @@ import { type ArtifactList, omittedCount } from "../../records/git/artifacts.ts"
 import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { runtimeVersion } from "../../ground/runtime/platform.ts";
 import type { EventRules } from "./event-rules.ts";
-import { recordedRequest } from "./recorded-request.ts";
 import type { RunningSessionOptions } from "./session-options.ts";
 import type { Left } from "./session-changes.ts";
 import type { Verdict } from "./verdict.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 
 /** Facts known at the end of a session. */
 interface ResultOptions {
@@ -103,4 +103,10 @@ function provenance(session: ResultSubject, parts: ResultOptions): Provenance {
     git_base: parts.gitBase,
     git_head: parts.changed.head,
   };
+}
+
+/** Redacts the environment's values in a request: they may be credentials, and the journal outlives the session. */
+export function recordedRequest(request: SessionRequest): SessionRequest {
+  if (request.env === undefined) return request;
+  return { ...request, env: Object.fromEntries(Object.keys(request.env).map((name) => [name, "[redacted]"])) };
 }

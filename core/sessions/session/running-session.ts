@@ -17,26 +17,19 @@ import { removeTree } from "../../ground/runtime/remove-tree.ts";
 import { wait } from "../../ground/runtime/wait.ts";
 import { addUses } from "../../walls/broker/add-uses.ts";
 import { Attempt } from "./attempt.ts";
-import type { AttemptDeps } from "./attempt-deps.ts";
-import { exceededBudget } from "./budgets.ts";
-import { nextCandidate } from "./candidate-order.ts";
-import { Deadlines } from "./deadlines.ts";
-import { effectiveSettings } from "./effective-settings.ts";
-import { EventAllowance } from "./event-allowance.ts";
-import { EventRules } from "./event-rules.ts";
-import { waitForLimit } from "./limit-wait.ts";
+import type { AttemptDeps, Candidate, RunningSessionDeps, RunningSessionOptions } from "./session-options.ts";
+import { effectiveSettings, exceededBudget } from "./effective-settings.ts";
+import { type FailedAttempt, failureClass, nextCandidate, type NextStep, nextStep } from "./retry-policy.ts";
+import { Deadlines, waitForLimit } from "./deadlines.ts";
+import { EventAllowance, EventRules } from "./event-rules.ts";
 import { OpenRequests } from "./open-requests.ts";
-import { recordedRequest } from "./recorded-request.ts";
-import { buildResult } from "./result.ts";
-import { type FailedAttempt, failureClass, type NextStep, nextStep } from "./retry-policy.ts";
-import type { Candidate, RunningSessionDeps, RunningSessionOptions } from "./session-options.ts";
+import { buildResult, recordedRequest } from "./result.ts";
 import { SessionGit } from "./session-git.ts";
 import { SessionChanges } from "./session-changes.ts";
 import { SessionStream } from "./session-stream.ts";
 import { unmetClaims } from "./unmet-claims.ts";
 import { UsageMeter } from "./usage-meter.ts";
-import { reachVerdict, type Verdict } from "./verdict.ts";
-import { withWork, type WorkDone } from "./work-done.ts";
+import { reachVerdict, type Verdict, withWork, type WorkDone } from "./verdict.ts";
 
 /**
  * One session from its first event to its last, over as many attempts as it takes. It ends exactly once, with a result

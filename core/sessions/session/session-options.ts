@@ -14,6 +14,13 @@ import type { Plugin, PluginScript } from "../../packages/registry/plugin.ts";
 import type { ApprovalRules } from "./approval-policy.ts";
 import type { LateEnd } from "./late-ends.ts";
 import type { MergedLog } from "./merged-log.ts";
+import type { StopReason } from "../../../plugin-sdk/result.ts";
+import type { Deadlines } from "./deadlines.ts";
+import type { EventAllowance, EventRules } from "./event-rules.ts";
+import type { OpenRequests } from "./open-requests.ts";
+import type { SessionGit } from "./session-git.ts";
+import type { SessionStream } from "./session-stream.ts";
+import type { UsageMeter } from "./usage-meter.ts";
 
 /** One adapter that may run a session, with everything specific to it. */
 export interface Candidate {
@@ -116,4 +123,29 @@ export interface RunningSessionDeps {
   guarded(): Pick<SessionBrokerOptions, "protectedPaths" | "sealedPaths" | "pluginPlaces" | "autoexecNames">;
   makeBroker(options: SessionBrokerOptions): SessionBroker;
   askGrant?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
+}
+
+/** Collaborators of an attempt that all attempts of a session share. */
+export interface AttemptDeps {
+  session: RunningSessionOptions;
+  host: Pick<RunningSessionDeps, "redactor" | "guarded" | "makeBroker" | "askGrant">;
+  stream: SessionStream;
+  rules: EventRules;
+  requests: OpenRequests;
+  deadlines: Deadlines;
+  usage: UsageMeter;
+  allowance: EventAllowance;
+  git: SessionGit;
+  /** The session's own folder; created on first use. */
+  scratch: string;
+  /** Aborts when the session must end. */
+  signal: AbortSignal;
+  /** The highest process id so far in the stream. */
+  processes: { lastId: number };
+  /** Ends the whole session. */
+  stop(reason: StopReason, error: ErrorData): void;
+  /** Called when an event changes what a budget counts. */
+  onUsed(): void;
+  /** Called before the session's scratch folder may be used. */
+  onScratch(): void;
 }

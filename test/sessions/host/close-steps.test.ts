@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { closeInSteps, type CloseStep } from "../../../core/sessions/host/close-steps.ts";
+import { closeInSteps, type CloseStep } from "../../../core/sessions/host/close-host.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());

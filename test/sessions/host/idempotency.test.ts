@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { RunSessionOptions } from "../../../core/sessions/host/run-session.ts";
-import type { SessionHandle } from "../../../core/sessions/host/session-host.ts";
+import type { RunSessionOptions, SessionHandle } from "../../../core/sessions/host/session-host.ts";
 import { derivedKey, KeyedSessions } from "../../../core/sessions/host/idempotency.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";

@@ -4,7 +4,7 @@ import type { LiveSession } from "../../../core/sessions/host/live-sessions.ts";
 import { openSessionHost, type SessionHostDeps } from "../../../core/sessions/host/open-session-host.ts";
 import { sessionHandle } from "../../../core/sessions/host/session-handle.ts";
 import type { Journal } from "../../../core/records/journal/journal.ts";
-import type { ElsewhereSummary } from "../../../core/sessions/host/elsewhere-sessions.ts";
+import type { ElsewhereSummary } from "../../../core/sessions/host/host-seams.ts";
 import type { OtherJournals } from "../../../core/sessions/host/other-journals.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { LateEnds } from "../../../core/sessions/session/late-ends.ts";

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { RunSessionOptions } from "../../../core/sessions/host/run-session.ts";
+import type { RunSessionOptions, SessionHandle, SessionHost } from "../../../core/sessions/host/session-host.ts";
 import type { EventQuery, SessionQuery } from "../../../plugin-sdk/queries.ts";
-import type { SessionHandle, SessionHost } from "../../../core/sessions/host/session-host.ts";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exceededBudget, type Used } from "../../../core/sessions/session/budgets.ts";
+import { exceededBudget, type Used } from "../../../core/sessions/session/effective-settings.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 
 const nothing: Used = { cost: null, tokens: null, turns: 0, tool_calls: 0 };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { EventAllowance } from "../../../core/sessions/session/event-allowance.ts";
+import { EventAllowance } from "../../../core/sessions/session/event-rules.ts";
 
 test("what is beyond the limits is cut off, over all batches together", () => {
   const allowance = new EventAllowance();
