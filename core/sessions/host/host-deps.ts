@@ -149,7 +149,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     shareUses: seams.shareUses,
   });
   const serviceOf = (adapter: string) => services.of(adapter);
-  const sessions = new LiveSessions({ sessionDeps, routes, workspaces, serviceOf, slots: seams.slots });
+  const sessions = new LiveSessions({ ...sessionDeps, routes, workspaces, serviceOf, slots: seams.slots });
   const stopClock = await watchClock(journal, writeLog).catch(() => () => {});
   const stopKept = keepJournal(journal, {
     limits: () => settings.retention,

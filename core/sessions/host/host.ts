@@ -26,7 +26,7 @@ import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { StateProblem } from "../../ground/runtime/state-health.ts";
 import type { ResumeLost } from "./resume.ts";
 import type { Comparison } from "./compare-results.ts";
-import type { PassedOverAdapter } from "./start-session.ts";
+import type { PassedOverAdapter } from "../session/admitted.ts";
 
 /** Options of `createHost()`. */
 export interface HostOptions {

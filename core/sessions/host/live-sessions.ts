@@ -8,24 +8,23 @@ import type { ContextFile } from "../../ground/prompt/enhance-prompt.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import type { RunningSession } from "../session/running-session.ts";
-import type { Resumed } from "../session/session-options.ts";
+import type { Admitted, Candidate, Resumed, SessionPlace } from "../session/admitted.ts";
 import { SharedWorkdirs } from "../session/shared-workdirs.ts";
 import type { Subscription } from "../session/subscription.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
 import { checkRequest, checkWorkdir } from "./check-request.ts";
 import { readContextFiles } from "./context-files.ts";
 import type { RunSessionOptions } from "./session-host.ts";
-import { type AttemptEnd, type RoutedWay, type Routes, waysOf } from "./routes.ts";
+import { type Routes, waysOf } from "./routes.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
-import { makeCandidates, type PassedOverAdapter, type SessionDeps, startSession, type Way } from "./start-session.ts";
+import { admit, type SessionDeps, startSession } from "./start-session.ts";
 import { Neighbours } from "./neighbours.ts";
 import type { SessionSlots } from "./host-seams.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
-import { placeSession, type SessionPlace } from "./workspaces.ts";
+import { placeSession } from "./workspaces.ts";
 
 /** Collaborators of {@link LiveSessions}. */
-interface LiveSessionsDeps {
-  sessionDeps: SessionDeps;
+interface LiveSessionsDeps extends SessionDeps {
   routes: Routes;
   workspaces: Workspaces;
   /** @throws {BulkheadError} `unknown_adapter` */
@@ -69,8 +68,7 @@ export class LiveSessions {
 
   constructor(deps: LiveSessionsDeps) {
     this.#deps = deps;
-    const { claim } = deps.sessionDeps;
-    this.#neighbours = new Neighbours(join(claim.root, "active"), claim);
+    this.#neighbours = new Neighbours(join(deps.claim.root, "active"), deps.claim);
   }
 
   /** Number of sessions under way, including those that wait. */
@@ -116,58 +114,57 @@ export class LiveSessions {
     options: RunSessionOptions,
     { begins, resumed = null }: LiveStartOptions,
   ): Promise<LiveSession> {
-    const { signal, artifacts = "git", client, sessionId = randomId(), ...wanted } = options;
-    const { sessionDeps, routes } = this.#deps;
-    this.#refuseIfClosed();
-    await sessionDeps.health.demand("Cannot start a session");
-    const checked = checkHere(request);
-    const route = await routes.route({ request: checked, ...wanted });
-    const ways = waysOf(route).map((way) => this.#wayOf(way));
-    const { workdir, contextFiles } = await this.#readWorkdir(checked, ways[0]!.service.plugin.limits);
-    const place = await this.#place(sessionId, { request: checked, workdir, signal });
-    const common = { sessionId, client, request: checked, place, contextFiles, artifacts, resumed };
-    const events = sessionDeps.log.subscribe({ sessionId });
+    const { signal } = options;
+    const admitted = await this.#admit(request, options, resumed);
+    const { sessionId, place } = admitted;
+    const events = this.#deps.log.subscribe({ sessionId });
     let session: RunningSession;
-    let service: ServedPlugin;
     let giveBack = (): void => {};
     try {
-      const { candidates, passedOver } = await makeCandidates(sessionDeps, ways, common);
-      // The first way may be passed over; a plugin that does not run the session must not count it.
-      service = ways.find((way) => way.service.plugin === candidates[0].plugin)!.service;
-      await this.#enter(sessionId, { place, artifacts });
-      giveBack = await this.#admit(service, signal);
+      await this.#enter(admitted);
+      giveBack = await this.#takeSlot(admitted.candidates[0], signal);
       await begins?.(sessionId);
-      const notUsed = [...route.passed_over.map(reasonOnly), ...passedOver];
-      session = startSession(sessionDeps, {
-        ...common,
-        candidates,
-        passedOver: notUsed,
-        replaced: namedBefore(candidates[0].plugin.id, { chain: routes.chain(wanted), notUsed }),
-        sharedWith: () => this.#sharedWith(sessionId, artifacts),
-      });
+      session = startSession(this.#deps, admitted, () => this.#sharedWith(admitted));
     } catch (error) {
       giveBack();
       events.settle();
-      await this.#leave(sessionId, artifacts);
+      await this.#leave(admitted);
       await place.abandon();
       throw error;
     }
     session.result.catch((error: unknown) => events.fail(error)).finally(() => events.settle());
     atEnd(session, giveBack);
     interruptBy(signal, session);
-    return this.#keep(session, { sessionId, service, place, artifacts, firstReader: onceFor(events) });
+    return this.#keep(session, admitted, onceFor(events));
   }
 
-  /** Adds what serves it to a way that was chosen. */
-  #wayOf(way: RoutedWay): Way {
-    const { routes, serviceOf } = this.#deps;
-    return {
-      service: serviceOf(way.adapter_id),
-      accessMode: way.access_mode,
-      limitedUntil: way.limited_until === undefined ? null : Date.parse(way.limited_until),
-      started: () => routes.started(way),
-      ended: (end: AttemptEnd) => routes.ended(way, end),
-    };
+  /** Checks a request, chooses the candidates that may run it, and gives it a place. */
+  async #admit(request: SessionRequest, options: RunSessionOptions, resumed: Resumed | null): Promise<Admitted> {
+    const { signal, artifacts = "git", client, sessionId = randomId(), ...wanted } = options;
+    const { health, routes, serviceOf } = this.#deps;
+    this.#refuseIfClosed();
+    await health.demand("Cannot start a session");
+    const checked = checkHere(request);
+    const route = await routes.route({ request: checked, ...wanted });
+    const ways = waysOf(route).map((way) => ({ way, service: serviceOf(way.adapter_id) }));
+    const { workdir, contextFiles } = await this.#readWorkdir(checked, ways[0]!.service.plugin.limits);
+    const place = await this.#place(sessionId, { request: checked, workdir, signal });
+    const chosen = { ways, passedOver: route.passed_over, chain: routes.chain(wanted) };
+    try {
+      return await admit(this.#deps, {
+        ...chosen,
+        sessionId,
+        client,
+        request: checked,
+        place,
+        contextFiles,
+        artifacts,
+        resumed,
+      });
+    } catch (error) {
+      await place.abandon();
+      throw error;
+    }
   }
 
   /** Checks the working directory that a request names, and reads the files of it that belong to the prompt. */
@@ -175,7 +172,7 @@ export class LiveSessions {
     { workdir: named, context_files = [] }: SessionRequest,
     limits: Limits,
   ): Promise<{ workdir: string; contextFiles: readonly ContextFile[] }> {
-    const { closedFolders, protectedPaths } = this.#deps.sessionDeps.guarded();
+    const { closedFolders, protectedPaths } = this.#deps.guarded();
     const workdir = await checkWorkdir(named, closedFolders);
     return { workdir, contextFiles: await readContextFiles(context_files, { workdir, protectedPaths, limits }) };
   }
@@ -200,7 +197,7 @@ export class LiveSessions {
     sessionId: string,
     { request, workdir, signal }: { request: SessionRequest; workdir: string; signal: AbortSignal | undefined },
   ): Promise<SessionPlace> {
-    const { sessionDeps: { claim, settings, writeLog }, workspaces } = this.#deps;
+    const { claim, settings, writeLog, workspaces } = this.#deps;
     try {
       return await placeSession(workspaces, {
         sessionId,
@@ -223,22 +220,14 @@ export class LiveSessions {
     }
   }
 
-  #keep(
-    session: RunningSession,
-    { sessionId, service, place, artifacts, firstReader }: {
-      sessionId: string;
-      service: ServedPlugin;
-      place: SessionPlace;
-      artifacts: "git" | "none";
-      firstReader: LiveSession["firstReader"];
-    },
-  ): LiveSession {
-    service.sessions++;
+  #keep(session: RunningSession, admitted: Admitted, firstReader: LiveSession["firstReader"]): LiveSession {
+    const { sessionId, place, candidates: [{ load }] } = admitted;
+    load.sessions++;
     atEnd(session, () => {
       this.#running.delete(sessionId);
-      service.sessions--;
+      load.sessions--;
     });
-    const result = place.leave(session.result).finally(() => this.#leave(sessionId, artifacts));
+    const result = place.leave(session.result).finally(() => this.#leave(admitted));
     const live: LiveSession = { id: sessionId, session, result, firstReader };
     this.#running.set(sessionId, live);
     const left = () => this.#placed.delete(sessionId);
@@ -248,21 +237,18 @@ export class LiveSessions {
   }
 
   /** Without artifacts the list of neighbours is not needed; a worktree belongs to its session alone. */
-  async #enter(
-    sessionId: string,
-    { place, artifacts }: { place: SessionPlace; artifacts: "git" | "none" },
-  ): Promise<void> {
+  async #enter({ sessionId, place, artifacts }: Admitted): Promise<void> {
     this.#shared.enter(sessionId, place.workdir);
     if (artifacts === "git") await this.#neighbours.enter(sessionId, place.workdir);
   }
 
-  async #sharedWith(sessionId: string, artifacts: "git" | "none"): Promise<string[]> {
+  async #sharedWith({ sessionId, artifacts }: Admitted): Promise<string[]> {
     const here = this.#shared.sharedWith(sessionId);
     if (artifacts === "none") return here;
     return [...new Set([...here, ...await this.#neighbours.metBy(sessionId)])].sort();
   }
 
-  async #leave(sessionId: string, artifacts: "git" | "none"): Promise<void> {
+  async #leave({ sessionId, artifacts }: Admitted): Promise<void> {
     this.#shared.leave(sessionId);
     if (artifacts === "git") await this.#neighbours.leave(sessionId);
   }
@@ -272,13 +258,13 @@ export class LiveSessions {
   }
 
   /** Takes a slot for a session that is about to begin; the function it gives returns the slot. */
-  async #admit(service: ServedPlugin, signal: AbortSignal | undefined): Promise<() => void> {
-    const { sessionDeps, slots } = this.#deps;
-    const giveBack = await slots?.take(sessionDeps.settings.limits.host_sessions) ?? (() => {});
+  async #takeSlot(first: Candidate, signal: AbortSignal | undefined): Promise<() => void> {
+    const { settings, slots } = this.#deps;
+    const giveBack = await slots?.take(settings.limits.host_sessions) ?? (() => {});
     try {
       this.#refuseIfClosed();
       refuseIfAborted(signal);
-      this.#refuseIfFull(service);
+      this.#refuseIfFull(first);
       return giveBack;
     } catch (error) {
       giveBack();
@@ -286,14 +272,14 @@ export class LiveSessions {
     }
   }
 
-  #refuseIfFull({ plugin, sessions }: ServedPlugin): void {
+  #refuseIfFull({ plugin, load: { sessions } }: Candidate): void {
     const { id, limits } = plugin;
     if (sessions >= limits.sessions) {
       throw new BulkheadError("busy", `Plugin "${id}" has ${limits.sessions} sessions, running and waiting, already.`, {
         hint: "Try again later, or raise its limit sessions.",
       });
     }
-    const { host_sessions } = this.#deps.sessionDeps.settings.limits;
+    const { host_sessions } = this.#deps.settings.limits;
     if (this.#running.size < host_sessions) return;
     throw new BulkheadError("busy", `The host has ${this.#running.size} sessions, running and waiting, already.`, {
       hint: "Try again later, or raise the limit host_sessions.",
@@ -328,20 +314,6 @@ function interruptBy(signal: AbortSignal | undefined, session: RunningSession): 
   const interrupt = () => session.stop("interrupted", "The session was interrupted.");
   signal?.addEventListener("abort", interrupt, { once: true });
   atEnd(session, () => signal?.removeEventListener("abort", interrupt));
-}
-
-function reasonOnly({ adapter_id, reason }: { adapter_id: string; reason: string }): PassedOverAdapter {
-  return { adapter_id, reason };
-}
-
-/** Returns those that a chain names before the adapter that takes the session, in its order. */
-function namedBefore(
-  id: string,
-  { chain, notUsed }: { chain: readonly string[]; notUsed: readonly PassedOverAdapter[] },
-): PassedOverAdapter[] {
-  return chain.slice(0, Math.max(chain.indexOf(id), 0)).flatMap((earlier) =>
-    notUsed.find(({ adapter_id }) => adapter_id === earlier) ?? []
-  );
 }
 
 function onceFor(events: Subscription): LiveSession["firstReader"] {

@@ -1,13 +1,14 @@
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import type { AvailabilityReport } from "../../../plugin-sdk/availability.ts";
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
-import type { ErrorCode, ErrorData } from "../../../plugin-sdk/errors.ts";
+import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { CrashRecord } from "../../../plugin-sdk/plugin-report.ts";
 import { quarantineError } from "../../walls/pool/plugin-health.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import type { RegistryProblem } from "../../packages/registry/registry.ts";
+import type { AttemptEnd } from "../session/admitted.ts";
 import { AccessModeCounters } from "../routing/access-mode-counters.ts";
 import {
   describeAgent,
@@ -63,17 +64,8 @@ export interface AgentsOptions {
   require?: AgentCapabilities | undefined;
 }
 
-/** How an attempt on a candidate ended. */
-export interface AttemptEnd {
-  /** Null when the agent did not report them. */
-  tokens: number | null;
-  error?: ErrorData | undefined;
-  /** For a rate limit: how long it holds; null when the agent did not say. */
-  wait_ms?: number | null;
-}
-
 /** One adapter through one of its access modes. */
-export type RoutedWay = Pick<RouteCandidate, "adapter_id" | "access_mode" | "limited_until">;
+export type Way = Pick<RouteCandidate, "adapter_id" | "access_mode" | "limited_until">;
 
 /** Chooses adapters and keeps what is known of their agents. */
 export interface Routes {
@@ -86,9 +78,9 @@ export interface Routes {
   /** Returns the ids of a chain in the order in which they are tried; none for any other choice. */
   chain(options: Pick<RouteOptions, "adapter">): readonly string[];
   /** Counts an attempt's request. */
-  started(way: RoutedWay): void;
+  started(way: Way): void;
   /** Counts what an attempt used. After a failure the agent is asked again before it is chosen again. */
-  ended(way: RoutedWay, end: AttemptEnd): void;
+  ended(way: Way, end: AttemptEnd): void;
   /** Returns the last known availability; asks no agent. */
   gauges(): AgentGauges;
   forget(adapterId: string): void;
@@ -155,12 +147,12 @@ class HostRoutes implements Routes {
     return typeof adapter === "string" ? [] : [...new Set(adapter)];
   }
 
-  started({ adapter_id, access_mode }: RoutedWay): void {
+  started({ adapter_id, access_mode }: Way): void {
     // Without modes there are no ceilings to count for.
     if (access_mode !== null) this.#counters.requested({ adapterId: adapter_id, mode: access_mode });
   }
 
-  ended({ adapter_id, access_mode }: RoutedWay, { tokens, error, wait_ms }: AttemptEnd): void {
+  ended({ adapter_id, access_mode }: Way, { tokens, error, wait_ms }: AttemptEnd): void {
     const used = { adapterId: adapter_id, mode: access_mode };
     if (access_mode !== null) this.#counters.used(used, tokens);
     if (error === undefined) return;
@@ -283,7 +275,7 @@ function notEnabled({ id, blocked }: Plugin): AvailabilityReport {
  * Returns the ways of a route in the order in which they are tried: all open modes of an adapter, then the next
  * adapter.
  */
-export function waysOf({ candidates }: Route): RoutedWay[] {
+export function waysOf({ candidates }: Route): Way[] {
   return candidates.flatMap(({ access_mode, further_modes, ...candidate }) =>
     [access_mode, ...further_modes].map((mode) => ({ ...candidate, access_mode: mode }))
   );

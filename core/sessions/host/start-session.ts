@@ -1,5 +1,4 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { HeldRecord } from "../../records/workspace/held-files.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
@@ -10,7 +9,6 @@ import type { MissingGrant, SessionBroker, SessionBrokerOptions } from "../../wa
 import { sharedWallsDir } from "../../walls/broker/session-walls.ts";
 import { containsPrograms, programNet } from "../../packages/registry/contained-programs.ts";
 import { watchManifest } from "../../packages/registry/manifest-edits.ts";
-import { hostVersion } from "../../ground/config/version.ts";
 import { createRedactor } from "../../ground/log/redact.ts";
 import { type ContextFile, enhancePrompt } from "../../ground/prompt/enhance-prompt.ts";
 import { isEnhanced } from "../../ground/prompt/prompt-settings.ts";
@@ -19,7 +17,7 @@ import { join } from "../../ground/runtime/paths.ts";
 import { accepts, unenforceableFields } from "../session/enforceable.ts";
 import type { MergedLog } from "../session/merged-log.ts";
 import { RunningSession } from "../session/running-session.ts";
-import type { Candidate, Resumed } from "../session/session-options.ts";
+import type { Admitted, Candidate, PassedOverAdapter, RunningSessionDeps } from "../session/admitted.ts";
 import { checkEnv, fitToPlugin } from "./check-request.ts";
 import type { ApprovalRules } from "../session/approval-policy.ts";
 import type { GuardedPlaces } from "./guarded-places.ts";
@@ -32,10 +30,10 @@ import type { LateEnds } from "../session/late-ends.ts";
 import type { StateHealth } from "../../ground/runtime/state-health.ts";
 import type { OpenedSecrets } from "./session-secrets.ts";
 import type { Trash } from "../../ground/runtime/trash.ts";
+import type { Routes, Way } from "./routes.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
 import { privateGitFolder } from "./state-folder.ts";
 import type { StateClaim } from "./state-claim.ts";
-import type { SessionPlace } from "./workspaces.ts";
 
 /** Collaborators of {@link startSession} that sessions of one host share. */
 export interface SessionDeps {
@@ -70,49 +68,28 @@ export interface SessionDeps {
   writeLog(record: LogRecord): void;
 }
 
-/** A way to run a session: an adapter, and how its agent is reached. */
-export interface Way {
-  service: ServedPlugin;
-  accessMode: AccessMode | null;
-  /** When it can be used again, in milliseconds since 1970; null when it is not limited. */
-  limitedUntil: number | null;
-  /** Called when an attempt on it enters the adapter. */
-  started(): void;
-  /** Called when an attempt on it has ended. */
-  ended: Candidate["ended"];
+/** Collaborators of {@link admit}. */
+interface AdmitDeps extends SessionDeps {
+  routes: Pick<Routes, "started" | "ended">;
 }
 
-/** A request whose fields are checked, with its terms. */
-interface CheckedRequest {
-  sessionId: string;
+/** A way of a route, with the plugin that serves it. */
+interface ServedWay {
+  way: Way;
+  service: ServedPlugin;
+}
+
+/** A request whose fields are checked, with its place and the ways that could run it. */
+interface Checked extends Pick<Admitted, "sessionId" | "request" | "place" | "resumed" | "artifacts"> {
+  ways: readonly ServedWay[];
   /** Name of the client; clients take turns when sessions wait. */
   client?: string | undefined;
-  request: SessionRequest;
-  place: SessionPlace;
   contextFiles: readonly ContextFile[];
-  /** The session whose agent this one continues; null for a fresh agent session. */
-  resumed: Resumed | null;
+  /** Adapters that the route passed over. */
+  passedOver: readonly PassedOverAdapter[];
+  /** Ids of the chain that the request named, in order. */
+  chain: readonly string[];
 }
-
-/** One session to start. */
-interface NewSession extends CheckedRequest {
-  candidates: readonly [Candidate, ...Candidate[]];
-  passedOver: PassedOverAdapter[];
-  /** Adapters of `passedOver` that the chain names before the first candidate. */
-  replaced: PassedOverAdapter[];
-  artifacts: "git" | "none";
-  /** Returns the ids of the sessions that worked in the same folder meanwhile. */
-  sharedWith(): Promise<string[]>;
-}
-
-/** An adapter that cannot run a session, and why. */
-export interface PassedOverAdapter {
-  adapter_id: string;
-  reason: string;
-}
-
-/** Permissions of a session, with its secrets opened. */
-interface Allowed extends PermissionsThere, OpenedSecrets {}
 
 /**
  * Returns what a session of this request may do, with its secrets opened.
@@ -121,71 +98,86 @@ interface Allowed extends PermissionsThere, OpenedSecrets {}
 export async function allowedIn(
   { askGrant, settings }: Pick<SessionDeps, "askGrant" | "settings">,
   { service, request, workdir }: { service: ServedPlugin; request?: SessionRequest; workdir: string },
-): Promise<Allowed> {
+): Promise<PermissionsThere & OpenedSecrets> {
   const { effective, ceiling } = service.permissions.in(workdir, request?.permissions);
   return { effective, ceiling, ...await settings.openSecrets(askGrant ? ceiling : effective) };
 }
 
 /**
- * Returns the ways that can run a request as candidates, in order, and the others with the reason.
+ * Admits a checked request: the ways that can run it become its candidates, in order.
  * @throws {BulkheadError} when none can: the first way's error
  */
-export async function makeCandidates(
-  deps: SessionDeps,
-  ways: readonly Way[],
-  checked: CheckedRequest,
-): Promise<Pick<NewSession, "candidates" | "passedOver">> {
-  const made = await Promise.allSettled(ways.map((way) => makeCandidate(deps, way, checked)));
-  const candidates = made.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-  const [first, ...others] = candidates;
+export async function admit(deps: AdmitDeps, { ways, client, contextFiles, ...checked }: Checked): Promise<Admitted> {
+  const { sessionId, request, place, resumed, artifacts, chain } = checked;
+  const terms = { sessionId, request, place, client, contextFiles };
+  const made = await Promise.allSettled(ways.map((way) => makeCandidate(deps, way, terms)));
+  const [first, ...others] = made.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   if (!first) throw made.find((one) => one.status === "rejected")?.reason;
-  const passedOver = made.flatMap((one, index) =>
+  const failed = made.flatMap((one, index) =>
     one.status === "rejected"
-      ? [{ adapter_id: ways[index]!.service.plugin.id, reason: (one.reason as Error).message }]
+      ? [{ adapter_id: ways[index]!.way.adapter_id, reason: (one.reason as Error).message }]
       : []
   );
-  return { candidates: [first, ...others], passedOver };
-}
-
-/** Starts a session. */
-export function startSession(deps: SessionDeps, session: NewSession): RunningSession {
-  const { claim, networks, log, settings, askGrant } = deps;
-  const { sessionId, request, place, candidates } = session;
-  const { limits } = candidates[0].plugin;
-  // It opens while the working directory is looked at and the adapter starts.
-  if (containsPrograms(candidates[0].plugin)) networks.prepare(localPorts(programNet(candidates[0].plugin)));
-  return new RunningSession({
+  const candidates = [first, ...others] as const;
+  const passedOver = [...checked.passedOver.map(reasonOnly), ...failed];
+  const { prompt } = deps.settings;
+  return {
     sessionId,
     request,
-    resumed: session.resumed,
-    workdir: place.workdir,
-    workspaceDir: place.workspaceDir ?? null,
-    copied: place.copied,
+    resumed,
+    place,
     candidates,
-    passedOver: session.passedOver,
-    replaced: session.replaced,
-    secretPaths: settings.secretPaths,
-    artifacts: session.artifacts,
-    loopSignal: isEnhanced(request, settings.prompt) ? settings.prompt.signal : null,
-    answerTimeoutMs: Math.min(request.answer_timeout_ms ?? Infinity, limits.answer_timeout_ms),
+    passedOver,
+    replaced: namedBefore(first.plugin.id, { chain, passedOver }),
+    artifacts,
+    redactor: commonRedactor(candidates),
+    loopSignal: isEnhanced(request, prompt) ? prompt.signal : null,
+    answerTimeoutMs: Math.min(request.answer_timeout_ms ?? Infinity, first.plugin.limits.answer_timeout_ms),
+  };
+}
+
+function reasonOnly({ adapter_id, reason }: PassedOverAdapter): PassedOverAdapter {
+  return { adapter_id, reason };
+}
+
+/** Returns those that a chain names before the adapter that takes the session, in its order. */
+function namedBefore(
+  id: string,
+  { chain, passedOver }: Pick<Checked, "chain" | "passedOver">,
+): PassedOverAdapter[] {
+  return chain.slice(0, Math.max(chain.indexOf(id), 0)).flatMap((earlier) =>
+    passedOver.find(({ adapter_id }) => adapter_id === earlier) ?? []
+  );
+}
+
+/**
+ * Starts an admitted session.
+ * @param sharedWith returns the ids of the sessions that worked in the same folder meanwhile
+ */
+export function startSession(
+  deps: SessionDeps,
+  admitted: Admitted,
+  sharedWith: RunningSessionDeps["sharedWith"],
+): RunningSession {
+  const { claim, networks, settings } = deps;
+  const { sessionId: session_id, place, candidates: [{ plugin }] } = admitted;
+  // It opens while the working directory is looked at and the adapter starts.
+  if (containsPrograms(plugin)) networks.prepare(localPorts(programNet(plugin)));
+  return new RunningSession(admitted, {
+    log: deps.log,
+    looks: deps.looks,
     scratchDir: join(claim.folder, "scratch"),
     gitDir: privateGitFolder(claim.folder),
     stateDir: claim.root,
-    hostVersion,
-  }, {
-    log,
-    redactor: commonRedactor(candidates),
-    looks: deps.looks,
-    resetWorkdir: place.reset,
+    secretPaths: settings.secretPaths,
     watchOwnFiles: () => watchManifest(settings.manifest?.file, place.workdir),
-    noteHeld: place.noteHeld,
-    watchHeld: (watched) => deps.watchHeld({ session_id: sessionId, ...watched }),
-    keepHeld: (held) => deps.keepHeld({ session_id: sessionId, at: new Date().toISOString(), ...held }),
+    watchHeld: (watched) => deps.watchHeld({ session_id, ...watched }),
+    keepHeld: (held) => deps.keepHeld({ session_id, at: new Date().toISOString(), ...held }),
     keepEnd: (end) => deps.lateEnds.keep(end),
-    sharedWith: session.sharedWith,
+    sharedWith,
     guarded: () => deps.guarded(),
     makeBroker: (options) => openBroker(deps, options),
-    askGrant,
+    askGrant: deps.askGrant,
   });
 }
 
@@ -217,11 +209,14 @@ function commonRedactor(candidates: readonly Candidate[]): ReturnType<typeof cre
  * that cannot be read
  */
 async function makeCandidate(
-  deps: SessionDeps,
-  { service, accessMode, limitedUntil, started, ended }: Way,
-  { sessionId, client = "", request, place, contextFiles }: CheckedRequest,
+  deps: AdmitDeps,
+  { way, service }: ServedWay,
+  { sessionId, client = "", request, place, contextFiles }: Pick<
+    Checked,
+    "sessionId" | "client" | "request" | "place" | "contextFiles"
+  >,
 ): Promise<Candidate> {
-  const { settings } = deps;
+  const { routes, settings } = deps;
   const { workdir } = place;
   const { plugin, pool } = service;
   const fitted = fitToPlugin(request, plugin);
@@ -235,10 +230,10 @@ async function makeCandidate(
   return {
     plugin,
     request: asSent({ ...fitted, workdir, prompt }, { takesSystemPrompt, unenforced }),
-    accessMode,
-    limitedUntil,
-    started,
-    ended,
+    accessMode: way.access_mode,
+    limitedUntil: way.limited_until === undefined ? null : Date.parse(way.limited_until),
+    started: () => routes.started(way),
+    ended: (end) => routes.ended(way, end),
     unenforced,
     effective,
     ceiling,
@@ -248,6 +243,7 @@ async function makeCandidate(
     grantPlace,
     requestEnv: checkEnv(request.env, effective, { plugin, ceiling, place: grantPlace("env") }),
     dataDir: service.dataDir,
+    load: service,
     script: () => service.script(),
     acquire: (options) => pool.acquire({ ...options, client }),
     writeLog: (record) => deps.writeLog({ ...record, plugin_id: plugin.id, session_id: sessionId }),

@@ -1,9 +1,9 @@
-import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { defaultKeepMs, type HostManifest } from "../../ground/config/host-manifest.ts";
 import { type CopiedData, measureCopied } from "../../records/git/copied-data.ts";
 import type { ApplyChoice, ApplyPatchOptions, Workspaces } from "../../records/workspace/workspaces.ts";
+import type { SessionPlace } from "../session/admitted.ts";
 
 export type { ApplyChoice };
 
@@ -67,27 +67,6 @@ export function hostWorkspaces(
     },
     prune: ({ olderThanMs = keepMs(manifest()) } = {}) => workspaces.prune({ olderThanMs }),
   };
-}
-
-/** The folder in which a session works, and what happens to it afterwards. */
-export interface SessionPlace {
-  /** Real absolute path of the folder that the agent works in. */
-  workdir: string;
-  /** Top of the session's worktree; undefined when it works in place. */
-  workspaceDir: string | undefined;
-  /** Large data that was copied into the worktree; null for little. */
-  copied: { files: number; bytes: number } | null;
-  /** Finds what an apply of the worktree will hold; null when the session works in place. */
-  noteHeld: (() => Promise<HeldChange[]>) | null;
-  /** Resets a worktree to its base for another attempt; null when the session works in place. */
-  reset: (() => Promise<void>) | null;
-  /**
-   * Resolves to the result once the place is left as well: an unchanged worktree is removed, any other waits for a
-   * client's decision.
-   */
-  leave(result: Promise<SessionResult>): Promise<SessionResult>;
-  /** Removes the place when the session does not start after all. Never rejects. */
-  abandon(): Promise<void>;
 }
 
 /** Options of {@link placeSession}. */

@@ -3,12 +3,12 @@ import { randomId } from "../../ground/runtime/hash.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import type { EventRules } from "./event-rules.ts";
 import type { OpenRequests } from "./open-requests.ts";
-import type { RunningSessionOptions } from "./session-options.ts";
+import type { Admitted } from "./admitted.ts";
 import type { SessionStream } from "./session-stream.ts";
 
 /** Collaborators of {@link hostQuestions}. */
 interface HostQuestionDeps {
-  session: Pick<RunningSessionOptions, "answerTimeoutMs">;
+  session: Pick<Admitted, "answerTimeoutMs">;
   stream: Pick<SessionStream, "host">;
   rules: EventRules;
   requests: OpenRequests;

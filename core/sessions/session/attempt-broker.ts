@@ -3,7 +3,7 @@ import { join } from "../../ground/runtime/paths.ts";
 import { containsPrograms, programNet, programRead } from "../../packages/registry/contained-programs.ts";
 import type { SessionBroker } from "../../walls/broker/session-broker.ts";
 import { hostQuestions } from "./ask-host.ts";
-import type { AttemptDeps, Candidate } from "./session-options.ts";
+import type { AttemptDeps, Candidate } from "./admitted.ts";
 
 /** Options of {@link attemptBroker}. */
 interface AttemptBrokerOptions {
@@ -25,8 +25,8 @@ export function attemptBroker(
   return host.makeBroker({
     sessionId: session.sessionId,
     pluginId: plugin.id,
-    workdir: session.workdir,
-    workspaceDir: session.workspaceDir ?? undefined,
+    workdir: session.place.workdir,
+    workspaceDir: session.place.workspaceDir,
     pluginDir: plugin.folder,
     dataDir: candidate.dataDir,
     tempDir: join(scratch, `temp-${number}`),
@@ -37,7 +37,7 @@ export function attemptBroker(
     spelledRoots: plugin.grant.write ?? [],
     secrets: candidate.secrets,
     mcpConfig: candidate.mcpConfig,
-    redactor: host.redactor,
+    redactor: session.redactor,
     grantPlace: candidate.grantPlace,
     requestEnv: candidate.requestEnv,
     limits: plugin.limits,

@@ -17,7 +17,7 @@ import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
 import { platform } from "../../ground/runtime/platform.ts";
 import { unlessAborted } from "../../ground/runtime/within.ts";
 import { attemptBroker } from "./attempt-broker.ts";
-import type { AttemptDeps, Candidate } from "./session-options.ts";
+import type { AttemptDeps, Candidate } from "./admitted.ts";
 import { policyAnswer } from "./approval-policy.ts";
 import { checkEvent } from "./check-event.ts";
 import type { LogEntry } from "./merged-log.ts";
@@ -188,7 +188,7 @@ export class Attempt {
 
   /** Returns the call that enters the adapter. */
   #asked(): Pick<EntryOptions, "call" | "request" | "config" | "facts"> {
-    const { sessionId, workdir } = this.#deps.session;
+    const { sessionId, place: { workdir } } = this.#deps.session;
     const { plugin, request, accessMode, effective } = this.candidate;
     return {
       call: "run_session",

@@ -1,7 +1,7 @@
 import type { EffectiveSettings, StopReason } from "../../../plugin-sdk/result.ts";
 import { idleMs } from "./attempt.ts";
 import { accepts } from "./enforceable.ts";
-import type { Candidate } from "./session-options.ts";
+import type { Candidate } from "./admitted.ts";
 import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
 
 /** Returns the settings that a session on this candidate really runs with. */

@@ -238,7 +238,7 @@ class InterruptedSession {
     { former, next, git }: AfterEnd & { former: FormerHost },
   ): LogEntry {
     const error = errorOf(former.end, { next, unread: this.unread });
-    const { requested, workdir } = event;
+    const { requested } = event;
     const effective: EffectiveSettings = { ...event.effective, ...this.#changed };
     const { adapter, ts } = this.#last!;
     const running = this.#attempts.at(-1);
@@ -250,7 +250,6 @@ class InterruptedSession {
       plugin: { id: adapter.id, manifest: { version: adapter.version } },
       request: requested,
       resumed: event.resumed_from === undefined ? null : { from: event.resumed_from, times: event.times_resumed ?? 1 },
-      workdir,
       effective,
       sentPrompt: null,
       hostVersion: former.hostVersion,

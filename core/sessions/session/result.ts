@@ -14,7 +14,7 @@ import { type ArtifactList, omittedCount } from "../../records/git/artifacts.ts"
 import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { runtimeVersion } from "../../ground/runtime/platform.ts";
 import type { EventRules } from "./event-rules.ts";
-import type { RunningSessionOptions } from "./session-options.ts";
+import type { Admitted } from "./admitted.ts";
 import type { Left } from "./session-changes.ts";
 import type { Verdict } from "./verdict.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
@@ -46,11 +46,11 @@ interface ResultOptions {
 }
 
 /** The session that a result is for. */
-interface ResultSubject
-  extends Pick<RunningSessionOptions, "sessionId" | "request" | "resumed" | "workdir" | "hostVersion"> {
+interface ResultSubject extends Pick<Admitted, "sessionId" | "request" | "resumed"> {
   /** The adapter of the last attempt. */
   plugin: { id: string; manifest: { version: string } };
   effective: EffectiveSettings;
+  hostVersion: string;
   /** The prompt as the adapter got it; null when unknown. */
   sentPrompt: string | null;
 }

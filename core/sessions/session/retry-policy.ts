@@ -1,5 +1,5 @@
 import type { ErrorCode, ErrorData } from "../../../plugin-sdk/errors.ts";
-import type { Candidate } from "./session-options.ts";
+import type { Candidate } from "./admitted.ts";
 
 /** Classes of failure. */
 type FailureClass = "timeout" | "rate_limit" | "unavailable" | "crash" | "fatal";

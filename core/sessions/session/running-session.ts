@@ -11,13 +11,14 @@ import type {
 } from "../../../plugin-sdk/result.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import { hostVersion } from "../../ground/config/version.ts";
 import { saysComplete } from "../../ground/prompt/loop-signal.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
 import { wait } from "../../ground/runtime/wait.ts";
 import { addUses } from "../../walls/broker/add-uses.ts";
 import { Attempt } from "./attempt.ts";
-import type { AttemptDeps, Candidate, RunningSessionDeps, RunningSessionOptions } from "./session-options.ts";
+import type { Admitted, AttemptDeps, Candidate, RunningSessionDeps } from "./admitted.ts";
 import { effectiveSettings, exceededBudget } from "./effective-settings.ts";
 import { type FailedAttempt, failureClass, nextCandidate, type NextStep, nextStep } from "./retry-policy.ts";
 import { Deadlines, waitForLimit } from "./deadlines.ts";
@@ -38,7 +39,7 @@ import { reachVerdict, type Verdict, withWork, type WorkDone } from "./verdict.t
 export class RunningSession {
   /** Rejects only when its end cannot be written. */
   readonly result: Promise<SessionResult>;
-  readonly #options: RunningSessionOptions;
+  readonly #session: Admitted;
   readonly #deps: RunningSessionDeps;
   readonly #attemptDeps: AttemptDeps;
   readonly #stream: SessionStream;
@@ -62,16 +63,19 @@ export class RunningSession {
   /** Work of the agent that forbids another attempt. */
   #inTheWay: WorkDone | null = null;
 
-  constructor(options: RunningSessionOptions, deps: RunningSessionDeps) {
-    this.#options = options;
+  constructor(session: Admitted, deps: RunningSessionDeps) {
+    this.#session = session;
     this.#deps = deps;
-    const { sessionId, request, scratchDir, candidates: [{ plugin }] } = options;
-    const { log, redactor } = deps;
-    this.#changes = new SessionChanges(options, deps);
+    const { sessionId, request, place, redactor, candidates: [{ plugin }] } = session;
+    const { log, scratchDir, gitDir, stateDir } = deps;
+    this.#changes = new SessionChanges(session, deps);
     this.#git = new SessionGit({
-      ...options,
-      closed: [options.stateDir, ...deps.guarded().protectedPaths ?? []],
-      spelledRoots: options.candidates.flatMap(({ plugin: { grant } }) => grant.write ?? []),
+      sessionId,
+      workdir: place.workdir,
+      workspaceDir: place.workspaceDir ?? null,
+      gitDir,
+      closed: [stateDir, ...deps.guarded().protectedPaths ?? []],
+      spelledRoots: session.candidates.flatMap(({ plugin: { grant } }) => grant.write ?? []),
     });
     this.#stream = new SessionStream({
       log,
@@ -90,7 +94,7 @@ export class RunningSession {
       waits: () => this.#requests.waits,
     });
     this.#attemptDeps = {
-      session: options,
+      session,
       host: deps,
       stream: this.#stream,
       rules: this.#rules,
@@ -140,7 +144,7 @@ export class RunningSession {
   }
 
   async #run(): Promise<SessionResult> {
-    const { request, workdir, candidates, resumed, copied } = this.#options;
+    const { request, place: { workdir, copied }, candidates, resumed } = this.#session;
     this.#stream.host({
       type: "session_started",
       adapter_id: candidates[0].plugin.id,
@@ -150,10 +154,10 @@ export class RunningSession {
       requested: recordedRequest(request),
       effective: this.#effective(candidates[0]),
       candidates: [...new Set(candidates.map(({ plugin }) => plugin.id))],
-      passed_over: this.#options.passedOver,
+      passed_over: this.#session.passedOver,
       ...omitUndefined({ resumed_from: resumed?.from, times_resumed: resumed?.times, copied: copied ?? undefined }),
     });
-    for (const { adapter_id, reason } of this.#options.replaced) {
+    for (const { adapter_id, reason } of this.#session.replaced) {
       this.#replace({ from: adapter_id, to: candidates[0].plugin.id, reason });
     }
     const failure = await this.#tryAll();
@@ -166,7 +170,7 @@ export class RunningSession {
 
   /** Tries the candidates until an attempt's outcome is final; returns the error it failed with, or null. */
   async #tryAll(): Promise<ErrorData | null> {
-    const { candidates } = this.#options;
+    const { candidates } = this.#session;
     const before = this.#changes.begin(this.#abort.signal);
     before.catch(() => {});
     let index = 0;
@@ -212,7 +216,7 @@ export class RunningSession {
       hopeless: failure === null && lastWord?.type === "error" && !lastWord.recoverable,
       timeLeftMs: this.#deadlines.leftMs,
       // Do not retry an agent that reported completion because its worker failed afterwards.
-      retry: lastWord?.type === "completed" ? "never" : this.#options.request.retry ?? "safe",
+      retry: lastWord?.type === "completed" ? "never" : this.#session.request.retry ?? "safe",
     });
   }
 
@@ -247,7 +251,7 @@ export class RunningSession {
   }
 
   #effective(candidate: Candidate): EffectiveSettings {
-    const workspace = this.#options.workspaceDir === null ? "inplace" : "worktree";
+    const workspace = this.#session.place.workspaceDir === undefined ? "inplace" : "worktree";
     return effectiveSettings(candidate, { totalMs: this.#deadlines.totalMs, workspace });
   }
 
@@ -258,10 +262,10 @@ export class RunningSession {
     const { lastWord, refusedEnd } = this.#rules;
     const verdict = reachVerdict({ stopped, failure, lastWord, refusedEnd });
     if (verdict.error && this.#inTheWay) return { ...verdict, error: withWork(verdict.error, this.#inTheWay) };
-    const { loopSignal } = this.#options;
+    const { loopSignal } = this.#session;
     if (verdict.stop_reason !== "end_turn" || loopSignal === null) return verdict;
     const { prompt } = this.#attempt!.candidate.request;
-    const sent = [prompt, this.#options.request.prompt];
+    const sent = [prompt, this.#session.request.prompt];
     const text = this.#finalText();
     return saysComplete(text, { signal: loopSignal, sent }) ? { ...verdict, stop_reason: "loop_complete" } : verdict;
   }
@@ -293,14 +297,13 @@ export class RunningSession {
    * safe: the agent did nothing, the request allows it, or the worktree could be reset.
    */
   async #workInTheWay(): Promise<WorkDone | null> {
-    const { request } = this.#options;
-    const { resetWorkdir } = this.#deps;
+    const { request, place } = this.#session;
     if (request.retry === "always") return null;
     const work = { tool_calls: this.#rules.toolCalls, changed: await this.#changedPaths() };
     if (work.tool_calls === 0 && work.changed.length === 0) return null;
-    if (resetWorkdir === null) return work;
+    if (place.reset === null) return work;
     await this.#takeOverGit();
-    const reset = await resetWorkdir().then(() => true, () => false);
+    const reset = await place.reset().then(() => true, () => false);
     if (reset) this.#rules.forgetClaims();
     return reset ? null : work;
   }
@@ -316,7 +319,7 @@ export class RunningSession {
   }
 
   #holdBudget(): void {
-    const { request } = this.#options;
+    const { request } = this.#session;
     if (request.budget === undefined && request.max_turns === undefined) return;
     const { cost, tokens, turns } = this.#usage;
     const exceeded = exceededBudget({ cost, tokens, turns, tool_calls: this.#rules.toolCalls }, request);
@@ -333,7 +336,7 @@ export class RunningSession {
     const git = await this.#takeOverGit();
     const { left, ...changed } = await this.#changes.end({ ranPrograms: this.#attemptDeps.processes.lastId > 0 });
     const sharedWith = await this.#deps.sharedWith();
-    if (this.#options.artifacts === "git") {
+    if (this.#session.artifacts === "git") {
       const reason = changed.artifacts === null ? { reason: changed.reason } : {};
       const omitted = changed.artifacts === null || changed.others.length === 0
         ? {}
@@ -344,7 +347,8 @@ export class RunningSession {
     if (left.held.length + left.install_scripts.length > 0) this.#stream.host({ type: "held", ...left });
     const attempt = this.#attempt!;
     const result = this.#stream.redacted(buildResult({
-      ...this.#options,
+      ...this.#session,
+      hostVersion,
       plugin: attempt.candidate.plugin,
       sentPrompt: attempt.candidate.request.prompt,
       effective: this.#effective(attempt.candidate),
@@ -359,7 +363,7 @@ export class RunningSession {
       gitBase: this.#changes.head,
       packageSha256: attempt.script?.sha256 ?? null,
       toolVersion: attempt.toolVersion,
-      claimedOnly: await unmetClaims(this.#rules.claimedPaths, { ...changed, workdir: this.#options.workdir }),
+      claimedOnly: await unmetClaims(this.#rules.claimedPaths, { ...changed, workdir: this.#session.place.workdir }),
       uses: this.#uses,
       attempts: this.#attempts,
       substitutions: this.#substitutions,

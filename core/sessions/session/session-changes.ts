@@ -6,16 +6,13 @@ import type { ArtifactList } from "../../records/git/artifacts.ts";
 import { leftChanges } from "../../records/git/left-changes.ts";
 import { pathText } from "../../records/git/raw-diff.ts";
 import type { Snapshot } from "../../records/git/snapshot.ts";
-import type { RunningSessionDeps, RunningSessionOptions } from "./session-options.ts";
-
-/** Options of {@link SessionChanges}. */
-type ChangesOptions = Pick<
-  RunningSessionOptions,
-  "workdir" | "workspaceDir" | "artifacts" | "stateDir" | "secretPaths" | "candidates"
->;
+import type { Admitted, RunningSessionDeps } from "./admitted.ts";
 
 /** Collaborators of {@link SessionChanges}. */
-type ChangesDeps = Pick<RunningSessionDeps, "looks" | "watchOwnFiles" | "noteHeld" | "watchHeld" | "keepHeld">;
+type ChangesDeps = Pick<
+  RunningSessionDeps,
+  "looks" | "stateDir" | "secretPaths" | "watchOwnFiles" | "watchHeld" | "keepHeld"
+>;
 
 /** Changes that wait for a person's word, or are named to one. */
 export interface Left {
@@ -27,21 +24,22 @@ const nothingLeft: Left = { held: [], install_scripts: [] };
 
 /** Changes of one session in its working directory, but for what the host itself wrote, such as a grant. */
 export class SessionChanges {
-  readonly #options: ChangesOptions;
+  readonly #session: Admitted;
   readonly #deps: ChangesDeps;
   #snapshot: Snapshot | null = null;
   #withoutOwn: Awaited<ReturnType<RunningSessionDeps["watchOwnFiles"]>> | null = null;
   #start: LookStart | null = null;
   #watching: Promise<void> = Promise.resolve();
 
-  constructor(options: ChangesOptions, deps: ChangesDeps) {
-    this.#options = options;
+  constructor(session: Admitted, deps: ChangesDeps) {
+    this.#session = session;
     this.#deps = deps;
   }
 
   /** Takes the snapshot that later looks are compared with. */
   async begin(signal: AbortSignal): Promise<void> {
-    const { workdir, artifacts, stateDir, secretPaths } = this.#options;
+    const { place: { workdir }, artifacts } = this.#session;
+    const { stateDir, secretPaths } = this.#deps;
     const starting = this.#isGuarded ? startLook(workdir) : null;
     const watching = this.#deps.watchOwnFiles();
     watching.catch(() => {});
@@ -56,8 +54,8 @@ export class SessionChanges {
 
   /** Whether walls kept programs of the session from changing what others act on, and it works in place. */
   get #isGuarded(): boolean {
-    const { candidates, workspaceDir } = this.#options;
-    return workspaceDir === null && candidates.some(({ plugin }) => containsPrograms(plugin));
+    const { candidates, place } = this.#session;
+    return place.workspaceDir === undefined && candidates.some(({ plugin }) => containsPrograms(plugin));
   }
 
   /** Returns the commit that the working directory began at; null where that is not known. */
@@ -80,7 +78,7 @@ export class SessionChanges {
     const snapshot = this.#snapshot;
     const looking = this.#left(snapshot, ranPrograms);
     if (snapshot === null) {
-      const reason = this.#options.artifacts === "none" ? "not_asked" : "not_started";
+      const reason = this.#session.artifacts === "none" ? "not_asked" : "not_started";
       return { artifacts: null, reason, head: null, left: await looking };
     }
     const [changed, left] = await Promise.all([this.#list(snapshot), looking]);
@@ -98,11 +96,12 @@ export class SessionChanges {
   /** Looks at what the session left in its folder. A look that fails holds the whole folder. */
   async #left(snapshot: Snapshot | null, ranPrograms: boolean): Promise<Left> {
     // Nothing of a worktree reaches the project: where this look fails, the apply looks again.
-    if (ranPrograms && this.#deps.noteHeld !== null) {
-      return { ...nothingLeft, held: await this.#deps.noteHeld().catch(() => []) };
+    const { workdir: top, noteHeld } = this.#session.place;
+    if (ranPrograms && noteHeld !== null) {
+      return { ...nothingLeft, held: await noteHeld().catch(() => []) };
     }
     if (this.#start === null) return nothingLeft;
-    const { workdir: top, stateDir } = this.#options;
+    const { stateDir } = this.#deps;
     const look = { top, start: this.#start, snapshot, skip: [stateDir] };
     const left = ranPrograms ? await leftChanges(look) : { held: [], install_scripts: [] };
     const items = await this.#withoutOwn?.(left.held) ?? left.held;

@@ -86,7 +86,7 @@ test(
           adapters.map((scripts, index) => ({ id: `adapter-${index}`, scripts, limits: { idle_timeout_ms: 20_000 } })),
           {
             request: { ...request, ...(budget ? { budget } : {}) },
-            resetWorkdir: worktree ? () => Promise.resolve() : null,
+            reset: worktree ? () => Promise.resolve() : null,
           },
         );
         let over = false;

@@ -150,14 +150,14 @@ describe("work that is done already", () => {
   });
 
   test("is taken back in a worktree", async () => {
-    const resetWorkdir = vi.fn(() => Promise.resolve());
-    const { result } = await run([worked], {}, { resetWorkdir });
-    expect(resetWorkdir).toHaveBeenCalledTimes(1);
+    const reset = vi.fn(() => Promise.resolve());
+    const { result } = await run([worked], {}, { reset });
+    expect(reset).toHaveBeenCalledTimes(1);
     expect(result.stop_reason).toBe("end_turn");
   });
 
   test("stands where the worktree cannot be put back", async () => {
-    const { result } = await run([worked], {}, { resetWorkdir: () => Promise.reject(new Error("no")) });
+    const { result } = await run([worked], {}, { reset: () => Promise.reject(new Error("no")) });
     expect(result.attempts).toHaveLength(1);
   });
 });
@@ -448,9 +448,9 @@ describe("an end that comes between", () => {
 
   test("a failed attempt and what is decided over it promises no further one", async () => {
     let decide: (() => void) | null = null;
-    const resetWorkdir = () => new Promise<void>((resolve) => (decide = resolve));
+    const reset = () => new Promise<void>((resolve) => (decide = resolve));
     const failing = failsWith("crash", { before: [call, answered] });
-    const scripted = new ScriptedSession([{ id: "alpha", scripts: [failing, says()] }], { resetWorkdir });
+    const scripted = new ScriptedSession([{ id: "alpha", scripts: [failing, says()] }], { reset });
     while (decide === null) await vi.advanceTimersByTimeAsync(10);
     scripted.session.stop("interrupted", "Somebody interrupted it.");
     (decide as () => void)();

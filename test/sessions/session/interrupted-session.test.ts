@@ -4,6 +4,7 @@ import { endInterrupted, readInterrupted } from "../../../core/sessions/session/
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { breaksWith, hangs, type ScriptedAdapter, ScriptedSession } from "./scripted-session.ts";
+import { hostVersion } from "../../../core/ground/config/version.ts";
 
 const api = { type: "api", priority: 1, enabled: true, model: "m", max_tokens: 1 } as const;
 const pricing = { input_per_1k_tokens: 0, output_per_1k_tokens: 0, currency: "USD" };
@@ -18,7 +19,7 @@ async function endOf(events: readonly Envelope[]) {
   const log = new MergedLog(journal);
   await endInterrupted(await readInterrupted(pages(), events.length), {
     log,
-    former: { runtime: "node 20", hostVersion: "0.0.0", end: "host_restarted" },
+    former: { runtime: "node 20", hostVersion, end: "host_restarted" },
   });
   const last = (await journal.read({ after: 0, limit: 1000 })).at(-1)!.event;
   if (last.type !== "session_ended") throw new Error("It has no end.");

@@ -6,11 +6,7 @@ import { SharedLooks } from "../../../core/records/git/shared-looks.ts";
 import type { Plugin } from "../../../core/packages/registry/plugin.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
 import { RunningSession } from "../../../core/sessions/session/running-session.ts";
-import type {
-  Candidate,
-  RunningSessionDeps,
-  RunningSessionOptions,
-} from "../../../core/sessions/session/session-options.ts";
+import type { Admitted, Candidate, RunningSessionDeps, SessionPlace } from "../../../core/sessions/session/admitted.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError, type ErrorCode, type ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
@@ -72,8 +68,10 @@ export function breaksWith(code: ErrorCode): Script {
 export const hangs: Script = async ({ cancelled }) => await cancelled;
 
 /** Options of {@link ScriptedSession}: what differs from a plain session in a folder that does not exist. */
-export interface ScriptedSessionOptions extends Partial<Omit<RunningSessionOptions, "request"> & RunningSessionDeps> {
+export interface ScriptedSessionOptions extends Partial<Omit<Admitted, "request" | "place"> & RunningSessionDeps> {
   request?: Partial<SessionRequest>;
+  /** Resets its worktree; default: it works in place. */
+  reset?: SessionPlace["reset"];
 }
 
 /** A session of scripted adapters, without a host, workers or files. */
@@ -85,7 +83,7 @@ export class ScriptedSession {
 
   constructor(
     adapters: readonly ScriptedAdapter[],
-    { request = {}, ...given }: ScriptedSessionOptions = {},
+    { request = {}, reset = null, ...given }: ScriptedSessionOptions = {},
   ) {
     const asked: SessionRequest = { workdir: "/w", prompt: "go", ...request };
     const subscription = this.#log.subscribe({ sessionId: "s" });
@@ -100,25 +98,28 @@ export class ScriptedSession {
       candidates: [first!, ...others],
       passedOver: [],
       replaced: [],
-      workdir: "/w",
-      workspaceDir: null,
-      copied: null,
-      secretPaths: [],
+      place: {
+        workdir: "/w",
+        workspaceDir: undefined,
+        copied: null,
+        noteHeld: null,
+        reset,
+        leave: (result) => result,
+        abandon: () => Promise.resolve(),
+      },
       artifacts: "none",
+      redactor: null,
       loopSignal: null,
       answerTimeoutMs: asked.answer_timeout_ms ?? 300_000,
-      scratchDir: "/nowhere",
-      gitDir: "/nowhere",
-      stateDir: "/nowhere",
-      hostVersion: "0.0.0",
       ...given,
     }, {
       log: this.#log,
-      redactor: null,
+      scratchDir: "/nowhere",
+      gitDir: "/nowhere",
+      stateDir: "/nowhere",
+      secretPaths: [],
       looks: new SharedLooks("/nowhere"),
-      resetWorkdir: null,
       watchOwnFiles: () => Promise.resolve((artifacts) => Promise.resolve([...artifacts])),
-      noteHeld: null,
       watchHeld: () => Promise.resolve(),
       keepHeld: () => Promise.resolve(),
       keepEnd: () => {},
@@ -181,6 +182,7 @@ function candidate(adapter: ScriptedAdapter, request: SessionRequest): Candidate
     grantPlace: () => null,
     requestEnv: {},
     dataDir: "/nowhere",
+    load: { sessions: 0 },
     script: () =>
       neverMade
         ? new Promise(() => {})

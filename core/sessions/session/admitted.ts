@@ -14,13 +14,22 @@ import type { Plugin, PluginScript } from "../../packages/registry/plugin.ts";
 import type { ApprovalRules } from "./approval-policy.ts";
 import type { LateEnd } from "./late-ends.ts";
 import type { MergedLog } from "./merged-log.ts";
-import type { StopReason } from "../../../plugin-sdk/result.ts";
+import type { SessionResult, StopReason } from "../../../plugin-sdk/result.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { EventAllowance, EventRules } from "./event-rules.ts";
 import type { OpenRequests } from "./open-requests.ts";
 import type { SessionGit } from "./session-git.ts";
 import type { SessionStream } from "./session-stream.ts";
 import type { UsageMeter } from "./usage-meter.ts";
+
+/** How an attempt on a candidate ended. */
+export interface AttemptEnd {
+  /** Null when the agent did not report them. */
+  tokens: number | null;
+  error?: ErrorData | undefined;
+  /** For a rate limit: how long it holds; null when the agent did not say. */
+  wait_ms?: number | null;
+}
 
 /** One adapter that may run a session, with everything specific to it. */
 export interface Candidate {
@@ -33,11 +42,8 @@ export interface Candidate {
   limitedUntil: number | null;
   /** Called when an attempt on it has a worker and enters the adapter. */
   started(): void;
-  /**
-   * Called when an attempt on it has ended; `tokens` is null when unknown, `wait_ms` the wait a limited agent asked
-   * for.
-   */
-  ended(end: { tokens: number | null; error?: ErrorData | undefined; wait_ms: number | null }): void;
+  /** Called when an attempt on it has ended. */
+  ended(end: AttemptEnd): void;
   /** Fields of the request that neither adapter nor host can enforce. */
   unenforced: string[];
   effective: Permissions;
@@ -52,6 +58,8 @@ export interface Candidate {
   /** Values of the request's `env`; all names are granted. */
   requestEnv: Record<string, string>;
   dataDir: string;
+  /** Counts the sessions of its plugin that are under way, including those that wait. */
+  load: { sessions: number };
   script(): Promise<PluginScript>;
   acquire(options: { signal: AbortSignal; onQueued(position: number, waitMs: number): void }): Promise<WorkerPlace>;
   writeLog: SessionBrokerOptions["writeLog"];
@@ -63,54 +71,71 @@ export interface Resumed {
   times: number;
 }
 
-/** One session to run, already checked. */
-export interface RunningSessionOptions {
-  sessionId: string;
-  /** The request as the client sent it. */
-  request: SessionRequest;
-  /** The session whose agent this one continues; null for a fresh agent session. */
-  resumed: Resumed | null;
-  /** In the order in which they are tried. */
-  candidates: readonly [Candidate, ...Candidate[]];
-  /** Requested adapters that cannot run it, with the reason. */
-  passedOver: { adapter_id: string; reason: string }[];
-  /** Adapters of `passedOver` that the client named before the first candidate, which takes over from them. */
-  replaced: { adapter_id: string; reason: string }[];
-  /** Real absolute path of the working directory. */
+/** The folder in which a session works, and what happens to it afterwards. */
+export interface SessionPlace {
+  /** Real absolute path of the folder that the agent works in. */
   workdir: string;
-  /** Top of the session's own worktree; null when it works in place. */
-  workspaceDir: string | null;
-  /** Large data that was copied into its worktree; null for little. */
+  /** Top of the session's worktree; undefined when it works in place. */
+  workspaceDir: string | undefined;
+  /** Large data that was copied into the worktree; null for little. */
   copied: { files: number; bytes: number } | null;
-  /** Real absolute paths that no snapshot copies. */
-  secretPaths: readonly string[];
-  artifacts: "git" | "none";
+  /** Finds what an apply of the worktree will hold; null when the session works in place. */
+  noteHeld: (() => Promise<HeldChange[]>) | null;
+  /** Resets a worktree to its base for another attempt; null when the session works in place. */
+  reset: (() => Promise<void>) | null;
+  /**
+   * Resolves to the result once the place is left as well: an unchanged worktree is removed, any other waits for a
+   * client's decision.
+   */
+  leave(result: Promise<SessionResult>): Promise<SessionResult>;
+  /** Removes the place when the session does not start after all. Never rejects. */
+  abandon(): Promise<void>;
+}
+
+/** An adapter that cannot run a session, and why. */
+export interface PassedOverAdapter {
+  adapter_id: string;
+  reason: string;
+}
+
+/** One session as it was admitted: made once, before it runs, and only read after. */
+export interface Admitted {
+  readonly sessionId: string;
+  /** The request as the client sent it, checked. */
+  readonly request: SessionRequest;
+  /** The session whose agent this one continues; null for a fresh agent session. */
+  readonly resumed: Resumed | null;
+  readonly place: SessionPlace;
+  /** In the order in which they are tried. */
+  readonly candidates: readonly [Candidate, ...Candidate[]];
+  /** Requested adapters that cannot run it. */
+  readonly passedOver: PassedOverAdapter[];
+  /** Adapters of `passedOver` that the client named before the first candidate, which takes over from them. */
+  readonly replaced: PassedOverAdapter[];
+  readonly artifacts: "git" | "none";
+  /** Redacts the secrets of all candidates from all output; null when there are none. */
+  readonly redactor: Redactor | null;
   /** The signal by which an agent reports that its whole task is done; null when the agent was given none. */
-  loopSignal: string | null;
+  readonly loopSignal: string | null;
   /** How long a request or question waits for a client; 0: no client answers. */
-  answerTimeoutMs: number;
+  readonly answerTimeoutMs: number;
+}
+
+/** Collaborators of one session. */
+export interface RunningSessionDeps {
+  log: MergedLog;
+  /** Looks at working directories for all sessions of the host. */
+  looks: SharedLooks;
   /** Folder with the scratch files of all sessions. */
   scratchDir: string;
   /** Folder with the private git folders of all sessions. */
   gitDir: string;
   /** Real absolute path that never holds artifacts: the host's own state. */
   stateDir: string;
-  hostVersion: string;
-}
-
-/** Collaborators of one session. */
-export interface RunningSessionDeps {
-  log: MergedLog;
-  /** Redacts the secrets of all candidates from all output; null when there are none. */
-  redactor: Redactor | null;
-  /** Looks at working directories for all sessions of the host. */
-  looks: SharedLooks;
-  /** Resets a worktree; null when the session works in place. */
-  resetWorkdir: (() => Promise<void>) | null;
+  /** Real absolute paths that no snapshot copies. */
+  secretPaths: readonly string[];
   /** Begins to watch the host's own files; the function it gives takes the host's own edits out of artifacts. */
   watchOwnFiles(): Promise<OwnEditFilter>;
-  /** Finds what an apply of its worktree will hold; null when the session works in place. */
-  noteHeld: (() => Promise<HeldChange[]>) | null;
   /** Notes that the session works in a folder in place, for a host that finds this one killed. */
   watchHeld(watched: { folder: string; start: LookStart }): Promise<void>;
   /** Keeps what a session in place left until a person applies or drops it. */
@@ -127,8 +152,8 @@ export interface RunningSessionDeps {
 
 /** Collaborators of an attempt that all attempts of a session share. */
 export interface AttemptDeps {
-  session: RunningSessionOptions;
-  host: Pick<RunningSessionDeps, "redactor" | "guarded" | "makeBroker" | "askGrant">;
+  session: Admitted;
+  host: Pick<RunningSessionDeps, "guarded" | "makeBroker" | "askGrant">;
   stream: SessionStream;
   rules: EventRules;
   requests: OpenRequests;
