@@ -1,4 +1,4 @@
-import { Type } from "@sinclair/typebox";
+import { type TSchema, Type } from "@sinclair/typebox";
 import type { HostEvent } from "../../../../plugin-sdk/envelope.ts";
 import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import { count, maybe, oneOf, text } from "./named.ts";
@@ -13,19 +13,19 @@ import {
   permissionsSchema,
   requestSchema,
   resultSchema,
+  substitutionSchema,
 } from "./results.ts";
 
-type HostEventSchemas = { readonly [T in HostEvent["type"]]: SchemaOf<Extract<HostEvent, { type: T }>> };
+type HostEventType = HostEvent["type"];
+type Fields<T extends HostEventType> = Omit<Extract<HostEvent, { type: T }>, "type">;
 
-/** Creates the schema of one event of the host. */
-function hostEvent<T extends HostEvent["type"]>() {
-  return exactly<Extract<HostEvent, { type: T }>>();
+/** Ties a schema to the fields of one event of the host. */
+function fields<T extends HostEventType>() {
+  return exactly<Fields<T>>();
 }
 
-/** Schemas of the events of the host, by type. */
-export const hostEventSchemas: HostEventSchemas = {
-  session_started: hostEvent<"session_started">()(Type.Object({
-    type: Type.Literal("session_started"),
+const fieldsByType: { readonly [T in HostEventType]: SchemaOf<Fields<T>> } = {
+  session_started: fields<"session_started">()(Type.Object({
     adapter_id: text,
     workdir: text,
     task_id: maybe(text),
@@ -38,55 +38,43 @@ export const hostEventSchemas: HostEventSchemas = {
     times_resumed: Type.Optional(count),
     copied: Type.Optional(Type.Object({ files: count, bytes: count })),
   })),
-  queued: hostEvent<"queued">()(Type.Object({
-    type: Type.Literal("queued"),
+  queued: fields<"queued">()(Type.Object({
     position: count,
     retry_in_ms: Type.Optional(count),
     reason: Type.Optional(text),
   })),
-  attempt_started: hostEvent<"attempt_started">()(Type.Object({
-    type: Type.Literal("attempt_started"),
+  attempt_started: fields<"attempt_started">()(Type.Object({
     attempt: count,
     adapter_id: text,
     access_mode: Type.Optional(accessModeTypeSchema),
     permissions: Type.Optional(permissionsSchema),
   })),
-  attempt_failed: hostEvent<"attempt_failed">()(Type.Object({
-    type: Type.Literal("attempt_failed"),
+  attempt_failed: fields<"attempt_failed">()(Type.Object({
     attempt: count,
     adapter_id: text,
     error: errorSchema,
     retry_in_ms: maybe(count),
   })),
-  fallback: hostEvent<"fallback">()(Type.Object({
-    type: Type.Literal("fallback"),
-    from: text,
-    to: text,
-    reason: text,
-  })),
-  process_spawned: hostEvent<"process_spawned">()(Type.Object({
-    type: Type.Literal("process_spawned"),
+  fallback: substitutionSchema,
+  process_spawned: fields<"process_spawned">()(Type.Object({
     process_id: count,
     pid: count,
     identity: Type.Optional(text),
     argv: Type.Array(text),
   })),
-  process_exited: hostEvent<"process_exited">()(Type.Object({
-    type: Type.Literal("process_exited"),
+  process_exited: fields<"process_exited">()(Type.Object({
     process_id: count,
     pid: count,
     exit_code: maybe(Type.Integer()),
     signal: maybe(text),
     duration_ms: count,
   })),
-  permission_resolved: hostEvent<"permission_resolved">()(Type.Object({
-    type: Type.Literal("permission_resolved"),
+  permission_resolved: fields<"permission_resolved">()(Type.Object({
     request_id: text,
     choice: maybe(text),
     by: oneOf(["client", "policy", "deadline", "session_end"] as const),
   })),
-  capability: hostEvent<"capability">()(Type.Object({
-    type: Type.Literal("capability"),
+  capability: fields<"capability">()(Type.Object({
     permission: oneOf(["run", "read", "write", "net", "env", "secrets", "mcp_servers", "kv", "log"] as const),
     target: text,
     decision: oneOf(["allowed", "denied"] as const),
@@ -97,35 +85,38 @@ export const hostEventSchemas: HostEventSchemas = {
     grant_line: Type.Optional(count),
     reason: Type.Optional(text),
   })),
-  worker: hostEvent<"worker">()(Type.Object({
-    type: Type.Literal("worker"),
+  worker: fields<"worker">()(Type.Object({
     state: oneOf(["crashed", "killed", "out_of_memory"] as const),
     message: text,
   })),
-  git: hostEvent<"git">()(Type.Object({
-    type: Type.Literal("git"),
+  git: fields<"git">()(Type.Object({
     changes: Type.Array(gitChangeSchema),
     omitted: Type.Optional(count),
   })),
-  artifacts: hostEvent<"artifacts">()(Type.Object({
-    type: Type.Literal("artifacts"),
+  artifacts: fields<"artifacts">()(Type.Object({
     artifacts: maybe(Type.Array(artifactSchema)),
     reason: Type.Optional(text),
     omitted: Type.Optional(count),
     shared_with: Type.Optional(Type.Array(text)),
   })),
-  held: hostEvent<"held">()(Type.Object({
-    type: Type.Literal("held"),
+  held: fields<"held">()(Type.Object({
     held: Type.Array(heldSchema),
     install_scripts: Type.Array(installScriptsSchema),
   })),
-  gap: hostEvent<"gap">()(Type.Object({
-    type: Type.Literal("gap"),
+  gap: fields<"gap">()(Type.Object({
     from_seq: count,
     to_seq: count,
     damaged: Type.Optional(Type.Literal(true)),
   })),
-  session_ended: hostEvent<"session_ended">()(
-    Type.Object({ type: Type.Literal("session_ended"), result: resultSchema }),
-  ),
+  session_ended: fields<"session_ended">()(Type.Object({ result: resultSchema })),
 };
+
+const schemas: Record<string, TSchema> = Object.fromEntries(
+  Object.entries<TSchema>(fieldsByType).map(([type, { properties }]) => [
+    type,
+    Type.Object({ type: Type.Literal(type), ...properties }),
+  ]),
+);
+
+/** Schemas of the events of the host, by type. */
+export const hostEventSchemas = schemas as { readonly [T in HostEventType]: SchemaOf<Extract<HostEvent, { type: T }>> };

@@ -16,6 +16,7 @@ import {
   type SessionResult,
   type StopReason,
   stopReasons,
+  type Substitution,
   type UsageReport,
 } from "../../../../plugin-sdk/result.ts";
 import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
@@ -57,7 +58,7 @@ export const errorSchema: SchemaOf<ErrorData> = named(
   })),
 );
 
-/** {@link Artifact}. */
+/** {@link GitChange}. */
 export const gitChangeSchema: SchemaOf<GitChange> = named(
   "GitChange",
   exactly<GitChange>()(Type.Object({
@@ -72,10 +73,7 @@ export const gitChangeSchema: SchemaOf<GitChange> = named(
 );
 
 /** {@link Artifact}. */
-export const artifactSchema: SchemaOf<Artifact> = named(
-  "Artifact",
-  anyArtifact,
-);
+export const artifactSchema: SchemaOf<Artifact> = named("Artifact", anyArtifact);
 
 /** {@link HeldChange}. */
 export const heldSchema: SchemaOf<HeldChange> = named("HeldChange", anyHeld);
@@ -145,6 +143,11 @@ export const effectiveSchema: SchemaOf<EffectiveSettings> = named(
   })),
 );
 
+/** {@link Substitution}. */
+export const substitutionSchema: SchemaOf<Substitution> = exactly<Substitution>()(
+  Type.Object({ from: text, to: text, reason: text }),
+);
+
 const uses = Type.Object({ allowed: count, denied: count });
 const permissionUses = exactly<PermissionUses>()(Type.Object({
   allowed: count,
@@ -181,7 +184,7 @@ export const resultSchema: SchemaOf<SessionResult> = named(
     effective: effectiveSchema,
     iterations: count,
     attempts: Type.Array(attempt),
-    substitutions: Type.Array(Type.Object({ from: text, to: text, reason: text })),
+    substitutions: Type.Array(substitutionSchema),
     resumed_from: Type.Optional(text),
     resumed_as: Type.Optional(text),
     error: Type.Optional(errorSchema),
