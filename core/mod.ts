@@ -3,11 +3,10 @@
  *
  * @module
  */
-export type { CloseDeadlines } from "./sessions/host/close-host.ts";
 export { createHost } from "./sessions/host/create-host.ts";
 export type { LoopReport } from "./sessions/host/run-loop.ts";
 export type { ComparedSession, Comparison, Overlap } from "./sessions/host/compare-results.ts";
-export type { Host, HostOptions, ParallelRun, RunAllOptions } from "./sessions/host/host.ts";
+export type { CloseDeadlines, Host, HostOptions, ParallelRun, RunAllOptions } from "./sessions/host/host.ts";
 export type { LogRecord } from "./ground/log/log-record.ts";
 export type { EventQuery, SessionQuery } from "../plugin-sdk/queries.ts";
 export type { RunSessionOptions, SessionHandle, SessionHost } from "./sessions/host/session-host.ts";

@@ -1,41 +1,11 @@
-import type { Journal } from "../../records/journal/journal.ts";
 import { dropPrograms } from "../../ground/runtime/child-process.ts";
 import { liveThreads } from "../../ground/runtime/live-threads.ts";
-import type { DiskReserve } from "../../ground/runtime/disk-reserve.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
-import type { AgentNetworks } from "../../walls/agent/agent-networks.ts";
-import type { StateHealth } from "../../ground/runtime/state-health.ts";
-import type { LateEnds } from "../session/late-ends.ts";
-import type { MergedLog } from "../session/merged-log.ts";
-import type { Workspaces } from "../../records/workspace/workspaces.ts";
-import type { HistoryIndex } from "../../records/history/history-index.ts";
-import type { LogRecord } from "../../ground/log/log-record.ts";
-import type { LiveSessions } from "./live-sessions.ts";
-import type { PluginServices } from "./plugin-services.ts";
-import type { Routes } from "./routes.ts";
 import type { HeldState } from "./take-state.ts";
 import { within } from "../../ground/runtime/within.ts";
-
-/** How long closing a host waits for each of its parts at most. Milliseconds. */
-export interface CloseDeadlines {
-  /** For sessions to end by themselves once they are told to. */
-  sessions: number;
-  workers: number;
-  /** For the programs of sessions that are still open. */
-  programs: number;
-  /** For the sessions' ends to be written, and their worktrees to be left. */
-  ends: number;
-  events: number;
-  counters: number;
-  journal: number;
-  scripts: number;
-  bundler: number;
-  scratch: number;
-  ledger: number;
-  claim: number;
-  temporary: number;
-}
+import type { CloseDeadlines } from "./host.ts";
+import type { HostDeps } from "./host-deps.ts";
 
 /** Deadlines of a host whose operator names none. */
 const defaultCloseDeadlines: CloseDeadlines = {
@@ -54,30 +24,8 @@ const defaultCloseDeadlines: CloseDeadlines = {
   temporary: 1000,
 };
 
-/** Collaborators of {@link closeHost}. */
-interface CloseHostDeps {
-  state: HeldState;
-  /** The state folder of a host that keeps nothing; null for any other. */
-  temporary: string | null;
-  sessions: LiveSessions;
-  services: PluginServices;
-  workspaces: Workspaces;
-  networks: AgentNetworks;
-  routes: Routes;
-  log: MergedLog;
-  journal: Journal;
-  reserve: DiskReserve | null;
-  history: HistoryIndex;
-  lateEnds: LateEnds;
-  health: StateHealth;
-  /** Ends the retention of the journal. */
-  stopKeeping(): Promise<void>;
-  leaveBundler(): Promise<void>;
-  writeLog(record: LogRecord): void;
-}
-
 /** Closes a host in order, in at most 30 seconds: a late step is logged and left behind. */
-export async function closeHost(deps: CloseHostDeps, deadlines: Partial<CloseDeadlines> = {}): Promise<void> {
+export async function closeHost(deps: HostDeps, deadlines: Partial<CloseDeadlines> = {}): Promise<void> {
   const { state, sessions, services, routes, writeLog } = deps;
   const { claim, children, spare } = state;
   const ms = { ...defaultCloseDeadlines, ...deadlines };
@@ -110,13 +58,13 @@ async function clearScratch({ claim, trash }: HeldState): Promise<void> {
   await trash.settled();
 }
 
-async function writeLast({ log, lateEnds }: CloseHostDeps): Promise<void> {
+async function writeLast({ log, lateEnds }: HostDeps): Promise<void> {
   await log.settled();
   await lateEnds.close();
 }
 
 async function closeJournal(
-  { log, stopKeeping, journal, history, reserve, health }: CloseHostDeps,
+  { log, stopKeeping, journal, history, reserve, health }: HostDeps,
 ): Promise<void> {
   log.close();
   health.close();
@@ -126,7 +74,7 @@ async function closeJournal(
   await reserve?.close();
 }
 
-async function removeTemporary({ temporary, workspaces }: CloseHostDeps): Promise<void> {
+async function removeTemporary({ temporary, workspaces }: HostDeps): Promise<void> {
   if (temporary === null) return;
   // Else the registrations in people's repositories would outlive their worktrees.
   await workspaces.prune({ olderThanMs: -Infinity });

@@ -1,4 +1,4 @@
-import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { Envelope, HostEvent } from "../../../plugin-sdk/envelope.ts";
 import { refusalOf } from "../../ground/checks/refused-event.ts";
 import { cleanText } from "../../ground/log/terminal-text.ts";
 
@@ -56,27 +56,7 @@ export function eventSentence(event: Envelope["event"]): EventSentence {
   }
 }
 
-type AgentEventType =
-  | "output"
-  | "thinking"
-  | "tool_call"
-  | "tool_result"
-  | "file_change"
-  | "progress"
-  | "plan"
-  | "usage";
-type OtherAgentEventType =
-  | "permission_request"
-  | "question"
-  | "rate_limit"
-  | "agent_info"
-  | "unparsed"
-  | "completed"
-  | "error";
-
-function hostSentence(
-  event: Exclude<Envelope["event"], { type: AgentEventType | OtherAgentEventType }>,
-): EventSentence {
+function hostSentence(event: HostEvent): EventSentence {
   switch (event.type) {
     case "session_started":
       return say("debug", `The session started in ${event.workdir}.`);

@@ -12,7 +12,6 @@ import type { HistoryIndex } from "../../records/history/history-index.ts";
 import type { ChainReport } from "../../records/journal/verify-journal.ts";
 import type { Signal } from "../../ground/log/prometheus-text.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
-import type { CloseDeadlines } from "./close-host.ts";
 import type { LoopReport } from "./run-loop.ts";
 import type { LoadReport } from "./served-plugin.ts";
 import type { RegistryChanges, RegistryProblem } from "../../packages/registry/registry.ts";
@@ -190,4 +189,24 @@ export interface ParallelRun extends AsyncIterable<Envelope> {
   readonly passed_over: readonly PassedOverAdapter[];
   /** Comparison of all sessions, once the last has ended. */
   readonly comparison: Promise<Comparison>;
+}
+
+/** How long closing a host waits for each of its parts at most. Milliseconds. */
+export interface CloseDeadlines {
+  /** For sessions to end by themselves once they are told to. */
+  sessions: number;
+  workers: number;
+  /** For the programs of sessions that are still open. */
+  programs: number;
+  /** For the sessions' ends to be written, and their worktrees to be left. */
+  ends: number;
+  events: number;
+  counters: number;
+  journal: number;
+  scripts: number;
+  bundler: number;
+  scratch: number;
+  ledger: number;
+  claim: number;
+  temporary: number;
 }
