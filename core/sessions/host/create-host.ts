@@ -36,7 +36,7 @@ export async function createHost(options: HostOptions = {}, seams: HostSeams = {
   try {
     await recover({ reaped: state.reaped, journal, log, resume, writeLog, gitDir: privateGitFolder(claim.folder) });
     await recoverOthers(claim.root, { writeLog, resume });
-    // No start waits for it: until it is done the whole folder is held.
+    // The start does not wait for it: until it is done the whole folder is held.
     void deps.workspaces.lookAtLeft([claim.root]);
   } catch (error) {
     await closeHost(deps, options.closeDeadlines);
@@ -142,7 +142,7 @@ async function reload(deps: HostDeps, next: HostManifest): Promise<RegistryChang
 
 async function verify({ journal, log, claim }: HostDeps): Promise<ChainReport> {
   await log.settled();
-  // What it finds damaged is set aside at once.
+  // Damage that it finds is set aside at once.
   return await verifyJournal(journalFile(claim.folder), {}).finally(() => journal.sweep().catch(() => {}));
 }
 

@@ -182,7 +182,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
 
 function openHistory(folder: string, { log, journal }: { log: MergedLog; journal: Journal }): HistoryIndex {
   const file = journalFile(folder);
-  // What the index finds damaged, the journal itself may not have read.
+  // The index may find damage that the journal itself has not read.
   const onDamage = (problem: string) => void markSuspect(file, problem).then(() => journal.sweep()).catch(() => {});
   return new HistoryIndex({
     file: join(folder, "history.db"),

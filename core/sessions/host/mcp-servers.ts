@@ -63,7 +63,7 @@ function written(name: string, server: McpServer, secrets: ReadonlyMap<string, s
   return { type: "http", url: server.url, headers: fill(server.headers) };
 }
 
-/** No shell reads the line of a server, and yet a person writes `~/` in it. */
+/** Resolves the `~/` that a person writes in the line of a server, which a shell never reads. */
 function withHome(word: string): string {
   const home = hostEnv("HOME");
   return word.startsWith("~/") && home ? `${home}${word.slice(1)}` : word;

@@ -39,14 +39,7 @@ export class OtherJournals implements ElsewhereSessions {
     return {
       record,
       waiting: () => Promise.resolve([]),
-      history: async () => {
-        const reader = await openJournalReader(journal.file);
-        try {
-          return await reader.history(session_id);
-        } finally {
-          reader.close();
-        }
-      },
+      history: () => readFrom(journal, (reader) => reader.history(session_id)),
       events: (query) => follow(session_id, { journal, query }),
       delete: () => this.#delete(session_id, journal),
       interrupt: () =>
@@ -85,18 +78,19 @@ export class OtherJournals implements ElsewhereSessions {
     const all = await stateJournals(this.#stateDir);
     const others = all.filter(({ file }) => file !== this.#ownFile);
     const answers = await Promise.all(others.map(async (journal) => {
-      try {
-        const reader = await openJournalReader(journal.file);
-        try {
-          return [{ value: await ask(reader), journal }];
-        } finally {
-          reader.close();
-        }
-      } catch {
-        return [];
-      }
+      const value = await readFrom(journal, ask).catch(() => undefined);
+      return value === undefined ? [] : [{ value, journal }];
     }));
     return answers.flat();
+  }
+}
+
+async function readFrom<T>({ file }: StateJournal, ask: (reader: JournalReader) => Promise<T>): Promise<T> {
+  const reader = await openJournalReader(file);
+  try {
+    return await ask(reader);
+  } finally {
+    reader.close();
   }
 }
 

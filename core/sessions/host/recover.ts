@@ -86,7 +86,7 @@ export async function reapFormer(folder: string, { trash, writeLog }: ReapDeps):
  */
 export async function recover({ reaped, journal, log, writeLog, ...options }: RecoverOptions): Promise<void> {
   const isCopy = reaped?.hostLives === true;
-  // What a running host's sessions do goes on there.
+  // Sessions of a host that still runs go on there.
   const { resume, gitDir }: Pick<RecoverOptions, "resume" | "gitDir"> = isCopy ? {} : options;
   if (!isCopy) await reapRecorded(journal, { mark: reaped?.head.mark ?? randomId(), writeLog });
   const runtime = reaped?.head.runtime ?? null;
@@ -156,7 +156,7 @@ async function reapRecorded(
   }
 }
 
-/** Does the same for the parts of other hosts that were killed. */
+/** Recovers the parts of other hosts that were killed. */
 export async function recoverOthers(
   stateDir: string,
   { writeLog, resume }: Pick<RecoverOptions, "writeLog" | "resume">,

@@ -2,10 +2,9 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { HeldRecord } from "../../records/workspace/held-files.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
-import type { SharedLooks } from "../../records/git/shared-looks.ts";
 import { type AgentNetworks, localPorts } from "../../walls/agent/agent-networks.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
-import type { MissingGrant, SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
+import type { SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
 import { sharedWallsDir } from "../../walls/broker/session-walls.ts";
 import { containsPrograms, programNet } from "../../packages/registry/contained-programs.ts";
 import { watchManifest } from "../../packages/registry/manifest-edits.ts";
@@ -15,7 +14,6 @@ import { isEnhanced } from "../../ground/prompt/prompt-settings.ts";
 import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { accepts, unenforceableFields } from "../session/enforceable.ts";
-import type { MergedLog } from "../session/merged-log.ts";
 import { RunningSession } from "../session/running-session.ts";
 import type { Admitted, Candidate, PassedOverAdapter, RunningSessionDeps } from "../session/admitted.ts";
 import { checkEnv, fitToPlugin } from "./check-request.ts";
@@ -36,7 +34,7 @@ import { privateGitFolder } from "./state-folder.ts";
 import type { StateClaim } from "./state-claim.ts";
 
 /** Collaborators of {@link startSession} that sessions of one host share. */
-export interface SessionDeps {
+export interface SessionDeps extends Pick<RunningSessionDeps, "log" | "looks" | "askGrant"> {
   claim: StateClaim;
   /** Records every child process. */
   children: ChildLedger;
@@ -45,9 +43,6 @@ export interface SessionDeps {
   networks: AgentNetworks;
   /** Records the pins of programs. */
   pins: PinStore;
-  log: MergedLog;
-  /** Looks at working directories. */
-  looks: SharedLooks;
   settings: OperatorSettings;
   /** Returns the places that currently no grant opens. */
   guarded(): GuardedPlaces;
@@ -64,7 +59,6 @@ export interface SessionDeps {
   health: StateHealth;
   /** Keeps what a session left until a person applies or drops it. */
   keepHeld(held: HeldRecord): Promise<void>;
-  askGrant?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
   writeLog(record: LogRecord): void;
 }
 

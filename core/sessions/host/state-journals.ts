@@ -21,7 +21,7 @@ export async function stateJournals(stateDir: string): Promise<StateJournal[]> {
   const journals: StateJournal[] = [];
   for (const { number, folder } of await stateParts(stateDir)) {
     const file = journalFile(folder);
-    // Where the key is, a journal was: one that is gone must not pass for one that never was.
+    // A key shows that there was a journal: one that is gone must not pass for one that never was.
     const paths = [file, chainKeyFile(file)];
     const found = await Promise.all(paths.map((path) => stat(path).then((one) => one.isFile(), () => false)));
     if (found.includes(true)) journals.push({ part: number, file });

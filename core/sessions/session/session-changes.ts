@@ -105,7 +105,7 @@ export class SessionChanges {
     const look = { top, start: this.#start, snapshot, skip: [stateDir] };
     const left = ranPrograms ? await leftChanges(look) : { held: [], install_scripts: [] };
     const items = await this.#withoutOwn?.(left.held) ?? left.held;
-    // Where the state cannot be written the result still names them.
+    // The result names them also if the state cannot be written.
     await this.#watching.catch(() => {});
     await this.#deps.keepHeld({ folder: top, items }).catch(() => {});
     return { held: items.map(shownHeld), install_scripts: left.install_scripts };
