@@ -1,6 +1,5 @@
 import type { ComparedSession, Comparison } from "../../sessions/host/compare-results.ts";
-import type { Host } from "../../sessions/host/host.ts";
-import type { ParallelRun } from "../../sessions/host/host.ts";
+import type { Host, ParallelRun } from "../../sessions/host/host.ts";
 import { exitCodeOf } from "./exit-code.ts";
 import { safeLine } from "./render/agent-text.ts";
 import { LiveView } from "./render/live-view.ts";
