@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { answerCalls, type CallAnswers, callMachine } from "../../core/cluster/machines/calls.ts";
-import type { MachineFacts } from "../../core/cluster/machines/machine-facts.ts";
+import type { MachineFacts } from "../../core/cluster/machines/machine.ts";
 import { mostMachines, Presence } from "../../core/cluster/machines/presence.ts";
 import { type LogMachine, logMachine } from "./log-fixture.ts";
 import { until } from "./machine.ts";

@@ -27,6 +27,18 @@ describe("ARCHITECTURE.md", () => {
     expect(rows.filter((row) => !pathsIn(row).some(isThere))).toEqual([]);
   });
 
+  test("each boundary has one file, which declares its nouns", () => {
+    const rows = rowsBelow("The boundaries");
+    expect(rows.length).toBeGreaterThan(5);
+    for (const [between, nouns = "", file = ""] of rows) {
+      const source = readSource(file.replaceAll("`", ""));
+      const declared = [...nouns.matchAll(/`(\w+)`/g)].filter(([, noun]) =>
+        source.includes(`export interface ${noun} `)
+      );
+      expect(declared.length, between).toBe(nouns.split(",").length);
+    }
+  });
+
   test.each([
     "Where is an agent's view made?",
     "Where is a denial decided?",

@@ -3,7 +3,7 @@ import { fieldsOrNone, stringOf } from "../../../plugin-sdk/json-fields.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { Engine } from "../engine/engine.ts";
 import { isAnswer } from "./answer-schemas.ts";
-import type { CallName, MachineCalls } from "./machine-calls.ts";
+import type { CallName, MachineCalls } from "./machine.ts";
 
 /** Content of a question, as it came. */
 export type CallAsk = Readonly<Record<string, unknown>>;

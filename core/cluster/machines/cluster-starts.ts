@@ -11,7 +11,7 @@ import { checkRequest } from "../../sessions/host/check-request.ts";
 import { digestOf, keyTakenError } from "../../sessions/host/idempotency.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
 import type { RunSessionOptions, SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
-import type { MachineFacts, OfferedAgent } from "./machine-facts.ts";
+import type { MachineFacts, OfferedAgent } from "./machine.ts";
 import type { RunOf } from "./run-ends.ts";
 import type { Note, SharedNotes } from "./shared-notes.ts";
 import type { WaitingSession } from "./waiting-sessions.ts";

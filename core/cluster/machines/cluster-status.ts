@@ -4,7 +4,8 @@ import type { Signal } from "../../ground/log/prometheus-text.ts";
 import type { Engine, StreamState } from "../engine/engine.ts";
 import type { MachineLog } from "../log/machine-log.ts";
 import type { Mirror } from "../log/mirror.ts";
-import { isSameAgent, type MachineFacts } from "./machine-facts.ts";
+import type { MachineFacts } from "./machine.ts";
+import { isSameAgent } from "./machine-facts.ts";
 import { type HeardMachine, missedBeats } from "./presence.ts";
 import type { SessionShares } from "./session-shares.ts";
 

@@ -30,7 +30,8 @@ import { clusterSignals, clusterStatus, type ClusterStatusDeps } from "./cluster
 import { ClusterSessions } from "./cluster-sessions.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import { LostMachines } from "./lost-machines.ts";
-import { type MachineFacts, OfferedAgents } from "./machine-facts.ts";
+import type { MachineFacts } from "./machine.ts";
+import { OfferedAgents } from "./machine-facts.ts";
 import { mergedEvents } from "./merged-events.ts";
 import { Mirrors } from "./mirrors.ts";
 import { Presence } from "./presence.ts";
@@ -382,11 +383,10 @@ export class Cluster {
   }
 
   #refuseDouble(startedAt: string): void {
-    const { name } = this.#options.settings;
     // The younger one goes.
     if (this.#startedAt < startedAt) return;
     this.#over.abort(
-      new BulkheadError("busy", `Another machine of the cluster has the name "${name}".`, {
+      new BulkheadError("busy", `Another machine of the cluster has the name "${this.#options.settings.name}".`, {
         hint: "Give each machine its own cluster.name in bulkhead.yaml.",
       }),
     );

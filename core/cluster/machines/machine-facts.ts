@@ -2,40 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
-
-/** An agent that a machine offers to the others. */
-export interface OfferedAgent {
-  id: string;
-  version: string;
-  /** Digest of the plugin's code; null where it cannot be told, which is the same as no other. */
-  sha256: string | null;
-}
-
-/** Facts that a machine tells with each heartbeat. */
-export interface MachineFacts {
-  name: string;
-  /** Differs for each start. */
-  run: string;
-  version: string;
-  runtime: string;
-  /** RFC 3339, UTC, by this machine's own clock. */
-  started_at: string;
-  said_at: string;
-  labels: Record<string, string>;
-  agents: OfferedAgent[];
-  /** Sessions that run or wait, and the most that it takes. */
-  sessions: number;
-  slots: number;
-  /** How far its own log is. */
-  seq: number;
-  gseq: number;
-  /** How far its copies of the others' logs are, by machine: `gseq`. */
-  copies: Record<string, number>;
-  /** Whether it takes no more sessions; the others still run. */
-  leaving: boolean;
-  /** True for its last words. */
-  gone: boolean;
-}
+import type { MachineFacts, OfferedAgent } from "./machine.ts";
 
 /** The enabled agents of a host that is made later, each with the digest of its code. */
 export class OfferedAgents {

@@ -1,6 +1,7 @@
 import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
 import type { Engine } from "../engine/engine.ts";
-import { type MachineFacts, parseFacts } from "./machine-facts.ts";
+import type { MachineFacts } from "./machine.ts";
+import { parseFacts } from "./machine-facts.ts";
 
 /** Collaborators of {@link Presence}. */
 interface PresenceDeps {

@@ -4,7 +4,8 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { RunSessionOptions } from "../../sessions/host/session-host.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
-import { type OfferedAgent, offeredAgentSchema } from "./machine-facts.ts";
+import type { OfferedAgent } from "./machine.ts";
+import { offeredAgentSchema } from "./machine-facts.ts";
 import type { Note } from "./shared-notes.ts";
 
 /** A session that waits for a machine. */

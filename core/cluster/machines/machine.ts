@@ -2,6 +2,40 @@ import type { HeldDecision, SessionHeld, SettledHeld } from "../../../plugin-sdk
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { AppliedWorkspace, Workspace } from "../../../plugin-sdk/workspace.ts";
 
+/** An agent that a machine offers to the others. */
+export interface OfferedAgent {
+  id: string;
+  version: string;
+  /** Digest of the plugin's code; null where it cannot be told, which is the same as no other. */
+  sha256: string | null;
+}
+
+/** Facts that a machine tells with each heartbeat. */
+export interface MachineFacts {
+  name: string;
+  /** Differs for each start. */
+  run: string;
+  version: string;
+  runtime: string;
+  /** RFC 3339, UTC, by this machine's own clock. */
+  started_at: string;
+  said_at: string;
+  labels: Record<string, string>;
+  agents: OfferedAgent[];
+  /** Sessions that run or wait, and the most that it takes. */
+  sessions: number;
+  slots: number;
+  /** How far its own log is. */
+  seq: number;
+  gseq: number;
+  /** How far its copies of the others' logs are, by machine: `gseq`. */
+  copies: Record<string, number>;
+  /** Whether it takes no more sessions; the others still run. */
+  leaving: boolean;
+  /** True for its last words. */
+  gone: boolean;
+}
+
 /** Questions that machines ask one another, and what is answered. */
 export interface MachineCalls {
   interrupt: { ask: { session_id: string }; answer: null };
