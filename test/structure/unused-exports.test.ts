@@ -22,6 +22,9 @@ const reasons: Record<string, string> = {
   "core/sessions/session/retry-policy.ts maxTries": "properties of attempts are bounded by it",
   // The tests give these functions what one machine never shows at once.
   "core/sessions/host/close-host.ts closeInSteps": "steps that never end or fail",
+  "core/doors/acp/updates.ts changedPlaces": "hunks that no agent of a test writes",
+  "core/doors/http/event-framing.ts envelopeText": "compared with what JSON.stringify says of any envelope",
+  "core/doors/http/problem.ts withRoutes": "every hint that names a command",
   "core/doors/cli/show-all.ts comparisonText": "hostile names of adapters",
   "core/ground/runtime/acted-on-names.ts actedOn": "every name of every group",
   "core/ground/runtime/os-walls/bubblewrap.ts parseLdd": "output of other linkers",

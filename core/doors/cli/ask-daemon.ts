@@ -1,4 +1,4 @@
-import type { ErrorData } from "../../../plugin-sdk/errors.ts";
+import { BulkheadError, type ErrorData } from "../../../plugin-sdk/errors.ts";
 import { within } from "../../ground/runtime/within.ts";
 import type { DaemonView } from "../daemon/inspect-daemon.ts";
 
@@ -23,4 +23,11 @@ export async function askDaemon({ state, record }: DaemonView): Promise<DaemonAn
   const taken = asked.then(([refusal, { length }]) => void (answer = { refusal, sessions: length }), () => {});
   await within(taken, patienceMs);
   return answer;
+}
+
+/** The error of a command that needs the daemon, from what {@link inspectDaemon} says of it. */
+export function notRunning(act: string, { state, reason }: Pick<DaemonView, "state" | "reason">): BulkheadError {
+  return new BulkheadError("unavailable", `Cannot ${act}: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`, {
+    hint: state === "elsewhere" ? "Do it there." : "Start the daemon: bulkhead start",
+  });
 }

@@ -188,7 +188,7 @@ export const commandGroups: readonly { heading: string; commands: readonly Comma
       {
         name: "completion",
         summary: "print a completion script for bash, zsh or fish",
-        load: async () => (await import("./commands/completion.ts")).defineCompletion,
+        load: async () => (await import("./commands/complete.ts")).defineCompletion,
       },
       {
         name: "complete",

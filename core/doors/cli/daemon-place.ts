@@ -50,3 +50,6 @@ export async function daemonPlace(
   const stateDir = resolve(call.terminal.cwd, stateFolderOf({ stateDir: call.stateDir, manifest: named }, root));
   return { stateDir, root, configFile, manifest, problem };
 }
+
+/** Words for a daemon that has no socket. */
+export const noSocket = "none; the log says why";

@@ -2,6 +2,8 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import { ambiguousId } from "./render/short-id.ts";
+import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
+import type { Workspace } from "../../../plugin-sdk/workspace.ts";
 
 /** Sessions of one page, and pages to search for the beginning of an id. */
 const pageSize = 500;
@@ -37,4 +39,21 @@ async function beginningWith(sessions: SessionHost, typed: string): Promise<Sess
     if (rows.length < pageSize || before === undefined) break;
   }
   return found;
+}
+
+/**
+ * Returns the workspace that a person names: by its session's id, or by enough of its first characters to be unique.
+ * @throws {BulkheadError} `not_found`, `invalid_request` for a beginning that several ids share
+ */
+export async function findWorkspace(workspaces: Pick<HostWorkspaces, "list">, typed: string): Promise<Workspace> {
+  const all = await workspaces.list();
+  const whole = all.find(({ session_id }) => session_id === typed);
+  if (whole !== undefined) return whole;
+  const found = typed === "" ? [] : all.filter(({ session_id }) => session_id.startsWith(typed));
+  const [only] = found;
+  if (only !== undefined && found.length === 1) return only;
+  if (found.length > 1) throw ambiguousId(typed, found.map(({ session_id }) => session_id));
+  throw new BulkheadError("not_found", `No session "${typed}" has a workspace.`, {
+    hint: '"bulkhead session list --worktrees" shows those that have.',
+  });
 }

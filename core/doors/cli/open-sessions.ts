@@ -4,7 +4,7 @@ import type { MissingGrant } from "../../walls/broker/session-broker.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { DaemonRecord } from "../daemon/daemon-record.ts";
 import { daemonFiles } from "../daemon/daemon-files.ts";
-import { inspectDaemon } from "../daemon/inspect-daemon.ts";
+import { type DaemonView, inspectDaemon } from "../daemon/inspect-daemon.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
@@ -13,9 +13,9 @@ import { type NamedPlugin, stoppedPlugins } from "../../sessions/routing/unknown
 import type { Invocation } from "./command.ts";
 import { daemonPlace } from "./daemon-place.ts";
 import { isFirstNotice, otherProject } from "./project-daemon.ts";
-import { tellOfLoss } from "./lost-daemon.ts";
 import { openHost, type OpenHostOptions } from "./open-host.ts";
 import { asTyped } from "./render/as-typed.ts";
+import type { Terminal } from "../../ground/runtime/terminal.ts";
 
 /** Fields of a listed plugin that commands use. */
 export interface ListedPlugin extends NamedPlugin {
@@ -125,3 +125,34 @@ async function manifestOf({ config_file }: DaemonRecord, stateDir: string): Prom
   if (config_file === null) return undefined;
   return await readHostManifest(config_file, { stateDir }).catch(() => undefined);
 }
+
+/** How long a daemon may leave its clients without an answer before that is told. Milliseconds. */
+const quietMs = 1000;
+
+/**
+ * Makes the function that tells the person, once for each loss, that a daemon is gone or does not answer. Its client
+ * calls it before each retry.
+ */
+export function tellOfLoss(stateDir: string, { stderr }: Pick<Terminal, "stderr">): (lostMs: number) => Promise<void> {
+  let isTold = false;
+  return async (lostMs) => {
+    if (lostMs === 0) isTold = false;
+    if (isTold) return;
+    const { state, pid } = await inspectDaemon(stateDir);
+    const isGone = state !== "running" && state !== "starting";
+    if (!isGone && lostMs < quietMs) return;
+    isTold = true;
+    await stderr.write(`\n${asTyped(sentences[state](pid))}\nWaiting for it. Press Ctrl-C to leave.\n`);
+  };
+}
+
+const noAnswer = () => 'The daemon does not answer. "bulkhead status" tells more.';
+
+const sentences: Readonly<Record<DaemonView["state"], (pid: number | null) => string>> = {
+  killed: (pid) => `The daemon was killed: process ${pid} is gone. Start it again: bulkhead start`,
+  stale: () => "The daemon was killed. Start it again: bulkhead start",
+  elsewhere: () => "The daemon has stopped here, and another one runs in another container or on another machine.",
+  stopped: () => "The daemon has stopped. Start it again: bulkhead start",
+  starting: noAnswer,
+  running: noAnswer,
+};

@@ -3,13 +3,12 @@ import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
 import { hostVersion } from "../../ground/config/version.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
-import { type Bind, type CommandEntry, examples } from "./command.ts";
-import { accepting } from "./accepting.ts";
+import { type Bind, type CommandEntry, type CommandHandler, examples, type Invocation } from "./command.ts";
 import { commandGroups } from "./commands.ts";
-import { jsonTerminal } from "./json-terminal.ts";
-import { wantsJson } from "./report-error.ts";
-import { fitHelp } from "./render/fit-help.ts";
+import { jsonTerminal, wantsJson } from "./report-error.ts";
+import { fitHelp } from "./render/text-width.ts";
 import { asTyped } from "./render/as-typed.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 
 /** Options of {@link createProgram}. */
 interface ProgramOptions {
@@ -122,4 +121,42 @@ function createBind(options: ProgramOptions, program: Command): Bind {
       wholeProgram: () => createProgram({ ...options, exit: { code: 0 }, whole: true }),
     });
   };
+}
+
+/**
+ * Wraps a command: where it may not use a file because that changed while an agent could write it, the person at the
+ * terminal sees the difference and decides with one key. The command then begins again.
+ */
+function accepting(handler: CommandHandler): CommandHandler {
+  return async (call) => {
+    for (;;) {
+      try {
+        return await handler(call);
+      } catch (error) {
+        if (!(error instanceof BulkheadError) || error.code !== "unaccepted_change") throw error;
+        if (!(await isAccepted(error, call))) throw error;
+      }
+    }
+  };
+}
+
+async function isAccepted({ details }: BulkheadError, { terminal, json }: Invocation): Promise<boolean> {
+  const path = details?.["path"];
+  if (typeof path !== "string" || json) return false;
+  const { Questions } = await import("./questions.ts");
+  if (!Questions.possible(terminal)) return false;
+  const [{ changeAt }, { acceptChange }] = await Promise.all([
+    import("../../ground/recorded/demand-recorded.ts"),
+    import("../../ground/recorded/accept-change.ts"),
+  ]);
+  // Only what is found here and now is shown and accepted, whatever the error says.
+  const change = await changeAt(path);
+  if (change === null) return false;
+  const { digest, difference } = change.details as { digest: string; difference: string[] };
+  const question = [change.message, ...difference.map((line) => `  ${line}`), "Did you, or a tool of yours, do that?"];
+  const answer = await new Questions(terminal).choose(question.join("\n"), {
+    choices: [{ word: "accept", value: true }, { word: "no", value: false }],
+  });
+  if (answer === true) await acceptChange(path, digest);
+  return answer === true;
 }

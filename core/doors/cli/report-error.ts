@@ -1,9 +1,9 @@
 import { errorTable } from "../../ground/errors/error-table.ts";
 import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
-import { jsonTerminal } from "./json-terminal.ts";
 import { safeText } from "./render/agent-text.ts";
 import { errorText } from "./render/error-text.ts";
+import { cleanJson } from "../../ground/log/terminal-text.ts";
 
 /** Prints an error on standard error as a sentence and a hint, or with `--json` as JSON, and returns the exit code. */
 export async function reportError(thrown: unknown, terminal: Terminal): Promise<number> {
@@ -23,4 +23,25 @@ export async function reportError(thrown: unknown, terminal: Terminal): Promise<
 export function wantsJson(args: readonly string[]): boolean {
   const end = args.indexOf("--");
   return args.slice(0, end === -1 ? args.length : end).includes("--json");
+}
+
+/**
+ * Wraps the terminal of a command that prints JSON. All its output passes here, so no command can forget it: characters
+ * that a terminal would obey, or that could deceive a reader, become JSON escapes, and a program reads the same values.
+ */
+export function jsonTerminal(terminal: Terminal): Terminal {
+  const { stdout } = terminal;
+  return {
+    ...terminal,
+    stdout: {
+      isTty: stdout.isTty,
+      get columns() {
+        return stdout.columns;
+      },
+      closed: stdout.closed,
+      write: (text) => stdout.write(typeof text === "string" ? cleanJson(text) : text),
+      flush: () => stdout.flush(),
+      giveUpAfter: (ms) => stdout.giveUpAfter(ms),
+    },
+  };
 }

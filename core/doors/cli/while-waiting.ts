@@ -1,4 +1,5 @@
 import type { Terminal } from "../../ground/runtime/terminal.ts";
+import type { TextSink } from "../../ground/runtime/standard-streams.ts";
 
 /** Shows a watching person a line while work runs, and removes it again. */
 export async function whileWaiting<T>(
@@ -14,4 +15,30 @@ export async function whileWaiting<T>(
     // To the first column, and erase to the end of the line (ECMA-48, 8.3.41).
     await stderr.write("\r\u001b[K");
   }
+}
+
+/** A line that shows a watching person the progress, and disappears again. */
+export interface StatusLine {
+  /** Replaces the line before; redraws no more often than a person can read. */
+  show(text: string): void;
+  clear(): Promise<void>;
+}
+
+const everyMs = 100;
+
+/** Creates the line on a terminal; on anything else nothing is ever shown. */
+export function progressLine(sink: TextSink): StatusLine {
+  let shownAt = -Infinity;
+  return {
+    show(text) {
+      const now = performance.now();
+      if (!sink.isTty || now - shownAt < everyMs) return;
+      shownAt = now;
+      void sink.write(`\r${text}\u001b[K`);
+    },
+    async clear() {
+      // To the first column, and erase to the end of the line (ECMA-48, 8.3.41).
+      if (shownAt > -Infinity) await sink.write("\r\u001b[K");
+    },
+  };
 }

@@ -3,8 +3,7 @@ import { type Api, call, unreachable } from "./call-api.ts";
 import { ClientError } from "./client-error.ts";
 import { readEvents } from "./read-events.ts";
 import { queryText, type RemoteEventQuery } from "./queries.ts";
-import { pause } from "./pause.ts";
-import type { Patience } from "./retried.ts";
+import { type Patience, pause } from "./retried.ts";
 
 /** Options of {@link followEvents}. */
 interface FollowOptions {

@@ -1,5 +1,4 @@
 import { ClientError } from "./client-error.ts";
-import { pause } from "./pause.ts";
 
 /** Retries of a client that cannot reach its host. */
 export interface Patience {
@@ -29,4 +28,18 @@ export async function retried<T>(
       await pause(error.retryAfterMs ?? pauseMs, signal);
     }
   }
+}
+
+/** Waits for so many milliseconds; ends early, without an error, when one of the signals aborts. */
+export function pause(ms: number, ...signals: readonly (AbortSignal | undefined)[]): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      for (const signal of signals) signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    for (const signal of signals) signal?.addEventListener("abort", end, { once: true });
+    if (signals.some((signal) => signal?.aborted)) end();
+  });
 }

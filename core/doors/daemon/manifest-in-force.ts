@@ -1,3 +1,4 @@
+import type * as Editor from "../../packages/registry/edit-host-manifest.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
@@ -5,8 +6,10 @@ import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { Sequence } from "../../ground/runtime/sequence.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { HostFacts, ReloadChanges } from "../http/door-options.ts";
-import { reloadManifest } from "./reload.ts";
-import { writeGrant, writeGrants, writeReplacement } from "./write-grants.ts";
+import type { DaemonSettings } from "../../ground/config/daemon-settings.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import { changeManifest } from "../../packages/install/manifest-transaction.ts";
+import type { GrantReplacement } from "../../packages/registry/edit-plugin-entry.ts";
 
 /** Collaborators of {@link ManifestInForce}. */
 interface ManifestInForceDeps {
@@ -85,4 +88,101 @@ function noManifest(): BulkheadError {
   return new BulkheadError("not_found", "Cannot reload: there is no host manifest.", {
     hint: 'Write one with "bulkhead init", and restart the daemon if it was started without one.',
   });
+}
+
+/** Settings of `daemon:` that are read only when the daemon starts. */
+const atStart = [
+  "port",
+  "addresses",
+  "drain_ms",
+  "log_file_bytes",
+  "log_files",
+] as const satisfies (keyof DaemonSettings)[];
+
+/**
+ * Puts the current host manifest into force.
+ * @param options.started the manifest that the daemon was started with, even after other reloads
+ * @throws {BulkheadError} the error of the manifest; then the old one stays in force
+ */
+async function reloadManifest(
+  host: Pick<Host, "reload">,
+  { started, after }: { started: HostManifest | undefined; after: HostManifest },
+): Promise<ReloadChanges> {
+  const changes = await host.reload(after);
+  const [before, now] = [readAtStart(started), readAtStart(after)];
+  const names = [...new Set([...before.keys(), ...now.keys()])];
+  return { ...changes, restart_needed: names.filter((name) => before.get(name) !== now.get(name)) };
+}
+
+/** Returns the settings that only a start reads, by their path, where a manifest has them. */
+function readAtStart(
+  { state_dir, daemon, cluster, limits = {}, journal = {} }: Partial<HostManifest> = {},
+): Map<string, unknown> {
+  const doors = Object.entries(limits).filter(([name]) => name.startsWith("http_"));
+  return new Map<string, unknown>([
+    ["state_dir", state_dir],
+    ["cluster", JSON.stringify(cluster)],
+    ...atStart.map((name): [string, unknown] => [`daemon.${name}`, textOf(daemon?.[name])]),
+    ...doors.map(([name, value]): [string, unknown] => [`limits.${name}`, value]),
+    ...Object.entries(journal).map(([name, value]): [string, unknown] => [`journal.${name}`, value]),
+  ]);
+}
+
+/** Lists are compared by their items. */
+function textOf(value: unknown): unknown {
+  return Array.isArray(value) ? JSON.stringify(value) : value;
+}
+
+/**
+ * Adds one grant to a plugin's.
+ * @throws {BulkheadError} as {@link writeGrants}
+ */
+async function writeGrant(manifest: HostManifest | undefined, grant: Editor.NewGrant): Promise<void> {
+  await edit(manifest, ({ addGrant }, { text, file }) => addGrant(text, grant, { file }));
+}
+
+/**
+ * Writes a plugin's grants into the host manifest's file; null: removes them.
+ * @throws {BulkheadError} `unsupported` without such a file, `not_found`, `invalid_config`, `busy`, `io_error`
+ */
+async function writeGrants(
+  manifest: HostManifest | undefined,
+  { pluginId, grant }: { pluginId: string; grant: Permissions | null },
+): Promise<void> {
+  await edit(manifest, ({ setGrant }, { text, file }) => setGrant(text, { pluginId, grant }, { file }));
+}
+
+/**
+ * Replaces one grant of a plugin by another, or takes it back.
+ * @throws {BulkheadError} as {@link writeGrants}; `conflict` when no grant has that name
+ */
+async function writeReplacement(
+  manifest: HostManifest | undefined,
+  replacement: GrantReplacement,
+): Promise<void> {
+  const { replaceGrant } = await import("../../packages/registry/edit-plugin-entry.ts");
+  await edit(manifest, (_, { text, file }) => replaceGrant(text, replacement, { file }));
+}
+
+/** Edits the file. The library of YAML is loaded for the first edit: few daemons make one. */
+async function edit(
+  manifest: HostManifest | undefined,
+  change: (editor: typeof Editor, at: { text: string; file: string }) => string,
+): Promise<void> {
+  const file = manifest?.file;
+  if (file === undefined) {
+    throw new BulkheadError("unsupported", "Cannot write grants: the daemon was started without a host manifest.", {
+      hint: 'Write one with "bulkhead init", then restart the daemon.',
+    });
+  }
+  const editor = await import("../../packages/registry/edit-host-manifest.ts");
+  try {
+    await changeManifest(file, async ({ text, writeText }) => {
+      const after = change(editor, { text, file });
+      if (after !== text) await writeText(after);
+    });
+  } catch (cause) {
+    if (cause instanceof BulkheadError) throw cause;
+    throw new BulkheadError("io_error", `Cannot write the host manifest "${file}".`, { cause });
+  }
 }

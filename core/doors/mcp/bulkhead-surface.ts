@@ -3,15 +3,8 @@ import type { SessionDiffs, SessionHost } from "../../sessions/host/session-host
 import { createCompletion, prompts } from "./prompts.ts";
 import { sessionResources } from "./resources.ts";
 import type { McpSurface } from "./surface.ts";
-import { answerTool } from "./tools/answer.ts";
-import { continueSessionTool } from "./tools/continue-session.ts";
-import { deleteSessionTool } from "./tools/delete-session.ts";
-import { diffSessionTool } from "./tools/diff-session.ts";
-import { interruptSessionTool } from "./tools/interrupt-session.ts";
-import { listAgentsTool } from "./tools/list-agents.ts";
-import { listSessionsTool } from "./tools/list-sessions.ts";
-import { readSessionTool } from "./tools/read-session.ts";
-import { runSessionTool } from "./tools/run-session.ts";
+import { answerTool, continueSessionTool, deleteSessionTool, interruptSessionTool, runSessionTool } from "./session-tools.ts";
+import { diffSessionTool, listAgentsTool, listSessionsTool, readSessionTool } from "./reading-tools.ts";
 
 /** Collaborators of the tools, as far as one client may see and control them. */
 export interface SurfaceDeps {
@@ -21,7 +14,7 @@ export interface SurfaceDeps {
   client?: string;
 }
 
-/** Builds the surface that Bulkhead offers to this client. To add a tool: a file in `tools/` and a line here. */
+/** Builds the surface that Bulkhead offers to this client. To add a tool: a function in `session-tools.ts` or `reading-tools.ts`, and a line here. */
 export function bulkheadSurface({ sessions, workspaces, client = "mcp" }: SurfaceDeps): McpSurface {
   return {
     name: "bulkhead",

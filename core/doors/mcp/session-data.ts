@@ -1,11 +1,15 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
-import { type TSchema, Type } from "@sinclair/typebox";
+import { type TObject, type TSchema, type TString, Type } from "@sinclair/typebox";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import { closed } from "../../../plugin-sdk/schema.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import { shownRequests } from "../../../plugin-sdk/shown-requests.ts";
 import { failure, hostProvenance, success } from "./answers.ts";
 
 const nullableText = Type.Union([Type.String(), Type.Null()]);
+
+/** Input of a tool about one session. */
+export const sessionInput: TObject<{ session_id: TString }> = Type.Object({ session_id: Type.String() }, closed);
 
 /** Schema of a tool's data about one session. */
 export const sessionDataSchema: TSchema = Type.Object({

@@ -1,10 +1,8 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type UpdateOptions, Updates } from "../../../core/doors/acp/updates.ts";
-import { changedPlaces } from "../../../core/doors/acp/unified-diff.ts";
-import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import { hostEventTypes } from "../../../plugin-sdk/envelope.ts";
+import { changedPlaces, type UpdateOptions, Updates } from "../../../core/doors/acp/updates.ts";
+import { type Envelope, hostEventTypes } from "../../../plugin-sdk/envelope.ts";
 import { adapterEventTypes } from "../../../plugin-sdk/events.ts";
 import { anyEvent, hostEvents } from "./any-event.ts";
 import { Screen } from "./screen.ts";

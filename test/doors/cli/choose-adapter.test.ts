@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { chooseAdapter } from "../../../core/doors/cli/choose-adapter.ts";
+import { chooseAdapter } from "../../../core/doors/cli/find-adapters.ts";
 import { fakePlugin } from "./fake-host.ts";
 
 const plugins = [fakePlugin("alpha"), fakePlugin("beta"), fakePlugin("gamma", { enabled: false })];

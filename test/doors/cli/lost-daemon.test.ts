@@ -2,7 +2,7 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { tellOfLoss } from "../../../core/doors/cli/lost-daemon.ts";
+import { tellOfLoss } from "../../../core/doors/cli/open-sessions.ts";
 import { daemonFiles } from "../../../core/doors/daemon/daemon-files.ts";
 import { takeDaemonLock } from "../../../core/doors/daemon/daemon-lock.ts";
 import { replaceFile } from "../../../core/ground/runtime/replace-file.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { findWorkspace } from "../../../core/doors/cli/find-workspace.ts";
+import { findWorkspace } from "../../../core/doors/cli/find-session.ts";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { createHost } from "../../../core/sessions/host/create-host.ts";
 import { fixtureAt } from "../../records/git/git-fixture.ts";

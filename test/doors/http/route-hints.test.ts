@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { problem } from "../../../core/doors/http/problem.ts";
-import { withRoutes } from "../../../core/doors/http/route-hints.ts";
+import { problem, withRoutes } from "../../../core/doors/http/problem.ts";
 import { routes } from "../../../core/doors/http/routes/all.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { grantCommand } from "../../../core/ground/config/grant-command.ts";

@@ -1,11 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { connectHost } from "../../../core/doors/client/mod.ts";
-import type { FetchLike } from "../../../core/doors/client/mod.ts";
+import { connectHost, type FetchLike } from "../../../core/doors/client/mod.ts";
 import type { BatchedEvents } from "../../../core/sessions/session/envelope-batches.ts";
 import { eventStream } from "../../../core/doors/http/event-stream.ts";
-import { envelopeText } from "../../../core/doors/http/envelope-text.ts";
-import { lineFraming, mergedFraming, sessionFraming } from "../../../core/doors/http/event-framing.ts";
+import { envelopeText, lineFraming, mergedFraming, sessionFraming } from "../../../core/doors/http/event-framing.ts";
 import { unixFetch } from "../../../core/ground/runtime/unix-fetch.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { anyEnvelope } from "../../records/journal/any-envelope.ts";

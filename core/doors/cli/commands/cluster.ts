@@ -2,7 +2,7 @@ import type { ClusterLog, ClusterMachine, ClusterStatus } from "../../../../plug
 import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
-import { notRunning } from "../not-running.ts";
+import { notRunning } from "../ask-daemon.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint, type Paint, type Tone } from "../render/paint.ts";
 import { formatBytes, formatCount, formatDuration } from "../render/quantities.ts";

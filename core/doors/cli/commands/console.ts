@@ -4,7 +4,7 @@ import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { scopes, type TokenScope } from "../../http/scopes.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
-import { notRunning } from "../not-running.ts";
+import { notRunning } from "../ask-daemon.ts";
 
 /** `bulkhead console`. */
 export const defineConsole: DefineCommand = (command, bind) => {

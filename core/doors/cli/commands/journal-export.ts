@@ -5,7 +5,7 @@ import { resolve } from "../../../ground/runtime/paths.ts";
 import { writeNewFile } from "../../../ground/runtime/write-new-file.ts";
 import type { Invocation } from "../command.ts";
 import { findJournals } from "../journal-arguments.ts";
-import { progressLine, type StatusLine } from "../progress-line.ts";
+import { progressLine, type StatusLine } from "../while-waiting.ts";
 import { formatBytes, plural } from "../render/quantities.ts";
 
 /** `bulkhead journal export`. */

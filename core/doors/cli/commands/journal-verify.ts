@@ -9,7 +9,7 @@ import {
 } from "../../../records/journal/salvage/damage-report.ts";
 import type { Invocation } from "../command.ts";
 import { findJournals, headText, readHead } from "../journal-arguments.ts";
-import { progressLine } from "../progress-line.ts";
+import { progressLine } from "../while-waiting.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { formatCount, plural } from "../render/quantities.ts";
 

@@ -1,12 +1,24 @@
 import { type Command, Option } from "commander";
-import { templateNames } from "../../../kit/author/templates.ts";
-import { type Bind, examples } from "../command.ts";
-import { pluginCheck } from "./plugin-check.ts";
+import { type TemplateName, templateNames, templateUses } from "../../../kit/author/templates.ts";
+import { type Bind, examples, type Invocation } from "../command.ts";
+import { driftError, pluginCheck } from "./plugin-check.ts";
 import { pluginDev } from "./plugin-dev.ts";
-import { pluginImport } from "./plugin-import.ts";
-import { pluginNew } from "./plugin-new.ts";
-import { pluginPack } from "./plugin-pack.ts";
 import { pluginTest } from "./plugin-test.ts";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { quoteWord } from "../../../ground/config/grant-command.ts";
+import { idOf, newPlugin } from "../../../kit/author/new-plugin.ts";
+import { dirname, join, resolve, shownPath } from "../../../ground/runtime/paths.ts";
+import { Questions } from "../questions.ts";
+import { asTyped } from "../render/as-typed.ts";
+import { fitHelp } from "../render/text-width.ts";
+import { tableColumns } from "../show-session.ts";
+import type { ImportReport } from "../../../kit/author/import-plugin.ts";
+import { errorTable } from "../../../ground/errors/error-table.ts";
+import { stopBundler } from "../../../packages/registry/make-bundle.ts";
+import { loadManifest } from "../open-host.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { mkdir, writeFile } from "../../../ground/runtime/files.ts";
+import { formatBytes } from "../render/quantities.ts";
 
 /** Defines the sub-commands of `bulkhead plugin` for authors. */
 export function defineWriting(command: Command, bind: Bind): void {
@@ -80,4 +92,173 @@ function defineTrying(command: Command, bind: Bind): void {
       ),
     )
     .action(bind(pluginTest));
+}
+
+/** `bulkhead plugin new <name>`. Asks for missing flags where the terminal can ask. */
+async function pluginNew(call: Invocation): Promise<number> {
+  const { terminal, args, options, json } = call;
+  const asks = Questions.possible(terminal) && options["yes"] !== true && !json;
+  const questions = asks ? new Questions(terminal) : null;
+  const name = args[0] ?? "";
+  const id = idOf(name);
+  const template = await templateOf(options["template"], questions);
+  const command = await commandOf(options["command"], { template, id, questions });
+  const given = options["folder"];
+  const folder = typeof given === "string" ? resolve(terminal.cwd, given) : join(terminal.cwd, id);
+  const written = await newPlugin({ folder, template, name, command });
+  const named = quoteWord(String(given ?? id));
+  const lines = [
+    `Wrote the plugin ${written.id} to ${written.folder}`,
+    ...written.files.map((file) => `  ${file}`),
+    asTyped(fitHelp(nextText(named), tableColumns(terminal))),
+    ...needs[template],
+  ];
+  await terminal.stdout.write(json ? `${JSON.stringify({ template, ...written })}\n` : `${lines.join("\n")}\n`);
+  return 0;
+}
+
+function nextText(folder: string): string {
+  const dev = `bulkhead plugin dev ${folder} "Say hello."`;
+  const test = `bulkhead plugin test ${folder}`.padEnd(dev.length);
+  return `Next:\n  ${test}  every rule of the contract, offline\n  ${dev}  a session, and again after each change`;
+}
+
+/** Things that a first session needs and that are still missing; the test scripts them all. */
+const needs: { readonly [N in TemplateName]: readonly string[] } = {
+  code: [],
+  wrap: ["It asks a service at http://localhost:8080 for now: put yours into service.ts and plugin.yaml."],
+  cli: ["A session starts the program itself, so that has to be installed; the test does without."],
+  acp: ["A session starts the agent itself, so that has to be installed; the test does without."],
+};
+
+async function templateOf(given: unknown, questions: Questions | null): Promise<TemplateName> {
+  const named = templateNames.find((name) => name === given);
+  if (named !== undefined || questions === null) return named ?? "code";
+  const uses = templateNames.map((name) => `  ${name.padEnd(5)} ${templateUses[name]}`).join("\n");
+  const choices = templateNames.map((name) => ({ word: name, value: name }));
+  // Two of the choices begin with the same letter; that letter means the first of them.
+  return orInterrupted(await questions.choose(`What will it drive?\n${uses}`, { choices }));
+}
+
+async function commandOf(
+  given: unknown,
+  { template, id, questions }: { template: TemplateName; id: string; questions: Questions | null },
+): Promise<string | undefined> {
+  if (typeof given === "string") return given;
+  if (questions === null || (template !== "cli" && template !== "acp")) return undefined;
+  const typed = orInterrupted(await questions.text(`Which program runs it, with its arguments? Empty: ${id}`));
+  return typed.trim() === "" ? undefined : typed.trim();
+}
+
+function orInterrupted<T>(answer: T | null): T {
+  if (answer !== null) return answer;
+  throw new BulkheadError("interrupted", "The question was not answered, so no plugin was written.");
+}
+
+/** `bulkhead plugin import <file>`. */
+async function pluginImport(call: Invocation): Promise<number> {
+  const { importPlugins } = await import("../../../kit/author/import-plugin.ts");
+  const { terminal, args, options, json } = call;
+  const text = (name: string) => (typeof options[name] === "string" ? options[name] : undefined);
+  const manifest = await loadManifest(call);
+  const report = await importPlugins(resolve(terminal.cwd, args[0] ?? ""), {
+    into: resolve(terminal.cwd, text("into") ?? "."),
+    root: manifest?.file === undefined ? terminal.cwd : dirname(manifest.file),
+    tools: Object.keys(manifest?.tools ?? {}),
+    id: text("id"),
+    only: text("only"),
+    command: text("command"),
+    offline: options["offline"] === true,
+  }).finally(stopBundler);
+  await terminal.stdout.write(json ? jsonLines(report) : lines(report));
+  return exitCodeOf(report);
+}
+
+/** Entries of a registry whose id is taken, or that are for other machines, are no failure of the whole. */
+function exitCodeOf({ refused }: ImportReport): number {
+  const failed = refused.find(({ error }) => error.code !== "already_exists" && error.code !== "unsupported");
+  return failed === undefined ? 0 : errorTable[failed.error.code].exit_code;
+}
+
+function jsonLines({ written, refused }: ImportReport): string {
+  return [...written, ...refused].map((one) => `${JSON.stringify(one)}\n`).join("");
+}
+
+function lines(report: ImportReport): string {
+  const { written, refused, notes } = report;
+  const many = written.length + refused.length > 1;
+  const wrote = written.flatMap(({ id, folder, notes: own }) => [
+    `Wrote the plugin ${id} to ${folder}`,
+    ...own.map((note) => `  ${safeLine(note)}`),
+    ...(many ? [] : [asTyped(`  Next: "bulkhead plugin check ${folder}"`)]),
+  ]);
+  const left = refused.flatMap(({ id, error }) => [
+    `Left out ${safeLine(id)}: ${safeLine(error.message)}`,
+    ...(error.hint === undefined ? [] : [`  ${safeLine(asTyped(error.hint))}`]),
+  ]);
+  return [...wrote, ...left, ...notes.map(safeLine), ...(many ? [summary(report)] : [])].map((one) => `${one}\n`).join(
+    "",
+  );
+}
+
+function summary({ written, refused }: ImportReport): string {
+  const all = written.length + refused.length;
+  const others = refused.length === 0 ? "" : " To import one that was left out: --only <id>.";
+  return asTyped(`Imported ${written.length} of ${all}.${others} Next: "bulkhead plugin check <folder>"`);
+}
+
+/** `bulkhead plugin pack [folder]`. */
+async function pluginPack(call: Invocation): Promise<number> {
+  const { terminal, args, options, json } = call;
+  const folder = resolve(terminal.cwd, args[0] ?? ".");
+  const { packPlugin } = await import("../../../kit/author/pack-plugin.ts");
+  await refuseDrift(call, folder);
+  const packed = await packPlugin(folder).finally(stopBundler);
+  const { manifest, fileName, tarball, sha256, files, leftOut } = packed;
+  const out = resolve(terminal.cwd, typeof options["out"] === "string" ? options["out"] : ".");
+  const file = join(out, fileName);
+  await mkdir(out, { recursive: true });
+  await writeFile(file, tarball);
+  if (typeof options["unpacked"] === "string") await writeUnder(resolve(terminal.cwd, options["unpacked"]), files);
+  const rows = files.map(({ path, bytes }) => ({ path, bytes: bytes.length }));
+  const report = {
+    plugin_id: manifest.id,
+    name: packed.name,
+    version: manifest.version,
+    file,
+    sha256,
+    files: rows,
+    left_out: leftOut,
+  };
+  const shown = shownPath(terminal.cwd, file);
+  const lines = [
+    `Packed ${manifest.id} ${manifest.version} to ${file}`,
+    ...rows.map(({ path, bytes }) => `  ${path.padEnd(24)} ${formatBytes(bytes)}`),
+    ...leftOut.map((path) => `  left out: ${path}, which holds secrets`),
+    `  sha256 ${sha256}`,
+    "Next, one of:",
+    asTyped(`  bulkhead plugin add ${quoteWord(shown)}`),
+    `  npm publish ${quoteWord(shown)}`,
+  ];
+  await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : `${lines.join("\n")}\n`);
+  return 0;
+}
+
+async function writeUnder(root: string, files: readonly { path: string; bytes: Uint8Array }[]): Promise<void> {
+  for (const { path, bytes } of files) {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), bytes);
+  }
+}
+
+/** Loads the plugin behind its walls: those who install a package must get what its manifest says. */
+async function refuseDrift({ createHost }: Invocation, folder: string): Promise<void> {
+  const host = await createHost({ root: folder, stateDir: null, bundledDir: null });
+  try {
+    const { id } = await host.registry.register(folder);
+    const { drift } = await host.load(id);
+    if (drift.length > 0) throw driftError(drift);
+  } finally {
+    await host.close();
+  }
 }

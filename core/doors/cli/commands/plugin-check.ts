@@ -11,7 +11,6 @@ import { bundlePlugin } from "../../../packages/registry/plugin-script.ts";
 import { type BreadthOptions, broadPlaces } from "../../../packages/registry/broad-permissions.ts";
 import { type BroadPermission, broadPermissions } from "../../../packages/registry/explain-permissions.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";
-import { driftError } from "../drift-error.ts";
 import { manifestName, readManifest } from "../../../packages/registry/read-manifest.ts";
 import { everRequested } from "../../../packages/registry/requested-permissions.ts";
 import { realpath, stat } from "../../../ground/runtime/files.ts";
@@ -19,12 +18,11 @@ import { join, resolve } from "../../../ground/runtime/paths.ts";
 import type { Invocation } from "../command.ts";
 import { openHost } from "../open-host.ts";
 import { safeLine, safeText } from "../render/agent-text.ts";
-import { broadLines } from "../render/broad-lines.ts";
-import { messageLines } from "../render/message-lines.ts";
+import { broadLines } from "../render/permission-words.ts";
+import type { WallLineOptions } from "../render/wall-lines.ts";
+import { messageLines, stackLines } from "../render/message-lines.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
 import { formatBytes } from "../render/quantities.ts";
-import { stackLines } from "../render/stack-lines.ts";
-import type { WallLineOptions } from "../render/wall-lines.ts";
 import { drawingColumns } from "../show-session.ts";
 import { whileWaiting } from "../while-waiting.ts";
 import { pluginOf } from "../../../packages/registry/unknown-plugin.ts";
@@ -189,4 +187,12 @@ function reportLines(
     ...(agent === null ? [] : agentLines(agent, paint)),
     ...broadLines(broad, { paint, columns }),
   ];
+}
+
+/** Makes the error for a plugin whose code and manifest do not agree on its id, name or version. */
+export function driftError(drift: readonly string[]): BulkheadError {
+  return new BulkheadError("invalid_manifest", `The plugin's code and its manifest differ:\n${drift.join("\n")}`, {
+    hint: "Write the same in both.",
+    details: { drift },
+  });
 }

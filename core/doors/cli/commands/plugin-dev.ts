@@ -14,7 +14,7 @@ import { exitCodeOf } from "../exit-code.ts";
 import { watchInterrupts } from "../interrupts.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint } from "../render/paint.ts";
-import { stackLines } from "../render/stack-lines.ts";
+import { stackLines } from "../render/message-lines.ts";
 import { errorText } from "../render/error-text.ts";
 import { showSession } from "../show-session.ts";
 

@@ -1,19 +1,19 @@
 import { grantsCommand } from "../../../ground/config/grant-command.ts";
 import { grantable } from "../../../packages/registry/grantable.ts";
 import { quarantineError } from "../../../walls/pool/plugin-health.ts";
-import type { ExplainedPermission, ExplainedPlugin } from "../../../../plugin-sdk/plugin-report.ts";
+import type { BinaryPin, ExplainedPermission, ExplainedPlugin } from "../../../../plugin-sdk/plugin-report.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";
 import type { Invocation } from "../command.ts";
 import { openPlugins } from "../open-plugins.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { createPaint, type Paint, type Tone } from "../render/paint.ts";
-import { broadLines } from "../render/broad-lines.ts";
-import { lookAtPins, pinLines, type ShownPin } from "../render/pin-lines.ts";
+import { broadLines } from "../render/permission-words.ts";
+import { type WallLineOptions, wallLines } from "../render/wall-lines.ts";
 import { type Cell, tableLines } from "../render/table.ts";
 import { wrapText } from "../render/text-width.ts";
-import { type WallLineOptions, wallLines } from "../render/wall-lines.ts";
 import { drawingColumns } from "../show-session.ts";
+import { realpath } from "../../../ground/runtime/files.ts";
 
 /** `bulkhead plugin explain <id>`. */
 export async function pluginExplain(call: Invocation): Promise<number> {
@@ -132,4 +132,26 @@ function missingGrants(plugin: Pick<Plugin, "id">, rows: readonly ExplainedPermi
     index === grants.findIndex((other) => other.permission === permission && other.target === target)
   );
   return `\nTo grant what is missing:\n  ${asTyped(grantsCommand(plugin.id, once))}\n`;
+}
+
+/** A pin, and the real path that it leads to now. */
+interface ShownPin extends BinaryPin {
+  /** Null when no file is there. */
+  real_now: string | null;
+}
+
+/** Resolves the current paths of pinned programs. */
+function lookAtPins(pins: readonly BinaryPin[]): Promise<ShownPin[]> {
+  return Promise.all(pins.map(async (pin) => ({ ...pin, real_now: await realpath(pin.path).catch(() => null) })));
+}
+
+/** Lists where a plugin's programs are pinned; no lines when it has none. */
+function pinLines(pins: readonly ShownPin[]): string[] {
+  if (pins.length === 0) return [];
+  const lines = pins.map(({ binary, path, real, real_now, pinned_at }) => {
+    const behind = path === real ? "" : ` (${real})`;
+    const now = real_now === real ? "" : `; now ${real_now === null ? "nothing is there" : real_now}`;
+    return `  ${safeLine(`${binary} is ${path}${behind} since ${pinned_at}${now}`)}`;
+  });
+  return ["", "Programs as they are pinned; to pin one again, grant it again:", ...lines];
 }

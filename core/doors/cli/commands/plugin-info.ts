@@ -7,11 +7,10 @@ import type { ExplainedPlugin } from "../../../../plugin-sdk/plugin-report.ts";
 import type { Invocation } from "../command.ts";
 import { openPlugins } from "../open-plugins.ts";
 import { safeLine } from "../render/agent-text.ts";
-import { originLines } from "../render/install-lines.ts";
+import { originLines, waitingLines } from "../render/install-lines.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
 import { askedLines, choiceLines } from "../render/permission-words.ts";
 import { drawingColumns } from "../show-session.ts";
-import { waitingLines } from "../render/waiting-lines.ts";
 
 /** `bulkhead plugin info <id>`. */
 export async function pluginInfo(call: Invocation): Promise<number> {

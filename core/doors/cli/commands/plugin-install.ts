@@ -1,14 +1,23 @@
 import type { Command } from "commander";
-import { type Bind, examples } from "../command.ts";
+import { type Bind, examples, type Invocation } from "../command.ts";
 import { pluginAdd } from "./plugin-add.ts";
 import { pluginDisable, pluginEnable } from "./plugin-enable.ts";
 import { pluginInfo } from "./plugin-info.ts";
-import { pluginRemove } from "./plugin-remove.ts";
-import { pluginRevoke } from "./plugin-revoke.ts";
-import { pluginSearch } from "./plugin-search.ts";
 import { pluginUpdate } from "./plugin-update.ts";
 import { reloading } from "../reloading.ts";
 import { readPair } from "../request-flags.ts";
+import { forgetPlugin, removePlugin } from "../../../packages/install/remove-plugin.ts";
+import { manifestToChange, stateFolder } from "../installing.ts";
+import { changeManifest } from "../../../packages/install/manifest-transaction.ts";
+import { removeGrant } from "../../../packages/registry/edit-plugin-entry.ts";
+import { parseGrant } from "../parse-grant.ts";
+import { searchRegistry } from "../../../packages/install/search-registry.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { asTyped } from "../render/as-typed.ts";
+import { createPaint } from "../render/paint.ts";
+import { tableLines } from "../render/table.ts";
+import { tableColumns } from "../show-session.ts";
+import { whileWaiting } from "../while-waiting.ts";
 
 /** Defines the sub-commands of `bulkhead plugin` for installed plugins. */
 export function defineInstalling(command: Command, bind: Bind): void {
@@ -90,4 +99,73 @@ function installFlags(command: Command): void {
 
 function collect(value: string, before: string[] = []): string[] {
   return [...before, value];
+}
+
+/** `bulkhead plugin remove <id>`. */
+async function pluginRemove(call: Invocation): Promise<number> {
+  const manifest = await manifestToChange(call);
+  const id = call.args[0] ?? "";
+  await removePlugin(manifest.file, id);
+  await forgetPlugin(stateFolder(call, manifest), id);
+  const { terminal, json } = call;
+  await terminal.stdout.write(
+    json
+      ? `${JSON.stringify({ plugin_id: id, removed: true, file: manifest.file })}\n`
+      : `Removed: ${id}, its grants, and what it had stored.\n`,
+  );
+  return 0;
+}
+
+/** `bulkhead plugin revoke <id> <permission:target>`. */
+async function pluginRevoke(call: Invocation): Promise<number> {
+  const { file } = await manifestToChange(call);
+  const [pluginId = "", typed = ""] = call.args;
+  const { permission, target } = parseGrant(typed);
+  const changed = await changeManifest(file, async ({ text, writeText }) => {
+    const after = removeGrant(text, { pluginId, permission, target }, { file });
+    if (after !== text) await writeText(after);
+    return after !== text;
+  });
+  const { terminal, json } = call;
+  const words = changed ? "Revoked" : "Nothing to revoke";
+  await terminal.stdout.write(
+    json
+      ? `${JSON.stringify({ plugin_id: pluginId, permission, target, file, changed })}\n`
+      : `${words}: ${pluginId} may not ${permission} ${target} (${file}).\n`,
+  );
+  return 0;
+}
+
+/** `bulkhead plugin search [words…]`. */
+async function pluginSearch(call: Invocation): Promise<number> {
+  const { terminal, json } = call;
+  const words = call.args.flatMap((word) => word ?? []);
+  const work = searchRegistry(words, { folder: terminal.cwd });
+  const { registry, found } = await whileWaiting("Searching the registry …", { terminal, work });
+  if (json) {
+    for (const one of found) await terminal.stdout.write(`${JSON.stringify(one)}\n`);
+    return 0;
+  }
+  if (found.length === 0) {
+    const asked = words.length === 0 ? "" : ` for ${safeLine(JSON.stringify(words.join(" ")))}`;
+    await terminal.stdout.write(
+      `${safeLine(registry)} has no plugin${asked}.\n${asTyped('Those that are here: "bulkhead plugin list".')}\n`,
+    );
+    return 0;
+  }
+  const rows = found.map(({ name, version, publisher, description }) => [
+    { text: safeLine(name), tone: "bold" } as const,
+    safeLine(version),
+    safeLine(publisher ?? ""),
+    { text: safeLine(description), tone: "dim" } as const,
+  ]);
+  const lines = tableLines(rows, {
+    paint: createPaint(terminal.colours.stdout),
+    columns: tableColumns(terminal),
+    indent: 1,
+    head: ["package", "version", "publisher", "in its own words"],
+  });
+  const next = asTyped("Anyone may publish one. To see what one asks for, and decide: bulkhead plugin add <package>");
+  await terminal.stdout.write(`${lines.join("\n")}\n\n${next}\n`);
+  return 0;
 }

@@ -2,12 +2,11 @@ import type { PluginProblem, PluginReport } from "../../../../plugin-sdk/plugin-
 import type { Invocation } from "../command.ts";
 import { openPlugins } from "../open-plugins.ts";
 import { safeLine, safeText } from "../render/agent-text.ts";
-import { editedLine } from "../render/edited-line.ts";
+import { editedLine, waitingLines } from "../render/install-lines.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { messageLines } from "../render/message-lines.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
 import { type Cell, tableLines } from "../render/table.ts";
-import { waitingLines } from "../render/waiting-lines.ts";
 import { tableColumns } from "../show-session.ts";
 
 /** `bulkhead plugin list`. */

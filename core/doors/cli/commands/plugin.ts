@@ -1,12 +1,13 @@
 import type { Command } from "commander";
-import { type Bind, type DefineCommand, examples } from "../command.ts";
+import { type Bind, type DefineCommand, examples, type Invocation } from "../command.ts";
 import { defineWriting } from "./plugin-author.ts";
 import { pluginExplain } from "./plugin-explain.ts";
 import { pluginDeny, pluginGrant } from "./plugin-grant.ts";
 import { defineInstalling } from "./plugin-install.ts";
 import { pluginList } from "./plugin-list.ts";
-import { pluginRelease } from "./plugin-release.ts";
 import { reloading, reloadNote } from "../reloading.ts";
+import { openHost } from "../open-host.ts";
+import { pluginOf } from "../../../packages/registry/unknown-plugin.ts";
 
 /** `bulkhead plugin …`: commands for operators and authors of plugins. */
 export const definePlugin: DefineCommand = (command, bind) => {
@@ -83,3 +84,21 @@ const changing: ReadonlySet<string> = new Set([
   "deny",
   "revoke",
 ]);
+
+/** `bulkhead plugin release <id>`. */
+async function pluginRelease(call: Invocation): Promise<number> {
+  await using opened = await openHost(call);
+  const { terminal, json, args } = call;
+  const id = args[0] ?? "";
+  const released = await opened.host.release(id);
+  // A record may outlive its plugin; a name that is neither is a typing error.
+  if (!released) pluginOf(opened.host.registry, id);
+  await terminal.stdout.write(
+    json
+      ? `${JSON.stringify({ plugin_id: id, released })}\n`
+      : released
+      ? `Released: ${id} may run again.\n`
+      : `Nothing to release: ${id} has no crashes on record.\n`,
+  );
+  return 0;
+}

@@ -2,7 +2,7 @@ import type { RemoteReload } from "../../client/connect-host.ts";
 import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
-import { notRunning } from "../not-running.ts";
+import { notRunning } from "../ask-daemon.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { demandOwnProject } from "../project-daemon.ts";
 

@@ -1,7 +1,17 @@
-import { type DefineCommand, examples } from "../command.ts";
-import { secretList } from "./secret-list.ts";
-import { secretRemove } from "./secret-remove.ts";
-import { secretSet } from "./secret-set.ts";
+import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { longestSecret } from "../../../walls/secrets/check-value.ts";
+import { readSecrets, removeSecret, secretsFile, storeSecret } from "../../../walls/secrets/store.ts";
+import { isName } from "../../../ground/config/permission-problems.ts";
+import type { HostManifest } from "../../../ground/config/host-manifest.ts";
+import { toolSecrets } from "../../../packages/registry/requested-permissions.ts";
+import { resolveSecrets, secretSource } from "../../../walls/secrets/resolve-secrets.ts";
+import { loadManifest } from "../open-host.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { createPaint } from "../render/paint.ts";
+import { tableLines } from "../render/table.ts";
+import { tableColumns } from "../show-session.ts";
+import { asTyped } from "../render/as-typed.ts";
 
 /** `bulkhead secret set|list|rm`. */
 export const defineSecret: DefineCommand = (command, bind) => {
@@ -29,3 +39,123 @@ export const defineSecret: DefineCommand = (command, bind) => {
     .addHelpText("after", examples(["bulkhead secret rm API_KEY", "plugins that use it fail from now on"]))
     .action(bind(secretRemove));
 };
+
+/** `bulkhead secret set <name>`. The value is never an argument: other users of the machine could read it there. */
+async function secretSet(call: Invocation): Promise<number> {
+  const { terminal, json, args } = call;
+  const name = checkedName(args[0]);
+  const file = storeOf(call);
+  await storeSecret(file, { name, value: await readValue(name, call) });
+  await terminal.stdout.write(json ? `${JSON.stringify({ name, file })}\n` : `Stored: ${name} (${file}).\n`);
+  return 0;
+}
+
+async function readValue(name: string, { terminal }: Invocation): Promise<string> {
+  if (!terminal.stdin.isTty) return (await terminal.stdin.readAll(4 * longestSecret)).replace(/\r?\n$/, "");
+  await terminal.stderr.write(`Value of ${name} (not shown): `);
+  const typed = await terminal.stdin.readHiddenLine();
+  await terminal.stderr.write("\n");
+  if (typed !== null) return typed;
+  throw new BulkheadError("interrupted", `Nothing was stored: the value of ${name} was not given.`);
+}
+
+/** Returns the file of stored secrets for the person at this terminal. */
+export function storeOf({ terminal }: Pick<Invocation, "terminal">): string {
+  const env = Object.fromEntries(["HOME", "XDG_DATA_HOME"].map((name) => [name, terminal.env(name)]));
+  return secretsFile(env);
+}
+
+/**
+ * Checks a secret's name as typed.
+ * @throws {BulkheadError} `invalid_config`
+ */
+export function checkedName(typed: string | undefined): string {
+  if (typed !== undefined && typed.length <= 256 && isName(typed)) return typed;
+  throw new BulkheadError("invalid_config", "That is not the name of a secret: it has letters, digits and _ only.", {
+    hint: "For example: bulkhead secret set API_KEY",
+  });
+}
+
+/** `bulkhead secret rm <name>`. */
+async function secretRemove(call: Invocation): Promise<number> {
+  const { terminal, json, args } = call;
+  const name = checkedName(args[0]);
+  const file = storeOf(call);
+  if (!(await removeSecret(file, name))) {
+    throw new BulkheadError("not_found", `No secret "${name}" is stored.`, {
+      hint: '"bulkhead secret list" shows where each secret is.',
+    });
+  }
+  await terminal.stdout.write(json ? `${JSON.stringify({ name, file, removed: true })}\n` : `Removed: ${name}.\n`);
+  return 0;
+}
+
+/** A secret without its value. */
+interface ListedSecret {
+  name: string;
+  /** `stored`, `env:NAME` or `file:/path`. */
+  source: string;
+  /** Whether it has a value now. */
+  set: boolean;
+  /** Ids of the plugins and tools that may use it. */
+  granted_to: string[];
+}
+
+/** `bulkhead secret list`. */
+async function secretList(call: Invocation): Promise<number> {
+  const { terminal, json } = call;
+  const secrets = await listSecrets(await loadManifest(call), storeOf(call));
+  if (json) {
+    for (const secret of secrets) await terminal.stdout.write(`${JSON.stringify(secret)}\n`);
+    return 0;
+  }
+  if (secrets.length === 0) {
+    await terminal.stdout.write(asTyped('There is no secret. To keep one: "bulkhead secret set API_KEY".\n'));
+    return 0;
+  }
+  const lines = tableLines(
+    secrets.map(({ name, source, set, granted_to }) => [
+      { text: name, tone: "bold" },
+      safeLine(source),
+      set ? { text: "set", tone: "green" } : { text: "missing", tone: "red" },
+      granted_to.length > 0 ? granted_to.join(", ") : { text: "no plugin", tone: "dim" },
+    ]),
+    {
+      paint: createPaint(terminal.colours.stdout),
+      columns: tableColumns(terminal),
+      indent: 1,
+      head: ["secret", "where", "value", "granted to"],
+    },
+  );
+  await terminal.stdout.write(`${lines.join("\n")}\n`);
+  return 0;
+}
+
+/** Lists all secrets that are stored, named in the host manifest, or granted there. */
+async function listSecrets(manifest: HostManifest | undefined, file: string): Promise<ListedSecret[]> {
+  const references = manifest?.secrets ?? {};
+  const grants = grantedNames(manifest);
+  const names = [...(await readSecrets(file)).keys(), ...Object.keys(references), ...grants.map(({ name }) => name)];
+  const sorted = [...new Set(names)].sort();
+  return await Promise.all(sorted.map(async (name) => {
+    const { from } = secretSource(name, references);
+    // One unusable value must not hide the others.
+    const values = await resolveSecrets([name], { references, file }).catch(() => new Map());
+    return {
+      name,
+      source: from === "stored" ? "stored" : references[name]!,
+      set: values.has(name),
+      granted_to: [...new Set(grants.filter((grant) => grant.name === name).map(({ id }) => id))].sort(),
+    };
+  }));
+}
+
+function grantedNames(manifest: HostManifest | undefined): { id: string; name: string }[] {
+  const plugins = Object.entries(manifest?.plugins ?? {}).flatMap(([id, { enabled, grant }]) =>
+    enabled ? (grant.secrets ?? []).map(({ name }) => ({ id, name })) : []
+  );
+  const tools = Object.entries(manifest?.tools ?? {}).flatMap(([id, tool]) =>
+    toolSecrets(tool).map(({ name }) => ({ id, name }))
+  );
+  return [...plugins, ...tools];
+}

@@ -7,10 +7,9 @@ import {
   readEarlier,
   repeatedRequest,
 } from "../../../sessions/host/earlier-session.ts";
-import { chooseAdapter } from "../choose-adapter.ts";
+import { chooseAdapter, unsearched } from "../find-adapters.ts";
 import type { Invocation } from "../command.ts";
 import { exitCodeOf } from "../exit-code.ts";
-import { unsearched } from "../find-adapters.ts";
 import { findSession } from "../find-session.ts";
 import type { OpenedSessions } from "../open-sessions.ts";
 import { readPrompt } from "../prompt.ts";

@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { Invocation } from "../command.ts";
-import { findWorkspace } from "../find-workspace.ts";
+import { findWorkspace } from "../find-session.ts";
 import { openSessions } from "../open-sessions.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { artifactLines } from "./session-diff.ts";

@@ -1,7 +1,7 @@
 import type { Artifact } from "../../../../plugin-sdk/result.ts";
 import { textOrBase64 } from "../../../ground/runtime/text-or-base64.ts";
 import type { Invocation } from "../command.ts";
-import { findWorkspace } from "../find-workspace.ts";
+import { findWorkspace } from "../find-session.ts";
 import { openSessions } from "../open-sessions.ts";
 import { safeLine, safeText } from "../render/agent-text.ts";
 import { heldLines } from "../render/held-lines.ts";

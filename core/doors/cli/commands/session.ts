@@ -1,20 +1,21 @@
 import { InvalidArgumentError, Option } from "commander";
 import type { Outcome } from "../../../../plugin-sdk/result.ts";
-import { type DefineCommand, examples } from "../command.ts";
+import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { readTimeFlag } from "../request-flags.ts";
 import { addRunFlags } from "../session-command.ts";
 import { sessionContinue, sessionRerun } from "./session-again.ts";
 import { sessionAnswer } from "./session-answer.ts";
 import { sessionApply } from "./session-apply.ts";
-import { sessionDelete } from "./session-delete.ts";
 import { sessionDiff } from "./session-diff.ts";
-import { sessionDiscard } from "./session-discard.ts";
 import { sessionEvents } from "./session-events.ts";
 import { sessionHeld } from "./session-held.ts";
-import { sessionInterrupt } from "./session-interrupt.ts";
 import { sessionList } from "./session-list.ts";
-import { sessionPrune } from "./session-prune.ts";
 import { sessionShow } from "./session-show.ts";
+import { findSession, findWorkspace } from "../find-session.ts";
+import { openSessions } from "../open-sessions.ts";
+import { errorTable } from "../../../ground/errors/error-table.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { plural } from "../render/quantities.ts";
 
 const idMeaning = "id of a session, or its beginning";
 
@@ -162,4 +163,60 @@ function readPair(typed: string, before: Record<string, string> = {}): Record<st
   const at = typed.indexOf("=");
   if (at > 0) return { ...before, [typed.slice(0, at)]: typed.slice(at + 1) };
   throw new InvalidArgumentError("It is not key=value.");
+}
+
+/** `bulkhead session delete <id>`. */
+async function sessionDelete(call: Invocation): Promise<number> {
+  await using opened = await openSessions(call);
+  const { terminal, json, args } = call;
+  const { session_id } = await findSession(opened.sessions, args[0] ?? "");
+  await opened.sessions.delete(session_id);
+  await terminal.stdout.write(
+    json ? `${JSON.stringify({ session_id, deleted: true })}\n` : `Deleted: ${session_id}.\n`,
+  );
+  return 0;
+}
+
+/** `bulkhead session discard <id>`. */
+async function sessionDiscard(call: Invocation): Promise<number> {
+  await using opened = await openSessions(call);
+  const { terminal, json, args } = call;
+  const { session_id } = await findWorkspace(opened.workspaces, args[0] ?? "");
+  await opened.workspaces.discard(session_id);
+  await terminal.stdout.write(
+    json ? `${JSON.stringify({ session_id, discarded: true })}\n` : `Discarded: ${session_id}.\n`,
+  );
+  return 0;
+}
+
+/** `bulkhead session interrupt <id>`. */
+async function sessionInterrupt(call: Invocation): Promise<number> {
+  await using opened = await openSessions(call);
+  const { terminal, json, args } = call;
+  const { session_id, state } = await findSession(opened.sessions, args[0] ?? "");
+  const { outcome, stop_reason } = await (await opened.sessions.open(session_id)).interrupt();
+  const was_running = state === "running";
+  await terminal.stdout.write(
+    json
+      ? `${JSON.stringify({ session_id, was_running, outcome, stop_reason })}\n`
+      : `${was_running ? "Ended" : "It had ended"}: ${session_id}, ${outcome} · ${stop_reason}.\n`,
+  );
+  return 0;
+}
+
+/** `bulkhead session prune`. */
+async function sessionPrune(call: Invocation): Promise<number> {
+  await using opened = await openSessions(call);
+  const { terminal, json, options } = call;
+  const { olderThan } = options;
+  const report = await opened.workspaces.prune(typeof olderThan === "number" ? { olderThanMs: olderThan } : {});
+  if (json) await terminal.stdout.write(`${JSON.stringify(report)}\n`);
+  else {
+    const { removed, failed } = report;
+    const lines = failed.map(({ session_id, error }) => `${session_id}: ${safeLine(error.message)}`);
+    const done = removed.length === 0 ? "Nothing was removed." : `Removed ${plural(removed.length, "worktree")}.`;
+    await terminal.stdout.write(`${[...lines, done].join("\n")}\n`);
+  }
+  const [first] = report.failed;
+  return first === undefined ? 0 : errorTable[first.error.code].exit_code;
 }

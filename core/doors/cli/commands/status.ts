@@ -4,10 +4,9 @@ import { errorTable } from "../../../ground/errors/error-table.ts";
 import { portIsFree } from "../../../ground/runtime/port-is-free.ts";
 import { askDaemon } from "../ask-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
-import { daemonPlace } from "../daemon-place.ts";
+import { daemonPlace, noSocket } from "../daemon-place.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint, type Tone } from "../render/paint.ts";
-import { noSocket } from "../render/no-socket.ts";
 import { formatAge } from "../render/quantities.ts";
 
 /** `bulkhead status`. */

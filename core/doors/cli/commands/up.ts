@@ -7,14 +7,13 @@ import { readHostManifest } from "../../../packages/registry/find-host-manifest.
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import type { DemoScreen } from "../demo/serve-demo.ts";
 import { demoManifest } from "../demo/demo-sessions.ts";
-import { daemonPlace } from "../daemon-place.ts";
+import { daemonPlace, noSocket } from "../daemon-place.ts";
 import { type DaemonSignals, watchSignals } from "../daemon-signals.ts";
 import { knownDir } from "../open-host.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { logText } from "../render/log-text.ts";
 import { createPaint } from "../render/paint.ts";
 import { untilToldToEnd } from "../until-told-to-end.ts";
-import { noSocket } from "../render/no-socket.ts";
 import { asTyped } from "../render/as-typed.ts";
 
 /** `bulkhead up`. */

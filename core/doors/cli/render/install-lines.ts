@@ -4,6 +4,8 @@ import type { LockedPlugin } from "../../../packages/registry/lock-format.ts";
 import { safeLine } from "./agent-text.ts";
 import { askedLines, choiceLines } from "./permission-words.ts";
 import { besideWalls, briefWallLines, type WallLineOptions } from "./wall-lines.ts";
+import type { WaitingReport } from "../../../../plugin-sdk/plugin-report.ts";
+import { asTyped } from "./as-typed.ts";
 
 /** Lists the facts that an operator should know before a package is installed. */
 export function installLines(
@@ -39,4 +41,15 @@ export function originLines({ source, integrity, files, signed_by, provenance }:
     `  built   ${provenance === null ? "no provenance" : `provenance verified: built by ${safeLine(provenance)}`}`,
     `  bytes   ${integrity ?? `sha256 of its files ${files}`}`,
   ];
+}
+
+/** Describes the permissions of a waiting update in a line, and the command that installs it. */
+export function waitingLines(id: string, { version, asks, command }: WaitingReport): string[] {
+  const why = asks.length === 0 ? "what it asks for is granted" : `it asks for more: ${asks.join(", ")}`;
+  return [safeLine(`${id} ${version} waits; ${why}. To take it:`), `  ${safeLine(asTyped(command))}`];
+}
+
+/** Says that a daemon runs other code of a plugin than its files hold now, and how to change that. */
+export function editedLine(pluginId: string): string {
+  return `${safeLine(pluginId)}'s files changed since the daemon loaded them: ${asTyped("bulkhead reload")}`;
 }

@@ -5,9 +5,9 @@ import { type EventLine, eventLines } from "./event-lines.ts";
 import { adapterTones, outcomeLooks, type Paint, type Tone } from "./paint.ts";
 import { clockTime } from "./quantities.ts";
 import { shortId } from "./short-id.ts";
-import { StreamedText } from "./streamed-text.ts";
 import { TextFlow } from "./text-flow.ts";
 import { fitLine, padEnd, takeColumns, textWidth } from "./text-width.ts";
+import { TextTail } from "../../../../plugin-sdk/text-tail.ts";
 
 /** Options of {@link LiveView}. */
 export interface LiveViewOptions {
@@ -192,4 +192,35 @@ function fitKeepingIndent(text: string, columns: number): string {
 /** Columns that the names need, within limits. */
 function nameColumnsFor(least: number, ids: readonly string[]): number {
   return Math.min(20, Math.max(least, ...ids.map(textWidth)));
+}
+
+/** Characters that are kept and compared. Texts are compared by their ends, without their blanks. */
+const keptCharacters = 65_536;
+const comparedCharacters = 4096;
+
+/** Remembers what sessions streamed, to tell whether the view has shown an answer already. */
+class StreamedText {
+  readonly #texts = new Map<string, TextTail>();
+
+  /** Adds text that a session streamed. */
+  add(sessionId: string, text: string): void {
+    const tail = this.#texts.get(sessionId) ?? new TextTail(keptCharacters);
+    this.#texts.set(sessionId, tail);
+    tail.add(withoutBlanks(text));
+  }
+
+  /** Whether a session streamed this text, whole or in pieces. */
+  has(sessionId: string, text: string): boolean {
+    return (this.#texts.get(sessionId)?.text ?? "").includes(withoutBlanks(text).slice(-comparedCharacters));
+  }
+
+  /** Forgets a session. */
+  forget(sessionId: string): void {
+    this.#texts.delete(sessionId);
+  }
+}
+
+/** Adapters join pieces with other blanks than those that they streamed. */
+function withoutBlanks(text: string): string {
+  return text.replace(/\s+/g, "");
 }

@@ -1,4 +1,5 @@
 import type { ExplainedPermission } from "../../../../plugin-sdk/plugin-report.ts";
+import type { BroadPermission } from "../../../packages/registry/explain-permissions.ts";
 import type { OptionChoice } from "../../../packages/registry/option-choices.ts";
 import { safeLine } from "./agent-text.ts";
 import { wrapText } from "./text-width.ts";
@@ -106,4 +107,14 @@ function place(target: string): string {
   };
   if (target.startsWith("config:")) return `the settings of ${JSON.stringify(safeLine(target.slice(7)))}`;
   return names[target] ?? JSON.stringify(safeLine(target));
+}
+
+/** Lists the permissions that allow more than they seem to; no lines when there are none. */
+export function broadLines(permissions: readonly BroadPermission[], options: WallLineOptions): string[] {
+  const lines = permissions.flatMap(({ permission, target, breadth, broad_because }) => {
+    if (breadth === "bounded") return [];
+    const reasons = broad_because === undefined ? [] : [broad_because];
+    return weighedLines(safeLine(`${permission} ${target}`), { ...options, breadth, reasons });
+  });
+  return lines.length === 0 ? [] : ["", "Look twice at:", ...lines];
 }

@@ -3,13 +3,12 @@ import { readGrantCommand } from "../../../ground/config/grant-command.ts";
 import type { GitChange } from "../../../../plugin-sdk/git-changes.ts";
 import { safeLine } from "./agent-text.ts";
 import { heldHeadline, heldLines, scriptLines, settleHint } from "./held-lines.ts";
-import { hintLines } from "./message-lines.ts";
+import { hintLines, stackLines } from "./message-lines.ts";
 import { outcomeLooks, type Paint, type Tone } from "./paint.ts";
 import { formatBytes, formatCost, formatCount, formatDuration, plural } from "./quantities.ts";
 import { shortId } from "./short-id.ts";
 import { type Cell, tableLines } from "./table.ts";
 import { fitLine, wrapText } from "./text-width.ts";
-import { stackLines } from "./stack-lines.ts";
 import { asTyped } from "./as-typed.ts";
 
 /** Options of {@link resultLines}. */

@@ -7,8 +7,7 @@ import { createPaint, type Paint } from "../render/paint.ts";
 import { type Row, tableLines } from "../render/table.ts";
 import { fitLine, wrapText } from "../render/text-width.ts";
 import { drawingColumns, tableColumns } from "../show-session.ts";
-import type { AskedAgent } from "./ask-agents.ts";
-import type { MissingAgent } from "./find-agents.ts";
+import type { AskedAgent, MissingAgent } from "./find-agents.ts";
 
 /** Columns of a reason at most: a program may print pages when it fails. */
 const shownReason = 300;

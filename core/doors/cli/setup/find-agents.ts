@@ -6,6 +6,8 @@ import { chosenPermissions, possiblePermissions } from "../../../packages/regist
 import type { Plugin } from "../../../packages/registry/plugin.ts";
 import { requestedWith } from "../../../packages/registry/requested-permissions.ts";
 import { programPath } from "../program-path.ts";
+import type { AgentReport } from "../../../../plugin-sdk/agent-report.ts";
+import type { Invocation } from "../command.ts";
 
 /** An agent of this machine that a plugin can drive. */
 export interface FoundAgent {
@@ -127,4 +129,29 @@ function needsOptions({ manifest, config }: Plugin): boolean {
 function keyOf({ access_modes = [] }: Manifest): string | null {
   const names = access_modes.flatMap((mode) => mode.type === "api" ? mode.api_key_env_var ?? [] : []);
   return names.find((name) => (hostEnv(name) ?? "") !== "") ?? null;
+}
+
+/** An agent of this machine, and what it answered when the host asked it. */
+export interface AskedAgent extends FoundAgent {
+  report: AgentReport;
+}
+
+/**
+ * Asks each agent for its version and its login, as a session would: behind the walls, in a host that keeps nothing.
+ * Nothing is written.
+ */
+export async function askAgents(call: Invocation, found: readonly FoundAgent[]): Promise<AskedAgent[]> {
+  const host = await call.createHost({ root: call.terminal.cwd, stateDir: null, bundledDir: null });
+  try {
+    for (const { plugin: { id, folder, manifest, config, os_walls } } of found) {
+      await host.registry.register(folder, { id, config, grant: requestedWith(manifest, config), os_walls });
+    }
+    const reports = await host.agents({ refresh: true });
+    return found.flatMap((agent) => {
+      const report = reports.find(({ id }) => id === agent.plugin.id);
+      return report === undefined ? [] : [{ ...agent, report }];
+    });
+  } finally {
+    await host.close();
+  }
 }

@@ -10,7 +10,7 @@ import { safeLine } from "../render/agent-text.ts";
 import { askedLines, weighedLines } from "../render/permission-words.ts";
 import { besideWalls, briefWallLines, type WallLineOptions } from "../render/wall-lines.ts";
 import { type PointedHost, withHosts } from "./pointed-hosts.ts";
-import type { AskedAgent } from "./ask-agents.ts";
+import type { AskedAgent } from "./find-agents.ts";
 
 /** Permissions that an agent would be granted. */
 export interface SetupSheet {

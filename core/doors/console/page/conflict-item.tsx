@@ -3,7 +3,7 @@ import type { WorkspaceConflict } from "../../../../plugin-sdk/workspace.ts";
 import { attempt, useConsole } from "./console-context.ts";
 import { Sure } from "./parts.tsx";
 import { addressOf } from "./route.ts";
-import { SessionDiffText } from "./session-diff.tsx";
+import { SessionDiffText } from "./diff-text.tsx";
 import { Text } from "./text.tsx";
 import type { WaitingThing } from "./waiting-list.ts";
 

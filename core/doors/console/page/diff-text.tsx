@@ -3,6 +3,8 @@ import { useEffect, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import type { Highlighter, Token } from "./highlight.ts";
 import { LongText, Text } from "./text.tsx";
+import { noticeOf, useConsole } from "./console-context.ts";
+import { Failure, useLoaded } from "./parts.tsx";
 
 /** Lines of one file that are drawn before more is asked for. */
 const mostLines = 600;
@@ -208,4 +210,17 @@ function useHighlighter(): Highlighter | null {
     return () => void (isHere = false);
   }, []);
   return found;
+}
+
+/** Changes in a session's worktree, read when it is shown. */
+export function SessionDiffText({ id }: { id: string }) {
+  const { api } = useConsole();
+  const [loaded] = useLoaded(
+    (signal) => api.get<{ patch?: string }>(`/v1/sessions/${encodeURIComponent(id)}/diff`, {}, signal),
+    [id],
+  );
+  if (loaded === undefined) return <p class="quiet-line">Reading …</p>;
+  if ("failed" in loaded) return <Failure {...noticeOf(loaded.failed)} />;
+  const { patch = "" } = loaded.value;
+  return patch === "" ? <p class="quiet-line">No text was changed.</p> : <DiffText of={patch} />;
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { TimelineRow } from "./fold.ts";
-import { FoldRow } from "./fold-row.tsx";
+import { FoldRow, JsonText, LongText, Text } from "./text.tsx";
 import { HostEventText } from "./host-event.tsx";
 import { ChangeMark, countText, durationText } from "./parts.tsx";
 import { DiffText } from "./diff-text.tsx";
@@ -8,7 +8,6 @@ import { addressOf } from "./route.ts";
 import { useConsole } from "./console-context.ts";
 import { plainText } from "./shown-text.ts";
 import type { ShownEvent } from "./shown-event.ts";
-import { JsonText, LongText, Text } from "./text.tsx";
 
 /** One row of a timeline. */
 export function EventRow(

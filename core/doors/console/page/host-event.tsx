@@ -1,10 +1,9 @@
 import type { AdapterEvent } from "../../../../plugin-sdk/events.ts";
 import type { HostEvent } from "../../../../plugin-sdk/envelope.ts";
-import { FoldRow } from "./fold-row.tsx";
+import { FoldRow, JsonText, LongText, Text } from "./text.tsx";
 import { HeldList } from "./held-item.tsx";
 import { ChangeMark, Command, durationText, OutcomeMark } from "./parts.tsx";
 import { plainText } from "./shown-text.ts";
-import { JsonText, LongText, Text } from "./text.tsx";
 
 /** Event types that rows of their own show. */
 type Other = HostEvent | Extract<AdapterEvent, { type: "output" | "thinking" | "tool_call" | "tool_result" }>;

@@ -2,8 +2,7 @@ import { render } from "preact";
 import { signIn } from "./api.ts";
 import { ConsoleProvider, createConsole } from "./console-context.ts";
 import { followAddress, takeCode } from "./route.ts";
-import { Shell } from "./shell.tsx";
-import { SignedOut } from "./signed-out.tsx";
+import { Shell, SignedOut } from "./shell.tsx";
 
 await open();
 

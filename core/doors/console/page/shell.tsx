@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { type Console, useConsole } from "./console-context.ts";
 import { useKeys } from "./keys.ts";
 import { useBadge } from "./notifications.tsx";
-import { Dialog, Since } from "./parts.tsx";
+import { Command, Dialog, Since } from "./parts.tsx";
 import { addressOf, goTo, screens } from "./route.ts";
 import { Compare, CompareList } from "./screens/compare.tsx";
 import { History } from "./screens/history.tsx";
@@ -13,7 +13,6 @@ import { Sessions } from "./screens/sessions.tsx";
 import { Spend } from "./screens/spend.tsx";
 import { Start } from "./screens/start.tsx";
 import { Walls } from "./screens/walls.tsx";
-import { SignedOut } from "./signed-out.tsx";
 import { Text } from "./text.tsx";
 import { Navigation } from "./navigation.tsx";
 
@@ -180,5 +179,20 @@ function Help({ close }: { close: () => void }) {
         <button type="button" onClick={close}>Close</button>
       </div>
     </Dialog>
+  );
+}
+
+/** A page without a token: it says how to get one. */
+export function SignedOut({ why }: { why?: string }) {
+  return (
+    <main class="signed-out">
+      <img src="/console/icon.svg" alt="" width="48" height="48" />
+      <h1>Bulkhead</h1>
+      {why !== undefined && <p class="failed-text" role="alert">{why}</p>}
+      <p>This page keeps its key in memory only, so a new or reloaded page needs a new one. Run:</p>
+      <p>
+        <Command text="bulkhead console" />
+      </p>
+    </main>
   );
 }

@@ -64,3 +64,16 @@ function Address({ of: url }: { of: string }) {
   const { address } = useConsole();
   return <button type="button" class="address" onClick={() => (address.value = url)}>{url}</button>;
 }
+
+/** One line that opens; what is in it is made when it is opened first, since most folds never are. */
+export function FoldRow(
+  { class: look, line, children }: { class: string; line: ComponentChildren; children: () => ComponentChildren },
+) {
+  const [wasOpened, setWasOpened] = useState(false);
+  return (
+    <details class={look} onToggle={({ currentTarget }) => currentTarget.open && setWasOpened(true)}>
+      <summary>{line}</summary>
+      {wasOpened && children()}
+    </details>
+  );
+}

@@ -6,6 +6,7 @@ import { hmacSha256Hex } from "../../../ground/runtime/hash.ts";
 import { isProvable } from "../check-origin.ts";
 import { type ApiRoute, type ApiRouteDeps, json, route } from "../route.ts";
 import { textResponse } from "../text-response.ts";
+import type { ReloadChanges } from "../door-options.ts";
 
 const proofQuery = exactly<{ token_id: string; nonce: string }>()(Type.Object({
   token_id: Type.String({ pattern: "^[0-9a-f]{32}$" }),
@@ -111,3 +112,27 @@ function ownSignals({ meters }: ApiRouteDeps): Signal[] {
     samples: [{ labels: {}, value: meters.open }],
   }];
 }
+
+const names = Type.Array(Type.String());
+
+/** The route that reloads the host manifest. */
+export const reloadRoute: ApiRoute = route({
+  id: "reload",
+  method: "POST",
+  path: "/v1/reload",
+  summary: "put the host manifest that is there now into force, for the sessions to come",
+  scope: "admin",
+  answers: {
+    200: {
+      summary: "what changed; with errors in it the old one stays in force",
+      schema: exactly<ReloadChanges>()(Type.Object({
+        added: names,
+        removed: names,
+        changed: names,
+        unavailable: names,
+        restart_needed: names,
+      })),
+    },
+  },
+  handle: async (_, { facts }) => json(await facts.reload()),
+});

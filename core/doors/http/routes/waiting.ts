@@ -5,8 +5,7 @@ import type { SessionSummary, WaitingRequest } from "../../../../plugin-sdk/sess
 import { nextTurn } from "../../../ground/runtime/next-turn.ts";
 import type { HostWorkspaces } from "../../../sessions/host/workspaces.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
-import { callerPlugins } from "../caller-plugins.ts";
-import type { PluginFacts } from "../plugin-facts.ts";
+import { callerPlugins, type PluginFacts } from "../plugin-facts.ts";
 import { type ApiRoute, json, route } from "../route.ts";
 import { maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 

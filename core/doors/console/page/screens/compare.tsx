@@ -15,7 +15,7 @@ import {
   useLoaded,
 } from "../parts.tsx";
 import { addressOf, goTo } from "../route.ts";
-import { SessionDiffText } from "../session-diff.tsx";
+import { SessionDiffText } from "../diff-text.tsx";
 import { standingOf } from "../session-list.ts";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";

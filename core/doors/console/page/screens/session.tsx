@@ -2,15 +2,15 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { attempt, noticeOf, useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
 import { Ago, Dialog, durationText, Failure, Screen, Since, StandingMark, useLoaded } from "../parts.tsx";
-import { RawEvent } from "../raw-event.tsx";
 import { addressOf, goTo } from "../route.ts";
 import { SessionEvents } from "../session-events.ts";
 import { standingOf } from "../session-list.ts";
 import { SessionSide, type WholeSession } from "../session-side.tsx";
 import { plainText } from "../shown-text.ts";
-import { Text } from "../text.tsx";
+import { LongText, Text } from "../text.tsx";
 import { Timeline } from "../timeline.tsx";
 import { shortPath } from "./sessions.tsx";
+import { lineGroups } from "../api.ts";
 
 const unread = { grants: [], attempts: [], children: [], result: null };
 
@@ -175,5 +175,30 @@ function Follow({ session, what, close }: { session: WholeSession; what: "contin
         </div>
       </form>
     </Dialog>
+  );
+}
+
+/** The whole envelope of one event, as the host sends it, beside the timeline. */
+function RawEvent({ id, seq, close }: { id: string; seq: number; close: () => void }) {
+  const { api } = useConsole();
+  const [loaded] = useLoaded(async (signal) => {
+    const path = `/v1/sessions/${encodeURIComponent(id)}/events`;
+    for await (const [line] of lineGroups(await api.open(path, { after: seq - 1, limit: 1, follow: false }, signal))) {
+      if (line !== undefined) return JSON.stringify(JSON.parse(line), null, 2);
+    }
+    return "";
+  }, [id, seq]);
+  return (
+    <aside class="side raw" aria-label={`Envelope of event ${seq}`}>
+      <header class="side-head">
+        <h2>Event {seq}</h2>
+        <a href={addressOf("sessions", id, seq)}>Link</a>
+        <button type="button" class="plain" onClick={close} aria-label="Close the envelope">Close</button>
+      </header>
+      {loaded === undefined && <p class="quiet-line">Reading …</p>}
+      {loaded !== undefined && "failed" in loaded && <Failure {...noticeOf(loaded.failed)} />}
+      {loaded !== undefined && "value" in loaded &&
+        (loaded.value === "" ? <p>It is no longer stored.</p> : <LongText of={loaded.value} class="json" />)}
+    </aside>
   );
 }

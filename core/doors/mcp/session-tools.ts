@@ -1,0 +1,202 @@
+import { type TProperties, Type } from "@sinclair/typebox";
+import { propertiesOf } from "../../ground/checks/properties-of.ts";
+import { closed } from "../../../plugin-sdk/schema.ts";
+import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
+import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
+import type { RunSessionOptions } from "../../sessions/host/session-host.ts";
+import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
+import { makeTool, success } from "./answers.ts";
+import { followSession, resumeCall } from "./follow-session.ts";
+import { resourcesOf, runningAnswer, sessionDataSchema, sessionInput } from "./session-data.ts";
+import type { McpTool } from "./surface.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
+import { continuedRequest, readEarlier } from "../../sessions/host/earlier-session.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+
+
+/** Fields that say how to run a session, besides the request to its agent. */
+const runFields = {
+  adapter: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1, maxItems: 64 })], {
+    description: 'Id of an adapter, several in the order in which they are tried, or "auto"; default: routing.agent.',
+  })),
+  require: Type.Optional(Type.Record(Type.String(), Type.Unknown(), {
+    description: 'What the agent must be able to do, such as {"code_review": true}.',
+  })),
+  artifacts: Type.Optional(Type.Union([Type.Literal("git"), Type.Literal("none")], {
+    description: "Whether git compares the folder before and after; default: git.",
+  })),
+  wait: Type.Optional(Type.Boolean({
+    description: "False: answer at once with the session's id, and let it run; default: true.",
+  })),
+} satisfies TProperties;
+
+// The interface hides that this is an object schema; a test calls the tool with every field.
+const requestFields = propertiesOf(sessionRequestSchema);
+
+const runInput = Type.Object({ ...requestFields, ...runFields }, {
+  ...closed,
+  description: "A fresh session: nothing of an earlier one is known to it, unless continue_from names the agent's own.",
+});
+
+/** Creates the tool that runs a session. */
+export function runSessionTool(sessions: SessionHost, client: string): McpTool {
+  return makeTool({
+    name: "run_session",
+    title: "Run a session",
+    description: "Runs one agent on a task in a folder, behind Bulkhead's walls, and gives what came of it: output, " +
+      "changed files, usage, provenance. Progress and events are streamed as notifications. Where the agent asks " +
+      'something, the answer has state "waiting" and the tool "answer" goes on. Cancelling interrupts the session.',
+    hints: { reads_only: false, destroys: true },
+    input: runInput,
+    data: sessionDataSchema,
+    async call(args, call) {
+      const resumed = await resumeCall(sessions, call);
+      if (resumed !== null) return resumed;
+      const { adapter, require, artifacts, wait = true, ...request } = args as unknown as RunArguments;
+      const { signal } = call.context.mcpReq;
+      const handle = await startSession(sessions, request, {
+        client,
+        signal,
+        adapter,
+        require,
+        artifacts,
+      });
+      return wait ? await followSession(handle, call) : runningAnswer(handle.id);
+    },
+  });
+}
+
+type RunArguments = SessionRequest & Pick<RunSessionOptions, "adapter" | "artifacts"> & {
+  require?: AgentCapabilities;
+  wait?: boolean;
+};
+
+const continueInput = Type.Object({
+  session_id: Type.String({ description: "The session to go on from; it must have ended." }),
+  prompt: Type.String({ description: "What to say to its agent next." }),
+  timeout_ms: Type.Optional(Type.Integer({ minimum: 1 })),
+  wait: Type.Optional(Type.Boolean({ description: "False: answer at once; default: true." })),
+}, closed);
+
+/** Creates the tool that continues a session with the same agent and settings. */
+export function continueSessionTool(sessions: SessionHost, client: string): McpTool {
+  return makeTool({
+    name: "continue_session",
+    title: "Continue a session",
+    description:
+      "Says something more to the agent of a session that has ended: a new session of the same adapter, in " +
+      "the same folder and with the same settings, that continues the agent's own.",
+    hints: { reads_only: false, destroys: true },
+    input: continueInput,
+    data: sessionDataSchema,
+    async call({ session_id, prompt, timeout_ms, wait = true }, call) {
+      const resumed = await resumeCall(sessions, call);
+      if (resumed !== null) return resumed;
+      const earlier = await readEarlier(sessions, session_id);
+      const request = { ...continuedRequest(earlier, prompt), ...omitUndefined({ timeout_ms }) };
+      const { signal } = call.context.mcpReq;
+      const handle = await startSession(sessions, request, { client, adapter: earlier.adapter, signal });
+      return wait ? await followSession(handle, call) : runningAnswer(handle.id);
+    },
+  });
+}
+
+const answerInput = Type.Object({
+  session_id: Type.String(),
+  request_id: Type.String({ description: "As the waiting list of the session names it." }),
+  choice: Type.String({ description: "One of the choices; where there are none, your own words." }),
+  wait: Type.Optional(Type.Boolean({ description: "False: answer at once; default: until the session stops again." })),
+}, closed);
+
+/** Creates the tool that answers an agent's permission request or question. */
+export function answerTool(sessions: SessionHost): McpTool {
+  return makeTool({
+    name: "answer",
+    title: "Answer an agent",
+    description: "Answers a permission request or question of a session's agent, and follows the session until it " +
+      "ends or asks again.",
+    hints: { reads_only: false, destroys: true },
+    input: answerInput,
+    data: sessionDataSchema,
+    async call({ session_id, request_id, choice, wait = true }, call) {
+      const resumed = await resumeCall(sessions, call);
+      if (resumed !== null) return resumed;
+      const { last_seq, waiting } = await sessions.get(session_id);
+      const handle = await sessions.open(session_id);
+      if (!await handle.answer(request_id, choice)) {
+        const open = waiting.map((one) => `${one.request_id} (${one.choices.join(", ") || "any text"})`).join("; ");
+        throw new BulkheadError(
+          "conflict",
+          `Cannot answer "${request_id}": it is not open, or has no choice "${choice}".`,
+          {
+            hint: open === "" ? "The session waits for no answer." : `Open are: ${open}.`,
+            details: { session_id, waiting },
+          },
+        );
+      }
+      return wait ? await followSession(handle, call, { after: last_seq }) : runningAnswer(session_id);
+    },
+  });
+}
+
+/** Creates the tool that stops a session. */
+export function interruptSessionTool(sessions: SessionHost): McpTool {
+  return makeTool({
+    name: "interrupt_session",
+    title: "Interrupt a session",
+    description: "Stops a running session gracefully, with all its programs, and gives what it came to.",
+    hints: { reads_only: false, destroys: true, repeatable: true },
+    input: sessionInput,
+    data: sessionDataSchema,
+    async call({ session_id }) {
+      const result = await (await sessions.open(session_id)).interrupt();
+      const { confidence, metadata, provenance } = result;
+      const { requested: _requested, events: _events, confidence: _c, metadata: _m, provenance: _p, ...data } = result;
+      // The caller asked for the interruption, so it is no failure here.
+      return success({
+        data: { ...data, state: "ended", resources: resourcesOf(session_id) },
+        confidence,
+        metadata,
+        provenance,
+      });
+    },
+  });
+}
+
+const deleteData = Type.Object({ session_id: Type.String(), deleted: Type.Literal(true) });
+
+/** Creates the tool that forgets the events of a session. */
+export function deleteSessionTool(sessions: SessionHost): McpTool {
+  return makeTool({
+    name: "delete_session",
+    title: "Delete a session",
+    description: "Forgets the events and the result of a session that has ended. Files that it changed stay.",
+    hints: { reads_only: false, destroys: true },
+    input: sessionInput,
+    data: deleteData,
+    async call({ session_id }) {
+      await sessions.delete(session_id);
+      return success({ data: { session_id, deleted: true } });
+    },
+  });
+}
+
+/**
+ * Starts a session unless the call is cancelled first. After the start the signal no longer affects the session: its
+ * follower interrupts it, and a session without a follower outlives the call.
+ */
+async function startSession(
+  sessions: SessionHost,
+  request: SessionRequest,
+  { signal, ...options }: RunSessionOptions & { signal: AbortSignal },
+): Promise<SessionHandle> {
+  const starting = new AbortController();
+  const abort = () => starting.abort(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await sessions.start(request, { ...options, signal: starting.signal });
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
