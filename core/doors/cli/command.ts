@@ -44,3 +44,9 @@ export function examples(...lines: readonly (readonly [command: string, why: str
   const width = Math.max(...lines.map(([command]) => command.length));
   return `\nExamples:\n${lines.map(([command, why]) => `  ${command.padEnd(width)}  ${why}`).join("\n")}\n`;
 }
+
+/** Command lines that people try, by the one way that there is here. */
+export const movedCommands: Readonly<Record<string, string>> = {
+  "exit-codes": "bulkhead help errors",
+  "config schema": "bulkhead schema host",
+};

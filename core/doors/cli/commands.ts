@@ -196,11 +196,6 @@ export const commandGroups: readonly { heading: string; commands: readonly Comma
         hidden: true,
         load: async () => (await import("./commands/complete.ts")).defineComplete,
       },
-      {
-        name: "exit-codes",
-        summary: "list what the exit codes mean",
-        load: async () => (await import("./commands/exit-codes.ts")).defineExitCodes,
-      },
     ],
   },
 ];

@@ -8,9 +8,6 @@ import type { Terminal } from "../../ground/runtime/terminal.ts";
 interface ReadPromptOptions {
   /** Positional arguments: `[adapter] [prompt]`, or one of them. */
   args: readonly (string | undefined)[];
-  /** The adapter that a flag names: then the only argument is the prompt. */
-  agent?: string | undefined;
-  prompt: string | undefined;
   promptFile: string | undefined;
   /** Ids of all adapters; decide the meaning of a lone argument. */
   adapters: readonly string[];
@@ -24,35 +21,29 @@ interface AdapterAndPrompt {
 }
 
 /**
- * Finds adapter and prompt: `-` or a pipe is standard input, two arguments are adapter and prompt, and one argument is
- * the adapter only where the prompt comes from elsewhere.
+ * Finds adapter and prompt: two arguments are adapter and prompt, and one argument is the adapter only where it is the
+ * id of one, or several with commas, and the prompt comes from a file or a pipe.
  * @throws {BulkheadError} `invalid_config` without a prompt or with two prompts, `unknown_adapter` for a lone word that
  * is almost an adapter's id, `not_found`, `too_large`
  */
 export async function readPrompt(source: ReadPromptOptions, terminal: Terminal): Promise<AdapterAndPrompt> {
   const [first, second] = source.args;
-  const elsewhere = source.prompt ?? source.promptFile;
-  if (source.agent !== undefined) {
-    const { agent, ...rest } = source;
-    if (second !== undefined || (elsewhere !== undefined && first !== undefined)) throw twoAdapters();
-    return { ...await readPrompt({ ...rest, adapters: [] }, terminal), adapter: agent };
-  }
-  if (source.prompt !== undefined && source.promptFile !== undefined) throw twoPrompts();
-  if (elsewhere !== undefined) {
+  refuseDash([first, second, source.promptFile]);
+  if (source.promptFile !== undefined) {
     if (second !== undefined) throw twoPrompts();
-    return { adapter: first, prompt: source.prompt ?? await readPromptFile(source, terminal) };
+    return { adapter: first, prompt: await readPromptFile(source.promptFile, { source, terminal }) };
   }
-  if (second !== undefined) return { adapter: first, prompt: await textOf(second, { source, terminal }) };
-  if (first !== undefined && !source.adapters.includes(first)) {
+  if (second !== undefined) return { adapter: first, prompt: second };
+  if (first !== undefined && !first.split(",").every((id) => source.adapters.includes(id))) {
     refuseMistypedAdapter(first, source.adapters);
-    return { adapter: undefined, prompt: await textOf(first, { source, terminal }) };
+    return { adapter: undefined, prompt: first };
   }
   if (terminal.stdin.isTty) {
     throw new BulkheadError("invalid_config", "There is no prompt.", {
       hint: "Give it as the last argument, with --prompt-file <file>, or on standard input.",
     });
   }
-  return { adapter: first, prompt: await textOf("-", { source, terminal }) };
+  return { adapter: first, prompt: await readStdin(terminal, source.maxBytes) };
 }
 
 /** Refuses a lone word that is likely a mistyped id: as a prompt it would go to another agent. */
@@ -61,12 +52,18 @@ function refuseMistypedAdapter(word: string, adapters: readonly string[]): void 
   const meant = meantId(word, adapters);
   if (meant === null && !/\w-\w/.test(word)) return;
   throw new BulkheadError("unknown_adapter", `There is no adapter "${word}".`, {
-    hint: `${meant === null ? "" : `Did you mean "${meant}"? `}To send the word as the prompt: --prompt ${word}`,
+    hint: `${
+      meant === null ? "" : `Did you mean "${meant}"? `
+    }To send the word as the prompt, name the adapter before it.`,
   });
 }
 
-function textOf(word: string, from: { source: ReadPromptOptions; terminal: Terminal }): Promise<string> {
-  return word === "-" ? readStdin(from.terminal, from.source.maxBytes) : Promise.resolve(word);
+/** Refuses the dash by which other programs read standard input: here a prompt that is left out does. */
+function refuseDash(words: readonly (string | undefined)[]): void {
+  if (!words.includes("-")) return;
+  throw new BulkheadError("invalid_config", '"-" is no prompt.', {
+    hint: "Leave it out: the prompt is then read from standard input, where that is a pipe.",
+  });
 }
 
 async function readStdin(terminal: Terminal, maxBytes: number): Promise<string> {
@@ -75,9 +72,11 @@ async function readStdin(terminal: Terminal, maxBytes: number): Promise<string> 
   return text;
 }
 
-async function readPromptFile({ promptFile = "", maxBytes }: ReadPromptOptions, terminal: Terminal): Promise<string> {
-  if (promptFile === "-") return await readStdin(terminal, maxBytes);
-  const path = resolve(terminal.cwd, promptFile);
+async function readPromptFile(
+  file: string,
+  { source: { maxBytes }, terminal }: { source: ReadPromptOptions; terminal: Terminal },
+): Promise<string> {
+  const path = resolve(terminal.cwd, file);
   const bytes = await readFile(path).catch((cause: unknown) => {
     throw new BulkheadError("not_found", `Cannot read the prompt file ${path}: it is missing or not a readable file.`, {
       cause,
@@ -89,14 +88,8 @@ async function readPromptFile({ promptFile = "", maxBytes }: ReadPromptOptions, 
   return new TextDecoder().decode(bytes);
 }
 
-function twoAdapters(): BulkheadError {
-  return new BulkheadError("invalid_config", "There are two adapters, or two prompts.", {
-    hint: "With --agent the only argument is the prompt.",
-  });
-}
-
 function twoPrompts(): BulkheadError {
   return new BulkheadError("invalid_config", "There are two prompts.", {
-    hint: "Give the prompt once: as the last argument, with --prompt, or with --prompt-file.",
+    hint: "Give the prompt once: as the last argument, or with --prompt-file.",
   });
 }

@@ -50,10 +50,10 @@ export function groupedFlags(): { heading: string; flags: RequestFlag[] }[] {
   return [...groups, { heading: "More:", flags: requestFlags.filter(({ field }) => !listed.includes(field)) }];
 }
 
-/** A flag for every field of a session request, except `prompt`, which has its own arguments and files. */
+/** A flag for every field of a session request. */
 export const requestFlags: readonly RequestFlag[] = [
   { field: "workdir", flags: "-w, --workdir <folder>", description: "folder the agent works in; default: here" },
-  { field: "prompt", flags: "-p, --prompt <text>", description: "the prompt, instead of the argument" },
+  { field: "prompt", flags: "-p, --prompt <text>", description: "another prompt" },
   {
     field: "role",
     flags: "--role <role>",

@@ -3,6 +3,7 @@ import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
 import { errorTable } from "../../ground/errors/error-table.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
+import { movedCommands } from "./command.ts";
 import { createProgram, nameOf } from "./program.ts";
 import { reportError, wantsJson } from "./report-error.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
@@ -84,7 +85,11 @@ function sentenceAndHint(error: CommanderError, command: Command) {
   // Commander's messages begin with "error: " and put its suggestion in brackets on a second line.
   const [first = "", suggestion] = error.message.replace(/^error: /, "").split("\n");
   const message = first.charAt(0).toUpperCase() + first.slice(1);
-  const hint = suggestion?.replace(/^\(|\)$/g, "") ?? help;
+  const isArgument = command.registeredArguments.some((one) => one.name() === "prompt") &&
+    /'(?:-a|--agent|-p|--prompt)(?:=|')/.test(first);
+  const hint = isArgument
+    ? `Adapter and prompt are arguments: ${nameOf(command)} ${command.usage()}`
+    : suggestion?.replace(/^\(|\)$/g, "") ?? help;
   return [message.endsWith(".") ? message : `${message}.`, { hint, details }] as const;
 }
 
@@ -101,6 +106,10 @@ function commandOf(program: Command, args: readonly string[]): Command {
 /** The error for a command that people try and that has another name here. */
 function movedCommand(args: readonly string[]): BulkheadError | null {
   const [first = "", named] = args;
+  for (const [words, hint] of Object.entries(movedCommands)) {
+    if (args.slice(0, words.split(" ").length).join(" ") !== words) continue;
+    return new BulkheadError("invalid_config", `There is no command "${words}".`, { hint });
+  }
   if (first !== "install" && first !== "uninstall") return null;
   const isPlugin = named !== undefined && !named.startsWith("-");
   const verb = first === "install" ? "add" : "remove";

@@ -44,14 +44,12 @@ export interface AskedSession extends FoundAdapters {
 export function addSessionFlags(command: Command): Command {
   command
     .usage("[adapter] <prompt> [flags]")
-    .argument("[adapter]", "id of an enabled adapter; default: routing.agent")
-    .argument("[prompt]", 'the prompt; "-" reads standard input');
-  return addRunFlags(command)
-    .optionsGroup("Agent:")
-    .option("-a, --agent <ids>", 'the adapter, instead of the argument; several with commas, or "auto"')
+    .argument("[adapter]", 'id of an enabled adapter, several with commas, or "auto"; default: routing.agent')
+    .argument("[prompt]", "the prompt; default: standard input, where it is a pipe");
+  return addRunFlags(command, { except: ["prompt"] })
     .addOption(new Option(requireFlag.flags, requireFlag.description).argParser(readRequired).helpGroup("Agent:"))
     .optionsGroup("Prompt:")
-    .option("-f, --prompt-file <file>", 'read the prompt from a file; "-" is standard input')
+    .option("-f, --prompt-file <file>", "read the prompt from a file")
     .optionsGroup("Output:");
 }
 
@@ -130,8 +128,6 @@ async function askedByFlags(call: Invocation, opened: OpenedSessions): Promise<A
   const all = options["all"] === true;
   const { adapter: given, prompt } = await readPrompt({
     args: call.args,
-    agent: textFlag(call, "agent"),
-    prompt: textFlag(call, "prompt"),
     promptFile: textFlag(call, "promptFile"),
     adapters: plugins.map((plugin) => plugin.id),
     maxBytes: manifest?.limits.prompt_bytes ?? defaultLimits.prompt_bytes,

@@ -3,7 +3,13 @@ import type { SessionDiffs, SessionHost } from "../../sessions/host/session-host
 import { createCompletion, prompts } from "./prompts.ts";
 import { sessionResources } from "./resources.ts";
 import type { McpSurface } from "./surface.ts";
-import { answerTool, continueSessionTool, deleteSessionTool, interruptSessionTool, runSessionTool } from "./session-tools.ts";
+import {
+  answerTool,
+  continueSessionTool,
+  deleteSessionTool,
+  interruptSessionTool,
+  runSessionTool,
+} from "./session-tools.ts";
 import { diffSessionTool, listAgentsTool, listSessionsTool, readSessionTool } from "./reading-tools.ts";
 
 /** Collaborators of the tools, as far as one client may see and control them. */

@@ -1,4 +1,14 @@
-import { type AuthInfo, createMcpHandler, type EventStore, hostHeaderValidationResponse, isLegacyRequest, type JSONRPCMessage, originValidationResponse, type Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
+import {
+  type AuthInfo,
+  createMcpHandler,
+  type EventStore,
+  hostHeaderValidationResponse,
+  isLegacyRequest,
+  type JSONRPCMessage,
+  originValidationResponse,
+  type Server,
+  WebStandardStreamableHTTPServerTransport,
+} from "@modelcontextprotocol/server";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { bulkheadSurface, type SurfaceDeps } from "./bulkhead-surface.ts";

@@ -8,7 +8,6 @@ import { readEvents } from "./read-events.ts";
 import { textOrBase64 } from "../../ground/runtime/text-or-base64.ts";
 import { sessionInput } from "./session-data.ts";
 
-
 const agentsInput = Type.Object({
   refresh: Type.Optional(Type.Boolean({ description: "Ask every agent now, ignoring earlier answers." })),
 }, closed);

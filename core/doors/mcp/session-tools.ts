@@ -13,7 +13,6 @@ import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { continuedRequest, readEarlier } from "../../sessions/host/earlier-session.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 
-
 /** Fields that say how to run a session, besides the request to its agent. */
 const runFields = {
   adapter: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1, maxItems: 64 })], {

@@ -104,10 +104,10 @@ describe("config show", () => {
   });
 });
 
-describe("config schema", () => {
+describe("schema", () => {
   it("prints the schema that init writes", async () => {
     const operator = await newOperator();
-    const { out } = await operator.bulkhead("config", "schema");
+    const { out } = await operator.bulkhead("schema", "host");
     expect(JSON.parse(out)).toEqual(hostManifestJsonSchema());
     await operator.bulkhead("init", "--force");
     expect(JSON.parse(await readFile(`${operator.folder}/bulkhead.schema.json`, "utf8"))).toEqual(JSON.parse(out));

@@ -166,7 +166,7 @@ test(
 );
 
 test("bulkhead run --json can be read with bulkhead/client", async () => {
-  const child = start("run", "repo-census", "-", "--json");
+  const child = start("run", "repo-census", "--json");
   child.stdin?.end("Count.");
   const closed = new Promise((resolve) => child.once("close", resolve));
   const result = await finalResult(readEvents(child.stdout as AsyncIterable<Uint8Array>));

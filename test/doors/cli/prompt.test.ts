@@ -7,14 +7,13 @@ import { fakeTerminal, type FakeTerminalOptions } from "./fake-terminal.ts";
 
 interface Given extends FakeTerminalOptions {
   words?: (string | undefined)[];
-  prompt?: string;
   promptFile?: string;
   maxBytes?: number;
 }
 
-function read({ words = [], prompt, promptFile, maxBytes = 1000, ...terminal }: Given) {
+function read({ words = [], promptFile, maxBytes = 1000, ...terminal }: Given) {
   const adapters = ["alpha", "claw-code"];
-  return readPrompt({ args: words, prompt, promptFile, adapters, maxBytes }, fakeTerminal(terminal));
+  return readPrompt({ args: words, promptFile, adapters, maxBytes }, fakeTerminal(terminal));
 }
 
 test("readPrompt takes two words as adapter and prompt", async () => {
@@ -32,28 +31,30 @@ test("readPrompt refuses a lone word that is almost an adapter's id, and says ho
     await expect(read({ words: [word!] })).rejects.toMatchObject({
       code: "unknown_adapter",
       message: `There is no adapter "${word}".`,
-      hint: `Did you mean "${meant}"? To send the word as the prompt: --prompt ${word}`,
+      hint: `Did you mean "${meant}"? To send the word as the prompt, name the adapter before it.`,
     });
   }
   await expect(read({ words: ["nothing-like-it"] })).rejects.toMatchObject({
-    hint: "To send the word as the prompt: --prompt nothing-like-it",
+    hint: "To send the word as the prompt, name the adapter before it.",
   });
   expect(await read({ words: ["hello"] })).toEqual({ adapter: undefined, prompt: "hello" });
-  expect(await read({ prompt: "alpa" })).toEqual({ adapter: undefined, prompt: "alpa" });
+  expect(await read({ words: ["alpha", "alpa"] })).toEqual({ adapter: "alpha", prompt: "alpa" });
 });
 
 test("readPrompt takes a lone adapter and the prompt from a pipe", async () => {
   expect(await read({ words: ["alpha"], stdin: "From a pipe." })).toEqual({ adapter: "alpha", prompt: "From a pipe." });
 });
 
-test("readPrompt reads standard input for a dash", async () => {
-  expect(await read({ words: ["alpha", "-"], stdin: "Piped." })).toEqual({ adapter: "alpha", prompt: "Piped." });
-  expect(await read({ words: ["-"], stdin: "Piped." })).toEqual({ adapter: undefined, prompt: "Piped." });
-  expect(await read({ words: ["alpha"], promptFile: "-", stdin: "Piped." })).toMatchObject({ prompt: "Piped." });
-});
-
-test("readPrompt takes --prompt, and a lone word is then the adapter", async () => {
-  expect(await read({ words: ["beta"], prompt: "-x" })).toEqual({ adapter: "beta", prompt: "-x" });
+test("readPrompt reads standard input where the prompt is left out, and refuses a dash for it", async () => {
+  expect(await read({ words: ["alpha,claw-code"], stdin: "Piped." }))
+    .toEqual({ adapter: "alpha,claw-code", prompt: "Piped." });
+  expect(await read({ stdin: "Piped." })).toEqual({ adapter: undefined, prompt: "Piped." });
+  for (const given of [{ words: ["alpha", "-"] }, { words: ["-"] }, { words: ["alpha"], promptFile: "-" }]) {
+    await expect(read({ ...given, stdin: "Piped." })).rejects.toMatchObject({
+      message: '"-" is no prompt.',
+      hint: expect.stringContaining("Leave it out"),
+    });
+  }
 });
 
 test("readPrompt reads a prompt file relative to the folder it was started in", async () => {
@@ -61,6 +62,7 @@ test("readPrompt reads a prompt file relative to the folder it was started in", 
   try {
     await writeFile(join(cwd, "task.md"), "From a file.");
     expect(await read({ promptFile: "task.md", cwd })).toEqual({ adapter: undefined, prompt: "From a file." });
+    expect(await read({ words: ["beta"], promptFile: "task.md", cwd })).toMatchObject({ adapter: "beta" });
     await expect(read({ promptFile: "none.md", cwd })).rejects.toMatchObject({ code: "not_found" });
     await expect(read({ promptFile: "task.md", cwd, maxBytes: 3 })).rejects.toMatchObject({ code: "too_large" });
   } finally {
@@ -69,8 +71,7 @@ test("readPrompt reads a prompt file relative to the folder it was started in", 
 });
 
 test("readPrompt refuses two prompts, none on a terminal, and an empty pipe", async () => {
-  await expect(read({ prompt: "a", promptFile: "b" })).rejects.toMatchObject({ code: "invalid_config" });
-  await expect(read({ words: ["alpha", "a"], prompt: "b" })).rejects.toMatchObject({ code: "invalid_config" });
+  await expect(read({ words: ["alpha", "a"], promptFile: "b" })).rejects.toMatchObject({ code: "invalid_config" });
   await expect(read({ words: ["alpha"], tty: true })).rejects.toThrow("There is no prompt.");
-  await expect(read({ words: ["-"], stdin: " \n" })).rejects.toThrow("empty");
+  await expect(read({ stdin: " \n" })).rejects.toThrow("empty");
 });

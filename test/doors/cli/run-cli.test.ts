@@ -83,11 +83,25 @@ test("bulkhead --version is the package's version", async () => {
   expect(await cli(["--version"])).toMatchObject({ code: 0, out: `${hostVersion}\n` });
 });
 
-test("bulkhead help exit-codes lists each exit code with its stop reasons", async () => {
-  const { code, out } = await cli(["help", "exit-codes"]);
+test("bulkhead help errors lists each exit code with its stop reasons", async () => {
+  const { code, out } = await cli(["help", "errors"]);
   expect(code).toBe(0);
-  expect(out).toMatch(/ 0 {2}done\n +end_turn, loop_complete/);
-  expect(out).toMatch(/ 130 {2}interrupted/);
+  expect(out).toMatch(/\n +0\n +Meaning: done .* end_turn, loop_complete/);
+  expect(out).toMatch(/\n +130\n +Meaning: interrupted/);
+});
+
+test.each([
+  [["exit-codes"], "bulkhead help errors"],
+  [["help", "exit-codes"], "bulkhead help errors"],
+  [["config", "schema"], "bulkhead schema host"],
+  [["run", "--agent", "alpha", "Do it."], "bulkhead run [adapter] <prompt>"],
+  [["run", "alpha", "-p", "Do it."], "bulkhead run [adapter] <prompt>"],
+  [["loop", "alpha", "--prompt=Do it."], "bulkhead loop [adapter] <prompt>"],
+  [["session", "continue", "3f2a", "--prompt", "more"], "bulkhead session continue <id> <prompt>"],
+])("bulkhead %j names the one way that there is", async (args, way) => {
+  const { code, err } = await cli(args);
+  expect(code).toBe(args[0] === "help" ? 5 : 2);
+  expect(err).toContain(way);
 });
 
 test("bulkhead names the command in its hint, also behind a flag that takes a value", async () => {
@@ -228,19 +242,21 @@ test("bulkhead run sends the request to the adapter and shows events and result"
 });
 
 test("bulkhead run takes the only enabled adapter and a piped prompt", async () => {
-  const { host } = await cli(["run", "-"], { stdin: "From a pipe." });
+  const { host } = await cli(["run"], { stdin: "From a pipe." });
   expect(host.requests).toMatchObject([{ adapter: "alpha", request: { prompt: "From a pipe." } }]);
 });
 
-test("bulkhead run --agent takes an adapter or a chain, and then the argument is the prompt", async () => {
+test("bulkhead run takes an adapter or a chain, and then the prompt", async () => {
   const plugins = [fakePlugin("alpha"), fakePlugin("beta")];
-  const one = await cli(["run", "--agent", "beta", "alpha"], { host: { plugins } });
+  const one = await cli(["run", "beta", "alpha"], { host: { plugins } });
   expect(one.host.requests).toMatchObject([{ adapter: "beta", request: { prompt: "alpha" } }]);
   expect(one.host.routes).toEqual([]);
-  const chain = await cli(["run", "-a", "beta,alpha", "Do it."], { host: { plugins } });
+  const chain = await cli(["run", "beta,alpha", "Do it."], { host: { plugins } });
   expect(chain.host.routes).toMatchObject([{ adapter: ["beta", "alpha"], request: { prompt: "Do it." } }]);
-  expect(await cli(["run", "-a", "beta", "alpha", "Do it."], { host: { plugins } })).toMatchObject({ code: 2 });
-  const unknown = await cli(["run", "-a", "beta,nobody", "Do it."], { host: { plugins } });
+  const piped = await cli(["run", "beta,alpha"], { host: { plugins }, stdin: "From a pipe." });
+  expect(piped.host.routes).toMatchObject([{ adapter: ["beta", "alpha"], request: { prompt: "From a pipe." } }]);
+  expect(await cli(["run", "beta", "alpha", "Do it."], { host: { plugins } })).toMatchObject({ code: 2 });
+  const unknown = await cli(["run", "beta,nobody", "Do it."], { host: { plugins } });
   expect(unknown).toMatchObject({ code: 5 });
   expect(unknown.err).toContain('"nobody"');
 });
@@ -267,7 +283,7 @@ test("bulkhead run without an adapter says who takes the session and why others 
   expect(used.requests).toMatchObject([{ adapter: ["beta", "gamma"], request: { prompt: "Do it.", model: "m" } }]);
   expect(err).toBe("agent: beta (subscription), then gamma\n  not alpha: It is not logged in. Log in.\n");
   expect((await cli([...args, "-q"], { host })).err).toBe("");
-  const chain = await cli(["run", "-a", "alpha,beta", "--timeout", "2m", "Do it."], { host });
+  const chain = await cli(["run", "alpha,beta", "--timeout", "2m", "Do it."], { host });
   expect(chain.host.routes).toMatchObject([{ request: { timeout_ms: 120_000 } }]);
   expect(chain.host.requests).toMatchObject([{ adapter: ["alpha", "beta"] }]);
 });
@@ -688,7 +704,7 @@ test("bulkhead complete knows commands, flags, choices, pages and the ids of plu
   const words = async (...line: string[]) => (await cli(["complete", "--", ...line], { host })).out.split("\n");
   // The first time loads all commands, for which a busy machine may take longer than a shell waits.
   await expect.poll(() => words("plugin", "ex"), { timeout: 20_000 }).toContain("explain");
-  expect(await words("run", "--prom")).toEqual(["--prompt", "--prompt-file", ""]);
+  expect(await words("run", "--prom")).toEqual(["--prompt-file", ""]);
   expect(await words("run", "--workspace", "")).toEqual(["inplace", "worktree", ""]);
   expect(await words("run", "")).toEqual(["alpha", ""]);
   expect(await words("plugin", "explain", "")).toEqual(["alpha", "beta", ""]);
@@ -727,7 +743,7 @@ test("bulkhead run says that nobody is there to answer when nobody is", async ()
 test("bulkhead run --all shows several sessions as one stream and compares them", async () => {
   const plugins = [fakePlugin("alpha"), fakePlugin("beta")];
   const events = [{ type: "progress" as const, message: "at work" }];
-  const { code, out, host } = await cli(["run", "--all", "--agent", "alpha,beta", "Do it."], {
+  const { code, out, host } = await cli(["run", "--all", "alpha,beta", "Do it."], {
     host: { plugins, events },
   });
   expect(code).toBe(0);

@@ -240,7 +240,7 @@ test("an adapter that is not enabled is refused with the command that enables it
     ] as const
   ) {
     for (const command of ["run", "loop"]) {
-      const args = [command, "--agent", adapter, "hello"];
+      const args = [command, adapter, "hello"];
       const [there, here] = [await cli(args), await cli(args, { embedded: true })];
       const unknown = adapter.split(",").at(-1);
       expect(there).toEqual({

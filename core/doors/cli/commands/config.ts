@@ -2,7 +2,6 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { type EffectiveSetting, effectiveSettings } from "../../../ground/config/effective-settings.ts";
 import type { HostManifest } from "../../../ground/config/host-manifest.ts";
 import { hostManifestError, type ValueOrigin } from "../../../ground/config/host-manifest-places.ts";
-import { hostManifestJsonSchema } from "../../../ground/config/host-manifest-schema.ts";
 import { createRegistry, type Registry } from "../../../packages/registry/registry.ts";
 import { routingFaults } from "../../../packages/registry/routing-faults.ts";
 import { grantNotes } from "../../../packages/registry/unasked-grants.ts";
@@ -15,14 +14,13 @@ import { plural } from "../render/quantities.ts";
 import { tableLines } from "../render/table.ts";
 import { tableColumns } from "../show-session.ts";
 
-/** `bulkhead config check|show|schema`. */
+/** `bulkhead config check|show`. */
 export const defineConfig: DefineCommand = (command, bind) => {
-  command.usage("<check|show|schema> [flags]").addHelpText(
+  command.usage("<check|show> [flags]").addHelpText(
     "after",
     examples(
       ["bulkhead config check", "every fault of bulkhead.yaml at line and column"],
       ["bulkhead config show", "what is in force, and where each value comes from"],
-      ["bulkhead config schema > bulkhead.schema.json", "for editors"],
     ),
   );
   command.command("check")
@@ -33,10 +31,6 @@ export const defineConfig: DefineCommand = (command, bind) => {
     .description("show every setting that is in force, and where it comes from; what may be secret is hidden")
     .addHelpText("after", examples(["bulkhead config show --json", "one setting a line"]))
     .action(bind(show));
-  command.command("schema")
-    .description("print the JSON Schema of bulkhead.yaml")
-    .addHelpText("after", examples(["bulkhead config schema", "as bulkhead init writes it"]))
-    .action(bind(schema));
 };
 
 async function check(call: Invocation): Promise<number> {
@@ -96,11 +90,6 @@ async function show(call: Invocation): Promise<number> {
   const paint = createPaint(terminal.colours.stdout);
   const lines = tableLines(rows, { paint, columns: tableColumns(terminal), head: ["setting", "from", "value"] });
   await terminal.stdout.write(`${lines.join("\n")}\n`);
-  return 0;
-}
-
-async function schema({ terminal }: Invocation): Promise<number> {
-  await terminal.stdout.write(`${JSON.stringify(hostManifestJsonSchema(), null, 2)}\n`);
   return 0;
 }
 

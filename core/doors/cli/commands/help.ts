@@ -1,7 +1,7 @@
 import { Argument, type Command } from "commander";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { nearest } from "../../../ground/config/nearest.ts";
-import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { type DefineCommand, examples, type Invocation, movedCommands } from "../command.ts";
 import { helpPages, isHelpPage, readHelpPage } from "../help-pages.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { pageLines } from "../render/page-lines.ts";
@@ -68,11 +68,12 @@ function pageList(): string {
 function unknownTopic(program: Command, words: readonly string[]): BulkheadError {
   const known = [...program.commands.map((command) => command.name()), ...Object.keys(helpPages)];
   const close = nearest(words[0] ?? "", known);
+  const way = movedCommands[words.join(" ")];
   return new BulkheadError(
     "not_found",
     `There is no command "${words.join(" ")}", and no page of that name.`,
     {
-      hint: close === null ? "List them: bulkhead help" : `Did you mean: bulkhead help ${close}`,
+      hint: way ?? (close === null ? "List them: bulkhead help" : `Did you mean: bulkhead help ${close}`),
     },
   );
 }

@@ -17,7 +17,7 @@ import { asTyped } from "../render/as-typed.ts";
 export const defineRun: DefineCommand = (command, bind) => {
   addSessionFlags(command)
     .optionsGroup("Agent:")
-    .option("--all", "run it on every available adapter at once, or on those of --agent, each in its own worktree")
+    .option("--all", "run it on every available adapter at once, or on those that are named, each in its own worktree")
     .optionsGroup("Output:")
     .option("--record <file>", "write the session to a file that the replay plugin plays back")
     .option("--force", "overwrite an existing recording")
@@ -26,7 +26,7 @@ export const defineRun: DefineCommand = (command, bind) => {
       examples(
         ['bulkhead run my-agent "Fix the failing test"', "live, in this folder"],
         ['bulkhead run "Review this" --require code_review', "by the first agent that can"],
-        ["git diff | bulkhead run my-agent -", "prompt from a pipe"],
+        ["git diff | bulkhead run my-agent", "prompt from a pipe"],
         ["bulkhead run my-agent -f task.md --timeout 10m --budget-cost 2", "with limits"],
         ['bulkhead run my-agent "Fix it" --record fix.jsonl', "to be played back without the agent"],
         ['bulkhead run --all "Fix it"', "by all agents at once, and compare"],

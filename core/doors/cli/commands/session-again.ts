@@ -21,11 +21,9 @@ import { changedRequest } from "../session-request.ts";
 export function sessionContinue(call: Invocation): Promise<number> {
   return runAgain(call, async (opened, earlier) => {
     const { prompt } = await readPrompt({
-      args: [call.args[1]],
-      agent: earlier.adapter,
-      prompt: textFlag(call, "prompt"),
+      args: [earlier.adapter, call.args[1]],
       promptFile: textFlag(call, "promptFile"),
-      adapters: [],
+      adapters: [earlier.adapter],
       maxBytes: opened.manifest?.limits.prompt_bytes ?? defaultLimits.prompt_bytes,
     }, call.terminal);
     return { request: continuedRequest(earlier, prompt), ...unsearched(earlier.adapter) };

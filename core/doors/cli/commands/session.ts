@@ -77,9 +77,9 @@ const defineAgain: DefineCommand = (command, bind) => {
     .description("say something more to the agent of a session that has ended, in a new session like it")
     .usage("<id> <prompt> [flags]")
     .argument("<id>", idMeaning)
-    .argument("[prompt]", 'the prompt; "-" reads standard input');
-  addRunFlags(continued, { except: ["continue_from"] })
-    .option("-f, --prompt-file <file>", 'read the prompt from a file; "-" is standard input')
+    .argument("[prompt]", "the prompt; default: standard input, where it is a pipe");
+  addRunFlags(continued, { except: ["continue_from", "prompt"] })
+    .option("-f, --prompt-file <file>", "read the prompt from a file")
     .addHelpText("after", examples(['bulkhead session continue 3f2a "Now add a test"', "the agent remembers the rest"]))
     .action(bind(sessionContinue));
   const rerun = command.command("rerun")

@@ -14,7 +14,14 @@ import { safeLine } from "../render/agent-text.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { createPaint } from "../render/paint.ts";
 import { tableLines } from "../render/table.ts";
-import { askAgents, type AskedAgent, findAgents, type FoundAgent, type MissingAgent, missingAgents } from "../setup/find-agents.ts";
+import {
+  askAgents,
+  type AskedAgent,
+  findAgents,
+  type FoundAgent,
+  type MissingAgent,
+  missingAgents,
+} from "../setup/find-agents.ts";
 import { chooseAgents, isReady } from "../setup/choose-agents.ts";
 import { enableAgents, type PinnedProgram } from "../setup/enable-agents.ts";
 import { pointedHosts } from "../setup/pointed-hosts.ts";
