@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { listFiles, listFolders, type Node, parse, readSource, root } from "./source.ts";
+import { listFiles, listFolders, type Node, parse, readSource, root, visitNodes } from "./source.ts";
 
 const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 
@@ -64,6 +64,12 @@ describe("names", () => {
     expect(long).toEqual([]);
   });
 
+  test("no function of a .tsx file of core is longer than 40 lines", () => {
+    const files = listFiles("core", ".tsx");
+    expect(files.length).toBeGreaterThan(20);
+    expect(files.flatMap((path) => longFunctions(path, { most: 40 }))).toEqual([]);
+  });
+
   test("ARCHITECTURE.md names every room of core with its wing, and no other", () => {
     const text = readSource(".github/ARCHITECTURE.md");
     const named = [...text.matchAll(/^\| `(core\/[a-z]+\/[a-z-]+)\/`/gm)].map(([, room]) => room);
@@ -107,6 +113,22 @@ test("exportedTypes finds interfaces, type aliases and classes that a file itsel
     ' export function F() {} export const G = 1; export type { H } from "./h.ts"; export type A = A;';
   expect(exportedTypes("core/a.ts", text)).toEqual(["A", "B", "C", "D"]);
 });
+
+test("longFunctions finds functions of each kind that have more lines than that", () => {
+  const text = "function a() {\n}\nconst b = () => {\n\n};\nclass C {\n  d() {\n\n  }\n}\nconst e = () => 1;";
+  expect(longFunctions("core/a.tsx", { most: 2, text })).toEqual(["core/a.tsx:3 3 lines", "core/a.tsx:7 3 lines"]);
+});
+
+/** Functions of a file that have more lines than `most`. */
+function longFunctions(path: string, { most, text = readSource(path) }: { most: number; text?: string }): string[] {
+  const found: string[] = [];
+  visitNodes(parse(path, text), (node) => {
+    if (!/Function(?:Declaration|Expression)$/.test(node.type)) return;
+    const lines = text.slice(node.start, node.end).split("\n").length;
+    if (lines > most) found.push(`${path}:${text.slice(0, node.start).split("\n").length} ${lines} lines`);
+  });
+  return found;
+}
 
 /** Names of the types that a file declares and exports, each once. */
 function exportedTypes(path: string, text: string = readSource(path)): string[] {

@@ -54,50 +54,7 @@ export function DiffFile({ file, marks = {} }: { file: StructuredPatch; marks?: 
   const [most, setMost] = useState(mostLines);
   const highlighter = useHighlighter();
   const path = pathOf(file);
-  const rows: ComponentChildren[] = [];
-  let drawn = 0;
-  for (const hunk of file.hunks) {
-    if (drawn >= most) break;
-    rows.push(
-      <tr class="hunk">
-        <td class="line-number" />
-        <td class="line-number" />
-        <td>
-          <code>@@ -{hunk.oldStart},{hunk.oldLines} +{hunk.newStart},{hunk.newLines} @@</code>
-        </td>
-      </tr>,
-    );
-    let [before, after] = [hunk.oldStart, hunk.newStart];
-    const lines = hunk.lines.slice(0, most - drawn);
-    const colours = highlighter?.(path, lines.map((line) => line.slice(1)).join("\n"));
-    for (const [index, line] of lines.entries()) {
-      if (line.startsWith("\\")) continue;
-      const sign = line[0] ?? " ";
-      const at = sign === "-" ? { side: "old" as const, line: before } : { side: "new" as const, line: after };
-      rows.push(
-        <DiffLine
-          sign={sign}
-          before={sign === "+" ? null : before}
-          after={sign === "-" ? null : after}
-          marks={marks}
-          at={at}
-        >
-          {colours?.[index] === undefined ? <Text of={line.slice(1)} /> : <Tokens of={colours[index]} />}
-        </DiffLine>,
-      );
-      const below = marks.after?.(at);
-      if (below) {
-        rows.push(
-          <tr class="comment-row">
-            <td colSpan={3}>{below}</td>
-          </tr>,
-        );
-      }
-      if (sign !== "+") before += 1;
-      if (sign !== "-") after += 1;
-      drawn += 1;
-    }
-  }
+  const rows = rowsOf(file, { most, marks, highlighter });
   const all = file.hunks.reduce((sum, { lines }) => sum + lines.length, 0);
   return (
     <section class="diff-file" aria-label={path}>
@@ -129,6 +86,69 @@ export function DiffFile({ file, marks = {} }: { file: StructuredPatch; marks?: 
   );
 }
 
+/** Options of {@link rowsOf}. */
+interface RowOptions {
+  /** Lines at most. */
+  most: number;
+  marks: DiffMarks;
+  highlighter: ReturnType<typeof useHighlighter>;
+}
+
+/** The first lines of a file as rows of a table. */
+function rowsOf(file: StructuredPatch, { most, marks, highlighter }: RowOptions): ComponentChildren[] {
+  const rows: ComponentChildren[] = [];
+  let drawn = 0;
+  for (const hunk of file.hunks) {
+    if (drawn >= most) break;
+    const lines = hunk.lines.slice(0, most - drawn);
+    const colours = highlighter?.(pathOf(file), lines.map((line) => line.slice(1)).join("\n"));
+    rows.push(
+      <tr class="hunk">
+        <td class="line-number" />
+        <td class="line-number" />
+        <td>
+          <code>@@ -{hunk.oldStart},{hunk.oldLines} +{hunk.newStart},{hunk.newLines} @@</code>
+        </td>
+      </tr>,
+      ...lineRows({ ...hunk, lines }, { marks, colours }),
+    );
+    drawn += lines.filter((line) => !line.startsWith("\\")).length;
+  }
+  return rows;
+}
+
+function lineRows(
+  { oldStart: before, newStart: after, lines }: StructuredPatch["hunks"][number],
+  { marks, colours }: { marks: DiffMarks; colours: readonly (readonly Token[])[] | null | undefined },
+): ComponentChildren[] {
+  return lines.flatMap((line, index) => {
+    if (line.startsWith("\\")) return [];
+    const sign = line[0] ?? " ";
+    const at = sign === "-" ? { side: "old" as const, line: before } : { side: "new" as const, line: after };
+    const below = marks.after?.(at);
+    const row = (
+      <DiffLine
+        sign={sign}
+        before={sign === "+" ? null : before}
+        after={sign === "-" ? null : after}
+        marks={marks}
+        at={at}
+      >
+        {colours?.[index] === undefined ? <Text of={line.slice(1)} /> : <Tokens of={colours[index]} />}
+      </DiffLine>
+    );
+    if (sign !== "+") before += 1;
+    if (sign !== "-") after += 1;
+    if (!below) return [row];
+    return [
+      row,
+      <tr class="comment-row">
+        <td colSpan={3}>{below}</td>
+      </tr>,
+    ];
+  });
+}
+
 function DiffCounts({ file }: { file: StructuredPatch }) {
   const lines = file.hunks.flatMap((hunk) => hunk.lines);
   const added = lines.filter((line) => line.startsWith("+")).length;
@@ -154,26 +174,15 @@ function DiffLine(
 ) {
   const look = sign === "+" ? "added" : sign === "-" ? "removed" : "";
   const { onLine } = marks;
-  const number = (value: number | null) => {
-    if (value === null) return null;
-    if (onLine === undefined) return value;
-    return (
-      <button
-        type="button"
-        aria-label={`Comment on line ${value}`}
-        title="Comment on this line; with Shift on the lines up to it"
-        onClick={({ shiftKey }) => onLine({ ...at, isRange: shiftKey })}
-      >
-        {value}
-      </button>
-    );
-  };
+  const act = onLine && ((isRange: boolean) => onLine({ ...at, isRange }));
   return (
     <tr class={`${look}${marks.isMarked?.(at) ? " marked" : ""}`}>
       <td class="line-number">
-        {sign === "+" ? null : onLine !== undefined && sign === " " ? before : number(before)}
+        <LineNumber of={before} act={sign === " " ? undefined : act} />
       </td>
-      <td class="line-number">{number(after)}</td>
+      <td class="line-number">
+        <LineNumber of={after} act={act} />
+      </td>
       <td>
         <code>
           <span class="sign">{sign}</span>
@@ -181,6 +190,21 @@ function DiffLine(
         </code>
       </td>
     </tr>
+  );
+}
+
+/** The number of a line, which a person may click to comment on it. */
+function LineNumber({ of: number, act }: { of: number | null; act: ((isRange: boolean) => void) | undefined }) {
+  if (number === null || act === undefined) return <>{number}</>;
+  return (
+    <button
+      type="button"
+      aria-label={`Comment on line ${number}`}
+      title="Comment on this line; with Shift on the lines up to it"
+      onClick={({ shiftKey }) => act(shiftKey)}
+    >
+      {number}
+    </button>
   );
 }
 

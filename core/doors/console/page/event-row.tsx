@@ -1,8 +1,9 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChild, ComponentChildren } from "preact";
+import type { AdapterEvent } from "../../../../plugin-sdk/events.ts";
 import type { TimelineRow } from "./fold.ts";
 import { FoldRow, JsonText, LongText, Text } from "./text.tsx";
-import { HostEventText } from "./host-event.tsx";
-import { ChangeMark, countText, durationText } from "./parts.tsx";
+import { ChangedPath, HostEventText, type Other } from "./host-event.tsx";
+import { countText, durationText } from "./parts.tsx";
 import { DiffText } from "./diff-text.tsx";
 import { addressOf } from "./route.ts";
 import { useConsole } from "./console-context.ts";
@@ -96,23 +97,9 @@ function ToolRow(
     onRaw: (seq: number) => void;
   },
 ) {
-  const name = call?.tool ?? result?.tool ?? "";
   const state = result === null ? "open" : result.success ? "ok" : "bad";
-  const line = (
-    <>
-      <span class="tool-mark" aria-hidden="true">{result === null ? "○" : result.success ? "✓" : "✕"}</span>
-      <span class="tool-name">
-        <Text of={plainText(name, 60)} />
-      </span>
-      <span class="one-line">{call === null ? "answer to an earlier call" : inputText(call.input)}</span>
-      <span class="tool-end">
-        {result === null ? "answer follows" : result.success ? "" : "failed "}
-        {result !== null && result.duration_ms !== null ? durationText(result.duration_ms) : ""}
-      </span>
-    </>
-  );
   return (
-    <FoldRow class={`tool tool-${state}`} line={line}>
+    <FoldRow class={`tool tool-${state}`} line={<ToolLine call={call} result={result} />}>
       {() => (
         <>
           {call !== null && (
@@ -130,6 +117,23 @@ function ToolRow(
         </>
       )}
     </FoldRow>
+  );
+}
+
+function ToolLine({ call, result }: Pick<Extract<TimelineRow, { kind: "tool" }>, "call" | "result">) {
+  const name = call?.tool ?? result?.tool ?? "";
+  return (
+    <>
+      <span class="tool-mark" aria-hidden="true">{result === null ? "○" : result.success ? "✓" : "✕"}</span>
+      <span class="tool-name">
+        <Text of={plainText(name, 60)} />
+      </span>
+      <span class="one-line">{call === null ? "answer to an earlier call" : inputText(call.input)}</span>
+      <span class="tool-end">
+        {result === null ? "answer follows" : result.success ? "" : "failed "}
+        {result !== null && result.duration_ms !== null ? durationText(result.duration_ms) : ""}
+      </span>
+    </>
   );
 }
 
@@ -218,124 +222,103 @@ function ProcessRow({ row: { spawned, exited } }: { row: Extract<TimelineRow, { 
 
 /** Any event that folds with no other. */
 function EventText({ event }: { event: ShownEvent["event"] }) {
-  switch (event.type) {
-    case "plan":
-      return <PlanRow event={event} />;
-    case "progress":
-      return (
-        <p class="progress">
-          {event.percentage !== undefined && <b>{Math.round(event.percentage)} %</b>} <Text of={event.message} links />
-        </p>
-      );
-    case "file_change":
-      return <FileChangeRow event={event} />;
-    case "usage":
-      return (
-        <p class="quiet-line">
-          Usage ({event.scope}): {tokensText(event.tokens_in, event.tokens_out)}
-          {event.cost !== null && ` · ${event.cost} ${event.currency ?? ""}`}
-          {event.model !== undefined && (
-            <>
-              {" · "}
-              <Text of={event.model} />
-            </>
-          )}
-        </p>
-      );
-    case "permission_request":
-      return (
-        <div class="asked">
-          <p>
-            <span class="tag tag-waiting">Asks</span> <Text of={event.title} links />
-          </p>
-          {event.input !== undefined && <Input of={event.input} />}
-        </div>
-      );
-    case "question":
-      return (
-        <p class="asked">
-          <span class="tag tag-waiting">Asks</span> <Text of={event.question} links />
-        </p>
-      );
-    case "rate_limit":
-      return (
-        <p class="warned">
-          <span class="tag">Limited</span> <Text of={event.message} links />
-          {event.wait_ms !== null && ` Waits ${durationText(event.wait_ms)}.`}
-        </p>
-      );
-    case "agent_info":
-      return (
-        <p class="quiet-line">
-          Agent{event.agent_version !== undefined && (
-            <>
-              {" "}
-              <Text of={event.agent_version} />
-            </>
-          )}
-          {event.model !== undefined && (
-            <>
-              {" · "}
-              <Text of={event.model} />
-            </>
-          )}
-          {event.tools !== undefined && ` · ${event.tools.length} tools`}
-        </p>
-      );
-    case "unparsed":
-      return (
-        <FoldRow
-          class="quiet"
-          line={
-            <>
-              Not understood by the adapter:{" "}
-              <span class="one-line">{plainText(JSON.stringify(event.data) ?? "", 120)}</span>
-            </>
-          }
-        >
-          {() => <JsonText of={event.data} />}
-        </FoldRow>
-      );
-    case "completed":
-      return (
-        <div class={event.success ? "finished" : "failed-text"}>
-          <p>
-            <span class={`tag ${event.success ? "tag-done" : "tag-failed"}`}>
-              {event.success ? "Agent is done" : "Agent reports failure"}
-            </span>
-            {event.confidence !== undefined && ` Confidence ${Math.round(event.confidence * 100)} %.`}
-          </p>
-          {event.output !== undefined && event.output !== "" && <LongText of={event.output} class="prose" />}
-        </div>
-      );
-    case "error":
-      return (
-        <p class="failed-text">
-          <span class="tag tag-failed">{plainText(event.code, 40)}</span> <Text of={event.message} links />
-        </p>
-      );
-    default:
-      return <HostEventText event={event} />;
-  }
+  const Shown: ((of: { event: never }) => ComponentChild) | undefined =
+    agentEvents[event.type as keyof typeof agentEvents];
+  return Shown === undefined ? <HostEventText event={event as Other} /> : <Shown event={event as never} />;
 }
 
-function FileChangeRow({ event }: { event: Extract<ShownEvent["event"], { type: "file_change" }> }) {
-  const line = (
-    <>
-      <ChangeMark of={event.action} />{" "}
-      <code>
-        <Text of={event.path} />
-      </code>
-      {event.from !== undefined && (
+/** Each event of an agent that folds with no other, as it is shown. */
+const agentEvents: {
+  readonly [T in AdapterEvent["type"]]?: (of: { event: Extract<AdapterEvent, { type: T }> }) => ComponentChild;
+} = {
+  plan: ({ event }) => <PlanRow event={event} />,
+  progress: ({ event }) => (
+    <p class="progress">
+      {event.percentage !== undefined && <b>{Math.round(event.percentage)} %</b>} <Text of={event.message} links />
+    </p>
+  ),
+  file_change: ({ event }) => <FileChangeRow event={event} />,
+  usage: ({ event }) => (
+    <p class="quiet-line">
+      Usage ({event.scope}): {tokensText(event.tokens_in, event.tokens_out)}
+      {event.cost !== null && ` · ${event.cost} ${event.currency ?? ""}`}
+      {event.model !== undefined && (
         <>
-          from{" "}
-          <code>
-            <Text of={event.from} />
-          </code>
+          {" · "}
+          <Text of={event.model} />
         </>
       )}
-    </>
-  );
+    </p>
+  ),
+  permission_request: ({ event }) => (
+    <div class="asked">
+      <p>
+        <span class="tag tag-waiting">Asks</span> <Text of={event.title} links />
+      </p>
+      {event.input !== undefined && <Input of={event.input} />}
+    </div>
+  ),
+  question: ({ event }) => (
+    <p class="asked">
+      <span class="tag tag-waiting">Asks</span> <Text of={event.question} links />
+    </p>
+  ),
+  rate_limit: ({ event }) => (
+    <p class="warned">
+      <span class="tag">Limited</span> <Text of={event.message} links />
+      {event.wait_ms !== null && ` Waits ${durationText(event.wait_ms)}.`}
+    </p>
+  ),
+  agent_info: ({ event }) => (
+    <p class="quiet-line">
+      Agent{event.agent_version !== undefined && (
+        <>
+          {" "}
+          <Text of={event.agent_version} />
+        </>
+      )}
+      {event.model !== undefined && (
+        <>
+          {" · "}
+          <Text of={event.model} />
+        </>
+      )}
+      {event.tools !== undefined && ` · ${event.tools.length} tools`}
+    </p>
+  ),
+  unparsed: ({ event }) => (
+    <FoldRow
+      class="quiet"
+      line={
+        <>
+          Not understood by the adapter:{" "}
+          <span class="one-line">{plainText(JSON.stringify(event.data) ?? "", 120)}</span>
+        </>
+      }
+    >
+      {() => <JsonText of={event.data} />}
+    </FoldRow>
+  ),
+  completed: ({ event }) => (
+    <div class={event.success ? "finished" : "failed-text"}>
+      <p>
+        <span class={`tag ${event.success ? "tag-done" : "tag-failed"}`}>
+          {event.success ? "Agent is done" : "Agent reports failure"}
+        </span>
+        {event.confidence !== undefined && ` Confidence ${Math.round(event.confidence * 100)} %.`}
+      </p>
+      {event.output !== undefined && event.output !== "" && <LongText of={event.output} class="prose" />}
+    </div>
+  ),
+  error: ({ event }) => (
+    <p class="failed-text">
+      <span class="tag tag-failed">{plainText(event.code, 40)}</span> <Text of={event.message} links />
+    </p>
+  ),
+};
+
+function FileChangeRow({ event }: { event: Extract<ShownEvent["event"], { type: "file_change" }> }) {
+  const line = <ChangedPath change={event.action} path={event.path} from={event.from} />;
   const { diff } = event;
   if (diff === undefined) return <p class="quiet-line">{line}</p>;
   return <FoldRow class="quiet" line={line}>{() => <DiffText of={diff} />}</FoldRow>;

@@ -28,8 +28,7 @@ export function GrantForm({ plugin, permission, target: asked, instead = null, c
   const tryIt = async () => {
     setFailure(null);
     try {
-      const value = await found.api.send<GrantPreview>("POST", `${path}/preview`, { permission, target });
-      setPreview({ target, value });
+      setPreview({ target, value: await found.api.send("POST", `${path}/preview`, { permission, target }) });
     } catch (error) {
       setFailure(error);
     }
@@ -43,29 +42,58 @@ export function GrantForm({ plugin, permission, target: asked, instead = null, c
   const isTried = preview?.target === target;
   return (
     <form class="grant-form" onSubmit={(event) => (event.preventDefault(), void (isTried ? give() : tryIt()))}>
-      <label>
-        {instead === null ? `Grant ${permission}` : `Allow no more of ${permission} than`}
-        <input
-          type="text"
-          required
-          autofocus
-          value={target}
-          onInput={({ currentTarget }) => setTarget(currentTarget.value)}
-        />
-        <small>Make it as narrow as you can: one host instead of a domain, one folder instead of all.</small>
-      </label>
+      <TargetField
+        label={instead === null ? `Grant ${permission}` : `Allow no more of ${permission} than`}
+        value={target}
+        change={setTarget}
+      />
       {failure !== null && <Failure {...noticeOf(failure)} />}
       {isTried && preview !== null && <Preview of={preview.value} />}
-      <div class="dialog-actions">
-        <button type="button" onClick={close}>Cancel</button>
-        <button type="button" class={isTried ? "" : "primary"} onClick={() => void tryIt()}>
-          Try it on the history
-        </button>
-        <button type="submit" class={isTried ? "primary" : ""} disabled={!isTried && failure === null}>
-          {instead === null ? "Grant" : "Narrow"}
-        </button>
-      </div>
+      <GrantActions
+        verb={instead === null ? "Grant" : "Narrow"}
+        isTried={isTried}
+        isOpen={isTried || failure !== null}
+        close={close}
+        tryIt={tryIt}
+      />
     </form>
+  );
+}
+
+function TargetField({ label, value, change }: { label: string; value: string; change: (value: string) => void }) {
+  return (
+    <label>
+      {label}
+      <input
+        type="text"
+        required
+        autofocus
+        value={value}
+        onInput={({ currentTarget }) => change(currentTarget.value)}
+      />
+      <small>Make it as narrow as you can: one host instead of a domain, one folder instead of all.</small>
+    </label>
+  );
+}
+
+function GrantActions(
+  { verb, isTried, isOpen, close, tryIt }: {
+    verb: string;
+    isTried: boolean;
+    /** It may be given now. */
+    isOpen: boolean;
+    close: () => void;
+    tryIt: () => Promise<void>;
+  },
+) {
+  return (
+    <div class="dialog-actions">
+      <button type="button" onClick={close}>Cancel</button>
+      <button type="button" class={isTried ? "" : "primary"} onClick={() => void tryIt()}>
+        Try it on the history
+      </button>
+      <button type="submit" class={isTried ? "primary" : ""} disabled={!isOpen}>{verb}</button>
+    </div>
   );
 }
 

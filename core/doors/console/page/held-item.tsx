@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { HeldChange, InstallScripts, SettledHeld } from "../../../../plugin-sdk/held.ts";
 import { attempt, useConsole } from "./console-context.ts";
-import { Sure } from "./parts.tsx";
+import { Sure, toggled } from "./parts.tsx";
 import { addressOf } from "./route.ts";
 import { Text } from "./text.tsx";
 import type { WaitingThing } from "./waiting-list.ts";
@@ -55,18 +55,22 @@ export function HeldList(
         </li>
       ))}
       {held.length > mostShown && <li class="quiet-line">and {held.length - mostShown} more</li>}
-      {scripts.map(({ path, names }) => (
-        <li>
-          <span class="change change-modified">install</span>{" "}
-          <code>
-            <Text of={path} />
-          </code>{" "}
-          <span class="quiet-line">
-            an install runs <Text of={names.join(", ")} />, which changed
-          </span>
-        </li>
-      ))}
+      {scripts.map((one) => <ScriptItem of={one} />)}
     </ul>
+  );
+}
+
+function ScriptItem({ of: { path, names } }: { of: InstallScripts }) {
+  return (
+    <li>
+      <span class="change change-modified">install</span>{" "}
+      <code>
+        <Text of={path} />
+      </code>{" "}
+      <span class="quiet-line">
+        an install runs <Text of={names.join(", ")} />, which changed
+      </span>
+    </li>
   );
 }
 
@@ -76,11 +80,7 @@ export function SettleHeld(
 ) {
   const found = useConsole();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const toggle = (path: string) => {
-    const next = new Set(chosen);
-    if (!next.delete(path)) next.add(path);
-    setChosen(next);
-  };
+  const toggle = (path: string) => setChosen(toggled(chosen, path));
   const some = held.filter(({ path }) => chosen.has(path)).map(({ path }) => path);
   const settle = async (action: "apply" | "drop") => {
     const body = { action, ...(some.length === 0 ? {} : { paths: some }) };

@@ -1,3 +1,4 @@
+import type { ComponentChild } from "preact";
 import type { AdapterEvent } from "../../../../plugin-sdk/events.ts";
 import type { HostEvent } from "../../../../plugin-sdk/envelope.ts";
 import { FoldRow, JsonText, LongText, Text } from "./text.tsx";
@@ -5,105 +6,96 @@ import { HeldList } from "./held-item.tsx";
 import { ChangeMark, Command, durationText, OutcomeMark } from "./parts.tsx";
 import { plainText } from "./shown-text.ts";
 
-/** Event types that rows of their own show. */
-type Other = HostEvent | Extract<AdapterEvent, { type: "output" | "thinking" | "tool_call" | "tool_result" }>;
+/** Event types that no row of an agent's shows. */
+export type Other = HostEvent | Extract<AdapterEvent, { type: "output" | "thinking" | "tool_call" | "tool_result" }>;
 
 /** An event of the host in a session. */
 export function HostEventText({ event }: { event: Other }) {
-  switch (event.type) {
-    case "session_started":
-      return (
-        <div class="prompt">
-          <p class="quiet-line">Prompt</p>
-          <LongText of={event.requested.prompt} class="prose" />
-          {event.passed_over.map(({ adapter_id, reason }) => (
-            <p class="quiet-line">
-              {adapter_id} was passed over: <Text of={reason} />
-            </p>
-          ))}
-        </div>
-      );
-    case "queued":
-      return (
-        <p class="warned">
-          <span class="tag">Waits</span>{" "}
-          {event.reason === undefined ? `for a slot, number ${event.position} in line.` : <Text of={event.reason} />}
-          {event.retry_in_ms !== undefined && ` Tries again in ${durationText(event.retry_in_ms)}.`}
-        </p>
-      );
-    case "attempt_started":
-      return (
-        <p class="divider">
-          <span>
-            Attempt {event.attempt} · {event.adapter_id}
-            {event.access_mode !== undefined && ` · ${event.access_mode}`}
-          </span>
-        </p>
-      );
-    case "attempt_failed":
-      return (
-        <p class="failed-text">
-          <span class="tag tag-failed">Attempt {event.attempt} failed</span> <Text of={event.error.message} links />
-          {event.error.hint !== undefined && (
-            <>
-              {" "}
-              <Text of={event.error.hint} links />
-            </>
-          )}
-          {event.retry_in_ms !== null && ` Tries again in ${durationText(event.retry_in_ms)}.`}
-        </p>
-      );
-    case "fallback":
-      return (
-        <p class="warned">
-          <span class="tag">Fallback</span> from {event.from} to {event.to}: <Text of={event.reason} />
-        </p>
-      );
-    case "permission_resolved":
-      return (
-        <p class="quiet-line">
-          Answered <b>{event.choice === null ? "with nothing" : plainText(event.choice, 80)}</b> by {byText[event.by]}.
-        </p>
-      );
-    case "capability":
-      return <CapabilityText event={event} />;
-    case "worker":
-      return (
-        <p class="failed-text">
-          <span class="tag tag-failed">Worker {event.state.replaceAll("_", " ")}</span> <Text of={event.message} />
-        </p>
-      );
-    case "artifacts":
-      return <Artifacts of={event.artifacts} reason={event.reason} omitted={event.omitted} />;
-    case "held":
-      return <HeldList of={event.held} scripts={event.install_scripts} />;
-    case "gap":
-      return (
-        <p class="divider">
-          <span>
-            Events {event.from_seq} to {event.to_seq}{" "}
-            {event.damaged === true ? "were lost with a damaged journal" : "are no longer stored"}
-          </span>
-        </p>
-      );
-    case "session_ended":
-      return <Ended event={event} />;
-    case "process_spawned":
-      return (
-        <p class="quiet-line">
-          Program <code>{plainText(event.argv.join(" "), 200)}</code>
-        </p>
-      );
-    case "process_exited":
-      return (
-        <p class="quiet-line">
-          Process {event.pid} ended after {durationText(event.duration_ms)} {event.signal ?? `with ${event.exit_code}`}
-        </p>
-      );
-    default:
-      return <JsonText of={event} />;
-  }
+  const Shown: ((of: { event: never }) => ComponentChild) | undefined =
+    hostEvents[event.type as keyof typeof hostEvents];
+  return Shown === undefined ? <JsonText of={event} /> : <Shown event={event as never} />;
 }
+
+/** Each event of the host, as it is shown. */
+const hostEvents: {
+  readonly [T in HostEvent["type"]]?: (of: { event: Extract<HostEvent, { type: T }> }) => ComponentChild;
+} = {
+  session_started: ({ event }) => (
+    <div class="prompt">
+      <p class="quiet-line">Prompt</p>
+      <LongText of={event.requested.prompt} class="prose" />
+      {event.passed_over.map(({ adapter_id, reason }) => (
+        <p class="quiet-line">
+          {adapter_id} was passed over: <Text of={reason} />
+        </p>
+      ))}
+    </div>
+  ),
+  queued: ({ event }) => (
+    <p class="warned">
+      <span class="tag">Waits</span>{" "}
+      {event.reason === undefined ? `for a slot, number ${event.position} in line.` : <Text of={event.reason} />}
+      {event.retry_in_ms !== undefined && ` Tries again in ${durationText(event.retry_in_ms)}.`}
+    </p>
+  ),
+  attempt_started: ({ event }) => (
+    <p class="divider">
+      <span>
+        Attempt {event.attempt} · {event.adapter_id}
+        {event.access_mode !== undefined && ` · ${event.access_mode}`}
+      </span>
+    </p>
+  ),
+  attempt_failed: ({ event }) => (
+    <p class="failed-text">
+      <span class="tag tag-failed">Attempt {event.attempt} failed</span> <Text of={event.error.message} links />
+      {event.error.hint !== undefined && (
+        <>
+          {" "}
+          <Text of={event.error.hint} links />
+        </>
+      )}
+      {event.retry_in_ms !== null && ` Tries again in ${durationText(event.retry_in_ms)}.`}
+    </p>
+  ),
+  fallback: ({ event }) => (
+    <p class="warned">
+      <span class="tag">Fallback</span> from {event.from} to {event.to}: <Text of={event.reason} />
+    </p>
+  ),
+  permission_resolved: ({ event }) => (
+    <p class="quiet-line">
+      Answered <b>{event.choice === null ? "with nothing" : plainText(event.choice, 80)}</b> by {byText[event.by]}.
+    </p>
+  ),
+  capability: ({ event }) => <CapabilityText event={event} />,
+  worker: ({ event }) => (
+    <p class="failed-text">
+      <span class="tag tag-failed">Worker {event.state.replaceAll("_", " ")}</span> <Text of={event.message} />
+    </p>
+  ),
+  artifacts: ({ event }) => <Artifacts of={event.artifacts} reason={event.reason} omitted={event.omitted} />,
+  held: ({ event }) => <HeldList of={event.held} scripts={event.install_scripts} />,
+  gap: ({ event }) => (
+    <p class="divider">
+      <span>
+        Events {event.from_seq} to {event.to_seq}{" "}
+        {event.damaged === true ? "were lost with a damaged journal" : "are no longer stored"}
+      </span>
+    </p>
+  ),
+  session_ended: ({ event }) => <Ended event={event} />,
+  process_spawned: ({ event }) => (
+    <p class="quiet-line">
+      Program <code>{plainText(event.argv.join(" "), 200)}</code>
+    </p>
+  ),
+  process_exited: ({ event }) => (
+    <p class="quiet-line">
+      Process {event.pid} ended after {durationText(event.duration_ms)} {event.signal ?? `with ${event.exit_code}`}
+    </p>
+  ),
+};
 
 const byText = {
   client: "a person",
@@ -170,22 +162,33 @@ export function Artifacts(
     <ul class="plain-list files">
       {artifacts.slice(0, 200).map(({ path, change, from }) => (
         <li>
-          <ChangeMark of={change} />{" "}
-          <code>
-            <Text of={path} />
-          </code>
-          {from !== undefined && (
-            <>
-              from{" "}
-              <code>
-                <Text of={from} />
-              </code>
-            </>
-          )}
+          <ChangedPath change={change} path={path} from={from} />
         </li>
       ))}
       {more > 0 && <li>and {more.toLocaleString("en")} more</li>}
     </ul>
+  );
+}
+
+/** A changed path with its mark, and the path from which it was moved. */
+export function ChangedPath(
+  { change, path, from }: { change: Parameters<typeof ChangeMark>[0]["of"]; path: string; from: string | undefined },
+) {
+  return (
+    <>
+      <ChangeMark of={change} />{" "}
+      <code>
+        <Text of={path} />
+      </code>
+      {from !== undefined && (
+        <>
+          from{" "}
+          <code>
+            <Text of={from} />
+          </code>
+        </>
+      )}
+    </>
   );
 }
 

@@ -1,3 +1,4 @@
+import { plainText } from "./shown-text.ts";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
@@ -208,4 +209,37 @@ export function useLoaded<T>(
     return () => over.abort();
   }, [...keys, round]);
   return [loaded, () => setRound((count) => count + 1)];
+}
+
+/** A row of a list of sessions, worktrees or comparisons, with its facts as children. */
+export function ListRow(
+  { mark, href, title, at, usage, children }: {
+    mark: ComponentChildren;
+    href: string;
+    title: string;
+    at: string;
+    usage?: ComponentChildren;
+    children: ComponentChildren;
+  },
+) {
+  return (
+    <li class="session-row">
+      {mark}
+      <div class="session-main">
+        <a class="session-title" href={href}>{plainText(title, 160)}</a>
+        <span class="session-facts">{children}</span>
+      </div>
+      <span class="session-usage">{usage}</span>
+      <span class="session-time">
+        <Ago at={at} />
+      </span>
+    </li>
+  );
+}
+
+/** A set of ids with this one put in, or taken out where it was in. */
+export function toggled(set: ReadonlySet<string>, id: string): Set<string> {
+  const next = new Set(set);
+  if (!next.delete(id)) next.add(id);
+  return next;
 }

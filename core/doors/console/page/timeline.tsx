@@ -21,24 +21,14 @@ interface TimelineProps {
 export function Timeline({ events, target, isRunning, onRaw }: TimelineProps) {
   const view = useRef<HTMLDivElement>(null);
   const { heights, first, last, isAtEnd, onScroll, toEnd, resized } = useScroll(view, { events, target });
-  const blocks = [];
-  for (let index = first; index <= last; index++) {
-    const block = events.block(index);
-    // An event that a link names has a row of its own.
-    const hasTarget = target !== null && Math.floor((target - 1) / blockSize) === index;
-    blocks.push(
+  const blocks = Array.from({ length: Math.max(0, last - first + 1) }, (_, place) => {
+    const index = first + place;
+    return (
       <Measured key={index} index={index} onHeight={resized}>
-        <Block
-          block={block}
-          before={hasTarget ? unknown : events.peek(index - 1)}
-          after={hasTarget ? unknown : events.peek(index + 1)}
-          index={index}
-          target={target}
-          onRaw={onRaw}
-        />
-      </Measured>,
+        <Block {...blockProps(events, { index, target })} onRaw={onRaw} />
+      </Measured>
     );
-  }
+  });
   const above = Math.min(heights.before(first), mostPixels);
   const below = Math.min(heights.total - heights.before(last + 1), mostPixels);
   return (
@@ -63,6 +53,17 @@ export function Timeline({ events, target, isRunning, onRaw }: TimelineProps) {
       )}
     </div>
   );
+}
+
+function blockProps(
+  events: TimelineProps["events"],
+  { index, target }: { index: number; target: number | null },
+): Omit<BlockProps, "onRaw"> {
+  const block = events.block(index);
+  // An event that a link names has a row of its own.
+  const hasTarget = target !== null && Math.floor((target - 1) / blockSize) === index;
+  const beside = (of: number) => hasTarget ? unknown : events.peek(of);
+  return { block, before: beside(index - 1), after: beside(index + 1), index, target };
 }
 
 /** Properties of {@link Block}. */

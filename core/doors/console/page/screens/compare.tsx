@@ -3,12 +3,12 @@ import type { Workspace } from "../../../../../plugin-sdk/workspace.ts";
 import type { Comparison } from "../../../../sessions/host/compare-results.ts";
 import { attempt, noticeOf, useConsole } from "../console-context.ts";
 import {
-  Ago,
   costText,
   countText,
   durationText,
   Empty,
   Failure,
+  ListRow,
   OutcomeMark,
   Screen,
   StandingMark,
@@ -53,34 +53,33 @@ export function CompareList() {
       lead="The same prompt on several agents, side by side"
       actions={<a class="button primary" href={addressOf("start")}>Compare agents</a>}
     >
-      {loaded !== undefined && rows.length === 0 && (
-        <Empty title="Nothing to compare yet">
-          <p>
-            Start a session and choose several agents. Each works in a worktree of its own; adopt the one you like best.
-          </p>
-          <p>
-            From a terminal: <code class="command">bulkhead run --all "Your prompt"</code>
-          </p>
-        </Empty>
-      )}
+      {loaded !== undefined && rows.length === 0 && <NoComparison />}
       <ul class="session-list">
         {rows.map(({ id, title, started_at, session_ids }) => (
-          <li class="session-row">
-            <span class="standing">{session_ids.length} agents</span>
-            <div class="session-main">
-              <a class="session-title" href={addressOf("compare", id)}>{plainText(title, 160)}</a>
-              <span class="session-facts">
-                {session_ids.map((one) => sessions.find(one)?.adapter_id).filter((one) => one != null).join(", ")}
-              </span>
-            </div>
-            <span class="session-usage" />
-            <span class="session-time">
-              <Ago at={started_at} />
-            </span>
-          </li>
+          <ListRow
+            mark={<span class="standing">{session_ids.length} agents</span>}
+            href={addressOf("compare", id)}
+            title={title}
+            at={started_at}
+          >
+            {session_ids.map((one) => sessions.find(one)?.adapter_id).filter((one) => one != null).join(", ")}
+          </ListRow>
         ))}
       </ul>
     </Screen>
+  );
+}
+
+function NoComparison() {
+  return (
+    <Empty title="Nothing to compare yet">
+      <p>
+        Start a session and choose several agents. Each works in a worktree of its own; adopt the one you like best.
+      </p>
+      <p>
+        From a terminal: <code class="command">bulkhead run --all "Your prompt"</code>
+      </p>
+    </Empty>
   );
 }
 
@@ -95,17 +94,10 @@ export function Compare({ id }: { id: string }) {
     ]);
     return { ...comparison, states: new Map(workspaces.map(({ session_id, state }) => [session_id, state])) };
   }, [id, ended]);
-  if (loaded === undefined) {
+  if (loaded === undefined || "failed" in loaded) {
     return (
       <Screen title="Compare">
-        <p class="quiet-line">Reading …</p>
-      </Screen>
-    );
-  }
-  if ("failed" in loaded) {
-    return (
-      <Screen title="Compare">
-        <Failure {...noticeOf(loaded.failed)} />
+        {loaded === undefined ? <p class="quiet-line">Reading …</p> : <Failure {...noticeOf(loaded.failed)} />}
       </Screen>
     );
   }
@@ -116,40 +108,46 @@ export function Compare({ id }: { id: string }) {
         {rows.map((row) => (
           <Column key={row.session_id} row={row} worktree={states.get(row.session_id)} changed={again} />
         ))}
-        {running.map(({ session_id, adapter_id }) => {
-          const session = sessions.find(session_id);
-          return (
-            <section class="column" key={session_id}>
-              <h2>{adapter_id ?? "no agent yet"}</h2>
-              {session !== undefined && <StandingMark of={standingOf(session)} />}
-              <p>
-                <a href={addressOf("sessions", session_id)}>Watch it</a>
-              </p>
-            </section>
-          );
-        })}
+        {running.map((one) => <RunningColumn key={one.session_id} of={one} />)}
       </div>
-      {overlapping_files.length > 0 && (
-        <section class="panel">
-          <h2>Files that several changed</h2>
-          <ul class="plain-list">
-            {overlapping_files.map(({ path, session_ids, same }) => (
-              <li>
-                <span class={`tag ${same ? "tag-done" : "tag-waiting"}`}>{same ? "same" : "different"}</span>{" "}
-                <code>
-                  <Text of={path} />
-                </code>{" "}
-                <span class="quiet-line">
-                  by {session_ids.map((one) =>
-                    rows.find(({ session_id }) => session_id === one)?.adapter_id ?? one.slice(0, 8)
-                  ).join(", ")}
-                </span>
-              </li>
-            ))}
-          </ul>
-        </section>
-      )}
+      {overlapping_files.length > 0 && <Overlapping files={overlapping_files} rows={rows} />}
     </Screen>
+  );
+}
+
+function RunningColumn({ of: { session_id, adapter_id } }: { of: WholeComparison["running"][number] }) {
+  const session = useConsole().sessions.find(session_id);
+  return (
+    <section class="column">
+      <h2>{adapter_id ?? "no agent yet"}</h2>
+      {session !== undefined && <StandingMark of={standingOf(session)} />}
+      <p>
+        <a href={addressOf("sessions", session_id)}>Watch it</a>
+      </p>
+    </section>
+  );
+}
+
+/** Files that several agents changed, and whether to the same. */
+function Overlapping(
+  { files, rows }: { files: Comparison["overlapping_files"]; rows: Comparison["sessions"] },
+) {
+  const nameOf = (id: string) => rows.find(({ session_id }) => session_id === id)?.adapter_id ?? id.slice(0, 8);
+  return (
+    <section class="panel">
+      <h2>Files that several changed</h2>
+      <ul class="plain-list">
+        {files.map(({ path, session_ids, same }) => (
+          <li>
+            <span class={`tag ${same ? "tag-done" : "tag-waiting"}`}>{same ? "same" : "different"}</span>{" "}
+            <code>
+              <Text of={path} />
+            </code>{" "}
+            <span class="quiet-line">by {session_ids.map(nameOf).join(", ")}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 
@@ -164,16 +162,9 @@ function Column(
   const [shows, setShows] = useState(false);
   const path = `/v1/sessions/${encodeURIComponent(row.session_id)}`;
   const adopt = async () => {
-    if (
-      !await attempt(
-        found,
-        `The changes of ${row.adapter_id} are in the repository, not staged.`,
-        () => found.api.send("POST", `${path}/apply`),
-      )
-    ) {
-      return goTo("review", row.session_id);
-    }
-    changed();
+    const done = `The changes of ${row.adapter_id} are in the repository, not staged.`;
+    if (await attempt(found, done, () => found.api.send("POST", `${path}/apply`))) changed();
+    else goTo("review", row.session_id);
   };
   const isOpen = worktree === "open" || worktree === "applying";
   return (
@@ -184,29 +175,7 @@ function Column(
         {worktree === "applied" && <span class="tag tag-grant">adopted</span>}
         {worktree === "discarded" && !!row.files_changed && <span class="tag">discarded</span>}
       </header>
-      <dl class="facts">
-        <dt>Time</dt>
-        <dd>{durationText(row.duration_ms)}</dd>
-        <dt>Cost</dt>
-        <dd>{row.cost === null ? "unknown" : costText(row.cost, row.currency)}</dd>
-        <dt>Tokens</dt>
-        <dd>{row.tokens === null ? "unknown" : countText(row.tokens)}</dd>
-        <dt>Changed files</dt>
-        <dd>
-          {row.files_changed === null ? "unknown" : row.files_changed === 0 ? "none" : row.files_changed}{" "}
-          {row.lines_added !== null && row.lines_removed !== null && (
-            <>
-              <span class="plus">+{row.lines_added}</span> <span class="minus">−{row.lines_removed}</span>
-            </>
-          )}
-        </dd>
-        {row.confidence !== null && row.outcome !== "error" && (
-          <>
-            <dt>Confidence</dt>
-            <dd>{Math.round(row.confidence * 100)} %</dd>
-          </>
-        )}
-      </dl>
+      <Facts of={row} />
       <div class="answers">
         {isOpen && !!row.files_changed && (
           <>
@@ -220,5 +189,33 @@ function Column(
       </div>
       {shows && <SessionDiffText id={row.session_id} />}
     </section>
+  );
+}
+
+function Facts({ of: row }: { of: Comparison["sessions"][number] }) {
+  return (
+    <dl class="facts">
+      <dt>Time</dt>
+      <dd>{durationText(row.duration_ms)}</dd>
+      <dt>Cost</dt>
+      <dd>{row.cost === null ? "unknown" : costText(row.cost, row.currency)}</dd>
+      <dt>Tokens</dt>
+      <dd>{row.tokens === null ? "unknown" : countText(row.tokens)}</dd>
+      <dt>Changed files</dt>
+      <dd>
+        {row.files_changed === null ? "unknown" : row.files_changed === 0 ? "none" : row.files_changed}{" "}
+        {row.lines_added !== null && row.lines_removed !== null && (
+          <>
+            <span class="plus">+{row.lines_added}</span> <span class="minus">−{row.lines_removed}</span>
+          </>
+        )}
+      </dd>
+      {row.confidence !== null && row.outcome !== "error" && (
+        <>
+          <dt>Confidence</dt>
+          <dd>{Math.round(row.confidence * 100)} %</dd>
+        </>
+      )}
+    </dl>
   );
 }

@@ -1,10 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import { attempt, noticeOf, useConsole } from "../console-context.ts";
-import { Ago, Empty, Failure, Screen, StandingMark, useLoaded } from "../parts.tsx";
+import { Ago, Empty, Failure, ListRow, Screen, StandingMark, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { standingOf } from "../session-list.ts";
-import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
 
 /** One event that a search found, as `GET /v1/search` lists it. */
@@ -39,17 +38,14 @@ interface Moment {
 
 /** Search over all sessions, the host as it was at any event, and the chain's proof. */
 export function History() {
-  const { sessions } = useConsole();
+  const all = useConsole().sessions.all.value;
   const [text, setText] = useState("");
   const [agent, setAgent] = useState("");
   const [label, setLabel] = useState("");
   const query = useSettled(text.trim());
   const filter = { adapter: useSettled(agent.trim()), label: useSettled(label.trim()) };
-  const all = sessions.all.value;
   const agents = [...new Set(all.flatMap(({ adapter_id }) => adapter_id ?? []))].sort();
-  const labels = [
-    ...new Set(all.flatMap((one) => Object.entries(one.labels).map(([name, value]) => `${name}=${value}`))),
-  ].sort();
+  const labels = [...new Set(all.flatMap((one) => labelsOf(one)))].sort();
   return (
     <Screen title="History" lead="Search every transcript, and see the host as it was" actions={<Verify />}>
       <div class="search-row" role="search">
@@ -61,27 +57,53 @@ export function History() {
           value={text}
           onInput={({ currentTarget }) => setText(currentTarget.value)}
         />
-        <input
-          type="search"
-          list="search-agents"
-          placeholder="Any agent"
-          aria-label="Agent"
+        <FilterField
+          id="search-agents"
+          names={["Any agent", "Agent"]}
           value={agent}
-          onInput={({ currentTarget }) => setAgent(currentTarget.value)}
+          change={setAgent}
+          words={agents}
         />
-        <datalist id="search-agents">{agents.map((one) => <option value={one} />)}</datalist>
-        <input
-          type="search"
-          list="search-labels"
-          placeholder="Any label"
-          aria-label="Label, as name=value"
+        <FilterField
+          id="search-labels"
+          names={["Any label", "Label, as name=value"]}
           value={label}
-          onInput={({ currentTarget }) => setLabel(currentTarget.value)}
+          change={setLabel}
+          words={labels.slice(0, 200)}
         />
-        <datalist id="search-labels">{labels.slice(0, 200).map((one) => <option value={one} />)}</datalist>
       </div>
       {query === "" ? <TimeSlider /> : <Results key={JSON.stringify([query, filter])} query={query} filter={filter} />}
     </Screen>
+  );
+}
+
+function labelsOf({ labels }: { labels: Readonly<Record<string, string>> }): string[] {
+  return Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+}
+
+/** A field that narrows the search, with the words to choose from. */
+function FilterField(
+  { id, names: [placeholder, label], value, change, words }: {
+    id: string;
+    /** Its placeholder, and its name for who does not see it. */
+    names: [placeholder: string, label: string];
+    value: string;
+    change: (value: string) => void;
+    words: readonly string[];
+  },
+) {
+  return (
+    <>
+      <input
+        type="search"
+        list={id}
+        placeholder={placeholder}
+        aria-label={label}
+        value={value}
+        onInput={({ currentTarget }) => change(currentTarget.value)}
+      />
+      <datalist id={id}>{words.map((word) => <option value={word} />)}</datalist>
+    </>
   );
 }
 
@@ -118,17 +140,7 @@ function Results({ query, filter: { adapter, label } }: { query: string; filter:
           {last.toLocaleString("en")}; newer ones follow soon.
         </p>
       )}
-      {hits.length === 0 && (
-        <Empty title={next === null ? "No event has these words" : "None among the newest events"}>
-          <p>
-            {next !== null
-              ? "There are older ones with these words: look further."
-              : adapter === "" && label === ""
-              ? "Try fewer words, or the beginning of one."
-              : "Try fewer words, or clear the agent and the label."}
-          </p>
-        </Empty>
-      )}
+      {hits.length === 0 && <NoHit hasOlder={next !== null} isFiltered={adapter !== "" || label !== ""} />}
       <ol class="hits">
         {hits.map((hit) => (
           <li key={`${hit.session_id}${hit.seq}`}>
@@ -143,6 +155,20 @@ function Results({ query, filter: { adapter, label } }: { query: string; filter:
       </ol>
       {next !== null && <button type="button" class="more" onClick={() => void readMore()}>Show older ones</button>}
     </>
+  );
+}
+
+function NoHit({ hasOlder, isFiltered }: { hasOlder: boolean; isFiltered: boolean }) {
+  return (
+    <Empty title={hasOlder ? "None among the newest events" : "No event has these words"}>
+      <p>
+        {hasOlder
+          ? "There are older ones with these words: look further."
+          : isFiltered
+          ? "Try fewer words, or clear the agent and the label."
+          : "Try fewer words, or the beginning of one."}
+      </p>
+    </Empty>
   );
 }
 
@@ -191,17 +217,22 @@ function TimeSlider() {
   if (newest !== undefined && "failed" in newest) return <Failure {...noticeOf(newest.failed)} />;
   if (newest === undefined || kept === null) return <p class="quiet-line">Reading …</p>;
   const { last } = newest.value;
-  if (last === 0) {
-    return (
-      <Empty title="Nothing has happened yet">
-        <p>Every event of every session will be found here.</p>
-      </Empty>
-    );
-  }
+  if (last > 0) return <MomentPanel of={kept} at={at ?? last} last={last} move={setAt} />;
+  return (
+    <Empty title="Nothing has happened yet">
+      <p>Every event of every session will be found here.</p>
+    </Empty>
+  );
+}
+
+/** The host at one of its events, and the slider that moves to another. */
+function MomentPanel(
+  { of: kept, at, last, move }: { of: Moment; at: number; last: number; move: (at: number) => void },
+) {
   return (
     <section class="panel">
       <h2>
-        The host at event {(at ?? last).toLocaleString("en")}{" "}
+        The host at event {at.toLocaleString("en")}{" "}
         {kept.at !== null && <span class="quiet-line">{new Date(kept.at).toLocaleString()}</span>}
       </h2>
       <input
@@ -209,9 +240,9 @@ function TimeSlider() {
         class="wide"
         min={1}
         max={last}
-        value={at ?? last}
+        value={at}
         aria-label="Event"
-        onInput={({ currentTarget }) => setAt(Number(currentTarget.value))}
+        onInput={({ currentTarget }) => move(Number(currentTarget.value))}
       />
       <p class="counts">
         {Object.entries(kept.counts).map(([name, count]) => (
@@ -221,27 +252,23 @@ function TimeSlider() {
         ))}
       </p>
       <ul class="session-list">
-        {kept.sessions.slice(0, 100).map((session) => (
-          <li class="session-row">
-            <StandingMark of={standingOf(session)} />
-            <div class="session-main">
-              <a class="session-title" href={addressOf("sessions", session.session_id, Math.max(1, session.last_seq))}>
-                {plainText(session.title, 160)}
-              </a>
-              <span class="session-facts">
-                <b>{session.adapter_id}</b>
-              </span>
-            </div>
-            <span class="session-usage">
-              <Export id={session.session_id} />
-            </span>
-            <span class="session-time">
-              <Ago at={session.started_at} />
-            </span>
-          </li>
-        ))}
+        {kept.sessions.slice(0, 100).map((session) => <MomentRow of={session} />)}
       </ul>
     </section>
+  );
+}
+
+function MomentRow({ of: session }: { of: Moment["sessions"][number] }) {
+  return (
+    <ListRow
+      mark={<StandingMark of={standingOf(session)} />}
+      href={addressOf("sessions", session.session_id, Math.max(1, session.last_seq))}
+      title={session.title}
+      at={session.started_at}
+      usage={<Export id={session.session_id} />}
+    >
+      <b>{session.adapter_id}</b>
+    </ListRow>
   );
 }
 

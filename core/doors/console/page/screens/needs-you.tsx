@@ -6,7 +6,7 @@ import { GrantForm } from "../grant-form.tsx";
 import { HeldAnswer } from "../held-item.tsx";
 import { useKeys } from "../keys.ts";
 import { Notifications } from "../notifications.tsx";
-import { Ago, Command, Empty, Failure, Screen } from "../parts.tsx";
+import { Ago, Command, Empty, Failure, Screen, toggled } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";
 import { LongText, Text } from "../text.tsx";
@@ -14,9 +14,39 @@ import type { WaitingThing } from "../waiting-list.ts";
 
 /** The inbox: everything that waits for a person, answered in place. */
 export function NeedsYou() {
+  const items = useConsole().waiting.items.value;
+  const { list, current, picked, chosen, setAt, setChosen, toggle, answerAll } = useInbox(items);
+  return (
+    <Screen
+      title="Needs you"
+      lead={items.length === 0 ? "Everything that waits for a person" : (
+        <span>
+          <b>{items.length}</b> {items.length === 1 ? "thing waits" : "things wait"}, the oldest first
+        </span>
+      )}
+      actions={<Notifications />}
+    >
+      <InboxHead />
+      {picked.length > 1 && <Together picked={picked} answerAll={answerAll} clear={() => setChosen(new Set())} />}
+      <ol class="inbox" ref={list}>
+        {items.map((item) => (
+          <Item
+            key={item.id}
+            item={item}
+            isCurrent={item === current}
+            isPicked={chosen.has(item.id)}
+            focus={() => setAt(item.id)}
+            toggle={() => toggle(item.id)}
+          />
+        ))}
+      </ol>
+    </Screen>
+  );
+}
+
+/** The item at which a person is, those that are selected, and the keys that move, select and answer. */
+function useInbox(items: readonly WaitingThing[]) {
   const found = useConsole();
-  const { waiting } = found;
-  const items = waiting.items.value;
   const [at, setAt] = useState<string | null>(null);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const current = items.find(({ id }) => id === at) ?? items[0];
@@ -46,19 +76,18 @@ export function NeedsYou() {
     o: () => current?.session_id && (location.hash = addressOf("sessions", current.session_id)),
     ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((key) => [String(key), () => void answerAll(key - 1)])),
   });
+  return { list, current, picked, chosen, setAt, setChosen, toggle, answerAll };
+}
+
+/** The words above the items: a failure, that nothing waits, or the keys. */
+function InboxHead() {
+  const { waiting } = useConsole();
   const state = waiting.state.value;
+  const isEmpty = waiting.items.value.length === 0;
   return (
-    <Screen
-      title="Needs you"
-      lead={items.length === 0 ? "Everything that waits for a person" : (
-        <span>
-          <b>{items.length}</b> {items.length === 1 ? "thing waits" : "things wait"}, the oldest first
-        </span>
-      )}
-      actions={<Notifications />}
-    >
+    <>
       {typeof state === "object" && <Failure text={state.failed} />}
-      {items.length === 0 && state === "ready" && (
+      {isEmpty && state === "ready" && (
         <Empty title="Nothing waits for you">
           <p>
             Requests of agents, missing grants, plugins in quarantine, conflicts and changes that can run programs
@@ -70,26 +99,13 @@ export function NeedsYou() {
           </p>
         </Empty>
       )}
-      {items.length > 0 && (
+      {!isEmpty && (
         <p class="keys-line">
           <kbd>j</kbd> <kbd>k</kbd> move · <kbd>1</kbd>–<kbd>9</kbd> answer · <kbd>x</kbd> select · <kbd>a</kbd>{" "}
           select all · <kbd>o</kbd> open the session
         </p>
       )}
-      {picked.length > 1 && <Together picked={picked} answerAll={answerAll} clear={() => setChosen(new Set())} />}
-      <ol class="inbox" ref={list}>
-        {items.map((item) => (
-          <Item
-            key={item.id}
-            item={item}
-            isCurrent={item === current}
-            isPicked={chosen.has(item.id)}
-            focus={() => setAt(item.id)}
-            toggle={() => toggle(item.id)}
-          />
-        ))}
-      </ol>
-    </Screen>
+    </>
   );
 }
 
@@ -128,8 +144,6 @@ function Item(
   useEffect(() => {
     if (isCurrent) element.current?.scrollIntoView({ block: "nearest" });
   }, [isCurrent]);
-  const who = item.adapter_id ?? item.plugin_id;
-  const asked = askedText(item);
   return (
     <li
       ref={element}
@@ -137,43 +151,56 @@ function Item(
       onClick={focus}
       aria-current={isCurrent ? "true" : undefined}
     >
-      <header>
-        {item.choices.length > 0 && (
-          <input
-            type="checkbox"
-            checked={isPicked}
-            aria-label={`Select: ${plainText(asked, 80)}`}
-            onChange={toggle}
-          />
-        )}
-        <span class={`tag tag-${item.kind}`}>{kinds[item.kind]}</span>
-        <strong class="item-title">
-          <Text of={asked} />
-        </strong>
-        <span class="item-times">
-          {item.at !== null && <Ago at={item.at} />}
-          {item.deadline !== null && (
-            <span class="deadline">
-              <Ago at={item.deadline} until /> left
-            </span>
-          )}
-        </span>
-      </header>
-      {item.session_id !== null && (
-        <p class="item-who">
-          {who !== null && (
-            <b>
-              <Text of={who} />
-            </b>
-          )}
-          <a class="one-line" href={addressOf("sessions", item.session_id)}>
-            {(asked === item.title ? "" : plainText(item.title, 120)) || `session ${item.session_id.slice(0, 8)}`}
-          </a>
-        </p>
-      )}
+      <ItemHead item={item} isPicked={isPicked} toggle={toggle} />
+      {item.session_id !== null && <ItemSession item={item} id={item.session_id} />}
       <About item={item} />
       <Answer item={item} isCurrent={isCurrent} />
     </li>
+  );
+}
+
+function ItemHead({ item, isPicked, toggle }: { item: WaitingThing; isPicked: boolean; toggle: () => void }) {
+  const asked = askedText(item);
+  return (
+    <header>
+      {item.choices.length > 0 && (
+        <input
+          type="checkbox"
+          checked={isPicked}
+          aria-label={`Select: ${plainText(asked, 80)}`}
+          onChange={toggle}
+        />
+      )}
+      <span class={`tag tag-${item.kind}`}>{kinds[item.kind]}</span>
+      <strong class="item-title">
+        <Text of={asked} />
+      </strong>
+      <span class="item-times">
+        {item.at !== null && <Ago at={item.at} />}
+        {item.deadline !== null && (
+          <span class="deadline">
+            <Ago at={item.deadline} until /> left
+          </span>
+        )}
+      </span>
+    </header>
+  );
+}
+
+function ItemSession({ item, id }: { item: WaitingThing; id: string }) {
+  const who = item.adapter_id ?? item.plugin_id;
+  const asked = askedText(item);
+  return (
+    <p class="item-who">
+      {who !== null && (
+        <b>
+          <Text of={who} />
+        </b>
+      )}
+      <a class="one-line" href={addressOf("sessions", id)}>
+        {(asked === item.title ? "" : plainText(item.title, 120)) || `session ${id.slice(0, 8)}`}
+      </a>
+    </p>
   );
 }
 
@@ -216,35 +243,7 @@ export function About(
 /** The ways to answer one item. */
 export function Answer({ item, isCurrent = false }: { item: WaitingThing; isCurrent?: boolean }) {
   const found = useConsole();
-  const [text, setText] = useState("");
-  if (item.request_id !== null) {
-    const free = item.kind === "question" && item.choices.length === 0;
-    return (
-      <div class="answers" role="group" aria-label="Answer">
-        {item.choices.map(({ id, label, kind }, index) => (
-          <button
-            type="button"
-            class={kind === "allow_once" ? "primary" : kind.startsWith("reject") ? "danger" : ""}
-            onClick={() => void answer(found, [item], index)}
-          >
-            {isCurrent && index < 9 && <kbd>{index + 1}</kbd>} <Text of={plainText(label || id, 80)} />
-          </button>
-        ))}
-        {free && (
-          <form class="free-answer" onSubmit={(event) => (event.preventDefault(), void answerText(found, item, text))}>
-            <input
-              type="text"
-              aria-label="Your answer"
-              value={text}
-              onInput={({ currentTarget }) =>
-                setText(currentTarget.value)}
-            />
-            <button type="submit" class="primary">Answer</button>
-          </form>
-        )}
-      </div>
-    );
-  }
+  if (item.request_id !== null) return <RequestAnswer item={item} isCurrent={isCurrent} />;
   if (item.kind === "conflict") return <ConflictAnswer item={item} />;
   if (item.kind === "held") return <HeldAnswer item={item} />;
   if (item.kind === "grant") return <GrantAnswer item={item} />;
@@ -263,6 +262,38 @@ export function Answer({ item, isCurrent = false }: { item: WaitingThing; isCurr
         <span class="quiet-line">
           <Text of={item.hint} />
         </span>
+      )}
+    </div>
+  );
+}
+
+/** The choices of a request, or a field for an answer in one's own words. */
+function RequestAnswer({ item, isCurrent }: { item: WaitingThing; isCurrent: boolean }) {
+  const found = useConsole();
+  const [text, setText] = useState("");
+  const free = item.kind === "question" && item.choices.length === 0;
+  return (
+    <div class="answers" role="group" aria-label="Answer">
+      {item.choices.map(({ id, label, kind }, index) => (
+        <button
+          type="button"
+          class={kind === "allow_once" ? "primary" : kind.startsWith("reject") ? "danger" : ""}
+          onClick={() => void answer(found, [item], index)}
+        >
+          {isCurrent && index < 9 && <kbd>{index + 1}</kbd>} <Text of={plainText(label || id, 80)} />
+        </button>
+      ))}
+      {free && (
+        <form class="free-answer" onSubmit={(event) => (event.preventDefault(), void answerText(found, item, text))}>
+          <input
+            type="text"
+            aria-label="Your answer"
+            value={text}
+            onInput={({ currentTarget }) =>
+              setText(currentTarget.value)}
+          />
+          <button type="submit" class="primary">Answer</button>
+        </form>
       )}
     </div>
   );
@@ -312,10 +343,4 @@ async function answerText(found: Console, item: WaitingThing, choice: string): P
   const done = await attempt(found, `Answered: ${plainText(label, 80)}`, () => found.api.send("POST", path, body));
   if (done) found.waiting.items.value = found.waiting.items.value.filter(({ id }) => id !== item.id);
   found.waiting.touch();
-}
-
-function toggled(set: ReadonlySet<string>, id: string): Set<string> {
-  const next = new Set(set);
-  if (!next.delete(id)) next.add(id);
-  return next;
 }

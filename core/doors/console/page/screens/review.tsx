@@ -8,7 +8,7 @@ import { DiffFile, type DiffMarks, filesOf, pathOf } from "../diff-text.tsx";
 import { type ConflictFacts, ConflictList } from "../conflict-item.tsx";
 import { HeldList, SettleHeld } from "../held-item.tsx";
 import { Artifacts } from "../host-event.tsx";
-import { Ago, Command, Empty, Failure, Screen, Sure, useLoaded } from "../parts.tsx";
+import { Command, Empty, Failure, ListRow, Screen, Sure, useLoaded } from "../parts.tsx";
 import { addressOf, goTo } from "../route.ts";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
@@ -53,49 +53,44 @@ export function ReviewList() {
         ? "Reading …"
         : `${open.length} ${open.length === 1 ? "worktree waits" : "worktrees wait"} for a decision`}
     >
-      {loaded !== undefined && open.length === 0 && (
-        <Empty title="No worktree waits">
-          <p>A session that runs in a worktree leaves its changes here, to apply or discard.</p>
-          <p>
-            <a class="button primary" href={addressOf("start")}>Start one</a>
-          </p>
-        </Empty>
-      )}
+      {loaded !== undefined && open.length === 0 && <NoWorktree />}
       <ul class="session-list">
         {open.map(({ session_id, repository, created_at, running }) => (
-          <li class="session-row">
-            <span class="standing">{running ? "Runs" : "Open"}</span>
-            <div class="session-main">
-              <a class="session-title" href={addressOf("review", session_id)}>
-                {plainText(sessions.find(session_id)?.title ?? session_id, 160)}
-              </a>
-              <span class="session-facts">
-                <b>{sessions.find(session_id)?.adapter_id ?? ""}</b>
-                <code>
-                  <Text of={shortPath(repository)} />
-                </code>
-              </span>
-            </div>
-            <span class="session-usage" />
-            <span class="session-time">
-              <Ago at={created_at} />
-            </span>
-          </li>
+          <ListRow
+            mark={<span class="standing">{running ? "Runs" : "Open"}</span>}
+            href={addressOf("review", session_id)}
+            title={sessions.find(session_id)?.title ?? session_id}
+            at={created_at}
+          >
+            <b>{sessions.find(session_id)?.adapter_id ?? ""}</b>
+            <code>
+              <Text of={shortPath(repository)} />
+            </code>
+          </ListRow>
         ))}
       </ul>
     </Screen>
   );
 }
 
+function NoWorktree() {
+  return (
+    <Empty title="No worktree waits">
+      <p>A session that runs in a worktree leaves its changes here, to apply or discard.</p>
+      <p>
+        <a class="button primary" href={addressOf("start")}>Start one</a>
+      </p>
+    </Empty>
+  );
+}
+
 /** One worktree's changes, to comment on, apply or discard. */
 export function Review({ id }: { id: string }) {
-  const found = useConsole();
-  const { api, sessions } = found;
-  const path = `/v1/sessions/${encodeURIComponent(id)}`;
-  const [loaded] = useLoaded((signal) => api.get<SessionDiff>(`${path}/diff`, {}, signal), [id]);
+  const { api, sessions } = useConsole();
+  const path = `/v1/sessions/${encodeURIComponent(id)}/diff`;
+  const [loaded] = useLoaded((signal) => api.get<SessionDiff>(path, {}, signal), [id]);
   const [comments, setComments] = useState<Comment[]>([]);
-  const [conflict, setConflict] = useState<RefusedCall | null>(null);
-  const [held, setHeld] = useState<HeldChange[]>([]);
+  const { apply, conflict, held, setHeld } = useApply(id);
   const title = plainText(sessions.find(id)?.title ?? id, 120);
   if (loaded !== undefined && "failed" in loaded) {
     return (
@@ -107,10 +102,37 @@ export function Review({ id }: { id: string }) {
       </Screen>
     );
   }
+  const diff = loaded?.value;
+  return (
+    <Screen
+      title="Review"
+      lead={
+        <span class="session-facts">
+          <a href={addressOf("sessions", id)}>{title}</a>
+          {diff !== undefined && <Amount of={diff} />}
+        </span>
+      }
+      actions={diff !== undefined && <Actions id={id} diff={diff} comments={comments} apply={apply} />}
+    >
+      {conflict !== null && <Refused of={conflict} />}
+      {held.length > 0 && <NotApplied id={id} held={held} setHeld={setHeld} />}
+      {diff === undefined
+        ? <p class="quiet-line">Reading the changes …</p>
+        : <Changes diff={diff} comments={comments} setComments={setComments} />}
+    </Screen>
+  );
+}
+
+/** Applies a worktree, and keeps what stood against it: a conflict, and changes that can run programs. */
+function useApply(id: string) {
+  const found = useConsole();
+  const [conflict, setConflict] = useState<RefusedCall | null>(null);
+  const [held, setHeld] = useState<HeldChange[]>([]);
   const apply = async () => {
     setConflict(null);
     try {
-      const applied = await api.send<AppliedWorkspace>("POST", `${path}/apply`);
+      const path = `/v1/sessions/${encodeURIComponent(id)}/apply`;
+      const applied = await found.api.send<AppliedWorkspace>("POST", path);
       found.waiting.touch();
       setHeld(applied.held);
       const left = applied.held.length === 0 ? "" : " What can run programs waits for you.";
@@ -122,54 +144,56 @@ export function Review({ id }: { id: string }) {
       else found.notice.value = noticeOf(error);
     }
   };
+  return { apply, conflict, held, setHeld };
+}
+
+function NotApplied(
+  { id, held, setHeld }: { id: string; held: HeldChange[]; setHeld: (held: HeldChange[]) => void },
+) {
+  return (
+    <div class="failure" role="alert">
+      <strong>These changes can run programs, and were not applied</strong>
+      <SettleHeld
+        id={id}
+        of={{ place: "worktree", held }}
+        settled={(left) => left.length === 0 ? goTo("review") : setHeld(left)}
+      />
+    </div>
+  );
+}
+
+/** The ways to go on: send the comments, apply, discard. */
+function Actions(
+  { id, diff, comments, apply }: {
+    id: string;
+    diff: SessionDiff;
+    comments: readonly Comment[];
+    apply: () => Promise<void>;
+  },
+) {
+  const found = useConsole();
   const discard = async () => {
-    if (await attempt(found, "The worktree is gone.", () => api.send("POST", `${path}/discard`))) goTo("review");
+    const path = `/v1/sessions/${encodeURIComponent(id)}/discard`;
+    if (await attempt(found, "The worktree is gone.", () => found.api.send("POST", path))) goTo("review");
   };
   const send = () =>
     attempt(found, null, async () => {
-      const patch = loaded?.value.patch ?? "";
-      const session_id = await sendComments(found, { id, prompt: promptOf(comments, patch) });
-      sessions.touch(session_id);
+      const session_id = await sendComments(found, { id, prompt: promptOf(comments, diff.patch ?? "") });
+      found.sessions.touch(session_id);
       goTo("sessions", session_id);
     });
   return (
-    <Screen
-      title="Review"
-      lead={
-        <span class="session-facts">
-          <a href={addressOf("sessions", id)}>{title}</a>
-          {loaded !== undefined && <Amount of={loaded.value} />}
-        </span>
-      }
-      actions={loaded !== undefined && (
-        <>
-          {comments.length > 0 && (
-            <button type="button" class="primary" onClick={() => void send()}>
-              Send {comments.length} {comments.length === 1 ? "comment" : "comments"} to the agent
-            </button>
-          )}
-          <button type="button" class={comments.length > 0 ? "" : "primary"} onClick={() => void apply()}>
-            Apply
-          </button>
-          <Sure label="Discard" question="Remove the worktree and all its changes?" act={() => void discard()} />
-        </>
+    <>
+      {comments.length > 0 && (
+        <button type="button" class="primary" onClick={() => void send()}>
+          Send {comments.length} {comments.length === 1 ? "comment" : "comments"} to the agent
+        </button>
       )}
-    >
-      {conflict !== null && <Refused of={conflict} />}
-      {held.length > 0 && (
-        <div class="failure" role="alert">
-          <strong>These changes can run programs, and were not applied</strong>
-          <SettleHeld
-            id={id}
-            of={{ place: "worktree", held }}
-            settled={(left) => left.length === 0 ? goTo("review") : setHeld(left)}
-          />
-        </div>
-      )}
-      {loaded === undefined
-        ? <p class="quiet-line">Reading the changes …</p>
-        : <Changes diff={loaded.value} comments={comments} setComments={setComments} />}
-    </Screen>
+      <button type="button" class={comments.length > 0 ? "" : "primary"} onClick={() => void apply()}>
+        Apply
+      </button>
+      <Sure label="Discard" question="Remove the worktree and all its changes?" act={() => void discard()} />
+    </>
   );
 }
 
@@ -208,13 +232,15 @@ function Refused({ of: refusal }: { of: RefusedCall }) {
   );
 }
 
-function Changes(
-  { diff, comments, setComments }: {
-    diff: SessionDiff;
-    comments: readonly Comment[];
-    setComments: (comments: Comment[]) => void;
-  },
-) {
+/** The comments on a diff, and the one that is being written. */
+interface Commenting {
+  comments: readonly Comment[];
+  draft: Comment | null;
+  setComments: (comments: Comment[]) => void;
+  setDraft: (draft: Comment | null) => void;
+}
+
+function Changes({ diff, ...kept }: { diff: SessionDiff } & Pick<Commenting, "comments" | "setComments">) {
   const [draft, setDraft] = useState<Comment | null>(null);
   const files = diff.patch === undefined ? null : filesOf(diff.patch);
   if (diff.artifacts.length === 0) {
@@ -224,46 +250,7 @@ function Changes(
       </Empty>
     );
   }
-  const marksOf = (file: string): DiffMarks => ({
-    onLine: ({ side, line, isRange }) =>
-      setDraft(
-        isRange && draft?.file === file && draft.side === side
-          ? { ...draft, from: Math.min(draft.from, line), to: Math.max(draft.to, line) }
-          : { file, side, from: line, to: line, text: "" },
-      ),
-    isMarked: ({ side, line }) =>
-      [...comments, ...(draft === null ? [] : [draft])].some((one) =>
-        one.file === file && one.side === side && one.from <= line && line <= one.to
-      ),
-    after: ({ side, line }) => {
-      const own = comments.filter((one) => one.file === file && one.side === side && one.to === line);
-      const isDraft = draft?.file === file && draft.side === side && draft.to === line;
-      if (own.length === 0 && !isDraft) return null;
-      return (
-        <>
-          {own.map((one) => (
-            <div class="comment">
-              <span class="quiet-line">{rangeText(one)}</span> <Text of={one.text} />{" "}
-              <button
-                type="button"
-                class="plain"
-                onClick={() => setComments(comments.filter((other) => other !== one))}
-              >
-                Remove
-              </button>
-            </div>
-          ))}
-          {isDraft && draft !== null && (
-            <DraftComment
-              draft={draft}
-              keep={(text) => (setComments([...comments, { ...draft, text }]), setDraft(null))}
-              drop={() => setDraft(null)}
-            />
-          )}
-        </>
-      );
-    },
-  });
+  const marksOf = (file: string) => commentMarks(file, { ...kept, draft, setDraft });
   return (
     <div class="review">
       <nav class="file-list" aria-label="Changed files">
@@ -288,6 +275,57 @@ function Changes(
           : files.map((file) => <DiffFile key={pathOf(file)} file={file} marks={marksOf(pathOf(file))} />)}
       </div>
     </div>
+  );
+}
+
+/** Comments on the lines of one file. */
+function commentMarks(file: string, commenting: Commenting): DiffMarks {
+  const { comments, draft, setDraft } = commenting;
+  return {
+    onLine: ({ side, line, isRange }) =>
+      setDraft(
+        isRange && draft?.file === file && draft.side === side
+          ? { ...draft, from: Math.min(draft.from, line), to: Math.max(draft.to, line) }
+          : { file, side, from: line, to: line, text: "" },
+      ),
+    isMarked: ({ side, line }) =>
+      [...comments, ...(draft === null ? [] : [draft])].some((one) =>
+        one.file === file && one.side === side && one.from <= line && line <= one.to
+      ),
+    after: ({ side, line }) => {
+      const own = comments.filter((one) => one.file === file && one.side === side && one.to === line);
+      const isDraft = draft?.file === file && draft.side === side && draft.to === line;
+      if (own.length === 0 && !isDraft) return null;
+      return <LineComments own={own} isDraft={isDraft} of={commenting} />;
+    },
+  };
+}
+
+function LineComments(
+  { own, isDraft, of: { comments, draft, setComments, setDraft } }: {
+    own: readonly Comment[];
+    isDraft: boolean;
+    of: Commenting;
+  },
+) {
+  return (
+    <>
+      {own.map((one) => (
+        <div class="comment">
+          <span class="quiet-line">{rangeText(one)}</span> <Text of={one.text} />{" "}
+          <button type="button" class="plain" onClick={() => setComments(comments.filter((other) => other !== one))}>
+            Remove
+          </button>
+        </div>
+      ))}
+      {isDraft && draft !== null && (
+        <DraftComment
+          draft={draft}
+          keep={(text) => (setComments([...comments, { ...draft, text }]), setDraft(null))}
+          drop={() => setDraft(null)}
+        />
+      )}
+    </>
   );
 }
 

@@ -20,12 +20,7 @@ export function Session({ id, seq }: { id: string; seq: number | null }) {
   const listed = sessions.find(id);
   const [whole, again] = useLoaded(
     (signal) => api.get<WholeSession>(`/v1/sessions/${encodeURIComponent(id)}`, { output: false }, signal),
-    [
-      id,
-      listed?.state,
-      listed?.adapter_id,
-      live.opened.value,
-    ],
+    [id, listed?.state, listed?.adapter_id, live.opened.value],
   );
   const [kept, setKept] = useState<WholeSession | null>(null);
   useEffect(() => {
@@ -66,33 +61,10 @@ function OpenSession({ session, seq, again }: { session: WholeSession; seq: numb
   useEffect(() => events.extend(session.last_seq), [session.last_seq]);
   useEffect(() => setRaw(seq), [seq]);
   useKeys({ Escape: () => raw === null ? goTo("sessions") : setRaw(null) });
-  const standing = standingOf(session, found.sessions.queued.value);
-  const end = session.ended_at;
   return (
     <Screen
       title={<span class="session-heading">{plainText(session.title, 120) || "(no prompt)"}</span>}
-      lead={
-        <span class="session-facts">
-          <StandingMark of={standing} />
-          <b>{session.adapter_id ?? "no agent yet"}</b>
-          <code title={plainText(session.workdir, 4096)}>
-            <Text of={shortPath(session.workdir)} />
-          </code>
-          {end === null
-            ? (
-              <span>
-                for <Since at={session.started_at} />
-              </span>
-            )
-            : (
-              <>
-                <Ago at={session.started_at} />
-                <span>took {durationText(Date.parse(end) - Date.parse(session.started_at))}</span>
-              </>
-            )}
-          <EventCount of={events} />
-        </span>
-      }
+      lead={<SessionFacts session={session} events={events} />}
       actions={<Actions session={session} again={again} />}
     >
       {events.failure.value !== null && <Failure text={events.failure.value} />}
@@ -101,6 +73,33 @@ function OpenSession({ session, seq, again }: { session: WholeSession; seq: numb
         {raw === null ? <SessionSide session={session} /> : <RawEvent id={id} seq={raw} close={() => setRaw(null)} />}
       </div>
     </Screen>
+  );
+}
+
+function SessionFacts({ session, events }: { session: WholeSession; events: SessionEvents }) {
+  const standing = standingOf(session, useConsole().sessions.queued.value);
+  const end = session.ended_at;
+  return (
+    <span class="session-facts">
+      <StandingMark of={standing} />
+      <b>{session.adapter_id ?? "no agent yet"}</b>
+      <code title={plainText(session.workdir, 4096)}>
+        <Text of={shortPath(session.workdir)} />
+      </code>
+      {end === null
+        ? (
+          <span>
+            for <Since at={session.started_at} />
+          </span>
+        )
+        : (
+          <>
+            <Ago at={session.started_at} />
+            <span>took {durationText(Date.parse(end) - Date.parse(session.started_at))}</span>
+          </>
+        )}
+      <EventCount of={events} />
+    </span>
   );
 }
 
@@ -148,33 +147,46 @@ function Follow({ session, what, close }: { session: WholeSession; what: "contin
     <Dialog title={what === "continue" ? "Continue this session" : "Run it again"} close={close}>
       <form class="form" onSubmit={(event) => (event.preventDefault(), void send())}>
         {what === "continue"
-          ? (
-            <label>
-              What should the agent do next?<textarea
-                rows={5}
-                required
-                value={text}
-                onInput={({ currentTarget }) => setText(currentTarget.value)}
-              />
-            </label>
-          )
-          : (
-            <label>
-              Agent<input
-                type="text"
-                placeholder={session.adapter_id ?? "the same"}
-                value={text}
-                onInput={({ currentTarget }) => setText(currentTarget.value)}
-              />
-              <small>Empty: the same agent, with the same request.</small>
-            </label>
-          )}
+          ? <NextPrompt value={text} change={setText} />
+          : <OtherAgent of={session} value={text} change={setText} />}
         <div class="dialog-actions">
           <button type="button" onClick={close}>Cancel</button>
           <button type="submit" class="primary">{what === "continue" ? "Continue" : "Run again"}</button>
         </div>
       </form>
     </Dialog>
+  );
+}
+
+interface FieldProps {
+  value: string;
+  change: (value: string) => void;
+}
+
+function NextPrompt({ value, change }: FieldProps) {
+  return (
+    <label>
+      What should the agent do next?<textarea
+        rows={5}
+        required
+        value={value}
+        onInput={({ currentTarget }) => change(currentTarget.value)}
+      />
+    </label>
+  );
+}
+
+function OtherAgent({ of: session, value, change }: FieldProps & { of: WholeSession }) {
+  return (
+    <label>
+      Agent<input
+        type="text"
+        placeholder={session.adapter_id ?? "the same"}
+        value={value}
+        onInput={({ currentTarget }) => change(currentTarget.value)}
+      />
+      <small>Empty: the same agent, with the same request.</small>
+    </label>
   );
 }
 

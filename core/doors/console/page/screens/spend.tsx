@@ -65,39 +65,45 @@ function Figures({ rows, days }: { rows: readonly SpendRow[]; days: number }) {
         {bases.map((basis) => <Tile basis={basis} rows={rows.filter((row) => row.basis === basis)} />)}
       </div>
       <Bars rows={rows} days={days} />
-      <div class="table-scroll" tabIndex={0} role="region" aria-label="Spend per day, agent and model">
-        <table class="figures">
-          <thead>
-            <tr>
-              <th scope="col">Day</th>
-              <th scope="col">Agent</th>
-              <th scope="col">Model</th>
-              <th scope="col">Basis</th>
-              <th scope="col" class="number">Cost</th>
-              <th scope="col" class="number">Tokens in</th>
-              <th scope="col" class="number">Tokens out</th>
-              <th scope="col" class="number">Sessions</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr>
-                <td>{row.day}</td>
-                <td>{plainText(row.adapter_id, 60)}</td>
-                <td>{row.model === null ? "—" : plainText(row.model, 60)}</td>
-                <td>
-                  <span class={`tag basis-${row.basis}`}>{row.basis}</span>
-                </td>
-                <td class="number">{row.cost === null ? "—" : costText(row.cost, row.currency)}</td>
-                <td class="number">{row.tokens_in === null ? "—" : countText(row.tokens_in)}</td>
-                <td class="number">{row.tokens_out === null ? "—" : countText(row.tokens_out)}</td>
-                <td class="number">{row.sessions}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <SpendTable rows={rows} />
     </>
+  );
+}
+
+function SpendTable({ rows }: { rows: readonly SpendRow[] }) {
+  return (
+    <div class="table-scroll" tabIndex={0} role="region" aria-label="Spend per day, agent and model">
+      <table class="figures">
+        <thead>
+          <tr>
+            <th scope="col">Day</th>
+            <th scope="col">Agent</th>
+            <th scope="col">Model</th>
+            <th scope="col">Basis</th>
+            <th scope="col" class="number">Cost</th>
+            <th scope="col" class="number">Tokens in</th>
+            <th scope="col" class="number">Tokens out</th>
+            <th scope="col" class="number">Sessions</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr>
+              <td>{row.day}</td>
+              <td>{plainText(row.adapter_id, 60)}</td>
+              <td>{row.model === null ? "—" : plainText(row.model, 60)}</td>
+              <td>
+                <span class={`tag basis-${row.basis}`}>{row.basis}</span>
+              </td>
+              <td class="number">{row.cost === null ? "—" : costText(row.cost, row.currency)}</td>
+              <td class="number">{row.tokens_in === null ? "—" : countText(row.tokens_in)}</td>
+              <td class="number">{row.tokens_out === null ? "—" : countText(row.tokens_out)}</td>
+              <td class="number">{row.sessions}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 
@@ -123,11 +129,7 @@ function Bars({ rows, days }: { rows: readonly SpendRow[]; days: number }) {
   const currency = rows.find(({ cost, currency }) => cost !== null && currency !== null)?.currency ?? null;
   const known = rows.filter((row) => row.cost !== null && row.currency === currency);
   if (known.length === 0) return null;
-  const today = Date.now();
-  const names = Array.from(
-    { length: days },
-    (_, index) => new Date(today - (days - 1 - index) * 86_400_000).toISOString().slice(0, 10),
-  );
+  const names = dayNames(days);
   const sum = (day: string, basis: Basis) =>
     known.filter((row) => row.day === day && row.basis === basis).reduce((all, row) => all + (row.cost ?? 0), 0);
   const most = Math.max(...names.flatMap((day) => bases.map((basis) => sum(day, basis))), 1e-9);
@@ -141,21 +143,16 @@ function Bars({ rows, days }: { rows: readonly SpendRow[]; days: number }) {
         aria-label={`Cost per day, at most ${costText(most, currency)}`}
         preserveAspectRatio="none"
       >
-        {names.map((day, index) =>
-          bases.slice(0, 2).map((basis, place) => {
-            const height = sum(day, basis) / most * 116;
-            return (
-              <rect
-                class={`bar-${basis}`}
-                x={index * width + place * width * 0.42 + width * 0.08}
-                y={120 - height}
-                width={width * 0.4}
-                height={height}
-              >
-                <title>{`${day}: ${costText(sum(day, basis), currency)} ${basis}`}</title>
-              </rect>
-            );
-          })
+        {names.flatMap((day, index) =>
+          bases.slice(0, 2).map((basis, place) => (
+            <Bar
+              title={`${day}: ${costText(sum(day, basis), currency)} ${basis}`}
+              basis={basis}
+              x={index * width + place * width * 0.42 + width * 0.08}
+              width={width * 0.4}
+              height={sum(day, basis) / most * 116}
+            />
+          ))
         )}
       </svg>
       <p class="quiet-line bars-days">
@@ -163,5 +160,24 @@ function Bars({ rows, days }: { rows: readonly SpendRow[]; days: number }) {
         <span>{names.at(-1)}</span>
       </p>
     </figure>
+  );
+}
+
+/** The last days, as in `SpendRow.day`. */
+function dayNames(days: number): string[] {
+  const today = Date.now();
+  return Array.from(
+    { length: days },
+    (_, index) => new Date(today - (days - 1 - index) * 86_400_000).toISOString().slice(0, 10),
+  );
+}
+
+function Bar(
+  { title, basis, x, width, height }: { title: string; basis: Basis; x: number; width: number; height: number },
+) {
+  return (
+    <rect class={`bar-${basis}`} x={x} y={120 - height} width={width} height={height}>
+      <title>{title}</title>
+    </rect>
   );
 }

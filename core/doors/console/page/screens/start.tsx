@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { AgentReport } from "../../../../../plugin-sdk/agent-report.ts";
 import { omitEmpty, omitUndefined } from "../../../../../plugin-sdk/optional-fields.ts";
 import { attempt, noticeOf, useConsole } from "../console-context.ts";
-import { Command, Failure, Screen, useLoaded } from "../parts.tsx";
+import { Command, Failure, Screen, toggled, useLoaded } from "../parts.tsx";
 import { goTo } from "../route.ts";
 import { Text } from "../text.tsx";
 
@@ -10,22 +10,16 @@ import { Text } from "../text.tsx";
 export function Start() {
   const found = useConsole();
   const { api, sessions } = found;
-  const [agents] = useLoaded((signal) => api.get<{ agents: AgentReport[] }>("/v1/agents", {}, signal), []);
   const [several, setSeveral] = useState<ReadonlySet<string>>(new Set());
   const [isBusy, setIsBusy] = useState(false);
-  // A worktree is not a folder to start in: it goes with its session.
-  const own = sessions.all.value.filter(({ workdir, session_id }) => !workdir.includes(session_id));
-  const folders = [...new Set(own.map(({ workdir }) => workdir))].slice(0, 20);
   const send = async (form: HTMLFormElement) => {
     setIsBusy(true);
     const data = new FormData(form);
     await attempt(found, null, async () => {
       const request = requestOf(data);
       if (several.size > 1) {
-        const { id } = await api.send<{ id: string }>("POST", "/v1/comparisons", {
-          ...request,
-          adapters: [...several],
-        });
+        const asked = { ...request, adapters: [...several] };
+        const { id } = await api.send<{ id: string }>("POST", "/v1/comparisons", asked);
         return goTo("compare", id);
       }
       const adapter = [...several][0] ?? "auto";
@@ -41,92 +35,9 @@ export function Start() {
         <label>
           Prompt<textarea name="prompt" rows={6} required placeholder="What should be done?" />
         </label>
-        <label>
-          Folder<input
-            type="text"
-            name="workdir"
-            required
-            list="folders"
-            defaultValue={folders[0] ?? ""}
-            placeholder="/absolute/path"
-          />
-          <datalist id="folders">{folders.map((folder) => <option value={folder} />)}</datalist>
-        </label>
-        <fieldset class="agents">
-          <legend>Agents</legend>
-          <p class="quiet-line">None: the host chooses. Several: side by side, each in a worktree of its own.</p>
-          {agents === undefined && <p class="quiet-line">Asking the agents …</p>}
-          {agents !== undefined && "failed" in agents && <Failure {...noticeOf(agents.failed)} />}
-          {agents !== undefined && "value" in agents && (
-            <div class="choices">
-              {agents.value.agents.filter(isOn).map(({ id, name, availability, reason }) => (
-                <label class="choice" key={id}>
-                  <input
-                    type="checkbox"
-                    checked={several.has(id)}
-                    onChange={() =>
-                      setSeveral(toggled(several, id))}
-                  />
-                  <span>
-                    <b>
-                      <Text of={name} />
-                    </b>{" "}
-                    {id !== name && (
-                      <code>
-                        <Text of={id} />
-                      </code>
-                    )} <span class={`tag agent-${availability}`}>{availability.replaceAll("_", " ")}</span>
-                    {availability !== "available" && (
-                      <small>
-                        <Text of={reason} />
-                      </small>
-                    )}
-                  </span>
-                </label>
-              ))}
-            </div>
-          )}
-          {agents !== undefined && "value" in agents && (
-            <p class="quiet-line">
-              {agents.value.agents.filter((agent) => !isOn(agent)).length} more are off. See what they need:{" "}
-              <Command text="bulkhead agents" />
-            </p>
-          )}
-        </fieldset>
-        <div class="form-row">
-          <label>
-            Approvals
-            <select name="approval">
-              <option value="">As the agent is set up</option>
-              <option value="ask">Ask me</option>
-              <option value="reads">Allow reading</option>
-              <option value="edits">Allow reading and edits</option>
-              <option value="all">Allow all that the walls allow</option>
-              <option value="deny">Deny all</option>
-            </select>
-          </label>
-          <label>
-            Where
-            <select name="workspace">
-              <option value="worktree">In a worktree, to review</option>
-              <option value="inplace">In the folder itself</option>
-            </select>
-          </label>
-        </div>
-        <div class="form-row">
-          <label>
-            Minutes at most<input type="number" name="minutes" min="1" placeholder="no limit" />
-          </label>
-          <label>
-            Cost at most<input type="number" name="cost" min="0" step="0.01" placeholder="no limit" />
-          </label>
-          <label>
-            Turns at most<input type="number" name="turns" min="1" placeholder="no limit" />
-          </label>
-        </div>
-        <label>
-          Labels<input type="text" name="labels" placeholder="ticket=123 team=web" />
-        </label>
+        <Folder />
+        <Agents chosen={several} toggle={(id) => setSeveral(toggled(several, id))} />
+        <Terms />
         <div class="dialog-actions">
           <button type="submit" class="primary" disabled={isBusy}>
             {several.size > 1 ? `Start ${several.size} sessions` : "Start"}
@@ -134,6 +45,134 @@ export function Start() {
         </div>
       </form>
     </Screen>
+  );
+}
+
+/** The folder to work in, with those of earlier sessions to choose from. */
+function Folder() {
+  const { sessions } = useConsole();
+  // A worktree is not a folder to start in: it goes with its session.
+  const own = sessions.all.value.filter(({ workdir, session_id }) => !workdir.includes(session_id));
+  const folders = [...new Set(own.map(({ workdir }) => workdir))].slice(0, 20);
+  return (
+    <label>
+      Folder<input
+        type="text"
+        name="workdir"
+        required
+        list="folders"
+        defaultValue={folders[0] ?? ""}
+        placeholder="/absolute/path"
+      />
+      <datalist id="folders">{folders.map((folder) => <option value={folder} />)}</datalist>
+    </label>
+  );
+}
+
+/** The agents that are on, of which none, one or several may be chosen. */
+function Agents({ chosen, toggle }: { chosen: ReadonlySet<string>; toggle: (id: string) => void }) {
+  const { api } = useConsole();
+  const [loaded] = useLoaded((signal) => api.get<{ agents: AgentReport[] }>("/v1/agents", {}, signal), []);
+  const agents = loaded !== undefined && "value" in loaded ? loaded.value.agents : null;
+  return (
+    <fieldset class="agents">
+      <legend>Agents</legend>
+      <p class="quiet-line">None: the host chooses. Several: side by side, each in a worktree of its own.</p>
+      {loaded === undefined && <p class="quiet-line">Asking the agents …</p>}
+      {loaded !== undefined && "failed" in loaded && <Failure {...noticeOf(loaded.failed)} />}
+      {agents !== null && (
+        <>
+          <div class="choices">
+            {agents.filter(isOn).map((agent) => (
+              <AgentChoice key={agent.id} agent={agent} isChosen={chosen.has(agent.id)} toggle={toggle} />
+            ))}
+          </div>
+          <p class="quiet-line">
+            {agents.filter((agent) => !isOn(agent)).length} more are off. See what they need:{" "}
+            <Command text="bulkhead agents" />
+          </p>
+        </>
+      )}
+    </fieldset>
+  );
+}
+
+function AgentChoice(
+  { agent: { id, name, availability, reason }, isChosen, toggle }: {
+    agent: AgentReport;
+    isChosen: boolean;
+    toggle: (id: string) => void;
+  },
+) {
+  return (
+    <label class="choice">
+      <input type="checkbox" checked={isChosen} onChange={() => toggle(id)} />
+      <span>
+        <b>
+          <Text of={name} />
+        </b>{" "}
+        {id !== name && (
+          <code>
+            <Text of={id} />
+          </code>
+        )} <span class={`tag agent-${availability}`}>{availability.replaceAll("_", " ")}</span>
+        {availability !== "available" && (
+          <small>
+            <Text of={reason} />
+          </small>
+        )}
+      </span>
+    </label>
+  );
+}
+
+/** Approvals and the place to work in. */
+function Terms() {
+  return (
+    <>
+      <div class="form-row">
+        <label>
+          Approvals
+          <select name="approval">
+            <option value="">As the agent is set up</option>
+            <option value="ask">Ask me</option>
+            <option value="reads">Allow reading</option>
+            <option value="edits">Allow reading and edits</option>
+            <option value="all">Allow all that the walls allow</option>
+            <option value="deny">Deny all</option>
+          </select>
+        </label>
+        <label>
+          Where
+          <select name="workspace">
+            <option value="worktree">In a worktree, to review</option>
+            <option value="inplace">In the folder itself</option>
+          </select>
+        </label>
+      </div>
+      <Limits />
+    </>
+  );
+}
+
+function Limits() {
+  return (
+    <>
+      <div class="form-row">
+        <label>
+          Minutes at most<input type="number" name="minutes" min="1" placeholder="no limit" />
+        </label>
+        <label>
+          Cost at most<input type="number" name="cost" min="0" step="0.01" placeholder="no limit" />
+        </label>
+        <label>
+          Turns at most<input type="number" name="turns" min="1" placeholder="no limit" />
+        </label>
+      </div>
+      <label>
+        Labels<input type="text" name="labels" placeholder="ticket=123 team=web" />
+      </label>
+    </>
   );
 }
 
@@ -161,10 +200,4 @@ function requestOf(data: FormData): Record<string, unknown> {
     ...(Object.keys(budget).length === 0 ? {} : { budget, best_effort: true }),
     ...omitEmpty({ approval: text("approval"), labels }),
   };
-}
-
-function toggled(set: ReadonlySet<string>, id: string): Set<string> {
-  const next = new Set(set);
-  if (!next.delete(id)) next.add(id);
-  return next;
 }
