@@ -2,7 +2,16 @@
 import * as z from "zod";
 import { cliToolSchema } from "../../../plugin-sdk/manifest.ts";
 import { defaultKeepMs, type HostManifest } from "./host-manifest.ts";
-import { blockedSection, clusterSection, daemonSection, journalSection, mcpServersSection, promptSection, routingSection, secretsSection } from "./sections/settings.ts";
+import {
+  blockedSection,
+  clusterSection,
+  daemonSection,
+  journalSection,
+  mcpServersSection,
+  promptSection,
+  routingSection,
+  secretsSection,
+} from "./sections/settings.ts";
 import { idKey, limitsSection, osWallsSection, permissionsSection, pluginSection } from "./sections/plugins.ts";
 import { line, time } from "./sections/texts.ts";
 
