@@ -3,7 +3,7 @@ import type { SessionHeld, SettledHeld } from "../../../plugin-sdk/held.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { AppliedWorkspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
 import { exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
-import { lazyCheck } from "../../ground/checks/lazy-check.ts";
+import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import { heldSchema } from "../../records/gate/held-schema.ts";
 import { artifactSchema } from "../../records/git/artifact-schema.ts";
 import { workspaceSchema } from "../../records/workspace/workspace-record.ts";
@@ -89,10 +89,5 @@ const diffHead = lazyCheck(
 
 /** Parses what another machine wrote before a patch; null for anything else. */
 export function parseDiffHead(said: string): KeptDiffHead | null {
-  try {
-    const value: unknown = JSON.parse(said);
-    return diffHead().Check(value) ? value : null;
-  } catch {
-    return null;
-  }
+  return parseChecked(said, diffHead);
 }

@@ -4,7 +4,7 @@ import { fieldsOrNone, stringOf } from "../../../plugin-sdk/json-fields.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { exactly } from "../../../plugin-sdk/schema.ts";
-import { lazyCheck } from "../../ground/checks/lazy-check.ts";
+import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
 import { wait } from "../../ground/runtime/wait.ts";
 import { checkRequest } from "../../sessions/host/check-request.ts";
@@ -114,7 +114,7 @@ export class ClusterStarts {
         throw awayError("The cluster's servers do not answer.", cause);
       });
       if (held === text) return { session, claim: text };
-      const holder = holderIn(held);
+      const holder = parseChecked(held, check);
       const record = holder === null ? null : await recordOf(holder.session_id);
       if (holder === null || (record !== null && this.#isPast(record))) {
         known = held;
@@ -228,12 +228,6 @@ const check = lazyCheck(
     Type.Object({ session_id: short, digest: short, machine: short, run: short }),
   ),
 );
-
-/** Parses a claim, which another machine may have written; null for one that no machine can have written. */
-function holderIn(text: string): Holder | null {
-  const value = parse(text);
-  return check().Check(value) ? value : null;
-}
 
 function parse(text: string): unknown {
   try {

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import type { Host } from "../../sessions/host/host.ts";
-import { lazyCheck } from "../../ground/checks/lazy-check.ts";
+import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import type { MachineFacts, OfferedAgent } from "./machine.ts";
 
 /** The enabled agents of a host that is made later, each with the digest of its code. */
@@ -70,10 +70,6 @@ const check = lazyCheck(factsSchema);
 /** Parses a heartbeat; null for anything else. */
 export function parseFacts(said: string): MachineFacts | null {
   if (said.length > mostText) return null;
-  try {
-    const value: unknown = JSON.parse(said);
-    return check().Check(value) && Number.isFinite(Date.parse(value.said_at)) ? value : null;
-  } catch {
-    return null;
-  }
+  const facts = parseChecked(said, check);
+  return facts !== null && Number.isFinite(Date.parse(facts.said_at)) ? facts : null;
 }

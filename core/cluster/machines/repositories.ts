@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
-import { lazyCheck } from "../../ground/checks/lazy-check.ts";
+import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import { mkdir, realpath, stat } from "../../ground/runtime/files.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
@@ -47,7 +47,7 @@ export class Repositories {
 
   /** Returns where a session works; null for one that was asked to work in no repository. */
   async of(sessionId: string): Promise<SessionRepository | null> {
-    return parseRepository(await this.#notes.get("repository", sessionId) ?? "null");
+    return parseChecked(await this.#notes.get("repository", sessionId) ?? "null", check);
   }
 
   /**
@@ -78,16 +78,6 @@ const check = lazyCheck(
     workdir: Type.String({ minLength: 1, maxLength: 4096 }),
   }, closed)),
 );
-
-/** Another machine wrote it, so it is checked. */
-function parseRepository(text: string): SessionRepository | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return check().Check(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
 
 async function fetchInto(folder: string, { url, ref }: { url: string; ref: string }): Promise<void> {
   if (url.startsWith("-") || ref.startsWith("-")) throw notThere({ url, ref }, "it begins with a hyphen");

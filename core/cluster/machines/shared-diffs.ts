@@ -1,7 +1,7 @@
 import { type ObjectStore, Objm } from "@nats-io/obj";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Workspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
-import { lazyCheck } from "../../ground/checks/lazy-check.ts";
+import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import { joinBytes } from "../../ground/runtime/join-bytes.ts";
 import { workspaceSchema } from "../../records/workspace/workspace-record.ts";
 import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
@@ -68,7 +68,7 @@ export class SharedDiffs {
   /** Returns the worktrees whose diffs are kept, as they were when a machine kept them. */
   async worktrees(): Promise<Workspace[]> {
     const kept = await (await this.#opened()).list();
-    return kept.slice(-mostListed).flatMap(({ metadata }) => parseWorkspace(metadata?.["workspace"]) ?? []);
+    return kept.slice(-mostListed).flatMap(({ metadata }) => parseChecked(metadata?.["workspace"] ?? "", check) ?? []);
   }
 
   /** Removes the diff of a worktree that is gone. Never rejects: at worst, a useless diff stays. */
@@ -86,16 +86,6 @@ export class SharedDiffs {
 }
 
 const check = lazyCheck(workspaceSchema);
-
-/** Another machine wrote it, so it is checked. */
-function parseWorkspace(text = ""): Workspace | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return check().Check(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
 
 function largeError(sessionId: string, bytes: number): BulkheadError {
   return new BulkheadError("too_large", `Cannot share the diff of session "${sessionId}": it has ${bytes} bytes.`, {

@@ -3,7 +3,7 @@ import { agentCapabilitiesSchema } from "../../../plugin-sdk/capabilities.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { RunSessionOptions } from "../../sessions/host/session-host.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { lazyCheck } from "../../ground/checks/lazy-check.ts";
+import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import type { OfferedAgent } from "./machine.ts";
 import { offeredAgentSchema } from "./machine-facts.ts";
 import type { Note } from "./shared-notes.ts";
@@ -58,7 +58,7 @@ export class WaitingSessions {
    * @returns false for a note that is neither; then that session does not wait
    */
   hear({ name, text }: Note): boolean {
-    const session = text === "" ? null : parse(text);
+    const session = text === "" ? null : parseChecked(text, check) as WaitingSession | null;
     if (session?.session_id === name) this.#sessions.set(name, session);
     else this.#sessions.delete(name);
     return text === "" || session?.session_id === name;
@@ -136,13 +136,3 @@ const check = lazyCheck(Type.Object({
   agents: Type.Array(offeredAgentSchema, { maxItems: 1024 }),
   until: Type.Number({ minimum: 0, maximum: 8.64e15 }),
 }));
-
-/** Parses what another machine may have written; null for anything but a session that waits. */
-function parse(text: string): WaitingSession | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return check().Check(value) ? value as unknown as WaitingSession : null;
-  } catch {
-    return null;
-  }
-}
