@@ -19,10 +19,9 @@ import {
   shadowRun,
 } from "./shadow-repository.ts";
 import { writeWholeTree } from "./whole-tree.ts";
-import { swapOnDisk, treeOnDisk } from "./swap-on-disk.ts";
+import { refuseInTheWay, swapOnDisk, treeOnDisk, writePatch, writeSwap } from "./write-swap.ts";
 import { shadowOver, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
 import { storeChangedLarge, withWorktreeIndex } from "./worktree-diff.ts";
-import { refuseInTheWay, writePatch, writeSwap } from "./write-swap.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
 
@@ -196,7 +195,7 @@ async function changedByBoth(source: ShadowRepository, { base, ours, theirs, cal
 }
 
 /** Makes the error of changes that do not fit. */
-export function changedThere(paths: readonly string[], top: string): BulkheadError {
+function changedThere(paths: readonly string[], top: string): BulkheadError {
   const all = [...new Set(paths)].sort();
   const [first = ""] = all;
   const named = all.length === 1 ? `"${first}" was` : `${all.length} files, "${first}" among them, were`;
@@ -204,4 +203,31 @@ export function changedThere(paths: readonly string[], top: string): BulkheadErr
     hint: "Nothing was changed. Merge by hand from the worktree, or undo the changes there and apply again.",
     details: { paths: all.slice(0, 1000) },
   });
+}
+
+/** Options of {@link patchWorktree}. */
+interface PatchWorktreeOptions {
+  folder: string;
+  patch: Uint8Array;
+  /** The repository that the worktree is of, for errors. */
+  sourceTop: string;
+  signal: AbortSignal;
+}
+
+/**
+ * Writes a patch into a worktree: all of it or nothing. No path of it leaves the folder.
+ * @throws {BulkheadError} `conflict` with the paths in `details.paths` where it does not fit, `io_error`
+ */
+export async function patchWorktree(base: WorktreeBase, options: PatchWorktreeOptions): Promise<void> {
+  const { folder, patch, sourceTop, signal } = options;
+  if (patch.byteLength === 0) return;
+  const args = ["apply", "--whitespace=nowarn", "-"];
+  const shadow = shadowOverWorktree(base, folder);
+  const outcome = await withWorktreeIndex(
+    base,
+    (index) => runGit(args, shadowRun(shadow, { index, signal, stdin: patch })),
+  );
+  if (outcome.exit_code === 0) return;
+  const paths = [...outcome.stderr.matchAll(/^error: (?:patch failed: )?(.+?)(?::\d+|: [a-z].*)$/gm)];
+  throw paths.length === 0 ? gitError(args, outcome) : changedThere(paths.map(([, path = ""]) => path), sourceTop);
 }

@@ -2,17 +2,15 @@ import type { Artifact } from "../../../plugin-sdk/result.ts";
 import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
 import { rm } from "../../ground/runtime/files.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
+import { foremostChanges } from "./foremost-changes.ts";
 import { inTurns } from "../../ground/runtime/next-turn.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { type GitDeadline, reasonOf, withDeadline } from "./deadline.ts";
-import { type ChangeOptions, describeChange } from "./describe-change.ts";
 import { type GitPlace, readHead, readingEnv } from "./find-repository.ts";
-import { foremostChanges } from "./foremost-changes.ts";
-import { joinNul, pathKey } from "./git-call.ts";
-import { eachRecord } from "./git-records.ts";
-import { listMarked } from "./left-out.ts";
-import { type RawChange, RawDiffReader } from "./raw-diff.ts";
-import { writeBounded } from "./plain-folder.ts";
+import { eachRecord, joinNul, pathKey } from "./git-call.ts";
+import { listMarked } from "./whole-tree.ts";
+import { pathText, type RawChange, RawDiffReader } from "./raw-diff.ts";
+import { indexBefore, realFolder, type Snapshot, writeBounded } from "./snapshot.ts";
 import {
   copyUserIndex,
   eachInShadow,
@@ -22,8 +20,10 @@ import {
   shadowRun,
   topOf,
 } from "./shadow-repository.ts";
-import { indexBefore, realFolder, type Snapshot } from "./snapshot.ts";
 import { storeTree, type WorkTree } from "./write-work-tree.ts";
+import { digestFile } from "../../ground/runtime/file-digest.ts";
+import { isBehindLink, lookAt } from "./behind-link.ts";
+import { hugeBytes } from "./large-files.ts";
 
 /** Changed paths, the foremost of them described: see {@link foremostChanges}. */
 export interface DescribedChanges {
@@ -198,4 +198,58 @@ async function trackedOf(keys: ReadonlySet<string>, place: GitPlace): Promise<Se
     eachRecord(["ls-tree", "-r", "-z", "--name-only", "HEAD"], run, note),
   ]);
   return tracked;
+}
+
+/** Options of {@link describeChange}. */
+interface ChangeOptions {
+  /** Real absolute path that the change's paths are below. */
+  workdir: string;
+  /** Keys of the paths tracked now. */
+  tracked: ReadonlySet<string>;
+}
+
+/**
+ * Describes one change as an artifact; null for a file that still exists and is only hidden, because it is ignored now
+ * or lies in a folder that became a repository.
+ */
+async function describeChange(change: RawChange, context: ChangeOptions): Promise<Artifact | null> {
+  const path = pathText(change.path);
+  if (change.status === "D") {
+    if (await isStillThere(context.workdir, change.path)) return null;
+    return { path, change: "deleted", kind: kindOf(change.oldMode), sha256: null, bytes: null };
+  }
+  const renamed = change.from !== null && !(await isStillThere(context.workdir, change.from)) ? change.from : null;
+  return {
+    path,
+    change: renamed !== null ? "renamed" : change.status === "M" ? "modified" : newness(change.path, context),
+    ...(renamed === null ? {} : { from: pathText(renamed) }),
+    ...await contentOf(change, context),
+  };
+}
+
+function newness(path: Uint8Array, context: ChangeOptions): "created" | "untracked" {
+  return context.tracked.has(pathKey(path)) ? "created" : "untracked";
+}
+
+async function contentOf(
+  change: RawChange,
+  context: ChangeOptions,
+): Promise<Pick<Artifact, "kind" | "sha256" | "bytes">> {
+  const kind = kindOf(change.newMode);
+  if (kind === "submodule") return { kind, sha256: null, bytes: null };
+  const digest = await digestFile(join(context.workdir, pathText(change.path)), { maxBytes: hugeBytes });
+  return { kind, sha256: digest?.sha256 ?? null, bytes: digest?.bytes ?? null };
+}
+
+async function isStillThere(workdir: string, path: Uint8Array): Promise<boolean> {
+  const name = pathText(path);
+  const found = await lookAt(join(workdir, name));
+  // An unreadable file may still exist.
+  if (found === "unreadable") return true;
+  return found !== null && (found.isFile() || found.isSymbolicLink()) && !(await isBehindLink(workdir, name));
+}
+
+function kindOf(mode: string): Artifact["kind"] {
+  if (mode === "120000") return "symlink";
+  return mode === "160000" ? "submodule" : "file";
 }

@@ -11,3 +11,13 @@ export async function isBehindLink(top: string, path: string): Promise<boolean> 
   }
   return false;
 }
+
+/** Looks at a path: a file's facts, null for nothing, or that access is denied. */
+export async function lookAt(path: string): Promise<Awaited<ReturnType<typeof lstat>> | null | "unreadable"> {
+  try {
+    return await lstat(path);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : null;
+    return code === "ENOENT" || code === "ENOTDIR" ? null : "unreadable";
+  }
+}

@@ -1,7 +1,8 @@
+import { fewAtOnce } from "./private/few-entries.ts";
 import { lstat } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { findRepository, readingEnv } from "./find-repository.ts";
-import { eachRecord } from "./git-records.ts";
+import { eachRecord } from "./git-call.ts";
 import { pathText } from "./raw-diff.ts";
 
 /** Files of a work tree that are in no commit, and that a worktree gets copies of. */
@@ -14,8 +15,6 @@ export interface CopiedData {
 /** From here on a person is told before the files are copied. */
 const largeBytes = 50 * 1024 * 1024;
 const manyFiles = 5000;
-/** Files measured concurrently. */
-const atOnce = 64;
 
 /**
  * Measures what a worktree of a working directory would copy: changed files, and untracked ones that are not ignored.
@@ -45,6 +44,6 @@ async function measure(top: string, paths: readonly string[]): Promise<CopiedDat
     found.bytes += info.size;
     if (info.size > found.largest.bytes) found.largest = { path, bytes: info.size };
   };
-  for (let at = 0; at < paths.length; at += atOnce) await Promise.all(paths.slice(at, at + atOnce).map(add));
+  await fewAtOnce(paths, add);
   return found;
 }

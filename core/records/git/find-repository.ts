@@ -2,8 +2,7 @@ import { hostEnv } from "../../ground/runtime/platform.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { isInside, join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
 import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
-import { git, gitEnv, gitError, lineOf } from "./git-call.ts";
-import { eachRecord } from "./git-records.ts";
+import { eachRecord, git, gitEnv, gitError, lineOf } from "./git-call.ts";
 
 /** The repository that a working directory lies in. */
 export interface Repository {

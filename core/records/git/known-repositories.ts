@@ -1,8 +1,6 @@
 import { markOf } from "../../ground/runtime/file-mark.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { findRepository, type GitPlace, readHead, readSettings, type Repository } from "./find-repository.ts";
-import { keepNewest } from "./keep-newest.ts";
-import { KnownTrees } from "./known-trees.ts";
 
 /** Answers of git about a working directory. */
 interface RepositoryFacts {
@@ -69,4 +67,41 @@ export class KnownRepositories {
     }
     return { repository, settings };
   }
+}
+
+/** Answers of git about one index. */
+interface IndexFacts {
+  /** Its tree. */
+  tree: string;
+  /** Whether no entry is marked as assumed unchanged, which git would not look at; absent: not asked yet. */
+  assumesNothing?: boolean;
+}
+
+/** The facts of one index, for those who find them out and for those who look whether they are known. */
+interface KnownTree {
+  get(): IndexFacts | undefined;
+  set(facts: IndexFacts): void;
+}
+
+/** Indexes that are kept in mind. */
+const mostKnownTrees = 64;
+
+/** The trees that git wrote of indexes: as long as a user's index is the same file, two runs of git less. */
+export class KnownTrees {
+  readonly #trees = new Map<string, IndexFacts>();
+
+  /** @param mark changes with the index */
+  of(mark: string): KnownTree {
+    return {
+      get: () => this.#trees.get(mark),
+      set: (facts) => keepNewest(this.#trees, [mark, facts], mostKnownTrees),
+    };
+  }
+}
+
+/** Puts an entry at the end of a map, and drops the oldest ones beyond so many. */
+function keepNewest<K, V>(map: Map<K, V>, [key, value]: readonly [K, V], most: number): void {
+  map.delete(key);
+  map.set(key, value);
+  for (const [oldest] of [...map].slice(0, -most)) map.delete(oldest);
 }

@@ -3,11 +3,9 @@ import { realpath } from "../../ground/runtime/files.ts";
 import { basename, dirname, isBelow, join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
 import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
 import { readingEnv } from "./find-repository.ts";
-import { gitError } from "./git-call.ts";
-import { eachRecord } from "./git-records.ts";
-import { type ConfigEntry, parseConfig } from "./private/config-text.ts";
+import { eachRecord, gitError } from "./git-call.ts";
+import { type ConfigEntry, namedPlaces, parseConfig } from "./private/config-text.ts";
 import { maxConfigBytes } from "./private/git-folder.ts";
-import { namedPlaces } from "./private/named-places.ts";
 
 /** Options of {@link namedBySettings}. */
 interface NamedOptions {

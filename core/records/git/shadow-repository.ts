@@ -3,8 +3,7 @@ import { markOfFile } from "../../ground/runtime/file-mark.ts";
 import { mkdir, mkdtemp, readdir, writeFile } from "../../ground/runtime/files.ts";
 import type { GitRunOptions } from "../../ground/runtime/git-program.ts";
 import { join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
-import { git, gitEnv, gitError } from "./git-call.ts";
-import { eachRecord } from "./git-records.ts";
+import { eachRecord, git, gitEnv, gitError } from "./git-call.ts";
 import type { Repository } from "./find-repository.ts";
 
 /**

@@ -8,12 +8,13 @@ import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { describeTrees, omittedCount } from "./artifacts.ts";
 import { gitError } from "./git-call.ts";
-import { heldInTree } from "./held-in-tree.ts";
+import { heldInTree, type TreeHeld, treeWithout } from "./held-in-tree.ts";
 import { largeOf, missingLarge, storeLarge } from "./large-files.ts";
 import { pathText, rawChanges } from "./raw-diff.ts";
 import { type ShadowRepository, shadowRun } from "./shadow-repository.ts";
 import { baseIndex, shadowOver, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
+import { restoreFiles } from "./restore-files.ts";
 
 /** Bytes of a patch that is handed out. */
 const patchBytes = 64 * 1024 * 1024;
@@ -152,4 +153,30 @@ async function readPatch(args: readonly string[], run: Parameters<typeof runGit>
     at += chunk.byteLength;
   }
   return patch;
+}
+
+/** Options of {@link dropInWorktree}. */
+interface DropOptions {
+  folder: string;
+  signal: AbortSignal;
+  /** Says which held changes are undone. */
+  drops(held: TreeHeld): boolean;
+}
+
+/**
+ * Undoes held changes in a worktree: their paths are as in its base again.
+ * @returns whether nothing differs from the base any more
+ * @throws {BulkheadError} `io_error`
+ */
+export async function dropInWorktree(base: WorktreeBase, { folder, signal, drops }: DropOptions): Promise<boolean> {
+  const shadow = shadowOverWorktree(base, folder);
+  return await withWorktreeIndex(base, async (index) => {
+    const call = { index, signal };
+    const { tree: after } = await writeWorkTree(shadow, call, { storeAll: true });
+    const found = await heldInTree(shadow, { before: base.tree, after, call });
+    const paths = found.filter(drops).flatMap((one) => one.paths);
+    const wanted = await treeWithout(shadow, { before: base.tree, after, call, paths });
+    await restoreFiles(shadow, { ours: wanted, merged: after, now: null, call });
+    return wanted === base.tree;
+  });
 }

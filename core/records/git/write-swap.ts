@@ -1,13 +1,14 @@
+import { fewAtOnce } from "./private/few-entries.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
-import { gitError } from "./git-call.ts";
-import { inTheWay } from "./in-the-way.ts";
-import { rawChanges } from "./raw-diff.ts";
+import { gitError, joinNul, lineOf, pathKey } from "./git-call.ts";
+import { pathText, type RawChange, rawChanges } from "./raw-diff.ts";
 import { restoreFiles, type Swap } from "./restore-files.ts";
 import { gitInShadow, type ShadowCall, type ShadowRepository, shadowRun, topOf } from "./shadow-repository.ts";
 import { patchArgs } from "./worktree-diff.ts";
+import { lstat, readdir } from "../../ground/runtime/files.ts";
 
 /** A swap, with an index and a folder of the store for the work on it. */
 interface SwapCall extends Swap {
@@ -80,3 +81,106 @@ export async function writePatch(
 }
 
 const pointer = "160000";
+
+/**
+ * The trees of a swap as they lie on the disk: without the files that a sparse checkout leaves out. One of these that the
+ * swap changes is a new file there.
+ * @throws {BulkheadError} `conflict` for a removal of one: a file that is not there cannot be removed
+ */
+export async function swapOnDisk(
+  source: ShadowRepository,
+  { ours, merged, leftOut, call }: Swap & { leftOut: readonly Uint8Array[]; call: ShadowCall },
+): Promise<Swap> {
+  if (leftOut.length === 0) return { ours, merged };
+  const away = new Set(leftOut.map(pathKey));
+  const changes = (await rawChanges(source, { from: ours, to: merged, call }))
+    .filter(({ path }) => away.has(pathKey(path)));
+  const removed = changes.filter(({ status }) => status === "D").map(({ path }) => pathText(path));
+  if (removed.length > 0) throw leftOutThere(removed.sort(), topOf(source));
+  const changed = new Set(changes.map(({ path }) => pathKey(path)));
+  return {
+    ours: await treeOnDisk(source, { tree: ours, leftOut, call }),
+    merged: await treeOnDisk(source, {
+      tree: merged,
+      leftOut: leftOut.filter((path) => !changed.has(pathKey(path))),
+      call,
+    }),
+  };
+}
+
+/** A tree without the paths that a sparse checkout leaves out. */
+export async function treeOnDisk(
+  shadow: ShadowRepository,
+  { tree, leftOut, call }: { tree: string; leftOut: readonly Uint8Array[]; call: ShadowCall },
+): Promise<string> {
+  if (leftOut.length === 0) return tree;
+  const atTop = { ...call, cwd: topOf(shadow) };
+  await gitInShadow(shadow, ["read-tree", tree], atTop);
+  const stdin = joinNul(leftOut);
+  await gitInShadow(shadow, ["update-index", "--force-remove", "-z", "--stdin"], { ...atTop, stdin });
+  return lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], atTop));
+}
+
+function leftOutThere(paths: readonly string[], top: string): BulkheadError {
+  const [first = ""] = paths;
+  const named = paths.length === 1 ? `"${first}", which` : `${paths.length} files, "${first}" among them, which`;
+  return new BulkheadError(
+    "conflict",
+    `Cannot apply the changes to "${top}": they remove ${named} the sparse checkout there leaves out.`,
+    {
+      hint: "Nothing was changed. Add the folder there with: git sparse-checkout add. Then apply again.",
+      details: { paths: paths.slice(0, 1000) },
+    },
+  );
+}
+
+/** A folder, another entry, or nothing. */
+type Kind = "folder" | "entry" | null;
+
+/**
+ * Finds what lies on the disk where changes make new files, and is in no tree: an ignored file, or a folder with one.
+ * @param top folder that the changes' paths are below
+ * @returns the paths of the new files
+ */
+async function inTheWay(top: string, changes: readonly RawChange[]): Promise<string[]> {
+  const removed = new Set(changes.filter(({ status }) => status === "D").map(({ path }) => pathText(path)));
+  const made = changes.filter(({ status }) => status === "A").map(({ path }) => pathText(path));
+  const kinds = new Map<string, Promise<Kind>>();
+  const kindOf = (path: string): Promise<Kind> => {
+    const known = kinds.get(path) ?? lookAt(join(top, path));
+    kinds.set(path, known);
+    return known;
+  };
+  const found: string[] = [];
+  await fewAtOnce(made, async (path) => {
+    if (!await isFree(path)) found.push(path);
+  });
+  return found.sort();
+
+  async function isFree(path: string): Promise<boolean> {
+    for (let end = path.indexOf("/"); end !== -1; end = path.indexOf("/", end + 1)) {
+      const folder = path.slice(0, end);
+      const kind = await kindOf(folder);
+      if (kind !== "folder") return kind === null || removed.has(folder);
+    }
+    const kind = await lookAt(join(top, path));
+    if (kind !== "folder") return kind === null;
+    const names = await readdir(join(top, path)).catch(() => []);
+    return names.length === 0 || await isEmptied(path);
+  }
+
+  /** Whether the changes remove all that is in a folder, so that git removes the folder as well. */
+  async function isEmptied(folder: string): Promise<boolean> {
+    const entries = await readdir(join(top, folder), { withFileTypes: true }).catch(() => []);
+    for (const entry of entries) {
+      const path = `${folder}/${entry.name}`;
+      const isGone = entry.isDirectory() ? await isEmptied(path) : removed.has(path);
+      if (!isGone) return false;
+    }
+    return entries.length > 0;
+  }
+}
+
+function lookAt(path: string): Promise<Kind> {
+  return lstat(path).then((found) => found.isDirectory() ? "folder" : "entry", () => null);
+}

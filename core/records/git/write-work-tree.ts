@@ -4,13 +4,11 @@ import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
 import { access, constants, link, rm } from "../../ground/runtime/files.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { join, resolve } from "../../ground/runtime/paths.ts";
-import { isBehindLink } from "./behind-link.ts";
-import { lookAt } from "./look-at.ts";
+import { isBehindLink, lookAt } from "./behind-link.ts";
 import { hasCommit } from "./find-repository.ts";
 import { gitError, joinNul, lineOf, pathKey } from "./git-call.ts";
-import type { KnownTrees } from "./known-trees.ts";
-import { largeAmong } from "./large-files.ts";
-import { addHugeFiles, dropHugeFiles, measureFiles } from "./huge-files.ts";
+import type { KnownTrees } from "./known-repositories.ts";
+import { addHugeFiles, dropHugeFiles, largeAmong, measureFiles } from "./large-files.ts";
 import {
   gitInShadow,
   recordsInShadow,

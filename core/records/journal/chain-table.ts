@@ -1,6 +1,6 @@
 import type { SqliteFile, SqlStatement } from "../../ground/runtime/sqlite.ts";
 import { type ChainBase, chainOrigin, type ChainPlace, type LinkContent, linkOfRow, type LostLinks } from "./chain.ts";
-import { asBytes, lenientText } from "./damaged-text.ts";
+import { asBytes, lenientText } from "./damage.ts";
 import type { JournalRow } from "./journal-row.ts";
 
 /** A link without its batch: of an erased batch, or of a deletion. */

@@ -82,3 +82,16 @@ export function sealLoss(
   const after = next === null ? null : [next.kind, next.session_id, next.gseq, next.digest, next.mac];
   return hmacSha256Hex(key, JSON.stringify(["lost", first, last, mac, mac === null ? after : null]));
 }
+
+/** Numbers that a journal has given out, and the head of its chain. */
+export interface Numbers {
+  last_gseq: number;
+  number: number;
+  mac: string;
+}
+
+/** Numbers in a row. */
+export interface NumberRun {
+  from: number;
+  to: number;
+}

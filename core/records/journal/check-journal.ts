@@ -1,10 +1,11 @@
 import { isSameText } from "../../ground/runtime/hash.ts";
-import { stat } from "../../ground/runtime/files.ts";
+import { readFile, rm, stat } from "../../ground/runtime/files.ts";
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import { chainKeyFile } from "./chain-key.ts";
 import { chainOrigin, linkOfRow, nextPlace } from "./chain.ts";
 import { prepareChainTable, readChained, rowColumns } from "./chain-table.ts";
 import { DamageError, damageIn } from "./damage.ts";
+import { replaceFile } from "../../ground/runtime/replace-file.ts";
 
 /** Newest batches that are checked at every start. */
 const checkedRows = 8;
@@ -81,4 +82,26 @@ function isHeadThere(database: SqliteFile, head: number): boolean {
   places.push("SELECT max(last) AS number FROM lost_link");
   const found = places.map((sql) => database.prepare(sql).get() as { number: number | null } | undefined);
   return head === Math.max(0, ...found.map((row) => row?.number ?? 0));
+}
+
+/**
+ * Marks a journal as damaged, for the host that has it or the next one: a process that only reads a journal finds damage
+ * too. Best effort: the mark is lost where the folder cannot be written.
+ */
+export async function markSuspect(file: string, problem: string): Promise<void> {
+  await replaceFile(markOf(file), problem).catch(() => {});
+}
+
+/** The problem of a marked journal; null where there is none. */
+export async function suspectedProblem(file: string): Promise<string | null> {
+  return await readFile(markOf(file), "utf8").catch(() => null);
+}
+
+/** Takes the mark away. */
+export async function clearSuspect(file: string): Promise<void> {
+  await rm(markOf(file), { force: true });
+}
+
+function markOf(file: string): string {
+  return `${file}.suspect`;
 }

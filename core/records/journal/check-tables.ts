@@ -2,7 +2,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import type { ChainedRow } from "./chain-table.ts";
-import { asBytes, lenientText } from "./damaged-text.ts";
+import { asBytes, lenientText } from "./damage.ts";
 import { addFact, emptyHistory, factOf, mayHoldFacts } from "./history-fact.ts";
 import { attemptColumns, childColumns, grantedColumns } from "./history-table.ts";
 import { envelopesAfter } from "./journal-row.ts";

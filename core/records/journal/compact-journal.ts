@@ -5,7 +5,7 @@ import { journalError } from "./journal-error.ts";
 import { defaultJournalLimits } from "./journal-limits.ts";
 import { applyRetention, type RetentionLimits } from "./retention.ts";
 import { openJournal } from "./open-journal.ts";
-import { markSuspect } from "./suspect.ts";
+import { markSuspect } from "./check-journal.ts";
 
 /** Result of {@link compactJournal}. */
 export interface CompactReport {

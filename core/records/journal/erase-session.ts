@@ -2,7 +2,7 @@ import { chainOrigin, type ChainPlace, linkOfDeletion, nextPlace, sealBase, seal
 import { type BareLink, bareLinkOf, type ChainTable, contentOf } from "./chain-table.ts";
 import type { HistoryTable } from "./history-table.ts";
 import type { KeyTable } from "./key-table.ts";
-import type { LostTable } from "./lost-table.ts";
+import type { LostTable } from "./journal-statements.ts";
 import type { DeletedBy } from "./session-record.ts";
 import type { SessionTable } from "./session-table.ts";
 

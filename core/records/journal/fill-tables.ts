@@ -2,7 +2,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import { chainOrigin, linkOfRow, nextPlace } from "./chain.ts";
 import { readChained, rowColumns } from "./chain-table.ts";
-import { asBytes, lenientText, strictText } from "./damaged-text.ts";
+import { asBytes, lenientText, strictText } from "./damage.ts";
 import { factOf, mayHoldFacts } from "./history-fact.ts";
 import { prepareHistoryTable } from "./history-table.ts";
 import { envelopesAfter } from "./journal-row.ts";

@@ -1,7 +1,7 @@
 import { damageIn } from "./damage.ts";
 import { closedError, journalError } from "./journal-error.ts";
 import type { Journal, JournalBatch } from "./journal.ts";
-import type { Numbers } from "./journal-numbers.ts";
+import type { Numbers } from "./chain.ts";
 import type { SqliteJournal } from "./sqlite-journal.ts";
 
 /** A journal that replaces a damaged one, and the last `seq` that is left of each running session. */

@@ -2,14 +2,14 @@ import { defaultJournalSync, type JournalSync } from "../../ground/config/journa
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import { openSyncedFile, type SyncedFile } from "../../ground/runtime/synced-file.ts";
 import { type ChainKey, chainKeyFile, findChainKey, writeChainKey } from "./chain-key.ts";
-import { goneProblem, newestProblem } from "./check-journal.ts";
+import { clearSuspect, goneProblem, newestProblem, suspectedProblem } from "./check-journal.ts";
 import { DamageError, damageIn } from "./damage.ts";
 import { openDiskSync } from "./disk-sync.ts";
 import { openJournalDatabase } from "./journal-database.ts";
 import { journalError } from "./journal-error.ts";
 import { defaultJournalLimits, type JournalLimits } from "./journal-limits.ts";
 import type { JournalRoomDeps } from "./journal-room.ts";
-import type { NumberRun, Numbers } from "./journal-numbers.ts";
+import type { NumberRun, Numbers } from "./chain.ts";
 import { readNumber } from "./journal-schema.ts";
 import type { Journal } from "./journal.ts";
 import { MendedJournal, type Replaced } from "./mended-journal.ts";
@@ -17,7 +17,6 @@ import { damageSentence } from "./salvage/damage-report.ts";
 import { damagedFrames } from "./salvage/log-frames.ts";
 import { finishSetAside, setAside } from "./salvage/set-aside.ts";
 import { SqliteJournal } from "./sqlite-journal.ts";
-import { clearSuspect, suspectedProblem } from "./suspect.ts";
 
 /** Options of {@link openJournal}. */
 interface JournalOptions {

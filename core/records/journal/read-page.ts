@@ -3,7 +3,7 @@ import { undamaged } from "./damage.ts";
 import { gapOf, gapOfLost, type LostRange, type Tombstone } from "./gap.ts";
 import type { JournalLimits } from "./journal-limits.ts";
 import { envelopesAfter, type JournalRow } from "./journal-row.ts";
-import type { ReadOptions } from "./journal.ts";
+import type { Journal, ReadOptions } from "./journal.ts";
 
 /** Columns of a row that a page needs. */
 export type PageRow = Pick<JournalRow, "last_gseq" | "body">;
@@ -75,4 +75,19 @@ function withGaps(rest: readonly Envelope[], gaps: readonly Envelope[]): Envelop
     merged.push(gap);
   }
   return [...merged, ...rest.slice(at)];
+}
+
+/** Reads a session's envelopes from the first on, in order, a page at a time; on request without what is damaged. */
+export async function* sessionPages(
+  journal: Pick<Journal, "read">,
+  sessionId: string,
+  { skipDamaged = false }: { skipDamaged?: boolean } = {},
+): AsyncGenerator<Envelope[], void, void> {
+  for (let after = 0;;) {
+    const page = await journal.read({ after, sessionId, skipDamaged });
+    const last = page.at(-1);
+    if (last === undefined) return;
+    yield page;
+    after = last.gseq;
+  }
 }

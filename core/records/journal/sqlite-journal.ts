@@ -10,7 +10,7 @@ import { closedError, journalError } from "./journal-error.ts";
 import { JournalRoom, type JournalRoomDeps } from "./journal-room.ts";
 import type { JournalLimits } from "./journal-limits.ts";
 import { type JournalRow, rowOf } from "./journal-row.ts";
-import type { ChainPlace } from "./chain.ts";
+import type { ChainPlace, NumberRun, Numbers } from "./chain.ts";
 import type { DiskSync } from "./disk-sync.ts";
 import { burySession, eraseBatches, foldChain } from "./erase-session.ts";
 import { inTransaction, type JournalStatements, prepareStatements, writeRows } from "./journal-statements.ts";
@@ -20,7 +20,6 @@ import type { LeftChild } from "./history-table.ts";
 import type { KeyRecord } from "./key-table.ts";
 import { readPage } from "./read-page.ts";
 import type { LostRange } from "./gap.ts";
-import type { NumberRun, Numbers } from "./journal-numbers.ts";
 import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
 
 /** How often appends look for room on a full disk. Milliseconds. */

@@ -16,13 +16,12 @@ import {
   sealLoss,
 } from "./chain.ts";
 import { type BareLink, type ChainedRow, type ChainTable, contentOf, prepareChainTable } from "./chain-table.ts";
-import { checkStructure, goneProblem } from "./check-journal.ts";
+import { checkStructure, goneProblem, markSuspect } from "./check-journal.ts";
 import { checkTables, type Misstated, type TableCheck } from "./check-tables.ts";
 import { DamageError, damageIn } from "./damage.ts";
 import { journalError } from "./journal-error.ts";
 import { openToRead } from "./journal-reader.ts";
 import { definedNames } from "./journal-schema.ts";
-import { markSuspect } from "./suspect.ts";
 
 /** A place in a journal that differs from its host's writes. */
 export interface ChainProblem {

@@ -2,6 +2,8 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { stat } from "../../ground/runtime/files.ts";
 import { shellWord } from "../git/private/git-commands.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
+import type { WorkspaceConflict } from "../../../plugin-sdk/workspace.ts";
+import type { WorkspaceFiles } from "./workspace-files.ts";
 
 /**
  * Does something with a worktree and its repository; a failure says which of the two is gone, and what helps then.
@@ -33,4 +35,28 @@ export async function explainMissing<T>(record: WorkspaceRecord, act: () => Prom
 
 function isFolder(path: string): Promise<boolean> {
   return stat(path).then((found) => found.isDirectory(), () => false);
+}
+
+/**
+ * Applies a workspace, and notes in its record what stood in the way, so that a person who comes later sees it.
+ * @throws what `apply` throws
+ */
+export async function noteConflict<T>(
+  { files, sessionId }: { files: WorkspaceFiles; sessionId: string },
+  apply: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await apply();
+  } catch (error) {
+    if (error instanceof BulkheadError && error.code === "conflict") {
+      const conflict = conflictOf(error);
+      await files.read(sessionId).then((record) => files.write({ ...record, conflict })).catch(() => {});
+    }
+    throw error;
+  }
+}
+
+function conflictOf({ message, hint, details = {} }: BulkheadError): WorkspaceConflict {
+  const { paths } = details as Partial<Pick<WorkspaceConflict, "paths">>;
+  return { at: new Date().toISOString(), message, hint: hint ?? null, paths: paths ?? [] };
 }

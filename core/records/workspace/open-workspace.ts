@@ -1,14 +1,24 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { withDeadline } from "../git/deadline.ts";
-import { addWorktree, removeWorktree } from "../git/linked-worktree.ts";
-import { copyLarge } from "../git/large-files.ts";
-import { takeBase } from "../git/worktree-start.ts";
-import { findWorktreeSource } from "../git/worktree-source.ts";
-import { mkdir, realpath } from "../../ground/runtime/files.ts";
-import { basename, isInside, join, relative } from "../../ground/runtime/paths.ts";
+import { addWorktree, headOf, removeWorktree } from "../git/linked-worktree.ts";
+import { copyLarge, copyMissing, largeOf, moveLarge, unchangedLarge } from "../git/large-files.ts";
+import {
+  baseIndex,
+  findWorktreeSource,
+  shadowOver,
+  shadowOverWorktree,
+  takeBase,
+  type WorktreeBase,
+} from "../git/worktree-start.ts";
+import { mkdir, realpath, rename } from "../../ground/runtime/files.ts";
+import { basename, dirname, isInside, join, relative } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
+import { runGit } from "../../ground/runtime/git-program.ts";
+import { shadowRun } from "../git/shadow-repository.ts";
+import { randomId } from "../../ground/runtime/hash.ts";
+import { isLike } from "../git/worktree-diff.ts";
 
 /** Options of {@link openWorkspace}. */
 export interface OpenWorkspaceOptions {
@@ -138,4 +148,59 @@ function newRecord(
     unfinished: null,
     holder,
   };
+}
+
+/**
+ * Makes a worktree again as it was at first. Large files, of which the store has no content, stay where they were not
+ * changed, and else come from the source.
+ * @throws {BulkheadError} `io_error`, before anything is removed where one of them is nowhere as it was
+ */
+export async function remakeWorktree(record: WorkspaceRecord, base: WorktreeBase, signal: AbortSignal): Promise<void> {
+  const { folder, repository: sourceTop, workdir } = record;
+  const large = await largeOf(base.store);
+  const call = { index: baseIndex, signal };
+  const kept = await unchangedLarge(shadowOverWorktree(base, folder), { paths: large, call });
+  const others = large.filter((path) => !kept.includes(path));
+  const source = shadowOver(base, { top: sourceTop, gitDir: join(base.store, "none") });
+  const copied = others.length === 0 ? [] : await unchangedLarge(source, { paths: others, call });
+  const lost = others.find((path) => !copied.includes(path));
+  if (lost !== undefined) {
+    throw new BulkheadError(
+      "io_error",
+      `Cannot put the worktree back as it was: "${lost}" was changed, and has no copy.`,
+    );
+  }
+  const aside = join(base.store, "large-kept");
+  await moveLarge(kept, { from: folder, to: aside });
+  await removeWorktree({ folder, sourceTop, signal });
+  await addWorktree(base, {
+    folder,
+    sourceTop,
+    signal,
+    fill: async (files, filling) => {
+      await moveLarge(kept, { from: aside, to: folder });
+      await copyMissing(copied, { from: sourceTop, to: folder });
+      // Tells git that they are there; all other files are still missing.
+      await runGit(["update-index", "-q", "--refresh"], shadowRun(files, filling));
+    },
+  });
+  await mkdir(join(folder, relative(sourceTop, workdir)), { recursive: true });
+}
+
+/**
+ * Takes an unchanged worktree out of its place. It is moved away before it is looked at, so that what a person writes
+ * there meanwhile is not removed with it; one that differs from its base is put back.
+ * @returns whether it was taken: `removeFiles` then removes it
+ * @throws {BulkheadError} `io_error`, `timeout`
+ */
+export async function takeUnchanged(record: WorkspaceRecord): Promise<boolean> {
+  const { folder, repository: sourceTop, store, base_commit: commit, base_tree: tree } = record;
+  return await withDeadline({ timeoutMs: workspaceTimeoutMs }, async (signal) => {
+    if (await headOf({ folder, sourceTop, signal }) !== commit) return false;
+    const moved = join(dirname(folder), `unchanged-${randomId()}`);
+    await rename(folder, moved);
+    const isUnchanged = await isLike({ store, commit, tree }, { folder: moved, signal }).catch(() => false);
+    if (!isUnchanged) await rename(moved, folder);
+    return isUnchanged;
+  });
 }

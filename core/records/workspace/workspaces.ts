@@ -7,33 +7,29 @@ import type {
   WorkspaceState,
   WorktreeDiff,
 } from "../../../plugin-sdk/workspace.ts";
-import { applyWorktree, undoApply } from "../git/apply-worktree.ts";
+import { applyWorktree, patchWorktree, undoApply } from "../git/apply-worktree.ts";
 import { omittedCount } from "../git/artifacts.ts";
-import { dropInWorktree } from "../git/drop-in-worktree.ts";
+import { dropInWorktree, heldInWorktree, worktreeDiff } from "../git/worktree-diff.ts";
 import { isAmong } from "../git/held-in-tree.ts";
 import { withDeadline } from "../git/deadline.ts";
 import { keepCommits } from "../git/linked-worktree.ts";
 import type { LookStart } from "../gate/known-entries.ts";
 import type { WorktreeBase } from "../git/worktree-start.ts";
-import { patchWorktree } from "../git/patch-worktree.ts";
-import { heldInWorktree, worktreeDiff } from "../git/worktree-diff.ts";
 import { join } from "../../ground/runtime/paths.ts";
-import { takeUnchanged } from "./take-unchanged.ts";
-import { explainMissing } from "./explain-missing.ts";
-import { HeldFiles, type HeldRecord } from "./held-files.ts";
-import { isAlive, thisProcess } from "./holder.ts";
 import {
   type OpenedWorkspace,
   openWorkspace,
   type OpenWorkspaceOptions,
+  remakeWorktree,
   removeAll,
   removeFiles,
+  takeUnchanged,
   workspaceTimeoutMs,
 } from "./open-workspace.ts";
-import { noteConflict } from "./note-conflict.ts";
-import { lookAtLeft } from "./look-at-left.ts";
-import { remakeWorktree } from "./reset-workspace.ts";
-import { chosenOf, settleInPlace, shownInPlace } from "./settle-held.ts";
+import { explainMissing, noteConflict } from "./explain-missing.ts";
+import { HeldFiles, type HeldRecord } from "./held-files.ts";
+import { isAlive, thisProcess } from "./holder.ts";
+import { chosenOf, lookAtLeft, settleInPlace, shownInPlace } from "./settle-held.ts";
 import { pruneWorkspaces } from "./prune-workspaces.ts";
 import { openWorkspaceFiles, type WorkspaceFiles } from "./workspace-files.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";

@@ -5,7 +5,7 @@ import { SharedLooks } from "../../records/git/shared-looks.ts";
 import { HistoryIndex } from "../../records/history/history-index.ts";
 import { openJournalReader } from "../../records/journal/journal-reader.ts";
 import { openJournal } from "../../records/journal/open-journal.ts";
-import { markSuspect } from "../../records/journal/suspect.ts";
+import { markSuspect } from "../../records/journal/check-journal.ts";
 import { IdleContainers } from "../../walls/pool/idle-containers.ts";
 import { AgentNetworks } from "../../walls/agent/agent-networks.ts";
 import type { ContainerOptions } from "../../walls/pool/spare-container.ts";

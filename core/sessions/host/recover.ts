@@ -1,6 +1,6 @@
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { hostVersion } from "../../ground/config/version.ts";
-import { sessionPages } from "../../records/journal/session-pages.ts";
+import { sessionPages } from "../../records/journal/read-page.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import { openJournal } from "../../records/journal/open-journal.ts";
 import { reapChildren, type Reaped } from "../../ground/runtime/child-ledger.ts";

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { gitEnv, joinNul } from "../../../core/records/git/git-call.ts";
-import { eachRecord } from "../../../core/records/git/git-records.ts";
+import { eachRecord, gitEnv, joinNul } from "../../../core/records/git/git-call.ts";
 import { mostStdoutBytes, runGit } from "../../../core/ground/runtime/git-program.ts";
 import { execGit } from "./git-fixture.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createMemoryJournal } from "./memory-journal.ts";
-import { sessionPages } from "../../../core/records/journal/session-pages.ts";
+import { sessionPages } from "../../../core/records/journal/read-page.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { envelopesOf } from "../../doors/cli/fake-host.ts";
 

@@ -120,7 +120,7 @@ async function approve(commonDir: string, places: ClosedPlaces): Promise<void> {
  * Sees that a folder may be shown to an agent.
  * @throws {BulkheadError} `unsupported`
  */
-export async function approvedSource(folder: string, { closed }: ClosedPlaces): Promise<string> {
+async function approvedSource(folder: string, { closed }: ClosedPlaces): Promise<string> {
   await plainFolder(folder);
   const hidden = [...closed, ...await keysOfHome()];
   const inside = hidden.find((place) => isInside(place, folder) || isInside(folder, place));
@@ -163,4 +163,32 @@ export function refused(place: string, because: string, hint: string = lookAtIt(
 function lookAtIt(place: string): string {
   const name = basename(place);
   return `Look at "${place}", and mend or remove "${name}". A worktree of the repository may work: --workspace worktree`;
+}
+
+/** Text of the file that names folders of objects to borrow from, quoted as git reads it. */
+export function alternatesText(folders: readonly string[]): string {
+  return folders.map((path) => `"${path.replace(/["\\]/g, "\\$&").replace(/\n/g, "\\n")}"\n`).join("");
+}
+
+/** Folders of objects that one repository may borrow from, one after another. */
+const mostAlternates = 16;
+
+/**
+ * The folders of objects of a repository: its own, and those that it borrows from, which are sources of mounts as well.
+ * @throws {BulkheadError} `unsupported`
+ */
+export async function objectFolders(commonDir: string, places: ClosedPlaces): Promise<string[]> {
+  const folders = [join(commonDir, "objects")];
+  for (let at = 0; at < folders.length; at++) {
+    const file = join(folders[at]!, "info/alternates");
+    const bytes = await readPlainFile(file, 65_536);
+    const lines = bytes === null ? [] : new TextDecoder().decode(bytes).split("\n");
+    for (const line of lines.filter((text) => text !== "" && !text.startsWith("#"))) {
+      if (line.startsWith('"')) throw refused(commonDir, "it borrows objects from a folder with an unusual name");
+      const folder = await approvedSource(resolve(folders[at]!, line), places);
+      if (!folders.includes(folder)) folders.push(folder);
+      if (folders.length > mostAlternates) throw refused(commonDir, "it borrows objects from too many folders");
+    }
+  }
+  return folders;
 }

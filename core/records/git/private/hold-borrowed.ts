@@ -4,7 +4,6 @@ import { runGit } from "../../../ground/runtime/git-program.ts";
 import { join } from "../../../ground/runtime/paths.ts";
 import { git, lineOf } from "../git-call.ts";
 import { readingEnv } from "../find-repository.ts";
-import { holdNames } from "./hold-names.ts";
 import type { PrivateRecord, PrivateRepository } from "./private-record.ts";
 import { stateBefore } from "./private-state.ts";
 
@@ -43,4 +42,17 @@ async function holdOne(
     ...run,
     stdin: new TextEncoder().encode(lines.map((line) => `${line}\n`).join("")),
   });
+}
+
+/**
+ * The name below which refs of a session are kept. For a session with a worktree of its own, the name that `apply` gives to
+ * its commits must stay free.
+ */
+export function keptRoot(sessionId: string, { isWorktree }: { isWorktree: boolean }): string {
+  return `refs/bulkhead/${sessionId}${isWorktree ? ".git" : ""}`;
+}
+
+/** Names of the refs that keep what a session borrows: the commit that it begins at, and the tree of its index. */
+export function holdNames(sessionId: string): [commit: string, index: string] {
+  return [`refs/bulkhead/${sessionId}/base/head`, `refs/bulkhead/${sessionId}/base/index`];
 }

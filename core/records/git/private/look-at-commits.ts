@@ -1,6 +1,5 @@
 import { runGit } from "../../../ground/runtime/git-program.ts";
-import { git, gitError } from "../git-call.ts";
-import { eachRecord } from "../git-records.ts";
+import { eachRecord, git, gitError } from "../git-call.ts";
 import { pointer } from "./index-entries.ts";
 import { type ObjectsPlace, storeRun } from "./take-objects.ts";
 

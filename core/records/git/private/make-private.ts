@@ -2,22 +2,21 @@ import { copyWithTime } from "../../../ground/runtime/copy-with-time.ts";
 import { lstat, mkdir, readdir, readFile, realpath, rm, writeFile } from "../../../ground/runtime/files.ts";
 import { dirname, isBelow, isInside, join, relative, sep, wayUp } from "../../../ground/runtime/paths.ts";
 import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
-import { alternatesText, objectFolders } from "./borrowed-objects.ts";
-import { parseConfig } from "./config-text.ts";
-import { copyIndex, copyPlain, copyState, makeFolders, maxIndexBytes, stampOf, writeRefs } from "./copy-git-folder.ts";
 import {
+  alternatesText,
   type ClosedPlaces,
   findGitFolder,
   type GitFolder,
   gitFolderAt,
   maxConfigBytes,
+  objectFolders,
   refused,
 } from "./git-folder.ts";
+import { namedPlaces, parseConfig, privateConfig } from "./config-text.ts";
+import { copyIndex, copyPlain, copyState, makeFolders, maxIndexBytes, stampOf, writeRefs } from "./copy-git-folder.ts";
 import type { GitMount, GitMounts } from "./git-mounts.ts";
 import { mayBeOdd, mayHavePointers, pointersOf, readIndexEntries } from "./index-entries.ts";
 import { keepPlace } from "./kept-places.ts";
-import { privateConfig } from "./private-config.ts";
-import { namedPlaces } from "./named-places.ts";
 import { type PrivateRecord, type PrivateRepository, writePrivateRecord } from "./private-record.ts";
 import { readRefs, refText } from "./read-refs.ts";
 import { leaveOut, wholeIndex } from "./shape-index.ts";

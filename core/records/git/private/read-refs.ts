@@ -1,6 +1,7 @@
-import { join } from "../../../ground/runtime/paths.ts";
+import { basename, dirname, join } from "../../../ground/runtime/paths.ts";
 import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
 import { fewAtOnce, fewEntries } from "./few-entries.ts";
+import { readdir } from "../../../ground/runtime/files.ts";
 
 /** Refs of a git folder, read as data: nothing that they say is believed before git has looked at the objects. */
 export interface Refs {
@@ -96,4 +97,24 @@ function isRefName(name: string): boolean {
   if (name.includes("..") || name.includes("@{") || name.endsWith(".")) return false;
   const parts = name.split("/");
   return parts.length > 2 && parts.every((part) => part !== "" && !part.startsWith(".") && !part.endsWith(".lock"));
+}
+
+/** Branches that work trees of a repository have checked out, or are rebasing, with the git folder of each work tree. */
+export async function checkedOut(commonDir: string): Promise<Map<string, string>> {
+  const names = await readdir(join(commonDir, "worktrees")).catch(() => []);
+  const folders = [commonDir, ...names.map((name) => join(commonDir, "worktrees", name))];
+  const found = await Promise.all(folders.map(async (folder) => {
+    const [head, merging, applying] = await Promise.all(
+      ["HEAD", "rebase-merge/head-name", "rebase-apply/head-name"].map((file) => refText(join(folder, file))),
+    );
+    return [symbolicTarget(head!), merging!, applying!].map((name) => [name, folder] as const);
+  }));
+  return new Map(found.flat().filter((one): one is [string, string] => one[0] !== null && one[0] !== ""));
+}
+
+/** Top of a work tree, by its git folder; null where that does not say it. */
+export async function topOf(gitDir: string, commonDir: string): Promise<string | null> {
+  if (gitDir === commonDir) return basename(gitDir) === ".git" ? dirname(gitDir) : null;
+  const entry = await refText(join(gitDir, "gitdir"));
+  return entry === "" ? null : dirname(entry);
 }

@@ -2,16 +2,13 @@ import type { GitChange } from "../../../../plugin-sdk/git-changes.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { runGit } from "../../../ground/runtime/git-program.ts";
 import { readingEnv } from "../find-repository.ts";
-import { checkedOut } from "./checked-out.ts";
+import { checkedOut, symbolicTarget } from "./read-refs.ts";
 import { deletion } from "./git-commands.ts";
-import { keptRoot } from "./hold-names.ts";
-import { keepIndex } from "./keep-index.ts";
-import { headStep } from "./head-step.ts";
+import { keptRoot } from "./hold-borrowed.ts";
+import { keepIndex, stageAgain, wayBack } from "./way-back.ts";
+import { headStep, moveHead } from "./move-head.ts";
 import { heldCommit, leadsTo, outermost } from "./look-at-commits.ts";
-import { moveHead } from "./move-head.ts";
 import { idsOf, type TakeOverPlan } from "./plan-take-over.ts";
-import { symbolicTarget } from "./read-refs.ts";
-import { stageAgain, wayBack } from "./way-back.ts";
 import {
   type KnownObjects,
   moveIntoRepository,

@@ -3,8 +3,7 @@ import { copyWithTime } from "../../../ground/runtime/copy-with-time.ts";
 import { mkdir, readdir, readFile, writeFile } from "../../../ground/runtime/files.ts";
 import { join } from "../../../ground/runtime/paths.ts";
 import { configText, parseConfig } from "./config-text.ts";
-import { git, gitEnv, joinNul } from "../git-call.ts";
-import { eachRecord } from "../git-records.ts";
+import { eachRecord, git, gitEnv, joinNul } from "../git-call.ts";
 import type { PrivateRepository } from "./private-record.ts";
 import { removeTree } from "../../../ground/runtime/remove-tree.ts";
 

@@ -1,14 +1,15 @@
 import { runGit } from "../../../ground/runtime/git-program.ts";
-import { lstat } from "../../../ground/runtime/files.ts";
+import { lstat, rm } from "../../../ground/runtime/files.ts";
 import { join } from "../../../ground/runtime/paths.ts";
 import { readingEnv } from "../find-repository.ts";
-import { lineOf } from "../git-call.ts";
-import { eachRecord } from "../git-records.ts";
-import { checkedOut, topOf } from "./checked-out.ts";
+import { eachRecord, gitError, lineOf } from "../git-call.ts";
+import { checkedOut, topOf } from "./read-refs.ts";
 import { shellWord } from "./git-commands.ts";
-import { pathOf } from "./index-entries.ts";
+import { pathOf, readIndexEntries } from "./index-entries.ts";
 import type { TakeOverPlan } from "./plan-take-over.ts";
 import type { PrivateRepository } from "./private-record.ts";
+import { randomId } from "../../../ground/runtime/hash.ts";
+import { indexInfo } from "./index-changes.ts";
 
 /** Something that the repository has under a ref of the session. */
 interface Kept {
@@ -127,4 +128,43 @@ async function pathsOf(args: readonly string[], gitDir: string): Promise<string[
 
 function runIn(gitDir: string): { cwd: string; env: Record<string, string> } {
   return { cwd: gitDir, env: { ...readingEnv(), GIT_DIR: gitDir } };
+}
+
+/**
+ * Stores an agent's index that does not move as a tree in the repository.
+ * @returns null where it has nothing that its commit does not have
+ */
+export async function keepIndex(
+  { known, after, place, signal }: TakeOverPlan,
+): Promise<{ id: string } | { because: string } | null> {
+  if (after.index === null) return null;
+  const entries = readIndexEntries(after.index, known.object_format);
+  if (entries === null) return { because: "the agent's index cannot be read" };
+  const { git_dir: gitDir } = known;
+  const index = join(place, `index-${randomId()}`);
+  const run = { cwd: gitDir, env: { ...readingEnv(), GIT_DIR: gitDir, GIT_INDEX_FILE: index }, signal };
+  try {
+    // Of a conflict the agent's own side is kept; the other one is a commit.
+    const wanted = [...entries].filter(([, { stage, isIntended }]) => (stage === 0 || stage === 2) && !isIntended)
+      .map(([key, entry]) => [key, { ...entry, stage: 0 }] as const);
+    const stdin = indexInfo(wanted);
+    for (
+      const [args, input] of [[["update-index", "-z", "--index-info"], stdin], [["write-tree"], undefined]] as const
+    ) {
+      const outcome = await runGit(args, { ...run, stdin: input });
+      if (outcome.exit_code !== 0) return { because: gitError(args, outcome).message.replace(/\.$/, "") };
+      if (input !== undefined) continue;
+      const id = lineOf(outcome.stdout);
+      return id === await treeOf(after.commit, run) ? null : { id };
+    }
+    return null;
+  } finally {
+    await rm(index, { force: true });
+  }
+}
+
+async function treeOf(commit: string | null, run: { cwd: string; env: Record<string, string>; signal: AbortSignal }) {
+  if (commit === null) return null;
+  const outcome = await runGit(["rev-parse", "--verify", "-q", `${commit}^{tree}`], run);
+  return outcome.exit_code === 0 ? lineOf(outcome.stdout) : null;
 }

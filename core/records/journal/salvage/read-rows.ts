@@ -2,7 +2,7 @@ import type { SqliteFile, SqlStatement } from "../../../ground/runtime/sqlite.ts
 import type { ChainedRow } from "../chain-table.ts";
 import { undamaged } from "../damage.ts";
 import { envelopesAfter } from "../journal-row.ts";
-import type { Numbers } from "../journal-numbers.ts";
+import type { Numbers } from "../chain.ts";
 import { sessionColumns } from "../session-table.ts";
 import type { Draft } from "./draft.ts";
 import { type KnownRow, knownRow } from "./known-rows.ts";

@@ -3,7 +3,7 @@ import { dirname } from "../../../ground/runtime/paths.ts";
 import { openSqlite } from "../../../ground/runtime/sqlite.ts";
 import { syncFolder } from "../../../ground/runtime/sync-folder.ts";
 import { repairDraft } from "../check-journal.ts";
-import type { Numbers } from "../journal-numbers.ts";
+import type { Numbers } from "../chain.ts";
 import { migrate } from "../journal-schema.ts";
 import { asidePath, type DamageReport, damageReports, listedSessions, writeReport } from "./damage-report.ts";
 import { Draft } from "./draft.ts";

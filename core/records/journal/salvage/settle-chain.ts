@@ -6,12 +6,12 @@ import {
   linkOfDeletion,
   linkOfRow,
   nextPlace,
+  type Numbers,
   sealBase,
   sealLoss,
 } from "../chain.ts";
 import { type BareLink, type ChainedRow, type ChainTable, contentOf, prepareChainTable } from "../chain-table.ts";
 import type { Draft } from "./draft.ts";
-import type { Numbers } from "../journal-numbers.ts";
 
 /** Options of {@link settleChain}. */
 interface SettleOptions {

@@ -3,7 +3,7 @@ import type { SqliteFile } from "../../../ground/runtime/sqlite.ts";
 import type { ChainedRow } from "../chain-table.ts";
 import { factOf, mayHoldFacts } from "../history-fact.ts";
 import { type HistoryTable, prepareHistoryTable } from "../history-table.ts";
-import type { NumberRun } from "../journal-numbers.ts";
+import type { NumberRun } from "../chain.ts";
 import { envelopesAfter, type JournalRow } from "../journal-row.ts";
 import { endingOf, openingOf } from "../session-record.ts";
 import { orderSessions, prepareSessionTable, sessionColumns, type SessionTable } from "../session-table.ts";
