@@ -6,7 +6,7 @@ import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { type DescribedChanges, describeTrees } from "./artifacts.ts";
 import { findRepository } from "./find-repository.ts";
-import { gitError, lineOf } from "./git-call.ts";
+import { gitError } from "./git-call.ts";
 import { heldInTree, type TreeHeld, treeWithout } from "./held-in-tree.ts";
 import { pathText, rawChanges } from "./raw-diff.ts";
 import { restoreFiles, type Swap } from "./restore-files.ts";
@@ -17,6 +17,7 @@ import {
   type ShadowCall,
   type ShadowRepository,
   shadowRun,
+  treeOfIndex,
 } from "./shadow-repository.ts";
 import { writeWholeTree } from "./whole-tree.ts";
 import { refuseInTheWay, swapOnDisk, treeOnDisk, writePatch, writeSwap } from "./write-swap.ts";
@@ -178,7 +179,7 @@ async function merge(source: ShadowRepository, { base, ours, theirs, call, scrat
   await gitInShadow(source, ["read-tree", ours], merging);
   const args = ["apply", "--cached", "--3way", "--whitespace=nowarn", patch];
   const outcome = await runGit(args, shadowRun(source, merging));
-  if (outcome.exit_code === 0) return lineOf(await gitInShadow(source, ["write-tree", "--missing-ok"], merging));
+  if (outcome.exit_code === 0) return await treeOfIndex(source, merging);
   const unmerged = (await recordsInShadow(source, ["ls-files", "-z", "-u"], merging))
     .map((line) => pathText(line.subarray(line.indexOf(0x09) + 1)));
   const paths = unmerged.length > 0 ? unmerged : await changedByBoth(source, { base, ours, theirs, call, scratch });

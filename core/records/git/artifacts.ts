@@ -22,7 +22,7 @@ import {
 } from "./shadow-repository.ts";
 import { storeTree, type WorkTree } from "./write-work-tree.ts";
 import { digestFile } from "../../ground/runtime/file-digest.ts";
-import { isBehindLink, lookAt } from "./behind-link.ts";
+import { isBehindLink, lookAt } from "./look-at.ts";
 import { hugeBytes } from "./large-files.ts";
 
 /** Changed paths, the foremost of them described: see {@link foremostChanges}. */

@@ -1,7 +1,7 @@
+import { plainText } from "./look-at.ts";
 import { hostEnv } from "../../ground/runtime/platform.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { isInside, join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
-import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
 import { eachRecord, git, gitEnv, gitError, lineOf } from "./git-call.ts";
 
 /** The repository that a working directory lies in. */
@@ -99,18 +99,12 @@ function commitIn(text: string): string | null {
 
 /** The commit of a name in the file of packed names (gitrepository-layout(5)); empty where it is not there. */
 async function packedLine(path: string, name: string): Promise<string> {
-  const line = (await textOf(path, 1024 * 1024)).split("\n").find((one) => one.endsWith(` ${name}`));
+  const line = (await plainText(path, 1024 * 1024)).split("\n").find((one) => one.endsWith(` ${name}`));
   return line?.slice(0, -name.length - 1) ?? "";
 }
 
 async function lineIn(path: string): Promise<string> {
-  return (await textOf(path, 4096)).replace(/\n$/, "");
-}
-
-/** A plain file's text; empty for one of more bytes and for what cannot be read. */
-async function textOf(path: string, maxBytes: number): Promise<string> {
-  const bytes = await readPlainFile(path, maxBytes);
-  return bytes === null ? "" : new TextDecoder().decode(bytes);
+  return (await plainText(path, 4096)).replace(/\n$/, "");
 }
 
 /** True when the folder is a repository of its own that has a commit, so that git can point to it. */
@@ -147,26 +141,51 @@ interface GitSettings {
  * @throws {BulkheadError} `git_missing`, `io_error`
  */
 export async function readSettings(place: GitPlace): Promise<GitSettings> {
-  const texts: string[] = [];
-  const args = ["config", "--list", "-z", "--show-origin"];
-  const run = { cwd: place.workdir, env: readingEnv(), signal: place.signal };
-  const outcome = await eachRecord(args, run, (record) => texts.push(new TextDecoder().decode(record)));
-  if (outcome.exit_code !== 0) throw gitError(args, outcome);
   const settings = new Map<string, string>();
   const configHome = join(hostEnv("XDG_CONFIG_HOME") ?? join(home(), ".config"), "git");
   const files = new Set([join(home(), ".gitconfig"), join(configHome, "config")]);
   let excludesFile = join(configHome, "ignore");
-  for (let at = 0; at + 1 < texts.length; at += 2) {
-    const [origin = "", text = ""] = texts.slice(at, at + 2);
-    if (origin.startsWith("file:")) files.add(resolve(place.workdir, origin.slice("file:".length)));
-    const end = text.indexOf("\n");
-    // A key without a value is a true boolean.
-    const [key, value] = end === -1 ? [text, "true"] : [text.slice(0, end), text.slice(end + 1)];
+  for (const { file, key, value } of await allSettings(place)) {
+    if (file !== null) files.add(file);
     if (key === "core.excludesfile") excludesFile = value.startsWith("~/") ? join(home(), value.slice(2)) : value;
     if (copiedSettings.has(key)) settings.set(key, value);
   }
   settings.set("core.excludesfile", resolve(place.workdir, excludesFile));
   return { settings, files: [...files] };
+}
+
+/** A setting, and the absolute path of the file that it stands in; null for one of the call itself. */
+export interface Setting {
+  file: string | null;
+  key: string;
+  value: string;
+}
+
+/**
+ * Every setting that counts, included ones too.
+ * @param place.gitDir the repository that is asked; absent: the one that git finds
+ * @throws {BulkheadError} as {@link readSettings}
+ */
+export async function allSettings(
+  { workdir, gitDir, signal }: GitPlace & { gitDir?: string | undefined },
+): Promise<Setting[]> {
+  const texts: string[] = [];
+  const args = ["config", "--list", "-z", "--show-origin"];
+  const where = gitDir === undefined ? [] : ["--git-dir", gitDir];
+  const run = { cwd: workdir, env: readingEnv(), signal };
+  const outcome = await eachRecord([...where, ...args], run, (one) => texts.push(new TextDecoder().decode(one)));
+  if (outcome.exit_code !== 0) throw gitError(args, outcome);
+  const settings: Setting[] = [];
+  for (let at = 0; at + 1 < texts.length; at += 2) {
+    const [origin = "", text = ""] = texts.slice(at, at + 2);
+    const file = origin.startsWith("file:") ? resolve(workdir, origin.slice("file:".length)) : null;
+    const end = text.indexOf("\n");
+    // A key without a value is a true boolean.
+    settings.push(
+      end === -1 ? { file, key: text, value: "true" } : { file, key: text.slice(0, end), value: text.slice(end + 1) },
+    );
+  }
+  return settings;
 }
 
 async function ask(place: GitPlace, question: string): Promise<string> {
@@ -177,6 +196,11 @@ async function ask(place: GitPlace, question: string): Promise<string> {
 export function readingEnv(): Record<string, string> {
   const configHome = hostEnv("XDG_CONFIG_HOME");
   return { ...gitEnv, HOME: home(), ...(configHome === undefined ? {} : { XDG_CONFIG_HOME: configHome }) };
+}
+
+/** Options for a run of git in a repository's own git folder, with the user's own config. */
+export function runIn(gitDir: string): { cwd: string; env: Record<string, string> } {
+  return { cwd: gitDir, env: { ...readingEnv(), GIT_DIR: gitDir } };
 }
 
 function home(): string {

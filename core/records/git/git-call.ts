@@ -67,6 +67,11 @@ export function lineOf(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes).replace(/\r?\n$/, "");
 }
 
+/** Lines for git's input. */
+export function linesIn(lines: readonly string[]): Uint8Array {
+  return new TextEncoder().encode(lines.map((line) => `${line}\n`).join(""));
+}
+
 /** Joins records for git's `-z` input. */
 export function joinNul(records: readonly Uint8Array[]): Uint8Array {
   const joined = new Uint8Array(records.reduce((total, record) => total + record.byteLength + 1, 0));
@@ -76,6 +81,11 @@ export function joinNul(records: readonly Uint8Array[]): Uint8Array {
     at += record.byteLength + 1;
   }
   return joined;
+}
+
+/** A record for `git update-index --index-info`. */
+export function indexLine(head: string, path: Uint8Array): Uint8Array {
+  return joinBytes([new TextEncoder().encode(`${head}\t`), path]);
 }
 
 /** Returns a text that stands for the bytes of a path, for sets and maps: each byte another character. */

@@ -11,10 +11,10 @@ import {
   type Reason,
 } from "../gate/judge.ts";
 import { wayOfLink } from "../gate/leads-out.ts";
-import { joinNul, lineOf, pathKey } from "./git-call.ts";
+import { indexLine, joinNul, pathKey } from "./git-call.ts";
 import { namedBySettings } from "./named-by-settings.ts";
-import { pathText, type RawChange, rawChanges } from "./raw-diff.ts";
-import { eachInShadow, gitInShadow, type ShadowCall, type ShadowRepository, topOf } from "./shadow-repository.ts";
+import { eachEntry, type GitEntry, pathText, type RawChange, rawChanges } from "./raw-diff.ts";
+import { gitInShadow, type ShadowCall, type ShadowRepository, topOf, treeOfIndex } from "./shadow-repository.ts";
 
 /** A held change of a tree, with the paths that it stands for. */
 export interface TreeHeld {
@@ -32,13 +32,6 @@ interface Trees {
   before: string;
   after: string;
   call: ShadowCall;
-}
-
-/** An entry of a tree. */
-interface TreeEntry {
-  mode: string;
-  id: string;
-  path: Uint8Array;
 }
 
 const linkMode = "120000";
@@ -102,7 +95,7 @@ interface Held {
 /** Changes that make a repository of the folder that they are in, or are settings of one. */
 function ofRepositories(
   changes: readonly RawChange[],
-  { entries, old }: { entries: readonly TreeEntry[]; old: readonly TreeEntry[] },
+  { entries, old }: { entries: readonly GitEntry[]; old: readonly GitEntry[] },
 ): Held[] {
   // Folders of such names that were there before hold data, whether they are a repository's or not.
   const known = new Set(old.flatMap(({ path }) => {
@@ -133,7 +126,7 @@ function ofRepositories(
 /** Changed links that lead out, or through which an unchanged one does. */
 async function linksOut(
   changes: readonly RawChange[],
-  { shadow, entries, call }: { shadow: ShadowRepository; entries: readonly TreeEntry[]; call: ShadowCall },
+  { shadow, entries, call }: { shadow: ShadowRepository; entries: readonly GitEntry[]; call: ShadowCall },
 ): Promise<Held[]> {
   const links = new Map<string, string>();
   for (const { mode, id, path } of entries) {
@@ -155,19 +148,15 @@ function blobOf(shadow: ShadowRepository, id: string, call: ShadowCall): Promise
   return gitInShadow(shadow, ["cat-file", "blob", id], { ...call, cwd: topOf(shadow) });
 }
 
-async function entriesOf(shadow: ShadowRepository, tree: string, call: ShadowCall): Promise<TreeEntry[]> {
-  const entries: TreeEntry[] = [];
-  const take = (record: Uint8Array) => {
-    const tab = record.indexOf(0x09);
-    const [mode = "", , id = ""] = pathText(record.subarray(0, tab)).split(" ");
-    entries.push({ mode, id, path: record.slice(tab + 1) });
-  };
-  await eachInShadow(shadow, ["ls-tree", "-r", "-z", tree], { ...call, cwd: topOf(shadow), take });
+async function entriesOf(shadow: ShadowRepository, tree: string, call: ShadowCall): Promise<GitEntry[]> {
+  const entries: GitEntry[] = [];
+  const take = (entry: GitEntry) => entries.push({ ...entry, path: entry.path.slice() });
+  await eachEntry(shadow, { ...call, cwd: topOf(shadow), tree }, take);
   return entries;
 }
 
 /** One item for each path; one for a guarded folder in which all is new. */
-function itemsOf(held: readonly Held[], entries: readonly TreeEntry[]): TreeHeld[] {
+function itemsOf(held: readonly Held[], entries: readonly GitEntry[]): TreeHeld[] {
   const items: TreeHeld[] = [];
   for (const [root, group] of groupedBy(held, (one) => one.root)) {
     const isWhole = group.every(({ change, path }) => change.status === "A" && path !== root) &&
@@ -207,16 +196,8 @@ export async function treeWithout(
   const isOf = (key: string) => keys.has(key) || [...key].some((one, at) => one === "/" && keys.has(key.slice(0, at)));
   const old = (await entriesOf(shadow, before, call)).filter(({ path }) => isOf(pathKey(path)));
   await gitInShadow(shadow, ["read-tree", after], atTop);
-  const gone = paths.map((path) => lineFor(`0 ${"0".repeat(before.length)}`, path));
-  const back = old.map(({ mode, id, path }) => lineFor(`${mode} ${id} 0`, path));
+  const gone = paths.map((path) => indexLine(`0 ${"0".repeat(before.length)}`, path));
+  const back = old.map(({ mode, id, path }) => indexLine(`${mode} ${id} 0`, path));
   await gitInShadow(shadow, ["update-index", "-z", "--index-info"], { ...atTop, stdin: joinNul([...gone, ...back]) });
-  return lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], atTop));
-}
-
-function lineFor(head: string, path: Uint8Array): Uint8Array {
-  const start = new TextEncoder().encode(`${head}\t`);
-  const line = new Uint8Array(start.length + path.length);
-  line.set(start);
-  line.set(path, start.length);
-  return line;
+  return await treeOfIndex(shadow, atTop);
 }

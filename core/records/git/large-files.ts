@@ -12,10 +12,17 @@ import {
 import { fewAtOnce } from "./private/few-entries.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { dirname, join } from "../../ground/runtime/paths.ts";
-import { isBehindLink } from "./behind-link.ts";
-import { joinNul, lineOf, pathKey } from "./git-call.ts";
-import { pathText } from "./raw-diff.ts";
-import { eachInShadow, gitInShadow, type ShadowCall, type ShadowRepository, shadowRun } from "./shadow-repository.ts";
+import { isBehindLink } from "./look-at.ts";
+import { indexLine, joinNul, lineOf, pathKey } from "./git-call.ts";
+import { eachEntry, pathText } from "./raw-diff.ts";
+import {
+  dropFromIndex,
+  gitInShadow,
+  type ShadowCall,
+  type ShadowRepository,
+  shadowRun,
+  treeOfIndex,
+} from "./shadow-repository.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
 
 /** Files from this size on that are in no commit are hashed and not stored: the worktree has the only copy. */
@@ -50,7 +57,7 @@ export async function copyLarge(
   const args = ["update-index", "--info-only", "--add", "--remove", "-z", "--stdin"];
   await gitInShadow(files, args, { ...call, stdin: joinNul(paths) });
   await writeFile(join(files.folder, listName), paths.map((path) => `${pathText(path)}\0`).join(""));
-  return lineOf(await gitInShadow(files, ["write-tree", "--missing-ok"], call));
+  return await treeOfIndex(files, call);
 }
 
 /** Copies files from one folder to another, in which they are not there. */
@@ -127,13 +134,9 @@ async function idsIn(
 ): Promise<Map<string, string>> {
   const asked = new Set(paths.map((path) => pathKey(new TextEncoder().encode(path))));
   const ids = new Map<string, string>();
-  const take = (line: Uint8Array) => {
-    const tab = line.indexOf(0x09);
-    const path = line.subarray(tab + 1);
-    const [, id = ""] = pathText(line.subarray(0, tab)).split(" ");
+  await eachEntry(shadow, call, ({ id, path }) => {
     if (asked.has(pathKey(path))) ids.set(pathText(path), id);
-  };
-  await eachInShadow(shadow, ["ls-files", "-s", "-z"], { ...call, take });
+  });
   return ids;
 }
 
@@ -186,13 +189,9 @@ export async function addHugeFiles(
   if (huge.length === 0) return;
   await dropHugeFiles(shadow, huge, call);
   const digits = shadow.repository?.objectFormat === "sha256" ? 64 : 40;
-  const lines = huge.map(({ path, mark, isProgram }) => {
-    const head = new TextEncoder().encode(`${isProgram ? "100755" : "100644"} ${mark.slice(0, digits)}\t`);
-    const line = new Uint8Array(head.byteLength + path.byteLength);
-    line.set(head);
-    line.set(path, head.byteLength);
-    return line;
-  });
+  const lines = huge.map(({ path, mark, isProgram }) =>
+    indexLine(`${isProgram ? "100755" : "100644"} ${mark.slice(0, digits)}`, path)
+  );
   await gitInShadow(shadow, ["update-index", "-z", "--index-info"], { ...call, stdin: joinNul(lines) });
 }
 
@@ -202,7 +201,5 @@ export async function dropHugeFiles(
   huge: readonly HugeFile[],
   call: ShadowCall,
 ): Promise<void> {
-  if (huge.length === 0) return;
-  const stdin = joinNul(huge.map(({ path }) => path));
-  await gitInShadow(shadow, ["update-index", "--force-remove", "-z", "--stdin"], { ...call, stdin });
+  await dropFromIndex(shadow, huge.map(({ path }) => path), call);
 }

@@ -12,8 +12,8 @@ import { withDeadline } from "./deadline.ts";
 import { namedBySettings } from "./named-by-settings.ts";
 import { indexBefore, type Snapshot } from "./snapshot.ts";
 import { createBlobId } from "../../ground/runtime/hash.ts";
-import { pathText } from "./raw-diff.ts";
-import { eachInShadow, gitInShadow } from "./shadow-repository.ts";
+import { eachEntry, pathText } from "./raw-diff.ts";
+import { gitInShadow } from "./shadow-repository.ts";
 
 /** Changes that a session left in a folder. */
 interface LeftChanges {
@@ -194,13 +194,10 @@ async function entriesBefore(
 ): Promise<Map<string, EntryBefore>> {
   const found = new Map<string, EntryBefore>();
   if (held === null || paths.size === 0) return found;
-  const take = (record: Uint8Array) => {
-    const [head = "", ...rest] = pathText(record).split("\t");
-    const [mode, id] = head.split(" ");
-    const path = rest.join("\t");
-    if (mode !== undefined && id !== undefined && paths.has(path)) found.set(path, { mode, id });
-  };
-  await eachInShadow(held.shadow, ["ls-files", "-s", "-z"], { index: indexBefore, signal, take });
+  await eachEntry(held.shadow, { index: indexBefore, signal }, ({ mode, id, path }) => {
+    const name = pathText(path);
+    if (paths.has(name)) found.set(name, { mode, id });
+  });
   return found;
 }
 

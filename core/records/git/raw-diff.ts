@@ -69,6 +69,30 @@ export async function rawChanges(
   return reader.end();
 }
 
+/** A record that names an entry: of a tree, or of an index. */
+export interface GitEntry {
+  mode: string;
+  id: string;
+  path: Uint8Array;
+}
+
+/** Hands over the entries of an index, one by one, or those of a tree. */
+export async function eachEntry(
+  shadow: ShadowRepository,
+  { tree, ...call }: ShadowCall & { tree?: string },
+  take: (entry: GitEntry) => void,
+): Promise<void> {
+  const args = tree === undefined ? ["ls-files", "-s", "-z"] : ["ls-tree", "-r", "-z", tree];
+  await eachInShadow(shadow, args, {
+    ...call,
+    take(record) {
+      const tab = record.indexOf(0x09);
+      const [mode = "", ...rest] = pathText(record.subarray(0, tab)).split(" ");
+      take({ mode, id: rest[tree === undefined ? 0 : 1] ?? "", path: record.subarray(tab + 1) });
+    },
+  });
+}
+
 /** A path of git's as text; bytes that are not UTF-8 become U+FFFD. */
 export function pathText(path: Uint8Array): string {
   return utf8.decode(path);

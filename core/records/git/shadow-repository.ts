@@ -3,7 +3,7 @@ import { markOfFile } from "../../ground/runtime/file-mark.ts";
 import { mkdir, mkdtemp, readdir, writeFile } from "../../ground/runtime/files.ts";
 import type { GitRunOptions } from "../../ground/runtime/git-program.ts";
 import { join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
-import { eachRecord, git, gitEnv, gitError } from "./git-call.ts";
+import { eachRecord, git, gitEnv, gitError, joinNul, lineOf } from "./git-call.ts";
 import type { Repository } from "./find-repository.ts";
 
 /**
@@ -103,6 +103,22 @@ export async function eachInShadow(
 ): Promise<void> {
   const outcome = await eachRecord(args, shadowRun(shadow, call), take);
   if (outcome.exit_code !== 0) throw gitError(args, outcome);
+}
+
+/** Has git write the tree of an index; objects need not be there. */
+export async function treeOfIndex(shadow: ShadowRepository, call: ShadowCall): Promise<string> {
+  return lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], call));
+}
+
+/** Takes paths out of an index. */
+export async function dropFromIndex(
+  shadow: ShadowRepository,
+  paths: readonly Uint8Array[],
+  call: ShadowCall,
+): Promise<void> {
+  if (paths.length === 0) return;
+  const args = ["update-index", "--force-remove", "-z", "--stdin"];
+  await gitInShadow(shadow, args, { ...call, stdin: joinNul(paths) });
 }
 
 /** Options for a run of git in a shadow. */

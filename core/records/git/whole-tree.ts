@@ -1,11 +1,13 @@
-import { joinNul, lineOf, pathKey } from "./git-call.ts";
+import { joinNul, pathKey } from "./git-call.ts";
 import { largeAmong } from "./large-files.ts";
 import {
+  dropFromIndex,
   eachInShadow,
   gitInShadow,
   recordsInShadow,
   type ShadowCall,
   type ShadowRepository,
+  treeOfIndex,
 } from "./shadow-repository.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
 
@@ -35,10 +37,10 @@ export async function writeWholeTree(shadow: ShadowRepository, call: ShadowCall)
   const isLarge = new Set(largeFiltered);
   const update = (args: readonly string[], paths: readonly Uint8Array[]) =>
     gitInShadow(shadow, ["update-index", ...args, "-z", "--stdin"], { ...call, stdin: joinNul(paths) });
-  await update(["--force-remove"], filtered);
+  await dropFromIndex(shadow, filtered, call);
   await update(["--add", "--remove"], filtered.filter((path) => !isLarge.has(path)));
   await update(["--info-only", "--add", "--remove"], largeFiltered);
-  const whole = lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], call));
+  const whole = await treeOfIndex(shadow, call);
   return { tree: whole, leftOut, large: eachOnce([...large, ...largeFiltered]) };
 }
 

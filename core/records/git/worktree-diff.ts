@@ -1,3 +1,4 @@
+import { joinBytes } from "../../ground/runtime/join-bytes.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import type { WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
@@ -146,13 +147,7 @@ async function readPatch(args: readonly string[], run: Parameters<typeof runGit>
       hint: "Look at the files in the worktree itself. Applying it is possible all the same.",
     });
   }
-  const patch = new Uint8Array(bytes);
-  let at = 0;
-  for (const chunk of chunks) {
-    patch.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return patch;
+  return joinBytes(chunks);
 }
 
 /** Options of {@link dropInWorktree}. */

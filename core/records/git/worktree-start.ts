@@ -1,8 +1,9 @@
+import { eachEntry, pathText } from "./raw-diff.ts";
+import { isThere, plainText } from "./look-at.ts";
 import { dirname, join, resolve } from "../../ground/runtime/paths.ts";
 import { findRepository, type GitPlace, readSettings, type Repository } from "./find-repository.ts";
 import {
   copyUserIndex,
-  eachInShadow,
   gitInShadow,
   makeShadow,
   makeShadowFolder,
@@ -12,8 +13,6 @@ import {
 } from "./shadow-repository.ts";
 import { writeWholeTree } from "./whole-tree.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { lstat } from "../../ground/runtime/files.ts";
-import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
 import { repairHint, shellWord } from "./private/git-commands.ts";
 
 /** Starting point of a worktree, kept on disk. All of it is text, so that a record can hold it. */
@@ -124,8 +123,7 @@ export async function findWorktreeSource(place: GitPlace): Promise<WorktreeSourc
  */
 async function refuseBrokenLink(workdir: string): Promise<void> {
   for (let top = workdir;; top = dirname(top)) {
-    const bytes = await readPlainFile(join(top, ".git"), 4096);
-    const named = /^gitdir: (.+?)\r?\n?$/.exec(bytes === null ? "" : new TextDecoder().decode(bytes))?.[1];
+    const named = /^gitdir: (.+?)\r?\n?$/.exec(await plainText(join(top, ".git"), 4096))?.[1];
     if (named !== undefined) {
       const gitDir = resolve(top, named);
       throw new BulkheadError(
@@ -146,7 +144,7 @@ async function refuseBrokenLink(workdir: string): Promise<void> {
 async function refuseNested(shadow: ShadowRepository, call: ShadowCall): Promise<void> {
   const top = topOf(shadow);
   const pointers = await listPointers(shadow, call);
-  const there = await Promise.all(pointers.map((path) => hasRepository(join(top, path))));
+  const there = await Promise.all(pointers.map((path) => isThere(join(top, path, ".git"))));
   const nested = pointers.filter((_, at) => there[at]);
   if (nested.length === 0) return;
   const [first = ""] = nested;
@@ -162,11 +160,9 @@ async function refuseNested(shadow: ShadowRepository, call: ShadowCall): Promise
 /** Paths at which an index points to other repositories. */
 async function listPointers(shadow: ShadowRepository, call: ShadowCall): Promise<string[]> {
   const pointers: string[] = [];
-  const take = (line: Uint8Array) => {
-    const text = new TextDecoder().decode(line);
-    if (text.startsWith("160000 ")) pointers.push(text.slice(text.indexOf("\t") + 1));
-  };
-  await eachInShadow(shadow, ["ls-files", "-z", "-s"], { ...call, take });
+  await eachEntry(shadow, call, ({ mode, path }) => {
+    if (mode === "160000") pointers.push(pathText(path));
+  });
   return pointers;
 }
 
@@ -196,8 +192,4 @@ function hintFor(
 
 function gitDirOf({ repository, folder }: ShadowRepository): string {
   return repository?.gitDir ?? folder;
-}
-
-function hasRepository(folder: string): Promise<boolean> {
-  return lstat(join(folder, ".git")).then(() => true, () => false);
 }

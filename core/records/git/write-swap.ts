@@ -3,10 +3,18 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
-import { gitError, joinNul, lineOf, pathKey } from "./git-call.ts";
+import { gitError, pathKey } from "./git-call.ts";
 import { pathText, type RawChange, rawChanges } from "./raw-diff.ts";
 import { restoreFiles, type Swap } from "./restore-files.ts";
-import { gitInShadow, type ShadowCall, type ShadowRepository, shadowRun, topOf } from "./shadow-repository.ts";
+import {
+  dropFromIndex,
+  gitInShadow,
+  type ShadowCall,
+  type ShadowRepository,
+  shadowRun,
+  topOf,
+  treeOfIndex,
+} from "./shadow-repository.ts";
 import { patchArgs } from "./worktree-diff.ts";
 import { lstat, readdir } from "../../ground/runtime/files.ts";
 
@@ -116,9 +124,8 @@ export async function treeOnDisk(
   if (leftOut.length === 0) return tree;
   const atTop = { ...call, cwd: topOf(shadow) };
   await gitInShadow(shadow, ["read-tree", tree], atTop);
-  const stdin = joinNul(leftOut);
-  await gitInShadow(shadow, ["update-index", "--force-remove", "-z", "--stdin"], { ...atTop, stdin });
-  return lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], atTop));
+  await dropFromIndex(shadow, leftOut, atTop);
+  return await treeOfIndex(shadow, atTop);
 }
 
 function leftOutThere(paths: readonly string[], top: string): BulkheadError {

@@ -1,21 +1,24 @@
+import { joinBytes } from "../../ground/runtime/join-bytes.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
 import { access, constants, link, rm } from "../../ground/runtime/files.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { join, resolve } from "../../ground/runtime/paths.ts";
-import { isBehindLink, lookAt } from "./behind-link.ts";
+import { isBehindLink, lookAt } from "./look-at.ts";
 import { hasCommit } from "./find-repository.ts";
-import { gitError, joinNul, lineOf, pathKey } from "./git-call.ts";
+import { gitError, joinNul, pathKey } from "./git-call.ts";
 import type { KnownTrees } from "./known-repositories.ts";
 import { addHugeFiles, dropHugeFiles, largeAmong, measureFiles } from "./large-files.ts";
 import {
+  dropFromIndex,
   gitInShadow,
   recordsInShadow,
   type ShadowCall,
   type ShadowRepository,
   shadowRun,
   topOf,
+  treeOfIndex,
 } from "./shadow-repository.ts";
 
 /** Content of a work tree as a git tree. */
@@ -79,18 +82,14 @@ export async function writeWorkTree(
   await updateIndex(shadow, large, { ...call, stored: false });
   await addHugeFiles(shadow, huge, call);
   await dropOutside(shadow, call);
-  const written = await writeTree(shadow, call);
+  const written = await treeOfIndex(shadow, call);
   await dropHugeFiles(shadow, huge, call);
   return { tree: written, stored: isSmall, ...(large.length === 0 ? {} : { large }) };
 }
 
 /** Has git write a tree whose id alone was known. The call names the index that it is the tree of. */
 export async function storeTree(shadow: ShadowRepository, { unwritten }: WorkTree, call: ShadowCall): Promise<void> {
-  if (unwritten === true) await writeTree(shadow, call);
-}
-
-async function writeTree(shadow: ShadowRepository, call: ShadowCall): Promise<string> {
-  return lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], call));
+  if (unwritten === true) await treeOfIndex(shadow, call);
 }
 
 /** Adds files that are marked as assumed unchanged and were not: only a refreshed index shows them. */
@@ -112,7 +111,7 @@ async function writeCopiedTree(shadow: ShadowRepository, call: ShadowCall): Prom
   const index = `${call.index}-tree`;
   try {
     await linkOrCopy(resolve(shadow.folder, call.index), resolve(shadow.folder, index));
-    return await writeTree(shadow, { ...call, index });
+    return await treeOfIndex(shadow, { ...call, index });
   } finally {
     await rm(resolve(shadow.folder, index), { force: true }).catch(() => undefined);
   }
@@ -181,12 +180,7 @@ async function listNested(shadow: ShadowRepository, path: Uint8Array, call: Shad
   if (await hasCommit({ workdir: folder, signal: call.signal })) return [path.subarray(0, -1)];
   const inner = { ...call, cwd: folder, workTree: folder, index: "no-index" };
   const nested = await listChanged(shadow, inner);
-  return nested.map((below) => {
-    const joined = new Uint8Array(path.byteLength + below.byteLength);
-    joined.set(path);
-    joined.set(below, path.byteLength);
-    return joined;
-  });
+  return nested.map((below) => joinBytes([path, below]));
 }
 
 /** A call that puts changed paths into an index. */
@@ -209,7 +203,7 @@ async function updateIndex(shadow: ShadowRepository, paths: readonly Uint8Array[
   if (outcome.exit_code === 0) return;
   // One unreadable path, or one that is no file any more, fails the whole run; without it the rest passes.
   const { usable, replaced } = await sortOut(shadow.workdir, paths);
-  await removeFromIndex(shadow, replaced, call);
+  await dropFromIndex(shadow, replaced, call);
   await gitInShadow(shadow, args, { ...call, stdin: joinNul(usable) });
 }
 
@@ -247,23 +241,13 @@ async function dropOutside(shadow: ShadowRepository, call: ShadowCall): Promise<
   if (shadow.repository === null) {
     // Our own index still has files that were untracked before and are ignored now.
     const ignored = await recordsInShadow(shadow, ["ls-files", "-z", "-c", "-i", "--exclude-standard"], call);
-    return await removeFromIndex(shadow, ignored, call);
+    return await dropFromIndex(shadow, ignored, call);
   }
   if (shadow.repository.prefix === "") return;
   // During a merge with conflicts, which may lie outside the working directory, git cannot make a tree.
   const atTop = { ...call, cwd: topOf(shadow) };
   const unmerged = await recordsInShadow(shadow, ["ls-files", "-z", "-u"], atTop);
-  await removeFromIndex(shadow, unmerged.map((line) => line.subarray(line.indexOf(0x09) + 1)), atTop);
-}
-
-async function removeFromIndex(
-  shadow: ShadowRepository,
-  paths: readonly Uint8Array[],
-  call: ShadowCall,
-): Promise<void> {
-  if (paths.length === 0) return;
-  const args = ["update-index", "--force-remove", "-z", "--stdin"];
-  await gitInShadow(shadow, args, { ...call, stdin: joinNul(paths) });
+  await dropFromIndex(shadow, unmerged.map((line) => line.subarray(line.indexOf(0x09) + 1)), atTop);
 }
 
 function utf8(bytes: Uint8Array): string | null {

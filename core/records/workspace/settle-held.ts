@@ -8,7 +8,7 @@ import { join } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
 import { bytesOfBase64 } from "../../ground/runtime/text-or-base64.ts";
 import { askMarks } from "../gate/ask-gate.ts";
-import { isBehindLink } from "../git/behind-link.ts";
+import { isBehindLink } from "../git/look-at.ts";
 import { leftChanges } from "../git/left-changes.ts";
 import { isAlive } from "./holder.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";

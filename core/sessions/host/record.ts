@@ -1,7 +1,7 @@
 import type { Artifact } from "../../../plugin-sdk/result.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { forbiddenBecause } from "../../walls/broker/forbidden-paths.ts";
-import { isBehindLink } from "../../records/git/behind-link.ts";
+import { isBehindLink } from "../../records/git/look-at.ts";
 import { sessionPages } from "../../records/journal/read-page.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import type { Redactor } from "../../ground/log/redact.ts";

@@ -3,7 +3,7 @@ import { hostEnv } from "../../../ground/runtime/platform.ts";
 import { refused } from "./git-folder.ts";
 
 /** One setting of a git config file (git-config(1), "Syntax"). */
-export interface ConfigEntry {
+interface ConfigEntry {
   /** Section and name in lower case, the part between them as it is: `remote.origin.url`. */
   key: string;
   value: string;

@@ -1,9 +1,9 @@
+import { isThere, plainText } from "../look-at.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { lstat, realpath } from "../../../ground/runtime/files.ts";
 import { keyPlaces } from "../../../ground/runtime/key-places.ts";
 import { basename, dirname, isInside, join, resolve } from "../../../ground/runtime/paths.ts";
 import { hostEnv } from "../../../ground/runtime/platform.ts";
-import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
 import { repairHint } from "./git-commands.ts";
 
 /** The git folder of a working directory, found without starting git. Real, absolute paths. */
@@ -91,9 +91,8 @@ async function namedBy(entry: string, places: ClosedPlaces): Promise<GitFolder> 
 
 /** A submodule's git folder says in its config where its work tree is, or lies in `modules` of a repository above it. */
 async function nameBack(entry: string, gitDir: string): Promise<void> {
-  const bytes = await readPlainFile(join(gitDir, "config"), maxConfigBytes);
-  const named = /^\s*worktree\s*=\s*"?([^"\n]+?)"?\s*$/m.exec(bytes === null ? "" : new TextDecoder().decode(bytes))
-    ?.[1];
+  const text = await plainText(join(gitDir, "config"), maxConfigBytes);
+  const named = /^\s*worktree\s*=\s*"?([^"\n]+?)"?\s*$/m.exec(text)?.[1];
   if (named !== undefined && resolve(gitDir, named) === dirname(entry)) return;
   throw refused(entry, `"${gitDir}" does not name this folder as its work tree`);
 }
@@ -141,14 +140,9 @@ async function plainFolder(folder: string): Promise<void> {
   if (!(await lstat(folder)).isDirectory()) throw refused(folder, "it is no folder");
 }
 
-function isThere(path: string): Promise<boolean> {
-  return lstat(path).then(() => true, () => false);
-}
-
 /** The only line of a small plain file; empty for anything else. */
 async function lineOf(path: string): Promise<string> {
-  const bytes = await readPlainFile(path, 4096);
-  const text = bytes === null ? "" : new TextDecoder().decode(bytes).replace(/\r?\n$/, "");
+  const text = (await plainText(path, 4096)).replace(/\r?\n$/, "");
   return text.includes("\n") || text.includes("\0") ? "" : text;
 }
 
@@ -181,8 +175,7 @@ export async function objectFolders(commonDir: string, places: ClosedPlaces): Pr
   const folders = [join(commonDir, "objects")];
   for (let at = 0; at < folders.length; at++) {
     const file = join(folders[at]!, "info/alternates");
-    const bytes = await readPlainFile(file, 65_536);
-    const lines = bytes === null ? [] : new TextDecoder().decode(bytes).split("\n");
+    const lines = (await plainText(file, 65_536)).split("\n");
     for (const line of lines.filter((text) => text !== "" && !text.startsWith("#"))) {
       if (line.startsWith('"')) throw refused(commonDir, "it borrows objects from a folder with an unusual name");
       const folder = await approvedSource(resolve(folders[at]!, line), places);

@@ -1,9 +1,9 @@
+import { runIn } from "../find-repository.ts";
 import { copyWithTime } from "../../../ground/runtime/copy-with-time.ts";
 import { rm } from "../../../ground/runtime/files.ts";
 import { runGit } from "../../../ground/runtime/git-program.ts";
 import { join } from "../../../ground/runtime/paths.ts";
-import { git, lineOf } from "../git-call.ts";
-import { readingEnv } from "../find-repository.ts";
+import { git, lineOf, linesIn } from "../git-call.ts";
 import type { PrivateRecord, PrivateRepository } from "./private-record.ts";
 import { stateBefore } from "./private-state.ts";
 
@@ -24,10 +24,10 @@ async function holdOne(
   known: PrivateRepository,
   { place, sessionId, signal }: { place: string; sessionId: string; signal: AbortSignal },
 ): Promise<void> {
-  const { git_dir: gitDir } = known;
   const { commit, index: held } = await stateBefore(known, place);
   const index = join(place, "held-index");
-  const run = { cwd: gitDir, env: { ...readingEnv(), GIT_DIR: gitDir, GIT_INDEX_FILE: index }, signal };
+  const { cwd, env } = runIn(known.git_dir);
+  const run = { cwd, env: { ...env, GIT_INDEX_FILE: index }, signal };
   const [ofCommit, ofIndex] = holdNames(sessionId);
   const lines = commit === null ? [] : [`update ${ofCommit} ${commit}`];
   if (held !== null) {
@@ -38,10 +38,7 @@ async function holdOne(
     await rm(index, { force: true });
   }
   if (lines.length === 0) return;
-  await git(["update-ref", "--stdin"], {
-    ...run,
-    stdin: new TextEncoder().encode(lines.map((line) => `${line}\n`).join("")),
-  });
+  await git(["update-ref", "--stdin"], { ...run, stdin: linesIn(lines) });
 }
 
 /**

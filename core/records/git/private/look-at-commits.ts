@@ -1,5 +1,5 @@
 import { runGit } from "../../../ground/runtime/git-program.ts";
-import { eachRecord, git, gitError } from "../git-call.ts";
+import { eachRecord, git, gitError, linesIn } from "../git-call.ts";
 import { pointer } from "./index-entries.ts";
 import { type ObjectsPlace, storeRun } from "./take-objects.ts";
 
@@ -28,7 +28,7 @@ export async function heldCommit(
   let because: string | null = null;
   let change: string[] | null = null;
   const args = ["log", "--stdin", "-m", "--raw", "--no-renames", "--root", "--no-abbrev", "-z", "--format="];
-  const stdin = new TextEncoder().encode([tip, ...bases.map((id) => `^${id}`)].map((line) => `${line}\n`).join(""));
+  const stdin = linesIn([tip, ...bases.map((id) => `^${id}`)]);
   const take = (record: Uint8Array) => {
     const text = new TextDecoder().decode(record).replace(/^\n+/, "");
     if (change === null) change = text.startsWith(":") ? text.slice(1).split(" ") : null;
@@ -52,7 +52,7 @@ export async function outermost(
   { ids, known }: { ids: readonly string[]; known: readonly string[] },
 ): Promise<string[]> {
   if (ids.length === 0) return [];
-  const stdin = new TextEncoder().encode([...ids, ...known.map((id) => `^${id}`)].map((id) => `${id}\n`).join(""));
+  const stdin = linesIn([...ids, ...known.map((id) => `^${id}`)]);
   const stdout = await git(["rev-list", "--parents", "--stdin"], { ...storeRun(at), stdin });
   const rows = new TextDecoder().decode(stdout).split("\n").filter((line) => line !== "").map((line) =>
     line.split(" ")

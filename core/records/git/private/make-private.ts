@@ -1,3 +1,4 @@
+import { isThere, plainText } from "../look-at.ts";
 import { copyWithTime } from "../../../ground/runtime/copy-with-time.ts";
 import { lstat, mkdir, readdir, readFile, realpath, rm, writeFile } from "../../../ground/runtime/files.ts";
 import { dirname, isBelow, isInside, join, relative, sep, wayUp } from "../../../ground/runtime/paths.ts";
@@ -197,8 +198,7 @@ class Making {
   async #configOf({ top, gitDir, commonDir }: GitFolder) {
     const files = await Promise.all(
       [join(commonDir, "config"), join(gitDir, "config.worktree")].map(async (file) => {
-        const bytes = await readPlainFile(file, maxConfigBytes);
-        return { file, entries: bytes === null ? [] : parseConfig(new TextDecoder().decode(bytes)) };
+        return { file, entries: parseConfig(await plainText(file, maxConfigBytes)) };
       }),
     );
     const named = files.flatMap(({ file, entries }) => namedPlaces(entries, { top, file }));
@@ -351,10 +351,6 @@ class Making {
 
 function noMounts(): GitMounts {
   return { covered: [], bound: [], held: [], sealed: [], shown: [] };
-}
-
-function isThere(path: string): Promise<boolean> {
-  return lstat(path).then(() => true, () => false);
 }
 
 async function isPlainFolder(path: string): Promise<boolean> {

@@ -1,12 +1,12 @@
+import { isThere, plainText } from "../look-at.ts";
+import { runIn } from "../find-repository.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { copyWithTime } from "../../../ground/runtime/copy-with-time.ts";
-import { lstat, open, readdir, readFile, rename, rm } from "../../../ground/runtime/files.ts";
+import { open, readdir, readFile, rename, rm } from "../../../ground/runtime/files.ts";
 import { randomId } from "../../../ground/runtime/hash.ts";
 import { join } from "../../../ground/runtime/paths.ts";
-import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
 import { wait } from "../../../ground/runtime/wait.ts";
-import { readingEnv } from "../find-repository.ts";
-import { git } from "../git-call.ts";
+import { git, linesIn } from "../git-call.ts";
 import { changesBetween, type IndexChange, indexInfo, misfit } from "./index-changes.ts";
 import type { PrivateRepository } from "./private-record.ts";
 import { type GitState, stateNow } from "./private-state.ts";
@@ -17,12 +17,7 @@ import { pathOf } from "./index-entries.ts";
 import type { TakeOverPlan } from "./plan-take-over.ts";
 
 /** A step of HEAD, the branch that is checked out, and the index, all of it or nothing. */
-interface HeadMove {
-  known: PrivateRepository;
-  place: string;
-  sessionId: string;
-  /** How all of it was when the agent began. */
-  before: GitState;
+interface HeadMove extends Pick<TakeOverPlan, "known" | "place" | "sessionId" | "before" | "signal"> {
   /** Text of HEAD afterwards. */
   head: string;
   /** Lines for `git update-ref --stdin`, with the old values. */
@@ -30,7 +25,6 @@ interface HeadMove {
   index: readonly IndexChange[];
   /** Files of a merge that the agent has ended. */
   ended: readonly string[];
-  signal: AbortSignal;
 }
 
 /** Why a step was not made: half a sentence. Null when it was. */
@@ -86,7 +80,9 @@ async function wholeOf({ known, place, signal }: HeadMove): Promise<Uint8Array> 
 function movedMeanwhile(before: GitState, now: GitState): Refusal {
   if (now.head !== before.head) return "HEAD was moved meanwhile";
   if (now.commit !== before.commit) return "its branch was moved meanwhile";
-  return isSameText(before.under, now.under) ? null : "a merge was begun or ended there meanwhile";
+  return merging.every((name) => before.under.get(name) === now.under.get(name))
+    ? null
+    : "a merge was begun or ended there meanwhile";
 }
 
 async function stagedMeanwhile(move: HeadMove, now: Uint8Array | null): Promise<Refusal> {
@@ -97,11 +93,6 @@ async function stagedMeanwhile(move: HeadMove, now: Uint8Array | null): Promise<
   if (theirs === null) return "the index there cannot be read";
   const fits = misfit(index, theirs);
   return fits === null ? null : `"${fits}" was staged there meanwhile`;
-}
-
-function isSameText(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): boolean {
-  const names = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"];
-  return names.every((name) => a.get(name) === b.get(name));
 }
 
 /** Entries that did not change keep the times and sizes that git knows of their files. */
@@ -117,23 +108,18 @@ async function writeIndex({ known, place, index: changes, signal }: HeadMove, in
   await rename(draft, index);
 }
 
-function isThere(path: string): Promise<boolean> {
-  return lstat(path).then(() => true, () => false);
-}
-
 async function updateRefs({ known, updates, before, head, ended, sessionId, signal }: HeadMove): Promise<Refusal> {
   const { git_dir: gitDir, head: old } = known;
   const target = symbolicTarget(head);
   // A deadline must not leave half of it.
   signal.throwIfAborted();
-  const run = { cwd: gitDir, env: { ...readingEnv(), GIT_DIR: gitDir } };
+  const run = runIn(gitDir);
   const message = `bulkhead: session ${sessionId}`;
   const detached = target === null && head !== old ? [`option no-deref`, `update HEAD ${head} ${before.commit}`] : [];
   const lines = [...updates, ...detached];
   try {
     if (lines.length > 0) {
-      const stdin = new TextEncoder().encode(lines.map((line) => `${line}\n`).join(""));
-      await git(["update-ref", "-m", message, "--stdin"], { ...run, stdin });
+      await git(["update-ref", "-m", message, "--stdin"], { ...run, stdin: linesIn(lines) });
     }
     if (target !== null && head !== old) await git(["symbolic-ref", "-m", message, "HEAD", target], run);
   } catch (error) {
@@ -170,8 +156,7 @@ function lockText(sessionId: string): string {
 /** Removes the lock, and drafts, of a host that was killed while it held the index of a session's repository. */
 export async function dropOwnLock({ git_dir: gitDir }: PrivateRepository, sessionId: string): Promise<void> {
   const lock = join(gitDir, "index.lock");
-  const bytes = await readPlainFile(lock, 4096);
-  if (bytes === null || new TextDecoder().decode(bytes) !== lockText(sessionId)) return;
+  if (await plainText(lock, 4096) !== lockText(sessionId)) return;
   const drafts = (await readdir(gitDir)).filter((name) => /^bulkhead-index-[0-9a-f]+$/.test(name));
   await Promise.all([lock, ...drafts.map((name) => join(gitDir, name))].map((file) => rm(file, { force: true })));
 }

@@ -1,4 +1,4 @@
-import { lstat } from "../../../ground/runtime/files.ts";
+import { isThere, plainText } from "../look-at.ts";
 import { join } from "../../../ground/runtime/paths.ts";
 import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
 import { stateFiles } from "./copy-git-folder.ts";
@@ -41,8 +41,7 @@ const mostLogged = 2000;
 /** Reads the state of the repository as it was when the agent began. */
 export async function stateBefore({ head }: PrivateRepository, place: string): Promise<GitState> {
   const base = join(place, "base");
-  const packed = await readPlainFile(join(base, "packed-refs"), maxLogBytes * 16);
-  const refs = parsePackedRefs(packed === null ? "" : new TextDecoder().decode(packed));
+  const refs = parsePackedRefs(await plainText(join(base, "packed-refs"), maxLogBytes * 16));
   return await stateOf(base, { head, refs });
 }
 
@@ -56,19 +55,13 @@ async function stateOf(
   folder: string,
   { head, refs }: { head: string; refs: Refs },
 ): Promise<GitState> {
-  const bytes = await readPlainFile(join(folder, "index"), maxIndexBytes);
+  const index = await readPlainFile(join(folder, "index"), maxIndexBytes);
   const under = new Map<string, string>();
   await Promise.all(stateFiles.map(async (name) => {
     const text = await readPlainFile(join(folder, name), 1_000_000);
     if (text !== null) under.set(name, new TextDecoder().decode(text));
   }));
-  return {
-    head,
-    commit: commitOf(head, refs),
-    refs,
-    index: bytes,
-    under,
-  };
+  return { head, commit: commitOf(head, refs), refs, index, under };
 }
 
 /** The commit that a text of HEAD names among refs. */
@@ -86,7 +79,7 @@ export async function reachedBy(place: string): Promise<Reached> {
     logged(join(git, "logs/refs/stash")),
     namedIn(git),
     logFiles(join(git, "logs"), 0),
-    Promise.all(["rebase-merge", "rebase-apply"].map((name) => lstat(join(git, name)).then(() => true, () => false))),
+    Promise.all(["rebase-merge", "rebase-apply"].map((name) => isThere(join(git, name)))),
   ]);
   const known = new Set(before);
   const ids = new Set<string>();
@@ -101,8 +94,7 @@ export async function reachedBy(place: string): Promise<Reached> {
 
 /** Ids that a log's lines lead to, the newest first (git-reflog(1)). */
 async function logged(file: string): Promise<string[]> {
-  const bytes = await readPlainFile(file, maxLogBytes);
-  const lines = bytes === null ? [] : new TextDecoder().decode(bytes).split("\n");
+  const lines = (await plainText(file, maxLogBytes)).split("\n");
   return lines.map((line) => line.split(" ", 2)[1] ?? "").filter(isObjectId).reverse();
 }
 
@@ -134,10 +126,7 @@ async function namedIn(git: string): Promise<Map<string, string>> {
   const worktrees = (await fewEntries(join(git, "worktrees"), mostLogs)).map(({ name }) => name);
   const files = [...naming, ...worktrees.map((name) => `worktrees/${name}/HEAD`)];
   await Promise.all(files.map(async (file) => {
-    const bytes = await readPlainFile(join(git, file), 65_536);
-    const lines = bytes === null
-      ? []
-      : new TextDecoder().decode(bytes).split("\n").map((line) => line.split("\t", 1)[0]!);
+    const lines = (await plainText(join(git, file), 65_536)).split("\n").map((line) => line.split("\t", 1)[0]!);
     for (const [at, id] of lines.filter(isObjectId).entries()) found.set(at === 0 ? file : `${file}-${at}`, id);
   }));
   return found;

@@ -1,5 +1,5 @@
+import { plainText } from "../look-at.ts";
 import { basename, dirname, join } from "../../../ground/runtime/paths.ts";
-import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
 import { fewAtOnce, fewEntries } from "./few-entries.ts";
 import { readdir } from "../../../ground/runtime/files.ts";
 
@@ -24,10 +24,10 @@ const deepest = 32;
 export async function readRefs(commonDir: string): Promise<Refs> {
   const refs: Refs = { ids: new Map(), symbolic: new Map(), omitted: 0 };
   const [packed] = await Promise.all([
-    readPlainFile(join(commonDir, "packed-refs"), maxPackedBytes),
+    plainText(join(commonDir, "packed-refs"), maxPackedBytes),
     readLoose(refs, { folder: join(commonDir, "refs"), name: "refs", depth: 0 }),
   ]);
-  if (packed !== null) addPacked(refs, new TextDecoder().decode(packed));
+  addPacked(refs, packed);
   return refs;
 }
 
@@ -76,8 +76,7 @@ async function readLoose(
 
 /** The only line of a ref's file, such as HEAD; empty where there is none. */
 export async function refText(path: string): Promise<string> {
-  const bytes = await readPlainFile(path, 4096);
-  return bytes === null ? "" : new TextDecoder().decode(bytes).replace(/\s+$/, "");
+  return (await plainText(path, 4096)).replace(/\s+$/, "");
 }
 
 /** The ref that a ref's text names; null where it names none. */

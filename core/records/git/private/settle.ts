@@ -1,7 +1,7 @@
+import { runIn } from "../find-repository.ts";
 import type { GitChange } from "../../../../plugin-sdk/git-changes.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { runGit } from "../../../ground/runtime/git-program.ts";
-import { readingEnv } from "../find-repository.ts";
 import { checkedOut, symbolicTarget } from "./read-refs.ts";
 import { deletion } from "./git-commands.ts";
 import { keptRoot } from "./hold-borrowed.ts";
@@ -257,11 +257,10 @@ class Settling {
 
   /** Returns why git refused it; null when it was done. Without `old` any value is replaced. */
   async #updateRef(name: string, { id, old }: { id: string; old?: string | null }): Promise<string | null> {
-    const { git_dir: gitDir } = this.#plan.known;
     const zeros = "0".repeat(id.length);
     const expected = old === undefined ? [] : [old ?? zeros];
     const args = ["update-ref", "-m", `bulkhead: session ${this.#plan.sessionId}`, name, id, ...expected];
-    const outcome = await runGit(args, { cwd: gitDir, env: { ...readingEnv(), GIT_DIR: gitDir } });
+    const outcome = await runGit(args, runIn(this.#plan.known.git_dir));
     if (outcome.exit_code === 0) return null;
     return old === undefined ? outcome.stderr.split("\n")[0]! : "it was moved meanwhile";
   }

@@ -1,3 +1,4 @@
+import { isThere } from "../look-at.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import {
   copyFile,
@@ -13,7 +14,7 @@ import {
 import { type GitOutcome, runGit } from "../../../ground/runtime/git-program.ts";
 import { randomId } from "../../../ground/runtime/hash.ts";
 import { dirname, isInside, join } from "../../../ground/runtime/paths.ts";
-import { git, gitError, lineOf } from "../git-call.ts";
+import { git, gitError, lineOf, linesIn } from "../git-call.ts";
 import { alternatesText } from "./git-folder.ts";
 import { fewEntries } from "./few-entries.ts";
 import type { PrivateRepository } from "./private-record.ts";
@@ -152,7 +153,7 @@ export async function moveIntoRepository({ known, place }: Omit<ObjectsPlace, "s
 }
 
 async function put(from: string, to: string): Promise<void> {
-  if (await lstat(to).then(() => true, () => false)) return;
+  if (await isThere(to)) return;
   // A second name is made where no file is replaced by it; another disk gets a copy.
   await link(from, to).catch(async () => {
     const draft = `${to}.${randomId()}.tmp`;
@@ -168,7 +169,7 @@ async function inWalls({ known, place, signal }: ObjectsPlace, args: readonly st
     cwd: "/",
     env,
     signal,
-    stdin: new TextEncoder().encode(lines.map((line) => `${line}\n`).join("")),
+    stdin: linesIn(lines),
     wrap: wallsFor(known, { place, written }),
   });
   if (outcome.exit_code !== 0) throw gitFailed(args, outcome);

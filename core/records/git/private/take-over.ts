@@ -1,3 +1,5 @@
+import { runIn } from "../find-repository.ts";
+import { isThere } from "../look-at.ts";
 import type { GitChange } from "../../../../plugin-sdk/git-changes.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { asBuffer } from "../../../ground/runtime/as-buffer.ts";
@@ -7,8 +9,7 @@ import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
 import { removeTree } from "../../../ground/runtime/remove-tree.ts";
 import { Turns } from "../../../ground/runtime/turns.ts";
 import { withDeadline } from "../deadline.ts";
-import { readingEnv } from "../find-repository.ts";
-import { git } from "../git-call.ts";
+import { git, linesIn } from "../git-call.ts";
 import { holdNames } from "./hold-borrowed.ts";
 import { leavePlace } from "./kept-places.ts";
 import { shellWord } from "./git-commands.ts";
@@ -107,12 +108,12 @@ async function dropHolds(
   { sessionId, signal }: { sessionId: string; signal: AbortSignal },
 ): Promise<void> {
   const names = holdNames(sessionId);
-  const isLoose = await Promise.all(names.map((name) => lstat(join(commonDir, name)).then(() => true, () => false)));
+  const isLoose = await Promise.all(names.map((name) => isThere(join(commonDir, name))));
   const packed = await readPlainFile(join(commonDir, "packed-refs"), maxPackedBytes);
   const isPacked = packed !== null && asBuffer(packed).includes(`refs/bulkhead/${sessionId}/base/`);
   if (!isLoose.includes(true) && !isPacked) return;
-  const stdin = new TextEncoder().encode(names.map((name) => `delete ${name}\n`).join(""));
-  await git(["update-ref", "--stdin"], { cwd: gitDir, env: { ...readingEnv(), GIT_DIR: gitDir }, stdin, signal });
+  const stdin = linesIn(names.map((name) => `delete ${name}`));
+  await git(["update-ref", "--stdin"], { ...runIn(gitDir), stdin, signal });
 }
 
 function madeThere(path: string, { left, isRepository }: { left: string; isRepository: boolean }): GitChange {
@@ -146,7 +147,7 @@ async function largeFilesOf({ common_dir }: PrivateRepository, place: string): P
   for (const name of names.slice(0, mostFiles)) {
     const path = join(from, name.slice(0, 2), name.slice(2, 4), name);
     const to = join(common_dir, "lfs/objects", name.slice(0, 2), name.slice(2, 4), name);
-    if (await lstat(to).then(() => true, () => false)) continue;
+    if (await isThere(to)) continue;
     if (!(await put(path, { to, sha256: name }))) left++;
   }
   const reason = "files of git-lfs were not what their names say, or too many";
@@ -162,7 +163,7 @@ async function put(from: string, { to, sha256 }: { to: string; sha256: string })
   await copyFile(from, draft);
   if ((await digestFile(draft, { maxBytes }))?.sha256 === sha256) await rename(draft, to);
   else await rm(draft, { force: true });
-  return await lstat(to).then(() => true, () => false);
+  return await isThere(to);
 }
 
 async function namesIn(folder: string): Promise<string[]> {

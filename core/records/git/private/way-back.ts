@@ -1,7 +1,8 @@
+import { runIn } from "../find-repository.ts";
+import { isThere } from "../look-at.ts";
 import { runGit } from "../../../ground/runtime/git-program.ts";
-import { lstat, rm } from "../../../ground/runtime/files.ts";
+import { rm } from "../../../ground/runtime/files.ts";
 import { join } from "../../../ground/runtime/paths.ts";
-import { readingEnv } from "../find-repository.ts";
 import { eachRecord, gitError, lineOf } from "../git-call.ts";
 import { checkedOut, topOf } from "./read-refs.ts";
 import { shellWord } from "./git-commands.ts";
@@ -92,7 +93,7 @@ async function inTheWay(
   const paths = await pathsOf(args, gitDir);
   const found: string[] = [];
   for (const path of paths.slice(0, mostFiles)) {
-    if (await lstat(join(top, path)).then(() => true, () => false)) found.push(path);
+    if (await isThere(join(top, path))) found.push(path);
     if (found.length > mostNamed) break;
   }
   return found;
@@ -126,10 +127,6 @@ async function pathsOf(args: readonly string[], gitDir: string): Promise<string[
   return paths;
 }
 
-function runIn(gitDir: string): { cwd: string; env: Record<string, string> } {
-  return { cwd: gitDir, env: { ...readingEnv(), GIT_DIR: gitDir } };
-}
-
 /**
  * Stores an agent's index that does not move as a tree in the repository.
  * @returns null where it has nothing that its commit does not have
@@ -140,9 +137,9 @@ export async function keepIndex(
   if (after.index === null) return null;
   const entries = readIndexEntries(after.index, known.object_format);
   if (entries === null) return { because: "the agent's index cannot be read" };
-  const { git_dir: gitDir } = known;
   const index = join(place, `index-${randomId()}`);
-  const run = { cwd: gitDir, env: { ...readingEnv(), GIT_DIR: gitDir, GIT_INDEX_FILE: index }, signal };
+  const { cwd, env } = runIn(known.git_dir);
+  const run = { cwd, env: { ...env, GIT_INDEX_FILE: index }, signal };
   try {
     // Of a conflict the agent's own side is kept; the other one is a commit.
     const wanted = [...entries].filter(([, { stage, isIntended }]) => (stage === 0 || stage === 2) && !isIntended)

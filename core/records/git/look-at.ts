@@ -1,3 +1,4 @@
+import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
 import { lstat } from "../../ground/runtime/files.ts";
 import { dirname, join } from "../../ground/runtime/paths.ts";
 
@@ -20,4 +21,15 @@ export async function lookAt(path: string): Promise<Awaited<ReturnType<typeof ls
     const code = error instanceof Error && "code" in error ? error.code : null;
     return code === "ENOENT" || code === "ENOTDIR" ? null : "unreadable";
   }
+}
+
+/** Whether anything stands at a path, also a link that leads nowhere. */
+export function isThere(path: string): Promise<boolean> {
+  return lstat(path).then(() => true, () => false);
+}
+
+/** A plain file's text; empty for one of more bytes and for what cannot be read. */
+export async function plainText(path: string, maxBytes: number): Promise<string> {
+  const bytes = await readPlainFile(path, maxBytes);
+  return bytes === null ? "" : new TextDecoder().decode(bytes);
 }
