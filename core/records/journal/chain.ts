@@ -84,10 +84,8 @@ export function sealLoss(
 }
 
 /** Numbers that a journal has given out, and the head of its chain. */
-export interface Numbers {
+export interface Numbers extends ChainPlace {
   last_gseq: number;
-  number: number;
-  mac: string;
 }
 
 /** Numbers in a row. */

@@ -15,17 +15,19 @@ const checkedRows = 8;
  * repair of it was begun: a repair closes the damaged file, which takes that log away.
  */
 export async function mayBeDamaged(file: string): Promise<boolean> {
-  const sizes = [`${file}-wal`, repairDraft(file)].map((path) => stat(path).then(({ size }) => size, () => null));
-  const [log, draft] = await Promise.all(sizes);
+  const [log, draft] = await Promise.all([`${file}-wal`, repairDraft(file)].map(sizeOf));
   return (log ?? 0) > 0 || draft !== null;
 }
 
 /** Tells a journal that is gone: its key is there, and the file is not, or holds nothing. Null for any other. */
 export async function goneProblem(file: string): Promise<string | null> {
-  const sizes = [chainKeyFile(file), file].map((path) => stat(path).then(({ size }) => size, () => null));
-  const [key, size] = await Promise.all(sizes);
+  const [key, size] = await Promise.all([chainKeyFile(file), file].map(sizeOf));
   if (key === null) return null;
   return size === null ? "the file is gone" : size === 0 ? "the file is empty" : null;
+}
+
+function sizeOf(path: string): Promise<number | null> {
+  return stat(path).then(({ size }) => size, () => null);
 }
 
 /** Path of the file that a repair fills, which is left there when the repair does not end. */

@@ -1,4 +1,3 @@
-import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { RecordedAttempt, RecordedChild, SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
@@ -81,13 +80,7 @@ export function prepareHistoryTable(database: SqliteFile): HistoryTable {
   return {
     note: (sessionId, fact) => writeFact(writes, { sessionId, fact }),
     get: (sessionId) => historyOf(reads, sessionId),
-    left: () =>
-      (reads.left.all() as LeftChild[]).map(({ session_id, pid, identity, program }) => ({
-        session_id,
-        pid,
-        identity,
-        program,
-      })),
+    left: () => reads.left.all().map((row) => fieldsOf<LeftChild>(row, ["session_id", "pid", "identity", "program"])),
     forget: (sessionId) => {
       for (const forget of writes.forgets) forget.run(sessionId);
     },
@@ -174,14 +167,8 @@ function historyOf({ granted, attempts, children }: Reads, sessionId: string): S
       adapter_id: row.adapter_id,
       permissions: undamaged("a grant", () => JSON.parse(row.permissions) as Permissions),
     })),
-    attempts: (attempts.all(sessionId) as RecordedAttempt[]).map((row) => ({
-      attempt: row.attempt,
-      adapter_id: row.adapter_id,
-      started_at: row.started_at,
-      ended_at: row.ended_at,
-      error_code: row.error_code as ErrorCode | null,
-    })),
-    children: (children.all(sessionId) as RecordedChild[]).map(childOf),
+    attempts: attempts.all(sessionId).map((row) => fieldsOf<RecordedAttempt>(row, attemptColumns)),
+    children: children.all(sessionId).map((row) => fieldsOf<RecordedChild>(row, childColumns)),
   };
 }
 
@@ -192,8 +179,7 @@ interface TableGrant extends Omit<GrantedRow, "permissions"> {
   permissions: string;
 }
 
-/** Removes the fields that the database's library adds to a row. */
-function childOf(row: RecordedChild): RecordedChild {
-  const { process_id, attempt, pid, identity, program, started_at, ended_at, exit_code, signal } = row;
-  return { process_id, attempt, pid, identity, program, started_at, ended_at, exit_code, signal };
+/** Leaves out the fields that the database's library adds to a row. The table is ours and STRICT. */
+function fieldsOf<T>(row: unknown, names: readonly string[]): T {
+  return Object.fromEntries(names.map((name) => [name, (row as Record<string, unknown>)[name]])) as T;
 }

@@ -1,9 +1,9 @@
+import { readRecord } from "./workspace-files.ts";
 import { Type } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import { absent } from "../../ground/errors/write-fault.ts";
-import { mkdir, readdir, readFile, rm, writeFile } from "../../ground/runtime/files.ts";
+import { mkdir, readdir, rm, writeFile } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
 import { type HeldItem, wholeFolder } from "../gate/held-item.ts";
@@ -83,15 +83,8 @@ export class HeldFiles {
     return all.filter((one) => one !== null).sort((a, b) => a.at < b.at ? -1 : 1);
   }
 
-  /** A file that was not written in one piece, or by another version, says nothing. */
   async #read(name: string): Promise<HeldRecord | null> {
-    if (!/^[\w-]{1,64}\.json$/.test(name)) return null;
-    try {
-      const value: unknown = JSON.parse(await readFile(join(this.#folder, name), "utf8"));
-      return Value.Check(heldRecordSchema, value) ? value : null;
-    } catch (error) {
-      return absent(error);
-    }
+    return /^[\w-]{1,64}\.json$/.test(name) ? await readRecord(join(this.#folder, name), heldRecordSchema) : null;
   }
 
   #fileOf(sessionId: string): string {

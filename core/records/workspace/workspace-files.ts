@@ -1,3 +1,4 @@
+import type { SchemaOf } from "../../../plugin-sdk/schema.ts";
 import { Value } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { absent } from "../../ground/errors/write-fault.ts";
@@ -8,32 +9,14 @@ import { join } from "../../ground/runtime/paths.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
 import { type Holder, type WorkspaceRecord, workspaceRecordSchema } from "./workspace-record.ts";
 
-/** The records of all workspaces, a file each, in a folder that all hosts of one state folder share. */
-export interface WorkspaceFiles {
+/**
+ * The records of all workspaces, a file each, in a folder that all hosts of one state folder share. Nothing is made before
+ * there is a workspace.
+ */
+export class WorkspaceFiles {
   /** The folder, which also holds one folder for each workspace. */
   readonly folder: string;
   /** This process, as records name it. */
-  readonly holder: Holder;
-  /** @throws {BulkheadError} `not_found` */
-  read(sessionId: string): Promise<WorkspaceRecord>;
-  write(record: WorkspaceRecord): Promise<void>;
-  remove(sessionId: string): Promise<void>;
-  /** All records, the oldest first. A file that cannot be read is left out. */
-  list(): Promise<WorkspaceRecord[]>;
-  /**
-   * Does something that no other process does with this workspace at the same time.
-   * @throws {BulkheadError} `busy`
-   */
-  alone<T>(sessionId: string, act: () => Promise<T>): Promise<T>;
-}
-
-/** Opens the folder; nothing is made before there is a workspace. */
-export function openWorkspaceFiles(folder: string, holder: Holder): WorkspaceFiles {
-  return new WorkspaceFolder(folder, holder);
-}
-
-class WorkspaceFolder implements WorkspaceFiles {
-  readonly folder: string;
   readonly holder: Holder;
   /** Sessions with whose workspace this process is doing something alone. */
   readonly #under = new Set<string>();
@@ -43,9 +26,9 @@ class WorkspaceFolder implements WorkspaceFiles {
     this.holder = holder;
   }
 
+  /** @throws {BulkheadError} `not_found` */
   async read(sessionId: string): Promise<WorkspaceRecord> {
-    const text = await readFile(this.#fileOf(sessionId), "utf8").catch(absent);
-    const record = text === null ? null : parse(text);
+    const record = await readRecord(this.#fileOf(sessionId), workspaceRecordSchema);
     if (record === null || record.session_id !== sessionId) throw unknown(sessionId);
     return record;
   }
@@ -59,6 +42,7 @@ class WorkspaceFolder implements WorkspaceFiles {
     await rm(this.#fileOf(sessionId), { force: true });
   }
 
+  /** All records, the oldest first. A file that cannot be read is left out. */
   async list(): Promise<WorkspaceRecord[]> {
     const names = await readdir(this.folder).catch(absent) ?? [];
     const ids = names.filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -".json".length));
@@ -66,6 +50,10 @@ class WorkspaceFolder implements WorkspaceFiles {
     return records.filter((record) => record !== null).sort((a, b) => a.created_at < b.created_at ? -1 : 1);
   }
 
+  /**
+   * Does something that no other process does with this workspace at the same time.
+   * @throws {BulkheadError} `busy`
+   */
   async alone<T>(sessionId: string, act: () => Promise<T>): Promise<T> {
     const lock = join(this.folder, `${checkedId(sessionId)}.lock`);
     if (this.#under.has(sessionId)) throw busy(sessionId, "this process");
@@ -93,11 +81,12 @@ class WorkspaceFolder implements WorkspaceFiles {
   }
 }
 
-/** A file that was not written in one piece, or by another version, says nothing. */
-function parse(text: string): WorkspaceRecord | null {
+/** The content of a file as JSON. A file that was not written in one piece, or by another version, says nothing. */
+export async function readRecord<T>(path: string, schema: SchemaOf<T>): Promise<T | null> {
+  const text = await readFile(path, "utf8").catch(absent);
   try {
-    const value: unknown = JSON.parse(text);
-    return Value.Check(workspaceRecordSchema, value) ? value : null;
+    const value: unknown = text === null ? null : JSON.parse(text);
+    return Value.Check(schema, value) ? value : null;
   } catch {
     return null;
   }

@@ -31,7 +31,7 @@ import { HeldFiles, type HeldRecord } from "./held-files.ts";
 import { isAlive, thisProcess } from "./holder.ts";
 import { chosenOf, lookAtLeft, settleInPlace, shownInPlace } from "./settle-held.ts";
 import { pruneWorkspaces } from "./prune-workspaces.ts";
-import { openWorkspaceFiles, type WorkspaceFiles } from "./workspace-files.ts";
+import { WorkspaceFiles } from "./workspace-files.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
 
 /** Choice of what an apply takes beside what runs nothing. */
@@ -113,7 +113,7 @@ const heldFolder = "held";
  * @param options.lock that this process holds as long as it uses them
  */
 export function openWorkspaces(folder: string, { lock = null }: { lock?: string | null } = {}): Workspaces {
-  const files = openWorkspaceFiles(folder, thisProcess(lock));
+  const files = new WorkspaceFiles(folder, thisProcess(lock));
   const held = new HeldFiles(join(folder, heldFolder), files.holder);
   return {
     noteHeld: (sessionId) => files.alone(sessionId, async () => await noteHeld(files, await files.read(sessionId))),

@@ -15,7 +15,7 @@ import { changeManifest } from "../../../core/packages/install/manifest-transact
 import { wholeFolder } from "../../../core/records/gate/held-item.ts";
 import { HeldFiles } from "../../../core/records/workspace/held-files.ts";
 import type { WorkspaceRecord } from "../../../core/records/workspace/workspace-record.ts";
-import { openWorkspaceFiles } from "../../../core/records/workspace/workspace-files.ts";
+import { WorkspaceFiles } from "../../../core/records/workspace/workspace-files.ts";
 import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import type { Journal } from "../../../core/records/journal/journal.ts";
 import { openCrashFiles } from "../../../core/sessions/host/crash-store.ts";
@@ -228,7 +228,7 @@ async function recorded(folder: string): Promise<Store> {
 }
 
 async function workspaces(folder: string): Promise<Store> {
-  const files = openWorkspaceFiles(join(folder, "workspaces"), thisProcess(null));
+  const files = new WorkspaceFiles(join(folder, "workspaces"), thisProcess(null));
   return {
     write: (value) => files.write(workspace(value, folder)),
     read: async () => (await files.list()).map(({ session_id }) => session_id),

@@ -77,7 +77,8 @@ async function readReport(path: string): Promise<DamageReport | null> {
   }
 }
 
-function isThere(path: string): Promise<boolean> {
+/** Whether a file is there. */
+export function isThere(path: string): Promise<boolean> {
   return stat(path).then(() => true, () => false);
 }
 

@@ -40,7 +40,7 @@ export class Draft {
     this.database.exec("COMMIT");
     this.#unmoved += this.#uncommitted;
     this.#uncommitted = 0;
-    if (this.#unmoved >= moveBytes) await this.#move();
+    if (this.#unmoved >= moveBytes) await this.finish();
   }
 
   /** Runs statements on another thread, between transactions. */
@@ -50,10 +50,6 @@ export class Draft {
 
   /** Brings everything to the disk. */
   async finish(): Promise<void> {
-    await this.#move();
-  }
-
-  async #move(): Promise<void> {
     this.#unmoved = 0;
     await this.aside("PRAGMA wal_checkpoint(TRUNCATE)");
   }

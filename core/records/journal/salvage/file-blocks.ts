@@ -59,3 +59,8 @@ export class FileBlocks {
     return block;
   }
 }
+
+/** Numbers in some bytes. */
+export function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

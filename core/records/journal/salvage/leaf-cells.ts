@@ -1,3 +1,4 @@
+import { viewOf } from "./file-blocks.ts";
 import type { PageFile } from "./page-file.ts";
 
 /** A value of a row; a text as bytes, because it may be damaged. */
@@ -29,7 +30,7 @@ export class LeafCells {
     const start = number === 1 ? 100 : 0;
     for (const page of await this.#file.contents(number)) {
       if (page[start] !== tableLeaf) continue;
-      const view = new DataView(page.buffer, page.byteOffset, page.byteLength);
+      const view = viewOf(page);
       const count = view.getUint16(start + 3);
       for (let at = 0; at < count && start + 10 + 2 * at <= page.length; at++) {
         const row = await this.#rowAt(page, view.getUint16(start + 8 + 2 * at)).catch(() => null);
@@ -58,13 +59,13 @@ export class LeafCells {
     if (pages > this.#allowed || pages > this.#file.pageCount) return null;
     const payload = new Uint8Array(size);
     payload.set(page.subarray(from, from + local));
-    let next = new DataView(page.buffer, page.byteOffset).getUint32(from + local);
+    let next = viewOf(page).getUint32(from + local);
     for (let filled = local; filled < size; filled += usable - 4) {
       this.#allowed--;
       const more = next === 0 ? null : await this.#file.page(next);
       if (more === null) return null;
       payload.set(more.subarray(4, Math.min(usable, 4 + size - filled)), filled);
-      next = new DataView(more.buffer, more.byteOffset).getUint32(0);
+      next = viewOf(more).getUint32(0);
     }
     return payload;
   }

@@ -1,5 +1,5 @@
 import { Breath } from "./breath.ts";
-import { FileBlocks } from "./file-blocks.ts";
+import { FileBlocks, viewOf } from "./file-blocks.ts";
 
 /** Pages in a write-ahead log. */
 export interface LogFrames {
@@ -107,10 +107,6 @@ export async function damagedFrames(logFile: string): Promise<number> {
 /** True for a size that a page of SQLite can have. */
 export function isPageSize(size: number): boolean {
   return size >= 512 && size <= 65536 && (size & (size - 1)) === 0;
-}
-
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 function saltAt(view: DataView, at: number): string {

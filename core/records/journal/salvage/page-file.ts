@@ -1,5 +1,5 @@
 import { Breath } from "./breath.ts";
-import { FileBlocks } from "./file-blocks.ts";
+import { FileBlocks, viewOf } from "./file-blocks.ts";
 import { defaultPageSize, isPageSize, type LogFrames, readLog } from "./log-frames.ts";
 
 const headerBytes = 100;
@@ -102,10 +102,6 @@ export class PageFile {
     await this.#main.close();
     await this.#log.close();
   }
-}
-
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 function isHeader(bytes: Uint8Array): boolean {

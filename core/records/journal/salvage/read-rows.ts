@@ -60,50 +60,54 @@ type CopiedRow = Exclude<KnownRow, { table: "state" }>;
 function prepareCopy(database: SqliteFile): (known: CopiedRow) => number {
   const insert = (table: string, marks: number): SqlStatement =>
     database.prepare(`INSERT OR IGNORE INTO ${table} VALUES (${Array<string>(marks).fill("?").join(", ")})`);
-  const batch = insert("batch", 9);
-  const link = insert("link", 6);
-  const base = database.prepare("INSERT OR REPLACE INTO base VALUES (1, ?, ?, ?, ?)");
-  const key = insert("idempotency", 4);
-  const lostEvent = insert("was_lost_event", 3);
-  const lostLink = insert("was_lost_link", 2);
+  const inserts = {
+    batch: insert("batch", 9),
+    link: insert("link", 6),
+    base: database.prepare("INSERT OR REPLACE INTO base VALUES (1, ?, ?, ?, ?)"),
+    idempotency: insert("idempotency", 4),
+    lost_event: insert("was_lost_event", 3),
+    lost_link: insert("was_lost_link", 2),
+    session: prepareSessionCopy(database),
+  };
+  return (known) => {
+    if (known.table === "batch" && !isWhole(known.row)) return 0;
+    inserts[known.table].run(...valuesOf(known));
+    return known.table === "batch" ? known.row.body.length : 200;
+  };
+}
+
+/** Values of a row in the order of its table's columns. */
+function valuesOf(known: CopiedRow): (string | number | null)[] {
+  switch (known.table) {
+    case "batch": {
+      const { last_gseq, first_gseq, session_id, first_seq, last_seq, count, body, number, mac } = known.row;
+      return [last_gseq, first_gseq, session_id, first_seq, last_seq, count, body, number, mac];
+    }
+    case "link": {
+      const { number, kind, session_id, gseq, digest, mac } = known.row;
+      return [number, kind, session_id, gseq, digest, mac];
+    }
+    case "base":
+      return [known.row.number, known.row.mac, known.row.gseq, known.row.seal];
+    case "session":
+      return known.values;
+    case "idempotency":
+      return [known.number, known.row.name, known.row.digest, known.row.session_id];
+    case "lost_event":
+      return [known.session_id, known.from_seq, known.to_seq];
+    case "lost_link":
+      return [known.first, known.last];
+  }
+}
+
+/** Prepares the copying of a session's row. */
+function prepareSessionCopy(database: SqliteFile): SqlStatement {
   // A page that is no longer in use may hold what the session was before.
-  const session = database.prepare(
+  return database.prepare(
     `INSERT INTO was_session VALUES (${sessionColumns.map(() => "?").join(", ")})
       ON CONFLICT (session_id) DO UPDATE SET (${sessionColumns.join(", ")}) =
       (${sessionColumns.map((name) => `excluded.${name}`).join(", ")}) WHERE excluded.state > state`,
   );
-  return (known) => {
-    switch (known.table) {
-      case "batch": {
-        const { last_gseq, first_gseq, session_id, first_seq, last_seq, count, body, number, mac } = known.row;
-        if (!isWhole(known.row)) return 0;
-        batch.run(last_gseq, first_gseq, session_id, first_seq, last_seq, count, body, number, mac);
-        return body.length;
-      }
-      case "link": {
-        const { number, kind, session_id, gseq, digest, mac } = known.row;
-        link.run(number, kind, session_id, gseq, digest, mac);
-        return 200;
-      }
-      case "base": {
-        const { number, mac, gseq, seal } = known.row;
-        base.run(number, mac, gseq, seal);
-        return 200;
-      }
-      case "session":
-        session.run(...known.values);
-        return 400;
-      case "idempotency":
-        key.run(known.number, known.row.name, known.row.digest, known.row.session_id);
-        return 200;
-      case "lost_event":
-        lostEvent.run(known.session_id, known.from_seq, known.to_seq);
-        return 100;
-      case "lost_link":
-        lostLink.run(known.first, known.last);
-        return 100;
-    }
-  };
 }
 
 /** Whether the envelopes of a batch are those that the row names. */

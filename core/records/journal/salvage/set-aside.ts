@@ -1,11 +1,11 @@
-import { open, rename, rm, stat } from "../../../ground/runtime/files.ts";
+import { open, rename, rm } from "../../../ground/runtime/files.ts";
 import { dirname } from "../../../ground/runtime/paths.ts";
 import { openSqlite } from "../../../ground/runtime/sqlite.ts";
 import { syncFolder } from "../../../ground/runtime/sync-folder.ts";
 import { repairDraft } from "../check-journal.ts";
 import type { Numbers } from "../chain.ts";
 import { migrate } from "../journal-schema.ts";
-import { asidePath, type DamageReport, damageReports, listedSessions, writeReport } from "./damage-report.ts";
+import { asidePath, type DamageReport, damageReports, isThere, listedSessions, writeReport } from "./damage-report.ts";
 import { Draft } from "./draft.ts";
 import { type ReadFile, readRows, sideTables } from "./read-rows.ts";
 import { settleChain, type SettledChain } from "./settle-chain.ts";
@@ -141,8 +141,4 @@ async function moveIn(file: string, aside: string | null): Promise<string> {
 
 async function removeDraft(draft: string): Promise<void> {
   for (const end of ["", "-journal", "-wal", "-shm"]) await rm(`${draft}${end}`, { force: true });
-}
-
-function isThere(path: string): Promise<boolean> {
-  return stat(path).then(() => true, () => false);
 }
