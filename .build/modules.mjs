@@ -1,11 +1,14 @@
 // Makes a JavaScript file of each source file, as `tsc` would: plugins are bundled with the contract's, and programs of
-// the tests load some of the host's. The declarations are left to `tsc`, which takes twenty times as long.
+// the tests load some of the host's. The declarations are left to `tsc`, which takes twenty times as long. Scripts for Perl
+// are copied as they are.
+import { readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { build } from "esbuild";
 import { listFiles, root, writeFolder } from "./outputs.mjs";
 
 for (const name of ["core", "plugin-sdk", "test/hostile/cases"]) {
-  const files = (await listFiles(join(root, name))).filter((path) => path.endsWith(".ts") && !inPage(path));
+  const all = await listFiles(join(root, name));
+  const files = all.filter((path) => path.endsWith(".ts") && !inPage(path));
   const { outputFiles } = await build({
     absWorkingDir: root,
     entryPoints: files.map((path) => relative(root, path)),
@@ -20,7 +23,12 @@ for (const name of ["core", "plugin-sdk", "test/hostile/cases"]) {
     logLevel: "warning",
     write: false,
   });
-  await writeFolder(join(root, "dist", name), outputFiles, /\.js(\.map)?$/);
+  const scripts = await Promise.all(
+    all.filter((path) => path.endsWith(".pl")).map(async (path) => {
+      return { path: join(root, "dist", relative(root, path)), contents: await readFile(path) };
+    }),
+  );
+  await writeFolder(join(root, "dist", name), [...outputFiles, ...scripts], /\.(js(\.map)?|pl)$/);
 }
 
 /** The console's page runs in a browser, and is a build of its own. */

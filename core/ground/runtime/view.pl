@@ -1,21 +1,40 @@
-/**
- * Part of a script that has the numbers `$unshare`, `$mount` and `$close`: `make_view` gives its process a view of its own.
- *
- * Its mounts are private: a disk that is mounted later does not appear in it. Where this user may not make a namespace of
- * mounts, the process makes one of users first, as bwrap does.
- *
- * A view is what bwrap would mount, in its words. Here each mount is a few calls, where bwrap reads the table of all mounts
- * after each of its own. All that is shown is cloned before anything is covered, as bwrap takes it from the disk as it was,
- * and nothing on the way to a place may be a link (mount_setattr(2), openat2(2)). The disk becomes read-only at once, but for
- * the `/proc` in which bwrap writes who it is, and which it covers with that of the new processes.
- */
-export const viewScript = `my ($nothing, $place) = ("", "");
+# The part that launcher.pl and starter.pl share, put in front of either: it takes the numbers that Perl has no names for.
+my ($sendmsg, $setns, $unshare, $setsid, $prctl, $mount, $close, $prlimit, $oom_score) = splice @ARGV, 0, 9;
+
+# Opens what a process enters, and keeps a file open for the program that it becomes.
+sub enter {
+  my ($user, $net) = @_;
+  my @spaces = map { my ($path, $kind) = @$_; $path eq "" ? () : [enterable($path), $kind] }
+    [$user, 0x10000000], [$net, 0x40000000];
+  syscall($setns, fileno $_->[0], $_->[1]) == 0 or die for @spaces;
+}
+
+sub kept {
+  fcntl($_[0], 2, 0) or die;
+  return fileno $_[0];
+}
+
+sub enterable {
+  open(my $space, "<", $_[0]) or die;
+  return $space;
+}
+
+# `make_view` gives its process a view of its own.
+#
+# Its mounts are private: a disk that is mounted later does not appear in it. Where this user may not make a namespace of
+# mounts, the process makes one of users first, as bwrap does.
+#
+# A view is what bwrap would mount, in its words. Here each mount is a few calls, where bwrap reads the table of all mounts
+# after each of its own. All that is shown is cloned before anything is covered, as bwrap takes it from the disk as it was,
+# and nothing on the way to a place may be a link (mount_setattr(2), openat2(2)). The disk becomes read-only at once, but for
+# the `/proc` in which bwrap writes who it is, and which it covers with that of the new processes.
+my ($nothing, $place) = ("", "");
 my %makes = (
   "--bind" => sub { bind_as($_[0], 6) },
   "--ro-bind" => sub { bind_as($_[0], 7) },
-  "--overlay" => \\&layered,
-  "--tmpfs" => sub { \\&empty_folder },
-  "--dev" => \\&devices,
+  "--overlay" => \&layered,
+  "--tmpfs" => sub { \&empty_folder },
+  "--dev" => \&devices,
   "--hold-link" => sub { held_link($_[0], 7) },
   "--close-link" => sub { held_link($_[0], 0x200007) },
   "--remount-ro" => sub { sub { change(opened($_[0]), 0x1000, 1, 0) } },
@@ -188,4 +207,3 @@ sub fail_with {
   $! = $_[0];
   die;
 }
-`;
