@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { defaultLimits } from "../../core/ground/config/limits.ts";
 import { Lane } from "../../core/walls/pool/lane.ts";
 import { startProcessContainer } from "../../core/walls/pool/process-container.ts";
-import { wardenFile } from "../../core/walls/pool/wall-files.ts";
+import { wardenFile } from "../../core/walls/pool/spare-container.ts";
 import { defaultOsWallUses, type OsWallUses } from "../../core/ground/runtime/os-walls/os-wall.ts";
 import { adapterCode, completed, isolations, openHost } from "../sessions/host/test-host.ts";
 

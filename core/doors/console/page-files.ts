@@ -1,7 +1,7 @@
 import { readFile } from "../../ground/runtime/files.ts";
 import { fileURLToPath } from "../../ground/runtime/paths.ts";
 
-// As in `pool/wall-files.ts`: this file may be the build's or the source.
+// As in `pool/spare-container.ts`: this file may be the build's or the source.
 const folder = new URL(
   import.meta.url.endsWith(".ts") ? "../../../dist/console/" : "../../../console/",
   import.meta.url,

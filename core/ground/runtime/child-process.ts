@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { stat } from "node:fs/promises";
 import type { Readable, Writable } from "node:stream";
+import { constants } from "node:os";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { toBulkheadError } from "../errors/to-error-data.ts";
 import { type ByteReader, PullReader } from "./byte-reader.ts";
@@ -269,4 +270,13 @@ function spawnError(file: string, cause: unknown): BulkheadError {
 
 function systemCode(error: unknown): string {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown";
+}
+
+/**
+ * How a program in a container ended, by how the container did: that says 128 + n for a program that signal n ended, as
+ * shells do.
+ */
+export function containerEnd({ exit_code, signal }: ExitStatus): ExitStatus {
+  const name = Object.entries(constants.signals).find(([, number]) => number + 128 === exit_code)?.[0];
+  return name === undefined ? { exit_code, signal } : { exit_code: null, signal: name };
 }

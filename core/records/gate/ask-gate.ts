@@ -2,7 +2,7 @@ import { fileURLToPath } from "../../ground/runtime/paths.ts";
 import { askThread } from "../../ground/runtime/thread-task.ts";
 import type { LookAnswer, LookBounds, LookQuestion, MarkAnswer } from "./look-question.ts";
 
-// As in `walls/pool/wall-files.ts`: this file may be the build's or the source.
+// As in `walls/pool/spare-container.ts`: this file may be the build's or the source.
 const folder = new URL(import.meta.url.endsWith(".ts") ? "../../../dist/walls/" : "../../../walls/", import.meta.url);
 const gateFile = fileURLToPath(new URL("gate.js", folder));
 

@@ -1,7 +1,6 @@
 import { readdir } from "../../ground/runtime/files.ts";
-import { factsOfMany } from "../../ground/runtime/facts-of-many.ts";
+import { factsOfMany, fileClock } from "../../ground/runtime/file-mark.ts";
 import { isGitName } from "../../ground/runtime/guarded-name.ts";
-import { fileClock } from "../../ground/runtime/file-clock.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import type { KnownEntries } from "./look-question.ts";
 import { markOfEntry } from "./mark-entry.ts";

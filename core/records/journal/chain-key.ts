@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { readFile, rename } from "../../ground/runtime/files.ts";
 import { randomKey } from "../../ground/runtime/hash.ts";
 import { dirname } from "../../ground/runtime/paths.ts";
-import { syncFolder } from "../../ground/runtime/sync-folder.ts";
+import { syncFolder } from "../../ground/runtime/synced-file.ts";
 import { writeNewFile } from "../../ground/runtime/write-new-file.ts";
 
 /** Path of the key of a journal's chain, beside the journal. */

@@ -1,6 +1,6 @@
 import type { JournalSync } from "../../ground/config/journal-sync.ts";
 import { stat } from "../../ground/runtime/files.ts";
-import { syncFolder } from "../../ground/runtime/sync-folder.ts";
+import { syncFolder } from "../../ground/runtime/synced-file.ts";
 import { dirname } from "../../ground/runtime/paths.ts";
 import { openSqlite, type SqliteFile } from "../../ground/runtime/sqlite.ts";
 import { checkStructure, mayBeDamaged } from "./check-journal.ts";

@@ -8,7 +8,7 @@ import { readdir, rm, stat } from "../../ground/runtime/files.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { Trash } from "../../ground/runtime/trash.ts";
-import { startOfIdentity } from "../../ground/runtime/process-identity.ts";
+import { startOfIdentity } from "../../ground/runtime/system-id.ts";
 import { killTrees } from "../../ground/runtime/process-tree.ts";
 import { clearKept } from "../../walls/broker/session-walls.ts";
 import {

@@ -2,7 +2,6 @@ import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
 import { openOwnNetwork, type OwnNetwork } from "./own-network.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
-import { networkFile } from "./network-file.ts";
 
 /** Port of the proxy on the loopback of a program's own network. */
 export const proxyPort = 3128;
@@ -77,7 +76,7 @@ export class AgentNetworks {
   }
 
   #open(ports: readonly number[]): Promise<OwnNetwork> {
-    return openOwnNetwork({ script: networkFile, ports, folder: join(this.#options.folder, randomId()) });
+    return openOwnNetwork({ ports, folder: join(this.#options.folder, randomId()) });
   }
 }
 

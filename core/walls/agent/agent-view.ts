@@ -2,7 +2,7 @@ import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { mkdir, readdir, realpath } from "../../ground/runtime/files.ts";
 import { agentPrograms } from "../../ground/runtime/key-places.ts";
-import { presentPlaces } from "../../ground/runtime/present-places.ts";
+import { presentPlaces } from "../../ground/runtime/key-paths.ts";
 import { basename, dirname, isAbsolute, isBelow, isInside, join, resolve, sep } from "../../ground/runtime/paths.ts";
 import { hostEnv } from "../../ground/runtime/platform.ts";
 import { agentRecords } from "./agent-files.ts";

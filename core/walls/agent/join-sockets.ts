@@ -2,6 +2,9 @@ import { Buffer } from "node:buffer";
 import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { runtimeName } from "../../ground/runtime/platform.ts";
 
+/** Folder inside a network's own `/dev` with a socket of the host for each port, where ports cannot be handed over. */
+export const socketsInside = "/dev/bulkhead";
+
 /** Bytes read at once, where as many are there. */
 const readBytes = 262_144;
 

@@ -1,20 +1,20 @@
+import process from "node:process";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { type FileHandle, mkdir, open, readlink } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
-import process from "node:process";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { socketsInside } from "./network-side.ts";
+import { socketsInside } from "./join-sockets.ts";
 import { type OpenedPorts, openPorts } from "../../ground/runtime/launcher.ts";
 import { commandChain } from "../../ground/runtime/os-walls/command-chain.ts";
 import { findBubblewrap } from "../../ground/runtime/os-walls/bubblewrap.ts";
 import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
 import { refusedBubblewrap } from "../../ground/runtime/os-walls/refused-bubblewrap.ts";
-import { lowerUserLimits } from "../../ground/runtime/os-walls/user-limits.ts";
 import { findProgram, tryProgram } from "../../ground/runtime/os-walls/try-program.ts";
+import { fileURLToPath } from "../../ground/runtime/paths.ts";
 import { pinFolder } from "../../ground/runtime/pinned-folder.ts";
 import { execPathForOthers, runtimeName } from "../../ground/runtime/platform.ts";
-import { networkArguments } from "../../ground/runtime/runtime-command.ts";
+import { networkArguments } from "../../ground/runtime/own-command.ts";
 import { uncontainedError } from "./uncontained-error.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
 
@@ -30,8 +30,6 @@ export interface OwnNetwork {
 
 /** Options of {@link openOwnNetwork}. */
 interface OwnNetworkOptions {
-  /** Script that opens the ports: the bundled `network.js`. */
-  script: string;
   /** Ports of its loopback. */
   ports: readonly number[];
   /** Folder for sockets, made where the runtime needs them. */
@@ -39,6 +37,11 @@ interface OwnNetworkOptions {
   /** Whether a program that starts faster than the runtime may open it; default: yes. */
   light?: boolean;
 }
+
+// As in `pool/spare-container.ts`: this file may be the build's or the source.
+const built = import.meta.url.endsWith(".ts") ? "../../../dist/walls/" : "../../../walls/";
+/** Bundled script that opens the ports. */
+const networkFile = fileURLToPath(new URL(`${built}network.js`, import.meta.url));
 
 const noNetwork = "Cannot give a program a network of its own";
 
@@ -81,26 +84,20 @@ let lightFails = false;
 async function openLight(ports: readonly number[]): Promise<OwnNetwork | null> {
   const opened = await openPorts(ports);
   if (opened === null) return null;
-  const network = new LinuxNetwork();
-  try {
-    await network.take(opened);
-    return network;
-  } catch (error) {
-    await network.close();
-    throw error;
-  } finally {
-    opened.release();
-  }
+  return await filled((network) => network.take(opened)).finally(() => opened.release());
 }
 
 async function openByRuntime(bubblewrap: string, options: OwnNetworkOptions): Promise<OwnNetwork> {
+  const lowered = lowerUserLimits(await ownSpace("user"));
+  const command = [...lowered, execPathForOthers, ...networkArguments, networkFile];
+  return await filled((network) => network.open([bubblewrap, ...holding], command, options));
+}
+
+/** A network once an act has opened it; closed where that fails. */
+async function filled(open: (network: LinuxNetwork) => Promise<void>): Promise<OwnNetwork> {
   const network = new LinuxNetwork();
   try {
-    await network.open(
-      [bubblewrap, ...holding],
-      [...lowerUserLimits(await ownSpace("user")), execPathForOthers, ...networkArguments, options.script],
-      options,
-    );
+    await open(network);
     return network;
   } catch (error) {
     await network.close();
@@ -270,3 +267,29 @@ function unref(opener: ChildProcess): void {
   opener.unref();
   for (const stream of [opener.stdin, opener.stdout, opener.stderr]) (stream as Socket | null)?.unref?.();
 }
+
+/**
+ * Lowers what one user may take of the kernel's inotify inside a user namespace of a session's own (user_namespaces(7),
+ * `/proc/sys/user`): else one session takes all, and no program of the person may watch files any more. A quarter of the
+ * machine's instances, 32 at most, and half of its watches.
+ *
+ * Arguments of a shell that becomes the command after them. In the namespace of the machine it changes nothing.
+ * @param machine the user namespace of this process, as its link reads
+ */
+function lowerUserLimits(machine: string): string[] {
+  return ["/bin/sh", "-c", lower, "sh", machine];
+}
+
+const lower = `own=$(readlink /proc/self/ns/user)
+if [ -n "$own" ] && [ "$own" != "$1" ]; then
+  {
+    # Read by cat: a shell reads single bytes, and these files give no more than one of them.
+    instances=$(($(cat /proc/sys/fs/inotify/max_user_instances) / 4))
+    [ "$instances" -le 32 ] || instances=32
+    [ "$instances" -lt 1 ] || echo "$instances" > /proc/sys/user/max_inotify_instances
+    watches=$(($(cat /proc/sys/fs/inotify/max_user_watches) / 2))
+    [ "$watches" -lt 1 ] || echo "$watches" > /proc/sys/user/max_inotify_watches
+  } 2> /dev/null
+fi
+shift
+exec "$@"`;

@@ -5,25 +5,21 @@ import type { PermissionUses } from "../../../plugin-sdk/result.ts";
 import type { OperationName } from "../channel/operations.ts";
 import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
 import { cleanLine } from "../../ground/log/terminal-text.ts";
-import { answerOperations } from "./answers.ts";
 import { Authority } from "./authority.ts";
-import { envOperations } from "./env.ts";
 import { fetchOperations } from "./fetch.ts";
 import { fileOperations } from "./files.ts";
 import { kvOperations } from "./kv.ts";
-import { logOperations } from "./log.ts";
 import { LogGate } from "./log-gate.ts";
 import { removeMcpConfig } from "./mcp-config.ts";
 import type { BrokerScope, Operation } from "./operation.ts";
 import { runOperations } from "./run.ts";
 import { discard, type SessionBroker, type SessionBrokerOptions } from "./session-broker.ts";
-import { secretOperations } from "./secrets.ts";
 import { SessionSecrets } from "./session-secrets.ts";
 import { SessionProcesses } from "./session-processes.ts";
 import { SessionSockets } from "./session-sockets.ts";
 import { SessionWalls } from "./session-walls.ts";
 import { socketOperations } from "./sockets.ts";
-import { streamOperations } from "./streams.ts";
+import { smallOperations } from "./small-operations.ts";
 import { StreamTable } from "./stream-table.ts";
 import { tempOperations } from "./temp.ts";
 import { diskTurns } from "./call-turns.ts";
@@ -43,16 +39,12 @@ export function createSessionBroker(options: SessionBrokerOptions): SessionBroke
 const operations: ReadonlyMap<string, Operation> = new Map(
   [
     ...runOperations,
-    ...streamOperations,
     ...fetchOperations,
     ...socketOperations,
     ...fileOperations,
     ...tempOperations,
-    ...envOperations,
-    ...secretOperations,
     ...kvOperations,
-    ...logOperations,
-    ...answerOperations,
+    ...smallOperations,
   ].map((entry) => [entry.name, entry]),
 );
 

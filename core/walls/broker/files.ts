@@ -4,15 +4,18 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
 import { lstat, mkdir, realpath, rm } from "../../ground/runtime/files.ts";
-import { basename, dirname, isInside, join } from "../../ground/runtime/paths.ts";
+import { basename, dirname, isBelow, isInside, join } from "../../ground/runtime/paths.ts";
 import { listFolder, rmdir } from "../../ground/runtime/pinned-folder.ts";
 import { bytesOfBase64 } from "../../ground/runtime/text-or-base64.ts";
 import { absolutePath, locate } from "../../ground/runtime/contain-path.ts";
 import { inFolder, readContained, writeContained } from "./contained-file.ts";
 import { dataQuotas } from "./data-quota.ts";
-import { forbiddenAt } from "./forbidden-place.ts";
 import { type GrantedRoot, grantedRoots, rootFor, rootPathFor, wordFor } from "./granted-roots.ts";
 import { type BrokerScope, type Operation, operation } from "./operation.ts";
+import { foldName } from "../../ground/runtime/fold-name.ts";
+import { bareRepositoryAt } from "./bare-repository.ts";
+import { type Forbidden, forbiddenBecause } from "./forbidden-paths.ts";
+import type { SessionBrokerOptions } from "./session-broker.ts";
 
 const path = Type.String({ minLength: 1, maxLength: 4096 });
 const onePath = exactly<{ path: string }>()(Type.Object({ path }, closed));
@@ -190,4 +193,34 @@ async function makeFolders({ path: file, missing }: Place, signal: AbortSignal):
 function ignoreExisting(error: unknown): void {
   // Another call may have been first; that it is a folder and no link is checked when it is entered.
   if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+}
+
+/** {@link forbiddenBecause} with what only the disk can tell: what lies beside the path. */
+async function forbiddenAt(
+  path: string,
+  { options, access, root }: { options: SessionBrokerOptions; access: "read" | "write"; root: string },
+): Promise<Forbidden | null> {
+  const { dataDir, workspaceDir, protectedPaths = [], sealedPaths = [], pluginPlaces, autoexecNames = [] } = options;
+  const places = { dataDir, workspaceDir, protectedPaths, sealedPaths, pluginPlaces, autoexecNames };
+  const found = forbiddenBecause(path, { access, root, ...places });
+  if (found !== null || access === "read") return found;
+  const repository = await bareRepositoryAt(path);
+  if (repository !== null && !isBelow(repository, root)) {
+    return {
+      because: `git takes "${repository}" for a repository with it, and runs what its config names`,
+      grantable: true,
+    };
+  }
+  const plugins = await pluginFolderOf(path, root);
+  return plugins === null ? null : { because: `hosts look for plugins in "${plugins}"`, grantable: true };
+}
+
+/** The folder `plugins` beside some host manifest that a path below a root stands in; null when there is none. */
+async function pluginFolderOf(path: string, root: string): Promise<string | null> {
+  for (let folder = path; isBelow(root, folder); folder = dirname(folder)) {
+    if (foldName(basename(folder)) !== "plugins") continue;
+    const manifest = join(dirname(folder), "bulkhead.yaml");
+    if (await lstat(manifest).then(() => true, () => false)) return folder;
+  }
+  return null;
 }

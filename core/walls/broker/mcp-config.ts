@@ -4,7 +4,6 @@ import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
 import { writeNewFile } from "../../ground/runtime/write-new-file.ts";
-import { demandMcpServers } from "./mcp-grant.ts";
 import type { BrokerScope } from "./operation.ts";
 
 /** Arguments of a program with the session's MCP servers in their place. */
@@ -54,4 +53,27 @@ async function write(folder: string, text: string): Promise<string> {
   }
   await writeNewFile(file, { pieces: pieces(), replace: false });
   return file;
+}
+
+/**
+ * Asks whether a program may be handed the session's MCP servers, and journals it: which servers, and to which program.
+ * Secrets stand in their definitions, and a program that prints what it is told would tell the adapter.
+ * @throws {BulkheadError} `permission_denied`
+ */
+export async function demandMcpServers(
+  { options, authority }: Pick<BrokerScope, "options" | "authority">,
+  binary: string,
+): Promise<void> {
+  // The host wrote this text itself.
+  const { mcpServers } = JSON.parse(options.mcpConfig ?? '{"mcpServers":{}}') as {
+    mcpServers: Record<string, unknown>;
+  };
+  const subject = `${Object.keys(mcpServers).join(", ")} to ${binary}`;
+  await authority.demand({
+    permission: "mcp_servers",
+    target: binary,
+    subject,
+    exactly: subject,
+    grantedBy: ({ mcp_servers }) => mcp_servers?.includes(binary) ?? false,
+  });
 }

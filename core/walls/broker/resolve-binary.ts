@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { realpath, stat } from "../../ground/runtime/files.ts";
 import { basename, isAbsolute, isInside, join, resolve } from "../../ground/runtime/paths.ts";
 import { platform } from "../../ground/runtime/platform.ts";
-import { runtimeCommand } from "../../ground/runtime/runtime-command.ts";
+import { runtimeCommand } from "../../ground/runtime/own-command.ts";
 import type { BinaryPin } from "../../../plugin-sdk/plugin-report.ts";
 import type { BinaryPins } from "./binary-pins.ts";
 import { pathEntries, searchPath } from "./child-env.ts";

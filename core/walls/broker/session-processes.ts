@@ -1,8 +1,13 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { type ChildProcess, type ExitStatus, preparePrograms, spawnChild } from "../../ground/runtime/child-process.ts";
-import { containerEnd } from "../../ground/runtime/container-end.ts";
+import {
+  type ChildProcess,
+  containerEnd,
+  type ExitStatus,
+  preparePrograms,
+  spawnChild,
+} from "../../ground/runtime/child-process.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
-import { processIdentity } from "../../ground/runtime/process-identity.ts";
+import { processIdentity } from "../../ground/runtime/system-id.ts";
 import { killTrees, type TreeRoot } from "../../ground/runtime/process-tree.ts";
 import { within } from "../../ground/runtime/within.ts";
 import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";

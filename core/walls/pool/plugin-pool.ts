@@ -10,10 +10,9 @@ import { Lane } from "./lane.ts";
 import type { Container } from "./lane-transport.ts";
 import { type CrashStore, PluginHealth } from "./plugin-health.ts";
 import { startProcessContainer } from "./process-container.ts";
-import type { SpareContainer } from "./spare-container.ts";
+import { guestFile, type SpareContainer, wardenFile } from "./spare-container.ts";
 import { RestartBackoff } from "./restart-backoff.ts";
 import { type Waiting, WaitingLine } from "./waiting-line.ts";
-import { guestFile, wardenFile } from "./wall-files.ts";
 
 /** Options of {@link PluginPool}. */
 export interface PoolOptions {

@@ -3,7 +3,7 @@ import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
 import type { OsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
 import type { Container, LaneTransport } from "./lane-transport.ts";
 import { startProcessContainer } from "./process-container.ts";
-import { wardenFile } from "./wall-files.ts";
+import { fileURLToPath } from "../../ground/runtime/paths.ts";
 
 /** Limits of a warden. A difference in any of them requires another warden. */
 export interface ContainerOptions {
@@ -55,3 +55,13 @@ function withLaneAhead(container: Container): Container {
     close: () => container.close(),
   };
 }
+
+// From the build this file is dist/core/walls/pool/*.js, from source core/walls/pool/*.ts: the bundles lie in
+// dist/walls either way.
+const folder = new URL(import.meta.url.endsWith(".ts") ? "../../../dist/walls/" : "../../../walls/", import.meta.url);
+
+/** Path of the bundled warden. */
+export const wardenFile: string = fileURLToPath(new URL("warden.js", folder));
+
+/** Path of the bundled guest. */
+export const guestFile: string = fileURLToPath(new URL("guest.js", folder));

@@ -4,8 +4,7 @@ import { readSecretReference, type SecretSource } from "../../ground/config/secr
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { hostEnv } from "../../ground/runtime/platform.ts";
-import { checkSecretValue, longestSecret } from "./check-value.ts";
-import { readSecrets, type StoredSecrets } from "./store.ts";
+import { checkSecretValue, longestSecret, readSecrets, type StoredSecrets } from "./store.ts";
 
 /** Places to look up secrets. */
 export interface SecretPlaces {

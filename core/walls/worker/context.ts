@@ -1,5 +1,6 @@
 import type {
   AdapterContext,
+  Connection,
   FetchResponse,
   ProcessExit,
   RunningProcess,
@@ -8,7 +9,6 @@ import type {
 import type { PermissionOption } from "../../../plugin-sdk/events.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionFacts } from "../channel/protocol.ts";
-import { makeConnection } from "./connection.ts";
 import { freezeClosures } from "./lockdown.ts";
 import type { Scope } from "./scope.ts";
 import type { ScopeCall } from "../channel/operations.ts";
@@ -160,47 +160,6 @@ function fetchResponse(
   });
 }
 
-/** A stream that the reader pulls: requests the next read ahead, so that a busy stream costs no round trip. */
-function textStream(stream_id: number, call: ScopeCall): AsyncIterable<string> {
-  let taken = false;
-  return {
-    [Symbol.asyncIterator]() {
-      if (taken) throw new TypeError("This stream has been read already.");
-      taken = true;
-      return readerOf(stream_id, call);
-    },
-  };
-}
-
-function readerOf(stream_id: number, call: ScopeCall): AsyncIterator<string> {
-  let ahead: Promise<string | null> | null = null;
-  let over = false;
-  const read = () => {
-    const reading = call("stream_read", { stream_id });
-    reading.catch(() => {});
-    return reading;
-  };
-  return freezeClosures({
-    next: async () => {
-      if (over) return { done: true as const, value: undefined };
-      const text = await (ahead ?? read());
-      if (text === null) {
-        over = true;
-        return { done: true as const, value: undefined };
-      }
-      ahead = read();
-      return { done: false as const, value: text };
-    },
-    return: async () => {
-      if (!over) {
-        over = true;
-        await call("stream_close", { stream_id });
-      }
-      return { done: true as const, value: undefined };
-    },
-  });
-}
-
 function sleep(scope: Scope, options: { ms: number; signal: AbortSignal }): Promise<void> {
   const { signal, ms } = options;
   return new Promise((resolve, reject) => {
@@ -214,5 +173,79 @@ function sleep(scope: Scope, options: { ms: number; signal: AbortSignal }): Prom
       resolve();
     }, { ms, repeat: false });
     signal.addEventListener("abort", stop, { once: true });
+  });
+}
+
+/** A WebSocket that the broker has opened, as adapter code sees it. */
+function makeConnection({ socket_id }: { socket_id: number }, call: ScopeCall): Connection {
+  const close = async (code = 1000, reason = "") => {
+    await call("socket_close", { socket_id, code: Number(code), reason: String(reason) });
+  };
+  return freezeClosures({
+    messages: readOnce("These messages have", { read: () => call("socket_read", { socket_id }), close }),
+    send: async (text: string) => {
+      await call("socket_send", { socket_id, text: String(text) });
+    },
+    close,
+  });
+}
+
+/** An output of a program or the body of an answer. */
+function textStream(stream_id: number, call: ScopeCall): AsyncIterable<string> {
+  const read = async () => {
+    const text = await call("stream_read", { stream_id });
+    return text === null ? null : [text];
+  };
+  return readOnce("This stream has", { read, close: () => call("stream_close", { stream_id }) });
+}
+
+/** A place that texts come from: some at once, and null when it is over. */
+interface Source {
+  read(): Promise<readonly string[] | null>;
+  close(): Promise<unknown>;
+}
+
+/** The texts of a source that a reader pulls. */
+function readOnce(what: string, source: Source): AsyncIterable<string> {
+  let taken = false;
+  return {
+    [Symbol.asyncIterator]() {
+      if (taken) throw new TypeError(`${what} been read already.`);
+      taken = true;
+      return readerOf(source);
+    },
+  };
+}
+
+/** The next texts are asked for ahead, so that a busy source costs no round trip. */
+function readerOf(source: Source): AsyncIterator<string> {
+  let ahead: Promise<readonly string[] | null> | null = null;
+  let batch: readonly string[] = [];
+  let at = 0;
+  let over = false;
+  const read = () => {
+    const reading = source.read();
+    reading.catch(() => {});
+    return reading;
+  };
+  return freezeClosures({
+    next: async () => {
+      while (!over && at >= batch.length) {
+        const texts = await (ahead ?? read());
+        ahead = texts === null ? null : read();
+        over = texts === null;
+        batch = texts ?? [];
+        at = 0;
+      }
+      if (over) return { done: true as const, value: undefined };
+      return { done: false as const, value: batch[at++]! };
+    },
+    return: async () => {
+      if (!over) {
+        over = true;
+        await source.close();
+      }
+      return { done: true as const, value: undefined };
+    },
   });
 }

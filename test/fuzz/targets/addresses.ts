@@ -1,4 +1,4 @@
-import { classifyAddress } from "../../../core/walls/broker/classify-address.ts";
+import { classifyAddress } from "../../../core/walls/broker/reach-target.ts";
 import {
   coversTarget,
   formatTarget,

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { Writable } from "node:stream";
 import { expect, test } from "vitest";
 import { nextTurn } from "../../../core/ground/runtime/next-turn.ts";
-import { writeTogether } from "../../../core/ground/runtime/write-together.ts";
+import { writeTogether } from "../../../core/ground/runtime/guarded-process.ts";
 
 /** A pipe that notes each of its calls. */
 class Noted extends Writable {

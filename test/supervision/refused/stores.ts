@@ -84,7 +84,7 @@ export const stores: Readonly<Record<string, StoreKind>> = {
   crashes: { files: ["core/sessions/host/crash-store.ts"], open: crashes },
   "use of access modes": { files: ["core/sessions/routing/use-files.ts"], holdsOne: true, open: uses },
   "child processes": {
-    files: ["core/ground/runtime/child-ledger.ts", "core/ground/runtime/append-log.ts"],
+    files: ["core/ground/runtime/child-ledger.ts"],
     writesLater: true,
     isNew: true,
     open: children,

@@ -17,7 +17,6 @@ import { containAgent } from "../../../core/walls/agent/contain-agent.ts";
 import type { Command } from "../../../core/ground/runtime/os-walls/os-wall.ts";
 import type { AgentView } from "../../../core/walls/agent/program-view.ts";
 import { openOwnNetwork, type OwnNetwork } from "../../../core/walls/agent/own-network.ts";
-import { networkFile } from "../../../core/walls/agent/network-file.ts";
 import { afterEveryTest } from "../../clean-up.ts";
 import { skipBecause } from "../../skip-because.ts";
 import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
@@ -38,7 +37,7 @@ async function makeView(changes: (root: string) => Partial<AgentView> = () => ({
   const made = ["work/.git/hooks", "work/.claude", "state/temp", "home/.tool", "real/.tool", "filter"];
   for (const folder of made) await mkdir(join(root, folder), { recursive: true });
   for (const file of ["work/.git/config", "state/journal", "keys"]) await writeFile(join(root, file), "SECRET");
-  const network = await openOwnNetwork({ script: networkFile, ports: [3128], folder: join(root, "net") });
+  const network = await openOwnNetwork({ ports: [3128], folder: join(root, "net") });
   networks.push(network);
   return {
     writable: [join(root, "work")],

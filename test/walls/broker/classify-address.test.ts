@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { classifyAddress } from "../../../core/walls/broker/classify-address.ts";
+import { classifyAddress } from "../../../core/walls/broker/reach-target.ts";
 
 /** IPv4 ranges that are not public (IANA special-purpose registry): first address and prefix length. */
 const closedRanges: [string, number][] = [

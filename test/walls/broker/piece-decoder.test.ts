@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { PieceDecoder } from "../../../core/walls/broker/piece-decoder.ts";
+import { PieceDecoder } from "../../../core/walls/broker/stream-table.ts";
 
 /** Bytes that begin, continue and break characters of every length, and byte order marks. */
 const anyByte = fc.oneof(

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { encodeFrame, FrameReader } from "../../../core/ground/checks/frames.ts";
 import { MessageReader } from "../../../core/walls/channel/messages.ts";
 import { type GuestMessage, type HostMessage, protocolVersion } from "../../../core/walls/channel/protocol.ts";
-import { guestFile } from "../../../core/walls/pool/wall-files.ts";
+import { guestFile } from "../../../core/walls/pool/spare-container.ts";
 import { type Slot, Slots } from "../../../core/walls/warden/slots.ts";
 import { script } from "../pool/pool-fixture.ts";
 

@@ -1,7 +1,6 @@
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { longestSecret } from "../../../walls/secrets/check-value.ts";
-import { readSecrets, removeSecret, secretsFile, storeSecret } from "../../../walls/secrets/store.ts";
+import { longestSecret, readSecrets, removeSecret, secretsFile, storeSecret } from "../../../walls/secrets/store.ts";
 import { isName } from "../../../ground/config/permission-problems.ts";
 import type { HostManifest } from "../../../ground/config/host-manifest.ts";
 import { toolSecrets } from "../../../packages/registry/requested-permissions.ts";

@@ -11,7 +11,6 @@ import { readKernelFile } from "../../../../core/ground/runtime/os-walls/kernel-
 import { probeWalls } from "../../../../core/ground/runtime/os-walls/probe.ts";
 import { refusedBubblewrap } from "../../../../core/ground/runtime/os-walls/refused-bubblewrap.ts";
 import { openOwnNetwork } from "../../../../core/walls/agent/own-network.ts";
-import { networkFile } from "../../../../core/walls/agent/network-file.ts";
 import { fakeTerminal } from "../../../doors/cli/fake-terminal.ts";
 import { anyShell, errorOf, makeBroker, runShell } from "../../../walls/broker/broker-fixture.ts";
 
@@ -188,7 +187,7 @@ describe("where AppArmor refuses bwrap", () => {
       message: expect.stringMatching(/^Cannot run ".*\/sh" contained: bwrap is installed, but AppArmor refuses/),
       hint: [...help(), wayAround].join("\n"),
     });
-    const network = openOwnNetwork({ script: networkFile, ports: [3128], folder: join(root, "network"), light: false });
+    const network = openOwnNetwork({ ports: [3128], folder: join(root, "network"), light: false });
     expect((await errorOf(network)).toJSON()).toMatchObject({
       message: `Cannot give a program a network of its own: ${reason}`,
       hint: [...help(), wayAround].join("\n"),
