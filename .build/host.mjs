@@ -98,8 +98,8 @@ async function bundleCommandLine() {
   const { outputFiles } = await build({
     ...common,
     stdin: entry(`
-      import { keepInspectorShut } from "./core/ground/runtime/keep-inspector-shut.ts";
-      import { loadProgram } from "./core/ground/runtime/load-program.ts";
+      import { keepInspectorShut } from "./core/ground/platform/engine/keep-inspector-shut.ts";
+      import { loadProgram } from "./core/ground/platform/engine/load-program.ts";
       // Must run before any other module loads: until then a signal would open this process to a debugger.
       keepInspectorShut();
       await loadProgram(new URL(${JSON.stringify(basename(program.path))}, import.meta.url));

@@ -37,4 +37,4 @@ export type { AppliedWorkspace, PruneReport, Workspace, WorktreeDiff } from "../
 export type { Cursor } from "./records/journal/journal.ts";
 export { type ErrorRow, errorTable } from "./ground/errors/error-table.ts";
 export { hostVersion } from "./ground/config/version.ts";
-export { unixFetch } from "./ground/runtime/unix-fetch.ts";
+export { unixFetch } from "./ground/platform/net/unix-fetch.ts";

@@ -11,8 +11,8 @@ export const aloneTests: readonly string[] = [
   "test/doors/cli/render/progress-line.test.ts",
   "test/doors/daemon/uncontained.test.ts",
   "test/doors/cli/faulty-runtime.test.ts",
-  "test/ground/runtime/os-walls/refused-bubblewrap.test.ts",
-  "test/ground/runtime/without-launcher.test.ts",
+  "test/ground/platform/os-walls/refused-bubblewrap.test.ts",
+  "test/ground/platform/without-launcher.test.ts",
   "test/doors/http/plugin-facts.test.ts",
   "test/packages/install/waiting-update.test.ts",
   "test/hostile/network.test.ts",
@@ -26,7 +26,7 @@ export const aloneTests: readonly string[] = [
   "test/records/workspace/workspaces.test.ts",
   "test/sessions/host/worktree-sessions.test.ts",
   // They look at signals, descriptors and the working directory of their own process.
-  "test/ground/runtime/keep-inspector-shut.test.ts",
-  "test/ground/runtime/state-health.test.ts",
-  "test/ground/runtime/remove-tree.test.ts",
+  "test/ground/platform/engine/keep-inspector-shut.test.ts",
+  "test/ground/platform/state/state-health.test.ts",
+  "test/ground/platform/files/remove-tree.test.ts",
 ];

@@ -57,7 +57,7 @@ export const slowTests: readonly string[] = [
   "test/hostile/starvation.test.ts",
   "test/hostile/text.test.ts",
   "test/sessions/host/planted-project.test.ts",
-  "test/ground/runtime/os-walls/prlimit.test.ts",
+  "test/ground/platform/os-walls/prlimit.test.ts",
   // Worktrees of real repositories: hundreds of runs of git.
   "test/records/workspace/workspaces.test.ts",
   "test/sessions/host/worktree-sessions.test.ts",

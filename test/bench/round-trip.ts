@@ -106,7 +106,7 @@ interface SqliteModule {
 
 /** One row, committed as the journal commits by default. */
 async function committing(): Promise<Way> {
-  const { openSqlite } = await loadCore<SqliteModule>("ground/runtime/sqlite");
+  const { openSqlite } = await loadCore<SqliteModule>("ground/platform/state/sqlite");
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-bench-"));
   const database = await openSqlite(join(folder, "rows.db"), { busyTimeoutMs: 1000 });
   for (const pragma of ["journal_mode = WAL", "synchronous = NORMAL"]) database.exec(`PRAGMA ${pragma}`);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readDaemonRecord } from "../../core/doors/daemon/daemon-record.ts";
 import { remoteSessions } from "../../core/doors/cli/remote-sessions.ts";
-import { unixFetch } from "../../core/ground/runtime/unix-fetch.ts";
+import { unixFetch } from "../../core/ground/platform/net/unix-fetch.ts";
 import { connectClient } from "../doors/acp/acp-client.ts";
 import { allPresent, type Machine, startMachine, until } from "./machine.ts";
 import { type NatsServers, startServers } from "./nats-servers.ts";

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { connectHost, type RemoteHost } from "../../core/doors/client/mod.ts";
 import { readDaemonRecord } from "../../core/doors/daemon/daemon-record.ts";
-import { unixFetch } from "../../core/ground/runtime/unix-fetch.ts";
+import { unixFetch } from "../../core/ground/platform/net/unix-fetch.ts";
 import { signalTo, watchEnd } from "./signal-to.ts";
 import { adapterCode, writePlugin } from "../sessions/host/test-host.ts";
 

@@ -6,8 +6,8 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { connectHost, type RemoteHost } from "../../core/doors/client/mod.ts";
 import { type DaemonRecord, readDaemonRecord } from "../../core/doors/daemon/daemon-record.ts";
-import { findHolder } from "../../core/ground/runtime/lock-file.ts";
-import { unixFetch } from "../../core/ground/runtime/unix-fetch.ts";
+import { findHolder } from "../../core/ground/platform/state/lock-file.ts";
+import { unixFetch } from "../../core/ground/platform/net/unix-fetch.ts";
 import { adapterCode, writePlugin } from "../sessions/host/test-host.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));

@@ -1,7 +1,7 @@
 import { rename, rm, stat } from "node:fs/promises";
 import { rowOf } from "../../core/records/journal/journal-row.ts";
 import { migrate } from "../../core/records/journal/journal-schema.ts";
-import { openSqlite, type SqliteFile } from "../../core/ground/runtime/sqlite.ts";
+import { openSqlite, type SqliteFile } from "../../core/ground/platform/state/sqlite.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 
 /** Batches that there are at least, so that a migration takes long enough to be killed in the middle. */

@@ -1,5 +1,5 @@
 import { readdir, readFile } from "node:fs/promises";
-import { processStart } from "../../core/ground/runtime/process-rows.ts";
+import { processStart } from "../../core/ground/platform/processes/process-rows.ts";
 
 /** A process of this machine. */
 export interface SomeProcess {

@@ -1,6 +1,6 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { envelopesAfter } from "../../core/records/journal/journal-row.ts";
-import { openSqlite, type SqliteFile } from "../../core/ground/runtime/sqlite.ts";
+import { openSqlite, type SqliteFile } from "../../core/ground/platform/state/sqlite.ts";
 
 /** One row of the journal's own table. */
 interface BatchRow {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { agentEscapes } from "./cases/agent.ts";
 import { runAgentEscapes } from "../../core/kit/attack/run-agent-escapes.ts";
-import { needsWall } from "../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../ground/platform/os-walls/needs-wall.ts";
 import { skipBecause } from "../skip-because.ts";
 
 const controls = agentEscapes.filter(({ control }) => control);

@@ -8,7 +8,7 @@ import { defaultLimits } from "../../core/ground/config/limits.ts";
 import { Lane } from "../../core/walls/pool/lane.ts";
 import { startProcessContainer } from "../../core/walls/pool/process-container.ts";
 import { wardenFile } from "../../core/walls/pool/spare-container.ts";
-import { defaultOsWallUses, type OsWallUses } from "../../core/ground/runtime/os-walls/os-wall.ts";
+import { defaultOsWallUses, type OsWallUses } from "../../core/ground/platform/os-walls/os-wall.ts";
 import { adapterCode, completed, isolations, openHost } from "../sessions/host/test-host.ts";
 
 const onDeno = "Deno" in globalThis;
@@ -182,7 +182,7 @@ describe("code that is out of its compartment", () => {
   test(
     "F19 with the walls of the operating system it is as shut in, and has no network where there is bubblewrap",
     async () => {
-      const { probeOsWalls } = await import("../../core/ground/runtime/os-walls/probe.ts");
+      const { probeOsWalls } = await import("../../core/ground/platform/os-walls/probe.ts");
       const { report } = await escape(defaultOsWallUses);
       for (const name of alwaysDenied) expect(report[name], name).toMatch(/^denied /);
       const bubblewrap = (await probeOsWalls()).get("bubblewrap")?.active === true;

@@ -6,7 +6,7 @@ import { Lane } from "../../core/walls/pool/lane.ts";
 import type { Container } from "../../core/walls/pool/lane-transport.ts";
 import { startProcessContainer } from "../../core/walls/pool/process-container.ts";
 import { wardenFile } from "../../core/walls/pool/spare-container.ts";
-import { defaultOsWallUses } from "../../core/ground/runtime/os-walls/os-wall.ts";
+import { defaultOsWallUses } from "../../core/ground/platform/os-walls/os-wall.ts";
 
 const made: { container: Container; folder: string }[] = [];
 

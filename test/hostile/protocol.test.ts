@@ -11,7 +11,7 @@ import { defaultLimits, type Limits } from "../../core/ground/config/limits.ts";
 import { Lane } from "../../core/walls/pool/lane.ts";
 import type { Container } from "../../core/walls/pool/lane-transport.ts";
 import { startProcessContainer } from "../../core/walls/pool/process-container.ts";
-import { defaultOsWallUses } from "../../core/ground/runtime/os-walls/os-wall.ts";
+import { defaultOsWallUses } from "../../core/ground/platform/os-walls/os-wall.ts";
 import { codeOf, makeBroker } from "../walls/broker/broker-fixture.ts";
 import { adapterCode, completed, openHost } from "../sessions/host/test-host.ts";
 import { fakeLane } from "./fake-lane.ts";

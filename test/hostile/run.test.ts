@@ -4,7 +4,7 @@ import { access, mkdir, open, readdir, readFile, readlink, writeFile } from "nod
 import { join } from "node:path";
 import process from "node:process";
 import { expect, test } from "vitest";
-import { killTree } from "../ground/runtime/marked-tree.ts";
+import { killTree } from "../ground/platform/marked-tree.ts";
 import { anyShell, codeOf, makeBroker, readAll, runShell } from "../walls/broker/broker-fixture.ts";
 import { adapterCode, completed, openHost } from "../sessions/host/test-host.ts";
 

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { probeOsWalls } from "../../core/ground/runtime/os-walls/probe.ts";
+import { probeOsWalls } from "../../core/ground/platform/os-walls/probe.ts";
 import type { SessionHandle } from "../../core/sessions/host/session-host.ts";
 import {
   adapterCode,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { runWalledCases } from "../../core/kit/attack/run-walled-cases.ts";
 import { caseActors, guardedThings, readWalledCases, type WalledCase } from "../../core/kit/attack/walled-case.ts";
 import { agentEscapes } from "./cases/agent.ts";
-import { needsWall } from "../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../ground/platform/os-walls/needs-wall.ts";
 import { skipBecause } from "../skip-because.ts";
 
 const { cases, notTried } = await readWalledCases();

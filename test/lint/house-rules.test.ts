@@ -126,26 +126,26 @@ const cases: Record<string, Case> = {
   "an import of node:fs in the core": {
     path: "core/a/files.ts",
     code: 'import { stat } from "node:fs";\nstat;\n',
-    breaks: ["platform-in-runtime"],
+    breaks: ["platform-alone"],
   },
   "a dynamic import of node:os in the SDK": {
     path: "plugin-sdk/system.ts",
     code: 'await import("node:os");\n',
-    breaks: ["platform-in-runtime"],
+    breaks: ["platform-alone"],
   },
-  "the global process": { path: "core/a/exit.ts", code: "process.exit();\n", breaks: ["platform-in-runtime"] },
+  "the global process": { path: "core/a/exit.ts", code: "process.exit();\n", breaks: ["platform-alone"] },
   "the global Deno behind globalThis": {
     path: "core/a/behind.ts",
     code: 'globalThis.Deno;\nglobalThis["Buffer"];\n',
-    breaks: ["platform-in-runtime", "platform-in-runtime"],
+    breaks: ["platform-alone", "platform-alone"],
   },
   "Buffer as a type": {
     path: "core/a/bytes.ts",
     code: "let bytes: Buffer | undefined;\nbytes;\n",
-    breaks: ["platform-in-runtime"],
+    breaks: ["platform-alone"],
   },
-  "node: in core/ground/runtime": {
-    path: "core/ground/runtime/files.ts",
+  "node: in core/ground/platform": {
+    path: "core/ground/platform/files/files.ts",
     code: 'import { stat } from "node:fs";\nstat;\nprocess.pid;\n',
     breaks: [],
   },
@@ -157,7 +157,7 @@ const cases: Record<string, Case> = {
   "node: in another room of the walls": {
     path: "core/walls/broker/files.ts",
     code: 'import { stat } from "node:fs";\nstat;\n',
-    breaks: ["platform-in-runtime"],
+    breaks: ["platform-alone"],
   },
   "a variable, a key and a member called process": {
     path: "core/a/local.ts",

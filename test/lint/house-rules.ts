@@ -5,7 +5,7 @@ import { namedExports } from "./rules/named-exports.ts";
 import { noConsole } from "./rules/no-console.ts";
 import { noEnum } from "./rules/no-enum.ts";
 import { plainComments } from "./rules/plain-comments.ts";
-import { platformInRuntime } from "./rules/platform-in-runtime.ts";
+import { platformAlone } from "./rules/platform-alone.ts";
 import { removalsByProgram } from "./rules/removals-by-program.ts";
 import { tsImports } from "./rules/ts-imports.ts";
 
@@ -20,7 +20,7 @@ const houseRules: Deno.lint.Plugin = {
     "no-console": noConsole,
     "no-enum": noEnum,
     "plain-comments": plainComments,
-    "platform-in-runtime": platformInRuntime,
+    "platform-alone": platformAlone,
     "removals-by-program": removalsByProgram,
     "ts-imports": tsImports,
   },

@@ -9,7 +9,7 @@ import type { RegistrySettings } from "bulkhead";
 import { afterEveryTest } from "../clean-up.ts";
 import { requestedPermissions } from "../../core/packages/registry/requested-permissions.ts";
 import { readManifest } from "../../core/packages/registry/read-manifest.ts";
-import { runtimeName } from "../../core/ground/runtime/platform.ts";
+import { runtimeName } from "../../core/ground/platform/engine/platform.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";

@@ -166,16 +166,16 @@ describe(".build/host.mjs", () => {
     }
     for (
       const name of [
-        "keep-inspector-shut",
-        "load-program",
-        "kept-code",
-        "background-timer",
-        "boot-flags",
-        "platform",
-        "state-folders",
+        "engine/keep-inspector-shut",
+        "engine/load-program",
+        "engine/kept-code",
+        "engine/background-timer",
+        "engine/boot-flags",
+        "engine/platform",
+        "state/state-folders",
       ]
     ) {
-      const file = `core/ground/runtime/${name}.ts`;
+      const file = `core/ground/platform/${name}.ts`;
       write(file, readFileSync(join(root, file), "utf8"));
     }
     write(

@@ -28,7 +28,7 @@ describe("floors", () => {
     expect(files.filter((path) => levelOf(path) === null)).toEqual([]);
   });
 
-  test("packages that core imports are dependencies, and node: is imported in core/ground/runtime and core/walls/agent alone", () => {
+  test("packages that core imports are dependencies, and node: is imported in core/ground/platform and core/walls/agent alone", () => {
     const { dependencies, devDependencies } = JSON.parse(readSource("package.json")) as Record<
       "dependencies" | "devDependencies",
       Record<string, string>
@@ -41,7 +41,7 @@ describe("floors", () => {
           path.startsWith("core/doors/console/page/") ? devDependencies : dependencies,
           packageOf(specifier),
         ) &&
-        !(specifier.startsWith("node:") && /^core\/(?:ground\/runtime|walls\/agent)\//.test(path))
+        !(specifier.startsWith("node:") && /^core\/(?:ground\/platform|walls\/agent)\//.test(path))
       ).map(({ specifier, line }) => `${path}:${line} ${specifier}`)
     );
     expect(foreign).toEqual([]);
@@ -56,7 +56,7 @@ describe("doors", () => {
     "event-sentence.ts",
     "earlier-session.ts",
   ];
-  const ground = ["channel", "checks", "config", "errors", "runtime", "plugin-sdk"];
+  const ground = ["channel", "checks", "config", "errors", "platform", "plugin-sdk"];
 
   for (const door of ["mcp", "acp"]) {
     test(`${door} knows sessions through what the host says of them alone`, () => {
@@ -124,8 +124,8 @@ describe("breachesOf", () => {
   });
 
   test("knows that a URL of a worker imports nothing, and that one of another room would", () => {
-    expect(check("core/ground/runtime/a.ts", 'new URL("../../walls/worker/guest.ts", import.meta.url);')).toBe(0);
-    expect(check("core/ground/runtime/a.ts", 'new URL("../../sessions/host/host.ts", import.meta.url);')).toBe(1);
+    expect(check("core/ground/platform/a.ts", 'new URL("../../walls/worker/guest.ts", import.meta.url);')).toBe(0);
+    expect(check("core/ground/platform/a.ts", 'new URL("../../sessions/host/host.ts", import.meta.url);')).toBe(1);
   });
 
   test("holds the client to the SDK's types", () => {

@@ -33,7 +33,7 @@ export const floors: readonly (readonly Wing[])[] = [
     { name: "records", rows: [["history"], ["journal", "workspace"], ["git"], ["gate"]] },
   ],
   [
-    { name: "ground", rows: [["recorded"], ["config"], ["checks"], ["runtime"], ["errors", "log", "prompt"]] },
+    { name: "ground", rows: [["recorded"], ["config"], ["checks"], ["platform"], ["errors", "log", "prompt"]] },
   ],
 ];
 

@@ -42,8 +42,8 @@ describe("names", () => {
     const pattern = new RegExp(providers.join("|"), "i");
     // Lists of what is refused, hidden, attacked and called broad: no other code knows what stands in them.
     const lists = [
-      "core/ground/runtime/acted-on-names.ts",
-      "core/ground/runtime/key-places.ts",
+      "core/ground/platform/places/acted-on-names.ts",
+      "core/ground/platform/places/key-places.ts",
       "core/walls/agent/agent-files.ts",
       "core/kit/attack/escape-stage.ts",
       "core/packages/registry/broad-programs.ts",

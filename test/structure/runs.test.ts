@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import process from "node:process";
 import { expect, test, type TestContext } from "vitest";
-import type { OsWallName } from "../../core/ground/runtime/os-walls/os-wall.ts";
-import { needsWall } from "../ground/runtime/os-walls/needs-wall.ts";
+import type { OsWallName } from "../../core/ground/platform/os-walls/os-wall.ts";
+import { needsWall } from "../ground/platform/os-walls/needs-wall.ts";
 import { skipLines } from "../skip-lines.ts";
 import { listFiles, readSource, root } from "./source.ts";
 

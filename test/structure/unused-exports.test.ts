@@ -6,7 +6,7 @@ import { listFiles, readSource } from "./source.ts";
 /** Values that only tests import, or that no import names: each with the reason why it is exported. */
 const reasons: Record<string, string> = {
   "core/walls/worker/guest.ts serve": "the pool of threads calls it by its name",
-  "core/ground/runtime/load-program.ts loadProgram": "the build writes the program that imports it",
+  "core/ground/platform/engine/load-program.ts loadProgram": "the build writes the program that imports it",
   // data-keys.txt lists the keys of exported schemas.
   "core/sessions/host/crash-store.ts crashRecordSchema": "data in a file",
   "core/sessions/host/pin-store.ts binaryPinSchema": "data in a file",
@@ -26,20 +26,20 @@ const reasons: Record<string, string> = {
   "core/doors/http/event-framing.ts envelopeText": "compared with what JSON.stringify says of any envelope",
   "core/doors/http/problem.ts withRoutes": "every hint that names a command",
   "core/doors/cli/show-all.ts comparisonText": "hostile names of adapters",
-  "core/ground/runtime/acted-on-names.ts actedOn": "every name of every group",
-  "core/ground/runtime/os-walls/bubblewrap.ts parseLdd": "output of other linkers",
-  "core/ground/runtime/os-walls/command-chain.ts withOwnMounts":
+  "core/ground/platform/places/acted-on-names.ts actedOn": "every name of every group",
+  "core/ground/platform/os-walls/bubblewrap.ts parseLdd": "output of other linkers",
+  "core/ground/platform/os-walls/command-chain.ts withOwnMounts":
     "a view that bwrap would make, beside one that is made",
-  "core/ground/runtime/os-walls/cgroup.ts probeCgroup": "trees of other hosts",
-  "core/ground/runtime/os-walls/prlimit.ts dataBytes": "the least of a limit",
-  "core/ground/runtime/os-walls/prlimit.ts openFiles": "the least of a limit",
+  "core/ground/platform/os-walls/cgroup.ts probeCgroup": "trees of other hosts",
+  "core/ground/platform/os-walls/prlimit.ts dataBytes": "the least of a limit",
+  "core/ground/platform/os-walls/prlimit.ts openFiles": "the least of a limit",
   "core/walls/agent/closed-places.ts closedBelow": "a folder in place of the whole disk",
   "core/walls/agent/seatbelt.ts seatbeltProfile": "the profile of macOS, on Linux",
-  "core/ground/runtime/guarded-process.ts writeTogether": "a pipe that counts its writes",
+  "core/ground/platform/processes/guarded-process.ts writeTogether": "a pipe that counts its writes",
   "core/walls/broker/reach-target.ts classifyAddress": "every kind of address",
   "core/walls/broker/stream-table.ts PieceDecoder": "characters cut at every place",
-  "core/ground/runtime/process-rows.ts parsePs": "output of the ps of other systems",
-  "core/ground/runtime/process-rows.ts parseStat": "names of programs that imitate fields",
+  "core/ground/platform/processes/process-rows.ts parsePs": "output of the ps of other systems",
+  "core/ground/platform/processes/process-rows.ts parseStat": "names of programs that imitate fields",
   "core/packages/registry/option-permissions.ts fillPermissions": "hostile values of options",
   "core/packages/registry/unasked-grants.ts deniedGrants": "one kind of note alone",
   "core/packages/registry/unasked-grants.ts unaskedGrants": "one kind of note alone",

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import process from "node:process";
 import { createHost } from "bulkhead";
 import { describe, expect, test } from "vitest";
-import { openSqlite } from "../../core/ground/runtime/sqlite.ts";
-import { needsWall } from "../ground/runtime/os-walls/needs-wall.ts";
-import { readRow } from "../../core/ground/runtime/process-rows.ts";
+import { openSqlite } from "../../core/ground/platform/state/sqlite.ts";
+import { needsWall } from "../ground/platform/os-walls/needs-wall.ts";
+import { readRow } from "../../core/ground/platform/processes/process-rows.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import {
   adapterCode,

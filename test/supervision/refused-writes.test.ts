@@ -13,7 +13,7 @@ const { faults, refusing, sentences } = await vi.hoisted(() => import("./refused
 
 vi.mock("node:fs/promises", (real) => refusing.promises(real));
 vi.mock("node:fs", (real) => refusing.files(real));
-vi.mock("../../core/ground/runtime/sqlite.ts", (real) => refusing.sqlite(real));
+vi.mock("../../core/ground/platform/state/sqlite.ts", (real) => refusing.sqlite(real));
 
 let root = "";
 beforeEach(async () => {

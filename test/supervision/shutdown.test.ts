@@ -2,7 +2,7 @@ import process from "node:process";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { closeInSteps } from "../../core/sessions/host/close-host.ts";
-import { readRow } from "../../core/ground/runtime/process-rows.ts";
+import { readRow } from "../../core/ground/platform/processes/process-rows.ts";
 import { adapterCode, openHost, ownChildren, type TestHost, until, writePlugin } from "../sessions/host/test-host.ts";
 import { checkSession } from "../sessions/session/session-rules.ts";
 import { recordedWardens, startHost } from "./host-process.ts";

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { runCli } from "../../core/doors/cli/run-cli.ts";
 import { connectHost, type RemoteHost } from "../../core/doors/client/mod.ts";
 import { type Daemon, startDaemon } from "../../core/doors/daemon/daemon.ts";
-import { unixFetch } from "../../core/ground/runtime/unix-fetch.ts";
+import { unixFetch } from "../../core/ground/platform/net/unix-fetch.ts";
 import { loadHostManifest } from "../../core/packages/registry/find-host-manifest.ts";
 import { createHost } from "../../core/sessions/host/create-host.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
@@ -16,7 +16,7 @@ const { faults, refusing, sentences } = await vi.hoisted(() => import("./refused
 
 vi.mock("node:fs/promises", (real) => refusing.promises(real));
 vi.mock("node:fs", (real) => refusing.files(real));
-vi.mock("../../core/ground/runtime/sqlite.ts", (real) => refusing.sqlite(real));
+vi.mock("../../core/ground/platform/state/sqlite.ts", (real) => refusing.sqlite(real));
 
 let root = "";
 let stateDir = "";
@@ -198,7 +198,7 @@ test("a state folder that is removed ends the sessions and starts no more, since
 
 test("an agent's own folder that refuses says nothing of the state", async () => {
   faults.refuse("EACCES", { folder: join(stateDir, "workspaces") });
-  const { writeFile: write } = await import("../../core/ground/runtime/files.ts");
+  const { writeFile: write } = await import("../../core/ground/platform/files/files.ts");
   await expect(write(join(stateDir, "workspaces", "tree", "a"), "a")).rejects.toMatchObject({ code: "EACCES" });
   expect(await host.ready()).toBe(true);
   expect(await post()).toMatchObject({ status: 201 });

@@ -2,7 +2,7 @@ import { connect, type ConnectionOptions, credsAuthenticator, type NatsConnectio
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { ClusterSettings } from "../../ground/config/cluster-settings.ts";
-import { readFile } from "../../ground/runtime/files.ts";
+import { readFile } from "../../ground/platform/files/files.ts";
 
 /** Looks up the value of a secret by its name. */
 export type SecretOf = (name: string) => Promise<string>;

@@ -11,7 +11,7 @@ import {
 } from "@nats-io/jetstream";
 import { headers as makeHeaders, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node";
 import type { ClusterSettings } from "../../ground/config/cluster-settings.ts";
-import { within } from "../../ground/runtime/within.ts";
+import { within } from "../../ground/platform/engine/within.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { connectServers, type SecretOf } from "./connect.ts";
 import { readStream, type ReadStreamOptions, workOn, type WorkOptions } from "./consume.ts";

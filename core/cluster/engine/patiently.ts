@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { sleep } from "../../ground/runtime/wait.ts";
+import { sleep } from "../../ground/platform/engine/wait.ts";
 
 /** How long servers may take to choose a leader. Milliseconds. */
 const patienceMs = 30_000;

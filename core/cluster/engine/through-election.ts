@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { sleep } from "../../ground/runtime/wait.ts";
+import { sleep } from "../../ground/platform/engine/wait.ts";
 import { type Engine, StaleError } from "./engine.ts";
 
 /** How long a client's request waits for servers that choose a leader. Milliseconds. */

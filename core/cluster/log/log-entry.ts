@@ -1,4 +1,4 @@
-import { joinBytes } from "../../ground/runtime/join-bytes.ts";
+import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 import type { DeletedBy } from "../../records/journal/session-record.ts";
 import type { NewMessage, StreamMessage } from "../engine/messages.ts";
 import type { Names } from "../engine/names.ts";

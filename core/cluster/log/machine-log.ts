@@ -1,9 +1,9 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
-import { wait } from "../../ground/runtime/wait.ts";
-import { onNextTurn } from "../../ground/runtime/next-turn.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
+import { wait } from "../../ground/platform/engine/wait.ts";
+import { onNextTurn } from "../../ground/platform/engine/next-turn.ts";
 import { type Engine, StaleError } from "../engine/engine.ts";
 import type { NewMessage } from "../engine/messages.ts";
 import {

@@ -1,8 +1,8 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import { rm } from "../../ground/runtime/files.ts";
-import { wait } from "../../ground/runtime/wait.ts";
+import { rm } from "../../ground/platform/files/files.ts";
+import { wait } from "../../ground/platform/engine/wait.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import { openJournal } from "../../records/journal/open-journal.ts";
 import { Subscription, type SubscriptionOptions } from "../../sessions/session/subscription.ts";

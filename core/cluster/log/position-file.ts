@@ -1,6 +1,6 @@
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
-import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
-import { replaceFile } from "../../ground/runtime/replace-file.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
+import { readPlainFile } from "../../ground/platform/files/read-plain-file.ts";
+import { replaceFile } from "../../ground/platform/files/replace-file.ts";
 import { type LogPosition, logStart } from "./log-entry.ts";
 
 /** How often a position is written. Milliseconds. */

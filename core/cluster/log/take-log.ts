@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { rename } from "../../ground/runtime/files.ts";
+import { rename } from "../../ground/platform/files/files.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import { type Engine, StaleError } from "../engine/engine.ts";

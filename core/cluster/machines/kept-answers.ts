@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { fieldsOrNone, stringOf } from "../../../plugin-sdk/json-fields.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
-import { wait } from "../../ground/runtime/wait.ts";
+import { wait } from "../../ground/platform/engine/wait.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import type { Engine } from "../engine/engine.ts";
 import { throughElection } from "../engine/through-election.ts";

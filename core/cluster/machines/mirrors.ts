@@ -1,7 +1,7 @@
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import { mkdir } from "../../ground/runtime/files.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { wait } from "../../ground/runtime/wait.ts";
+import { mkdir } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { wait } from "../../ground/platform/engine/wait.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
 import type { Engine } from "../engine/engine.ts";
 import { Mirror } from "../log/mirror.ts";

@@ -1,4 +1,4 @@
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { MachineFacts } from "./machine.ts";
 import { parseFacts } from "./machine-facts.ts";

@@ -2,13 +2,13 @@ import { Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
 import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
-import { mkdir, realpath, stat } from "../../ground/runtime/files.ts";
-import { runGit } from "../../ground/runtime/git-program.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { isInside, join, resolve } from "../../ground/runtime/paths.ts";
-import { hostEnvironment } from "../../ground/runtime/platform.ts";
+import { mkdir, realpath, stat } from "../../ground/platform/files/files.ts";
+import { runGit } from "../../ground/platform/processes/git-program.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
+import { isInside, join, resolve } from "../../ground/platform/files/paths.ts";
+import { hostEnvironment } from "../../ground/platform/engine/platform.ts";
 import type { SharedNotes } from "./shared-notes.ts";
-import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 
 /** A repository that a session works in, wherever it runs. */
 interface RemoteRepository {

@@ -1,6 +1,6 @@
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
-import { isInside } from "../../ground/runtime/paths.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
+import { isInside } from "../../ground/platform/files/paths.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { AfterRestart, Resumable } from "../../sessions/session/interrupted-session.ts";
 import type { Repositories } from "./repositories.ts";

@@ -1,4 +1,4 @@
-import { sleep } from "../../ground/runtime/wait.ts";
+import { sleep } from "../../ground/platform/engine/wait.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Mirror } from "../log/mirror.ts";
 import type { LostMachines } from "./lost-machines.ts";

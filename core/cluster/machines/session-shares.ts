@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { countOf, fieldsOrNone } from "../../../plugin-sdk/json-fields.ts";
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
-import { Sequence } from "../../ground/runtime/sequence.ts";
-import { sleep } from "../../ground/runtime/wait.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
+import { Sequence } from "../../ground/platform/engine/sequence.ts";
+import { sleep } from "../../ground/platform/engine/wait.ts";
 import type { SessionSlots } from "../../sessions/host/host-seams.ts";
 import { type Engine, StaleError } from "../engine/engine.ts";
 import { isMachineName } from "../engine/names.ts";

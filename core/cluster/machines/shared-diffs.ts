@@ -2,7 +2,7 @@ import { type ObjectStore, Objm } from "@nats-io/obj";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Workspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
 import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
-import { joinBytes } from "../../ground/runtime/join-bytes.ts";
+import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 import { workspaceSchema } from "../../records/workspace/workspace-record.ts";
 import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { Engine } from "../engine/engine.ts";

@@ -1,4 +1,4 @@
-import { wait } from "../../ground/runtime/wait.ts";
+import { wait } from "../../ground/platform/engine/wait.ts";
 import { type Engine, StaleError } from "../engine/engine.ts";
 import type { NoteNames } from "../engine/names.ts";
 import { throughElection } from "../engine/through-election.ts";

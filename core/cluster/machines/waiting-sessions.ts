@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { agentCapabilitiesSchema } from "../../../plugin-sdk/capabilities.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { RunSessionOptions } from "../../sessions/host/session-host.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import type { OfferedAgent } from "./machine.ts";
 import { offeredAgentSchema } from "./machine-facts.ts";

@@ -2,7 +2,7 @@ import { BulkheadError, type ErrorCode, type ErrorData } from "../../../plugin-s
 import type { SessionPlacement } from "../../../plugin-sdk/request.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import { sleep, wait } from "../../ground/runtime/wait.ts";
+import { sleep, wait } from "../../ground/platform/engine/wait.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { MachineFacts, OfferedAgent } from "./machine.ts";

@@ -14,8 +14,8 @@ import { hostVersion } from "../../ground/config/version.ts";
 import { errorTable } from "../../ground/errors/error-table.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
-import { isAbsolute } from "../../ground/runtime/paths.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
+import { isAbsolute } from "../../ground/platform/files/paths.ts";
 import { autoMode, Conversation, type ConversationDeps, conversationLabels } from "./conversation.ts";
 import { promptText } from "./prompt-text.ts";
 

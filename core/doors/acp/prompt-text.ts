@@ -1,6 +1,6 @@
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { fileURLToPath } from "../../ground/runtime/paths.ts";
+import { fileURLToPath } from "../../ground/platform/files/paths.ts";
 
 /**
  * Joins the blocks of a prompt into one text. Files become their path, or a quote where the client sends their text.

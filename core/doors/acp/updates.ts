@@ -3,7 +3,7 @@ import { toAcpUpdate } from "../../../plugin-sdk/acp-update.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { FileChangeEvent, QuestionEvent, UsageEvent } from "../../../plugin-sdk/events.ts";
 import { eventSentence } from "../../sessions/host/event-sentence.ts";
-import { isAbsolute, resolve } from "../../ground/runtime/paths.ts";
+import { isAbsolute, resolve } from "../../ground/platform/files/paths.ts";
 
 /** Options of {@link Updates}. */
 export interface UpdateOptions {

@@ -1,5 +1,5 @@
 import { BulkheadError, type ErrorData } from "../../../plugin-sdk/errors.ts";
-import { within } from "../../ground/runtime/within.ts";
+import { within } from "../../ground/platform/engine/within.ts";
 import type { DaemonView } from "../daemon/inspect-daemon.ts";
 
 /** A daemon's own report of its state. */

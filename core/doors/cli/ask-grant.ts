@@ -1,6 +1,6 @@
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
 import { isPinned } from "../../walls/broker/resolve-binary.ts";
-import { workingDirectory } from "../../ground/runtime/platform.ts";
+import { workingDirectory } from "../../ground/platform/engine/platform.ts";
 import { programPath } from "./program-path.ts";
 import { asTyped } from "./render/as-typed.ts";
 import { permissionWords } from "./render/permission-words.ts";

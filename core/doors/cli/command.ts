@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
-import type { Terminal } from "../../ground/runtime/terminal.ts";
+import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 
 /** Input of a command: its arguments, its flags and the terminal. */
 export interface Invocation {

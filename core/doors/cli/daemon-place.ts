@@ -2,7 +2,7 @@ import { BulkheadError, type ErrorCode } from "../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { stateFolderOf } from "../../sessions/host/state-folder.ts";
-import { dirname, resolve } from "../../ground/runtime/paths.ts";
+import { dirname, resolve } from "../../ground/platform/files/paths.ts";
 import type { Invocation } from "./command.ts";
 import { knownDir, manifestFile } from "./open-host.ts";
 import { readHostManifest, readStateDir } from "../../packages/registry/find-host-manifest.ts";

@@ -1,5 +1,5 @@
 import { errorTable } from "../../ground/errors/error-table.ts";
-import type { SignalHandlers, Terminal } from "../../ground/runtime/terminal.ts";
+import type { SignalHandlers, Terminal } from "../../ground/platform/terminal/terminal.ts";
 
 /** Signals to a command that runs daemons, one after the other. */
 export interface DaemonSignals extends Disposable {

@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
-import { readFile } from "../../ground/runtime/files.ts";
-import { fileURLToPath, join } from "../../ground/runtime/paths.ts";
+import { readFile } from "../../ground/platform/files/files.ts";
+import { fileURLToPath, join } from "../../ground/platform/files/paths.ts";
 
 /** Every page of the documentation with its topic, in reading order. To add one: also a file in `.github/docs/`. */
 export const helpPages = {

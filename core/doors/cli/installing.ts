@@ -9,7 +9,7 @@ import type { PreparedInstall } from "../../packages/install/prepare-install.ts"
 import { forgetPlugin } from "../../packages/install/remove-plugin.ts";
 import type { Allowances } from "../../packages/install/source-policy.ts";
 import type { NewGrant } from "../../packages/registry/edit-host-manifest.ts";
-import { dirname, resolve } from "../../ground/runtime/paths.ts";
+import { dirname, resolve } from "../../ground/platform/files/paths.ts";
 import type { Invocation } from "./command.ts";
 import { grantWord } from "../../packages/install/asked-permissions.ts";
 import { loadManifest } from "./open-host.ts";

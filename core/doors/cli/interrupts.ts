@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { errorTable } from "../../ground/errors/error-table.ts";
-import type { Terminal } from "../../ground/runtime/terminal.ts";
+import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 
 /** A signal that aborts when the person interrupts or the reader goes away. */
 interface Interrupts extends Disposable {

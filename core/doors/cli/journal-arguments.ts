@@ -4,7 +4,7 @@ import { stateFolderOf } from "../../sessions/host/state-folder.ts";
 import { type StateJournal, stateJournals } from "../../sessions/host/state-journals.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { ChainPlace } from "../../records/journal/chain.ts";
-import { dirname } from "../../ground/runtime/paths.ts";
+import { dirname } from "../../ground/platform/files/paths.ts";
 import type { Invocation } from "./command.ts";
 import { loadManifest, stateDirOf } from "./open-host.ts";
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { keepInspectorShut } from "../../ground/runtime/keep-inspector-shut.ts";
+import { keepInspectorShut } from "../../ground/platform/engine/keep-inspector-shut.ts";
 
 // Must run before any other module loads: until then a signal would open this process to a debugger.
 keepInspectorShut();

@@ -2,8 +2,8 @@ import type { MissingGrant } from "../../walls/broker/session-broker.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import { findHostManifest, readHostManifest } from "../../packages/registry/find-host-manifest.ts";
-import { resolve } from "../../ground/runtime/paths.ts";
-import { stateFolders } from "../../ground/runtime/state-folders.ts";
+import { resolve } from "../../ground/platform/files/paths.ts";
+import { stateFolders } from "../../ground/platform/state/state-folders.ts";
 import type { Invocation } from "./command.ts";
 
 /** A host and its manifest. */

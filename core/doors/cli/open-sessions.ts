@@ -15,7 +15,7 @@ import { daemonPlace } from "./daemon-place.ts";
 import { isFirstNotice, otherProject } from "./project-daemon.ts";
 import { openHost, type OpenHostOptions } from "./open-host.ts";
 import { asTyped } from "./render/as-typed.ts";
-import type { Terminal } from "../../ground/runtime/terminal.ts";
+import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 
 /** Fields of a listed plugin that commands use. */
 export interface ListedPlugin extends NamedPlugin {

@@ -2,7 +2,7 @@ import { Command } from "commander";
 import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
 import { hostVersion } from "../../ground/config/version.ts";
-import type { Terminal } from "../../ground/runtime/terminal.ts";
+import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 import { type Bind, type CommandEntry, type CommandHandler, examples, type Invocation } from "./command.ts";
 import { commandGroups } from "./commands.ts";
 import { jsonTerminal, wantsJson } from "./report-error.ts";

@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { appendFile, readFile } from "../../ground/runtime/files.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
+import { appendFile, readFile } from "../../ground/platform/files/files.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import type { DaemonRecord } from "../daemon/daemon-record.ts";
 import type { DaemonPlace } from "./daemon-place.ts";
 import { safeLine } from "./render/agent-text.ts";

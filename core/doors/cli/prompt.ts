@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { readFile } from "../../ground/runtime/files.ts";
-import { resolve } from "../../ground/runtime/paths.ts";
+import { readFile } from "../../ground/platform/files/files.ts";
+import { resolve } from "../../ground/platform/files/paths.ts";
 import { meantId } from "../../packages/registry/unknown-plugin.ts";
-import type { Terminal } from "../../ground/runtime/terminal.ts";
+import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 
 /** Options of {@link readPrompt}: arguments and flags of the command line. */
 interface ReadPromptOptions {

@@ -1,5 +1,5 @@
-import type { Terminal } from "../../ground/runtime/terminal.ts";
-import { Sequence } from "../../ground/runtime/sequence.ts";
+import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
+import { Sequence } from "../../ground/platform/engine/sequence.ts";
 import { safeLine, safeText } from "./render/agent-text.ts";
 
 /** One answer that a question offers. */

@@ -8,10 +8,10 @@ import type { RemoteSession } from "../client/remote-session.ts";
 import type { DaemonRecord } from "../daemon/daemon-record.ts";
 import { commandHints } from "../http/problem.ts";
 import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
-import { readFile, stat } from "../../ground/runtime/files.ts";
+import { readFile, stat } from "../../ground/platform/files/files.ts";
 import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
-import { mayOpenSockets } from "../../ground/runtime/own-command.ts";
-import { unixCall } from "../../ground/runtime/unix-fetch.ts";
+import { mayOpenSockets } from "../../ground/platform/processes/own-command.ts";
+import { unixCall } from "../../ground/platform/net/unix-fetch.ts";
 
 /** Connects to a daemon with the first token: over its socket, else over TCP. */
 export async function connectDaemon(

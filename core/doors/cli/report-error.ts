@@ -1,6 +1,6 @@
 import { errorTable } from "../../ground/errors/error-table.ts";
 import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
-import type { Terminal } from "../../ground/runtime/terminal.ts";
+import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 import { safeText } from "./render/agent-text.ts";
 import { errorText } from "./render/error-text.ts";
 import { cleanJson } from "../../ground/log/terminal-text.ts";

@@ -2,7 +2,7 @@ import { type Command, CommanderError } from "commander";
 import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
 import { errorTable } from "../../ground/errors/error-table.ts";
-import type { Terminal } from "../../ground/runtime/terminal.ts";
+import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 import { movedCommands } from "./command.ts";
 import { createProgram, nameOf } from "./program.ts";
 import { reportError, wantsJson } from "./report-error.ts";

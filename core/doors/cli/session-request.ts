@@ -4,7 +4,7 @@ import type { ConfigSchema, OptionSchema } from "../../../plugin-sdk/manifest.ts
 import { fieldsOrNone } from "../../../plugin-sdk/json-fields.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
 import { inputError } from "../../ground/config/input-error.ts";
-import { resolve } from "../../ground/runtime/paths.ts";
+import { resolve } from "../../ground/platform/files/paths.ts";
 import { requestFlags } from "./request-flags.ts";
 
 /** Flags of a command that runs sessions. */

@@ -1,7 +1,7 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { SessionHandle } from "../../sessions/host/session-host.ts";
-import type { Terminal } from "../../ground/runtime/terminal.ts";
+import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 import { AgentQuestions } from "./agent-questions.ts";
 import type { Questions } from "./questions.ts";
 import { safeText } from "./render/agent-text.ts";

@@ -1,7 +1,7 @@
-import type { CodeReach } from "../../ground/runtime/kept-code.ts";
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
-import { collectGarbageOnce } from "../../ground/runtime/collect-garbage.ts";
-import { openTerminal } from "../../ground/runtime/terminal.ts";
+import type { CodeReach } from "../../ground/platform/engine/kept-code.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
+import { collectGarbageOnce } from "../../ground/platform/engine/collect-garbage.ts";
+import { openTerminal } from "../../ground/platform/terminal/terminal.ts";
 import { loadHost, runCli } from "./run-cli.ts";
 
 /** After so long a command that still runs is one that stays: a daemon, or a door of an editor. Milliseconds. */

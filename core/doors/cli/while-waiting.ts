@@ -1,5 +1,5 @@
-import type { Terminal } from "../../ground/runtime/terminal.ts";
-import type { TextSink } from "../../ground/runtime/standard-streams.ts";
+import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
+import type { TextSink } from "../../ground/platform/terminal/standard-streams.ts";
 
 /** Shows a watching person a line while work runs, and removes it again. */
 export async function whileWaiting<T>(

@@ -1,5 +1,5 @@
-import { readFile } from "../../ground/runtime/files.ts";
-import { fileURLToPath } from "../../ground/runtime/paths.ts";
+import { readFile } from "../../ground/platform/files/files.ts";
+import { fileURLToPath } from "../../ground/platform/files/paths.ts";
 
 // As in `pool/spare-container.ts`: this file may be the build's or the source.
 const folder = new URL(

@@ -1,7 +1,7 @@
-import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { mayOpenSockets } from "../../ground/runtime/own-command.ts";
-import { isAbsolute, join } from "../../ground/runtime/paths.ts";
-import { hostEnv } from "../../ground/runtime/platform.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
+import { mayOpenSockets } from "../../ground/platform/processes/own-command.ts";
+import { isAbsolute, join } from "../../ground/platform/files/paths.ts";
+import { hostEnv } from "../../ground/platform/engine/platform.ts";
 
 /** Paths of a daemon's own files. Absolute paths. */
 export interface DaemonFiles {

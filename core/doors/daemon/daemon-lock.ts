@@ -1,10 +1,10 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { type HeldLock, takeLock } from "../../ground/runtime/lock-file.ts";
-import { holderText, isAlive, type LockHolder, placeOf } from "../../ground/runtime/lock-holder.ts";
+import { type HeldLock, takeLock } from "../../ground/platform/state/lock-file.ts";
+import { holderText, isAlive, type LockHolder, placeOf } from "../../ground/platform/state/lock-holder.ts";
 import type { DaemonFiles } from "./daemon-files.ts";
 import { type DaemonRecord, readDaemonRecord, removeDaemonRecord } from "./daemon-record.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import { rm } from "../../ground/runtime/files.ts";
+import { rm } from "../../ground/platform/files/files.ts";
 
 /**
  * Makes this process the only daemon of its state folder.

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import type { DaemonSettings } from "../../ground/config/daemon-settings.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import { openRotatingFile } from "../../ground/runtime/rotating-file.ts";
+import { openRotatingFile } from "../../ground/platform/files/rotating-file.ts";
 
 /** The log of a daemon. */
 export interface DaemonLog {

@@ -2,8 +2,8 @@ import { Type } from "@sinclair/typebox";
 import { Check } from "@sinclair/typebox/value";
 import { exactly } from "../../../plugin-sdk/schema.ts";
 import { absent } from "../../ground/errors/write-fault.ts";
-import { readFile, rm } from "../../ground/runtime/files.ts";
-import { replaceFile } from "../../ground/runtime/replace-file.ts";
+import { readFile, rm } from "../../ground/platform/files/files.ts";
+import { replaceFile } from "../../ground/platform/files/replace-file.ts";
 
 /** A daemon's address and process, kept in its state folder for programs that look for it. */
 export interface DaemonRecord {

@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { letYoungGenerationGrow } from "../../ground/runtime/boot-flags.ts";
+import { letYoungGenerationGrow } from "../../ground/platform/engine/boot-flags.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 
 /** A host's sessions; once the gate is shut, no more of them start. */

@@ -1,10 +1,10 @@
 import { demandOwnState } from "../../sessions/host/state-folder.ts";
-import { findHolder } from "../../ground/runtime/lock-file.ts";
-import { holderText, isAlive, type LockHolder, placeOf } from "../../ground/runtime/lock-holder.ts";
-import { processStart } from "../../ground/runtime/process-rows.ts";
+import { findHolder } from "../../ground/platform/state/lock-file.ts";
+import { holderText, isAlive, type LockHolder, placeOf } from "../../ground/platform/state/lock-holder.ts";
+import { processStart } from "../../ground/platform/processes/process-rows.ts";
 import { daemonFiles } from "./daemon-files.ts";
 import { type DaemonRecord, readDaemonRecord } from "./daemon-record.ts";
-import { realpath } from "../../ground/runtime/files.ts";
+import { realpath } from "../../ground/platform/files/files.ts";
 
 /**
  * State of a daemon, found without asking it.

@@ -3,9 +3,9 @@ import type { Cluster } from "../../cluster/machines/cluster.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { stateFolders } from "../../ground/runtime/state-folders.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { stateFolders } from "../../ground/platform/state/state-folders.ts";
 import { secretPlaces } from "../../sessions/host/session-secrets.ts";
 import { resolveSecrets } from "../../walls/secrets/resolve-secrets.ts";
 

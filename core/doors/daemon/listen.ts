@@ -1,15 +1,15 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Limits } from "../../ground/config/limits.ts";
-import { mkdir } from "../../ground/runtime/files.ts";
+import { mkdir } from "../../ground/platform/files/files.ts";
 import {
   type HttpServer,
   type HttpServerOptions,
   type RequestSource,
   startHttpServer,
-} from "../../ground/runtime/http-server.ts";
-import { whoElseMayChange } from "../../ground/runtime/own-folder.ts";
-import { dirname } from "../../ground/runtime/paths.ts";
-import { within } from "../../ground/runtime/within.ts";
+} from "../../ground/platform/net/http-server.ts";
+import { whoElseMayChange } from "../../ground/platform/files/own-folder.ts";
+import { dirname } from "../../ground/platform/files/paths.ts";
+import { within } from "../../ground/platform/engine/within.ts";
 
 /** Addresses of a daemon. */
 export interface Listening {

@@ -3,7 +3,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
-import { Sequence } from "../../ground/runtime/sequence.ts";
+import { Sequence } from "../../ground/platform/engine/sequence.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { HostFacts, ReloadChanges } from "../http/door-options.ts";
 import type { DaemonSettings } from "../../ground/config/daemon-settings.ts";

@@ -1,6 +1,6 @@
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
-import { letEngineOptimize } from "../../ground/runtime/boot-flags.ts";
-import { collectGarbageOnce } from "../../ground/runtime/collect-garbage.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
+import { letEngineOptimize } from "../../ground/platform/engine/boot-flags.ts";
+import { collectGarbageOnce } from "../../ground/platform/engine/collect-garbage.ts";
 
 /** When what the start left is collected. The first requests should not wait for it. Milliseconds. */
 const settleMs = 500;

@@ -1,7 +1,7 @@
 import type { SharedNotes } from "../../cluster/machines/shared-notes.ts";
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import { Sequence } from "../../ground/runtime/sequence.ts";
+import { Sequence } from "../../ground/platform/engine/sequence.ts";
 import { openSessionOwners, type SessionOwners } from "../http/session-owners.ts";
 import { isOfOneMachine, openTokens, parseToken, type TokenStore } from "../http/tokens.ts";
 

@@ -12,8 +12,8 @@ import { BulkheadError, errorDataOf } from "../../../plugin-sdk/errors.ts";
 import type { SessionOwners } from "./session-owners.ts";
 import { type Caller, demandScope, hasScope } from "./scopes.ts";
 import { demandControl, demandSight, sees, unknownSession } from "./visible-sessions.ts";
-import { realFolder } from "../../ground/runtime/real-folder.ts";
-import { isInside } from "../../ground/runtime/paths.ts";
+import { realFolder } from "../../ground/platform/files/real-folder.ts";
+import { isInside } from "../../ground/platform/files/paths.ts";
 
 /** A page of a list of sessions; `next` is the cursor where there may be more. */
 interface SessionPage {

@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
-import { isInside } from "../../ground/runtime/paths.ts";
+import { isInside } from "../../ground/platform/files/paths.ts";
 import { type Caller, demandScope } from "./scopes.ts";
 import type { SessionOwners } from "./session-owners.ts";
 import { demandControl, demandSight, sees } from "./visible-sessions.ts";

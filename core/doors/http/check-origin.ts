@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { RequestSource } from "../../ground/runtime/http-server.ts";
+import type { RequestSource } from "../../ground/platform/net/http-server.ts";
 
 /**
  * Refuses requests from foreign web pages. Such a page reaches this host only through a domain that resolves to it

@@ -1,4 +1,4 @@
-import type { RequestSource } from "../../ground/runtime/http-server.ts";
+import type { RequestSource } from "../../ground/platform/net/http-server.ts";
 import { callerSessions } from "./caller-sessions.ts";
 import { callerWorkspaces } from "./caller-workspaces.ts";
 import { checkOrigin } from "./check-origin.ts";

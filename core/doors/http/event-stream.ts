@@ -1,6 +1,6 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import { joinBytes } from "../../ground/runtime/join-bytes.ts";
-import { nextTurn } from "../../ground/runtime/next-turn.ts";
+import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
+import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
 import { batchesOf, type EnvelopeBatch } from "../../sessions/session/envelope-batches.ts";
 
 /** Options of {@link eventStream}. */

@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { randomSecret, sha256Hex } from "../../ground/runtime/hash.ts";
+import { randomSecret, sha256Hex } from "../../ground/platform/files/hash.ts";
 import type { Caller, TokenScope } from "./scopes.ts";
 
 /** A code as its maker gets it, once. */

@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { joinBytes } from "../../ground/runtime/join-bytes.ts";
+import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 import type { HttpLimits } from "./door-options.ts";
 
 /**

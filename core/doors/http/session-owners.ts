@@ -1,10 +1,10 @@
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
-import { appendFile, mkdir } from "../../ground/runtime/files.ts";
-import { dirname, join } from "../../ground/runtime/paths.ts";
-import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
-import { shareCalls } from "../../ground/runtime/share-calls.ts";
-import { replaceFile } from "../../ground/runtime/replace-file.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
+import { appendFile, mkdir } from "../../ground/platform/files/files.ts";
+import { dirname, join } from "../../ground/platform/files/paths.ts";
+import { readPlainFile } from "../../ground/platform/files/read-plain-file.ts";
+import { shareCalls } from "../../ground/platform/engine/share-calls.ts";
+import { replaceFile } from "../../ground/platform/files/replace-file.ts";
 import type { Caller } from "./scopes.ts";
 
 /** A durable record of which token started which session: without `read`, a token sees only its own. */

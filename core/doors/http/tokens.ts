@@ -3,12 +3,12 @@ import { Type } from "@sinclair/typebox";
 import { Check } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
-import { chmod, mkdir, readFile, stat } from "../../ground/runtime/files.ts";
-import { isSameText, randomId, randomSecret, sha256Hex } from "../../ground/runtime/hash.ts";
-import { withLockFile } from "../../ground/runtime/lock-file.ts";
-import { dirname, join } from "../../ground/runtime/paths.ts";
-import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
-import { replaceFile } from "../../ground/runtime/replace-file.ts";
+import { chmod, mkdir, readFile, stat } from "../../ground/platform/files/files.ts";
+import { isSameText, randomId, randomSecret, sha256Hex } from "../../ground/platform/files/hash.ts";
+import { withLockFile } from "../../ground/platform/state/lock-file.ts";
+import { dirname, join } from "../../ground/platform/files/paths.ts";
+import { readPlainFile } from "../../ground/platform/files/read-plain-file.ts";
+import { replaceFile } from "../../ground/platform/files/replace-file.ts";
 import { type Caller, owner, scopes, type TokenScope } from "./scopes.ts";
 import { adminWithFolders, makerEnded, taken, tooMany } from "./token-errors.ts";
 

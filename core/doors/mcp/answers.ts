@@ -6,7 +6,7 @@ import { inputError } from "../../ground/config/input-error.ts";
 import { errorTable } from "../../ground/errors/error-table.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
-import { runtimeVersion } from "../../ground/runtime/platform.ts";
+import { runtimeVersion } from "../../ground/platform/engine/platform.ts";
 import type { McpAnswer, McpCall, McpTool } from "./surface.ts";
 
 /** Answer of a tool that did its work. */

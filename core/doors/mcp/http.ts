@@ -10,7 +10,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import { defaultLimits } from "../../ground/config/limits.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
 import { bulkheadSurface, type SurfaceDeps } from "./bulkhead-surface.ts";
 import { ResponseFlow } from "./response-flow.ts";
 import { createServer, type McpSurface, type McpTool } from "./surface.ts";

@@ -5,7 +5,7 @@ import { makeTool, success } from "./answers.ts";
 import type { McpTool } from "./surface.ts";
 import { stopReasons } from "../../../plugin-sdk/result.ts";
 import { readEvents } from "./read-events.ts";
-import { textOrBase64 } from "../../ground/runtime/text-or-base64.ts";
+import { textOrBase64 } from "../../ground/platform/files/text-or-base64.ts";
 import { sessionInput } from "./session-data.ts";
 
 const agentsInput = Type.Object({

@@ -4,13 +4,13 @@ import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
 import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
-import { textOrBase64 } from "../../ground/runtime/text-or-base64.ts";
+import { textOrBase64 } from "../../ground/platform/files/text-or-base64.ts";
 import { readEvents } from "./read-events.ts";
 import { invalid, type McpResources } from "./surface.ts";
-import { realpath } from "../../ground/runtime/files.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { basename, dirname, join } from "../../ground/runtime/paths.ts";
-import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
+import { realpath } from "../../ground/platform/files/files.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
+import { basename, dirname, join } from "../../ground/platform/files/paths.ts";
+import { readPlainFile } from "../../ground/platform/files/read-plain-file.ts";
 
 /** Sessions on one page of the list. */
 const pageSize = 50;

@@ -1,6 +1,6 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { weightOf } from "../../walls/channel/weight.ts";
-import { nextTurn } from "../../ground/runtime/next-turn.ts";
+import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
 
 /** Approximate bytes that may wait for a client before its senders must wait. */
 const mostUnread = 256 * 1024;

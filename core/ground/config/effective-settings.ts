@@ -1,5 +1,5 @@
 import { defaultPromptSettings } from "../prompt/prompt-settings.ts";
-import { defaultOsWallUses } from "../runtime/os-walls/os-wall.ts";
+import { defaultOsWallUses } from "../platform/os-walls/os-wall.ts";
 import { defaultDaemonSettings } from "./daemon-settings.ts";
 import { isSecretName } from "./hidden-values.ts";
 import { defaultKeepMs, type HostManifest } from "./host-manifest.ts";

@@ -5,7 +5,7 @@ import type { CliTool } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { Approval } from "../../../plugin-sdk/request.ts";
 import type { PromptSettings } from "../prompt/prompt-settings.ts";
-import type { OsWallUses } from "../runtime/os-walls/os-wall.ts";
+import type { OsWallUses } from "../platform/os-walls/os-wall.ts";
 import type { ClusterSettings } from "./cluster-settings.ts";
 import type { DaemonSettings } from "./daemon-settings.ts";
 import type { Limits } from "./limits.ts";

@@ -1,8 +1,8 @@
-import { lstat, mkdir, readdir, readFile, rm } from "../runtime/files.ts";
-import { sha256Hex } from "../runtime/hash.ts";
-import { whoElseMayChange } from "../runtime/own-folder.ts";
-import { join } from "../runtime/paths.ts";
-import { replaceFile } from "../runtime/replace-file.ts";
+import { lstat, mkdir, readdir, readFile, rm } from "../platform/files/files.ts";
+import { sha256Hex } from "../platform/files/hash.ts";
+import { whoElseMayChange } from "../platform/files/own-folder.ts";
+import { join } from "../platform/files/paths.ts";
+import { replaceFile } from "../platform/files/replace-file.ts";
 import type { HostManifest } from "./host-manifest.ts";
 import { type ManifestPlaces, placesOf, rememberPlaces } from "./host-manifest-places.ts";
 import { hostVersion } from "./version.ts";

@@ -1,7 +1,7 @@
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import { type CliTool, cliToolSchema } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
-import { hostEnv } from "../runtime/platform.ts";
+import { hostEnv } from "../platform/engine/platform.ts";
 import { schemaProblems } from "./check-against.ts";
 import { fillReferences } from "./environment-references.ts";
 import { isHiddenPlace } from "./hidden-values.ts";

@@ -2,7 +2,7 @@ import { parseArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { ConfigSchema, OptionSchema } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions, RunPermission, SecretPermission } from "../../../plugin-sdk/permissions.ts";
-import { isAbsolute } from "../runtime/paths.ts";
+import { isAbsolute } from "../platform/files/paths.ts";
 import { lineProblem } from "./line-problem.ts";
 import { readNet } from "./net-address.ts";
 import { type ItemPlace, replaceItems } from "./replace-items.ts";

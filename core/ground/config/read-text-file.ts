@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { open, stat } from "../runtime/files.ts";
+import { open, stat } from "../platform/files/files.ts";
 import { type FileErrorCode, problemsError } from "./yaml-problems.ts";
 
 /**

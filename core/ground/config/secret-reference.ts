@@ -1,4 +1,4 @@
-import { isAbsolute } from "../runtime/paths.ts";
+import { isAbsolute } from "../platform/files/paths.ts";
 
 /** Source of a secret's value. */
 export type SecretSource = { from: "stored" } | { from: "env"; name: string } | { from: "file"; path: string };

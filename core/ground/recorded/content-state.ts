@@ -1,8 +1,8 @@
-import { digestFile } from "../runtime/file-digest.ts";
-import { markOfFile } from "../runtime/file-mark.ts";
-import { lstat, readdir, readFile } from "../runtime/files.ts";
-import { sha256Hex } from "../runtime/hash.ts";
-import { join } from "../runtime/paths.ts";
+import { digestFile } from "../platform/files/file-digest.ts";
+import { markOfFile } from "../platform/files/file-mark.ts";
+import { lstat, readdir, readFile } from "../platform/files/files.ts";
+import { sha256Hex } from "../platform/files/hash.ts";
+import { join } from "../platform/files/paths.ts";
 import type { Road } from "./places-on-the-way.ts";
 
 /** Content of a path: what is compared, shown and accepted. */

@@ -6,8 +6,8 @@ import { type ExposedFolder, exposedOver } from "./exposed-folders.ts";
 import { placesOnTheWay, roadIn } from "./places-on-the-way.ts";
 import { type ActedOnRecord, readRecord, recordedFiles } from "./records.ts";
 import { type Belief, standingIn } from "./standing.ts";
-import { stat } from "../runtime/files.ts";
-import { basename, extname } from "../runtime/paths.ts";
+import { stat } from "../platform/files/files.ts";
+import { basename, extname } from "../platform/files/paths.ts";
 
 /**
  * Decides whether a host may act on a file or folder. Every reader of one asks here: of a host manifest, a lock, a

@@ -1,4 +1,4 @@
-import { isInside } from "../runtime/paths.ts";
+import { isInside } from "../platform/files/paths.ts";
 import { actedOnKinds } from "./acted-on-kinds.ts";
 import { lookAt, readContent } from "./content-state.ts";
 import {

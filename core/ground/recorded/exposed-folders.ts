@@ -1,10 +1,10 @@
-import { sha256Hex } from "../runtime/hash.ts";
-import { isAlive } from "../runtime/lock-holder.ts";
-import { isInside, join, wayUp } from "../runtime/paths.ts";
-import { pid } from "../runtime/platform.ts";
-import { processStart } from "../runtime/process-rows.ts";
-import { isThere, makeOwnFolder, namesIn, putText, readJson, removeNow } from "../runtime/small-files.ts";
-import { stateFolders } from "../runtime/state-folders.ts";
+import { sha256Hex } from "../platform/files/hash.ts";
+import { isAlive } from "../platform/state/lock-holder.ts";
+import { isInside, join, wayUp } from "../platform/files/paths.ts";
+import { pid } from "../platform/engine/platform.ts";
+import { processStart } from "../platform/processes/process-rows.ts";
+import { isThere, makeOwnFolder, namesIn, putText, readJson, removeNow } from "../platform/files/small-files.ts";
+import { stateFolders } from "../platform/state/state-folders.ts";
 
 /** A folder that contained sessions may write, or could once. */
 export interface ExposedFolder {

@@ -1,5 +1,5 @@
-import { lstat, readlink, realpath } from "../runtime/files.ts";
-import { dirname, isInside, join, resolve, sep } from "../runtime/paths.ts";
+import { lstat, readlink, realpath } from "../platform/files/files.ts";
+import { dirname, isInside, join, resolve, sep } from "../platform/files/paths.ts";
 
 /** Links that a path may lead through, as the kernel has it. */
 const mostLinks = 40;

@@ -1,6 +1,6 @@
-import { sha256Hex } from "../runtime/hash.ts";
-import { join } from "../runtime/paths.ts";
-import { namesIn, putText, readJson } from "../runtime/small-files.ts";
+import { sha256Hex } from "../platform/files/hash.ts";
+import { join } from "../platform/files/paths.ts";
+import { namesIn, putText, readJson } from "../platform/files/small-files.ts";
 import { type ActedOnKind, actedOnKinds } from "./acted-on-kinds.ts";
 import { type Content, type ContentLook, lookAt, readContent } from "./content-state.ts";
 import type { ExposedFolder } from "./exposed-folders.ts";

@@ -1,5 +1,5 @@
-import { lstat } from "../runtime/files.ts";
-import { dirname, isBelow, wayUp } from "../runtime/paths.ts";
+import { lstat } from "../platform/files/files.ts";
+import { dirname, isBelow, wayUp } from "../platform/files/paths.ts";
 import type { ActedOnKind } from "./acted-on-kinds.ts";
 import { absent, type Content, type ContentLook, lookAt, readContent } from "./content-state.ts";
 import { type ExposedFolder, noteEnd, type Sessions, sessionsOf } from "./exposed-folders.ts";

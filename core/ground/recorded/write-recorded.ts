@@ -1,6 +1,6 @@
-import { open, realpath, stat } from "../runtime/files.ts";
-import { sha256Hex } from "../runtime/hash.ts";
-import { replaceFile } from "../runtime/replace-file.ts";
+import { open, realpath, stat } from "../platform/files/files.ts";
+import { sha256Hex } from "../platform/files/hash.ts";
+import { replaceFile } from "../platform/files/replace-file.ts";
 import type { ActedOnKind } from "./acted-on-kinds.ts";
 import { absent, type Content, lookAt, readContent } from "./content-state.ts";
 import { exposedOver, sessionsOf } from "./exposed-folders.ts";

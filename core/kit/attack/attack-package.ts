@@ -1,6 +1,6 @@
 import type { ThinkingEvent } from "../../../plugin-sdk/events.ts";
-import { mkdir, writeFile } from "../../ground/runtime/files.ts";
-import { dirname, join } from "../../ground/runtime/paths.ts";
+import { mkdir, writeFile } from "../../ground/platform/files/files.ts";
+import { dirname, join } from "../../ground/platform/files/paths.ts";
 import type { AttackCase } from "./attack-case.ts";
 
 /** First event of every attack that is a body: without it an error says nothing, for the attack was never made. */

@@ -1,6 +1,6 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { Host } from "../../sessions/host/host.ts";
-import { rm } from "../../ground/runtime/files.ts";
+import { rm } from "../../ground/platform/files/files.ts";
 import { writePackage } from "./attack-package.ts";
 
 /** Result of the session beside the attacks. */

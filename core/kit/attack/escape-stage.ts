@@ -1,8 +1,8 @@
 import { defaultLimits } from "../../ground/config/limits.ts";
-import type { EscapeServers } from "../../ground/runtime/escape-servers.ts";
-import { access, mkdir, mkdtemp, realpath, writeFile } from "../../ground/runtime/files.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
-import { dirname, join } from "../../ground/runtime/paths.ts";
+import type { EscapeServers } from "../../ground/platform/net/escape-servers.ts";
+import { access, mkdir, mkdtemp, realpath, writeFile } from "../../ground/platform/files/files.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
+import { dirname, join } from "../../ground/platform/files/paths.ts";
 import type { SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
 
 /** The word that stands in everything that an agent must not find. */

@@ -1,6 +1,6 @@
 import { fieldsOf } from "../../../plugin-sdk/json-fields.ts";
-import { mkdir, writeFile } from "../../ground/runtime/files.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { mkdir, writeFile } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { loadHostManifest } from "../../packages/registry/find-host-manifest.ts";
 import { createHost } from "../../sessions/host/create-host.ts";
 import { agentSettings } from "./escape-stage.ts";

@@ -1,10 +1,10 @@
 import { SessionGit } from "../../sessions/session/session-git.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
-import { startEscapeServers } from "../../ground/runtime/escape-servers.ts";
-import { access, readFile, rm, stat } from "../../ground/runtime/files.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { execPath, pid, setHostEnv } from "../../ground/runtime/platform.ts";
-import { sleep } from "../../ground/runtime/wait.ts";
+import { startEscapeServers } from "../../ground/platform/net/escape-servers.ts";
+import { access, readFile, rm, stat } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { execPath, pid, setHostEnv } from "../../ground/platform/engine/platform.ts";
+import { sleep } from "../../ground/platform/engine/wait.ts";
 import type { AgentEscape, EscapeReport } from "./agent-escape.ts";
 import { canary, makeStage, readAll, type RunEscapeOptions, stageFiles, stageSession } from "./escape-stage.ts";
 

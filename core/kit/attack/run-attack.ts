@@ -4,10 +4,10 @@ import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { Isolation } from "../../packages/registry/plugin.ts";
-import { mkdir, rm, writeFile } from "../../ground/runtime/files.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { runtimeName } from "../../ground/runtime/platform.ts";
-import { makeTemporaryFolder } from "../../ground/runtime/temporary-folder.ts";
+import { mkdir, rm, writeFile } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { runtimeName } from "../../ground/platform/engine/platform.ts";
+import { makeTemporaryFolder } from "../../ground/platform/files/temporary-folder.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import {
   type AttackCase,

@@ -1,10 +1,10 @@
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
-import { collectGarbage } from "../../ground/runtime/collect-garbage.ts";
-import { mkdir, rm } from "../../ground/runtime/files.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { makeTemporaryFolder } from "../../ground/runtime/temporary-folder.ts";
-import { sleep } from "../../ground/runtime/wait.ts";
-import { ownUsage } from "../../ground/runtime/warden-side.ts";
+import { collectGarbage } from "../../ground/platform/engine/collect-garbage.ts";
+import { mkdir, rm } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { makeTemporaryFolder } from "../../ground/platform/files/temporary-folder.ts";
+import { sleep } from "../../ground/platform/engine/wait.ts";
+import { ownUsage } from "../../ground/platform/processes/warden-side.ts";
 import { type AttackCase, type AttackReport, baitServer, breach } from "./attack-case.ts";
 import { type CanaryReport, startCanary } from "./canary.ts";
 import { runAttack } from "./run-attack.ts";
@@ -39,7 +39,10 @@ export async function runAttacks(
   const workdir = join(root, "workdir");
   await mkdir(workdir);
   // Load these first: modules that the first attack loads once are no growth.
-  await Promise.all([import("../../ground/runtime/web-socket.ts"), import("../../ground/runtime/loopback-sockets.ts")]);
+  await Promise.all([
+    import("../../ground/platform/net/web-socket.ts"),
+    import("../../ground/platform/net/loopback-sockets.ts"),
+  ]);
   const canary = await startCanary(host, { folder: join(root, "canary"), workdir });
   const before = await residentBytes();
   const waiting = [...cases];

@@ -2,8 +2,8 @@ import { Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { parseYaml } from "../../ground/config/yaml.ts";
-import { readdir, readFile } from "../../ground/runtime/files.ts";
-import { fileURLToPath, join } from "../../ground/runtime/paths.ts";
+import { readdir, readFile } from "../../ground/platform/files/files.ts";
+import { fileURLToPath, join } from "../../ground/platform/files/paths.ts";
 
 /** Kinds of things that an agent's walls guard. */
 export const guardedThings = [

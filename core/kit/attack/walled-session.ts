@@ -1,8 +1,8 @@
 import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import { exposeFolders } from "../../ground/recorded/expose-folders.ts";
-import { readdir } from "../../ground/runtime/files.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { readdir } from "../../ground/platform/files/files.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { shownHeld } from "../../records/gate/held-item.ts";
 import { startLook } from "../../records/gate/known-entries.ts";
 import { leftChanges } from "../../records/git/left-changes.ts";

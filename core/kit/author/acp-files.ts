@@ -5,7 +5,7 @@ import { makeModule } from "../../packages/registry/make-bundle.ts";
 import { bundleOrder } from "../../packages/registry/bundle-order.ts";
 import { ownPluginsDir } from "../../packages/registry/find-plugins.ts";
 import { readManifest } from "../../packages/registry/read-manifest.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { fillTemplate } from "./templates.ts";
 
 /** An agent that speaks the Agent Client Protocol. */

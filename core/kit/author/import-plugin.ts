@@ -3,7 +3,7 @@ import type { CliTool } from "../../../plugin-sdk/manifest.ts";
 import { manifestJsonSchema } from "../../../plugin-sdk/manifest-json-schema.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
-import { basename, extname, join } from "../../ground/runtime/paths.ts";
+import { basename, extname, join } from "../../ground/platform/files/paths.ts";
 import { publishedManifest } from "../../packages/install/published-manifest.ts";
 import { readAcpEntry } from "./acp-entry.ts";
 import { acpFiles, ownAdapter } from "./acp-files.ts";

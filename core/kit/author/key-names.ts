@@ -1,6 +1,6 @@
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { ownPluginsDir } from "../../packages/registry/find-plugins.ts";
 import { readManifest } from "../../packages/registry/read-manifest.ts";
 import { everRequested } from "../../packages/registry/requested-permissions.ts";

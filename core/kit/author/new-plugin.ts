@@ -4,8 +4,8 @@ import { manifestJsonSchema } from "../../../plugin-sdk/manifest-json-schema.ts"
 import { nearest } from "../../ground/config/nearest.ts";
 import { isPluginId } from "../../ground/config/plugin-ids.ts";
 import { hostVersion } from "../../ground/config/version.ts";
-import { readFile } from "../../ground/runtime/files.ts";
-import { basename, dirname, fileURLToPath, join } from "../../ground/runtime/paths.ts";
+import { readFile } from "../../ground/platform/files/files.ts";
+import { basename, dirname, fileURLToPath, join } from "../../ground/platform/files/paths.ts";
 import { writePackageFolders } from "./package-folder.ts";
 import { fillTemplate, type TemplateName } from "./templates.ts";
 

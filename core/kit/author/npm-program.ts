@@ -1,6 +1,6 @@
-import { readFile, realpath } from "../../ground/runtime/files.ts";
-import { delimiter, dirname, isAbsolute, join } from "../../ground/runtime/paths.ts";
-import { hostEnv } from "../../ground/runtime/platform.ts";
+import { readFile, realpath } from "../../ground/platform/files/files.ts";
+import { delimiter, dirname, isAbsolute, join } from "../../ground/platform/files/paths.ts";
+import { hostEnv } from "../../ground/platform/engine/platform.ts";
 
 /** Options of {@link npmProgram}. */
 export interface NpmProgramOptions {

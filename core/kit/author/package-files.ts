@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { lstat, readdir, readFile, realpath } from "../../ground/runtime/files.ts";
-import { isBelow, join } from "../../ground/runtime/paths.ts";
+import { lstat, readdir, readFile, realpath } from "../../ground/platform/files/files.ts";
+import { isBelow, join } from "../../ground/platform/files/paths.ts";
 import type { PackedFile } from "./tarball.ts";
 
 /** Files that belong to every package that has them. */

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 
 /** Fields of a plugin's `package.json` that its package is made from. All other fields are left out of the package. */
 export interface PluginPackageJson {

@@ -1,5 +1,5 @@
-import { readdir, readFile } from "../../ground/runtime/files.ts";
-import { fileURLToPath, join } from "../../ground/runtime/paths.ts";
+import { readdir, readFile } from "../../ground/platform/files/files.ts";
+import { fileURLToPath, join } from "../../ground/platform/files/paths.ts";
 
 /** Templates of a new plugin. */
 export const templateNames = ["code", "wrap", "cli", "acp"] as const;

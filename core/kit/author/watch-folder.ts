@@ -1,5 +1,5 @@
-import { readdir, stat } from "../../ground/runtime/files.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { readdir, stat } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 
 /** How often a folder is looked at, in milliseconds. */
 const lookMs = 250;

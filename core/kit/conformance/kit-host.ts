@@ -3,9 +3,9 @@ import { createHost } from "../../sessions/host/create-host.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { pinsFolder } from "../../sessions/host/state-folder.ts";
-import { mkdir, rm } from "../../ground/runtime/files.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { makeTemporaryFolder } from "../../ground/runtime/temporary-folder.ts";
+import { mkdir, rm } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { makeTemporaryFolder } from "../../ground/platform/files/temporary-folder.ts";
 
 /** A host for trying plugins, in folders of its own; one can serve many plugins, one after another or at once. */
 export interface KitHost extends AsyncDisposable {

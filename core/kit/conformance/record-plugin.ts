@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
-import { mkdir, readFile, realpath, writeFile } from "../../ground/runtime/files.ts";
-import { dirname, join } from "../../ground/runtime/paths.ts";
+import { mkdir, readFile, realpath, writeFile } from "../../ground/platform/files/files.ts";
+import { dirname, join } from "../../ground/platform/files/paths.ts";
 import { readManifest } from "../../packages/registry/read-manifest.ts";
 import { requestedWith } from "../../packages/registry/requested-permissions.ts";
 import { type KitHost, openKitHost } from "./kit-host.ts";

@@ -7,8 +7,8 @@ import { defaultLimits } from "../../ground/config/limits.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { type ParsedYaml, parseYaml } from "../../ground/config/yaml.ts";
 import { type KeyPath, pathText, type Problem, problemsError } from "../../ground/config/yaml-problems.ts";
-import { stat } from "../../ground/runtime/files.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { stat } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 
 /** Name of the file in a plugin's folder that scripts its tools. */
 export const scriptName = "conformance.yaml";

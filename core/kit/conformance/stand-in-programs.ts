@@ -1,7 +1,7 @@
 import { type ArgumentPattern, parseArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
 import type { BinaryPins } from "../../walls/broker/binary-pins.ts";
-import { mkdir, readFile, realpath, stat, writeFile } from "../../ground/runtime/files.ts";
-import { dirname, join } from "../../ground/runtime/paths.ts";
+import { mkdir, readFile, realpath, stat, writeFile } from "../../ground/platform/files/files.ts";
+import { dirname, join } from "../../ground/platform/files/paths.ts";
 import type { ProgramAnswer, ScriptedProgram } from "./script.ts";
 import { floodLine, garbage, longLine, rateLimitText } from "./misbehaviour.ts";
 import type { ToolMode } from "./seen.ts";

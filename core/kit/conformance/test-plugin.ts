@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { readManifest } from "../../packages/registry/read-manifest.ts";
-import { realpath } from "../../ground/runtime/files.ts";
-import { fileURLToPath } from "../../ground/runtime/paths.ts";
-import { runtimeVersion } from "../../ground/runtime/platform.ts";
+import { realpath } from "../../ground/platform/files/files.ts";
+import { fileURLToPath } from "../../ground/platform/files/paths.ts";
+import { runtimeVersion } from "../../ground/platform/engine/platform.ts";
 import { type KitHost, openKitHost } from "./kit-host.ts";
 import { observe, type Subject } from "./observe.ts";
 import type { ConformanceReport, Finding, RuleReport } from "./report.ts";

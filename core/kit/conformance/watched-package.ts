@@ -3,8 +3,8 @@ import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { makeModule } from "../../packages/registry/make-bundle.ts";
 import { bundleOrder } from "../../packages/registry/bundle-order.ts";
-import { mkdir, writeFile } from "../../ground/runtime/files.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { mkdir, writeFile } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { accepts } from "../../sessions/session/enforceable.ts";
 import { watchedSource } from "./watched-source.ts";
 

@@ -1,9 +1,9 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { runGit } from "../../ground/runtime/git-program.ts";
-import { joinBytes } from "../../ground/runtime/join-bytes.ts";
-import { hostEnvironment } from "../../ground/runtime/platform.ts";
-import { makeTemporaryFolder } from "../../ground/runtime/temporary-folder.ts";
-import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import { runGit } from "../../ground/platform/processes/git-program.ts";
+import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
+import { hostEnvironment } from "../../ground/platform/engine/platform.ts";
+import { makeTemporaryFolder } from "../../ground/platform/files/temporary-folder.ts";
+import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 
 /** One commit of a repository as an archive. */
 interface GitArchive {

@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { lstat, readdir, stat } from "../../ground/runtime/files.ts";
-import { sha512Integrity } from "../../ground/runtime/hash.ts";
-import { dirname, join, relative, resolve } from "../../ground/runtime/paths.ts";
-import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
+import { lstat, readdir, stat } from "../../ground/platform/files/files.ts";
+import { sha512Integrity } from "../../ground/platform/files/hash.ts";
+import { dirname, join, relative, resolve } from "../../ground/platform/files/paths.ts";
+import { readPlainFile } from "../../ground/platform/files/read-plain-file.ts";
 import { fetchGit } from "./fetch-git.ts";
 import { fetchArchive, fetchFromRegistry } from "./fetch-registry.ts";
 import { PackageCollector, packageError, type PackageFiles, type PackageLimits } from "./package-files.ts";

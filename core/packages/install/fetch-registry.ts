@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { packageError } from "./package-files.ts";
-import { takeDefaultDigest } from "../../ground/runtime/default-digest.ts";
-import { joinBytes } from "../../ground/runtime/join-bytes.ts";
+import { takeDefaultDigest } from "../../ground/platform/net/default-digest.ts";
+import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 import { type NpmOptions, npmOptions, unsetNames } from "./npm-options.ts";
 import { builtBy } from "./provenance.ts";
 

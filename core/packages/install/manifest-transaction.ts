@@ -1,12 +1,12 @@
 import { installedFolder, lockFileOf, lockText, readLock } from "../registry/plugin-lock.ts";
 import type { PluginLock } from "../registry/lock-format.ts";
-import { mkdir, readFile, realpath, stat } from "../../ground/runtime/files.ts";
-import { withLockFile } from "../../ground/runtime/lock-file.ts";
+import { mkdir, readFile, realpath, stat } from "../../ground/platform/files/files.ts";
+import { withLockFile } from "../../ground/platform/state/lock-file.ts";
 import type { ActedOnKind } from "../../ground/recorded/acted-on-kinds.ts";
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
 import { writeRecorded } from "../../ground/recorded/write-recorded.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { join, resolve } from "../../ground/runtime/paths.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
+import { join, resolve } from "../../ground/platform/files/paths.ts";
 import { recordEdit } from "../registry/manifest-edits.ts";
 
 /** The host manifest's text and its lock, while no other process changes them. */

@@ -1,8 +1,8 @@
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
-import { readFile } from "../../ground/runtime/files.ts";
-import { isAbsolute, join } from "../../ground/runtime/paths.ts";
-import { hostEnvironment } from "../../ground/runtime/platform.ts";
-import { stateFolders } from "../../ground/runtime/state-folders.ts";
+import { readFile } from "../../ground/platform/files/files.ts";
+import { isAbsolute, join } from "../../ground/platform/files/paths.ts";
+import { hostEnvironment } from "../../ground/platform/engine/platform.ts";
+import { stateFolders } from "../../ground/platform/state/state-folders.ts";
 
 /** Options of npm's own libraries: registries, keys, proxies, as npm itself would use them. */
 export type NpmOptions = Readonly<Record<string, unknown>> & { registry: string };

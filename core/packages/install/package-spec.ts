@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { stat } from "../../ground/runtime/files.ts";
-import { resolve } from "../../ground/runtime/paths.ts";
+import { stat } from "../../ground/platform/files/files.ts";
+import { resolve } from "../../ground/platform/files/paths.ts";
 
 /** Package that the operator asked to install. */
 export type PackageSpec =

@@ -1,5 +1,5 @@
 import { containsPrograms } from "../registry/contained-programs.ts";
-import { defaultOsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
+import { defaultOsWallUses } from "../../ground/platform/os-walls/os-wall.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import { type HostManifest, type PluginSettings, unsaid } from "../../ground/config/host-manifest.ts";
 import { parseHostManifest } from "../../ground/config/parse-host-manifest.ts";
@@ -18,8 +18,8 @@ import { instancesOf, isInUse } from "../registry/instances.ts";
 import { wallsOnceGranted } from "../registry/program-walls.ts";
 import { readManifest } from "../registry/read-manifest.ts";
 import { hiddenTexts } from "../registry/shown-permissions.ts";
-import { readdir } from "../../ground/runtime/files.ts";
-import { dirname, join } from "../../ground/runtime/paths.ts";
+import { readdir } from "../../ground/platform/files/files.ts";
+import { dirname, join } from "../../ground/platform/files/paths.ts";
 import compare from "semver/functions/compare.js";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { type EntryAsks, grantsToEntries, joinedAsks, undecidedPermissions } from "./asked-permissions.ts";
@@ -29,7 +29,7 @@ import { changeManifest } from "./manifest-transaction.ts";
 import { type Allowances, checkAgainstLock, isSameSource } from "./source-policy.ts";
 import { type StagedPackage, stagePackage, sweepStaging } from "./staging.ts";
 import { keepWaiting } from "./waiting-update.ts";
-import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 
 /** A package that is ready to install, with all that the operator must know and decide. */
 export interface PreparedInstall {

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
-import { certificateUri } from "../../ground/runtime/certificate-name.ts";
-import { bytesOfBase64 } from "../../ground/runtime/text-or-base64.ts";
+import { certificateUri } from "../../ground/platform/net/certificate-name.ts";
+import { bytesOfBase64 } from "../../ground/platform/files/text-or-base64.ts";
 
 const certificate = z.looseObject({ rawBytes: z.string() });
 const attestationsSchema = z.array(z.looseObject({

@@ -1,5 +1,5 @@
-import { asBuffer } from "../../ground/runtime/as-buffer.ts";
-import { gunzipCapped } from "../../ground/runtime/gunzip.ts";
+import { asBuffer } from "../../ground/platform/files/as-buffer.ts";
+import { gunzipCapped } from "../../ground/platform/files/gunzip.ts";
 import { PackageCollector, packageError, type PackageFiles, type PackageLimits, pathFault } from "./package-files.ts";
 
 /** Fields that are read of the archive library's entries. */

@@ -2,10 +2,10 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { parseHostManifest } from "../../ground/config/parse-host-manifest.ts";
 import { removePluginEntry } from "../registry/edit-plugin-entry.ts";
 import { instancesOf } from "../registry/instances.ts";
-import { rm } from "../../ground/runtime/files.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { rm } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { changeManifest } from "./manifest-transaction.ts";
-import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 
 /**
  * Removes an installed plugin: its grants, its lock entry and its files. Of an instance, or of another entry that names

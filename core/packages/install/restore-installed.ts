@@ -5,7 +5,7 @@ import { blockedError, blockOf } from "../registry/blocked-plugins.ts";
 import { checkInstalled } from "../registry/installed-files.ts";
 import { installedFolder, readLock, versionFolder } from "../registry/plugin-lock.ts";
 import type { LockedPlugin } from "../registry/lock-format.ts";
-import { resolve } from "../../ground/runtime/paths.ts";
+import { resolve } from "../../ground/platform/files/paths.ts";
 import { fetchPackage, lockedSpec } from "./fetch-package.ts";
 import { changeManifest } from "./manifest-transaction.ts";
 import { packageError, type PackageLimits } from "./package-files.ts";

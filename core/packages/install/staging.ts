@@ -6,14 +6,14 @@ import { type FileHashes, fileList, filesDigest, listFileOf } from "../registry/
 import { bundlePlugin } from "../registry/plugin-script.ts";
 import { manifestName, readManifest } from "../registry/read-manifest.ts";
 import { everRequested } from "../registry/requested-permissions.ts";
-import { chmod, mkdir, readdir, rename, writeFile } from "../../ground/runtime/files.ts";
-import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
-import { dirname, join } from "../../ground/runtime/paths.ts";
-import { pid } from "../../ground/runtime/platform.ts";
-import { processIsAlive } from "../../ground/runtime/process-alive.ts";
+import { chmod, mkdir, readdir, rename, writeFile } from "../../ground/platform/files/files.ts";
+import { randomId, sha256Hex } from "../../ground/platform/files/hash.ts";
+import { dirname, join } from "../../ground/platform/files/paths.ts";
+import { pid } from "../../ground/platform/engine/platform.ts";
+import { processIsAlive } from "../../ground/platform/processes/process-alive.ts";
 import type { FetchedPackage } from "./fetch-package.ts";
 import { packageError, type PackageFiles } from "./package-files.ts";
-import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 
 /** A package on the disk that was read whole and is not in use yet. */
 export interface StagedPackage {

@@ -8,8 +8,8 @@ import { type BreadthOptions, broadPlaces } from "../registry/broad-permissions.
 import type { Plugin } from "../registry/plugin.ts";
 import { installedFolder, readLockEntries } from "../registry/plugin-lock.ts";
 import type { LockedPlugin } from "../registry/lock-format.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { replaceFile } from "../../ground/runtime/replace-file.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { replaceFile } from "../../ground/platform/files/replace-file.ts";
 import { isInUse } from "../registry/instances.ts";
 import {
   type EntryAsks,

@@ -2,8 +2,8 @@ import satisfies from "semver/functions/satisfies.js";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { BlockedPlugin, HostManifest } from "../../ground/config/host-manifest.ts";
 import { hostManifestProblem } from "../../ground/config/host-manifest-places.ts";
-import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { readPlainFile } from "../../ground/platform/files/read-plain-file.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 
 /** The facts about a plugin that the operator's list of blocked plugins is compared with. */
 export interface Blockable {

@@ -1,10 +1,10 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { readNet } from "../../ground/config/net-address.ts";
-import { actedOnPart } from "../../ground/runtime/acted-on-names.ts";
-import { keyPlaces } from "../../ground/runtime/key-places.ts";
-import { isLoaderName } from "../../ground/runtime/loader-names.ts";
-import { delimiter, dirname, isAbsolute, join } from "../../ground/runtime/paths.ts";
-import { hostEnv } from "../../ground/runtime/platform.ts";
+import { actedOnPart } from "../../ground/platform/places/acted-on-names.ts";
+import { keyPlaces } from "../../ground/platform/places/key-places.ts";
+import { isLoaderName } from "../../ground/platform/places/loader-names.ts";
+import { delimiter, dirname, isAbsolute, join } from "../../ground/platform/files/paths.ts";
+import { hostEnv } from "../../ground/platform/engine/platform.ts";
 import { broadRun } from "./broad-run.ts";
 import { holds, rootsOverlap } from "./root-set.ts";
 import type { Breadth } from "../../../plugin-sdk/plugin-report.ts";

@@ -1,8 +1,8 @@
 import { type ArgumentPattern, parseArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { containLevel } from "../../ground/config/contain-level.ts";
-import { basename, isAbsolute } from "../../ground/runtime/paths.ts";
-import { runtimeName } from "../../ground/runtime/platform.ts";
+import { basename, isAbsolute } from "../../ground/platform/files/paths.ts";
+import { runtimeName } from "../../ground/platform/engine/platform.ts";
 import type { Broadness } from "./breadth.ts";
 import {
   broadPrograms,

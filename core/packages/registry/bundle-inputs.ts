@@ -1,7 +1,7 @@
-import { digestFile } from "../../ground/runtime/file-digest.ts";
-import { lstat, readdir, readlink, realpath } from "../../ground/runtime/files.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { dirname, join } from "../../ground/runtime/paths.ts";
+import { digestFile } from "../../ground/platform/files/file-digest.ts";
+import { lstat, readdir, readlink, realpath } from "../../ground/platform/files/files.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
+import { dirname, join } from "../../ground/platform/files/paths.ts";
 
 /** All that a bundle was made from: where it is the same, the bundle would be the same. */
 export interface BundleInputs {

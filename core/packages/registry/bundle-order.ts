@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { Limits } from "../../ground/config/limits.ts";
-import { realpath, stat } from "../../ground/runtime/files.ts";
-import { dirname, join } from "../../ground/runtime/paths.ts";
+import { realpath, stat } from "../../ground/platform/files/files.ts";
+import { dirname, join } from "../../ground/platform/files/paths.ts";
 import type { FileHashes } from "./installed-files.ts";
 import { ownPluginsDir } from "./find-plugins.ts";
 import type { Plugin } from "./plugin.ts";

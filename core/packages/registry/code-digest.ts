@@ -1,7 +1,7 @@
-import { digestFile } from "../../ground/runtime/file-digest.ts";
-import { readdir } from "../../ground/runtime/files.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { digestFile } from "../../ground/platform/files/file-digest.ts";
+import { readdir } from "../../ground/platform/files/files.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { fileList } from "./installed-files.ts";
 import type { Plugin } from "./plugin.ts";
 

@@ -1,5 +1,5 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
-import { isAbsolute } from "../../ground/runtime/paths.ts";
+import { isAbsolute } from "../../ground/platform/files/paths.ts";
 import { effectivePermissions } from "./effective-permissions.ts";
 import type { Plugin } from "./plugin.ts";
 

@@ -1,5 +1,5 @@
-import { stat } from "../../ground/runtime/files.ts";
-import { isBelow, join } from "../../ground/runtime/paths.ts";
+import { stat } from "../../ground/platform/files/files.ts";
+import { isBelow, join } from "../../ground/platform/files/paths.ts";
 import type { Plugin, PluginScript } from "./plugin.ts";
 
 /** Whether a person may edit the plugin's files where they lie; the files of other origins come from a package. */

@@ -5,10 +5,10 @@ import { defaultLimits } from "../../ground/config/limits.ts";
 import type { parseHostManifest as parse } from "../../ground/config/parse-host-manifest.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
-import { stat } from "../../ground/runtime/files.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { dirname, join, resolve } from "../../ground/runtime/paths.ts";
-import { stateFolders } from "../../ground/runtime/state-folders.ts";
+import { stat } from "../../ground/platform/files/files.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
+import { dirname, join, resolve } from "../../ground/platform/files/paths.ts";
+import { stateFolders } from "../../ground/platform/state/state-folders.ts";
 
 /** File name of the host manifest. */
 export const hostManifestName = "bulkhead.yaml";

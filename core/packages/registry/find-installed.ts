@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
 import { idForm } from "../../ground/config/plugin-ids.ts";
-import { readdir, realpath, stat } from "../../ground/runtime/files.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { readdir, realpath, stat } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import type { FoundPlugin, ManifestLimits } from "./find-plugins.ts";
 import { checkInstalled } from "./installed-files.ts";
 import type { KnownManifests } from "./known-manifests.ts";

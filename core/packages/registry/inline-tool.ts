@@ -3,7 +3,7 @@ import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { withinJournal } from "../../ground/config/journal-size.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { hostManifestError } from "../../ground/config/host-manifest-places.ts";
-import { defaultOsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
+import { defaultOsWallUses } from "../../ground/platform/os-walls/os-wall.ts";
 import { blockOf } from "./blocked-plugins.ts";
 import type { Plugin } from "./plugin.ts";
 import { requestedPermissions } from "./requested-permissions.ts";

@@ -1,9 +1,9 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
-import { digestFile } from "../../ground/runtime/file-digest.ts";
-import { lstat, readdir, readFile } from "../../ground/runtime/files.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { digestFile } from "../../ground/platform/files/file-digest.ts";
+import { lstat, readdir, readFile } from "../../ground/platform/files/files.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import type { LockedPlugin } from "./lock-format.ts";
 
 /** Hex SHA-256 of every file of a package, by its path with forward slashes. */

@@ -1,8 +1,8 @@
 import { Check } from "@sinclair/typebox/value";
 import { contractVersion, type Manifest, manifestSchema } from "../../../plugin-sdk/manifest.ts";
 import { hostVersion } from "../../ground/config/version.ts";
-import { readFile, rename, rm, writeFile } from "../../ground/runtime/files.ts";
-import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
+import { readFile, rename, rm, writeFile } from "../../ground/platform/files/files.ts";
+import { randomId, sha256Hex } from "../../ground/platform/files/hash.ts";
 
 /**
  * Manifests whose text has passed every check before. To parse YAML takes most of the time in which a host finds its

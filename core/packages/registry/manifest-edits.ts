@@ -1,8 +1,8 @@
-import { digestFile } from "../../ground/runtime/file-digest.ts";
-import { readFile, realpath } from "../../ground/runtime/files.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { isBelow, join } from "../../ground/runtime/paths.ts";
-import { replaceFile } from "../../ground/runtime/replace-file.ts";
+import { digestFile } from "../../ground/platform/files/file-digest.ts";
+import { readFile, realpath } from "../../ground/platform/files/files.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
+import { isBelow, join } from "../../ground/platform/files/paths.ts";
+import { replaceFile } from "../../ground/platform/files/replace-file.ts";
 import { installedFolder, lockFileOf } from "./plugin-lock.ts";
 
 /** Name of the file with the last edits: a line each, with the digests of the content before and after. */

@@ -1,4 +1,4 @@
-import { sha256Hex } from "../../ground/runtime/hash.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import type { Edit } from "./edits.ts";
 import type { PluginScript } from "./plugin.ts";
 import { ScriptPositions } from "./script-positions.ts";

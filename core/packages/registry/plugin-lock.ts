@@ -1,10 +1,10 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
-import { dirname, join, resolve } from "../../ground/runtime/paths.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { realpath } from "../../ground/runtime/files.ts";
-import { stateFolders } from "../../ground/runtime/state-folders.ts";
+import { dirname, join, resolve } from "../../ground/platform/files/paths.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
+import { realpath } from "../../ground/platform/files/files.ts";
+import { stateFolders } from "../../ground/platform/state/state-folders.ts";
 import type { LockedPlugin, PluginLock } from "./lock-format.ts";
 import type { LockEntries } from "./parse-lock.ts";
 

@@ -2,7 +2,7 @@ import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { FileHashes } from "./installed-files.ts";
-import type { OsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
+import type { OsWallUses } from "../../ground/platform/os-walls/os-wall.ts";
 
 /** Kind of container of a plugin's workers. */
 export type Isolation = "process" | "thread";

@@ -7,7 +7,7 @@ import { hostManifestError, hostManifestProblem, placesOf } from "../../ground/c
 import { didYouMean, pathText } from "../../ground/config/yaml-problems.ts";
 import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
-import { resolve } from "../../ground/runtime/paths.ts";
+import { resolve } from "../../ground/platform/files/paths.ts";
 import { blockedError, blockOf, blocksPackages, packageNameIn } from "./blocked-plugins.ts";
 import { findCandidates, inOrder, limitsOf, withPackageName } from "./candidates.ts";
 import { type FindPluginsOptions, type FoundPlugin, readPlugin } from "./find-plugins.ts";

@@ -4,7 +4,7 @@ import { envReferences, secretReferences } from "../../../plugin-sdk/env-templat
 import type { CliTool, Manifest } from "../../../plugin-sdk/manifest.ts";
 import { omitEmpty } from "../../../plugin-sdk/optional-fields.ts";
 import type { Permissions, RunPermission, SecretPermission } from "../../../plugin-sdk/permissions.ts";
-import { platform } from "../../ground/runtime/platform.ts";
+import { platform } from "../../ground/platform/engine/platform.ts";
 import { chosenPermissions, possiblePermissions, unfilledPermissions } from "./option-permissions.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { isAbsolute, normalize, sep } from "../../ground/runtime/paths.ts";
+import { isAbsolute, normalize, sep } from "../../ground/platform/files/paths.ts";
 
 /**
  * Named roots of a session: `workdir`, `data`, `plugin`, `config:<tool>` → absolute path. A path below `workdir` is

@@ -1,8 +1,8 @@
 import { hostVersion } from "../../ground/config/version.ts";
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "../../ground/runtime/files.ts";
-import { randomId, sha256Hex, sha256HexInTurns } from "../../ground/runtime/hash.ts";
-import { nextTurn } from "../../ground/runtime/next-turn.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "../../ground/platform/files/files.ts";
+import { randomId, sha256Hex, sha256HexInTurns } from "../../ground/platform/files/hash.ts";
+import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { type BundleInputs, inputsHold } from "./bundle-inputs.ts";
 import type { BundleOrder } from "./bundle-order.ts";
 import type { Edit } from "./edits.ts";

@@ -1,4 +1,4 @@
-import { fileURLToPath } from "../../ground/runtime/paths.ts";
+import { fileURLToPath } from "../../ground/platform/files/paths.ts";
 
 const own = import.meta.url;
 const isSource = own.endsWith(".ts");

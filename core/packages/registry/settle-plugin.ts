@@ -4,7 +4,7 @@ import type { HostManifest, PluginSettings } from "../../ground/config/host-mani
 import { unsaid } from "../../ground/config/host-manifest.ts";
 import { withinJournal } from "../../ground/config/journal-size.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
-import { defaultOsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
+import { defaultOsWallUses } from "../../ground/platform/os-walls/os-wall.ts";
 import { hostManifestProblem, isHiddenValue } from "../../ground/config/host-manifest-places.ts";
 import { blockOf } from "./blocked-plugins.ts";
 import type { FoundPlugin } from "./find-plugins.ts";

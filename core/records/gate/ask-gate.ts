@@ -1,5 +1,5 @@
-import { fileURLToPath } from "../../ground/runtime/paths.ts";
-import { askThread } from "../../ground/runtime/thread-task.ts";
+import { fileURLToPath } from "../../ground/platform/files/paths.ts";
+import { askThread } from "../../ground/platform/engine/thread-task.ts";
 import type { LookAnswer, LookBounds, LookQuestion, MarkAnswer } from "./look-question.ts";
 
 // As in `walls/pool/spare-container.ts`: this file may be the build's or the source.

@@ -1,4 +1,4 @@
-import { foldName } from "../../ground/runtime/fold-name.ts";
+import { foldName } from "../../ground/platform/files/fold-name.ts";
 
 /** Files that git's everyday commands write in its folder, and that name no program. */
 const files = new Set([

@@ -1,5 +1,5 @@
 import type { HeldChange, HeldKind } from "../../../plugin-sdk/held.ts";
-import type { TextOrBase64 } from "../../ground/runtime/text-or-base64.ts";
+import type { TextOrBase64 } from "../../ground/platform/files/text-or-base64.ts";
 import { asUnseen } from "./judge.ts";
 
 /** One entry that a held change stands for, and what it needs to be dropped. */

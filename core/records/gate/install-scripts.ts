@@ -1,4 +1,4 @@
-import { sha256Hex } from "../../ground/runtime/hash.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import { fieldsOrNone } from "../../../plugin-sdk/json-fields.ts";
 
 /** Scripts that package managers run at an install without being asked by name. */

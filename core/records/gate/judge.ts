@@ -1,6 +1,6 @@
 import type { HeldChange } from "../../../plugin-sdk/held.ts";
-import { foldName } from "../../ground/runtime/fold-name.ts";
-import { guardedBy, isGitName } from "../../ground/runtime/guarded-name.ts";
+import { foldName } from "../../ground/platform/files/fold-name.ts";
+import { guardedBy, isGitName } from "../../ground/platform/places/guarded-name.ts";
 
 /** Why a change is held. */
 export type Reason = Pick<HeldChange, "kind" | "by" | "why">;

@@ -1,7 +1,7 @@
-import { readdir } from "../../ground/runtime/files.ts";
-import { factsOfMany, fileClock } from "../../ground/runtime/file-mark.ts";
-import { isGitName } from "../../ground/runtime/guarded-name.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { readdir } from "../../ground/platform/files/files.ts";
+import { factsOfMany, fileClock } from "../../ground/platform/files/file-mark.ts";
+import { isGitName } from "../../ground/platform/places/guarded-name.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import type { KnownEntries } from "./look-question.ts";
 import { markOfEntry } from "./mark-entry.ts";
 

@@ -1,4 +1,4 @@
-import { isGitName } from "../../ground/runtime/guarded-name.ts";
+import { isGitName } from "../../ground/platform/places/guarded-name.ts";
 
 /** Links followed in a row before a path counts as a loop, as in Linux. */
 const mostSteps = 40;

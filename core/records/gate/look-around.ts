@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, readFileSync, readlinkSync } from "../../ground/runtime/files-at-once.ts";
+import { lstatSync, readdirSync, readFileSync, readlinkSync } from "../../ground/platform/files/files-at-once.ts";
 import { type GitPart, leadsBack, partOfGit, type PlaceInGit, runsPrograms } from "./git-folder.ts";
 import { installFiles, installScripts, packageBytes } from "./install-scripts.ts";
 import {

@@ -1,5 +1,5 @@
 // Looks at what a session left, in a thread of its own. Bundled to `dist/walls/gate.js`.
-import { answerTask } from "../../ground/runtime/thread-task.ts";
+import { answerTask } from "../../ground/platform/engine/thread-task.ts";
 import { lookAround } from "./look-around.ts";
 import type { LookQuestion, MarkAnswer, MarkQuestion } from "./look-question.ts";
 import { markTree } from "./mark-entry.ts";

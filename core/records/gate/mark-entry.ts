@@ -1,5 +1,5 @@
-import { lstatSync, readdirSync } from "../../ground/runtime/files-at-once.ts";
-import { sha256HexOf } from "../../ground/runtime/hash.ts";
+import { lstatSync, readdirSync } from "../../ground/platform/files/files-at-once.ts";
+import { sha256HexOf } from "../../ground/platform/files/hash.ts";
 
 /** Entries of a folder that a mark is made of. */
 const mostEntries = 500_000;

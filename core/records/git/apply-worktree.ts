@@ -1,9 +1,9 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HeldChange } from "../../../plugin-sdk/held.ts";
-import { mkdir } from "../../ground/runtime/files.ts";
-import { runGit } from "../../ground/runtime/git-program.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { mkdir } from "../../ground/platform/files/files.ts";
+import { runGit } from "../../ground/platform/processes/git-program.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { type DescribedChanges, describeTrees } from "./artifacts.ts";
 import { findRepository } from "./find-repository.ts";
 import { gitError } from "./git-call.ts";
@@ -24,7 +24,7 @@ import { refuseInTheWay, swapOnDisk, treeOnDisk, writePatch, writeSwap } from ".
 import { shadowOver, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
 import { storeChangedLarge, withWorktreeIndex } from "./worktree-diff.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
-import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 
 /** Options of {@link applyWorktree}. */
 interface ApplyOptions {

@@ -1,10 +1,10 @@
 import type { Artifact } from "../../../plugin-sdk/result.ts";
-import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
-import { rm } from "../../ground/runtime/files.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
+import { copyWithTime } from "../../ground/platform/files/copy-with-time.ts";
+import { rm } from "../../ground/platform/files/files.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
 import { foremostChanges } from "./foremost-changes.ts";
-import { inTurns } from "../../ground/runtime/next-turn.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { inTurns } from "../../ground/platform/engine/next-turn.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { type GitDeadline, reasonOf, withDeadline } from "./deadline.ts";
 import { type GitPlace, readHead, readingEnv } from "./find-repository.ts";
 import { eachRecord, joinNul, pathKey } from "./git-call.ts";
@@ -21,7 +21,7 @@ import {
   topOf,
 } from "./shadow-repository.ts";
 import { storeTree, type WorkTree } from "./write-work-tree.ts";
-import { digestFile } from "../../ground/runtime/file-digest.ts";
+import { digestFile } from "../../ground/platform/files/file-digest.ts";
 import { isBehindLink, lookAt } from "./look-at.ts";
 import { hugeBytes } from "./large-files.ts";
 

@@ -1,6 +1,6 @@
 import { fewAtOnce } from "./private/few-entries.ts";
-import { lstat } from "../../ground/runtime/files.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { lstat } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { findRepository, readingEnv } from "./find-repository.ts";
 import { eachRecord } from "./git-call.ts";
 import { pathText } from "./raw-diff.ts";

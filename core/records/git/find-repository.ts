@@ -1,7 +1,7 @@
 import { plainText } from "./look-at.ts";
-import { hostEnv } from "../../ground/runtime/platform.ts";
-import { runGit } from "../../ground/runtime/git-program.ts";
-import { isInside, join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
+import { hostEnv } from "../../ground/platform/engine/platform.ts";
+import { runGit } from "../../ground/platform/processes/git-program.ts";
+import { isInside, join, relative, resolve, sep } from "../../ground/platform/files/paths.ts";
 import { eachRecord, git, gitEnv, gitError, lineOf } from "./git-call.ts";
 
 /** The repository that a working directory lies in. */

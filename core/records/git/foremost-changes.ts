@@ -1,4 +1,4 @@
-import { inTurns } from "../../ground/runtime/next-turn.ts";
+import { inTurns } from "../../ground/platform/engine/next-turn.ts";
 import { pathKey } from "./git-call.ts";
 import type { RawChange } from "./raw-diff.ts";
 

@@ -5,8 +5,8 @@ import {
   mostStdoutBytes,
   runGit,
   tooMuch,
-} from "../../ground/runtime/git-program.ts";
-import { joinBytes } from "../../ground/runtime/join-bytes.ts";
+} from "../../ground/platform/processes/git-program.ts";
+import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 
 /**
  * Settings of every call, which override any repository's config. git takes them from the environment, so that names

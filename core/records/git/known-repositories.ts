@@ -1,5 +1,5 @@
-import { markOf } from "../../ground/runtime/file-mark.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { markOf } from "../../ground/platform/files/file-mark.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { findRepository, type GitPlace, readHead, readSettings, type Repository } from "./find-repository.ts";
 
 /** Answers of git about a working directory. */

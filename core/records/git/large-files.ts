@@ -8,10 +8,10 @@ import {
   rename,
   utimes,
   writeFile,
-} from "../../ground/runtime/files.ts";
+} from "../../ground/platform/files/files.ts";
 import { fewAtOnce } from "./private/few-entries.ts";
-import { runGit } from "../../ground/runtime/git-program.ts";
-import { dirname, join } from "../../ground/runtime/paths.ts";
+import { runGit } from "../../ground/platform/processes/git-program.ts";
+import { dirname, join } from "../../ground/platform/files/paths.ts";
 import { isBehindLink } from "./look-at.ts";
 import { indexLine, joinNul, lineOf, pathKey } from "./git-call.ts";
 import { eachEntry, pathText } from "./raw-diff.ts";
@@ -23,7 +23,7 @@ import {
   shadowRun,
   treeOfIndex,
 } from "./shadow-repository.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
 
 /** Files from this size on that are in no commit are hashed and not stored: the worktree has the only copy. */
 const largeBytes = 8 * 1024 * 1024;

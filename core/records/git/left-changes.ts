@@ -1,8 +1,8 @@
 import type { InstallScripts } from "../../../plugin-sdk/held.ts";
-import { readlink } from "../../ground/runtime/files.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
-import { textOrBase64 } from "../../ground/runtime/text-or-base64.ts";
+import { readlink } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { readPlainFile } from "../../ground/platform/files/read-plain-file.ts";
+import { textOrBase64 } from "../../ground/platform/files/text-or-base64.ts";
 import { askLook, askMarks } from "../gate/ask-gate.ts";
 import { bounded, groupedBy, type HeldItem, type HeldMember, wholeFolder } from "../gate/held-item.ts";
 import { changedScripts, installScripts } from "../gate/install-scripts.ts";
@@ -11,7 +11,7 @@ import type { FoundEntry, FoundScripts, LookAnswer } from "../gate/look-question
 import { withDeadline } from "./deadline.ts";
 import { namedBySettings } from "./named-by-settings.ts";
 import { indexBefore, type Snapshot } from "./snapshot.ts";
-import { createBlobId } from "../../ground/runtime/hash.ts";
+import { createBlobId } from "../../ground/platform/files/hash.ts";
 import { eachEntry, pathText } from "./raw-diff.ts";
 import { gitInShadow } from "./shadow-repository.ts";
 

@@ -1,11 +1,11 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
-import { stat } from "../../ground/runtime/files.ts";
-import { type GitOutcome, runGit } from "../../ground/runtime/git-program.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { removeTree } from "../../ground/runtime/remove-tree.ts";
-import { Turns } from "../../ground/runtime/turns.ts";
-import { wait } from "../../ground/runtime/wait.ts";
+import { copyWithTime } from "../../ground/platform/files/copy-with-time.ts";
+import { stat } from "../../ground/platform/files/files.ts";
+import { type GitOutcome, runGit } from "../../ground/platform/processes/git-program.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { removeTree } from "../../ground/platform/files/remove-tree.ts";
+import { Turns } from "../../ground/platform/engine/turns.ts";
+import { wait } from "../../ground/platform/engine/wait.ts";
 import { findRepository, readHead, readingEnv } from "./find-repository.ts";
 import { git, gitError } from "./git-call.ts";
 import { gitInShadow, type ShadowCall, type ShadowRepository } from "./shadow-repository.ts";

@@ -1,6 +1,6 @@
-import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
-import { lstat } from "../../ground/runtime/files.ts";
-import { dirname, join } from "../../ground/runtime/paths.ts";
+import { readPlainFile } from "../../ground/platform/files/read-plain-file.ts";
+import { lstat } from "../../ground/platform/files/files.ts";
+import { dirname, join } from "../../ground/platform/files/paths.ts";
 
 /**
  * Whether any folder between `top` and `path` is a symbolic link: the path then leads elsewhere, and git does not know

@@ -1,8 +1,8 @@
 import { plainText } from "./look-at.ts";
 import { allSettings, type Setting } from "./find-repository.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { realpath } from "../../ground/runtime/files.ts";
-import { basename, dirname, isBelow, join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
+import { realpath } from "../../ground/platform/files/files.ts";
+import { basename, dirname, isBelow, join, relative, resolve, sep } from "../../ground/platform/files/paths.ts";
 import { namedPlaces, parseConfig } from "./private/config-text.ts";
 import { maxConfigBytes } from "./private/git-folder.ts";
 

@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { runGit } from "../../ground/runtime/git-program.ts";
+import { runGit } from "../../ground/platform/processes/git-program.ts";
 import { joinNul, pathKey } from "./git-call.ts";
 import { pathText, rawChanges } from "./raw-diff.ts";
 import { gitInShadow, type ShadowCall, type ShadowRepository, shadowRun, topOf } from "./shadow-repository.ts";

@@ -1,8 +1,8 @@
-import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
-import { markOfFile } from "../../ground/runtime/file-mark.ts";
-import { mkdir, mkdtemp, readdir, writeFile } from "../../ground/runtime/files.ts";
-import type { GitRunOptions } from "../../ground/runtime/git-program.ts";
-import { join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
+import { copyWithTime } from "../../ground/platform/files/copy-with-time.ts";
+import { markOfFile } from "../../ground/platform/files/file-mark.ts";
+import { mkdir, mkdtemp, readdir, writeFile } from "../../ground/platform/files/files.ts";
+import type { GitRunOptions } from "../../ground/platform/processes/git-program.ts";
+import { join, relative, resolve, sep } from "../../ground/platform/files/paths.ts";
 import { eachRecord, git, gitEnv, gitError, joinNul, lineOf } from "./git-call.ts";
 import type { Repository } from "./find-repository.ts";
 

@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { realFolder as findRealFolder } from "../../ground/runtime/real-folder.ts";
+import { realFolder as findRealFolder } from "../../ground/platform/files/real-folder.ts";
 import { type GitDeadline, reasonOf, withDeadline } from "./deadline.ts";
 import type { GitPlace } from "./find-repository.ts";
 import { KnownRepositories, type KnownTrees } from "./known-repositories.ts";
@@ -11,7 +11,7 @@ import {
   type ShadowRepository,
 } from "./shadow-repository.ts";
 import { type WorkTree, writeWorkTree } from "./write-work-tree.ts";
-import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 
 /** Recorded content of a working directory. */
 export interface Snapshot {

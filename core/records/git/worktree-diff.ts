@@ -1,12 +1,12 @@
-import { joinBytes } from "../../ground/runtime/join-bytes.ts";
+import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import type { WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
-import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
-import { rm } from "../../ground/runtime/files.ts";
-import { runGit } from "../../ground/runtime/git-program.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { copyWithTime } from "../../ground/platform/files/copy-with-time.ts";
+import { rm } from "../../ground/platform/files/files.ts";
+import { runGit } from "../../ground/platform/processes/git-program.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { describeTrees, omittedCount } from "./artifacts.ts";
 import { gitError } from "./git-call.ts";
 import { heldInTree, type TreeHeld, treeWithout } from "./held-in-tree.ts";

@@ -1,6 +1,6 @@
 import { eachEntry, pathText } from "./raw-diff.ts";
 import { isThere, plainText } from "./look-at.ts";
-import { dirname, join, resolve } from "../../ground/runtime/paths.ts";
+import { dirname, join, resolve } from "../../ground/platform/files/paths.ts";
 import { findRepository, type GitPlace, readSettings, type Repository } from "./find-repository.ts";
 import {
   copyUserIndex,

@@ -1,8 +1,8 @@
 import { fewAtOnce } from "./private/few-entries.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { runGit } from "../../ground/runtime/git-program.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { runGit } from "../../ground/platform/processes/git-program.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { gitError, pathKey } from "./git-call.ts";
 import { pathText, type RawChange, rawChanges } from "./raw-diff.ts";
 import { restoreFiles, type Swap } from "./restore-files.ts";
@@ -16,7 +16,7 @@ import {
   treeOfIndex,
 } from "./shadow-repository.ts";
 import { patchArgs } from "./worktree-diff.ts";
-import { lstat, readdir } from "../../ground/runtime/files.ts";
+import { lstat, readdir } from "../../ground/platform/files/files.ts";
 
 /** A swap, with an index and a folder of the store for the work on it. */
 interface SwapCall extends Swap {

@@ -1,10 +1,10 @@
-import { joinBytes } from "../../ground/runtime/join-bytes.ts";
+import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
-import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
-import { access, constants, link, rm } from "../../ground/runtime/files.ts";
-import { runGit } from "../../ground/runtime/git-program.ts";
-import { join, resolve } from "../../ground/runtime/paths.ts";
+import { copyWithTime } from "../../ground/platform/files/copy-with-time.ts";
+import { access, constants, link, rm } from "../../ground/platform/files/files.ts";
+import { runGit } from "../../ground/platform/processes/git-program.ts";
+import { join, resolve } from "../../ground/platform/files/paths.ts";
 import { isBehindLink, lookAt } from "./look-at.ts";
 import { hasCommit } from "./find-repository.ts";
 import { gitError, joinNul, pathKey } from "./git-call.ts";

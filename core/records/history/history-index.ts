@@ -1,8 +1,8 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import { stat } from "../../ground/runtime/files.ts";
-import { nextTurn } from "../../ground/runtime/next-turn.ts";
-import { sleep } from "../../ground/runtime/wait.ts";
-import { within } from "../../ground/runtime/within.ts";
+import { stat } from "../../ground/platform/files/files.ts";
+import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
+import { sleep } from "../../ground/platform/engine/wait.ts";
+import { within } from "../../ground/platform/engine/within.ts";
 import type { JournalReader } from "../journal/journal-reader.ts";
 import { usedBytes } from "../journal/journal-database.ts";
 import type { HistoryQueries } from "./history-queries.ts";

@@ -1,6 +1,6 @@
 import type { CapabilityEvent } from "../../../plugin-sdk/envelope.ts";
 import type { UsageReport } from "../../../plugin-sdk/result.ts";
-import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 
 /** A use of a permission, or a denial. */
 export interface PermissionUse {

@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
-import { collectGarbageOnce } from "../../ground/runtime/collect-garbage.ts";
-import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
+import { collectGarbageOnce } from "../../ground/platform/engine/collect-garbage.ts";
+import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 import { damageIn } from "../journal/damage.ts";
 import type { JournalReader } from "../journal/journal-reader.ts";
 import { type HistoryQueries, prepareQueries } from "./history-queries.ts";

@@ -1,5 +1,5 @@
-import { rm } from "../../ground/runtime/files.ts";
-import { openSqlite, type SqliteFile } from "../../ground/runtime/sqlite.ts";
+import { rm } from "../../ground/platform/files/files.ts";
+import { openSqlite, type SqliteFile } from "../../ground/platform/state/sqlite.ts";
 import { readNumber } from "../journal/journal-schema.ts";
 
 /** Version of the tables. An index of another version is thrown away and made again: the journal has all of it. */

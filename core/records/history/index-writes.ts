@@ -1,6 +1,6 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
-import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 import type { Document } from "./joined-outputs.ts";
 
 /** A session as the index numbers it. */

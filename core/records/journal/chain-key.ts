@@ -1,9 +1,9 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { readFile, rename } from "../../ground/runtime/files.ts";
-import { randomKey } from "../../ground/runtime/hash.ts";
-import { dirname } from "../../ground/runtime/paths.ts";
-import { syncFolder } from "../../ground/runtime/synced-file.ts";
-import { writeNewFile } from "../../ground/runtime/write-new-file.ts";
+import { readFile, rename } from "../../ground/platform/files/files.ts";
+import { randomKey } from "../../ground/platform/files/hash.ts";
+import { dirname } from "../../ground/platform/files/paths.ts";
+import { syncFolder } from "../../ground/platform/files/synced-file.ts";
+import { writeNewFile } from "../../ground/platform/files/write-new-file.ts";
 
 /** Path of the key of a journal's chain, beside the journal. */
 export function chainKeyFile(journalFile: string): string {

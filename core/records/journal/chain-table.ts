@@ -1,4 +1,4 @@
-import type { SqliteFile, SqlStatement } from "../../ground/runtime/sqlite.ts";
+import type { SqliteFile, SqlStatement } from "../../ground/platform/state/sqlite.ts";
 import { type ChainBase, chainOrigin, type ChainPlace, type LinkContent, linkOfRow, type LostLinks } from "./chain.ts";
 import { asBytes, lenientText } from "./damage.ts";
 import type { JournalRow } from "./journal-row.ts";

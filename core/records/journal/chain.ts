@@ -1,4 +1,4 @@
-import { hmacSha256Hex, sha256HexOf } from "../../ground/runtime/hash.ts";
+import { hmacSha256Hex, sha256HexOf } from "../../ground/platform/files/hash.ts";
 import type { JournalRow } from "./journal-row.ts";
 
 /**

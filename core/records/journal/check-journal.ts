@@ -1,11 +1,11 @@
-import { isSameText } from "../../ground/runtime/hash.ts";
-import { readFile, rm, stat } from "../../ground/runtime/files.ts";
-import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import { isSameText } from "../../ground/platform/files/hash.ts";
+import { readFile, rm, stat } from "../../ground/platform/files/files.ts";
+import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 import { chainKeyFile } from "./chain-key.ts";
 import { chainOrigin, linkOfRow, nextPlace } from "./chain.ts";
 import { prepareChainTable, readChained, rowColumns } from "./chain-table.ts";
 import { DamageError, damageIn } from "./damage.ts";
-import { replaceFile } from "../../ground/runtime/replace-file.ts";
+import { replaceFile } from "../../ground/platform/files/replace-file.ts";
 
 /** Newest batches that are checked at every start. */
 const checkedRows = 8;

@@ -1,6 +1,6 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
-import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 import type { ChainedRow } from "./chain-table.ts";
 import { asBytes, lenientText } from "./damage.ts";
 import { addFact, emptyHistory, factOf, mayHoldFacts } from "./history-fact.ts";

@@ -1,5 +1,5 @@
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
-import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
+import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 import type { JournalLimits } from "./journal-limits.ts";
 
 /** Options of {@link Checkpointer}. */

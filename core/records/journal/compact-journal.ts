@@ -1,5 +1,5 @@
-import { stat } from "../../ground/runtime/files.ts";
-import { openSqlite } from "../../ground/runtime/sqlite.ts";
+import { stat } from "../../ground/platform/files/files.ts";
+import { openSqlite } from "../../ground/platform/state/sqlite.ts";
 import { damageIn } from "./damage.ts";
 import { journalError } from "./journal-error.ts";
 import { defaultJournalLimits } from "./journal-limits.ts";

@@ -1,4 +1,4 @@
-import type { SyncedFile } from "../../ground/runtime/synced-file.ts";
+import type { SyncedFile } from "../../ground/platform/files/synced-file.ts";
 import { closedError } from "./journal-error.ts";
 
 /**

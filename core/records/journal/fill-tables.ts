@@ -1,5 +1,5 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 import { chainOrigin, linkOfRow, nextPlace } from "./chain.ts";
 import { readChained, rowColumns } from "./chain-table.ts";
 import { asBytes, lenientText, strictText } from "./damage.ts";

@@ -1,6 +1,6 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { RecordedAttempt, RecordedChild, SessionHistory } from "../../../plugin-sdk/session-history.ts";
-import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 import { undamaged } from "./damage.ts";
 import type { HistoryFact } from "./history-fact.ts";
 

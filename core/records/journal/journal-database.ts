@@ -1,8 +1,8 @@
 import type { JournalSync } from "../../ground/config/journal-sync.ts";
-import { stat } from "../../ground/runtime/files.ts";
-import { syncFolder } from "../../ground/runtime/synced-file.ts";
-import { dirname } from "../../ground/runtime/paths.ts";
-import { openSqlite, type SqliteFile } from "../../ground/runtime/sqlite.ts";
+import { stat } from "../../ground/platform/files/files.ts";
+import { syncFolder } from "../../ground/platform/files/synced-file.ts";
+import { dirname } from "../../ground/platform/files/paths.ts";
+import { openSqlite, type SqliteFile } from "../../ground/platform/state/sqlite.ts";
 import { checkStructure, mayBeDamaged } from "./check-journal.ts";
 import { DamageError } from "./damage.ts";
 import type { JournalLimits } from "./journal-limits.ts";

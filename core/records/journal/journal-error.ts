@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { codeOf, isVague, type WriteFault, writeFault } from "../../ground/errors/write-fault.ts";
-import { faultError } from "../../ground/runtime/state-health.ts";
+import { faultError } from "../../ground/platform/state/state-health.ts";
 import { damageIn } from "./damage.ts";
 
 const damagedHint =

@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import { stat } from "../../ground/runtime/files.ts";
-import { openSqlite, type SqliteFile } from "../../ground/runtime/sqlite.ts";
+import { stat } from "../../ground/platform/files/files.ts";
+import { openSqlite, type SqliteFile } from "../../ground/platform/state/sqlite.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import { damageIn } from "./damage.ts";
 import { closedError, journalError } from "./journal-error.ts";

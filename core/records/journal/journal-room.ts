@@ -1,8 +1,8 @@
 import type { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { isFullDisk, type WriteFault, writeFault } from "../../ground/errors/write-fault.ts";
-import type { DiskReserve } from "../../ground/runtime/disk-reserve.ts";
-import { dirname } from "../../ground/runtime/paths.ts";
-import { faultError, type StateHealth } from "../../ground/runtime/state-health.ts";
+import type { DiskReserve } from "../../ground/platform/state/disk-reserve.ts";
+import { dirname } from "../../ground/platform/files/paths.ts";
+import { faultError, type StateHealth } from "../../ground/platform/state/state-health.ts";
 import { journalError } from "./journal-error.ts";
 
 /** Parts of the health of a state that a journal uses. */

@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 import { chainOrigin } from "./chain.ts";
 import { DamageError } from "./damage.ts";
 import { chainRows, fillHistoryTables, fillSessionTable } from "./fill-tables.ts";

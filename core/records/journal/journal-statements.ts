@@ -1,4 +1,4 @@
-import type { SqliteFile, SqlStatement } from "../../ground/runtime/sqlite.ts";
+import type { SqliteFile, SqlStatement } from "../../ground/platform/state/sqlite.ts";
 import { type ChainPlace, linkOfRow, nextPlace } from "./chain.ts";
 import { type ChainTable, prepareChainTable } from "./chain-table.ts";
 import { asBytes, strictText, undamaged } from "./damage.ts";

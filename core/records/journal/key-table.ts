@@ -1,4 +1,4 @@
-import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 
 /** For which request an idempotency key stands, and which session that became. */
 export interface KeyRecord {

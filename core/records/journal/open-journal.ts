@@ -1,6 +1,6 @@
 import { defaultJournalSync, type JournalSync } from "../../ground/config/journal-sync.ts";
-import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
-import { openSyncedFile, type SyncedFile } from "../../ground/runtime/synced-file.ts";
+import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
+import { openSyncedFile, type SyncedFile } from "../../ground/platform/files/synced-file.ts";
 import { type ChainKey, chainKeyFile, findChainKey, writeChainKey } from "./chain-key.ts";
 import { clearSuspect, goneProblem, newestProblem, suspectedProblem } from "./check-journal.ts";
 import { DamageError, damageIn } from "./damage.ts";

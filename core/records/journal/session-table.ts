@@ -1,4 +1,4 @@
-import type { SqliteFile, SqlStatement, SqlValue } from "../../ground/runtime/sqlite.ts";
+import type { SqliteFile, SqlStatement, SqlValue } from "../../ground/platform/state/sqlite.ts";
 import { undamaged } from "./damage.ts";
 import type { Tombstone } from "./gap.ts";
 import type { JournalRow } from "./journal-row.ts";

@@ -1,7 +1,7 @@
 import type { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import { nextTurn, onNextTurn } from "../../ground/runtime/next-turn.ts";
-import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import { nextTurn, onNextTurn } from "../../ground/platform/engine/next-turn.ts";
+import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { damageIn } from "./damage.ts";
 import { readNumber } from "./journal-schema.ts";

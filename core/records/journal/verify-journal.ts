@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { stat } from "../../ground/runtime/files.ts";
-import { isSameText } from "../../ground/runtime/hash.ts";
-import { nextTurn } from "../../ground/runtime/next-turn.ts";
-import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import { stat } from "../../ground/platform/files/files.ts";
+import { isSameText } from "../../ground/platform/files/hash.ts";
+import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
+import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 import { chainKeyFile, readChainKey } from "./chain-key.ts";
 import {
   type ChainBase,

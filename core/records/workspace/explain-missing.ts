@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { stat } from "../../ground/runtime/files.ts";
+import { stat } from "../../ground/platform/files/files.ts";
 import { shellWord } from "../git/private/git-commands.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
 import type { WorkspaceConflict } from "../../../plugin-sdk/workspace.ts";

@@ -1,8 +1,8 @@
-import { isHeldBy } from "../../ground/runtime/lock-file.ts";
-import { livesHere } from "../../ground/runtime/lock-holder.ts";
-import { pid } from "../../ground/runtime/platform.ts";
-import { processStart } from "../../ground/runtime/process-rows.ts";
-import { systemId } from "../../ground/runtime/system-id.ts";
+import { isHeldBy } from "../../ground/platform/state/lock-file.ts";
+import { livesHere } from "../../ground/platform/state/lock-holder.ts";
+import { pid } from "../../ground/platform/engine/platform.ts";
+import { processStart } from "../../ground/platform/processes/process-rows.ts";
+import { systemId } from "../../ground/platform/processes/system-id.ts";
 import type { Holder } from "./workspace-record.ts";
 
 /**

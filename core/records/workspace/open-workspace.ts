@@ -10,14 +10,14 @@ import {
   takeBase,
   type WorktreeBase,
 } from "../git/worktree-start.ts";
-import { mkdir, realpath, rename } from "../../ground/runtime/files.ts";
-import { basename, dirname, isInside, join, relative } from "../../ground/runtime/paths.ts";
-import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import { mkdir, realpath, rename } from "../../ground/platform/files/files.ts";
+import { basename, dirname, isInside, join, relative } from "../../ground/platform/files/paths.ts";
+import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
-import { runGit } from "../../ground/runtime/git-program.ts";
+import { runGit } from "../../ground/platform/processes/git-program.ts";
 import { shadowRun } from "../git/shadow-repository.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
 import { isLike } from "../git/worktree-diff.ts";
 
 /** Options of {@link openWorkspace}. */

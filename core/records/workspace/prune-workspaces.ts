@@ -1,6 +1,6 @@
 import type { PruneReport } from "../../../plugin-sdk/workspace.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
-import { stat } from "../../ground/runtime/files.ts";
+import { stat } from "../../ground/platform/files/files.ts";
 import { isAlive } from "./holder.ts";
 import { homeOf, removeAll, removeFiles } from "./open-workspace.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";

@@ -2,11 +2,11 @@ import type { SchemaOf } from "../../../plugin-sdk/schema.ts";
 import { Value } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { absent } from "../../ground/errors/write-fault.ts";
-import { mkdir, readdir, readFile, rm } from "../../ground/runtime/files.ts";
-import { takeLock } from "../../ground/runtime/lock-file.ts";
-import { holderText } from "../../ground/runtime/lock-holder.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { replaceFile } from "../../ground/runtime/replace-file.ts";
+import { mkdir, readdir, readFile, rm } from "../../ground/platform/files/files.ts";
+import { takeLock } from "../../ground/platform/state/lock-file.ts";
+import { holderText } from "../../ground/platform/state/lock-holder.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { replaceFile } from "../../ground/platform/files/replace-file.ts";
 import { type Holder, type WorkspaceRecord, workspaceRecordSchema } from "./workspace-record.ts";
 
 /**

@@ -15,7 +15,7 @@ import { withDeadline } from "../git/deadline.ts";
 import { keepCommits } from "../git/linked-worktree.ts";
 import type { LookStart } from "../gate/known-entries.ts";
 import type { WorktreeBase } from "../git/worktree-start.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import {
   type OpenedWorkspace,
   openWorkspace,

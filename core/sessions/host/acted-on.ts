@@ -1,6 +1,6 @@
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { ActedOnKind } from "../../ground/recorded/acted-on-kinds.ts";
-import { basename, isInside, resolve } from "../../ground/runtime/paths.ts";
+import { basename, isInside, resolve } from "../../ground/platform/files/paths.ts";
 import { isAuthored } from "../../packages/registry/files-mark.ts";
 import type { RegistryProblem } from "../../packages/registry/registry.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";

@@ -9,10 +9,10 @@ import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { checkPluginConfig } from "../../packages/registry/plugin-config.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import { offeredModels } from "../routing/agent-report.ts";
-import { stat } from "../../ground/runtime/files.ts";
-import { isLoaderName } from "../../ground/runtime/loader-names.ts";
-import { isInside } from "../../ground/runtime/paths.ts";
-import { realFolder } from "../../ground/runtime/real-folder.ts";
+import { stat } from "../../ground/platform/files/files.ts";
+import { isLoaderName } from "../../ground/platform/places/loader-names.ts";
+import { isInside } from "../../ground/platform/files/paths.ts";
+import { realFolder } from "../../ground/platform/files/real-folder.ts";
 
 const check = lazyCheck(sessionRequestSchema);
 

@@ -1,9 +1,9 @@
-import { dropPrograms } from "../../ground/runtime/child-process.ts";
-import { liveThreads } from "../../ground/runtime/live-threads.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import { dropPrograms } from "../../ground/platform/processes/child-process.ts";
+import { liveThreads } from "../../ground/platform/engine/live-threads.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 import type { HeldState } from "./take-state.ts";
-import { within } from "../../ground/runtime/within.ts";
+import { within } from "../../ground/platform/engine/within.ts";
 import type { CloseDeadlines } from "./host.ts";
 import type { HostDeps } from "./host-deps.ts";
 

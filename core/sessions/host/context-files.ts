@@ -3,8 +3,8 @@ import { readContained } from "../../walls/broker/contained-file.ts";
 import { isPseudoFile } from "../../walls/broker/forbidden-paths.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { ContextFile } from "../../ground/prompt/enhance-prompt.ts";
-import { realpath } from "../../ground/runtime/files.ts";
-import { isBelow, isInside, relative, resolve, sep } from "../../ground/runtime/paths.ts";
+import { realpath } from "../../ground/platform/files/files.ts";
+import { isBelow, isInside, relative, resolve, sep } from "../../ground/platform/files/paths.ts";
 
 /** Options of {@link readContextFiles}. */
 interface ReadContextFilesOptions {

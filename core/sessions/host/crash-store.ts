@@ -5,9 +5,9 @@ import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import type { CrashRecord } from "../../../plugin-sdk/plugin-report.ts";
 import type { CrashStore } from "../../walls/pool/plugin-health.ts";
 import { absent } from "../../ground/errors/write-fault.ts";
-import { mkdir, readdir, readFile, rm } from "../../ground/runtime/files.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { replaceFile } from "../../ground/runtime/replace-file.ts";
+import { mkdir, readdir, readFile, rm } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { replaceFile } from "../../ground/platform/files/replace-file.ts";
 
 const time = Type.String({ maxLength: 64 });
 const codes = Object.keys(errorCodes) as ErrorCode[];

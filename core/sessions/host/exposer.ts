@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { recordsFolder } from "../../ground/recorded/exposed-folders.ts";
 import { exposeFolders } from "../../ground/recorded/expose-folders.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
-import { Sequence } from "../../ground/runtime/sequence.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
+import { Sequence } from "../../ground/platform/engine/sequence.ts";
 import type { Registry } from "../../packages/registry/registry.ts";
 import { actedOnPlaces } from "./acted-on.ts";
 import type { OperatorSettings } from "./operator-settings.ts";

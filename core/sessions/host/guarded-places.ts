@@ -1,6 +1,6 @@
 import { pluginPlaces } from "../../packages/registry/find-plugins.ts";
 import { lockFileOf } from "../../packages/registry/plugin-lock.ts";
-import { basename, dirname } from "../../ground/runtime/paths.ts";
+import { basename, dirname } from "../../ground/platform/files/paths.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import { everRequested } from "../../packages/registry/requested-permissions.ts";
 

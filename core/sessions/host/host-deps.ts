@@ -12,15 +12,15 @@ import type { ContainerOptions } from "../../walls/pool/spare-container.ts";
 import { type KnownManifests, openKnownManifests } from "../../packages/registry/known-manifests.ts";
 import { realInstalledFolder } from "../../packages/registry/plugin-lock.ts";
 import { createRegistry, type Registry } from "../../packages/registry/registry.ts";
-import { mkdir, realpath } from "../../ground/runtime/files.ts";
+import { mkdir, realpath } from "../../ground/platform/files/files.ts";
 import { recordsFolder } from "../../ground/recorded/exposed-folders.ts";
 import { shareBundler } from "../../packages/registry/make-bundle.ts";
-import { keepInspectorShut } from "../../ground/runtime/keep-inspector-shut.ts";
-import { defaultOsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
-import { dirname, join, resolve } from "../../ground/runtime/paths.ts";
-import { stateFolders } from "../../ground/runtime/state-folders.ts";
-import { workingDirectory } from "../../ground/runtime/platform.ts";
-import { makeTemporaryFolder } from "../../ground/runtime/temporary-folder.ts";
+import { keepInspectorShut } from "../../ground/platform/engine/keep-inspector-shut.ts";
+import { defaultOsWallUses } from "../../ground/platform/os-walls/os-wall.ts";
+import { dirname, join, resolve } from "../../ground/platform/files/paths.ts";
+import { stateFolders } from "../../ground/platform/state/state-folders.ts";
+import { workingDirectory } from "../../ground/platform/engine/platform.ts";
+import { makeTemporaryFolder } from "../../ground/platform/files/temporary-folder.ts";
 import { LateEnds } from "../session/late-ends.ts";
 import { MergedLog } from "../session/merged-log.ts";
 import { openWorkspaces, type Workspaces } from "../../records/workspace/workspaces.ts";
@@ -44,10 +44,10 @@ import { logQuarantine, logSession } from "./session-log.ts";
 import type { SessionDeps } from "./start-session.ts";
 import { journalFile, pinsFolder, stateFolderOf } from "./state-folder.ts";
 import { watchClock } from "./watch-clock.ts";
-import { DiskReserve } from "../../ground/runtime/disk-reserve.ts";
-import { StateHealth, type StateProblem } from "../../ground/runtime/state-health.ts";
+import { DiskReserve } from "../../ground/platform/state/disk-reserve.ts";
+import { StateHealth, type StateProblem } from "../../ground/platform/state/state-health.ts";
 import { giveBackState, type HeldState, takeState } from "./take-state.ts";
-import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 
 /** Collaborators of a host, opened and connected to each other. */
 export interface HostDeps extends SessionDeps {

@@ -22,7 +22,7 @@ import type { RecordOptions, RecordReport } from "./record.ts";
 import type { RunSessionOptions, SessionHandle, SessionHost } from "./session-host.ts";
 import type { OwnWorkspaces } from "./workspaces.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import type { StateProblem } from "../../ground/runtime/state-health.ts";
+import type { StateProblem } from "../../ground/platform/state/state-health.ts";
 import type { ResumeLost } from "./resume.ts";
 import type { Comparison } from "./compare-results.ts";
 import type { PassedOverAdapter } from "../session/admitted.ts";

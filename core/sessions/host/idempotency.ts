@@ -3,7 +3,7 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import type { RunSessionOptions, SessionHandle } from "./session-host.ts";
 
 /** Collaborators of {@link KeyedSessions}. */

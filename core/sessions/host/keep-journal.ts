@@ -1,7 +1,7 @@
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import { applyRetention, type RetentionLimits } from "../../records/journal/retention.ts";
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 
 /** Interval at which a host checks whether its journal has outgrown its limits. Milliseconds. */

@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { fillReferences, type McpServer, secretReferences } from "../../ground/config/mcp-server.ts";
-import { hostEnv } from "../../ground/runtime/platform.ts";
+import { hostEnv } from "../../ground/platform/engine/platform.ts";
 import type { OpenedSecrets } from "./session-secrets.ts";
 
 /** Collaborators of {@link openMcpServers}. */

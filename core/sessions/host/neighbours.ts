@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
-import { appendFile, mkdir, readdir, readFile, unlink, writeFile } from "../../ground/runtime/files.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { appendFile, mkdir, readdir, readFile, unlink, writeFile } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { pathsOverlap } from "../session/shared-workdirs.ts";
 import { isAlive, thisProcess } from "../../records/workspace/holder.ts";
 import { type Holder, holderSchema } from "../../records/workspace/workspace-record.ts";

@@ -3,7 +3,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { type JournalReader, openJournalReader } from "../../records/journal/journal-reader.ts";
 import type { SessionFilter, SessionRecord } from "../../records/journal/session-record.ts";
 import { openJournal } from "../../records/journal/open-journal.ts";
-import { wait } from "../../ground/runtime/wait.ts";
+import { wait } from "../../ground/platform/engine/wait.ts";
 import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "./host-seams.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import { claimPartOf } from "./state-claim.ts";

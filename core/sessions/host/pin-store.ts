@@ -4,11 +4,11 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import type { BinaryPin } from "../../../plugin-sdk/plugin-report.ts";
 import type { BinaryPins } from "../../walls/broker/binary-pins.ts";
-import { markOf } from "../../ground/runtime/file-mark.ts";
+import { markOf } from "../../ground/platform/files/file-mark.ts";
 import { absent } from "../../ground/errors/write-fault.ts";
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "../../ground/runtime/files.ts";
-import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "../../ground/platform/files/files.ts";
+import { randomId, sha256Hex } from "../../ground/platform/files/hash.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 
 const path = Type.String({ minLength: 1, maxLength: 4096 });
 

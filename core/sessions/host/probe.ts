@@ -14,9 +14,9 @@ import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { ProbeAnswer } from "../../walls/channel/protocol.ts";
 import type { Probed } from "../routing/availability-board.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { platform } from "../../ground/runtime/platform.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { platform } from "../../ground/platform/engine/platform.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
 import { allowedIn, type SessionDeps } from "./start-session.ts";
 

@@ -5,11 +5,11 @@ import { isBehindLink } from "../../records/git/look-at.ts";
 import { sessionPages } from "../../records/journal/read-page.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
-import { textOrBase64 } from "../../ground/runtime/text-or-base64.ts";
-import { writeNewFile } from "../../ground/runtime/write-new-file.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { readPlainFile } from "../../ground/platform/files/read-plain-file.ts";
+import { textOrBase64 } from "../../ground/platform/files/text-or-base64.ts";
+import { writeNewFile } from "../../ground/platform/files/write-new-file.ts";
 import { type Outline, type Pages, type PathSteps, readOutline, recordingLines } from "../session/recording.ts";
 
 /** Options of {@link recordSession}. */

@@ -3,13 +3,13 @@ import { hostVersion } from "../../ground/config/version.ts";
 import { sessionPages } from "../../records/journal/read-page.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import { openJournal } from "../../records/journal/open-journal.ts";
-import { reapChildren, type Reaped } from "../../ground/runtime/child-ledger.ts";
-import { readdir, rm, stat } from "../../ground/runtime/files.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { Trash } from "../../ground/runtime/trash.ts";
-import { startOfIdentity } from "../../ground/runtime/system-id.ts";
-import { killTrees } from "../../ground/runtime/process-tree.ts";
+import { reapChildren, type Reaped } from "../../ground/platform/processes/child-ledger.ts";
+import { readdir, rm, stat } from "../../ground/platform/files/files.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { Trash } from "../../ground/platform/files/trash.ts";
+import { startOfIdentity } from "../../ground/platform/processes/system-id.ts";
+import { killTrees } from "../../ground/platform/processes/process-tree.ts";
 import { clearKept } from "../../walls/broker/session-walls.ts";
 import {
   type AfterRestart,

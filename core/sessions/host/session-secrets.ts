@@ -1,8 +1,8 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { createRedactor, type Redactor } from "../../ground/log/redact.ts";
-import { realpath } from "../../ground/runtime/files.ts";
-import { dirname } from "../../ground/runtime/paths.ts";
+import { realpath } from "../../ground/platform/files/files.ts";
+import { dirname } from "../../ground/platform/files/paths.ts";
 import { resolveSecrets, type SecretPlaces, secretSource } from "../../walls/secrets/resolve-secrets.ts";
 import { secretsFile } from "../../walls/secrets/store.ts";
 

@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { mkdir, readdir, realpath } from "../../ground/runtime/files.ts";
-import { type HeldLock, type LockOfAnother, takeLock } from "../../ground/runtime/lock-file.ts";
-import { holderText } from "../../ground/runtime/lock-holder.ts";
-import { basename, join } from "../../ground/runtime/paths.ts";
+import { mkdir, readdir, realpath } from "../../ground/platform/files/files.ts";
+import { type HeldLock, type LockOfAnother, takeLock } from "../../ground/platform/state/lock-file.ts";
+import { holderText } from "../../ground/platform/state/lock-holder.ts";
+import { basename, join } from "../../ground/platform/files/paths.ts";
 import { demandOwnState } from "./state-folder.ts";
 
 /** A part of the state folder that this host alone holds while it runs. */

@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
-import { whoElseMayChange } from "../../ground/runtime/own-folder.ts";
-import { join, resolve } from "../../ground/runtime/paths.ts";
-import { stateFolders } from "../../ground/runtime/state-folders.ts";
+import { whoElseMayChange } from "../../ground/platform/files/own-folder.ts";
+import { join, resolve } from "../../ground/platform/files/paths.ts";
+import { stateFolders } from "../../ground/platform/state/state-folders.ts";
 
 /** Returns the folder of a host's state: the given one, else the host manifest's, else by the XDG rules. */
 export function stateFolderOf(

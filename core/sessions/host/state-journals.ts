@@ -3,7 +3,7 @@ import { compactJournal, type CompactReport } from "../../records/journal/compac
 import { chainKeyFile } from "../../records/journal/chain-key.ts";
 import { damageReports, damageSentence } from "../../records/journal/salvage/damage-report.ts";
 import type { RetentionLimits } from "../../records/journal/retention.ts";
-import { stat } from "../../ground/runtime/files.ts";
+import { stat } from "../../ground/platform/files/files.ts";
 import { openJournalReader } from "../../records/journal/journal-reader.ts";
 import { clockProblem } from "./watch-clock.ts";
 import { claimPartOf, stateParts } from "./state-claim.ts";

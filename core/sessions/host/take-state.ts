@@ -1,8 +1,8 @@
 import { hostVersion } from "../../ground/config/version.ts";
 import { type ContainerOptions, type SpareContainer, startSpareContainer } from "../../walls/pool/spare-container.ts";
-import { type ChildLedger, type Reaped, startChildLedger } from "../../ground/runtime/child-ledger.ts";
+import { type ChildLedger, type Reaped, startChildLedger } from "../../ground/platform/processes/child-ledger.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import type { Trash } from "../../ground/runtime/trash.ts";
+import type { Trash } from "../../ground/platform/files/trash.ts";
 import { ledgerFile, openTrash, reapFormer } from "./recover.ts";
 import { claimState, type StateClaim } from "./state-claim.ts";
 

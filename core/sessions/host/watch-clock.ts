@@ -1,4 +1,4 @@
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 

@@ -1,5 +1,5 @@
 import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
 import { accessModeKey, type ModeUse, unused } from "./access-mode-state.ts";
 import { addCount, mergeSpans } from "./rolling-counts.ts";
 import type { UseRecord, UseStore } from "./use-files.ts";

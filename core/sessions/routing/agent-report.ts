@@ -7,7 +7,7 @@ import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
 import { containsPrograms } from "../../packages/registry/contained-programs.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
-import { isKnownAgent } from "../../ground/runtime/key-places.ts";
+import { isKnownAgent } from "../../ground/platform/places/key-places.ts";
 import { type AccessModeState, accessModeState, type ModeUse } from "./access-mode-state.ts";
 import type { Known } from "./availability-board.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";

@@ -1,7 +1,7 @@
 import type { AccessModeStatus } from "../../../plugin-sdk/access-modes.ts";
 import type { AvailabilityReport, HealthStatus } from "../../../plugin-sdk/availability.ts";
 import { healthOf } from "../../../plugin-sdk/health-of.ts";
-import { within } from "../../ground/runtime/within.ts";
+import { within } from "../../ground/platform/engine/within.ts";
 
 /** Result of one probe of an adapter. */
 export interface Probed {

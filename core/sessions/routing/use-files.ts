@@ -2,9 +2,9 @@ import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import { absent } from "../../ground/errors/write-fault.ts";
-import { readdir, readFile, rename, rm, writeFile } from "../../ground/runtime/files.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
-import { basename, join } from "../../ground/runtime/paths.ts";
+import { readdir, readFile, rename, rm, writeFile } from "../../ground/platform/files/files.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
+import { basename, join } from "../../ground/platform/files/paths.ts";
 import type { CountedSpan } from "./rolling-counts.ts";
 
 /** Counts of one host for one access mode of one adapter. */

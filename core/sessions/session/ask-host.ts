@@ -1,5 +1,5 @@
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import type { EventRules } from "./event-rules.ts";
 import type { OpenRequests } from "./open-requests.ts";

@@ -1,5 +1,5 @@
 import type { Manifest, ModelEndpoint } from "../../../plugin-sdk/manifest.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { containsPrograms, programNet, programRead } from "../../packages/registry/contained-programs.ts";
 import type { SessionBroker } from "../../walls/broker/session-broker.ts";
 import { hostQuestions } from "./ask-host.ts";

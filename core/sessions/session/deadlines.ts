@@ -1,4 +1,4 @@
-import { wait } from "../../ground/runtime/wait.ts";
+import { wait } from "../../ground/platform/engine/wait.ts";
 import type { SessionStream } from "./session-stream.ts";
 
 /** Options of {@link Deadlines}. */

@@ -1,5 +1,5 @@
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
 
 /** The end of a session that could not be written when it came. */
 export interface LateEnd {

@@ -1,9 +1,9 @@
 import type { Envelope, HostEvent } from "../../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { Cursor, EventsText, Journal } from "../../records/journal/journal.ts";
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
-import { nextTurn, onNextTurn } from "../../ground/runtime/next-turn.ts";
-import { within } from "../../ground/runtime/within.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
+import { nextTurn, onNextTurn } from "../../ground/platform/engine/next-turn.ts";
+import { within } from "../../ground/platform/engine/within.ts";
 import { Subscription, type SubscriptionOptions } from "./subscription.ts";
 
 /** The common part of one session's envelopes. The log advances `lastSeq`. */

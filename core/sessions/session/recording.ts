@@ -1,8 +1,8 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { Artifact } from "../../../plugin-sdk/result.ts";
-import type { TextOrBase64 } from "../../ground/runtime/text-or-base64.ts";
-import { isAbsolute, isBelow, relative, sep } from "../../ground/runtime/paths.ts";
+import type { TextOrBase64 } from "../../ground/platform/files/text-or-base64.ts";
+import { isAbsolute, isBelow, relative, sep } from "../../ground/platform/files/paths.ts";
 
 /** Reads a session's envelopes from the first on, in order; each call reads them again. */
 export type Pages = () => AsyncIterable<readonly Envelope[]>;

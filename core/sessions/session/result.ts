@@ -11,8 +11,8 @@ import {
   type UsageReport,
 } from "../../../plugin-sdk/result.ts";
 import { type ArtifactList, omittedCount } from "../../records/git/artifacts.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { runtimeVersion } from "../../ground/runtime/platform.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
+import { runtimeVersion } from "../../ground/platform/engine/platform.ts";
 import type { EventRules } from "./event-rules.ts";
 import type { Admitted } from "./admitted.ts";
 import type { Left } from "./session-changes.ts";

@@ -5,10 +5,10 @@ import { findGitFolder } from "../../records/git/private/git-folder.ts";
 import { holdBorrowed } from "../../records/git/private/hold-borrowed.ts";
 import { makePrivate, type PrivateGit } from "../../records/git/private/make-private.ts";
 import { takeOver } from "../../records/git/private/take-over.ts";
-import { guardedBy } from "../../ground/runtime/guarded-name.ts";
-import { platform } from "../../ground/runtime/platform.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { wait } from "../../ground/runtime/wait.ts";
+import { guardedBy } from "../../ground/platform/places/guarded-name.ts";
+import { platform } from "../../ground/platform/engine/platform.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { wait } from "../../ground/platform/engine/wait.ts";
 
 /** Options of {@link SessionGit}. */
 interface SessionGitOptions {

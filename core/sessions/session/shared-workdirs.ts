@@ -1,4 +1,4 @@
-import { isBelow } from "../../ground/runtime/paths.ts";
+import { isBelow } from "../../ground/platform/files/paths.ts";
 
 /** One session that may change files. */
 interface Active {

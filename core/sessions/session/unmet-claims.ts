@@ -1,7 +1,7 @@
 import type { Artifact } from "../../../plugin-sdk/result.ts";
 import { pathText, type RawChange } from "../../records/git/raw-diff.ts";
-import { realpath } from "../../ground/runtime/files.ts";
-import { dirname, isInside, join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
+import { realpath } from "../../ground/platform/files/files.ts";
+import { dirname, isInside, join, relative, resolve, sep } from "../../ground/platform/files/paths.ts";
 
 /**
  * Most disk look-ups for all claims of a session together: a path of two thousand missing folders takes as many. Later

@@ -1,7 +1,7 @@
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
 import { openOwnNetwork, type OwnNetwork } from "./own-network.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 
 /** Port of the proxy on the loopback of a program's own network. */
 export const proxyPort = 3128;

@@ -1,10 +1,19 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { mkdir, readdir, realpath } from "../../ground/runtime/files.ts";
-import { agentPrograms } from "../../ground/runtime/key-places.ts";
-import { presentPlaces } from "../../ground/runtime/key-paths.ts";
-import { basename, dirname, isAbsolute, isBelow, isInside, join, resolve, sep } from "../../ground/runtime/paths.ts";
-import { hostEnv } from "../../ground/runtime/platform.ts";
+import { mkdir, readdir, realpath } from "../../ground/platform/files/files.ts";
+import { agentPrograms } from "../../ground/platform/places/key-places.ts";
+import { presentPlaces } from "../../ground/platform/places/key-paths.ts";
+import {
+  basename,
+  dirname,
+  isAbsolute,
+  isBelow,
+  isInside,
+  join,
+  resolve,
+  sep,
+} from "../../ground/platform/files/paths.ts";
+import { hostEnv } from "../../ground/platform/engine/platform.ts";
 import { agentRecords } from "./agent-files.ts";
 import { type LeftOut, sourceRules } from "./approve-source.ts";
 import { closedPlaces } from "./closed-places.ts";

@@ -1,6 +1,6 @@
-import { lstat, readlink, realpath, stat } from "../../ground/runtime/files.ts";
-import { dirname, isBelow, isInside, join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
-import { userId } from "../../ground/runtime/pinned-folder.ts";
+import { lstat, readlink, realpath, stat } from "../../ground/platform/files/files.ts";
+import { dirname, isBelow, isInside, join, relative, resolve, sep } from "../../ground/platform/files/paths.ts";
+import { userId } from "../../ground/platform/files/pinned-folder.ts";
 import { pathsOfMachine } from "./real-paths.ts";
 
 /** Places that decide about the sources of a view. All paths are real. */

@@ -1,7 +1,7 @@
-import { lstat, readdir } from "../../ground/runtime/files.ts";
-import { dirname, isInside, join, sep } from "../../ground/runtime/paths.ts";
-import { userId } from "../../ground/runtime/pinned-folder.ts";
-import { shareCalls } from "../../ground/runtime/share-calls.ts";
+import { lstat, readdir } from "../../ground/platform/files/files.ts";
+import { dirname, isInside, join, sep } from "../../ground/platform/files/paths.ts";
+import { userId } from "../../ground/platform/files/pinned-folder.ts";
+import { shareCalls } from "../../ground/platform/engine/share-calls.ts";
 
 /** How deep the disk is looked at, and below it the system's settings: what lies deeper has a closed folder above it. */
 const depth = 3;

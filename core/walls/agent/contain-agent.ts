@@ -1,14 +1,14 @@
 import { access, mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { findBubblewrap, ownNamespaces } from "../../ground/runtime/os-walls/bubblewrap.ts";
-import type { Command, ProbedWall } from "../../ground/runtime/os-walls/os-wall.ts";
+import { findBubblewrap, ownNamespaces } from "../../ground/platform/os-walls/bubblewrap.ts";
+import type { Command, ProbedWall } from "../../ground/platform/os-walls/os-wall.ts";
 import type { AgentView } from "./program-view.ts";
 import { containBySeatbelt, probeSeatbelt } from "./seatbelt.ts";
-import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
-import { platform } from "../../ground/runtime/platform.ts";
+import { randomId, sha256Hex } from "../../ground/platform/files/hash.ts";
+import { platform } from "../../ground/platform/engine/platform.ts";
 import { viewMounts } from "./view-mounts.ts";
-import { probeOsWalls } from "../../ground/runtime/os-walls/probe.ts";
-import { findProgram } from "../../ground/runtime/os-walls/try-program.ts";
+import { probeOsWalls } from "../../ground/platform/os-walls/probe.ts";
+import { findProgram } from "../../ground/platform/os-walls/try-program.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
 import { uncontainedError } from "./uncontained-error.ts";
 

@@ -1,6 +1,6 @@
-import { mkdir, readdir, stat, writeFile } from "../../ground/runtime/files.ts";
-import { readPlainFile } from "../../ground/runtime/plain-file.ts";
-import { dirname, join } from "../../ground/runtime/paths.ts";
+import { mkdir, readdir, stat, writeFile } from "../../ground/platform/files/files.ts";
+import { readPlainFile } from "../../ground/platform/files/plain-file.ts";
+import { dirname, join } from "../../ground/platform/files/paths.ts";
 import { approveSource, type LeftOut, type SourceRules } from "./approve-source.ts";
 
 /** Bytes of one file of an agent's settings that is copied into its private home. */

@@ -1,10 +1,10 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { actedOnGroups } from "../../ground/runtime/acted-on-names.ts";
-import { foldName } from "../../ground/runtime/fold-name.ts";
-import { guardedBy } from "../../ground/runtime/guarded-name.ts";
-import { isBelow } from "../../ground/runtime/paths.ts";
+import { actedOnGroups } from "../../ground/platform/places/acted-on-names.ts";
+import { foldName } from "../../ground/platform/files/fold-name.ts";
+import { guardedBy } from "../../ground/platform/places/guarded-name.ts";
+import { isBelow } from "../../ground/platform/files/paths.ts";
 import { isKeptEmpty } from "./kept-empty.ts";
 import { gathered, mostPlaces } from "./mounts.ts";
 import type { HeldLink } from "./program-view.ts";

@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { agentPlaces } from "../../ground/runtime/key-places.ts";
-import { type PersonHomes, personHomes } from "../../ground/runtime/homes.ts";
-import { keyPaths } from "../../ground/runtime/key-paths.ts";
+import { agentPlaces } from "../../ground/platform/places/key-places.ts";
+import { type PersonHomes, personHomes } from "../../ground/platform/files/homes.ts";
+import { keyPaths } from "../../ground/platform/places/key-paths.ts";
 
 /**
  * Finds the homes that must be kept from an agent.

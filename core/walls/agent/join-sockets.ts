@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { connect, type NetConnectOpts, type Socket } from "node:net";
-import { runtimeName } from "../../ground/runtime/platform.ts";
+import { runtimeName } from "../../ground/platform/engine/platform.ts";
 
 /** Folder inside a network's own `/dev` with a socket of the host for each port, where ports cannot be handed over. */
 export const socketsInside = "/dev/bulkhead";

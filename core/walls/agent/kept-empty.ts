@@ -1,9 +1,9 @@
 import { lstat, mkdir, readdir, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { listOf } from "../../../plugin-sdk/json-fields.ts";
-import { keptEmpty } from "../../ground/runtime/acted-on-names.ts";
-import { wayUp } from "../../ground/runtime/paths.ts";
-import { userId } from "../../ground/runtime/pinned-folder.ts";
+import { keptEmpty } from "../../ground/platform/places/acted-on-names.ts";
+import { wayUp } from "../../ground/platform/files/paths.ts";
+import { userId } from "../../ground/platform/files/pinned-folder.ts";
 import { entriesOf } from "./real-paths.ts";
 
 /** Result of {@link keepEmpty}. */

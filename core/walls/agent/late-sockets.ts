@@ -1,6 +1,6 @@
 import type { CapabilityEvent } from "../../../plugin-sdk/envelope.ts";
 import { cleanLine } from "../../ground/log/terminal-text.ts";
-import { isBelow, relative } from "../../ground/runtime/paths.ts";
+import { isBelow, relative } from "../../ground/platform/files/paths.ts";
 import type { SeenSockets } from "./program-view.ts";
 import { type UnixSocket, unixSockets } from "./unix-sockets.ts";
 

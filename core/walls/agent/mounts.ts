@@ -1,4 +1,4 @@
-import { dirname, isBelow, wayUp } from "../../ground/runtime/paths.ts";
+import { dirname, isBelow, wayUp } from "../../ground/platform/files/paths.ts";
 
 /** One mount of a view, as arguments of bwrap. */
 export interface ViewMount {

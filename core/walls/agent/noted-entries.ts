@@ -1,7 +1,7 @@
 import type { Stats } from "node:fs";
 import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
 
 /** An entry of a folder as it was first seen. */
 export interface EntryNote {

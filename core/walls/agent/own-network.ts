@@ -5,18 +5,18 @@ import { type FileHandle, mkdir, open, readlink } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { socketsInside } from "./join-sockets.ts";
-import { type OpenedPorts, openPorts } from "../../ground/runtime/launcher.ts";
-import { commandChain } from "../../ground/runtime/os-walls/command-chain.ts";
-import { findBubblewrap } from "../../ground/runtime/os-walls/bubblewrap.ts";
-import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
-import { refusedBubblewrap } from "../../ground/runtime/os-walls/refused-bubblewrap.ts";
-import { findProgram, tryProgram } from "../../ground/runtime/os-walls/try-program.ts";
-import { fileURLToPath } from "../../ground/runtime/paths.ts";
-import { pinFolder } from "../../ground/runtime/pinned-folder.ts";
-import { execPathForOthers, runtimeName } from "../../ground/runtime/platform.ts";
-import { networkArguments } from "../../ground/runtime/own-command.ts";
+import { type OpenedPorts, openPorts } from "../../ground/platform/processes/launcher.ts";
+import { commandChain } from "../../ground/platform/os-walls/command-chain.ts";
+import { findBubblewrap } from "../../ground/platform/os-walls/bubblewrap.ts";
+import type { Command } from "../../ground/platform/os-walls/os-wall.ts";
+import { refusedBubblewrap } from "../../ground/platform/os-walls/refused-bubblewrap.ts";
+import { findProgram, tryProgram } from "../../ground/platform/os-walls/try-program.ts";
+import { fileURLToPath } from "../../ground/platform/files/paths.ts";
+import { pinFolder } from "../../ground/platform/files/pinned-folder.ts";
+import { execPathForOthers, runtimeName } from "../../ground/platform/engine/platform.ts";
+import { networkArguments } from "../../ground/platform/processes/own-command.ts";
 import { uncontainedError } from "./uncontained-error.ts";
-import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 
 /** A network for programs, with nothing but a loopback: clients of its ports reach this host and no one else. */
 export interface OwnNetwork {

@@ -1,7 +1,7 @@
-import { lstat, mkdir, readdir, realpath, stat } from "../../ground/runtime/files.ts";
-import { agentPlaces } from "../../ground/runtime/key-places.ts";
-import { readPlainText } from "../../ground/runtime/plain-file.ts";
-import { basename, isBelow, isInside, join } from "../../ground/runtime/paths.ts";
+import { lstat, mkdir, readdir, realpath, stat } from "../../ground/platform/files/files.ts";
+import { agentPlaces } from "../../ground/platform/places/key-places.ts";
+import { readPlainText } from "../../ground/platform/files/plain-file.ts";
+import { basename, isBelow, isInside, join } from "../../ground/platform/files/paths.ts";
 import { agentLogins, type AgentRecord, agentRecords, mixedLogins, namedFolders } from "./agent-files.ts";
 import { approveSource, type LeftOut, type SourceRules } from "./approve-source.ts";
 import { copyPlain, type CopyScope, copyTree, newBudget } from "./copy-settings.ts";

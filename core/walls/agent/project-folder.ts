@@ -1,6 +1,6 @@
-import { readdir, writeFile } from "../../ground/runtime/files.ts";
-import { basename, join } from "../../ground/runtime/paths.ts";
-import { readPlainText } from "../../ground/runtime/plain-file.ts";
+import { readdir, writeFile } from "../../ground/platform/files/files.ts";
+import { basename, join } from "../../ground/platform/files/paths.ts";
+import { readPlainText } from "../../ground/platform/files/plain-file.ts";
 import { projectMarker } from "./kept-empty.ts";
 
 /** Options of {@link projectFolder}. */

@@ -1,6 +1,6 @@
 import { lstat, readdir, readlink } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
-import { isBelow, isInside } from "../../ground/runtime/paths.ts";
+import { isBelow, isInside } from "../../ground/platform/files/paths.ts";
 import type { HeldLink } from "./program-view.ts";
 import { nullIfMissing } from "./real-paths.ts";
 

@@ -2,7 +2,7 @@ import type { Dirent } from "node:fs";
 import { lstat, readdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { foldName } from "../../ground/runtime/fold-name.ts";
+import { foldName } from "../../ground/platform/files/fold-name.ts";
 
 /** Real paths of places, each looked up once. */
 export class RealPaths {

@@ -1,10 +1,10 @@
 import { mkdir, realpath, stat, symlink } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
-import { isBelow, isInside } from "../../ground/runtime/paths.ts";
+import { isBelow, isInside } from "../../ground/platform/files/paths.ts";
 import { parentsOf } from "./mounts.ts";
 import type { AgentView, Bound } from "./program-view.ts";
-import type { Command, ProbedWall } from "../../ground/runtime/os-walls/os-wall.ts";
-import { tryProgram } from "../../ground/runtime/os-walls/try-program.ts";
+import type { Command, ProbedWall } from "../../ground/platform/os-walls/os-wall.ts";
+import { tryProgram } from "../../ground/platform/os-walls/try-program.ts";
 
 // Apple's sandbox: sandbox-exec(1), and the profiles in /System/Library/Sandbox/Profiles, whose last fitting rule counts.
 const program = "/usr/bin/sandbox-exec";

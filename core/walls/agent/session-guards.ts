@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import type { CapabilityEvent } from "../../../plugin-sdk/envelope.ts";
 import { cleanLine } from "../../ground/log/terminal-text.ts";
-import { isBelow, isInside } from "../../ground/runtime/paths.ts";
+import { isBelow, isInside } from "../../ground/platform/files/paths.ts";
 import { guardedAmong, guardedPlaces } from "./guarded-names.ts";
 import { isKeptEmpty } from "./kept-empty.ts";
 import { gathered, mostPlaces } from "./mounts.ts";

@@ -1,5 +1,5 @@
-import { mkdir, writeFile } from "../../ground/runtime/files.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { mkdir, writeFile } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 
 /**
  * Joins ssh to a place by way of the session's proxy. A refusal comes with the proxy's words; without this, ssh says that

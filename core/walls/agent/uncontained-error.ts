@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { MissingWall } from "../../ground/runtime/os-walls/os-wall.ts";
+import type { MissingWall } from "../../ground/platform/os-walls/os-wall.ts";
 
 /**
  * The error about an agent's program that this machine cannot contain.

@@ -1,6 +1,6 @@
 import { lstat, readFile } from "node:fs/promises";
-import { isAbsolute, resolve } from "../../ground/runtime/paths.ts";
-import { shareCalls } from "../../ground/runtime/share-calls.ts";
+import { isAbsolute, resolve } from "../../ground/platform/files/paths.ts";
+import { shareCalls } from "../../ground/platform/engine/share-calls.ts";
 
 /** Sockets to look at. */
 const most = 2048;

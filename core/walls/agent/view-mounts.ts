@@ -1,7 +1,7 @@
 import { basename, dirname, join } from "node:path";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { ownProc } from "../../ground/runtime/os-walls/bubblewrap.ts";
-import { isBelow, isInside, resolve } from "../../ground/runtime/paths.ts";
+import { ownProc } from "../../ground/platform/os-walls/bubblewrap.ts";
+import { isBelow, isInside, resolve } from "../../ground/platform/files/paths.ts";
 import { approveSource, coveredAt, type SourceRules, sourceRules } from "./approve-source.ts";
 import { parentsOf, type ViewMount, withoutNeedless } from "./mounts.ts";
 import type { AgentView, Bound, HeldLink } from "./program-view.ts";

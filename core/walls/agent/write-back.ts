@@ -1,6 +1,6 @@
-import { readPlainText } from "../../ground/runtime/plain-file.ts";
-import { replaceFile } from "../../ground/runtime/replace-file.ts";
-import { lstat, realpath } from "../../ground/runtime/files.ts";
+import { readPlainText } from "../../ground/platform/files/plain-file.ts";
+import { replaceFile } from "../../ground/platform/files/replace-file.ts";
+import { lstat, realpath } from "../../ground/platform/files/files.ts";
 
 /** A copied file of which some fields go back to the real one. */
 export interface WriteBack {

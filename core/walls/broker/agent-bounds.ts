@@ -1,6 +1,6 @@
-import { type DiskOverrun, watchDisks } from "../../ground/runtime/disk-watch.ts";
-import { writtenBytes } from "../../ground/runtime/process-memory.ts";
-import { processesOf, type ProcessFamily, watchProcesses } from "../../ground/runtime/process-watch.ts";
+import { type DiskOverrun, watchDisks } from "../../ground/platform/processes/disk-watch.ts";
+import { writtenBytes } from "../../ground/platform/processes/process-memory.ts";
+import { processesOf, type ProcessFamily, watchProcesses } from "../../ground/platform/processes/process-watch.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 import { wallsFolder } from "./session-walls.ts";
 

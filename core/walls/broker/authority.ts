@@ -4,7 +4,7 @@ import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { PermissionUses } from "../../../plugin-sdk/result.ts";
 import { cleanLine } from "../../ground/log/terminal-text.ts";
 import { grantCommand } from "../../ground/config/grant-command.ts";
-import { Turns } from "../../ground/runtime/turns.ts";
+import { Turns } from "../../ground/platform/engine/turns.ts";
 import { countHost } from "./add-uses.ts";
 import { manifestEntry } from "./manifest-entry.ts";
 import type { MissingGrant, SessionBrokerOptions } from "./session-broker.ts";

@@ -1,6 +1,6 @@
-import { lstat } from "../../ground/runtime/files.ts";
-import { foldName } from "../../ground/runtime/fold-name.ts";
-import { basename, dirname, join } from "../../ground/runtime/paths.ts";
+import { lstat } from "../../ground/platform/files/files.ts";
+import { foldName } from "../../ground/platform/files/fold-name.ts";
+import { basename, dirname, join } from "../../ground/platform/files/paths.ts";
 
 /**
  * Folder that a write to a real path would turn, or has turned, into a repository without `.git`; null when there is

@@ -1,4 +1,4 @@
-import { Turns } from "../../ground/runtime/turns.ts";
+import { Turns } from "../../ground/platform/engine/turns.ts";
 
 // File calls and look-ups of names run on the runtime's few threads, which all plugins and the host share: a plugin whose
 // calls hang there (a dead network drive, a name server that is silent) must not hold more of them than its own.

@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
-import { delimiter, isAbsolute, isInside } from "../../ground/runtime/paths.ts";
-import { isLoaderName } from "../../ground/runtime/loader-names.ts";
-import { hostEnv } from "../../ground/runtime/platform.ts";
+import { delimiter, isAbsolute, isInside } from "../../ground/platform/files/paths.ts";
+import { isLoaderName } from "../../ground/platform/places/loader-names.ts";
+import { hostEnv } from "../../ground/platform/engine/platform.ts";
 import type { ModelAddress } from "./model-address.ts";
 
 /** Options of {@link buildChildEnv}. */

@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { containAgent, ownProcesses } from "../agent/contain-agent.ts";
-import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
+import type { Command } from "../../ground/platform/os-walls/os-wall.ts";
 import { localPorts } from "../agent/agent-networks.ts";
 import { ownTools } from "../agent/agent-view.ts";
 import { closedPlaces } from "../agent/closed-places.ts";
@@ -15,7 +15,7 @@ import { programRoute } from "./reach-target.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 import { wallsFolder, type WayOut } from "./session-walls.ts";
 import type { ModelEndpoint } from "../../../plugin-sdk/manifest.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
 import type { EgressEndpoint } from "../agent/model-endpoint.ts";
 
 /** A program that is about to start. */

@@ -1,9 +1,9 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { writeFault } from "../../ground/errors/write-fault.ts";
-import { constants, lstat, open, rename, rm } from "../../ground/runtime/files.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
-import { basename, dirname } from "../../ground/runtime/paths.ts";
-import { pinFolder, type PinnedFolder, userId } from "../../ground/runtime/pinned-folder.ts";
+import { constants, lstat, open, rename, rm } from "../../ground/platform/files/files.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
+import { basename, dirname } from "../../ground/platform/files/paths.ts";
+import { pinFolder, type PinnedFolder, userId } from "../../ground/platform/files/pinned-folder.ts";
 
 const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const createFlags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;

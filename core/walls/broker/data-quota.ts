@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Limits } from "../../ground/config/limits.ts";
-import { lstat, readdir } from "../../ground/runtime/files.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { Turns } from "../../ground/runtime/turns.ts";
+import { lstat, readdir } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { Turns } from "../../ground/platform/engine/turns.ts";
 
 /** Content of a folder: bytes of its files, and number of entries in it and all folders below. */
 interface Amount {

@@ -1,6 +1,6 @@
-import { actedOnPart } from "../../ground/runtime/acted-on-names.ts";
-import { foldName } from "../../ground/runtime/fold-name.ts";
-import { basename, isInside, relative } from "../../ground/runtime/paths.ts";
+import { actedOnPart } from "../../ground/platform/places/acted-on-names.ts";
+import { foldName } from "../../ground/platform/files/fold-name.ts";
+import { basename, isInside, relative } from "../../ground/platform/files/paths.ts";
 
 /** Options of {@link forbiddenBecause}. */
 interface ForbiddenOptions {

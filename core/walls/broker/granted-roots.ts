@@ -1,7 +1,7 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
-import { realpath } from "../../ground/runtime/files.ts";
-import { isAbsolute, isBelow, isInside, join, relative, sep } from "../../ground/runtime/paths.ts";
-import { hostEnv } from "../../ground/runtime/platform.ts";
+import { realpath } from "../../ground/platform/files/files.ts";
+import { isAbsolute, isBelow, isInside, join, relative, sep } from "../../ground/platform/files/paths.ts";
+import { hostEnv } from "../../ground/platform/engine/platform.ts";
 import { type GrantedPlaces, ownTools } from "../agent/agent-view.ts";
 import { hiddenAtHome, homesToHide } from "../agent/hidden-places.ts";
 import { toolPlaces } from "../agent/tool-places.ts";

@@ -1,5 +1,5 @@
-import { stat } from "../../ground/runtime/files.ts";
-import { dirname, isInside } from "../../ground/runtime/paths.ts";
+import { stat } from "../../ground/platform/files/files.ts";
+import { dirname, isInside } from "../../ground/platform/files/paths.ts";
 import type { BinaryPin } from "../../../plugin-sdk/plugin-report.ts";
 
 /**

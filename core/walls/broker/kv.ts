@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Check } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
-import { mkdir } from "../../ground/runtime/files.ts";
+import { mkdir } from "../../ground/platform/files/files.ts";
 import { readContained, writeContained } from "./contained-file.ts";
 import { kvFile } from "./forbidden-paths.ts";
 import { type BrokerScope, type Operation, operation } from "./operation.ts";

@@ -1,9 +1,9 @@
 import { mcpConfigFile } from "../../../plugin-sdk/mcp-config.ts";
-import { mkdir } from "../../ground/runtime/files.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { removeTree } from "../../ground/runtime/remove-tree.ts";
-import { writeNewFile } from "../../ground/runtime/write-new-file.ts";
+import { mkdir } from "../../ground/platform/files/files.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { removeTree } from "../../ground/platform/files/remove-tree.ts";
+import { writeNewFile } from "../../ground/platform/files/write-new-file.ts";
 import type { BrokerScope } from "./operation.ts";
 
 /** Arguments of a program with the session's MCP servers in their place. */

@@ -1,6 +1,6 @@
-import { access, realpath } from "../../ground/runtime/files.ts";
-import { dirname, isAbsolute, isBelow, join } from "../../ground/runtime/paths.ts";
-import { hostEnv } from "../../ground/runtime/platform.ts";
+import { access, realpath } from "../../ground/platform/files/files.ts";
+import { dirname, isAbsolute, isBelow, join } from "../../ground/platform/files/paths.ts";
+import { hostEnv } from "../../ground/platform/engine/platform.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 
 /** Files that lie at the top of a package: its program loads what lies beside them. */

@@ -1,5 +1,5 @@
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
-import { hostEnv } from "../../ground/runtime/platform.ts";
+import { hostEnv } from "../../ground/platform/engine/platform.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 
 /** The address of a program's model, and who said it. */

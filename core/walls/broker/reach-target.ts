@@ -2,7 +2,7 @@ import ipaddr from "ipaddr.js";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { EgressRoute } from "../agent/egress-server.ts";
-import { resolveAddresses } from "../../ground/runtime/network.ts";
+import { resolveAddresses } from "../../ground/platform/net/network.ts";
 import type { Demand } from "./authority.ts";
 import {
   coversTarget,

@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { realpath, stat } from "../../ground/runtime/files.ts";
-import { basename, isAbsolute, isInside, join, resolve } from "../../ground/runtime/paths.ts";
-import { platform } from "../../ground/runtime/platform.ts";
-import { runtimeCommand } from "../../ground/runtime/own-command.ts";
+import { realpath, stat } from "../../ground/platform/files/files.ts";
+import { basename, isAbsolute, isInside, join, resolve } from "../../ground/platform/files/paths.ts";
+import { platform } from "../../ground/platform/engine/platform.ts";
+import { runtimeCommand } from "../../ground/platform/processes/own-command.ts";
 import type { BinaryPin } from "../../../plugin-sdk/plugin-report.ts";
 import type { BinaryPins } from "./binary-pins.ts";
 import { pathEntries, searchPath } from "./child-env.ts";

@@ -5,10 +5,10 @@ import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { PermissionUses } from "../../../plugin-sdk/result.ts";
 import type { GitMounts } from "../../records/git/private/git-mounts.ts";
 import type { Limits } from "../../ground/config/limits.ts";
-import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
+import type { ChildLedger } from "../../ground/platform/processes/child-ledger.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
-import { removeTree } from "../../ground/runtime/remove-tree.ts";
-import type { Trash } from "../../ground/runtime/trash.ts";
+import { removeTree } from "../../ground/platform/files/remove-tree.ts";
+import type { Trash } from "../../ground/platform/files/trash.ts";
 import type { AgentNetworks } from "../agent/agent-networks.ts";
 import type { BinaryPins } from "./binary-pins.ts";
 

@@ -5,12 +5,12 @@ import {
   type ExitStatus,
   preparePrograms,
   spawnChild,
-} from "../../ground/runtime/child-process.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
-import { processIdentity } from "../../ground/runtime/system-id.ts";
-import { killTrees, type TreeRoot } from "../../ground/runtime/process-tree.ts";
-import { within } from "../../ground/runtime/within.ts";
-import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
+} from "../../ground/platform/processes/child-process.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
+import { processIdentity } from "../../ground/platform/processes/system-id.ts";
+import { killTrees, type TreeRoot } from "../../ground/platform/processes/process-tree.ts";
+import { within } from "../../ground/platform/engine/within.ts";
+import type { Command } from "../../ground/platform/os-walls/os-wall.ts";
 import type { LateSockets } from "../agent/late-sockets.ts";
 import type { SeenSockets } from "../agent/program-view.ts";
 import { type Overuse, watchBounds } from "./agent-bounds.ts";

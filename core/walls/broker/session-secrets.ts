@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
 import type { Authority } from "./authority.ts";
 import { coversTarget, formatTarget, type NetTarget } from "./net-grants.ts";
 import { mayHoldSecret } from "./request-headers.ts";

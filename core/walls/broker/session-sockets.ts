@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { MessageSocket } from "../../ground/runtime/web-socket.ts";
-import { within } from "../../ground/runtime/within.ts";
+import type { MessageSocket } from "../../ground/platform/net/web-socket.ts";
+import { within } from "../../ground/platform/engine/within.ts";
 
 interface Entry {
   socket: MessageSocket;

@@ -1,14 +1,14 @@
 import type { GitMounts } from "../../records/git/private/git-mounts.ts";
-import { readdir } from "../../ground/runtime/files.ts";
+import { readdir } from "../../ground/platform/files/files.ts";
 import { createEgress, type Egress, type EgressOptions } from "../agent/egress-server.ts";
 import type { EgressEndpoint } from "../agent/model-endpoint.ts";
-import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
+import { randomId, sha256Hex } from "../../ground/platform/files/hash.ts";
 import { writeSshWay } from "../agent/ssh-way.ts";
 import type { LeftOut } from "../agent/approve-source.ts";
 import type { AgentView } from "../agent/program-view.ts";
 import { keepAtHome, keepEmpty, removeRecorded } from "../agent/kept-empty.ts";
-import { isInside, join } from "../../ground/runtime/paths.ts";
-import { platform } from "../../ground/runtime/platform.ts";
+import { isInside, join } from "../../ground/platform/files/paths.ts";
+import { platform } from "../../ground/platform/engine/platform.ts";
 import type { OwnNetwork } from "../agent/own-network.ts";
 import { AgentNetworks, proxyPort } from "../agent/agent-networks.ts";
 import type { AgentNeeds } from "../agent/agent-view.ts";

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
-import { hostEnv } from "../../ground/runtime/platform.ts";
+import { hostEnv } from "../../ground/platform/engine/platform.ts";
 import type { Operations } from "../channel/operations.ts";
 import { type Operation, operation } from "./operation.ts";
 

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
 import type { Operations } from "../channel/operations.ts";
-import type { MessageSocket } from "../../ground/runtime/web-socket.ts";
+import type { MessageSocket } from "../../ground/platform/net/web-socket.ts";
 import { type BrokerScope, type Operation, operation } from "./operation.ts";
 import { parseUrl, reachTarget } from "./reach-target.ts";
 import { checkHeaders, headersSchema } from "./request-headers.ts";
@@ -56,7 +56,7 @@ async function openSocket(scope: BrokerScope, { url: text, options }: OpenArgs):
   // No server is sent a fragment, and the library takes none.
   url.hash = "";
   const headers = checkHeaders(options.headers ?? {});
-  const { openWebSocket } = await import("../../ground/runtime/web-socket.ts");
+  const { openWebSocket } = await import("../../ground/platform/net/web-socket.ts");
   return await reachTarget(scope, { url, headers }, (way) => openWebSocket(url, { ...way, maxMessage, maxWaiting }));
 }
 

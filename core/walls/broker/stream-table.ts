@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Redactor, StreamRedactor } from "../../ground/log/redact.ts";
-import type { ByteReader } from "../../ground/runtime/byte-reader.ts";
-import { joinBytes } from "../../ground/runtime/join-bytes.ts";
+import type { ByteReader } from "../../ground/platform/files/byte-reader.ts";
+import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 
 /** UTF-16 units of one piece. */
 const maxPiece = 64 * 1024;

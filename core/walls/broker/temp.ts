@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
-import { mkdir, realpath } from "../../ground/runtime/files.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { listFolder } from "../../ground/runtime/pinned-folder.ts";
+import { mkdir, realpath } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { listFolder } from "../../ground/platform/files/pinned-folder.ts";
 import { bareRepositoryAt } from "./bare-repository.ts";
 import { inFolder, readContained, writeContained } from "./contained-file.ts";
 import { maxFileBytes } from "./files.ts";

@@ -1,4 +1,4 @@
-import { onNextTurn } from "../../ground/runtime/next-turn.ts";
+import { onNextTurn } from "../../ground/platform/engine/next-turn.ts";
 
 /** Options of {@link Heartbeat}. */
 interface HeartbeatOptions {

@@ -1,5 +1,5 @@
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
-import { onNextTurn } from "../../ground/runtime/next-turn.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
+import { onNextTurn } from "../../ground/platform/engine/next-turn.ts";
 import { TokenBucket } from "../../ground/checks/token-bucket.ts";
 
 /**

@@ -1,10 +1,10 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Limits } from "../../ground/config/limits.ts";
-import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
-import { probeOsWalls } from "../../ground/runtime/os-walls/probe.ts";
-import { osWallNames, type OsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
-import { wait } from "../../ground/runtime/wait.ts";
+import type { ChildLedger } from "../../ground/platform/processes/child-ledger.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
+import { probeOsWalls } from "../../ground/platform/os-walls/probe.ts";
+import { osWallNames, type OsWallUses } from "../../ground/platform/os-walls/os-wall.ts";
+import { wait } from "../../ground/platform/engine/wait.ts";
 import type { IdleContainers } from "./idle-containers.ts";
 import { Lane } from "./lane.ts";
 import type { Container } from "./lane-transport.ts";

@@ -4,18 +4,18 @@ import { wardenReportSchemas } from "../channel/message-schemas.ts";
 import { MessageReader } from "../channel/messages.ts";
 import { protocolVersion, type WardenCommand, type WardenReport } from "../channel/protocol.ts";
 import type { Limits } from "../../ground/config/limits.ts";
-import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
+import type { ChildLedger } from "../../ground/platform/processes/child-ledger.ts";
 import { tellingLine } from "../../ground/log/telling-line.ts";
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
 import {
   type BytePipe,
   type GuardedProcess,
   startGuarded,
   type ThreadPipe,
-} from "../../ground/runtime/guarded-process.ts";
-import type { OsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
-import { runtimeName } from "../../ground/runtime/platform.ts";
-import { within } from "../../ground/runtime/within.ts";
+} from "../../ground/platform/processes/guarded-process.ts";
+import type { OsWallUses } from "../../ground/platform/os-walls/os-wall.ts";
+import { runtimeName } from "../../ground/platform/engine/platform.ts";
+import { within } from "../../ground/platform/engine/within.ts";
 import { HostTime } from "./host-time.ts";
 import type { Container, LaneEnd, LaneTransport } from "./lane-transport.ts";
 

@@ -1,9 +1,9 @@
 import type { Limits } from "../../ground/config/limits.ts";
-import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
-import type { OsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
+import type { ChildLedger } from "../../ground/platform/processes/child-ledger.ts";
+import type { OsWallUses } from "../../ground/platform/os-walls/os-wall.ts";
 import type { Container, LaneTransport } from "./lane-transport.ts";
 import { startProcessContainer } from "./process-container.ts";
-import { fileURLToPath } from "../../ground/runtime/paths.ts";
+import { fileURLToPath } from "../../ground/platform/files/paths.ts";
 
 /** Limits of a warden. A difference in any of them requires another warden. */
 export interface ContainerOptions {

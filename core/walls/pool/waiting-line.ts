@@ -1,4 +1,4 @@
-import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
 
 /** An entry of a {@link WaitingLine}. */
 export interface Waiting {

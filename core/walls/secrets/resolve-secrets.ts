@@ -2,8 +2,8 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { readSecretReference, type SecretSource } from "../../ground/config/secret-reference.ts";
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { hostEnv } from "../../ground/runtime/platform.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
+import { hostEnv } from "../../ground/platform/engine/platform.ts";
 import { checkSecretValue, longestSecret, readSecrets, type StoredSecrets } from "./store.ts";
 
 /** Places to look up secrets. */

@@ -4,12 +4,12 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed } from "../../../plugin-sdk/schema.ts";
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
 import { writeRecorded } from "../../ground/recorded/write-recorded.ts";
-import { chmod, constants, mkdir, open } from "../../ground/runtime/files.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { withLockFile } from "../../ground/runtime/lock-file.ts";
-import { dirname, join } from "../../ground/runtime/paths.ts";
-import { platform } from "../../ground/runtime/platform.ts";
-import { stateFolders } from "../../ground/runtime/state-folders.ts";
+import { chmod, constants, mkdir, open } from "../../ground/platform/files/files.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
+import { withLockFile } from "../../ground/platform/state/lock-file.ts";
+import { dirname, join } from "../../ground/platform/files/paths.ts";
+import { platform } from "../../ground/platform/engine/platform.ts";
+import { stateFolders } from "../../ground/platform/state/state-folders.ts";
 import { shortestSecret } from "../../ground/log/redact.ts";
 
 /** The secrets that `bulkhead secret set` keeps, by name. */

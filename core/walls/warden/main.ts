@@ -1,9 +1,9 @@
 import { encodeFrame, FrameReader, wrapFrame } from "../../ground/checks/frames.ts";
 import { MessageReader } from "../channel/messages.ts";
 import { protocolVersion, type WardenCommand, type WardenReport } from "../channel/protocol.ts";
-import { keepInspectorShut } from "../../ground/runtime/keep-inspector-shut.ts";
-import { fileURLToPath } from "../../ground/runtime/paths.ts";
-import { endWarden, type HostPipe, openHostPipe, ownUsage } from "../../ground/runtime/warden-side.ts";
+import { keepInspectorShut } from "../../ground/platform/engine/keep-inspector-shut.ts";
+import { fileURLToPath } from "../../ground/platform/files/paths.ts";
+import { endWarden, type HostPipe, openHostPipe, ownUsage } from "../../ground/platform/processes/warden-side.ts";
 import { type Slot, Slots } from "./slots.ts";
 
 /** How often usage is reported to the host. */

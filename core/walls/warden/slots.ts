@@ -1,8 +1,8 @@
 import { Tinypool } from "tinypool";
-import { type BytePort, bytePort, portPair } from "../../ground/runtime/threads.ts";
-import { onNextTurn } from "../../ground/runtime/next-turn.ts";
-import { watchThread } from "../../ground/runtime/live-threads.ts";
-import { within } from "../../ground/runtime/within.ts";
+import { type BytePort, bytePort, portPair } from "../../ground/platform/engine/threads.ts";
+import { onNextTurn } from "../../ground/platform/engine/next-turn.ts";
+import { watchThread } from "../../ground/platform/engine/live-threads.ts";
+import { within } from "../../ground/platform/engine/within.ts";
 
 /** Reason why a worker thread is gone. */
 type SlotEnd = { reason: "exit" | "out_of_memory" | "error" | "closed"; message: string };

@@ -5,7 +5,7 @@ import { maxYieldedArray, type OpenMessage, type ProbeAnswer } from "../channel/
 import { creditOf } from "../channel/count-values.ts";
 import { isShallow } from "../../ground/checks/depth.ts";
 import { type PieceJson, pieceJson } from "../../ground/checks/packed-events.ts";
-import { onNextTurn } from "../../ground/runtime/next-turn.ts";
+import { onNextTurn } from "../../ground/platform/engine/next-turn.ts";
 import type { Evaluated } from "./compartment.ts";
 import { makeContext } from "./context.ts";
 import { SafeAbortController } from "./endowments/abort.ts";

@@ -1,6 +1,6 @@
-import { dropNetwork } from "../../ground/runtime/drop-network.ts";
-import { openThreadPipe } from "../../ground/runtime/thread-pipe.ts";
-import { bytePort, exitThread, forbidThreads, onUncaught, type RawPort } from "../../ground/runtime/threads.ts";
+import { dropNetwork } from "../../ground/platform/net/drop-network.ts";
+import { openThreadPipe } from "../../ground/platform/processes/thread-pipe.ts";
+import { bytePort, exitThread, forbidThreads, onUncaught, type RawPort } from "../../ground/platform/engine/threads.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { SafeAbortController } from "./endowments/abort.ts";
 import { GuestLane } from "./guest-lane.ts";

@@ -4,8 +4,8 @@ import { joinFrames } from "../../ground/checks/frames.ts";
 import { EventPacker, type PieceJson } from "../../ground/checks/packed-events.ts";
 import { sendText } from "../channel/messages.ts";
 import type { GuestMessage } from "../channel/protocol.ts";
-import { onNextTurn } from "../../ground/runtime/next-turn.ts";
-import type { ByteChannel } from "../../ground/runtime/threads.ts";
+import { onNextTurn } from "../../ground/platform/engine/next-turn.ts";
+import type { ByteChannel } from "../../ground/platform/engine/threads.ts";
 
 const batchEvents = 256;
 /** Batches up to this size travel together with the message that follows them. */

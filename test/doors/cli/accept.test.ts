@@ -5,7 +5,7 @@ import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { startDaemon } from "../../../core/doors/daemon/daemon.ts";
 import { loadHostManifest } from "../../../core/packages/registry/find-host-manifest.ts";
 import { createHost } from "../../../core/sessions/host/create-host.ts";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { firstManifest, makeProject, type RecordedProject } from "../../sessions/host/recorded-project.ts";
 import { errorOf, until } from "../../sessions/host/test-host.ts";
 import { fakeTerminal } from "./fake-terminal.ts";

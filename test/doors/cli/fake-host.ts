@@ -4,7 +4,7 @@ import type { Route } from "../../../core/sessions/routing/choose-route.ts";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import type { Host, HostOptions } from "../../../core/sessions/host/host.ts";
 import type { SessionHandle } from "../../../core/sessions/host/session-host.ts";
-import { defaultOsWallUses } from "../../../core/ground/runtime/os-walls/os-wall.ts";
+import { defaultOsWallUses } from "../../../core/ground/platform/os-walls/os-wall.ts";
 import type { CrashRecord } from "../../../plugin-sdk/plugin-report.ts";
 import { runAll } from "../../../core/sessions/host/run-all.ts";
 import { runLoop } from "../../../core/sessions/host/run-loop.ts";

@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
-import type { TextSink } from "../../../core/ground/runtime/standard-streams.ts";
-import type { Terminal } from "../../../core/ground/runtime/terminal.ts";
+import type { TextSink } from "../../../core/ground/platform/terminal/standard-streams.ts";
+import type { Terminal } from "../../../core/ground/platform/terminal/terminal.ts";
 
 export interface FakeTerminalOptions {
   args?: string[];

@@ -6,11 +6,11 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { daemonFiles } from "../../../core/doors/daemon/daemon-files.ts";
 import { startDaemon } from "../../../core/doors/daemon/daemon.ts";
-import { runtimeFault } from "../../../core/ground/runtime/runtime-fault.ts";
+import { runtimeFault } from "../../../core/ground/platform/engine/runtime-fault.ts";
 import { fakeHost } from "./fake-host.ts";
 import { fakeTerminal } from "./fake-terminal.ts";
 
-vi.mock("../../../core/ground/runtime/runtime-fault.ts");
+vi.mock("../../../core/ground/platform/engine/runtime-fault.ts");
 
 const fault = "This runtime is faulty. Use another one.";
 

@@ -7,7 +7,7 @@ import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { createHost } from "../../../core/sessions/host/create-host.ts";
 import { claimState } from "../../../core/sessions/host/state-claim.ts";
 import { openJournal } from "../../../core/records/journal/open-journal.ts";
-import { openSqlite } from "../../../core/ground/runtime/sqlite.ts";
+import { openSqlite } from "../../../core/ground/platform/state/sqlite.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { ended, EnvelopeSource } from "../../records/journal/journal-fixture.ts";
 import { fakeTerminal } from "./fake-terminal.ts";

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { tellOfLoss } from "../../../core/doors/cli/open-sessions.ts";
 import { daemonFiles } from "../../../core/doors/daemon/daemon-files.ts";
 import { takeDaemonLock } from "../../../core/doors/daemon/daemon-lock.ts";
-import { replaceFile } from "../../../core/ground/runtime/replace-file.ts";
+import { replaceFile } from "../../../core/ground/platform/files/replace-file.ts";
 import { fakeTerminal } from "./fake-terminal.ts";
 
 /** No system gives a pid that high. */

@@ -6,7 +6,7 @@ import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test, type TestContext } from "vitest";
-import { processIsAlive } from "../../../core/ground/runtime/process-alive.ts";
+import { processIsAlive } from "../../../core/ground/platform/processes/process-alive.ts";
 import { skipBecause } from "../../skip-because.ts";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { besideWalls, briefWallLines, wallLines } from "../../../core/doors/cli/render/wall-lines.ts";
 import { createPaint } from "../../../core/doors/cli/render/paint.ts";
-import { defaultOsWallUses } from "../../../core/ground/runtime/os-walls/os-wall.ts";
+import { defaultOsWallUses } from "../../../core/ground/platform/os-walls/os-wall.ts";
 import { explainPermissions } from "../../../core/packages/registry/explain-permissions.ts";
 import type { Plugin } from "../../../core/packages/registry/plugin.ts";
 import { programWalls, wallsOnceGranted } from "../../../core/packages/registry/program-walls.ts";

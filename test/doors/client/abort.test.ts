@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { connectHost } from "../../../core/doors/client/mod.ts";
-import { collectGarbage } from "../../../core/ground/runtime/collect-garbage.ts";
+import { collectGarbage } from "../../../core/ground/platform/engine/collect-garbage.ts";
 import { envelopesOf } from "../cli/fake-host.ts";
 
 let server: Server;

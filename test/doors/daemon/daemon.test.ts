@@ -11,7 +11,7 @@ import { connectHost, type RemoteHost } from "../../../core/doors/client/mod.ts"
 import { type Daemon, startDaemon } from "../../../core/doors/daemon/daemon.ts";
 import { daemonFiles } from "../../../core/doors/daemon/daemon-files.ts";
 import { inspectDaemon } from "../../../core/doors/daemon/inspect-daemon.ts";
-import { unixFetch } from "../../../core/ground/runtime/unix-fetch.ts";
+import { unixFetch } from "../../../core/ground/platform/net/unix-fetch.ts";
 import { adapterCode, completed, errorOf, writePlugin } from "../../sessions/host/test-host.ts";
 
 let root = "";

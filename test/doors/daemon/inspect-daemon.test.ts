@@ -9,9 +9,9 @@ import { takeDaemonLock } from "../../../core/doors/daemon/daemon-lock.ts";
 import { type DaemonRecord, readDaemonRecord, writeDaemonRecord } from "../../../core/doors/daemon/daemon-record.ts";
 import { inspectDaemon } from "../../../core/doors/daemon/inspect-daemon.ts";
 import { listen } from "../../../core/doors/daemon/listen.ts";
-import { whoElseMayChange } from "../../../core/ground/runtime/own-folder.ts";
-import { processStart } from "../../../core/ground/runtime/process-rows.ts";
-import { unixFetch } from "../../../core/ground/runtime/unix-fetch.ts";
+import { whoElseMayChange } from "../../../core/ground/platform/files/own-folder.ts";
+import { processStart } from "../../../core/ground/platform/processes/process-rows.ts";
+import { unixFetch } from "../../../core/ground/platform/net/unix-fetch.ts";
 import { claimState } from "../../../core/sessions/host/state-claim.ts";
 import { errorOf } from "../../sessions/host/test-host.ts";
 

@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { daemonFiles } from "../../../core/doors/daemon/daemon-files.ts";
 import { inspectDaemon } from "../../../core/doors/daemon/inspect-daemon.ts";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { fakeTerminal } from "../cli/fake-terminal.ts";
 
 /** `npm run test:locks` has 50. */

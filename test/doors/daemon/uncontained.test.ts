@@ -1,6 +1,6 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import { probeAgentWall } from "../../../core/walls/agent/contain-agent.ts";
-import { defaultOsWallUses, type ProbedWall } from "../../../core/ground/runtime/os-walls/os-wall.ts";
+import { defaultOsWallUses, type ProbedWall } from "../../../core/ground/platform/os-walls/os-wall.ts";
 import { uncontainedPrograms } from "../../../core/doors/daemon/uncontained.ts";
 import { fakePlugin } from "../cli/fake-host.ts";
 

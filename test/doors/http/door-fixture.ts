@@ -12,8 +12,8 @@ import { openTokens, type TokenStore } from "../../../core/doors/http/tokens.ts"
 import type { LogRecord } from "../../../core/ground/log/log-record.ts";
 import type { SessionHost } from "../../../core/sessions/host/session-host.ts";
 import type { HostWorkspaces } from "../../../core/sessions/host/workspaces.ts";
-import { type HttpServer, type ListenAt, startHttpServer } from "../../../core/ground/runtime/http-server.ts";
-import { unixFetch } from "../../../core/ground/runtime/unix-fetch.ts";
+import { type HttpServer, type ListenAt, startHttpServer } from "../../../core/ground/platform/net/http-server.ts";
+import { unixFetch } from "../../../core/ground/platform/net/unix-fetch.ts";
 import { memoryFacts, MemoryHost } from "./memory-host.ts";
 
 /** A door behind real servers, on a port and on a socket, with what stands behind it. */

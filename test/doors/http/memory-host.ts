@@ -13,7 +13,7 @@ import type { HostFacts, Readiness } from "../../../core/doors/http/door-options
 import { emptyHistory } from "../../../core/records/journal/history-fact.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { fakePlugin, noWorkspaces } from "../cli/fake-host.ts";
-import { randomId } from "../../../core/ground/runtime/hash.ts";
+import { randomId } from "../../../core/ground/platform/files/hash.ts";
 import { MergedLog, type Stream } from "../../../core/sessions/session/merged-log.ts";
 
 interface Kept {

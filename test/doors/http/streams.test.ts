@@ -4,7 +4,7 @@ import { connectHost, type FetchLike } from "../../../core/doors/client/mod.ts";
 import type { BatchedEvents } from "../../../core/sessions/session/envelope-batches.ts";
 import { eventStream } from "../../../core/doors/http/event-stream.ts";
 import { envelopeText, lineFraming, mergedFraming, sessionFraming } from "../../../core/doors/http/event-framing.ts";
-import { unixFetch } from "../../../core/ground/runtime/unix-fetch.ts";
+import { unixFetch } from "../../../core/ground/platform/net/unix-fetch.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { anyEnvelope } from "../../records/journal/any-envelope.ts";
 import { openDoor } from "./door-fixture.ts";

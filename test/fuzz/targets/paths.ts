@@ -1,7 +1,7 @@
-import { absolutePath } from "../../../core/ground/runtime/contain-path.ts";
+import { absolutePath } from "../../../core/ground/platform/files/contain-path.ts";
 import { cleanLine, cleanText } from "../../../core/ground/log/terminal-text.ts";
 import { promise, type Target } from "../target.ts";
-import { isInside } from "../../../core/ground/runtime/paths.ts";
+import { isInside } from "../../../core/ground/platform/files/paths.ts";
 
 /** Paths as adapters name them. */
 export const pathTargets: readonly Target[] = [

@@ -3,7 +3,7 @@ import { readNet } from "../../../core/ground/config/net-address.ts";
 import { effectivePermissions } from "../../../core/packages/registry/effective-permissions.ts";
 import { meetNet } from "../../../core/packages/registry/net-set.ts";
 import { holds, meetRoots, rootsOverlap } from "../../../core/packages/registry/root-set.ts";
-import { isLoaderName } from "../../../core/ground/runtime/loader-names.ts";
+import { isLoaderName } from "../../../core/ground/platform/places/loader-names.ts";
 import { forbiddenBecause } from "../../../core/walls/broker/forbidden-paths.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { promise, type Target } from "../target.ts";

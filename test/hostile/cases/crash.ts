@@ -1,5 +1,5 @@
-import { readdir, readFile } from "../../../core/ground/runtime/files.ts";
-import { join } from "../../../core/ground/runtime/paths.ts";
+import { readdir, readFile } from "../../../core/ground/platform/files/files.ts";
+import { join } from "../../../core/ground/platform/files/paths.ts";
 import type { AttackCase, AttackPlace, AttackStage, Expectation } from "../../../core/kit/attack/attack-case.ts";
 
 const harmless: Expectation = { kind: "harmless" };

@@ -1,9 +1,18 @@
-import { link, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "../../../core/ground/runtime/files.ts";
-import { actedOnGroups } from "../../../core/ground/runtime/acted-on-names.ts";
-import { makeFifo } from "../../../core/ground/runtime/fifo.ts";
-import { listenAt } from "../../../core/ground/runtime/loopback-server.ts";
-import { join } from "../../../core/ground/runtime/paths.ts";
-import { pid } from "../../../core/ground/runtime/platform.ts";
+import {
+  link,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from "../../../core/ground/platform/files/files.ts";
+import { actedOnGroups } from "../../../core/ground/platform/places/acted-on-names.ts";
+import { makeFifo } from "../../../core/ground/platform/files/fifo.ts";
+import { listenAt } from "../../../core/ground/platform/net/loopback-server.ts";
+import { join } from "../../../core/ground/platform/files/paths.ts";
+import { pid } from "../../../core/ground/platform/engine/platform.ts";
 import type { AttackCase, AttackPlace } from "../../../core/kit/attack/attack-case.ts";
 import { refusedTries, type Try } from "../../../core/kit/attack/refused-tries.ts";
 

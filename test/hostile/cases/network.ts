@@ -5,7 +5,7 @@ import {
   type LoopbackRequest,
   startLoopback,
   zipBomb,
-} from "../../../core/ground/runtime/loopback-server.ts";
+} from "../../../core/ground/platform/net/loopback-server.ts";
 import type { AttackCase, AttackStage } from "../../../core/kit/attack/attack-case.ts";
 import { refusedTries, type Try } from "../../../core/kit/attack/refused-tries.ts";
 

@@ -1,7 +1,7 @@
 import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
-import { type LoopbackAnswer, startLoopback } from "../../../core/ground/runtime/loopback-server.ts";
-import { startLoopbackSockets } from "../../../core/ground/runtime/loopback-sockets.ts";
-import { sleep } from "../../../core/ground/runtime/wait.ts";
+import { type LoopbackAnswer, startLoopback } from "../../../core/ground/platform/net/loopback-server.ts";
+import { startLoopbackSockets } from "../../../core/ground/platform/net/loopback-sockets.ts";
+import { sleep } from "../../../core/ground/platform/engine/wait.ts";
 import type { AttackCase, AttackStage } from "../../../core/kit/attack/attack-case.ts";
 import { refusedTries, type Try } from "../../../core/kit/attack/refused-tries.ts";
 

@@ -1,8 +1,8 @@
-import { readdir } from "../../../core/ground/runtime/files.ts";
-import { makeFifo } from "../../../core/ground/runtime/fifo.ts";
-import { startLoopback } from "../../../core/ground/runtime/loopback-server.ts";
-import { join } from "../../../core/ground/runtime/paths.ts";
-import { processesIn } from "../../../core/ground/runtime/process-rows.ts";
+import { readdir } from "../../../core/ground/platform/files/files.ts";
+import { makeFifo } from "../../../core/ground/platform/files/fifo.ts";
+import { startLoopback } from "../../../core/ground/platform/net/loopback-server.ts";
+import { join } from "../../../core/ground/platform/files/paths.ts";
+import { processesIn } from "../../../core/ground/platform/processes/process-rows.ts";
 import type { AttackCase, AttackPlace } from "../../../core/kit/attack/attack-case.ts";
 import { refusedTries } from "../../../core/kit/attack/refused-tries.ts";
 

@@ -1,5 +1,5 @@
-import { mkdir, readFile, writeFile } from "../../../core/ground/runtime/files.ts";
-import { join } from "../../../core/ground/runtime/paths.ts";
+import { mkdir, readFile, writeFile } from "../../../core/ground/platform/files/files.ts";
+import { join } from "../../../core/ground/platform/files/paths.ts";
 import type { AttackCase } from "../../../core/kit/attack/attack-case.ts";
 import { refusedTries } from "../../../core/kit/attack/refused-tries.ts";
 

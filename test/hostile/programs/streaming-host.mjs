@@ -16,7 +16,7 @@ const core = (path) => import(`../../../${onDeno ? "" : "dist/"}core/${path}.${o
 const { createHost } = await core("sessions/host/create-host");
 const { loadHostManifest } = await core("packages/registry/find-host-manifest");
 const { startCanary } = await core("kit/attack/canary");
-const { standardInput, standardOutput } = await core("ground/runtime/standard-streams");
+const { standardInput, standardOutput } = await core("ground/platform/terminal/standard-streams");
 
 const stdout = standardOutput();
 stdout.giveUpAfter(stallMs);

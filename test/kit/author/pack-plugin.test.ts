@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { packPlugin } from "../../../core/kit/author/pack-plugin.ts";
-import { sha256Hex } from "../../../core/ground/runtime/hash.ts";
+import { sha256Hex } from "../../../core/ground/platform/files/hash.ts";
 import { needsProgram } from "../../needs-program.ts";
 import { errorOf, openHost } from "../../sessions/host/test-host.ts";
 

@@ -1,7 +1,7 @@
 import { isIn, placeOf } from "../place.ts";
 
 /** Files that remove folders by calls of this process: where there is no `rm`, and records of which each has a few files. */
-const removers = ["core/ground/runtime/remove-tree.ts", "core/ground/runtime/small-files.ts"];
+const removers = ["core/ground/platform/files/remove-tree.ts", "core/ground/platform/files/small-files.ts"];
 
 /** Folders are removed by `removeTree` or `Trash`, because calls for each of 100,000 files would stop the host for seconds. */
 export const removalsByProgram: Deno.lint.Rule = {
@@ -18,7 +18,7 @@ export const removalsByProgram: Deno.lint.Rule = {
         context.report({
           node: call,
           message: "A folder is removed by calls of the host's own process.",
-          hint: "Use removeTree of core/ground/runtime/remove-tree.ts, or a Trash where nothing waits for it.",
+          hint: "Use removeTree of core/ground/platform/files/remove-tree.ts, or a Trash where nothing waits for it.",
         });
       },
     };

@@ -5,7 +5,7 @@ import { defaultLimits } from "../../../core/ground/config/limits.ts";
 import type { BundleSource } from "../../../core/packages/registry/bundle-order.ts";
 import { stopBundler } from "../../../core/packages/registry/make-bundle.ts";
 import { bundlePlugin } from "../../../core/packages/registry/plugin-script.ts";
-import { sha256Hex } from "../../../core/ground/runtime/hash.ts";
+import { sha256Hex } from "../../../core/ground/platform/files/hash.ts";
 import type { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import { codeManifest, newFolder, writePackage } from "./package-folder.ts";

@@ -18,7 +18,7 @@ import {
 } from "../../../core/packages/registry/edit-plugin-entry.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { findHostManifest, loadHostManifest } from "../../../core/packages/registry/find-host-manifest.ts";
-import { stateFolders } from "../../../core/ground/runtime/state-folders.ts";
+import { stateFolders } from "../../../core/ground/platform/state/state-folders.ts";
 import { newFolder, writePackage } from "./package-folder.ts";
 
 describe("findHostManifest", () => {

@@ -7,7 +7,7 @@ import { bundleOrder, type BundleSource } from "../../../core/packages/registry/
 import { stopBundler } from "../../../core/packages/registry/make-bundle.ts";
 import { bundlePlugin } from "../../../core/packages/registry/plugin-script.ts";
 import { readKeptScript } from "../../../core/packages/registry/script-cache.ts";
-import { sha256Hex } from "../../../core/ground/runtime/hash.ts";
+import { sha256Hex } from "../../../core/ground/platform/files/hash.ts";
 import { codeManifest, newFolder, writePackage } from "./package-folder.ts";
 
 afterAll(stopBundler);

@@ -4,7 +4,7 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eachRecord, gitEnv, joinNul } from "../../../core/records/git/git-call.ts";
-import { mostStdoutBytes, runGit } from "../../../core/ground/runtime/git-program.ts";
+import { mostStdoutBytes, runGit } from "../../../core/ground/platform/processes/git-program.ts";
 import { execGit } from "./git-fixture.ts";
 
 let folder = "";

@@ -15,7 +15,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { chainKeyFile } from "../../../core/records/journal/chain-key.ts";
 import type { Journal } from "../../../core/records/journal/journal.ts";
-import { openSqlite } from "../../../core/ground/runtime/sqlite.ts";
+import { openSqlite } from "../../../core/ground/platform/state/sqlite.ts";
 import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import { acknowledgeDamage, damageReports } from "../../../core/records/journal/salvage/damage-report.ts";
 import { verifyJournal } from "../../../core/records/journal/verify-journal.ts";

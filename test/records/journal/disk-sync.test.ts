@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { SyncedFile } from "../../../core/ground/runtime/synced-file.ts";
+import type { SyncedFile } from "../../../core/ground/platform/files/synced-file.ts";
 import type { Journal } from "../../../core/records/journal/journal.ts";
 import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import { EnvelopeSource, readAll } from "./journal-fixture.ts";

@@ -2,8 +2,8 @@ import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeSync } from 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, type TestContext } from "vitest";
-import { DiskReserve } from "../../../core/ground/runtime/disk-reserve.ts";
-import { StateHealth } from "../../../core/ground/runtime/state-health.ts";
+import { DiskReserve } from "../../../core/ground/platform/state/disk-reserve.ts";
+import { StateHealth } from "../../../core/ground/platform/state/state-health.ts";
 import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import { smallDisk } from "../git/small-disk.ts";
 import { ended, EnvelopeSource, readAll } from "./journal-fixture.ts";

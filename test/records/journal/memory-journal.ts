@@ -1,5 +1,5 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import { onNextTurn } from "../../../core/ground/runtime/next-turn.ts";
+import { onNextTurn } from "../../../core/ground/platform/engine/next-turn.ts";
 import type { Tombstone } from "../../../core/records/journal/gap.ts";
 import { closedError } from "../../../core/records/journal/journal-error.ts";
 import { defaultJournalLimits, type JournalLimits } from "../../../core/records/journal/journal-limits.ts";

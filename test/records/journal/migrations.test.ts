@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { rowOf } from "../../../core/records/journal/journal-row.ts";
 import { migrate, schemaVersion } from "../../../core/records/journal/journal-schema.ts";
 import { openJournal } from "../../../core/records/journal/open-journal.ts";
-import { openSqlite } from "../../../core/ground/runtime/sqlite.ts";
+import { openSqlite } from "../../../core/ground/platform/state/sqlite.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { verifyJournal } from "../../../core/records/journal/verify-journal.ts";
 import { ended, EnvelopeSource, readAll } from "./journal-fixture.ts";

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
-import { openSqlite } from "../../../core/ground/runtime/sqlite.ts";
+import { openSqlite } from "../../../core/ground/platform/state/sqlite.ts";
 
 /** Bytes of a page. */
 export const pageBytes = 4096;

@@ -8,7 +8,7 @@ import { createMemoryJournal } from "./memory-journal.ts";
 import { applyRetention } from "../../../core/records/journal/retention.ts";
 import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import { verifyJournal } from "../../../core/records/journal/verify-journal.ts";
-import { openSqlite } from "../../../core/ground/runtime/sqlite.ts";
+import { openSqlite } from "../../../core/ground/platform/state/sqlite.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { ended, EnvelopeSource, readAll } from "./journal-fixture.ts";
 

@@ -17,7 +17,7 @@ import process from "node:process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import { verifyJournal } from "../../../core/records/journal/verify-journal.ts";
-import { openSqlite } from "../../../core/ground/runtime/sqlite.ts";
+import { openSqlite } from "../../../core/ground/platform/state/sqlite.ts";
 import { ended, EnvelopeSource, readAll } from "./journal-fixture.ts";
 import { runnable } from "./runnable.ts";
 

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chainKeyFile } from "../../../core/records/journal/chain-key.ts";
 import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import { verifyJournal } from "../../../core/records/journal/verify-journal.ts";
-import { openSqlite } from "../../../core/ground/runtime/sqlite.ts";
+import { openSqlite } from "../../../core/ground/platform/state/sqlite.ts";
 import { EnvelopeSource, readAll } from "./journal-fixture.ts";
 import { testJournal } from "./journal-suite.ts";
 import { type Runnable, runnable } from "./runnable.ts";

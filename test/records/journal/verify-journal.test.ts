@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chainKeyFile } from "../../../core/records/journal/chain-key.ts";
 import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import { type ChainReport, verifyJournal } from "../../../core/records/journal/verify-journal.ts";
-import { openSqlite, type SqliteFile } from "../../../core/ground/runtime/sqlite.ts";
+import { openSqlite, type SqliteFile } from "../../../core/ground/platform/state/sqlite.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { ended, EnvelopeSource } from "./journal-fixture.ts";
 

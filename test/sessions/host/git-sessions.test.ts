@@ -5,7 +5,7 @@ import process from "node:process";
 import { describe, expect, test } from "vitest";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { checkSession } from "../session/session-rules.ts";
 import { adapterCode, completed, openHost, type TestHost } from "./test-host.ts";
 

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type HeldLock, takeLock } from "../../../core/ground/runtime/lock-file.ts";
+import { type HeldLock, takeLock } from "../../../core/ground/platform/state/lock-file.ts";
 import { Neighbours } from "../../../core/sessions/host/neighbours.ts";
 
 let root = "";

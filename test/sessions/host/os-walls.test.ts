@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { describe, expect, test } from "vitest";
-import { defaultOsWallUses, type OsWallName, osWallNames } from "../../../core/ground/runtime/os-walls/os-wall.ts";
-import { probeOsWalls } from "../../../core/ground/runtime/os-walls/probe.ts";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { defaultOsWallUses, type OsWallName, osWallNames } from "../../../core/ground/platform/os-walls/os-wall.ts";
+import { probeOsWalls } from "../../../core/ground/platform/os-walls/probe.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { adapterCode, completed, openHost } from "./test-host.ts";
 import { skipBecause } from "../../skip-because.ts";
 

@@ -5,7 +5,7 @@ import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { createHost } from "../../../core/sessions/host/create-host.ts";
 import { fakeTerminal } from "../../doors/cli/fake-terminal.ts";
 import { openDoor } from "../../doors/http/door-fixture.ts";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { needsProgram } from "../../needs-program.ts";
 import { isNamed, plantAll, type PlantedProject, plantedProject } from "./planted-project.ts";
 

@@ -9,7 +9,7 @@ import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { recordSession } from "../../../core/sessions/host/record.ts";
 import type { Envelope, HostEvent } from "../../../plugin-sdk/envelope.ts";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { execGit } from "../../records/git/git-fixture.ts";
 import { adapterCode, closeHosts, completed, errorOf, openHost, type TestHost } from "./test-host.ts";
 

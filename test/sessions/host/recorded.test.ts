@@ -8,7 +8,7 @@ import { changeManifest } from "../../../core/packages/install/manifest-transact
 import { npmOptions } from "../../../core/packages/install/npm-options.ts";
 import { addGrant } from "../../../core/packages/registry/edit-host-manifest.ts";
 import { startHost } from "../../supervision/host-process.ts";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { firstManifest, makeProject, type RecordedProject } from "./recorded-project.ts";
 import { adapterCode, completed, errorOf, writePlugin } from "./test-host.ts";
 

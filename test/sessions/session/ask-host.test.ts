@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { defaultLimits } from "../../../core/ground/config/limits.ts";
-import { defaultOsWallUses } from "../../../core/ground/runtime/os-walls/os-wall.ts";
+import { defaultOsWallUses } from "../../../core/ground/platform/os-walls/os-wall.ts";
 import { hostQuestions } from "../../../core/sessions/session/ask-host.ts";
 import { EventRules } from "../../../core/sessions/session/event-rules.ts";
 import { OpenRequests } from "../../../core/sessions/session/open-requests.ts";

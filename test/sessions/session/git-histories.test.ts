@@ -1,6 +1,6 @@
 import process from "node:process";
 import { test } from "vitest";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { makeAgentGit } from "./agent-git.ts";
 import { GitHistory } from "./git-history.ts";
 import { checkCommands, checkHistory } from "./git-history-checks.ts";

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { takeOverOf } from "../../../core/sessions/session/session-git.ts";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { codeOf } from "../../walls/broker/broker-fixture.ts";
 import { makeAgentGit } from "./agent-git.ts";
 

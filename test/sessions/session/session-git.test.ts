@@ -1,7 +1,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { type AgentGit, type AgentSession, makeAgentGit } from "./agent-git.ts";
 
 /** Begins a session; what the person's repository must be like at the end of every test is looked at by `clean`. */

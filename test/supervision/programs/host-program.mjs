@@ -5,7 +5,7 @@ import process from "node:process";
 const isDeno = "Deno" in globalThis;
 const from = (path) => import(isDeno ? `../../../${path}.ts` : `../../../dist/${path}.js`);
 const { createHost } = await from("core/mod");
-const { openTerminal } = await from("core/ground/runtime/terminal");
+const { openTerminal } = await from("core/ground/platform/terminal/terminal");
 
 const { stateDir, folder, settings, workdir, prompt, end, request } = JSON.parse(process.argv[2]);
 const host = await createHost({ stateDir, bundledDir: null, writeLog: (record) => say({ log: record.message }) });

@@ -1,6 +1,6 @@
 import type * as Files from "node:fs";
 import type * as Promised from "node:fs/promises";
-import { basename, isInside } from "../../../core/ground/runtime/paths.ts";
+import { basename, isInside } from "../../../core/ground/platform/files/paths.ts";
 
 /** Faults that a file system answers with. */
 export const faultCodes = ["ENOSPC", "EDQUOT", "EIO", "EMFILE", "EACCES", "EROFS"] as const;

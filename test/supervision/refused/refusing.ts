@@ -1,4 +1,4 @@
-import type * as Sqlite from "../../../core/ground/runtime/sqlite.ts";
+import type * as Sqlite from "../../../core/ground/platform/state/sqlite.ts";
 import { type FaultCode, FaultyFiles, faultyFiles, faultyPromises } from "./faulty-files.ts";
 
 /** The faults of this process. */

@@ -8,7 +8,7 @@ import { thisProcess } from "../../../core/records/workspace/holder.ts";
 import { openTokens } from "../../../core/doors/http/tokens.ts";
 import { PositionFile } from "../../../core/cluster/log/position-file.ts";
 import { logStart } from "../../../core/cluster/log/log-entry.ts";
-import { startChildLedger } from "../../../core/ground/runtime/child-ledger.ts";
+import { startChildLedger } from "../../../core/ground/platform/processes/child-ledger.ts";
 import { exposedFolder, noteExposed, noteSession } from "../../../core/ground/recorded/exposed-folders.ts";
 import { allRecords, writeRecord } from "../../../core/ground/recorded/records.ts";
 import { changeManifest } from "../../../core/packages/install/manifest-transaction.ts";
@@ -48,12 +48,15 @@ export interface StoreKind {
 
 /** Every store with something that is acknowledged and must not be lost. */
 export const stores: Readonly<Record<string, StoreKind>> = {
-  journal: { files: ["core/records/journal/journal-database.ts", "core/ground/runtime/sqlite.ts"], open: journal },
+  journal: {
+    files: ["core/records/journal/journal-database.ts", "core/ground/platform/state/sqlite.ts"],
+    open: journal,
+  },
   "keys of journals": {
-    files: ["core/records/journal/chain-key.ts", "core/ground/runtime/write-new-file.ts"],
+    files: ["core/records/journal/chain-key.ts", "core/ground/platform/files/write-new-file.ts"],
     open: newJournals,
   },
-  tokens: { files: ["core/doors/http/tokens.ts", "core/ground/runtime/replace-file.ts"], open: tokens },
+  tokens: { files: ["core/doors/http/tokens.ts", "core/ground/platform/files/replace-file.ts"], open: tokens },
   "the first token": { files: ["core/doors/http/tokens.ts"], holdsOne: true, open: firstToken },
   "owners of sessions": { files: ["core/doors/http/session-owners.ts"], writesLater: true, open: owners },
   secrets: {
@@ -73,7 +76,7 @@ export const stores: Readonly<Record<string, StoreKind>> = {
     files: [
       "core/ground/recorded/records.ts",
       "core/ground/recorded/exposed-folders.ts",
-      "core/ground/runtime/small-files.ts",
+      "core/ground/platform/files/small-files.ts",
     ],
     open: recorded,
   },
@@ -84,14 +87,14 @@ export const stores: Readonly<Record<string, StoreKind>> = {
   crashes: { files: ["core/sessions/host/crash-store.ts"], open: crashes },
   "use of access modes": { files: ["core/sessions/routing/use-files.ts"], holdsOne: true, open: uses },
   "child processes": {
-    files: ["core/ground/runtime/child-ledger.ts"],
+    files: ["core/ground/platform/processes/child-ledger.ts"],
     writesLater: true,
     isNew: true,
     open: children,
   },
   "the daemon's address": { files: ["core/doors/daemon/daemon-record.ts"], holdsOne: true, open: address },
   "the daemon's log": {
-    files: ["core/doors/daemon/daemon-log.ts", "core/ground/runtime/rotating-file.ts"],
+    files: ["core/doors/daemon/daemon-log.ts", "core/ground/platform/files/rotating-file.ts"],
     writesLater: true,
     open: daemonLog,
   },

@@ -8,12 +8,12 @@ import process from "node:process";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { SessionBrokerOptions } from "../../../core/walls/broker/session-broker.ts";
-import { commandChain } from "../../../core/ground/runtime/os-walls/command-chain.ts";
+import { commandChain } from "../../../core/ground/platform/os-walls/command-chain.ts";
 import { containAgent } from "../../../core/walls/agent/contain-agent.ts";
-import { listProcesses } from "../../../core/ground/runtime/process-rows.ts";
+import { listProcesses } from "../../../core/ground/platform/processes/process-rows.ts";
 import type { Permissions, RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { anyShell, makeBroker, readAll, runShell } from "../broker/broker-fixture.ts";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 
 const contained: RunPermission = { ...anyShell, contain: "workdir" };
 

@@ -6,20 +6,20 @@ import process from "node:process";
 import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { spawnChild } from "../../../core/ground/runtime/child-process.ts";
-import { dropLauncher, launch } from "../../../core/ground/runtime/launcher.ts";
+import { spawnChild } from "../../../core/ground/platform/processes/child-process.ts";
+import { dropLauncher, launch } from "../../../core/ground/platform/processes/launcher.ts";
 import {
   commandChain,
   withOwnMounts,
   withVerifiedMounts,
-} from "../../../core/ground/runtime/os-walls/command-chain.ts";
+} from "../../../core/ground/platform/os-walls/command-chain.ts";
 import { containAgent } from "../../../core/walls/agent/contain-agent.ts";
-import type { Command } from "../../../core/ground/runtime/os-walls/os-wall.ts";
+import type { Command } from "../../../core/ground/platform/os-walls/os-wall.ts";
 import type { AgentView } from "../../../core/walls/agent/program-view.ts";
 import { openOwnNetwork, type OwnNetwork } from "../../../core/walls/agent/own-network.ts";
 import { afterEveryTest } from "../../clean-up.ts";
 import { skipBecause } from "../../skip-because.ts";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 
 const folders: string[] = [];
 const networks: OwnNetwork[] = [];

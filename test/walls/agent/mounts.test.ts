@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { gathered, mostPlaces, parentsOf, type ViewMount, withoutNeedless } from "../../../core/walls/agent/mounts.ts";
-import { isInside } from "../../../core/ground/runtime/paths.ts";
+import { isInside } from "../../../core/ground/platform/files/paths.ts";
 
 const seen = (at: string): ViewMount => ({ at, args: ["--ro-bind", at, at] });
 const writable = (at: string): ViewMount => ({ at, args: ["--bind", at, at] });

@@ -9,9 +9,9 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { openOwnNetwork, type OwnNetwork } from "../../../core/walls/agent/own-network.ts";
-import { commandChain } from "../../../core/ground/runtime/os-walls/command-chain.ts";
+import { commandChain } from "../../../core/ground/platform/os-walls/command-chain.ts";
 import { afterEveryTest } from "../../clean-up.ts";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 
 const folders: string[] = [];
 const networks: OwnNetwork[] = [];

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { pathsOf, socketsAmong, unixSockets } from "../../../core/walls/agent/unix-sockets.ts";
-import { platform } from "../../../core/ground/runtime/platform.ts";
+import { platform } from "../../../core/ground/platform/engine/platform.ts";
 
 test("unixSockets and socketsAmong find a socket that takes connections", async () => {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-unix-")));

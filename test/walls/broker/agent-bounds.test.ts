@@ -7,7 +7,7 @@ import { afterEach, expect, test } from "vitest";
 import { defaultLimits } from "../../../core/ground/config/limits.ts";
 import type { SessionBrokerOptions } from "../../../core/walls/broker/session-broker.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { smallDisk } from "../../records/git/small-disk.ts";
 import { anyShell, capabilities, errorOf, makeBroker, readAll, runShell } from "./broker-fixture.ts";
 import { skipBecause } from "../../skip-because.ts";

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { makeAgent, writeAll } from "./agent-fixture.ts";
 import { anyShell } from "./broker-fixture.ts";
 

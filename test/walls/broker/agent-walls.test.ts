@@ -7,7 +7,7 @@ import { setTimeout } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import type { SessionBrokerOptions } from "../../../core/walls/broker/session-broker.ts";
 import { afterEveryTest } from "../../clean-up.ts";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { anyShell, capabilities, errorOf, makeBroker, readAll, runShell } from "./broker-fixture.ts";
 

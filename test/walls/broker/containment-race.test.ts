@@ -4,7 +4,7 @@ import { Worker } from "node:worker_threads";
 import { transform } from "esbuild";
 import { expect, test } from "vitest";
 import type { SessionBroker } from "../../../core/walls/broker/session-broker.ts";
-import { isInside } from "../../../core/ground/runtime/paths.ts";
+import { isInside } from "../../../core/ground/platform/files/paths.ts";
 import { makeBroker } from "./broker-fixture.ts";
 
 const raceMs = 2500;

@@ -9,8 +9,8 @@ import { fakePlugin } from "../../doors/cli/fake-host.ts";
 import { anyShell, capabilities, errorOf, makeBroker } from "./broker-fixture.ts";
 import { serve } from "./loopback-server.ts";
 
-vi.mock("../../../core/ground/runtime/network.ts", async (original) => {
-  const actual = await original<typeof import("../../../core/ground/runtime/network.ts")>();
+vi.mock("../../../core/ground/platform/net/network.ts", async (original) => {
+  const actual = await original<typeof import("../../../core/ground/platform/net/network.ts")>();
   const inward = (host: string) => host === "inward.example" ? Promise.resolve(["10.0.0.1"]) : null;
   return { ...actual, resolveAddresses: (host: string) => inward(host) ?? actual.resolveAddresses(host) };
 });

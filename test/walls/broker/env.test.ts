@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { isLoaderName } from "../../../core/ground/runtime/loader-names.ts";
+import { isLoaderName } from "../../../core/ground/platform/places/loader-names.ts";
 import { capabilities, errorOf, makeBroker } from "./broker-fixture.ts";
 
 beforeEach(() => void (process.env["BROKER_TEST_ENV"] = "host value"));

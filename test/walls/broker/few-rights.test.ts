@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { readRow } from "../../../core/ground/runtime/process-rows.ts";
+import { readRow } from "../../../core/ground/platform/processes/process-rows.ts";
 
 const deno = fileURLToPath(new URL("../../../node_modules/.bin/deno", import.meta.url));
 const script = fileURLToPath(new URL("./fixtures/few-rights.ts", import.meta.url));

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { forbiddenBecause } from "../../../core/walls/broker/forbidden-paths.ts";
-import { foldName } from "../../../core/ground/runtime/fold-name.ts";
+import { foldName } from "../../../core/ground/platform/files/fold-name.ts";
 
 const options = {
   access: "write" as const,

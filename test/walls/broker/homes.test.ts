@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { personHomes } from "../../../core/ground/runtime/homes.ts";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { personHomes } from "../../../core/ground/platform/files/homes.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { makeAgent, writeAll } from "./agent-fixture.ts";
 import { anyShell, errorOf, runShell } from "./broker-fixture.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { afterEveryTest } from "../../clean-up.ts";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { makeAgent } from "./agent-fixture.ts";
 import { capabilities, runShell } from "./broker-fixture.ts";
 

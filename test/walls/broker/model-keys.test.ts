@@ -6,7 +6,7 @@ import process from "node:process";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { SessionBrokerOptions } from "../../../core/walls/broker/session-broker.ts";
 import { afterEveryTest } from "../../clean-up.ts";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { anyShell, capabilities, errorOf, makeBroker, readAll, runShell } from "./broker-fixture.ts";
 
 const key = "sk-ant-api03-the-real-key-of-the-person";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { afterEach, describe, expect, test } from "vitest";
 import type { SessionBrokerOptions } from "../../../core/walls/broker/session-broker.ts";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { anyShell, capabilities, errorOf, makeBroker, readAll, runShell } from "./broker-fixture.ts";
 
 const ownHome = process.env["HOME"];

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import process from "node:process";
 import { afterEach, describe, expect, test } from "vitest";
 import type { SessionBrokerOptions } from "../../../core/walls/broker/session-broker.ts";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { anyShell, type BrokerFixture, capabilities, makeBroker, readAll, runShell } from "./broker-fixture.ts";
 
 const ownHome = process.env["HOME"];

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { MissingGrant, SessionBroker } from "../../../core/walls/broker/session-broker.ts";
 import { defaultLimits } from "../../../core/ground/config/limits.ts";
-import { hasMark } from "../../ground/runtime/marked-tree.ts";
-import { readRow } from "../../../core/ground/runtime/process-rows.ts";
+import { hasMark } from "../../ground/platform/marked-tree.ts";
+import { readRow } from "../../../core/ground/platform/processes/process-rows.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { anyShell, capabilities, codeOf, errorOf, makeBroker, readAll, runShell } from "./broker-fixture.ts";
 

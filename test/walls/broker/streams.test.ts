@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { StreamTable } from "../../../core/walls/broker/stream-table.ts";
-import type { ByteReader } from "../../../core/ground/runtime/byte-reader.ts";
+import type { ByteReader } from "../../../core/ground/platform/files/byte-reader.ts";
 import { anyShell, codeOf, makeBroker, readAll, runShell } from "./broker-fixture.ts";
 
 function source(chunks: Uint8Array[]): ByteReader & { cancelled: boolean } {

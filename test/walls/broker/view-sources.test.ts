@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { makeAgent, writeAll } from "./agent-fixture.ts";
 
 const canary = "CANARY";

@@ -1,11 +1,11 @@
 import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { makeAgent, writeAll } from "./agent-fixture.ts";
 
 // As on a machine without Perl: bwrap makes the view by itself, apart from the mounts of the machine.
-vi.mock("../../../core/ground/runtime/launcher-script.ts", () => ({
+vi.mock("../../../core/ground/platform/processes/launcher-script.ts", () => ({
   launcherArguments: () => null,
   starterArguments: () => null,
 }));

@@ -1,7 +1,7 @@
 import { defaultLimits, type Limits } from "../../../core/ground/config/limits.ts";
 import type { EntryEnd, LaneEntry } from "../../../core/walls/pool/lane-entry.ts";
 import { PluginPool, type PoolOptions, type WorkerPlace } from "../../../core/walls/pool/plugin-pool.ts";
-import { defaultOsWallUses } from "../../../core/ground/runtime/os-walls/os-wall.ts";
+import { defaultOsWallUses } from "../../../core/ground/platform/os-walls/os-wall.ts";
 
 /** An adapter whose session does what its prompt says; as the bundler would give it. */
 export const script = `(() => {

@@ -7,8 +7,8 @@ import { defaultLimits, type Limits } from "../../../core/ground/config/limits.t
 import { Lane } from "../../../core/walls/pool/lane.ts";
 import type { Container } from "../../../core/walls/pool/lane-transport.ts";
 import { startProcessContainer } from "../../../core/walls/pool/process-container.ts";
-import { defaultOsWallUses } from "../../../core/ground/runtime/os-walls/os-wall.ts";
-import { processIsAlive } from "../../../core/ground/runtime/process-alive.ts";
+import { defaultOsWallUses } from "../../../core/ground/platform/os-walls/os-wall.ts";
+import { processIsAlive } from "../../../core/ground/platform/processes/process-alive.ts";
 import { until } from "../../sessions/host/test-host.ts";
 import { closePools, makePool, open, run, script } from "./pool-fixture.ts";
 

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { defaultLimits } from "../../../core/ground/config/limits.ts";
 import { type SpareContainer, startSpareContainer } from "../../../core/walls/pool/spare-container.ts";
-import { type ChildLedger, startChildLedger } from "../../../core/ground/runtime/child-ledger.ts";
-import { defaultOsWallUses } from "../../../core/ground/runtime/os-walls/os-wall.ts";
-import { processIsAlive } from "../../../core/ground/runtime/process-alive.ts";
+import { type ChildLedger, startChildLedger } from "../../../core/ground/platform/processes/child-ledger.ts";
+import { defaultOsWallUses } from "../../../core/ground/platform/os-walls/os-wall.ts";
+import { processIsAlive } from "../../../core/ground/platform/processes/process-alive.ts";
 import { closePools, makePool, open, quick } from "./pool-fixture.ts";
 
 const terms = { limits: { ...defaultLimits, ...quick }, osWalls: defaultOsWallUses };

@@ -1,6 +1,6 @@
 import { acceptChange } from "../../../ground/recorded/accept-change.ts";
 import { changeAt } from "../../../ground/recorded/demand-recorded.ts";
-import { resolve } from "../../../ground/runtime/paths.ts";
+import { resolve } from "../../../ground/platform/files/paths.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { reloading, reloadNote } from "../reloading.ts";
 import { safeLine } from "../render/agent-text.ts";

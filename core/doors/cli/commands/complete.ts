@@ -1,5 +1,5 @@
 import { Argument, type Command, type Option } from "commander";
-import { unlessAborted } from "../../../ground/runtime/within.ts";
+import { unlessAborted } from "../../../ground/platform/engine/within.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { helpPages } from "../help-pages.ts";
 import { openPlugins } from "../open-plugins.ts";

@@ -5,7 +5,7 @@ import { hostManifestError, type ValueOrigin } from "../../../ground/config/host
 import { createRegistry, type Registry } from "../../../packages/registry/registry.ts";
 import { routingFaults } from "../../../packages/registry/routing-faults.ts";
 import { grantNotes } from "../../../packages/registry/unasked-grants.ts";
-import { basename, dirname } from "../../../ground/runtime/paths.ts";
+import { basename, dirname } from "../../../ground/platform/files/paths.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { loadManifest } from "../open-host.ts";
 import { safeLine } from "../render/agent-text.ts";

@@ -1,5 +1,5 @@
 import { Option } from "commander";
-import { openBrowser } from "../../../ground/runtime/open-browser.ts";
+import { openBrowser } from "../../../ground/platform/processes/open-browser.ts";
 import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { scopes, type TokenScope } from "../../http/scopes.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";

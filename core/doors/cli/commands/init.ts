@@ -2,8 +2,8 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { hostManifestJsonSchema } from "../../../ground/config/host-manifest-schema.ts";
 import { starterHostManifest } from "../../../packages/registry/edit-host-manifest.ts";
 import { recordWritten, writeRecorded } from "../../../ground/recorded/write-recorded.ts";
-import { writeFile } from "../../../ground/runtime/files.ts";
-import { dirname, join, resolve } from "../../../ground/runtime/paths.ts";
+import { writeFile } from "../../../ground/platform/files/files.ts";
+import { dirname, join, resolve } from "../../../ground/platform/files/paths.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { asTyped } from "../render/as-typed.ts";
 

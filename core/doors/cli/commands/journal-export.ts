@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
 import { type JournalReader, openJournalReader } from "../../../records/journal/journal-reader.ts";
-import { resolve } from "../../../ground/runtime/paths.ts";
-import { writeNewFile } from "../../../ground/runtime/write-new-file.ts";
+import { resolve } from "../../../ground/platform/files/paths.ts";
+import { writeNewFile } from "../../../ground/platform/files/write-new-file.ts";
 import type { Invocation } from "../command.ts";
 import { findJournals } from "../journal-arguments.ts";
 import { progressLine, type StatusLine } from "../while-waiting.ts";

@@ -1,6 +1,6 @@
 import { daemonFiles } from "../../daemon/daemon-files.ts";
-import { realpath } from "../../../ground/runtime/files.ts";
-import { followLines, lastLines } from "../../../ground/runtime/follow-lines.ts";
+import { realpath } from "../../../ground/platform/files/files.ts";
+import { followLines, lastLines } from "../../../ground/platform/files/follow-lines.ts";
 import { InvalidArgumentError } from "commander";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";

@@ -1,7 +1,7 @@
 import { parsePackageSpec } from "../../../packages/install/package-spec.ts";
 import { type PreparedInstall, prepareInstall } from "../../../packages/install/prepare-install.ts";
 import { restoreInstalled } from "../../../packages/install/restore-installed.ts";
-import { join } from "../../../ground/runtime/paths.ts";
+import { join } from "../../../ground/platform/files/paths.ts";
 import type { Invocation } from "../command.ts";
 import { decideGrants } from "../decide-grants.ts";
 import {

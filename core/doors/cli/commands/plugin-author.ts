@@ -7,7 +7,7 @@ import { pluginTest } from "./plugin-test.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { quoteWord } from "../../../ground/config/grant-command.ts";
 import { idOf, newPlugin } from "../../../kit/author/new-plugin.ts";
-import { dirname, join, resolve, shownPath } from "../../../ground/runtime/paths.ts";
+import { dirname, join, resolve, shownPath } from "../../../ground/platform/files/paths.ts";
 import { Questions } from "../questions.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { fitHelp } from "../render/text-width.ts";
@@ -17,7 +17,7 @@ import { errorTable } from "../../../ground/errors/error-table.ts";
 import { stopBundler } from "../../../packages/registry/make-bundle.ts";
 import { loadManifest } from "../open-host.ts";
 import { safeLine } from "../render/agent-text.ts";
-import { mkdir, writeFile } from "../../../ground/runtime/files.ts";
+import { mkdir, writeFile } from "../../../ground/platform/files/files.ts";
 import { formatBytes } from "../render/quantities.ts";
 
 /** Defines the sub-commands of `bulkhead plugin` for authors. */

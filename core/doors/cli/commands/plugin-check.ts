@@ -1,5 +1,5 @@
 import { containsPrograms } from "../../../packages/registry/contained-programs.ts";
-import { defaultOsWallUses } from "../../../ground/runtime/os-walls/os-wall.ts";
+import { defaultOsWallUses } from "../../../ground/platform/os-walls/os-wall.ts";
 import type { AvailabilityReport } from "../../../../plugin-sdk/availability.ts";
 import { BulkheadError, type ErrorData } from "../../../../plugin-sdk/errors.ts";
 import type { Manifest } from "../../../../plugin-sdk/manifest.ts";
@@ -13,8 +13,8 @@ import { type BroadPermission, broadPermissions } from "../../../packages/regist
 import type { Plugin } from "../../../packages/registry/plugin.ts";
 import { manifestName, readManifest } from "../../../packages/registry/read-manifest.ts";
 import { everRequested } from "../../../packages/registry/requested-permissions.ts";
-import { realpath, stat } from "../../../ground/runtime/files.ts";
-import { join, resolve } from "../../../ground/runtime/paths.ts";
+import { realpath, stat } from "../../../ground/platform/files/files.ts";
+import { join, resolve } from "../../../ground/platform/files/paths.ts";
 import type { Invocation } from "../command.ts";
 import { openHost } from "../open-host.ts";
 import { safeLine, safeText } from "../render/agent-text.ts";

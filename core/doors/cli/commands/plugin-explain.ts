@@ -13,7 +13,7 @@ import { type WallLineOptions, wallLines } from "../render/wall-lines.ts";
 import { type Cell, tableLines } from "../render/table.ts";
 import { wrapText } from "../render/text-width.ts";
 import { drawingColumns } from "../show-session.ts";
-import { realpath } from "../../../ground/runtime/files.ts";
+import { realpath } from "../../../ground/platform/files/files.ts";
 
 /** `bulkhead plugin explain <id>`. */
 export async function pluginExplain(call: Invocation): Promise<number> {

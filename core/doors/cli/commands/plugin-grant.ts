@@ -7,7 +7,7 @@ import { readHostManifest } from "../../../packages/registry/find-host-manifest.
 import { createRegistry } from "../../../packages/registry/registry.ts";
 import { grantNotes, programsGrants } from "../../../packages/registry/unasked-grants.ts";
 import { unknownPlugin } from "../../../packages/registry/unknown-plugin.ts";
-import { dirname } from "../../../ground/runtime/paths.ts";
+import { dirname } from "../../../ground/platform/files/paths.ts";
 import { cliBinary } from "../../../packages/registry/requested-permissions.ts";
 import type { Invocation } from "../command.ts";
 import { manifestFile } from "../open-host.ts";

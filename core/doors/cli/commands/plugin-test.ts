@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { PluginRecording } from "../../../kit/conformance/record-plugin.ts";
 import type { ConformanceReport, RuleReport } from "../../../kit/conformance/report.ts";
-import { resolve } from "../../../ground/runtime/paths.ts";
+import { resolve } from "../../../ground/platform/files/paths.ts";
 import type { Invocation } from "../command.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint, type Paint } from "../render/paint.ts";

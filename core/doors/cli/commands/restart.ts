@@ -1,4 +1,4 @@
-import { dirname } from "../../../ground/runtime/paths.ts";
+import { dirname } from "../../../ground/platform/files/paths.ts";
 import { readHostManifest } from "../../../packages/registry/find-host-manifest.ts";
 import type { DaemonRecord } from "../../daemon/daemon-record.ts";
 import { inspectDaemon } from "../../daemon/inspect-daemon.ts";

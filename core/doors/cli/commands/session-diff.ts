@@ -1,5 +1,5 @@
 import type { Artifact } from "../../../../plugin-sdk/result.ts";
-import { textOrBase64 } from "../../../ground/runtime/text-or-base64.ts";
+import { textOrBase64 } from "../../../ground/platform/files/text-or-base64.ts";
 import type { Invocation } from "../command.ts";
 import { findWorkspace } from "../find-session.ts";
 import { openSessions } from "../open-sessions.ts";

@@ -11,7 +11,7 @@ import { shortId } from "../render/short-id.ts";
 import { type Cell, tableLines } from "../render/table.ts";
 import { tableColumns } from "../show-session.ts";
 import type { Workspace } from "../../../../plugin-sdk/workspace.ts";
-import { basename } from "../../../ground/runtime/paths.ts";
+import { basename } from "../../../ground/platform/files/paths.ts";
 
 /** `bulkhead session list`. */
 export async function sessionList(call: Invocation): Promise<number> {

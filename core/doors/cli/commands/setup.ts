@@ -1,7 +1,7 @@
 import type { SessionResult } from "../../../../plugin-sdk/result.ts";
-import type { Terminal } from "../../../ground/runtime/terminal.ts";
-import { ownCommand, typedCommand } from "../../../ground/runtime/own-command.ts";
-import { dirname, join, resolve } from "../../../ground/runtime/paths.ts";
+import type { Terminal } from "../../../ground/platform/terminal/terminal.ts";
+import { ownCommand, typedCommand } from "../../../ground/platform/processes/own-command.ts";
+import { dirname, join, resolve } from "../../../ground/platform/files/paths.ts";
 import { createRegistry } from "../../../packages/registry/registry.ts";
 import { uncontainedPrograms } from "../../daemon/uncontained.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";

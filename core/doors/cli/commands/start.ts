@@ -1,12 +1,12 @@
 import { BulkheadError, type ErrorData, errorFromData, isErrorCode } from "../../../../plugin-sdk/errors.ts";
 import type { DaemonRecord } from "../../daemon/daemon-record.ts";
 import { type DaemonView, inspectDaemon } from "../../daemon/inspect-daemon.ts";
-import { startDetached } from "../../../ground/runtime/detached-process.ts";
+import { startDetached } from "../../../ground/platform/processes/detached-process.ts";
 import { folderFault } from "../../../ground/errors/write-fault.ts";
-import { mkdir, rm } from "../../../ground/runtime/files.ts";
-import { ownCommand } from "../../../ground/runtime/own-command.ts";
-import { join } from "../../../ground/runtime/paths.ts";
-import { sleep } from "../../../ground/runtime/wait.ts";
+import { mkdir, rm } from "../../../ground/platform/files/files.ts";
+import { ownCommand } from "../../../ground/platform/processes/own-command.ts";
+import { join } from "../../../ground/platform/files/paths.ts";
+import { sleep } from "../../../ground/platform/engine/wait.ts";
 import { askDaemon } from "../ask-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";

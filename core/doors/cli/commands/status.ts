@@ -1,7 +1,7 @@
 import { defaultDaemonSettings } from "../../../ground/config/daemon-settings.ts";
 import { type DaemonView, inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { errorTable } from "../../../ground/errors/error-table.ts";
-import { portIsFree } from "../../../ground/runtime/port-is-free.ts";
+import { portIsFree } from "../../../ground/platform/net/port-is-free.ts";
 import { askDaemon } from "../ask-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace, noSocket } from "../daemon-place.ts";

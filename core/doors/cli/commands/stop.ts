@@ -1,10 +1,10 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { defaultDaemonSettings } from "../../../ground/config/daemon-settings.ts";
 import { type DaemonView, inspectDaemon } from "../../daemon/inspect-daemon.ts";
-import { isAlive } from "../../../ground/runtime/lock-holder.ts";
-import { processStart } from "../../../ground/runtime/process-rows.ts";
-import { sendSignal } from "../../../ground/runtime/send-signal.ts";
-import { sleep } from "../../../ground/runtime/wait.ts";
+import { isAlive } from "../../../ground/platform/state/lock-holder.ts";
+import { processStart } from "../../../ground/platform/processes/process-rows.ts";
+import { sendSignal } from "../../../ground/platform/processes/send-signal.ts";
+import { sleep } from "../../../ground/platform/engine/wait.ts";
 import { askDaemon } from "../ask-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";

@@ -1,13 +1,13 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { Option } from "commander";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
-import { mkdir, rm } from "../../../ground/runtime/files.ts";
-import { dirname, isAbsolute, join } from "../../../ground/runtime/paths.ts";
-import { replaceFile } from "../../../ground/runtime/replace-file.ts";
+import { mkdir, rm } from "../../../ground/platform/files/files.ts";
+import { dirname, isAbsolute, join } from "../../../ground/platform/files/paths.ts";
+import { replaceFile } from "../../../ground/platform/files/replace-file.ts";
 import { defaultDaemonSettings } from "../../../ground/config/daemon-settings.ts";
 import { launchdLabel, launchdPlist, systemdUnit, systemdUnitName } from "../../daemon/unit-files.ts";
-import { ownCommand } from "../../../ground/runtime/own-command.ts";
-import { platform } from "../../../ground/runtime/platform.ts";
+import { ownCommand } from "../../../ground/platform/processes/own-command.ts";
+import { platform } from "../../../ground/platform/engine/platform.ts";
 import { daemonPlace } from "../daemon-place.ts";
 
 const systems = ["systemd", "launchd"] as const;

@@ -9,8 +9,8 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { stateFolderOf } from "../../../sessions/host/state-folder.ts";
 import { scopes, type TokenScope } from "../../http/scopes.ts";
 import { readTimeWithUnit } from "../../../ground/config/read-time.ts";
-import { resolve } from "../../../ground/runtime/paths.ts";
-import { realFolder } from "../../../ground/runtime/real-folder.ts";
+import { resolve } from "../../../ground/platform/files/paths.ts";
+import { realFolder } from "../../../ground/platform/files/real-folder.ts";
 import { loadManifest, stateDirOf } from "../open-host.ts";
 
 /** `bulkhead token create|list|revoke`. */

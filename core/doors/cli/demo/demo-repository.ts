@@ -1,9 +1,9 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { mkdir, writeFile } from "../../../ground/runtime/files.ts";
-import { runGit } from "../../../ground/runtime/git-program.ts";
-import { dirname, join } from "../../../ground/runtime/paths.ts";
-import { makeTemporaryFolder } from "../../../ground/runtime/temporary-folder.ts";
-import { removeTree } from "../../../ground/runtime/remove-tree.ts";
+import { mkdir, writeFile } from "../../../ground/platform/files/files.ts";
+import { runGit } from "../../../ground/platform/processes/git-program.ts";
+import { dirname, join } from "../../../ground/platform/files/paths.ts";
+import { makeTemporaryFolder } from "../../../ground/platform/files/temporary-folder.ts";
+import { removeTree } from "../../../ground/platform/files/remove-tree.ts";
 
 /** A place for one demo, removed when it is disposed. */
 export interface DemoPlace extends AsyncDisposable {

@@ -1,7 +1,7 @@
 import type { SessionResult } from "../../../../plugin-sdk/result.ts";
 import { hostVersion } from "../../../ground/config/version.ts";
-import { platform, runtimeVersion } from "../../../ground/runtime/platform.ts";
-import type { Terminal } from "../../../ground/runtime/terminal.ts";
+import { platform, runtimeVersion } from "../../../ground/platform/engine/platform.ts";
+import type { Terminal } from "../../../ground/platform/terminal/terminal.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { LiveView } from "../render/live-view.ts";
 import { adapterTones, createPaint, type Paint } from "../render/paint.ts";

@@ -2,9 +2,9 @@ import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { SessionResult } from "../../../../plugin-sdk/result.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
-import { readFile } from "../../../ground/runtime/files.ts";
-import { sha256Hex } from "../../../ground/runtime/hash.ts";
-import { join } from "../../../ground/runtime/paths.ts";
+import { readFile } from "../../../ground/platform/files/files.ts";
+import { sha256Hex } from "../../../ground/platform/files/hash.ts";
+import { join } from "../../../ground/platform/files/paths.ts";
 import { type DemoCheck, demoChecks, type DemoEvidence, expectedFiles } from "./demo-checks.ts";
 import { demoRequest, demoSessions } from "./demo-sessions.ts";
 

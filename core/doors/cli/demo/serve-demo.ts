@@ -2,7 +2,7 @@ import type { RemoteHost } from "../../client/connect-host.ts";
 import type { Daemon } from "../../daemon/daemon.ts";
 import type { Invocation } from "../command.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
-import { typedCommand } from "../../../ground/runtime/own-command.ts";
+import { typedCommand } from "../../../ground/platform/processes/own-command.ts";
 import { connectDaemon, ours, remoteSessions } from "../remote-sessions.ts";
 import type { DaemonSignals } from "../daemon-signals.ts";
 import { createPaint } from "../render/paint.ts";

@@ -1,4 +1,4 @@
-import { typedCommand } from "../../../ground/runtime/own-command.ts";
+import { typedCommand } from "../../../ground/platform/processes/own-command.ts";
 
 /**
  * Writes the commands of a sentence of ours so that the person can type them: with the words by which this program was

@@ -1,5 +1,5 @@
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
-import { startBackgroundTimer } from "../../../ground/runtime/background-timer.ts";
+import { startBackgroundTimer } from "../../../ground/platform/engine/background-timer.ts";
 import type { Paint } from "./paint.ts";
 import { formatDuration, plural } from "./quantities.ts";
 

@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { meantId } from "../../../packages/registry/unknown-plugin.ts";
-import type { Terminal } from "../../../ground/runtime/terminal.ts";
+import type { Terminal } from "../../../ground/platform/terminal/terminal.ts";
 import { Questions } from "../questions.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint, type Paint } from "../render/paint.ts";

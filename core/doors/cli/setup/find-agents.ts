@@ -1,7 +1,7 @@
 import { isPinned } from "../../../walls/broker/resolve-binary.ts";
 import type { Manifest, OptionSchema } from "../../../../plugin-sdk/manifest.ts";
 import { isPluginId } from "../../../ground/config/plugin-ids.ts";
-import { hostEnv } from "../../../ground/runtime/platform.ts";
+import { hostEnv } from "../../../ground/platform/engine/platform.ts";
 import { chosenPermissions, possiblePermissions } from "../../../packages/registry/option-permissions.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";
 import { requestedWith } from "../../../packages/registry/requested-permissions.ts";

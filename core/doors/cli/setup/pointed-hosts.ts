@@ -1,8 +1,8 @@
 import type { Manifest } from "../../../../plugin-sdk/manifest.ts";
-import { readdir, readFile, stat } from "../../../ground/runtime/files.ts";
-import { agentPlaces, agentPrograms } from "../../../ground/runtime/key-places.ts";
-import { join } from "../../../ground/runtime/paths.ts";
-import { hostEnv } from "../../../ground/runtime/platform.ts";
+import { readdir, readFile, stat } from "../../../ground/platform/files/files.ts";
+import { agentPlaces, agentPrograms } from "../../../ground/platform/places/key-places.ts";
+import { join } from "../../../ground/platform/files/paths.ts";
+import { hostEnv } from "../../../ground/platform/engine/platform.ts";
 import { requestedWith } from "../../../packages/registry/requested-permissions.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";
 

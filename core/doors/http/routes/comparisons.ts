@@ -4,7 +4,7 @@ import { BulkheadError, errorDataOf } from "../../../../plugin-sdk/errors.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../../plugin-sdk/request.ts";
 import { closed, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import type { SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
-import { randomId } from "../../../ground/runtime/hash.ts";
+import { randomId } from "../../../ground/platform/files/hash.ts";
 import { compareSessions } from "../../../sessions/host/run-all.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { type ApiRoute, json, route } from "../route.ts";

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { type Signal, toPrometheusText } from "../../../ground/log/prometheus-text.ts";
-import { hmacSha256Hex } from "../../../ground/runtime/hash.ts";
+import { hmacSha256Hex } from "../../../ground/platform/files/hash.ts";
 import { isProvable } from "../check-origin.ts";
 import { type ApiRoute, type ApiRouteDeps, json, route } from "../route.ts";
 import { textResponse } from "../text-response.ts";

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
-import { nextTurn } from "../../../ground/runtime/next-turn.ts";
+import { nextTurn } from "../../../ground/platform/engine/next-turn.ts";
 import { eventText } from "../../../records/history/event-text.ts";
 import { type HistoryQueries, wordQuery } from "../../../records/history/history-queries.ts";
 import type { JournalReader } from "../../../records/journal/journal-reader.ts";

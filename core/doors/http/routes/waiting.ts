@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { PermissionOption, PermissionRequestEvent, QuestionEvent } from "../../../../plugin-sdk/events.ts";
 import { exactly } from "../../../../plugin-sdk/schema.ts";
 import type { SessionSummary, WaitingRequest } from "../../../../plugin-sdk/session-summary.ts";
-import { nextTurn } from "../../../ground/runtime/next-turn.ts";
+import { nextTurn } from "../../../ground/platform/engine/next-turn.ts";
 import type { HostWorkspaces } from "../../../sessions/host/workspaces.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { callerPlugins, type PluginFacts } from "../plugin-facts.ts";

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { exactly } from "../../../../plugin-sdk/schema.ts";
-import { probeWalls } from "../../../ground/runtime/os-walls/probe.ts";
+import { probeWalls } from "../../../ground/platform/os-walls/probe.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { type ApiRoute, json, route } from "../route.ts";
 import { oneOf, text } from "../../../sessions/session/schemas/named.ts";

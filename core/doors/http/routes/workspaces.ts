@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { Workspace, WorkspaceConflict } from "../../../../plugin-sdk/workspace.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
-import { textOrBase64 } from "../../../ground/runtime/text-or-base64.ts";
+import { textOrBase64 } from "../../../ground/platform/files/text-or-base64.ts";
 import { type ApiRoute, json, route } from "../route.ts";
 import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 import { artifactSchema, heldSchema } from "../../../sessions/session/schemas/results.ts";

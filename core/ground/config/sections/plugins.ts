@@ -4,7 +4,7 @@ import { type PluginSettings, unsaid } from "../host-manifest.ts";
 import { defaultLimits, type Limits } from "../limits.ts";
 import { idForm, maxIdLength, reservedIds } from "../plugin-ids.ts";
 import { line, names, positive, time } from "./texts.ts";
-import { osWallNames, type OsWallUses } from "../../runtime/os-walls/os-wall.ts";
+import { osWallNames, type OsWallUses } from "../../platform/os-walls/os-wall.ts";
 
 /** A key of `plugins` and of `tools`. */
 export function idKey(): z.ZodString {

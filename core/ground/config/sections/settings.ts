@@ -9,7 +9,7 @@ import { hasOnlyReferences, type McpServer } from "../mcp-server.ts";
 import { readSecretReference } from "../secret-reference.ts";
 import { line, positive, time } from "./texts.ts";
 import type { PromptSettings } from "../../prompt/prompt-settings.ts";
-import { isAbsolute } from "../../runtime/paths.ts";
+import { isAbsolute } from "../../platform/files/paths.ts";
 
 /** `blocked`: plugins that are never used; it overrides every other setting. */
 export function blockedSection(): z.ZodType<BlockedPlugin[]> {

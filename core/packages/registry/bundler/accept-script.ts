@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { nextTurn } from "../../../ground/runtime/next-turn.ts";
-import { isBelow, relative, sep } from "../../../ground/runtime/paths.ts";
+import { nextTurn } from "../../../ground/platform/engine/next-turn.ts";
+import { isBelow, relative, sep } from "../../../ground/platform/files/paths.ts";
 import type { BundleInputs } from "../bundle-inputs.ts";
 import type { BundleOrder } from "../bundle-order.ts";
 import type { MappedScript } from "../mapped-script.ts";

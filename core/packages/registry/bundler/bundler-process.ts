@@ -1,11 +1,11 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { lazyCheck } from "../../../ground/checks/lazy-check.ts";
 import { encodeFrame, FrameReader } from "../../../ground/checks/frames.ts";
-import { findBundlerProgram } from "../../../ground/runtime/bundler-program.ts";
-import { type GuardedProcess, startGuarded } from "../../../ground/runtime/guarded-process.ts";
-import { defaultOsWallUses } from "../../../ground/runtime/os-walls/os-wall.ts";
-import { fileURLToPath } from "../../../ground/runtime/paths.ts";
-import { within } from "../../../ground/runtime/within.ts";
+import { findBundlerProgram } from "../../../ground/platform/processes/bundler-program.ts";
+import { type GuardedProcess, startGuarded } from "../../../ground/platform/processes/guarded-process.ts";
+import { defaultOsWallUses } from "../../../ground/platform/os-walls/os-wall.ts";
+import { fileURLToPath } from "../../../ground/platform/files/paths.ts";
+import { within } from "../../../ground/platform/engine/within.ts";
 import { acceptScript, type MadeScript } from "./accept-script.ts";
 import { deathError, lateError } from "./bundle-errors.ts";
 import {

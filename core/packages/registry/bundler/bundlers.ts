@@ -1,4 +1,4 @@
-import { startBackgroundTimer } from "../../../ground/runtime/background-timer.ts";
+import { startBackgroundTimer } from "../../../ground/platform/engine/background-timer.ts";
 import type { MadeScript } from "./accept-script.ts";
 import { BundlerProcess } from "./bundler-process.ts";
 import type { BundleJob } from "./protocol.ts";

@@ -1,9 +1,9 @@
 import { encodeFrame, FrameReader, wrapFrame } from "../../../ground/checks/frames.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { keepInspectorShut } from "../../../ground/runtime/keep-inspector-shut.ts";
-import { loadLibrary } from "../../../ground/runtime/load-library.ts";
-import { hostEnv } from "../../../ground/runtime/platform.ts";
-import { endWarden, openHostPipe } from "../../../ground/runtime/warden-side.ts";
+import { keepInspectorShut } from "../../../ground/platform/engine/keep-inspector-shut.ts";
+import { loadLibrary } from "../../../ground/platform/engine/load-library.ts";
+import { hostEnv } from "../../../ground/platform/engine/platform.ts";
+import { endWarden, openHostPipe } from "../../../ground/platform/processes/warden-side.ts";
 import { type Esbuild, makeModule, makeScript } from "./make-script.ts";
 import { type BundleAnswer, type BundleJob, bundleLanes, type BundleMade, mostAnswerBytes } from "./protocol.ts";
 

@@ -1,6 +1,6 @@
 import type { BuildFailure, BuildOptions, BuildResult, Message } from "esbuild";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { fileURLToPath, join } from "../../../ground/runtime/paths.ts";
+import { fileURLToPath, join } from "../../../ground/platform/files/paths.ts";
 import { type BundleInputs, InputNotes } from "../bundle-inputs.ts";
 import type { BundleOrder } from "../bundle-order.ts";
 import { applyEdits } from "../edits.ts";

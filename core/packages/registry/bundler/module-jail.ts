@@ -6,10 +6,19 @@ import type {
   Plugin as EsbuildPlugin,
   PluginBuild,
 } from "esbuild";
-import { realpath, stat } from "../../../ground/runtime/files.ts";
-import { basename, dirname, extname, isAbsolute, isBelow, join, relative, sep } from "../../../ground/runtime/paths.ts";
-import { sha256Hex } from "../../../ground/runtime/hash.ts";
-import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
+import { realpath, stat } from "../../../ground/platform/files/files.ts";
+import {
+  basename,
+  dirname,
+  extname,
+  isAbsolute,
+  isBelow,
+  join,
+  relative,
+  sep,
+} from "../../../ground/platform/files/paths.ts";
+import { sha256Hex } from "../../../ground/platform/files/hash.ts";
+import { readPlainFile } from "../../../ground/platform/files/read-plain-file.ts";
 import { codeExtensions } from "../code-extensions.ts";
 import type { InputNotes } from "../bundle-inputs.ts";
 import type { SourceLimits } from "../bundle-order.ts";

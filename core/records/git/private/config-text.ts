@@ -1,5 +1,5 @@
-import { dirname, isInside, join, resolve } from "../../../ground/runtime/paths.ts";
-import { hostEnv } from "../../../ground/runtime/platform.ts";
+import { dirname, isInside, join, resolve } from "../../../ground/platform/files/paths.ts";
+import { hostEnv } from "../../../ground/platform/engine/platform.ts";
 import { refused } from "./git-folder.ts";
 
 /** One setting of a git config file (git-config(1), "Syntax"). */

@@ -1,6 +1,6 @@
-import { constants, copyFile, lstat, mkdir, readdir, utimes, writeFile } from "../../../ground/runtime/files.ts";
-import { dirname, join } from "../../../ground/runtime/paths.ts";
-import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
+import { constants, copyFile, lstat, mkdir, readdir, utimes, writeFile } from "../../../ground/platform/files/files.ts";
+import { dirname, join } from "../../../ground/platform/files/paths.ts";
+import { readPlainFile } from "../../../ground/platform/files/read-plain-file.ts";
 import { refused } from "./git-folder.ts";
 import { packedRefsText, type Refs } from "./read-refs.ts";
 

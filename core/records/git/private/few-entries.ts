@@ -1,4 +1,4 @@
-import { type Dirent, opendir } from "../../../ground/runtime/files.ts";
+import { type Dirent, opendir } from "../../../ground/platform/files/files.ts";
 
 /**
  * The entries of a folder that an agent owns, up to a number: a list of a million would hold up the host. Empty for what is

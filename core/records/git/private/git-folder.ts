@@ -1,9 +1,9 @@
 import { isThere, plainText } from "../look-at.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { lstat, realpath } from "../../../ground/runtime/files.ts";
-import { keyPlaces } from "../../../ground/runtime/key-places.ts";
-import { basename, dirname, isInside, join, resolve } from "../../../ground/runtime/paths.ts";
-import { hostEnv } from "../../../ground/runtime/platform.ts";
+import { lstat, realpath } from "../../../ground/platform/files/files.ts";
+import { keyPlaces } from "../../../ground/platform/places/key-places.ts";
+import { basename, dirname, isInside, join, resolve } from "../../../ground/platform/files/paths.ts";
+import { hostEnv } from "../../../ground/platform/engine/platform.ts";
 import { repairHint } from "./git-commands.ts";
 
 /** The git folder of a working directory, found without starting git. Real, absolute paths. */

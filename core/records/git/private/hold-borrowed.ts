@@ -1,8 +1,8 @@
 import { runIn } from "../find-repository.ts";
-import { copyWithTime } from "../../../ground/runtime/copy-with-time.ts";
-import { rm } from "../../../ground/runtime/files.ts";
-import { runGit } from "../../../ground/runtime/git-program.ts";
-import { join } from "../../../ground/runtime/paths.ts";
+import { copyWithTime } from "../../../ground/platform/files/copy-with-time.ts";
+import { rm } from "../../../ground/platform/files/files.ts";
+import { runGit } from "../../../ground/platform/processes/git-program.ts";
+import { join } from "../../../ground/platform/files/paths.ts";
 import { git, lineOf, linesIn } from "../git-call.ts";
 import type { PrivateRecord, PrivateRepository } from "./private-record.ts";
 import { stateBefore } from "./private-state.ts";

@@ -1,4 +1,4 @@
-import { asBuffer } from "../../../ground/runtime/as-buffer.ts";
+import { asBuffer } from "../../../ground/platform/files/as-buffer.ts";
 import { type IndexEntry, readDifferences, readIndexEntries } from "./index-entries.ts";
 
 /** A change of an index at one stage of one path; null: the entry is gone. */

@@ -1,4 +1,4 @@
-import { asBuffer } from "../../../ground/runtime/as-buffer.ts";
+import { asBuffer } from "../../../ground/platform/files/as-buffer.ts";
 
 type Bytes = ReturnType<typeof asBuffer>;
 

@@ -1,4 +1,4 @@
-import { lstat, mkdir, rmdir } from "../../../ground/runtime/files.ts";
+import { lstat, mkdir, rmdir } from "../../../ground/platform/files/files.ts";
 
 /** Empty folders for mounts that sessions of this host use, and how many use each. */
 const places = new Map<string, { users: number; isMade: Promise<boolean> }>();

@@ -1,4 +1,4 @@
-import { runGit } from "../../../ground/runtime/git-program.ts";
+import { runGit } from "../../../ground/platform/processes/git-program.ts";
 import { eachRecord, git, gitError, linesIn } from "../git-call.ts";
 import { pointer } from "./index-entries.ts";
 import { type ObjectsPlace, storeRun } from "./take-objects.ts";

@@ -1,8 +1,8 @@
 import { isThere, plainText } from "../look-at.ts";
-import { copyWithTime } from "../../../ground/runtime/copy-with-time.ts";
-import { lstat, mkdir, readdir, readFile, realpath, rm, writeFile } from "../../../ground/runtime/files.ts";
-import { dirname, isBelow, isInside, join, relative, sep, wayUp } from "../../../ground/runtime/paths.ts";
-import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
+import { copyWithTime } from "../../../ground/platform/files/copy-with-time.ts";
+import { lstat, mkdir, readdir, readFile, realpath, rm, writeFile } from "../../../ground/platform/files/files.ts";
+import { dirname, isBelow, isInside, join, relative, sep, wayUp } from "../../../ground/platform/files/paths.ts";
+import { readPlainFile } from "../../../ground/platform/files/read-plain-file.ts";
 import {
   alternatesText,
   type ClosedPlaces,
@@ -21,7 +21,7 @@ import { keepPlace } from "./kept-places.ts";
 import { type PrivateRecord, type PrivateRepository, writePrivateRecord } from "./private-record.ts";
 import { readRefs, refText } from "./read-refs.ts";
 import { leaveOut, wholeIndex } from "./shape-index.ts";
-import { removeTree } from "../../../ground/runtime/remove-tree.ts";
+import { removeTree } from "../../../ground/platform/files/remove-tree.ts";
 
 /** Options of {@link makePrivate}. */
 interface MakePrivateOptions extends ClosedPlaces {

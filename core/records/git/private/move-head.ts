@@ -1,11 +1,11 @@
 import { isThere, plainText } from "../look-at.ts";
 import { runIn } from "../find-repository.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { copyWithTime } from "../../../ground/runtime/copy-with-time.ts";
-import { open, readdir, readFile, rename, rm } from "../../../ground/runtime/files.ts";
-import { randomId } from "../../../ground/runtime/hash.ts";
-import { join } from "../../../ground/runtime/paths.ts";
-import { wait } from "../../../ground/runtime/wait.ts";
+import { copyWithTime } from "../../../ground/platform/files/copy-with-time.ts";
+import { open, readdir, readFile, rename, rm } from "../../../ground/platform/files/files.ts";
+import { randomId } from "../../../ground/platform/files/hash.ts";
+import { join } from "../../../ground/platform/files/paths.ts";
+import { wait } from "../../../ground/platform/engine/wait.ts";
 import { git, linesIn } from "../git-call.ts";
 import { changesBetween, type IndexChange, indexInfo, misfit } from "./index-changes.ts";
 import type { PrivateRepository } from "./private-record.ts";

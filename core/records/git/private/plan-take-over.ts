@@ -1,4 +1,4 @@
-import { join } from "../../../ground/runtime/paths.ts";
+import { join } from "../../../ground/platform/files/paths.ts";
 import { changesBetween, type IndexChange } from "./index-changes.ts";
 import type { PathRules } from "./look-at-commits.ts";
 import { isObjectId } from "./read-refs.ts";

@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
-import { readFile, rename, writeFile } from "../../../ground/runtime/files.ts";
-import { join } from "../../../ground/runtime/paths.ts";
+import { readFile, rename, writeFile } from "../../../ground/platform/files/files.ts";
+import { join } from "../../../ground/platform/files/paths.ts";
 
 /** One repository for which a session has a private git folder, as the host wrote it down before the agent began. */
 export interface PrivateRepository {

@@ -1,6 +1,6 @@
 import { isThere, plainText } from "../look-at.ts";
-import { join } from "../../../ground/runtime/paths.ts";
-import { readPlainFile } from "../../../ground/runtime/read-plain-file.ts";
+import { join } from "../../../ground/platform/files/paths.ts";
+import { readPlainFile } from "../../../ground/platform/files/read-plain-file.ts";
 import { stateFiles } from "./copy-git-folder.ts";
 import { fewEntries } from "./few-entries.ts";
 import type { PrivateRepository } from "./private-record.ts";

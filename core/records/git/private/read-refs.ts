@@ -1,7 +1,7 @@
 import { plainText } from "../look-at.ts";
-import { basename, dirname, join } from "../../../ground/runtime/paths.ts";
+import { basename, dirname, join } from "../../../ground/platform/files/paths.ts";
 import { fewAtOnce, fewEntries } from "./few-entries.ts";
-import { readdir } from "../../../ground/runtime/files.ts";
+import { readdir } from "../../../ground/platform/files/files.ts";
 
 /** Refs of a git folder, read as data: nothing that they say is believed before git has looked at the objects. */
 export interface Refs {

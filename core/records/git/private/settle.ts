@@ -1,7 +1,7 @@
 import { runIn } from "../find-repository.ts";
 import type { GitChange } from "../../../../plugin-sdk/git-changes.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { runGit } from "../../../ground/runtime/git-program.ts";
+import { runGit } from "../../../ground/platform/processes/git-program.ts";
 import { checkedOut, symbolicTarget } from "./read-refs.ts";
 import { deletion } from "./git-commands.ts";
 import { keptRoot } from "./hold-borrowed.ts";

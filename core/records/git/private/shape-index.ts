@@ -1,11 +1,11 @@
-import { runGit } from "../../../ground/runtime/git-program.ts";
-import { copyWithTime } from "../../../ground/runtime/copy-with-time.ts";
-import { mkdir, readdir, readFile, writeFile } from "../../../ground/runtime/files.ts";
-import { join } from "../../../ground/runtime/paths.ts";
+import { runGit } from "../../../ground/platform/processes/git-program.ts";
+import { copyWithTime } from "../../../ground/platform/files/copy-with-time.ts";
+import { mkdir, readdir, readFile, writeFile } from "../../../ground/platform/files/files.ts";
+import { join } from "../../../ground/platform/files/paths.ts";
 import { configText, parseConfig } from "./config-text.ts";
 import { eachRecord, git, gitEnv, joinNul } from "../git-call.ts";
 import type { PrivateRepository } from "./private-record.ts";
-import { removeTree } from "../../../ground/runtime/remove-tree.ts";
+import { removeTree } from "../../../ground/platform/files/remove-tree.ts";
 
 /** Makes a git folder without refs, objects and settings, for calls that are told everything else. */
 export async function emptyRepository(

@@ -10,20 +10,20 @@ import {
   rename,
   stat,
   writeFile,
-} from "../../../ground/runtime/files.ts";
-import { type GitOutcome, runGit } from "../../../ground/runtime/git-program.ts";
-import { randomId } from "../../../ground/runtime/hash.ts";
-import { dirname, isInside, join } from "../../../ground/runtime/paths.ts";
+} from "../../../ground/platform/files/files.ts";
+import { type GitOutcome, runGit } from "../../../ground/platform/processes/git-program.ts";
+import { randomId } from "../../../ground/platform/files/hash.ts";
+import { dirname, isInside, join } from "../../../ground/platform/files/paths.ts";
 import { git, gitError, lineOf, linesIn } from "../git-call.ts";
 import { alternatesText } from "./git-folder.ts";
 import { fewEntries } from "./few-entries.ts";
 import type { PrivateRepository } from "./private-record.ts";
 import { emptyRepository, emptyRepositoryEnv } from "./shape-index.ts";
-import { removeTree } from "../../../ground/runtime/remove-tree.ts";
-import { findBubblewrap, ownNamespaces, ownProc } from "../../../ground/runtime/os-walls/bubblewrap.ts";
-import type { Command } from "../../../ground/runtime/os-walls/os-wall.ts";
-import { findProgram } from "../../../ground/runtime/os-walls/try-program.ts";
-import { hostEnv } from "../../../ground/runtime/platform.ts";
+import { removeTree } from "../../../ground/platform/files/remove-tree.ts";
+import { findBubblewrap, ownNamespaces, ownProc } from "../../../ground/platform/os-walls/bubblewrap.ts";
+import type { Command } from "../../../ground/platform/os-walls/os-wall.ts";
+import { findProgram } from "../../../ground/platform/os-walls/try-program.ts";
+import { hostEnv } from "../../../ground/platform/engine/platform.ts";
 
 /** Objects of a private git folder that are looked at. */
 const mostFiles = 200_000;

@@ -1,15 +1,15 @@
 import { runIn } from "../find-repository.ts";
 import { isThere } from "../look-at.ts";
-import { runGit } from "../../../ground/runtime/git-program.ts";
-import { rm } from "../../../ground/runtime/files.ts";
-import { join } from "../../../ground/runtime/paths.ts";
+import { runGit } from "../../../ground/platform/processes/git-program.ts";
+import { rm } from "../../../ground/platform/files/files.ts";
+import { join } from "../../../ground/platform/files/paths.ts";
 import { eachRecord, gitError, lineOf } from "../git-call.ts";
 import { checkedOut, topOf } from "./read-refs.ts";
 import { shellWord } from "./git-commands.ts";
 import { pathOf, readIndexEntries } from "./index-entries.ts";
 import type { TakeOverPlan } from "./plan-take-over.ts";
 import type { PrivateRepository } from "./private-record.ts";
-import { randomId } from "../../../ground/runtime/hash.ts";
+import { randomId } from "../../../ground/platform/files/hash.ts";
 import { indexInfo } from "./index-changes.ts";
 
 /** Something that the repository has under a ref of the session. */

@@ -1,6 +1,6 @@
-import { readdir, readFile, rm, stat } from "../../../ground/runtime/files.ts";
-import { basename, dirname, join } from "../../../ground/runtime/paths.ts";
-import { replaceFile } from "../../../ground/runtime/replace-file.ts";
+import { readdir, readFile, rm, stat } from "../../../ground/platform/files/files.ts";
+import { basename, dirname, join } from "../../../ground/platform/files/paths.ts";
+import { replaceFile } from "../../../ground/platform/files/replace-file.ts";
 
 /** Account of a damaged journal. It stands beside it until the operator has taken note. */
 export interface DamageReport {

@@ -1,4 +1,4 @@
-import type { SqliteFile } from "../../../ground/runtime/sqlite.ts";
+import type { SqliteFile } from "../../../ground/platform/state/sqlite.ts";
 import { Breath } from "./breath.ts";
 
 const commitBytes = 1024 * 1024;

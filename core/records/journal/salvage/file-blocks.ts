@@ -1,4 +1,4 @@
-import { open } from "../../../ground/runtime/files.ts";
+import { open } from "../../../ground/platform/files/files.ts";
 
 const blockBytes = 256 * 1024;
 /** Blocks that are kept: a page is near the one before it, and its overflow pages are near it. */

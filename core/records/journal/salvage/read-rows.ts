@@ -1,4 +1,4 @@
-import type { SqliteFile, SqlStatement } from "../../../ground/runtime/sqlite.ts";
+import type { SqliteFile, SqlStatement } from "../../../ground/platform/state/sqlite.ts";
 import type { ChainedRow } from "../chain-table.ts";
 import { undamaged } from "../damage.ts";
 import { envelopesAfter } from "../journal-row.ts";

@@ -1,7 +1,7 @@
-import { open, rename, rm } from "../../../ground/runtime/files.ts";
-import { dirname } from "../../../ground/runtime/paths.ts";
-import { openSqlite } from "../../../ground/runtime/sqlite.ts";
-import { syncFolder } from "../../../ground/runtime/synced-file.ts";
+import { open, rename, rm } from "../../../ground/platform/files/files.ts";
+import { dirname } from "../../../ground/platform/files/paths.ts";
+import { openSqlite } from "../../../ground/platform/state/sqlite.ts";
+import { syncFolder } from "../../../ground/platform/files/synced-file.ts";
 import { repairDraft } from "../check-journal.ts";
 import type { Numbers } from "../chain.ts";
 import { migrate } from "../journal-schema.ts";

@@ -1,4 +1,4 @@
-import { isSameText } from "../../../ground/runtime/hash.ts";
+import { isSameText } from "../../../ground/platform/files/hash.ts";
 import {
   chainOrigin,
   type ChainPlace,

@@ -1,5 +1,5 @@
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
-import type { SqliteFile } from "../../../ground/runtime/sqlite.ts";
+import type { SqliteFile } from "../../../ground/platform/state/sqlite.ts";
 import type { ChainedRow } from "../chain-table.ts";
 import { factOf, mayHoldFacts } from "../history-fact.ts";
 import { type HistoryTable, prepareHistoryTable } from "../history-table.ts";

@@ -3,7 +3,7 @@ import { createPaint } from "../../../../core/doors/cli/render/paint.ts";
 import { ProgressLine } from "../../../../core/doors/cli/render/progress-line.ts";
 
 let ticks: (() => void)[] = [];
-vi.mock("../../../../core/ground/runtime/background-timer.ts", () => ({
+vi.mock("../../../../core/ground/platform/engine/background-timer.ts", () => ({
   startBackgroundTimer: (callback: () => void) => {
     ticks.push(callback);
     return () => void (ticks = ticks.filter((one) => one !== callback));

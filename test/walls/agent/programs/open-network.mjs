@@ -9,7 +9,7 @@ const [folder] = process.argv.slice(2);
 const core = new URL(`../../../../${isDeno ? "" : "dist/"}core/`, import.meta.url);
 const load = (name) => import(new URL(`${name}${isDeno ? ".ts" : ".js"}`, core));
 const { openOwnNetwork } = await load("walls/agent/own-network");
-const { commandChain } = await load("ground/runtime/os-walls/command-chain");
+const { commandChain } = await load("ground/platform/os-walls/command-chain");
 const script = fileURLToPath(new URL("../../../../dist/walls/network.js", import.meta.url));
 const network = await openOwnNetwork({ script, ports: [3128], folder, light: false });
 network.onClient((client) => client.end(`the host of user ${process.getuid()}\n`));
