@@ -11,16 +11,15 @@ import { splitLines } from "./lines.ts";
 import type { ExitMeaning, FailureMeaning } from "./manifest.ts";
 import type { LastWord } from "./mapping-rule.ts";
 import { mergeStreams } from "./merge-streams.ts";
+import { OpenWork } from "./open-work.ts";
 import type { SessionRequest } from "./request.ts";
+import { Settling } from "./settling.ts";
 
 /** Return type of a parser for one line: an event, several, or null for a line without meaning. */
 export type ParsedLine = AdapterEvent | AdapterEvent[] | null;
 
 /** Members that a {@link CliAdapter} must have, in addition to those of every adapter. */
 export const requiredCliMembers = ["findBinary", "getVersion", "checkAuth", "buildCommand", "parseOutput"] as const;
-
-/** Longest time in milliseconds that a program may clean up after its last word before it is asked to end. */
-const settleTime = 2000;
 
 /**
  * Drives an agent that is a command-line program: one process for each session, whose output is read line by line. The
@@ -29,6 +28,8 @@ const settleTime = 2000;
 export abstract class CliAdapter extends AgentAdapter {
   static override readonly requiredMembers: readonly string[] = [...requiredMembers, ...requiredCliMembers];
 
+  /** The session's work that is not over. The adapter tells it of tasks in the background; calls are in the events. */
+  protected work: OpenWork = new OpenWork();
   #config: AgentConfig | null = null;
   /** Running programs, each with the stop in progress, if any. */
   readonly #running = new Map<RunningProcess, Promise<void> | null>();
@@ -93,6 +94,12 @@ export abstract class CliAdapter extends AgentAdapter {
     return child.kill();
   }
 
+  /**
+   * Called once when the program's work is over: its last word has come, and nothing is open. Override it for a program
+   * that waits for more input until it is told that none comes.
+   */
+  leaveProcess(_child: RunningProcess): Promise<void> | void {}
+
   /** Returns the meaning of the program's exit when there was no last word. */
   meaningOfExit(exit: ProcessExit): ExitMeaning {
     return exit.exit_code === 0 ? "completed" : "fatal";
@@ -125,6 +132,11 @@ export abstract class CliAdapter extends AgentAdapter {
    */
   answer(): string | undefined {
     return undefined;
+  }
+
+  /** False for a program that tells its calls of tools and not their results: then no call is taken for open. */
+  get tellsToolResults(): boolean {
+    return true;
   }
 
   /** True for a program that always reports its end: then a missing last word is a failure, even with exit code 0. */
@@ -160,20 +172,27 @@ export abstract class CliAdapter extends AgentAdapter {
     const kill = (): void => void child.kill().catch(() => {});
     const stop = (): void => void this.#stop(child).catch(() => {});
     ctx.signal.addEventListener("abort", stop);
+    this.work = new OpenWork({ calls: this.tellsToolResults });
     const ending = new CliEnding({
+      work: this.work,
       detector: this.getRateLimitDetector(),
       meaningOf: (text) => this.meaningOfText(text),
       lastWord: this.lastWord,
     });
     let exit: ProcessExit | null = null;
+    const settling = new Settling(ending, {
+      ctx,
+      endsAlone: command.keep_stdin_open !== true,
+      leave: () => this.leaveProcess(child),
+      kill: () => exit ?? kill(),
+    });
     try {
       if (ctx.signal.aborted) kill();
       if (command.stdin !== undefined) void feedStdin(child, command.stdin, command);
       for await (const events of this.streamProcess(child, ctx)) {
-        const alreadySettling = ending.isOver;
         const passed = ending.take(events);
+        settling.heard(events);
         if (passed.length > 0) yield passed;
-        if (ending.isOver && !alreadySettling) ctx.sleep(settleTime).then(() => exit ?? kill(), () => {});
       }
       await Promise.all([leaveStream(child.stdout), leaveStream(child.stderr)]);
       exit = await child.exit;
@@ -204,8 +223,9 @@ export abstract class CliAdapter extends AgentAdapter {
   #parse(line: string, ctx: AdapterContext): AdapterEvent[] {
     try {
       const parsed = this.parseOutput(line, "stdout");
-      if (!parsed) return [];
-      return Array.isArray(parsed) ? parsed : [parsed];
+      const events = parsed === null ? [] : [parsed].flat();
+      for (const event of events) if (event.type === "completed") this.work.mark(event);
+      return events;
     } catch (error) {
       ctx.log.warn("A line of output could not be parsed.", { error: String(error) });
       return [{ type: "unparsed", data: line }];

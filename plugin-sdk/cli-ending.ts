@@ -4,9 +4,18 @@ import type { AdapterEvent, CompletedEvent, ErrorEvent, RateLimitEvent } from ".
 import { ErrorOutput } from "./error-output.ts";
 import type { ExitMeaning, FailureMeaning } from "./manifest.ts";
 import type { LastWord } from "./mapping-rule.ts";
+import { OpenWork } from "./open-work.ts";
 import type { RateLimitDetector } from "./rate-limit.ts";
 
 const maxMessage = 4096;
+/** Longest silence in milliseconds of a program that cleans up after its last word. */
+const settleMs = 2000;
+/** Longest silence with an open call; an agent that said something after it is likely to have the result. */
+const callMs = 10_000;
+/** Longest silence after the work that made a result an interim one: another result follows, as a rule. */
+const nextResultMs = 30_000;
+/** Longest silence while nothing but tasks run that may not end. */
+const lastingMs = 60_000;
 /** Last statements of the error output that can tell why a program failed. */
 const lastStatements = 3;
 /** Lines of the error output that are shown, of each statement and in all. */
@@ -32,6 +41,8 @@ interface FailureReader {
   meaningOf(text: string): FailureMeaning | null;
   /** Which last word counts if there are several. */
   lastWord?: LastWord;
+  /** The agent's work that is not over; default: its open calls. */
+  work?: OpenWork;
 }
 
 /** Watches a session's events for its last word, which it holds back until the program has ended. */
@@ -41,9 +52,16 @@ export class CliEnding {
   readonly #errorOutput = new ErrorOutput();
   #lastWord: CompletedEvent | ErrorEvent | null = null;
   #reportedLimit: RateLimitEvent | null = null;
+  readonly #work: OpenWork;
+  /** Whether work was open when the last word came. */
+  #isInterim = false;
+  /** Whether the agent did anything after the last word. */
+  #wentOn = false;
+  readonly #changedLate = new Set<string>();
 
   constructor(reader: FailureReader) {
     this.#reader = reader;
+    this.#work = reader.work ?? new OpenWork();
   }
 
   /** Returns true once the program has reported its end and must not go on. */
@@ -53,21 +71,40 @@ export class CliEnding {
   }
 
   /**
+   * Returns for how many milliseconds the program may be silent from now on: null while it may go on as long as it likes.
+   * @param how.isLeft its input is closed: it has been told that nothing else comes
+   * @param how.endsAlone nothing keeps it but its work
+   */
+  patience({ isLeft, endsAlone }: { isLeft: boolean; endsAlone: boolean }): number | null {
+    if (!this.isOver) return null;
+    const settle = isLeft ? settleMs : 0;
+    if (this.#lastWord?.type === "error") return settle;
+    const { kind, spokeSince } = this.#work;
+    if (kind === "task") return null;
+    if (kind === "call") return endsAlone ? null : isLeft ? nextResultMs : spokeSince ? settleMs : callMs;
+    if (kind === "lasting") return isLeft ? settleMs : lastingMs;
+    return this.#isInterim ? nextResultMs : settle;
+  }
+
+  /**
    * Takes events and returns those to pass on now. Of several last words, those that do not count pass as `unparsed`,
    * except one that only repeats the other.
    */
   take(events: readonly AdapterEvent[]): AdapterEvent[] {
+    if (this.#lastWord !== null) this.#wentOn ||= events.some(isWork);
+    for (const event of events) this.#work.take(event);
     if (events.every(isSaid)) return [...events];
     const passed: AdapterEvent[] = [];
     for (const event of events) {
       this.#errorOutput.take(event);
       if (event.type === "completed" || event.type === "error") {
-        const other = this.#choose(event);
-        if (other) passed.push({ type: "unparsed", data: other });
+        passed.push(...this.#takeWord(event));
         continue;
       }
-      if (event.type === "file_change") this.#changed.add(event.path);
-      else if (event.type === "rate_limit") this.#reportedLimit = event;
+      if (event.type === "file_change") {
+        this.#changed.add(event.path);
+        if (this.#lastWord) this.#changedLate.add(event.path);
+      } else if (event.type === "rate_limit") this.#reportedLimit = event;
       passed.push(event);
     }
     return passed;
@@ -77,12 +114,13 @@ export class CliEnding {
   failure(exit: ProcessExit, rules: EndingRules): AdapterEvent[] | null {
     const last = this.#lastWord;
     if (last?.type === "error") return this.#failed(last);
-    if (last) return last.success ? null : this.#unsuccessful(last);
+    if (last) return last.success ? this.#brokenOff(last.output) : this.#unsuccessful(last);
     if (rules.meaning !== "completed") {
       const code = rules.meaning === "fatal" && exit.exit_code === null ? "crash" : rules.meaning;
       return this.#failedWith(code, `The program ${howItEnded(exit)}`);
     }
-    return rules.strict ? this.#failedWith("crash", "The program ended without saying that it was done") : null;
+    if (rules.strict) return this.#failedWith("crash", "The program ended without saying that it was done");
+    return this.#brokenOff();
   }
 
   /**
@@ -94,7 +132,8 @@ export class CliEnding {
     const made: CompletedEvent = word ??
       { type: "completed", success: true, files_changed: [...this.#changed], tokens_used: null, cost: null };
     const said = output ?? made.output ?? answer;
-    return said === undefined ? made : { ...made, output: said };
+    const files_changed = [...new Set([...made.files_changed, ...this.#changedLate])];
+    return { ...made, files_changed, ...(said === undefined ? {} : { output: said }) };
   }
 
   /** Returns the last events of a session that was stopped from outside, for the reason of its signal. */
@@ -104,18 +143,48 @@ export class CliEnding {
     return [{ type: "error", code: data?.code ?? "interrupted", message, recoverable: false }];
   }
 
+  /** Takes a last word, and returns what becomes of it and of the one before. */
+  #takeWord(word: CompletedEvent | ErrorEvent): AdapterEvent[] {
+    const wasInterim = this.#isInterim;
+    const other = this.#choose(word);
+    const counts = this.#lastWord === word || this.#lastWord?.type === "completed" && other !== word;
+    const open = word.type === "completed" && word.success ? this.#work.openAt(word) : null;
+    if (counts) {
+      this.#isInterim = open !== null;
+      this.#wentOn = false;
+    }
+    // The end of an interim turn was told when it came.
+    const lost: AdapterEvent[] = other && !(wasInterim && other !== word) ? [{ type: "unparsed", data: other }] : [];
+    if (!counts || open === null) return lost;
+    return [...lost, { type: "progress", message: `Its turn ended, and its work goes on: ${open}.` }];
+  }
+
   /** Keeps the last word that counts and returns the other one, if there are two that differ. */
   #choose(word: CompletedEvent | ErrorEvent): CompletedEvent | ErrorEvent | null {
     const before = this.#lastWord;
-    if (before === null || this.#replaces(before, word)) this.#lastWord = word;
-    if (before === null || isSame(before, word)) return null;
-    return this.#lastWord === word ? before : word;
+    if (before === null) this.#lastWord = word;
+    else if (this.#replaces(before, word)) this.#lastWord = withKnown(word, before);
+    else return isSame(before, word) ? null : word;
+    return before === null || isSame(before, word) ? null : before;
   }
 
   #replaces(before: CompletedEvent | ErrorEvent, word: CompletedEvent | ErrorEvent): boolean {
     const { lastWord = "last" } = this.#reader;
     if (lastWord === "first_error") return before.type === "completed" || word.type === "completed";
-    return lastWord === "last";
+    return lastWord === "last" && !this.#saysNothing(before, word);
+  }
+
+  /** Whether a word is that of a turn in which nothing was done: it says nothing of the good one before. */
+  #saysNothing(before: CompletedEvent | ErrorEvent, word: CompletedEvent | ErrorEvent): boolean {
+    if (before.type !== "completed" || !before.success || this.#wentOn || this.#isInterim) return false;
+    return word.type === "error" || !word.success || !word.output;
+  }
+
+  /** Returns the last events of a session whose agent ended in the middle of its work; null if it did not. */
+  #brokenOff(output = ""): AdapterEvent[] | null {
+    if (!this.#work.brokeOff(output)) return null;
+    const message = `The agent ended in the middle of its work: ${this.#work.description} had no result.`;
+    return [{ type: "error", code: "unavailable", message, recoverable: true }];
   }
 
   /** Handles a result that reports its own failure: its text is a failure's text. */
@@ -168,11 +237,30 @@ function isSaid(event: AdapterEvent): boolean {
   return event.type === "thinking" || (event.type === "output" && event.stream === "stdout");
 }
 
+/** Whether an event shows the agent at work. */
+function isWork(event: AdapterEvent): boolean {
+  return isSaid(event) || event.type === "tool_call" || event.type === "tool_result" || event.type === "file_change";
+}
+
+/** A later word with what an earlier one knew and it does not. */
+function withKnown(word: CompletedEvent | ErrorEvent, before: CompletedEvent | ErrorEvent): CompletedEvent | ErrorEvent {
+  if (word.type !== "completed" || before.type !== "completed") return word;
+  const output = word.output || before.output;
+  return {
+    ...word,
+    ...(output === undefined ? {} : { output }),
+    tokens_used: word.tokens_used ?? before.tokens_used,
+    cost: word.cost ?? before.cost,
+  };
+}
+
 function isRetryable(code: string): boolean {
   return retryable.includes(code);
 }
 
 function isSame(one: CompletedEvent | ErrorEvent, other: CompletedEvent | ErrorEvent): boolean {
+  // A word may be given anew when more of the same answer has come.
+  if (one.type === "completed" && other.type === "completed") return other.output?.startsWith(one.output ?? "") ?? false;
   if (one.type === "completed" || other.type === "completed") return false;
   return one.code === other.code && one.message === other.message;
 }

@@ -184,6 +184,11 @@ class ToolAdapter extends CliAdapter {
     return this.#parsed.endsWithEvent;
   }
 
+  override get tellsToolResults(): boolean {
+    const { output } = this.#parsed.tool;
+    return output?.format !== "jsonl" || output.rules.some(({ event }) => event?.["type"] === "tool_result");
+  }
+
   override meaningOfExit(exit: ProcessExit): ExitMeaning {
     const meanings = this.#parsed.tool.exit_codes ?? {};
     const key = String(exit.exit_code);

@@ -80,6 +80,7 @@ export type {
 } from "./context.ts";
 export { envReferences, expandEnv } from "./env-template.ts";
 export { ToolOutput } from "./error-output.ts";
+export { type BackgroundTask, OpenWork } from "./open-work.ts";
 export {
   type ArtifactsEvent,
   type AttemptFailedEvent,

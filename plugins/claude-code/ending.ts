@@ -1,5 +1,5 @@
 import { type AdapterEvent, type ErrorCode, type JsonFields, numberOf, textOf } from "bulkhead/plugin-sdk";
-import { sessionUsage } from "./usage.ts";
+import type { SessionCounts } from "./usage.ts";
 
 /** Facts that the program reported before its result. */
 interface Seen {
@@ -8,6 +8,7 @@ interface Seen {
   /** When the plan's limit that was hit ends; milliseconds since 1970. */
   limitEndsAt: number | null;
   filesChanged: readonly string[];
+  counts: SessionCounts;
 }
 
 /** Meaning of the program's own word for a failure: a code of the host or a word of this adapter. */
@@ -17,13 +18,19 @@ const retryable: readonly FailureCode[] = ["rate_limit", "unavailable"];
 
 /** The program's result: what it used, and its last word. That it says `success` means nothing beside `is_error`. */
 export function endingEvents(result: JsonFields, seen: Seen): AdapterEvent[] {
-  const usage = sessionUsage(result);
+  const usage = seen.counts.take(result);
   const errors = Array.isArray(result["errors"]) ? result["errors"].map(String).join("\n") : "";
   const text = textOf(result["result"]) ?? errors;
   const tokens = usage.tokens_in === null && usage.tokens_out === null
     ? null
     : (usage.tokens_in ?? 0) + (usage.tokens_out ?? 0);
   const refused = result["stop_reason"] === "refusal";
+  // The model called a tool, and the turn ended without it: the model's answer broke off.
+  const cut = result["stop_reason"] === "tool_use" && text.trim() === "";
+  if (result["is_error"] !== true && result["subtype"] === "success" && cut) {
+    const message = "The agent's turn broke off in the middle: it called a tool and never went on.";
+    return [usage, { type: "error", code: "unavailable", message, recoverable: true }];
+  }
   if (result["is_error"] !== true && result["subtype"] === "success" && !refused) {
     const files_changed = [...seen.filesChanged];
     return [usage, {

@@ -40,7 +40,7 @@ export default class ClaudeCode extends CliAdapter {
     max_context_tokens: 200_000,
   };
   accessModes: AccessMode[] = [];
-  readonly #parser = new StreamParser();
+  #parser = new StreamParser();
 
   override initialize(config: AgentConfig): void {
     void super.initialize(config);
@@ -73,11 +73,14 @@ export default class ClaudeCode extends CliAdapter {
   }
 
   buildCommand(request: SessionRequest): CliCommand {
+    this.#parser = new StreamParser({ resumed: request.continue_from !== undefined });
     return sessionCommand(request, optionsOf(this.config, request));
   }
 
   parseOutput(line: string): AdapterEvent[] {
-    return this.#parser.parse(line);
+    const events = this.#parser.parse(line);
+    this.work.setTasks(this.#parser.tasks);
+    return events;
   }
 
   override get endsWithEvent(): boolean {
@@ -106,12 +109,14 @@ export default class ClaudeCode extends CliAdapter {
         } else if (event.type === "question") {
           const { request_id } = event;
           ctx.answer(request_id).then((text) => write(control.reply(request_id, text)), () => {});
-        } else if (event.type === "completed" || event.type === "error") {
-          // It waits for another prompt until its input ends.
-          void child.stdin.close().catch(() => {});
         }
       }
     }
+  }
+
+  /** It waits for another prompt until its input ends. */
+  override leaveProcess(child: RunningProcess): Promise<void> {
+    return child.stdin.close();
   }
 
   /** Asks it to stop, which lets it end its tools and say what it used, and kills it when that takes too long. */

@@ -1,5 +1,6 @@
 import {
   type AdapterEvent,
+  type BackgroundTask,
   fieldsOf,
   type JsonFields,
   numberOf,
@@ -7,13 +8,14 @@ import {
   parseJson,
   textOf,
 } from "bulkhead/plugin-sdk";
+import { BackgroundTasks } from "./background-tasks.ts";
 import { ControlRequests } from "./control-requests.ts";
 import { endingEvents } from "./ending.ts";
 import { McpServerStates } from "./mcp-server-states.ts";
 import { plainContent, SpokenText } from "./spoken-text.ts";
 import { systemEvents } from "./system-events.ts";
 import { ToolEvents } from "./tool-events.ts";
-import { TurnCounts } from "./usage.ts";
+import { SessionCounts, TurnCounts } from "./usage.ts";
 
 /**
  * Turns the lines of `--output-format stream-json` into events, with what it must remember of a session between them.
@@ -28,6 +30,19 @@ export class StreamParser {
   #failure: string | null = null;
   #limitEndsAt: number | null = null;
   #turn = new TurnCounts();
+  readonly #tasks = new BackgroundTasks();
+  readonly #counts: SessionCounts;
+  #hasResult = false;
+
+  /** @param options.resumed whether the agent's session had turns before: its totals may then count those too */
+  constructor({ resumed = false }: { resumed?: boolean } = {}) {
+    this.#counts = new SessionCounts({ resumed });
+  }
+
+  /** The tasks that run in the background. */
+  get tasks(): BackgroundTask[] {
+    return this.#tasks.open;
+  }
 
   /** The events of one line. */
   parse(line: string): AdapterEvent[] {
@@ -50,13 +65,10 @@ export class StreamParser {
       case "user":
         return this.#user(message);
       case "system":
+        this.#tasks.take(message);
         return message["subtype"] === "init" ? this.#init(message) : systemEvents(message);
       case "result":
-        return endingEvents(message, {
-          kind: this.#failure,
-          limitEndsAt: this.#limitEndsAt,
-          filesChanged: this.#tools.filesChanged,
-        });
+        return this.#result(message);
       case "rate_limit_event":
         return this.#limit(fieldsOf(message["rate_limit_info"]) ?? {});
       case "control_request":
@@ -72,6 +84,22 @@ export class StreamParser {
       default:
         return null;
     }
+  }
+
+  #result(message: JsonFields): AdapterEvent[] {
+    const events = endingEvents(message, {
+      kind: this.#failure,
+      limitEndsAt: this.#limitEndsAt,
+      filesChanged: this.#tools.filesChanged,
+      counts: this.#counts,
+    });
+    // One of no turn is about no work, and so takes nothing from the result of a turn before.
+    if (this.#hasResult && numberOf(message["num_turns"]) === 0 && !numberOf(message["duration_ms"])) {
+      const last = events.at(-1);
+      return [{ type: "progress", message: `It gave a result of no turn: ${lastText(last) || "without a word"}.` }];
+    }
+    this.#hasResult ||= events.at(-1)?.type === "completed";
+    return events;
   }
 
   #init(message: JsonFields): AdapterEvent[] {
@@ -178,6 +206,10 @@ function helperWords(block: JsonFields): AdapterEvent[] | null {
   if (type !== "text" && type !== "thinking") return type === "redacted_thinking" ? [] : null;
   const text = textOf(block[type]);
   return text === undefined ? [] : [{ type: "progress", message: text }];
+}
+
+function lastText(last: AdapterEvent | undefined): string | undefined {
+  return last?.type === "error" ? last.message : last?.type === "completed" ? last.output : undefined;
 }
 
 function unknown(data: JsonFields): AdapterEvent[] {

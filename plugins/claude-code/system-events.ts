@@ -1,4 +1,4 @@
-import { type AdapterEvent, type JsonFields, numberOf, textOf } from "bulkhead/plugin-sdk";
+import { type AdapterEvent, type JsonFields, numberOf, objectsOf, textOf } from "bulkhead/plugin-sdk";
 
 /** The events of a `system` message; null for one of an unknown kind. */
 export function systemEvents(message: JsonFields): AdapterEvent[] | null {
@@ -22,6 +22,10 @@ export function systemEvents(message: JsonFields): AdapterEvent[] | null {
     case "hook_progress":
     case "hook_response":
       return progress(`hook ${textOf(message["hook_name"]) ?? ""}`.trim());
+    case "background_tasks_changed": {
+      const names = objectsOf(message["tasks"]).map((task) => textOf(task["description"]) ?? "a task");
+      return progress(names.length === 0 ? "Nothing runs in the background." : `In the background: ${names.join(", ")}.`);
+    }
     case "task_started":
     case "task_progress":
     case "task_notification":

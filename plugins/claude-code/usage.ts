@@ -43,28 +43,59 @@ export class TurnCounts {
   }
 }
 
+/** Figures of one result. */
+type Totals = Pick<UsageEvent, "tokens_in" | "tokens_out" | "tokens_cached" | "cost">;
+
 /**
- * Returns the session's usage over all its models. A continued session's totals include the earlier ones, so the part
- * since then counts where the program reports it.
+ * Counts the session's usage over all its models and results. The program's totals include the turns of a session that is
+ * continued, so the part since the result before counts where it is told; where it is not, such a total says nothing.
  */
-export function sessionUsage(result: JsonFields): UsageEvent {
-  const added = fieldsOf(result["model_usage_since_last_result"]) ?? fieldsOf(result["modelUsage"]) ?? {};
-  const models = Object.entries(added).flatMap(([name, usage]) => {
-    const fields = fieldsOf(usage);
-    return fields ? [{ name, fields }] : [];
-  });
-  const all = (...keys: string[]) => sum(models.flatMap(({ fields }) => keys.map((key) => fields[key])));
-  const model = models.length === 1 ? textOf(models[0]?.name) : undefined;
-  return {
-    type: "usage",
-    scope: "session",
-    tokens_in: all("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"),
-    tokens_out: all("outputTokens"),
-    tokens_cached: all("cacheReadInputTokens"),
-    cost: money(models.length === 0 ? numberOf(result["total_cost_usd"]) : all("costUSD")),
-    currency: "USD",
-    ...(model === undefined ? {} : { model }),
-  };
+export class SessionCounts {
+  readonly #resumed: boolean;
+  #sum: Totals = { tokens_in: null, tokens_out: null, tokens_cached: null, cost: null };
+
+  constructor({ resumed }: { resumed: boolean }) {
+    this.#resumed = resumed;
+  }
+
+  /** Takes a result, and returns the usage up to it. */
+  take(result: JsonFields): UsageEvent {
+    const since = fieldsOf(result["model_usage_since_last_result"]);
+    const added = since ?? fieldsOf(result["modelUsage"]) ?? {};
+    const models = Object.entries(added).flatMap(([name, usage]) => {
+      const fields = fieldsOf(usage);
+      return fields ? [{ name, fields }] : [];
+    });
+    const all = (...keys: string[]) => sum(models.flatMap(({ fields }) => keys.map((key) => fields[key])));
+    const told: Totals = {
+      tokens_in: all("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"),
+      tokens_out: all("outputTokens"),
+      tokens_cached: all("cacheReadInputTokens"),
+      cost: models.length === 0 ? numberOf(result["total_cost_usd"]) : all("costUSD"),
+    };
+    this.#add(told, since !== null && models.length > 0);
+    const model = models.length === 1 ? textOf(models[0]?.name) : undefined;
+    return {
+      type: "usage",
+      scope: "session",
+      ...this.#sum,
+      cost: money(this.#sum.cost),
+      currency: "USD",
+      ...(model === undefined ? {} : { model }),
+    };
+  }
+
+  #add(told: Totals, isPart: boolean): void {
+    if (!isPart && this.#resumed) return;
+    const before = this.#sum;
+    const figure = (name: keyof Totals) => (isPart ? sum([before[name], told[name]]) : told[name] ?? before[name]);
+    this.#sum = {
+      tokens_in: figure("tokens_in"),
+      tokens_out: figure("tokens_out"),
+      tokens_cached: figure("tokens_cached"),
+      cost: figure("cost"),
+    };
+  }
 }
 
 /** To a thousandth of a millionth: sums of the program's own show how floating point adds. */

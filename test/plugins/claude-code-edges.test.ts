@@ -17,6 +17,55 @@ describe("Claude Code", () => {
   const counted = (usage: object) => streamed({ type: "message_delta", delta: {}, usage });
   const stopped = streamed({ type: "message_stop" });
 
+  const result = (fields: object) => ({ type: "result", subtype: "success", is_error: false, num_turns: 1, ...fields });
+  const system = (subtype: string, fields: object) => ({ type: "system", subtype, ...fields });
+
+  test.each<[string, object[], string[]]>([
+    ["a list", [system("background_tasks_changed", { tasks: [{ task_id: "a" }, { task_id: "b" }] })], ["a", "b"]],
+    ["a start", [system("task_started", { task_id: "a", is_backgrounded: true })], ["a"]],
+    ["one in the foreground", [system("task_started", { task_id: "a", is_backgrounded: false })], []],
+    ["a watcher", [system("background_tasks_changed", { tasks: [{ task_id: "a", ambient: true }] })], []],
+    [
+      "a notification",
+      [system("task_started", { task_id: "a" }), system("task_notification", { task_id: "a", status: "failed" })],
+      [],
+    ],
+    [
+      "an update",
+      [system("task_started", { task_id: "a" }), system("task_updated", { task_id: "a", patch: { status: "killed" } })],
+      [],
+    ],
+    [
+      "an empty list",
+      [system("task_started", { task_id: "a" }), system("background_tasks_changed", { tasks: [] })],
+      [],
+    ],
+  ])("its tasks in the background are known by %s", (_what, messages, open) => {
+    const parser = new StreamParser();
+    const events = messages.flatMap((one) => parser.parse(JSON.stringify(one)));
+    expect(events.filter(({ type }) => type !== "progress")).toEqual([]);
+    expect(parser.tasks.map(({ id }) => id)).toEqual(open);
+  });
+
+  test("a turn that broke off is no success, and a result of no turn takes nothing away", () => {
+    expect(parse(result({ result: "", stop_reason: "tool_use" })).at(-1)).toMatchObject({ code: "unavailable" });
+    const spurious = { type: "result", subtype: "error_during_execution", is_error: true, num_turns: 0, duration_ms: 0 };
+    const events = parse(result({ result: "ok", total_cost_usd: 0.01 }), spurious);
+    expect(events.at(-1)).toMatchObject({ type: "progress" });
+    expect(events.filter(({ type }) => type === "usage")).toMatchObject([{ cost: 0.01 }]);
+  });
+
+  test("results count what each of them adds, and a continued session's totals are unknown", () => {
+    const part = (costUSD: number) => ({ model_usage_since_last_result: { m: { outputTokens: 2, costUSD } } });
+    expect(parse(result(part(1)), result(part(0.5))).at(-2)).toMatchObject({ cost: 1.5, tokens_out: 4 });
+    const total = (costUSD: number) => ({ modelUsage: { m: { outputTokens: 20, costUSD } }, total_cost_usd: costUSD });
+    expect(parse(result(total(1)), result(total(1.5))).at(-2)).toMatchObject({ cost: 1.5, tokens_out: 20 });
+    const resumed = new StreamParser({ resumed: true });
+    const told = (fields: object) => resumed.parse(JSON.stringify(result(fields)))[0];
+    expect(told(total(3))).toMatchObject({ cost: null, tokens_out: null });
+    expect(told(part(0.5))).toMatchObject({ cost: 0.5, tokens_out: 2 });
+  });
+
   test("a server of the Model Context Protocol that failed is told of, once", () => {
     const init = (...mcp_servers: unknown[]) => ({ type: "system", subtype: "init", session_id: "s", mcp_servers });
     const server = (name: string, status: string) => ({ name, status });

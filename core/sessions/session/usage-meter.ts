@@ -34,12 +34,15 @@ export class UsageMeter {
     this.#final = null;
   }
 
-  /** Counts a report: one of a turn adds to the others, one of the session replaces the one before. */
+  /**
+   * Counts a report: one of a turn adds to the others, one of the session replaces the one before. What it does not know
+   * takes nothing away.
+   */
   take(event: UsageEvent): void {
     this.#currency = event.currency ?? this.#currency;
     this.#model = event.model ?? this.#model;
     const totals = this.#totalsOf(event);
-    if (event.scope === "session") this.#whole = totals;
+    if (event.scope === "session") this.#whole = this.#whole ? known(totals, this.#whole) : totals;
     else {
       this.#turnCount++;
       this.#turns = this.#turns ? add(this.#turns, totals) : totals;
@@ -68,7 +71,7 @@ export class UsageMeter {
 
   /** Returns the tokens of the current attempt alone. */
   get attemptTokens(): number | null {
-    const { tokens_in, tokens_out } = this.#whole ?? this.#turns ?? nothing;
+    const { tokens_in, tokens_out } = this.#said();
     return sum(tokens_in, tokens_out) ?? this.#final?.tokens_used ?? null;
   }
 
@@ -89,8 +92,14 @@ export class UsageMeter {
 
   /** Returns the totals of this attempt alone. */
   #attempt(): Totals {
-    const said = this.#withFinal(this.#whole ?? this.#turns ?? nothing);
+    const said = this.#withFinal(this.#said());
     return said.mixed || !this.#access ? said : { ...priceUsage(said, this.#access), mixed: false };
+  }
+
+  /** What was reported of the whole, and where that says nothing, the sum of the turns. */
+  #said(): Totals {
+    if (this.#whole && this.#turns) return known(this.#whole, this.#turns);
+    return this.#whole ?? this.#turns ?? nothing;
   }
 
   /** Adds the last word's totals, which cover the whole agent session and fill in unreported values. */
@@ -149,6 +158,22 @@ function add(a: Totals, b: Totals): Totals {
     scope: a.scope === b.scope ? a.scope : "turns",
     basis: [a, b].some(({ basis }) => basis === "estimated") ? "estimated" : a.basis === "unknown" ? b.basis : a.basis,
     mixed,
+  };
+}
+
+/** The figures of a report, filled up with those of another that knows more. */
+function known(report: Totals, other: Totals): Totals {
+  const { cost, currency, mixed } = report.cost === null && !report.mixed ? other : report;
+  return {
+    ...report,
+    tokens_in: report.tokens_in ?? other.tokens_in,
+    tokens_out: report.tokens_out ?? other.tokens_out,
+    tokens_cached: report.tokens_cached ?? other.tokens_cached,
+    cost,
+    currency,
+    mixed,
+    scope: report.scope ?? other.scope,
+    basis: report.basis === "unknown" ? other.basis : report.basis,
   };
 }
 

@@ -26,6 +26,15 @@ describe("UsageMeter", () => {
     });
   });
 
+  test("a later report takes nothing away by what it does not know", () => {
+    const meter = new UsageMeter();
+    meter.take(usage("turn", { tokens_in: 5, tokens_out: 2 }));
+    meter.take(usage("session", { cost: 0.01, currency: "EUR" }));
+    meter.take(usage("session", { tokens_out: 3 }));
+    expect(meter.report(1)).toMatchObject({ tokens_in: 5, tokens_out: 3, cost: 0.01, currency: "EUR", basis: "reported" });
+    expect(meter.tokens).toBe(8);
+  });
+
   test("turns add up; what one of them leaves out does not make the others unknown", () => {
     const meter = new UsageMeter();
     meter.take(usage("turn", { tokens_in: 10, tokens_out: 1, cost: 0.5, currency: "EUR", model: "m" }));

@@ -1,0 +1,57 @@
+import type { CliEnding } from "./cli-ending.ts";
+import type { AdapterContext } from "./context.ts";
+import type { AdapterEvent } from "./events.ts";
+
+/** What is done with a program that is silent after its last word. */
+interface SettlingSteps {
+  ctx: AdapterContext;
+  /** Nothing keeps the program but its work. */
+  endsAlone: boolean;
+  /** Tells the program that nothing else comes. */
+  leave(): Promise<void> | void;
+  kill(): void;
+}
+
+/** Ends a program whose work is over: it is left, and killed if it is silent and stays. */
+export class Settling {
+  readonly #ending: CliEnding;
+  readonly #steps: SettlingSteps;
+  #heardAt = 0;
+  #isLeft = false;
+  #isWaiting = false;
+
+  constructor(ending: CliEnding, steps: SettlingSteps) {
+    this.#ending = ending;
+    this.#steps = steps;
+  }
+
+  /** Call it with the program's events, after its ending took them. */
+  heard(events: readonly AdapterEvent[]): void {
+    if (!this.#ending.isOver) return;
+    if (events.some(isSignOfLife)) this.#heardAt = Date.now();
+    if (!this.#isWaiting) void this.#wait().catch(() => {});
+  }
+
+  async #wait(): Promise<void> {
+    const { ctx, endsAlone, leave, kill } = this.#steps;
+    this.#isWaiting = true;
+    for (;;) {
+      const patience = this.#ending.patience({ isLeft: this.#isLeft, endsAlone });
+      if (patience === null) break;
+      const rest = this.#heardAt + patience - Date.now();
+      if (rest > 0) await ctx.sleep(rest);
+      else if (this.#isLeft) return kill();
+      else {
+        this.#isLeft = true;
+        this.#heardAt = Date.now();
+        void Promise.resolve(leave()).catch(() => {});
+      }
+    }
+    this.#isWaiting = false;
+  }
+}
+
+/** Programs may write lines without a meaning for ever. */
+function isSignOfLife(event: AdapterEvent): boolean {
+  return event.type !== "unparsed" && !(event.type === "output" && event.stream === "stderr");
+}
