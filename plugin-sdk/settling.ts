@@ -19,6 +19,8 @@ export class Settling {
   #heardAt = 0;
   #isLeft = false;
   #isWaiting = false;
+  /** Ends the sleep of this many milliseconds that goes on. */
+  #sleep: { patience: number; end(): void } | null = null;
 
   constructor(ending: CliEnding, steps: SettlingSteps) {
     this.#ending = ending;
@@ -30,17 +32,27 @@ export class Settling {
     if (!this.#ending.isOver) return;
     if (events.some(isSignOfLife)) this.#heardAt = Date.now();
     if (!this.#isWaiting) void this.#wait().catch(() => {});
+    const patience = this.#patience();
+    // What held the session open is over: it does not take as long any more.
+    if (this.#sleep && patience !== null && patience < this.#sleep.patience) this.#sleep.end();
+  }
+
+  #patience(): number | null {
+    return this.#ending.patience({ isLeft: this.#isLeft, endsAlone: this.#steps.endsAlone });
   }
 
   async #wait(): Promise<void> {
-    const { ctx, endsAlone, leave, kill } = this.#steps;
+    const { ctx, leave, kill } = this.#steps;
     this.#isWaiting = true;
     for (;;) {
-      const patience = this.#ending.patience({ isLeft: this.#isLeft, endsAlone });
+      const patience = this.#patience();
       if (patience === null) break;
       const rest = this.#heardAt + patience - Date.now();
-      if (rest > 0) await ctx.sleep(rest);
-      else if (this.#isLeft) return kill();
+      if (rest > 0) {
+        const woken = new Promise<void>((end) => this.#sleep = { patience, end });
+        await Promise.race([ctx.sleep(rest), woken]);
+        this.#sleep = null;
+      } else if (this.#isLeft) return kill();
       else {
         this.#isLeft = true;
         this.#heardAt = Date.now();

@@ -34,6 +34,11 @@ const inputMs = 300;
 /** How long a limit on the error output waits for the turn's own error, which says the same. */
 const limitMs = 1000;
 
+/** Longest silence after the answer to a prompt, when all seems told; when a call is open; and when nothing was said. */
+const quietMs = 100;
+const openCallMs = 10_000;
+const speechlessMs = 2000;
+
 /** How long the agent has for what it answers without its model. */
 const asideMs = 5000;
 
@@ -80,6 +85,12 @@ export class Conversation {
   readonly #tools = new ToolOutput();
   #lastWord: AdapterEvent | null = null;
   #turn: Promise<void> = Promise.resolve();
+  #heardAt = 0;
+  #fallSilent: () => void = () => {};
+  /** Resolves when the agent sends no more. */
+  readonly #silence = new Promise<void>((resolve) => this.#fallSilent = resolve);
+  /** Sums up the turn that was answered, with all that came since. */
+  #sumUp: (() => AdapterEvent[]) | null = null;
 
   /** `contained` says whether the host's walls are around the agent's program. */
   constructor(
@@ -181,7 +192,10 @@ export class Conversation {
 
   async #converse(request: SessionRequest): Promise<void> {
     try {
-      this.#end(await this.#takeTurn(request));
+      const sumUp = await this.#takeTurn(request);
+      await this.#quiet();
+      this.#end(sumUp());
+      this.#sumUp = sumUp;
     } catch (thrown) {
       if (thrown instanceof RequestError) this.#end(turnFailure(thrown, this.#reader.end()));
       else if (errorDataOf(thrown)) this.#queue.end({ thrown });
@@ -190,6 +204,35 @@ export class Conversation {
       this.#answers.close();
       await this.#transport.close().catch(() => {});
     }
+  }
+
+  /** Whether something was not permitted: a call may stay open then, and mean nothing. */
+  get rejected(): boolean {
+    return this.#answers.rejected;
+  }
+
+  /** Waits until the agent has told all of its turn: agents send the end of an answer after the answer to its prompt. */
+  async #quiet(): Promise<void> {
+    this.#heardAt = Date.now();
+    for (;;) {
+      const rest = this.#heardAt + this.#patience() - Date.now();
+      if (rest <= 0 || this.#ctx.signal.aborted) return;
+      // In short steps: what comes may make the wait shorter.
+      const slept = this.#ctx.sleep(Math.min(rest, quietMs)).then(() => false, () => true);
+      if (await Promise.race([this.#silence.then(() => true), slept])) return;
+    }
+  }
+
+  #patience(): number {
+    const { hasOpenCall, isSpeechless } = this.#reader;
+    if (hasOpenCall && !this.rejected) return openCallMs;
+    return isSpeechless ? speechlessMs : quietMs;
+  }
+
+  /** The last word again, where the agent told more after it was given. */
+  #lastWordAnew(): AdapterEvent[] {
+    const word = this.#sumUp?.().at(-1);
+    return word === undefined || JSON.stringify(word) === JSON.stringify(this.#lastWord) ? [] : [word];
   }
 
   /** Gives the turn's last events. */
@@ -208,7 +251,7 @@ export class Conversation {
     return [limit];
   }
 
-  async #takeTurn(request: SessionRequest): Promise<AdapterEvent[]> {
+  async #takeTurn(request: SessionRequest): Promise<() => AdapterEvent[]> {
     const greeting = await this.#greet();
     const session = await this.#openSession(request, greeting.capabilities);
     const sessionId = this.#session = textOf(session["sessionId"]) ?? request.continue_from ?? "";
@@ -223,12 +266,12 @@ export class Conversation {
     }]);
     const habits = habitsOf(greeting.name);
     await this.#account.begin(habits.account, { isResumed: request.continue_from !== undefined });
-    this.#queue.push(this.#reader.begin(sessionId, habits));
+    this.#queue.push(this.#reader.begin(sessionId, habits, { isResumed: request.continue_from !== undefined }));
     const { prompt } = request;
     const answer = fieldsOrNone(await this.#prompt(prompt));
     // Another end is told, and the session may be over with it.
     const account = answer["stopReason"] === "end_turn" ? await this.#account.end() : undefined;
-    return turnEnd(answer, this.#reader.end(account), { prompt, rejected: this.#answers.rejected });
+    return () => turnEnd(answer, this.#reader.end(account), { prompt, rejected: this.rejected });
   }
 
   #prompt(text: string): Promise<unknown> {
@@ -297,15 +340,19 @@ export class Conversation {
         await this.#queue.drained();
       }
       this.#agent.end();
+      this.#fallSilent();
       await this.#turn;
+      this.#queue.push(this.#lastWordAnew());
       this.#queue.end();
     } catch (thrown) {
       this.#agent.end();
+      this.#fallSilent();
       this.#queue.end({ thrown });
     }
   }
 
   #takeAll(texts: readonly string[]): void {
+    this.#heardAt = Date.now();
     for (let at = 0; at < texts.length; at++) {
       const session = this.#reader.runsOf;
       const { run, rest } = session === null ? { run: null, rest: parseJson(texts[at]!) } : readRun(texts, at, session);

@@ -112,7 +112,11 @@ export default class AcpAgent extends CliAdapter {
       isToolOutput: (line) => conversation.isToolOutput(line),
       limited: (limit) => conversation.limited(limit),
     });
-    yield* mergeStreams(conversation.run(request), errors);
+    for await (const events of mergeStreams(conversation.run(request), errors)) {
+      // An agent that is told no may leave its call at that.
+      if (conversation.rejected) this.work.forgetCalls();
+      yield events;
+    }
   }
 
   /** Asks the agent to end its turn, which lets it end its tools, and kills it when that takes too long. */

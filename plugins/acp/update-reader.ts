@@ -14,7 +14,7 @@ import type { TextRun } from "./text-run.ts";
 import type { TokenAccount, TurnAccount } from "./token-account.ts";
 import { type FindOutcome, ToolCalls } from "./tool-calls.ts";
 import { threadOf, type TurnSigns, type TurnSummary } from "./turn-end.ts";
-import { addChunkUsage, type Cost, costOf, type Figures, usageUpdate } from "./usage.ts";
+import { addChunkUsage, type Figures, SessionCost, usageUpdate } from "./usage.ts";
 
 const optionKinds: readonly PermissionOption["kind"][] = ["allow_once", "allow_always", "reject_once", "reject_always"];
 
@@ -42,7 +42,7 @@ export class UpdateReader {
   /** Whether what comes next is another message. */
   #between = true;
   #openLine = false;
-  #cost: Cost | null = null;
+  readonly #cost = new SessionCost();
   #counted: Figures | null = null;
   #habits: Habits = {};
   readonly #signs: Omit<TurnSigns, "broke"> = { worked: false, lastText: "", state: undefined, error: null };
@@ -53,7 +53,8 @@ export class UpdateReader {
   }
 
   /** The session is known, and the agent is asked: what comes from now on is this turn's. */
-  begin(session: string, habits: Habits = {}): AdapterEvent[] {
+  begin(session: string, habits: Habits = {}, { isResumed = false }: { isResumed?: boolean } = {}): AdapterEvent[] {
+    this.#cost.begin({ isResumed });
     this.#session = session;
     this.#habits = habits;
     this.#prompted = true;
@@ -94,6 +95,16 @@ export class UpdateReader {
     }
   }
 
+  /** Whether a call has no result, and the agent has said nothing since it began. */
+  get hasOpenCall(): boolean {
+    return this.#calls.areOpen && this.#signs.lastText === "";
+  }
+
+  /** Whether the agent has neither said nor done anything in its turn. */
+  get isSpeechless(): boolean {
+    return !this.#signs.worked && this.#signs.lastText === "" && this.#counted === null;
+  }
+
   /** Calls that have begun to run since the last time, with an input that is not known yet. */
   waiting(): string[] {
     return this.#calls.waiting();
@@ -116,7 +127,7 @@ export class UpdateReader {
       output: this.#answer,
       files_changed: [...this.#changed],
       usage: {
-        cost: this.#cost,
+        cost: this.#cost.spent,
         counted: account.figures ?? this.#counted,
         // A tool's result goes to the model in another call.
         isPart: this.#habits.counts_last_call === true && this.#signs.worked,
@@ -133,6 +144,7 @@ export class UpdateReader {
     const content = isContent(update["sessionUpdate"]);
     if (content && !this.#prompted) {
       this.#told++;
+      if (update["sessionUpdate"] === "usage_update") this.#cost.take(update);
       return [];
     }
     return this.#event(update);
@@ -161,8 +173,8 @@ export class UpdateReader {
       case "session_info_update":
         return this.#sessionInfo(update);
       case "usage_update":
-        this.#cost = costOf(update) ?? this.#cost;
-        return one(usageUpdate(update));
+        this.#cost.take(update);
+        return one(usageUpdate(update, this.#cost.spent));
       default:
         return one(noticeOf(update));
     }

@@ -74,13 +74,47 @@ export function costOf({ cost }: JsonFields): Cost | null {
   const { amount, currency } = fieldsOrNone(cost);
   const spent = numberOf(amount);
   if (!spent || typeof currency !== "string" || currency.length !== 3) return null;
-  // To a thousandth of a millionth: sums show how floating point adds.
-  return { cost: Math.round(spent * 1e9) / 1e9, currency };
+  return { cost: rounded(spent), currency };
 }
 
-/** A `usage_update` as an event: what the session has cost, or how full its context is; null where it says neither. */
-export function usageUpdate(update: JsonFields): AdapterEvent | null {
-  const cost = costOf(update);
+/** To a thousandth of a millionth: sums show how floating point adds. */
+function rounded(amount: number): number {
+  return Math.round(amount * 1e9) / 1e9;
+}
+
+/**
+ * The cost of a turn. Agents tell that of their whole session, earlier turns with it, so what was told before the turn is
+ * subtracted; in a session that is continued and told nothing, the cost of its turn is not known.
+ */
+export class SessionCost {
+  #before: Cost | null = null;
+  #told: Cost | null = null;
+  #isResumed = false;
+
+  /** Begins the turn. */
+  begin({ isResumed }: { isResumed: boolean }): void {
+    this.#before = this.#told;
+    this.#told = null;
+    this.#isResumed = isResumed;
+  }
+
+  /** Takes a `usage_update`; the last one that tells a cost counts. */
+  take(update: JsonFields): void {
+    this.#told = costOf(update) ?? this.#told;
+  }
+
+  /** Returns what the turn cost so far; null where that is not known. */
+  get spent(): Cost | null {
+    const [before, told] = [this.#before, this.#told];
+    if (!told || !this.#isResumed) return told;
+    if (!before || before.currency !== told.currency || before.cost > told.cost) return null;
+    return { ...told, cost: rounded(told.cost - before.cost) };
+  }
+}
+
+/** A `usage_update` as an event: what the turn has cost, or how full the context is; null where it says neither. */
+export function usageUpdate(update: JsonFields, spent: Cost | null = costOf(update)): AdapterEvent | null {
+  const cost = costOf(update) && spent;
   const none = { tokens_in: null, tokens_out: null, tokens_cached: null };
   if (cost) return { type: "usage", scope: "session", ...none, ...cost };
   const [tokens, room] = [countOf(update["used"]), countOf(update["size"])];

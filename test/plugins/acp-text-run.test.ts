@@ -7,7 +7,13 @@ import { Conversation } from "../../plugins/acp/conversation.ts";
 import { agentOptions } from "../../plugins/acp/options.ts";
 import { readRun } from "../../plugins/acp/text-run.ts";
 
-const ctx = { workdir: "/", sleep: () => new Promise(() => {}), permission: () => Promise.resolve(null) };
+/** Of a session that is stopped: it waits for nothing that comes late. */
+const ctx = {
+  workdir: "/",
+  sleep: () => new Promise(() => {}),
+  permission: () => Promise.resolve(null),
+  signal: { aborted: true },
+};
 
 /** A turn of an agent of this name that says these lines; `atOnce` says whether it sends them in one piece. */
 async function turn(lines: readonly string[], { name, atOnce }: { name: string; atOnce: boolean }) {
