@@ -243,7 +243,10 @@ function isWork(event: AdapterEvent): boolean {
 }
 
 /** A later word with what an earlier one knew and it does not. */
-function withKnown(word: CompletedEvent | ErrorEvent, before: CompletedEvent | ErrorEvent): CompletedEvent | ErrorEvent {
+function withKnown(
+  word: CompletedEvent | ErrorEvent,
+  before: CompletedEvent | ErrorEvent,
+): CompletedEvent | ErrorEvent {
   if (word.type !== "completed" || before.type !== "completed") return word;
   const output = word.output || before.output;
   return {
@@ -259,8 +262,10 @@ function isRetryable(code: string): boolean {
 }
 
 function isSame(one: CompletedEvent | ErrorEvent, other: CompletedEvent | ErrorEvent): boolean {
-  // A word may be given anew when more of the same answer has come.
-  if (one.type === "completed" && other.type === "completed") return other.output?.startsWith(one.output ?? "") ?? false;
+  // A word may be given again when more of the same answer has come.
+  if (one.type === "completed" && other.type === "completed") {
+    return other.output?.startsWith(one.output ?? "") ?? false;
+  }
   if (one.type === "completed" || other.type === "completed") return false;
   return one.code === other.code && one.message === other.message;
 }

@@ -16,7 +16,7 @@ export interface BackgroundTask {
 
 /**
  * Knows the work of an agent that is not over: calls of tools without a result, and tasks in the background. While there
- * is any, a last word is not the end of the session. Calls are read from the events; the adapter tells of tasks.
+ * is any, a last word is not the end of the session. Calls are read from the events; the adapter names the tasks.
  */
 export class OpenWork {
   readonly #calls = new Map<string, string>();
@@ -62,7 +62,7 @@ export class OpenWork {
     this.#calls.clear();
   }
 
-  /** What holds the session open: a task that ends by itself, a call, a task that may not end, or nothing. */
+  /** The kind of work that holds the session open: a task that ends by itself, a call, a task that may not end, or nothing. */
   get kind(): "task" | "call" | "lasting" | null {
     if ([...this.#tasks.values()].some(({ lasting }) => !lasting)) return "task";
     if (this.#calls.size > 0) return "call";

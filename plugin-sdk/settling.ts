@@ -2,7 +2,7 @@ import type { CliEnding } from "./cli-ending.ts";
 import type { AdapterContext } from "./context.ts";
 import type { AdapterEvent } from "./events.ts";
 
-/** What is done with a program that is silent after its last word. */
+/** Steps for a program that is silent after its last word. */
 interface SettlingSteps {
   ctx: AdapterContext;
   /** Nothing keeps the program but its work. */
@@ -63,7 +63,7 @@ export class Settling {
   }
 }
 
-/** Programs may write lines without a meaning for ever. */
+/** Programs may write lines without a meaning forever. */
 function isSignOfLife(event: AdapterEvent): boolean {
   return event.type !== "unparsed" && !(event.type === "output" && event.stream === "stderr");
 }

@@ -230,7 +230,7 @@ export class Conversation {
   }
 
   /** The last word again, where the agent told more after it was given. */
-  #lastWordAnew(): AdapterEvent[] {
+  #lastWordAgain(): AdapterEvent[] {
     const word = this.#sumUp?.().at(-1);
     return word === undefined || JSON.stringify(word) === JSON.stringify(this.#lastWord) ? [] : [word];
   }
@@ -342,7 +342,7 @@ export class Conversation {
       this.#agent.end();
       this.#fallSilent();
       await this.#turn;
-      this.#queue.push(this.#lastWordAnew());
+      this.#queue.push(this.#lastWordAgain());
       this.#queue.end();
     } catch (thrown) {
       this.#agent.end();

@@ -24,7 +24,9 @@ export function systemEvents(message: JsonFields): AdapterEvent[] | null {
       return progress(`hook ${textOf(message["hook_name"]) ?? ""}`.trim());
     case "background_tasks_changed": {
       const names = objectsOf(message["tasks"]).map((task) => textOf(task["description"]) ?? "a task");
-      return progress(names.length === 0 ? "Nothing runs in the background." : `In the background: ${names.join(", ")}.`);
+      return progress(
+        names.length === 0 ? "Nothing runs in the background." : `In the background: ${names.join(", ")}.`,
+      );
     }
     case "task_started":
     case "task_progress":

@@ -11,7 +11,13 @@ const exited = { exit_code: 0, signal: null };
 const rules = { meaning: "completed", strict: true } as const;
 
 const said = (data: string): AdapterEvent => ({ type: "output", stream: "stdout", data });
-const call = (call_id: string): AdapterEvent => ({ type: "tool_call", call_id, tool: "Bash", kind: "execute", input: {} });
+const call = (call_id: string): AdapterEvent => ({
+  type: "tool_call",
+  call_id,
+  tool: "Bash",
+  kind: "execute",
+  input: {},
+});
 const answered = (call_id: string): AdapterEvent => ({
   type: "tool_result",
   call_id,
@@ -75,7 +81,9 @@ test("a server that runs on ends no session badly, and holds none for ever", () 
 test.each<[string, AdapterEvent[], object]>([
   ["an open call and no words", [call("1"), done("")], { type: "error", code: "unavailable" }],
   ["an open call after the answer's words", [said("I run it."), call("1"), done("I run it.")], { code: "unavailable" }],
-  ["words after a call whose result was lost", [call("1"), said("All pass."), done("All pass.")], { output: "All pass." }],
+  ["words after a call whose result was lost", [call("1"), said("All pass."), done("All pass.")], {
+    output: "All pass.",
+  }],
   ["words in the answer alone", [call("1"), done("All pass.")], { output: "All pass." }],
   ["a result that came late", [call("1"), done("ok"), answered("1")], { output: "ok" }],
   ["a file that was changed late", [done("ok"), changed("a")], { output: "ok", files_changed: ["a"] }],
@@ -97,7 +105,8 @@ test(`${runs} orders of late updates and results end as the rule says`, () => {
     const model = new Model();
     for (let step = 0; step < 1 + random(12); step++) {
       const id = String(random(3));
-      const event = [said(`words ${step} `), call(id), answered(id), changed(id), done(""), done(`new ${step}`), failed][random(9)];
+      const event =
+        [said(`words ${step} `), call(id), answered(id), changed(id), done(""), done(`new ${step}`), failed][random(9)];
       if (event === undefined) {
         const tasks = random(2) === 0 ? [] : [{ id, what: id, lasting: random(2) === 0 }];
         work.setTasks(tasks);

@@ -49,7 +49,13 @@ describe("Claude Code", () => {
 
   test("a turn that broke off is no success, and a result of no turn takes nothing away", () => {
     expect(parse(result({ result: "", stop_reason: "tool_use" })).at(-1)).toMatchObject({ code: "unavailable" });
-    const spurious = { type: "result", subtype: "error_during_execution", is_error: true, num_turns: 0, duration_ms: 0 };
+    const spurious = {
+      type: "result",
+      subtype: "error_during_execution",
+      is_error: true,
+      num_turns: 0,
+      duration_ms: 0,
+    };
     const events = parse(result({ result: "ok", total_cost_usd: 0.01 }), spurious);
     expect(events.at(-1)).toMatchObject({ type: "progress" });
     expect(events.filter(({ type }) => type === "usage")).toMatchObject([{ cost: 0.01 }]);

@@ -96,7 +96,7 @@ export class UsageMeter {
     return said.mixed || !this.#access ? said : { ...priceUsage(said, this.#access), mixed: false };
   }
 
-  /** What was reported of the whole, and where that says nothing, the sum of the turns. */
+  /** Returns the reported figures of the whole; where they say nothing, the sums of the turns. */
   #said(): Totals {
     if (this.#whole && this.#turns) return known(this.#whole, this.#turns);
     return this.#whole ?? this.#turns ?? nothing;

@@ -31,7 +31,13 @@ describe("UsageMeter", () => {
     meter.take(usage("turn", { tokens_in: 5, tokens_out: 2 }));
     meter.take(usage("session", { cost: 0.01, currency: "EUR" }));
     meter.take(usage("session", { tokens_out: 3 }));
-    expect(meter.report(1)).toMatchObject({ tokens_in: 5, tokens_out: 3, cost: 0.01, currency: "EUR", basis: "reported" });
+    expect(meter.report(1)).toMatchObject({
+      tokens_in: 5,
+      tokens_out: 3,
+      cost: 0.01,
+      currency: "EUR",
+      basis: "reported",
+    });
     expect(meter.tokens).toBe(8);
   });
 
