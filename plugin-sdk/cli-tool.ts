@@ -41,6 +41,7 @@ interface ParsedTool {
   authArgs: string[] | null;
   /** Makes the parser of one session's lines. */
   openParser(memory: MappingMemory): (line: string) => ParsedLine;
+  printsText: boolean;
   endsWithEvent: boolean;
 }
 
@@ -75,6 +76,7 @@ function parseTool(manifest: Manifest, normaliser: Normaliser | undefined): Pars
     versionArgs: tool.version ? parseArguments(tool.version.args) : null,
     authArgs: tool.auth ? parseArguments(tool.auth.args) : null,
     openParser: (memory) => normaliser ?? (lines ? ruleParser(lines, memory) : printed),
+    printsText: !normaliser && !lines,
     endsWithEvent: !normaliser && (lines?.rules.some((rule) => rule.event?.["type"] === "completed") ?? false),
   };
 }
@@ -174,6 +176,10 @@ class ToolAdapter extends CliAdapter {
 
   parseOutput(line: string): ParsedLine {
     return this.#parseLine(line);
+  }
+
+  override get printsText(): boolean {
+    return this.#parsed.printsText;
   }
 
   override answer(): string | undefined {

@@ -1,8 +1,16 @@
 /** Options of {@link splitLines}. */
 export interface SplitLinesOptions {
-  /** UTF-16 units after which a line without an end is cut; default 8 Mi. */
+  /** UTF-16 units after which a line is too long; default 8 Mi. */
   limit?: number;
+  /**
+   * What becomes of a line that is too long: `drop` (default) gives its beginning and an ellipsis as one line, which is
+   * never JSON; `cut` gives all of it in several lines, for text that no one parses.
+   */
+  tooLong?: "drop" | "cut";
 }
+
+/** UTF-16 units of a dropped line that are kept. */
+const beginningLength = 1024;
 
 /**
  * Cuts pieces of text into lines without their ends (`\n` or `\r\n`); each piece yields at most one list. Leaving the
@@ -12,44 +20,58 @@ export async function* splitLines(
   pieces: AsyncIterable<string>,
   options: SplitLinesOptions = {},
 ): AsyncGenerator<string[], void, void> {
-  const { limit: maxLength = 8 * 1024 * 1024 } = options;
+  const { limit: maxLength = 8 * 1024 * 1024, tooLong = "drop" } = options;
+  const shorten = tooLong === "cut" ? cut : drop;
   // An unfinished line stays in pieces until its end arrives, so that a long one is joined only once.
   let begun: string[] = [];
   let length = 0;
+  // The rest of a line whose beginning was given out, up to its end.
+  let isDropping = false;
   for await (const piece of pieces) {
     const parts = piece.split("\n");
     const rest = parts.pop() ?? "";
     let lines: string[] = [];
     if (parts.length > 0) {
-      parts[0] = begun.join("") + parts[0];
-      lines = wholeLines(parts, maxLength);
+      if (isDropping) parts.shift();
+      else parts[0] = begun.join("") + parts[0];
+      lines = wholeLines(parts, maxLength, shorten);
+      isDropping = false;
       begun = [];
       length = 0;
     }
-    begun.push(rest);
-    length += rest.length;
-    if (length > maxLength) {
-      const whole = cut(begun.join(""), maxLength);
-      begun = [whole.pop() ?? ""];
-      length = begun[0]!.length;
+    if (!isDropping) {
+      begun.push(rest);
+      length += rest.length;
+    }
+    // One more may be the first half of the line's end.
+    if (length > maxLength + 1) {
+      const whole = shorten(begun.join(""), maxLength);
+      isDropping = tooLong === "drop";
+      begun = isDropping ? [] : [whole.pop() ?? ""];
+      length = begun[0]?.length ?? 0;
       lines.push(...whole);
     }
     if (lines.length > 0) yield lines;
   }
   const last = begun.join("");
-  if (last !== "") yield cut(last, maxLength);
+  if (last !== "") yield shorten(last, maxLength);
 }
 
 /** Lines that have ended, without their ends. */
-function wholeLines(lines: string[], maxLength: number): string[] {
+function wholeLines(lines: string[], maxLength: number, shorten: typeof cut): string[] {
   const isPlain = (line: string) => line.length <= maxLength && !line.endsWith("\r");
-  return lines.every(isPlain) ? lines : lines.flatMap((line) => isPlain(line) ? line : cut(line, maxLength));
+  return lines.every(isPlain) ? lines : lines.flatMap((line) => isPlain(line) ? line : shorten(line, maxLength));
 }
 
 function cut(line: string, maxLength: number): string[] {
   const text = line.endsWith("\r") ? line.slice(0, -1) : line;
   if (text.length <= maxLength) return [text];
   return splitText(text, maxLength);
+}
+
+function drop(line: string, maxLength: number): string[] {
+  const [text = "", ...rest] = cut(line, maxLength);
+  return [rest.length === 0 ? text : `${splitText(text, beginningLength)[0] ?? ""}…`];
 }
 
 /** Cuts a text into parts of at most that many UTF-16 units, never inside a character. */

@@ -36,9 +36,23 @@ describe("splitLines", () => {
     expect(await linesOf(pieces)).toEqual([long, "end"]);
   });
 
-  test("cuts a line without an end at its limit, and loses nothing", async () => {
-    const lines = await linesOf(["aaaaa", "aaaaa", "aaaaa\nb"], 4);
-    expect(lines.every((line) => line.length <= 4)).toBe(true);
+  test("gives a line that is too long as one bad line, in whatever pieces it comes", async () => {
+    const forged = `{"x":"${"f".repeat(2993)}{"forged":1}`;
+    const wanted = [`${forged.slice(0, 1024)}…`, "next"];
+    for (const size of [1, 7, 1500, 2999, 3000, 3001, 9000]) {
+      expect(await linesOf(splitText(`${forged}\r\nnext\n`, size), 2000)).toEqual(wanted);
+      expect(await linesOf(splitText(forged, size), 2000)).toEqual(wanted.slice(0, 1));
+      expect(await linesOf(splitText(`${"a".repeat(2000)}\r\nb`, size), 2000)).toEqual(["a".repeat(2000), "b"]);
+    }
+    const [padded] = await linesOf([`{"a":1}${" ".repeat(3000)}`], 2000);
+    expect(() => JSON.parse(padded ?? "")).toThrow();
+  });
+
+  test("cuts a long line of text, and loses nothing", async () => {
+    const lines: string[] = [];
+    for await (const list of splitLines(from(["aaaaa", "aaaaa", "aaaaa\nb"]), { limit: 4, tooLong: "cut" })) {
+      lines.push(...list);
+    }
     expect(lines.join("")).toBe(`${"a".repeat(15)}b`);
     expect(lines.at(-1)).toBe("b");
   });
