@@ -64,3 +64,26 @@ export function parseJson(text: string): unknown {
     return undefined;
   }
 }
+
+// Sequences that set a title or a colour; every repeat stops at the next one's beginning.
+// deno-lint-ignore no-control-regex
+const controls = /^(?:\s|\x1b\[[0-?]{0,64}[ -/]{0,8}[@-~]|\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|\x1b[=>78cM])+/;
+const messageBegins = /\{\s{0,8}"(?:jsonrpc|type)"/;
+
+/** The line without blanks and control sequences of a terminal at its beginning. */
+export function withoutControls(line: string): string {
+  return line.replace(controls, "");
+}
+
+/**
+ * Parses a line of a program that prints one JSON message a line; undefined for a line that is none. What a terminal or
+ * another program put before the message is left out: control sequences, or words before its first `jsonrpc` or `type`.
+ */
+export function parseJsonLine(line: string): unknown {
+  const data = parseJson(line);
+  if (data !== undefined) return data;
+  const text = withoutControls(line);
+  if (text.startsWith("{")) return text === line ? undefined : parseJson(text);
+  const at = text.search(messageBegins);
+  return at < 0 ? undefined : parseJson(text.slice(at));
+}

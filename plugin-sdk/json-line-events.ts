@@ -1,5 +1,5 @@
 import type { AdapterEvent } from "./events.ts";
-import { fieldsOf, type JsonFields, parseJson } from "./json-fields.ts";
+import { fieldsOf, type JsonFields, parseJsonLine, withoutControls } from "./json-fields.ts";
 
 /**
  * Turns a line of a program that prints one JSON object per line into events. A line that is not JSON is printed
@@ -8,9 +8,9 @@ import { fieldsOf, type JsonFields, parseJson } from "./json-fields.ts";
  */
 export function jsonLineEvents(line: string, eventsOf: (fields: JsonFields) => AdapterEvent[] | null): AdapterEvent[] {
   if (line.trim() === "") return [];
-  const data = parseJson(line);
+  const data = parseJsonLine(line);
   if (data === undefined) {
-    return line.startsWith("{")
+    return withoutControls(line).startsWith("{")
       ? [{ type: "unparsed", data: line }]
       : [{ type: "output", stream: "stdout", data: `${line}\n` }];
   }

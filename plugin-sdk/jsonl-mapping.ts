@@ -1,6 +1,6 @@
 import { buildEvent } from "./event-building.ts";
 import type { AdapterEvent } from "./events.ts";
-import { fieldsOf, type JsonFields, parseJson } from "./json-fields.ts";
+import { fieldsOf, type JsonFields, parseJson, parseJsonLine } from "./json-fields.ts";
 import { jsonLineEvents } from "./json-line-events.ts";
 import { atEntry, entriesIn, entriesOf, EntrySet, readPath } from "./json-path.ts";
 import type { Condition, Conditions, MappingRule, Scalar } from "./mapping-rule.ts";
@@ -40,7 +40,7 @@ export function mapJsonLine(
   rules: readonly MappingRule[],
   memory: MappingMemory = new MappingMemory(),
 ): AdapterEvent[] {
-  const data = parseJson(line);
+  const data = parseJsonLine(line);
   if (data !== undefined) return mapJson(data, rules, memory);
   return memory.messages.take(jsonLineEvents(line, () => null));
 }

@@ -202,8 +202,10 @@ export {
   numberOf,
   objectsOf,
   parseJson,
+  parseJsonLine,
   stringOf,
   textOf,
+  withoutControls,
 } from "./json-fields.ts";
 export { jsonLineEvents } from "./json-line-events.ts";
 export { type ToolKind, toolKinds } from "./tool-kinds.ts";

@@ -7,11 +7,12 @@ import {
   fieldsOrNone,
   type JsonFields,
   mcpServerList,
-  parseJson,
+  parseJsonLine,
   type RateLimitEvent,
   type SessionRequest,
   textOf,
   ToolOutput,
+  withoutControls,
 } from "bulkhead/plugin-sdk";
 import { AgentConnection, RequestError } from "./agent-connection.ts";
 import { AllowedTools } from "./allowed-tools.ts";
@@ -355,7 +356,7 @@ export class Conversation {
     this.#heardAt = Date.now();
     for (let at = 0; at < texts.length; at++) {
       const session = this.#reader.runsOf;
-      const { run, rest } = session === null ? { run: null, rest: parseJson(texts[at]!) } : readRun(texts, at, session);
+      const { run, rest } = session === null ? { run: null, rest: parseJsonLine(texts[at]!) } : readRun(texts, at, session);
       if (run !== null) this.#queue.push(this.#reader.readRun(run));
       at += run?.texts.length ?? 0;
       if (at < texts.length) this.#take(texts[at]!, rest);
@@ -368,7 +369,7 @@ export class Conversation {
     const message = fieldsOf(data);
     if (message?.["jsonrpc"] !== "2.0") {
       // Text that is no message was printed by some program; a cut message is no text of the agent.
-      const printed = data === undefined && !text.startsWith("{");
+      const printed = data === undefined && !withoutControls(text).startsWith("{");
       this.#queue.push([
         printed
           ? { type: "output", stream: "stdout", data: `${text}\n` }

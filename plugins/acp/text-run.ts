@@ -1,4 +1,4 @@
-import { fieldsOf, type JsonFields, parseJson, textOf } from "bulkhead/plugin-sdk";
+import { fieldsOf, type JsonFields, parseJsonLine, textOf } from "bulkhead/plugin-sdk";
 
 /** Texts of the model that an agent sent one after the other, all of one kind and of one message. */
 export interface TextRun {
@@ -24,7 +24,7 @@ interface RunRead {
 export function readRun(lines: readonly string[], from: number, session: string): RunRead {
   let run: TextRun | null = null;
   for (let at = from; at < lines.length; at++) {
-    const data = parseJson(lines[at]!);
+    const data = parseJsonLine(lines[at]!);
     const update = plainUpdate(data, session);
     if (update === null) return { run, rest: data };
     const kind = update["sessionUpdate"] as TextRun["kind"];

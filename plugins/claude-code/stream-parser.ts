@@ -5,8 +5,9 @@ import {
   type JsonFields,
   numberOf,
   objectsOf,
-  parseJson,
+  parseJsonLine,
   textOf,
+  withoutControls,
 } from "bulkhead/plugin-sdk";
 import { BackgroundTasks } from "./background-tasks.ts";
 import { ControlRequests } from "./control-requests.ts";
@@ -47,9 +48,11 @@ export class StreamParser {
   /** The events of one line. */
   parse(line: string): AdapterEvent[] {
     if (line.trim() === "") return [];
-    if (!line.trimStart().startsWith("{")) return [{ type: "output", stream: "stdout", data: `${line}\n` }];
-    const message = fieldsOf(parseJson(line));
-    if (message === null) return [{ type: "unparsed", data: line }];
+    const message = fieldsOf(parseJsonLine(line));
+    if (message === null) {
+      if (withoutControls(line).startsWith("{")) return [{ type: "unparsed", data: line }];
+      return [{ type: "output", stream: "stdout", data: `${line}\n` }];
+    }
     const events = this.#message(message) ?? unknown(message);
     return message["type"] === "result" ? [...this.#turn.take(), ...events] : events;
   }

@@ -5,6 +5,7 @@ import {
   fieldsOf,
   fieldsOrNone,
   jsonLineEvents,
+  parseJsonLine,
   listOf,
   numberOf,
   objectsOf,
@@ -64,4 +65,23 @@ describe("jsonLineEvents", () => {
     expect(read("warning: x")).toEqual([{ type: "output", stream: "stdout", data: "warning: x\n" }]);
     expect(read("  ")).toEqual([]);
   });
+});
+
+test.each([
+  "\u001b]0;agent\u0007",
+  "\u001b]0;agent\u001b\\",
+  "\u001b[2K\u001b[?25l\r",
+  "Update ready. ",
+  "\u001b[1mhello\u001b[0m ",
+])("a message is read behind %j, and a broken one is not", (before) => {
+  expect(parseJsonLine(`${before}{"jsonrpc":"2.0","id":1}`)).toEqual({ jsonrpc: "2.0", id: 1 });
+  expect(parseJsonLine(`${before}{"type":"result"}`)).toEqual({ type: "result" });
+  expect(parseJsonLine(`${before}{"type":"result"`)).toBeUndefined();
+  const [event] = jsonLineEvents(`${before}{"type":"result"}`, () => [{ type: "output", stream: "stdout", data: "read" }]);
+  expect(event).toMatchObject({ data: "read" });
+});
+
+test("nothing is read from inside a broken object", () => {
+  expect(parseJsonLine(`{"x":"{"type":"result"}`)).toBeUndefined();
+  expect(parseJsonLine(`\u001b[0m{"x":"{"type":"result"}`)).toBeUndefined();
 });
