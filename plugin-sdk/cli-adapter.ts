@@ -68,13 +68,13 @@ export abstract class CliAdapter extends AgentAdapter {
     // One failure is many lines of error output: report each wait only once until the program goes on.
     let told: (number | null)[] = [];
     yield* mergeStreams(
-      mapLists(splitLines(child.stdout, { tooLong: this.printsText ? "cut" : "drop" }), (line) => {
+      mapLists(splitLines(child.stdout, { overlong: this.printsText ? "cut" : "drop" }), (line) => {
         told = [];
         const events = this.#parse(line, ctx);
         for (const event of events) tools.take(event);
         return events;
       }),
-      mapLists(splitLines(child.stderr, { tooLong: "cut" }), (line) => {
+      mapLists(splitLines(child.stderr, { overlong: "cut" }), (line) => {
         const output: AdapterEvent = { type: "output", stream: "stderr", data: `${line}\n` };
         // Some programs copy what their tools print.
         if (tools.isRunning || tools.hasPrinted(line) || this.meaningOfText(line) !== "rate_limit") return [output];

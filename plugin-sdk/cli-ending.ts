@@ -72,10 +72,10 @@ export class CliEnding {
 
   /**
    * Returns for how many milliseconds the program may be silent from now on: null while it may go on as long as it likes.
-   * @param how.isLeft its input is closed: it has been told that nothing else comes
-   * @param how.endsAlone nothing keeps it but its work
+   * @param isLeft its input is closed: it has been told that nothing else comes
+   * @param endsAlone nothing keeps it but its work
    */
-  patience({ isLeft, endsAlone }: { isLeft: boolean; endsAlone: boolean }): number | null {
+  patience(isLeft: boolean, endsAlone: boolean): number | null {
     if (!this.isOver) return null;
     const settle = isLeft ? settleMs : 0;
     if (this.#lastWord?.type === "error") return settle;

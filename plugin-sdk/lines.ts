@@ -3,10 +3,10 @@ export interface SplitLinesOptions {
   /** UTF-16 units after which a line is too long; default 8 Mi. */
   limit?: number;
   /**
-   * What becomes of a line that is too long: `drop` (default) gives its beginning and an ellipsis as one line, which is
+   * Treatment of a line that is too long: `drop` (default) gives its beginning and an ellipsis as one line, which is
    * never JSON; `cut` gives all of it in several lines, for text that no one parses.
    */
-  tooLong?: "drop" | "cut";
+  overlong?: "drop" | "cut";
 }
 
 /** UTF-16 units of a dropped line that are kept. */
@@ -20,8 +20,8 @@ export async function* splitLines(
   pieces: AsyncIterable<string>,
   options: SplitLinesOptions = {},
 ): AsyncGenerator<string[], void, void> {
-  const { limit: maxLength = 8 * 1024 * 1024, tooLong = "drop" } = options;
-  const shorten = tooLong === "cut" ? cut : drop;
+  const { limit: maxLength = 8 * 1024 * 1024, overlong = "drop" } = options;
+  const shorten = overlong === "cut" ? cut : drop;
   // An unfinished line stays in pieces until its end arrives, so that a long one is joined only once.
   let begun: string[] = [];
   let length = 0;
@@ -46,7 +46,7 @@ export async function* splitLines(
     // One more may be the first half of the line's end.
     if (length > maxLength + 1) {
       const whole = shorten(begun.join(""), maxLength);
-      isDropping = tooLong === "drop";
+      isDropping = overlong === "drop";
       begun = isDropping ? [] : [whole.pop() ?? ""];
       length = begun[0]?.length ?? 0;
       lines.push(...whole);

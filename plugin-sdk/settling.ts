@@ -38,7 +38,7 @@ export class Settling {
   }
 
   #patience(): number | null {
-    return this.#ending.patience({ isLeft: this.#isLeft, endsAlone: this.#steps.endsAlone });
+    return this.#ending.patience(this.#isLeft, this.#steps.endsAlone);
   }
 
   async #wait(): Promise<void> {

@@ -356,7 +356,9 @@ export class Conversation {
     this.#heardAt = Date.now();
     for (let at = 0; at < texts.length; at++) {
       const session = this.#reader.runsOf;
-      const { run, rest } = session === null ? { run: null, rest: parseJsonLine(texts[at]!) } : readRun(texts, at, session);
+      const { run, rest } = session === null
+        ? { run: null, rest: parseJsonLine(texts[at]!) }
+        : readRun(texts, at, session);
       if (run !== null) this.#queue.push(this.#reader.readRun(run));
       at += run?.texts.length ?? 0;
       if (at < texts.length) this.#take(texts[at]!, rest);

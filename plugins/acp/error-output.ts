@@ -23,7 +23,7 @@ export async function* errorOutput(
   child: RunningProcess,
   { detector, isToolOutput, limited }: ErrorOutputDeps,
 ): AsyncGenerator<AdapterEvent[], void, void> {
-  for await (const lines of splitLines(child.stderr, { tooLong: "cut" })) {
+  for await (const lines of splitLines(child.stderr, { overlong: "cut" })) {
     yield lines.flatMap((line): AdapterEvent[] => {
       const output: AdapterEvent = { type: "output", stream: "stderr", data: `${line}\n` };
       const plain = line.replace(commands, "").trim();

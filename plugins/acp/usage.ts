@@ -10,7 +10,7 @@ import {
 } from "bulkhead/plugin-sdk";
 
 /** An amount of money. */
-export interface Cost {
+interface Cost {
   cost: number;
   currency: string;
 }
@@ -70,7 +70,7 @@ export function addChunkUsage(before: Figures | null, { _meta }: JsonFields): Fi
  * Returns the session's cost from a `usage_update`, or null. Agents report 0 for models whose price they do not know, so 0
  * counts as unknown.
  */
-export function costOf({ cost }: JsonFields): Cost | null {
+function costOf({ cost }: JsonFields): Cost | null {
   const { amount, currency } = fieldsOrNone(cost);
   const spent = numberOf(amount);
   if (!spent || typeof currency !== "string" || currency.length !== 3) return null;

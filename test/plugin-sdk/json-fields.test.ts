@@ -5,11 +5,11 @@ import {
   fieldsOf,
   fieldsOrNone,
   jsonLineEvents,
-  parseJsonLine,
   listOf,
   numberOf,
   objectsOf,
   parseJson,
+  parseJsonLine,
   stringOf,
   textOf,
 } from "../../plugin-sdk/mod.ts";
@@ -77,7 +77,10 @@ test.each([
   expect(parseJsonLine(`${before}{"jsonrpc":"2.0","id":1}`)).toEqual({ jsonrpc: "2.0", id: 1 });
   expect(parseJsonLine(`${before}{"type":"result"}`)).toEqual({ type: "result" });
   expect(parseJsonLine(`${before}{"type":"result"`)).toBeUndefined();
-  const [event] = jsonLineEvents(`${before}{"type":"result"}`, () => [{ type: "output", stream: "stdout", data: "read" }]);
+  const [event] = jsonLineEvents(
+    `${before}{"type":"result"}`,
+    () => [{ type: "output", stream: "stdout", data: "read" }],
+  );
   expect(event).toMatchObject({ data: "read" });
 });
 

@@ -50,7 +50,7 @@ describe("splitLines", () => {
 
   test("cuts a long line of text, and loses nothing", async () => {
     const lines: string[] = [];
-    for await (const list of splitLines(from(["aaaaa", "aaaaa", "aaaaa\nb"]), { limit: 4, tooLong: "cut" })) {
+    for await (const list of splitLines(from(["aaaaa", "aaaaa", "aaaaa\nb"]), { limit: 4, overlong: "cut" })) {
       lines.push(...list);
     }
     expect(lines.join("")).toBe(`${"a".repeat(15)}b`);

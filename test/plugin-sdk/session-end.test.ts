@@ -6,7 +6,7 @@ import { OpenWork } from "../../plugin-sdk/open-work.ts";
 import { RateLimitDetector } from "../../plugin-sdk/rate-limit.ts";
 
 const runs = Number(process.env["BULKHEAD_END_RUNS"] ?? 1000);
-const waits = { isLeft: false, endsAlone: false };
+const waits = [false, false] as const;
 const exited = { exit_code: 0, signal: null };
 const rules = { meaning: "completed", strict: true } as const;
 
@@ -48,13 +48,13 @@ test("a result is an interim one while a task runs, and the next one counts", ()
   work.setTasks([{ id: "t", what: "look around" }]);
   const passed = made.take([said("I wait."), done("I wait.")]);
   expect(passed.at(-1)).toMatchObject({ type: "progress", message: expect.stringContaining("look around") });
-  expect(made.patience(waits)).toBe(null);
+  expect(made.patience(...waits)).toBe(null);
   expect(lastOf(made)).toMatchObject({ type: "error", code: "unavailable", recoverable: true });
   work.setTasks([]);
   // The program begins its next turn by itself, and may think for a while.
-  expect(made.patience(waits)).toBeGreaterThan(10_000);
+  expect(made.patience(...waits)).toBeGreaterThan(10_000);
   expect(made.take([said("42"), done("42")])).toEqual([said("42")]);
-  expect(made.patience(waits)).toBe(0);
+  expect(made.patience(...waits)).toBe(0);
   expect(lastOf(made)).toMatchObject({ output: "42" });
 });
 
@@ -66,7 +66,7 @@ test("a task that was over by the time the result was taken still makes it an in
   work.mark(word);
   work.setTasks([]);
   made.take([word]);
-  expect(made.patience(waits)).toBeGreaterThan(10_000);
+  expect(made.patience(...waits)).toBeGreaterThan(10_000);
 });
 
 test("a server that runs on ends no session badly, and holds none for ever", () => {
@@ -74,7 +74,7 @@ test("a server that runs on ends no session badly, and holds none for ever", () 
   const made = ending(work);
   work.setTasks([{ id: "s", what: "npm run dev", lasting: true }]);
   made.take([done("It runs.")]);
-  expect(made.patience(waits)).toBe(60_000);
+  expect(made.patience(...waits)).toBe(60_000);
   expect(lastOf(made)).toMatchObject({ type: "completed", output: "It runs." });
 });
 
@@ -115,7 +115,7 @@ test(`${runs} orders of late updates and results end as the rule says`, () => {
         made.take([event]);
         model.take(event);
       }
-      expect(made.patience(waits) === null, `run ${run}, step ${step}`).toBe(model.goesOn);
+      expect(made.patience(...waits) === null, `run ${run}, step ${step}`).toBe(model.goesOn);
     }
     const last = lastOf(made);
     expect(last?.type === "error" ? last.code : "done", `run ${run}`).toBe(model.end);

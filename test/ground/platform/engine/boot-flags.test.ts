@@ -41,7 +41,7 @@ describe("withBootFlags", () => {
 // Deno tells of no collections.
 if (isShown) {
   test("the space for short-lived objects grows once a session starts, up to 16 MB while it does", async () => {
-    const program = fileURLToPath(new URL("programs/fill-memory.mjs", import.meta.url));
+    const program = fileURLToPath(new URL("../programs/fill-memory.mjs", import.meta.url));
     const built = join(root, "dist/core/ground/platform/engine/boot-flags.js");
     const megabytes = async (when: string) =>
       Number((await promisify(execFile)(process.execPath, [program, built, when])).stdout) / 1024 / 1024;

@@ -12,7 +12,7 @@ test("nothing happens where there is no network to give up", () => expect(dropNe
 // Node 26 and later; only there a process without permissions starts with the network.
 if (!("Deno" in globalThis) && Number.parseInt(process.versions.node) >= 26) {
   test("a process that may have the network has none on its threads once each has given it up", async () => {
-    const program = fileURLToPath(new URL("programs/use-network.mjs", import.meta.url));
+    const program = fileURLToPath(new URL("../programs/use-network.mjs", import.meta.url));
     const built = join(root, "dist/core/ground/platform/net/drop-network.js");
     const flags = ["--permission", "--allow-net", "--allow-worker", "--allow-fs-read=*", "--no-warnings"];
     const { stdout } = await promisify(execFile)(process.execPath, [...flags, program, built]);

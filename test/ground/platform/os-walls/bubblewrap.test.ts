@@ -13,7 +13,7 @@ import { defaultOsWallUses } from "../../../../core/ground/platform/os-walls/os-
 import { needsWall } from "./needs-wall.ts";
 import { runConfined } from "./run-confined.ts";
 
-const programs = fileURLToPath(new URL("../../runtime/os-walls/programs/", import.meta.url));
+const programs = fileURLToPath(new URL("./programs/", import.meta.url));
 let root: string;
 let servers: Server[];
 let targets: string[];

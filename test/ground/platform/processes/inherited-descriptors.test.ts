@@ -6,7 +6,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
-const program = fileURLToPath(new URL("programs/start-child.mjs", import.meta.url));
+const program = fileURLToPath(new URL("../programs/start-child.mjs", import.meta.url));
 const config = fileURLToPath(new URL("../../../../deno.json", import.meta.url));
 const runtime = "Deno" in globalThis ? ["run", "-A", "--config", config, program] : [program];
 

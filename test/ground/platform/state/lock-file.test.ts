@@ -25,7 +25,7 @@ import { smallDisk } from "../../../records/git/small-disk.ts";
 import { type Runnable, runnable } from "../../../records/journal/runnable.ts";
 import { skipBecause } from "../../../skip-because.ts";
 
-const entry = new URL("programs/lock-program.ts", import.meta.url).href;
+const entry = new URL("../programs/lock-program.ts", import.meta.url).href;
 
 let folder = "";
 let lock = "";
