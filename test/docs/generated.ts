@@ -1,6 +1,6 @@
 import { defaultLimits } from "../../core/ground/config/limits.ts";
 import { errorTable } from "../../core/ground/errors/error-table.ts";
-import { stopReasonExitCodes } from "../../core/ground/errors/stop-reason-table.ts";
+import { exitCodeRows } from "../../core/ground/errors/exit-codes.ts";
 import { commandGroups } from "../../core/doors/cli/commands.ts";
 import { routes } from "../../core/doors/http/routes/all.ts";
 import { bulkheadSurface, type SurfaceDeps } from "../../core/doors/mcp/bulkhead-surface.ts";
@@ -55,31 +55,11 @@ function errorsTable(): string {
   return table(["Code", "Meaning", "HTTP", "Exit", "JSON-RPC"], rows);
 }
 
-const meanings: ReadonlyMap<number, string> = new Map([
-  [0, "done"],
-  [1, "the agent failed"],
-  [2, "bad input or usage"],
-  [3, "blocked: no answer came, or the agent refused"],
-  [4, "denied: a permission is not granted"],
-  [5, "not found"],
-  [6, "unavailable, busy or rate limited"],
-  [7, "a deadline passed"],
-  [8, "a crash"],
-  [9, "a limit or budget was reached"],
-  [70, "a defect of Bulkhead"],
-  [130, "interrupted"],
-  [141, "the reader of the output went away"],
-]);
-
 function exitCodesTable(): string {
-  const given = [
-    ...Object.values(stopReasons).flat().map((reason) => [stopReasonExitCodes[reason], reason] as const),
-    ...Object.entries(errorTable).map(([name, { exit_code }]) => [exit_code, name] as const),
-  ];
-  const rows = [...meanings].map(([exitCode, meaning]) => [
-    String(exitCode),
+  const rows = exitCodeRows().map(({ exit_code, meaning, stop_reasons, errors }) => [
+    String(exit_code),
     meaning,
-    [...new Set(given.filter(([one]) => one === exitCode).map(([, name]) => name))].map(code).join(", "),
+    [...new Set([...stop_reasons, ...errors])].map(code).join(", "),
   ]);
   return table(["Exit code", "Meaning", "Stop reasons and errors"], rows);
 }

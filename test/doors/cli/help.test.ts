@@ -39,6 +39,17 @@ describe("bulkhead help", () => {
     for (const line of prose) expect([...line].length, line).toBeLessThanOrEqual(80);
   });
 
+  test("--json gives the exit codes with the page of the errors", async () => {
+    const { out } = await cli(["help", "errors", "--json"]);
+    const { exit_codes } = JSON.parse(out) as { exit_codes: Record<string, unknown>[] };
+    expect(exit_codes).toContainEqual({
+      exit_code: 7,
+      meaning: "a deadline passed",
+      stop_reasons: expect.arrayContaining(["timeout"]),
+      errors: expect.arrayContaining(["timeout"]),
+    });
+  });
+
   test("--json gives the page as Markdown", async () => {
     const { out } = await cli(["help", "secrets", "--json"]);
     expect(JSON.parse(out)).toMatchObject({ page: "secrets", markdown: expect.stringMatching(/^# Secrets/) });

@@ -1,5 +1,6 @@
 import { Argument, type Command } from "commander";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { exitCodeRows } from "../../../ground/errors/exit-codes.ts";
 import { nearest } from "../../../ground/config/nearest.ts";
 import { type DefineCommand, examples, type Invocation, movedCommands } from "../command.ts";
 import { helpPages, isHelpPage, readHelpPage } from "../help-pages.ts";
@@ -39,8 +40,10 @@ async function help(
   // A word like "journal" names both a command and a page: the usage comes first.
   if (!isPage) return 0;
   const text = await readHelpPage(first);
-  if (json) await terminal.stdout.write(`${JSON.stringify({ page: first, markdown: text })}\n`);
-  else {
+  if (json) {
+    const page = { page: first, markdown: text, ...(first === "errors" ? { exit_codes: exitCodeRows() } : {}) };
+    await terminal.stdout.write(`${JSON.stringify(page)}\n`);
+  } else {
     const columns = Math.min(terminal.stdout.columns || 100, 100);
     const lines = pageLines(asTyped(text), { columns, paint: createPaint(terminal.colours.stdout) });
     await terminal.stdout.write(`${lines.join("\n")}\n`);
