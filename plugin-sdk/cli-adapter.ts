@@ -2,7 +2,7 @@ import { type AdapterEvents, AgentAdapter, requiredMembers } from "./adapter.ts"
 import type { AvailabilityReport } from "./availability.ts";
 import { type AuthStatus, probeCli } from "./cli-availability.ts";
 import { type CliCommand, feedStdin, leaveStream, startCommand } from "./cli-command.ts";
-import { CliEnding, rateLimitEvent } from "./cli-ending.ts";
+import { CliEnding, isWork, rateLimitEvent } from "./cli-ending.ts";
 import type { AdapterContext, AgentConfig, ProcessExit, RunningProcess } from "./context.ts";
 import { BulkheadError } from "./errors.ts";
 import { ToolOutput } from "./error-output.ts";
@@ -69,8 +69,8 @@ export abstract class CliAdapter extends AgentAdapter {
     let told: (number | null)[] = [];
     yield* mergeStreams(
       mapLists(splitLines(child.stdout, { overlong: this.printsText ? "cut" : "drop" }), (line) => {
-        told = [];
         const events = this.#parse(line, ctx);
+        if (events.some(isWork)) told = [];
         for (const event of events) tools.take(event);
         return events;
       }),

@@ -238,7 +238,7 @@ function isSaid(event: AdapterEvent): boolean {
 }
 
 /** Whether an event shows the agent at work. */
-function isWork(event: AdapterEvent): boolean {
+export function isWork(event: AdapterEvent): boolean {
   return isSaid(event) || event.type === "tool_call" || event.type === "tool_result" || event.type === "file_change";
 }
 
