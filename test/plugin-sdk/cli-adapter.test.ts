@@ -242,6 +242,13 @@ describe("CliAdapter and rate limits", () => {
     expect(waits.length).toBeLessThanOrEqual(3);
   });
 
+  test("is told once where lines about something else come between those that name it", async () => {
+    const stdout = Array.from({ length: 20 }, () => lines({ type: "agent_info", agent_session_id: "one" }));
+    const { events } = await run({ stdout, stderr: Array.from({ length: 20 }, () => "429\n"), exit_code: 1 });
+    // The second is that of the end.
+    expect(events.filter(({ type }) => type === "rate_limit").length).toBeLessThanOrEqual(2);
+  });
+
   test("sees one in error output, reports it and fails by it", async () => {
     const { events } = await run({ stderr: "429: wait 30 seconds\n", exit_code: 1 });
     expect(events.slice(1)).toEqual([
