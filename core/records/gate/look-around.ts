@@ -328,7 +328,7 @@ function typeOf(facts: Facts): FoundEntry["type"] {
   return facts.isDirectory() ? "folder" : facts.isFile() ? "file" : facts.isSymbolicLink() ? "link" : "other";
 }
 
-/** Reads the facts of an entry, never of what a link names. */
+/** Reads the facts of an entry; a link is not followed. */
 function plainStat(path: string) {
   return lstatSync(path);
 }

@@ -41,7 +41,7 @@ interface ApplyOptions {
 interface Applied extends DescribedChanges {
   /** Changes that can run programs, and stay in the worktree. */
   held: HeldChange[];
-  /** Tree of all that was applied: the base of what is held. */
+  /** Tree that was applied: the base for the held changes. */
   base: string;
 }
 

@@ -18,7 +18,7 @@ export interface GitFolder {
   commonDir: string;
 }
 
-/** Places whose content no mount shows, whatever names them. */
+/** Places whose content no mount shows, under any name. */
 export interface ClosedPlaces {
   /** Real, absolute paths: the host's own state, secrets. */
   closed: readonly string[];

@@ -5,7 +5,7 @@ import { type IndexEntry, readDifferences, readIndexEntries } from "./index-entr
 export type IndexChange = readonly [key: string, entry: IndexEntry | null];
 
 /**
- * Lists what differs between two indexes, but for marks of what is left out of a checkout.
+ * Lists the differences of two indexes, except marks of files that a sparse checkout leaves out.
  * @returns null where one of them cannot be read
  */
 export function changesBetween(

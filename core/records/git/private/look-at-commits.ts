@@ -14,7 +14,7 @@ export interface PathRules {
 /** Why a change of a path must be looked at by a person: half a sentence; null where it need not be. */
 export function heldChange(path: string, { mode, rules }: { mode: string | null; rules: PathRules }): string | null {
   if (!path.startsWith(rules.prefix)) return `"${path}" lies outside the session's folder`;
-  // What is gone runs nothing.
+  // A removed file runs nothing.
   if (mode === null) return null;
   if (mode === pointer) return `"${path}" is a pointer to another repository`;
   return rules.heldPath(path);

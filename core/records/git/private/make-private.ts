@@ -74,7 +74,7 @@ export async function makePrivate(options: MakePrivateOptions): Promise<PrivateG
   return { record, mounts: made.mounts, again: () => made.again() };
 }
 
-/** Marks of what an agent reads of the person's repository. */
+/** Marks of mounts that an agent reads of the person's repository. */
 const borrow = { isReadOnly: true, isBorrowed: true } as const;
 
 class Making {
@@ -206,7 +206,7 @@ class Making {
     return privateConfig(files.flatMap(({ entries }) => entries), top);
   }
 
-  /** The real paths of those that stand in the project. */
+  /** The real paths of places that stand in the project. */
   async #present(places: readonly string[]): Promise<string[]> {
     const real = await Promise.all(places.map((place) => realpath(place).catch(() => null)));
     return [...new Set(real)].filter((place) => place !== null && isBelow(this.#project, place)) as string[];

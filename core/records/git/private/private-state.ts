@@ -34,7 +34,7 @@ export interface Reached {
 const maxIndexBytes = 256 * 1024 * 1024;
 const maxLogBytes = 4 * 1024 * 1024;
 
-/** Logs that are read, and ids of them that are looked at. */
+/** Most logs that are read, and most ids in them that are looked at. */
 const mostLogs = 200;
 const mostLogged = 2000;
 

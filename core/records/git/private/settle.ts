@@ -185,7 +185,7 @@ class Settling {
     await this.#unnamed();
   }
 
-  /** Commits that no ref names: of a rebase that was left half done, of a detached HEAD, of what was reset. */
+  /** Commits that no ref names: of an unfinished rebase, of a detached HEAD, or before a reset. */
   async #unnamed(): Promise<void> {
     const { reached, refs } = this.#plan;
     const isCommit = (id: string) => this.#there.get(id) === "commit" && !this.#refused.has(id);

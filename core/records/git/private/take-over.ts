@@ -41,7 +41,7 @@ const maxPackedBytes = 64 * 1024 * 1024;
  * Takes over what an agent did in the private git folders of a session, and removes them. Nothing of the repository moves
  * that a person, or another session, has moved meanwhile. Objects that git refuses stay in the folder.
  * @returns every change, for the person; empty where nothing was changed
- * @throws never because of what the agent left
+ * @throws never because of files that the agent left
  */
 export async function takeOver(folder: string, options: TakeOverOptions): Promise<GitChange[]> {
   const record = await readPrivateRecord(folder);
@@ -49,7 +49,7 @@ export async function takeOver(folder: string, options: TakeOverOptions): Promis
     await removeTree(folder);
     return [];
   }
-  // What stays goes to another place, so that no later host begins again.
+  // The rest goes to another place, so that no later host begins again.
   const left = join(dirname(dirname(folder)), "git-left", basename(folder));
   const changes: GitChange[] = [];
   let isLeft = false;
