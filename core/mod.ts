@@ -13,8 +13,8 @@ export type { RunSessionOptions, SessionHandle, SessionHost } from "./sessions/h
 export { defaultLimits, type Limits } from "./ground/config/limits.ts";
 export type { HostManifest, PluginSettings, Routing } from "./ground/config/host-manifest.ts";
 export { type DaemonSettings, defaultDaemonSettings } from "./ground/config/daemon-settings.ts";
-export { findHostManifest, loadHostManifest, parseHostManifest } from "./packages/registry/find-host-manifest.ts";
-export type { Isolation, Plugin } from "./packages/registry/plugin.ts";
+export { findHostManifest, loadHostManifest, parseHostManifest } from "./packages/manifest/find-host-manifest.ts";
+export type { Isolation, Plugin } from "./packages/manifest/plugin.ts";
 export type { RegistryChanges, RegistryProblem } from "./packages/registry/registry.ts";
 export type { RegistrySettings } from "./packages/registry/settle-plugin.ts";
 export type { Crash, CrashRecord } from "../plugin-sdk/plugin-report.ts";
@@ -23,8 +23,8 @@ export type { AgentsOptions, RouteOptions } from "./sessions/host/routes.ts";
 export { type Signal, type SignalSample, toPrometheusText } from "./ground/log/prometheus-text.ts";
 export type { BinaryPin } from "../plugin-sdk/plugin-report.ts";
 export type { MissingGrant } from "./walls/broker/session-broker.ts";
-export type { RecordOptions, RecordReport } from "./sessions/host/record.ts";
-export type { HostWorkspaces, OwnWorkspaces } from "./sessions/host/workspaces.ts";
+export type { RecordOptions, RecordReport } from "./sessions/host/state/record.ts";
+export type { HostWorkspaces, OwnWorkspaces } from "./sessions/host/state/workspaces.ts";
 export type {
   HeldChange,
   HeldDecision,

@@ -61,7 +61,7 @@ export const slowTests: readonly string[] = [
   // Worktrees of real repositories: hundreds of runs of git.
   "test/records/workspace/workspaces.test.ts",
   "test/sessions/host/worktree-sessions.test.ts",
-  "test/packages/registry/bundlers.test.ts",
+  "test/packages/bundler/bundlers.test.ts",
   "test/sessions/host/interrupt.test.ts",
   "test/sessions/host/recorded.test.ts",
   "test/supervision/host-killed.test.ts",

@@ -3,7 +3,7 @@ import type { Engine } from "../../core/cluster/engine/engine.ts";
 import type { Mirror } from "../../core/cluster/log/mirror.ts";
 import { clusterWorkspaces } from "../../core/cluster/machines/cluster-workspaces.ts";
 import type { SharedDiffs } from "../../core/cluster/machines/shared-diffs.ts";
-import type { ApplyChoice, OwnWorkspaces } from "../../core/sessions/host/workspaces.ts";
+import type { ApplyChoice, OwnWorkspaces } from "../../core/sessions/host/state/workspaces.ts";
 
 test("a second apply of a lost machine's session takes what the client chose, as the first does", async () => {
   const chosen: [how: string, allowLinks: boolean | undefined][] = [];

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { isSameAgent, OfferedAgents } from "../../core/cluster/machines/machine-facts.ts";
 import type { Host } from "../../core/sessions/host/host.ts";
-import type { Plugin } from "../../core/packages/registry/plugin.ts";
+import type { Plugin } from "../../core/packages/manifest/plugin.ts";
 
 async function offered(version: string, code: string | null) {
   const plugin = (id: string, enabled: boolean) => ({ id, enabled, manifest: { version } }) as Plugin;

@@ -3,7 +3,7 @@ import { chown, link, lstat, mkdir, readFile, writeFile } from "node:fs/promises
 import { join } from "node:path";
 import process from "node:process";
 import { expect, test } from "vitest";
-import { loadHostManifest } from "../../core/packages/registry/find-host-manifest.ts";
+import { loadHostManifest } from "../../core/packages/manifest/find-host-manifest.ts";
 import { codeOf, makeBroker } from "../walls/broker/broker-fixture.ts";
 import { adapterCode, completed, openHost, ownChildren, until, writePlugin } from "../sessions/host/test-host.ts";
 

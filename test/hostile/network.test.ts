@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, test, vi } from "vitest";
 import type { SessionBroker } from "../../core/walls/broker/session-broker.ts";
-import { loadHostManifest } from "../../core/packages/registry/find-host-manifest.ts";
+import { loadHostManifest } from "../../core/packages/manifest/find-host-manifest.ts";
 import { sendRequest } from "../../core/ground/platform/net/network.ts";
 import { needsWall } from "../ground/platform/os-walls/needs-wall.ts";
 import { anyShell, codeOf, errorOf, makeBroker, readAll, runShell } from "../walls/broker/broker-fixture.ts";

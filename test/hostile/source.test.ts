@@ -1,8 +1,8 @@
 import process from "node:process";
 import { afterAll, describe, expect, it } from "vitest";
 import { defaultLimits } from "../../core/ground/config/limits.ts";
-import { stopBundler } from "../../core/packages/registry/make-bundle.ts";
-import { bundlePlugin } from "../../core/packages/registry/plugin-script.ts";
+import { stopBundler } from "../../core/packages/bundler/make-bundle.ts";
+import { bundlePlugin } from "../../core/packages/bundler/plugin-script.ts";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { codeManifest, newFolder, writePackage } from "../packages/registry/package-folder.ts";
 import { watchStalls } from "./host-stalls.ts";

@@ -7,7 +7,7 @@ import { RateLimitDetector } from "bulkhead/plugin-sdk";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { failureEvents, failureKind } from "../../plugins/anthropic-api/failures.ts";
 import { SseReader } from "../../plugin-sdk/sse-reader.ts";
-import { readManifest } from "../../core/packages/registry/read-manifest.ts";
+import { readManifest } from "../../core/packages/manifest/read-manifest.ts";
 import { storeSecret } from "../../core/walls/secrets/store.ts";
 import { type LoopbackServer, serve } from "../walls/broker/loopback-server.ts";
 import { closeHosts, openHost, type TestHost, until } from "../sessions/host/test-host.ts";

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import type { HostOptions } from "../../core/sessions/host/host.ts";
 import { parseHostManifest } from "../../core/ground/config/parse-host-manifest.ts";
-import { readManifest } from "../../core/packages/registry/read-manifest.ts";
+import { readManifest } from "../../core/packages/manifest/read-manifest.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readManifest } from "../../core/packages/registry/read-manifest.ts";
+import { readManifest } from "../../core/packages/manifest/read-manifest.ts";
 import { storeSecret } from "../../core/walls/secrets/store.ts";
 import { type LoopbackServer, serve } from "../walls/broker/loopback-server.ts";
 import { closeHosts, openHost, type TestHost, until } from "../sessions/host/test-host.ts";

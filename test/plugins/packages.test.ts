@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { defaultLimits } from "../../core/ground/config/limits.ts";
-import { bundlePlugin } from "../../core/packages/registry/plugin-script.ts";
-import { readManifest } from "../../core/packages/registry/read-manifest.ts";
+import { bundlePlugin } from "../../core/packages/bundler/plugin-script.ts";
+import { readManifest } from "../../core/packages/manifest/read-manifest.ts";
 import { openHost } from "../sessions/host/test-host.ts";
 
 const plugins = fileURLToPath(new URL("../../plugins/", import.meta.url));

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { readManifest } from "../../core/packages/registry/read-manifest.ts";
+import { readManifest } from "../../core/packages/manifest/read-manifest.ts";
 import { accepts } from "../../core/sessions/session/enforceable.ts";
 import { argumentPatterns, parseCommandTemplate } from "../../plugin-sdk/command-template.ts";
 import { mapJsonLine } from "../../plugin-sdk/jsonl-mapping.ts";

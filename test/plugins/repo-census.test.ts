@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { cliTool } from "bulkhead/plugin-sdk";
 import { runAdapter } from "bulkhead/plugin-sdk/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readManifest } from "../../core/packages/registry/read-manifest.ts";
+import { readManifest } from "../../core/packages/manifest/read-manifest.ts";
 import { runtimeCommand } from "../../core/ground/platform/processes/own-command.ts";
 
 const folder = fileURLToPath(new URL("../../plugins/repo-census/", import.meta.url));

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { RegistrySettings } from "bulkhead";
-import { requestedWith } from "../../core/packages/registry/requested-permissions.ts";
-import { readManifest } from "../../core/packages/registry/read-manifest.ts";
+import { requestedWith } from "../../core/packages/permissions/requested-permissions.ts";
+import { readManifest } from "../../core/packages/manifest/read-manifest.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { openStandIn, type StandIn } from "./stand-in.ts";
 

@@ -82,7 +82,7 @@ describe(".build/walls.mjs", () => {
     symlinkSync(join(root, "node_modules"), join(folder, "node_modules"), "dir");
     write("core/walls/worker/guest.ts", "export function twice(n: number): number { return n * 2; }\n");
     write("core/walls/agent/network-main.ts", "export const opens = 1;\n");
-    write("core/packages/registry/bundler/main.ts", "export const bundles = 1;\n");
+    write("core/packages/bundler/main.ts", "export const bundles = 1;\n");
     write("core/records/gate/main.ts", "export const looks = 1;\n");
     write(
       "core/walls/warden/main.ts",

@@ -28,7 +28,7 @@ export const floors: readonly (readonly Wing[])[] = [
     { name: "sessions", rows: [["host"], ["session"], ["routing"]] },
   ],
   [
-    { name: "packages", rows: [["install"], ["registry"]] },
+    { name: "packages", rows: [["install"], ["registry"], ["permissions", "bundler"], ["manifest"]] },
     { name: "walls", rows: [["pool"], ["worker", "warden", "broker", "secrets"], ["agent", "channel"]] },
     { name: "records", rows: [["history"], ["journal", "workspace"], ["git"], ["gate"]] },
   ],

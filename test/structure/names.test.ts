@@ -46,7 +46,7 @@ describe("names", () => {
       "core/ground/platform/places/key-places.ts",
       "core/walls/agent/agent-files.ts",
       "core/kit/attack/escape-stage.ts",
-      "core/packages/registry/broad-programs.ts",
+      "core/packages/permissions/broad-programs.ts",
     ];
     const named = [...listFiles("core", ""), ...listFiles("plugin-sdk", "")].filter((path) => !lists.includes(path))
       .flatMap((path) =>

@@ -8,8 +8,8 @@ const reasons: Record<string, string> = {
   "core/walls/worker/guest.ts serve": "the pool of threads calls it by its name",
   "core/ground/platform/engine/load-program.ts loadProgram": "the build writes the program that imports it",
   // data-keys.txt lists the keys of exported schemas.
-  "core/sessions/host/crash-store.ts crashRecordSchema": "data in a file",
-  "core/sessions/host/pin-store.ts binaryPinSchema": "data in a file",
+  "core/sessions/host/state/crash-store.ts crashRecordSchema": "data in a file",
+  "core/sessions/host/state/pin-store.ts binaryPinSchema": "data in a file",
   "core/sessions/routing/use-files.ts useRecordsSchema": "data in a file",
   // The tests hold these figures and tables against something else, and must not repeat them.
   "core/ground/checks/frames.ts headerBytes": "hostile frames are built with it",
@@ -40,9 +40,9 @@ const reasons: Record<string, string> = {
   "core/walls/broker/stream-table.ts PieceDecoder": "characters cut at every place",
   "core/ground/platform/processes/process-rows.ts parsePs": "output of the ps of other systems",
   "core/ground/platform/processes/process-rows.ts parseStat": "names of programs that imitate fields",
-  "core/packages/registry/option-permissions.ts fillPermissions": "hostile values of options",
-  "core/packages/registry/unasked-grants.ts deniedGrants": "one kind of note alone",
-  "core/packages/registry/unasked-grants.ts unaskedGrants": "one kind of note alone",
+  "core/packages/manifest/option-permissions.ts fillPermissions": "hostile values of options",
+  "core/packages/permissions/unasked-grants.ts deniedGrants": "one kind of note alone",
+  "core/packages/permissions/unasked-grants.ts unaskedGrants": "one kind of note alone",
   "core/walls/broker/is-upgrade.ts withoutVersions": "paths of other installers",
 };
 

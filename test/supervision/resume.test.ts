@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { HostManifest } from "bulkhead";
 import { describe, expect, test } from "vitest";
-import { parseHostManifest } from "../../core/packages/registry/find-host-manifest.ts";
+import { parseHostManifest } from "../../core/packages/manifest/find-host-manifest.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";

@@ -6,7 +6,7 @@ import { runCli } from "../../core/doors/cli/run-cli.ts";
 import { connectHost, type RemoteHost } from "../../core/doors/client/mod.ts";
 import { type Daemon, startDaemon } from "../../core/doors/daemon/daemon.ts";
 import { unixFetch } from "../../core/ground/platform/net/unix-fetch.ts";
-import { loadHostManifest } from "../../core/packages/registry/find-host-manifest.ts";
+import { loadHostManifest } from "../../core/packages/manifest/find-host-manifest.ts";
 import { createHost } from "../../core/sessions/host/create-host.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { fakeTerminal } from "../doors/cli/fake-terminal.ts";

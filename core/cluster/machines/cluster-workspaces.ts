@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionHeld } from "../../../plugin-sdk/held.ts";
 import type { AppliedWorkspace, Workspace } from "../../../plugin-sdk/workspace.ts";
-import type { ApplyChoice, HostWorkspaces, OwnWorkspaces } from "../../sessions/host/workspaces.ts";
+import type { ApplyChoice, HostWorkspaces, OwnWorkspaces } from "../../sessions/host/state/workspaces.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Mirror } from "../log/mirror.ts";
 import { callMachine } from "./calls.ts";

@@ -14,7 +14,7 @@ import type { Host } from "../../sessions/host/host.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
-import type { HostWorkspaces, OwnWorkspaces } from "../../sessions/host/workspaces.ts";
+import type { HostWorkspaces, OwnWorkspaces } from "../../sessions/host/state/workspaces.ts";
 import type { AfterRestart, Resumable } from "../../sessions/session/interrupted-session.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
 import type { SecretOf } from "../engine/connect.ts";

@@ -3,7 +3,7 @@ import { hostVersion } from "../../ground/config/version.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { Journal } from "../../records/journal/journal.ts";
-import { endOpenSessions } from "../../sessions/host/recover.ts";
+import { endOpenSessions } from "../../sessions/host/state/recover.ts";
 import type { AfterRestart, Resumable } from "../../sessions/session/interrupted-session.ts";
 import { MergedLog } from "../../sessions/session/merged-log.ts";
 import { type Engine, StaleError } from "../engine/engine.ts";

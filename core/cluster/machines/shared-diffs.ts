@@ -4,7 +4,7 @@ import type { Workspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
 import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 import { workspaceSchema } from "../../records/workspace/workspace-record.ts";
-import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
+import type { HostWorkspaces } from "../../sessions/host/state/workspaces.ts";
 import type { Engine } from "../engine/engine.ts";
 import { parseDiffHead } from "./answer-schemas.ts";
 

@@ -63,7 +63,7 @@ export async function grantQuestion({ plugin_id, permission, target, grant_comma
 
 async function writeGrant(missing: MissingGrant, manifestFile: string): Promise<void> {
   const [{ addGrant }, { changeManifest }] = await Promise.all([
-    import("../../packages/registry/edit-host-manifest.ts"),
+    import("../../packages/manifest/edit-host-manifest.ts"),
     import("../../packages/install/manifest-transaction.ts"),
   ]);
   await changeManifest(manifestFile, async ({ text, writeText }) => {

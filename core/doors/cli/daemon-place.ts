@@ -1,11 +1,11 @@
 import { BulkheadError, type ErrorCode } from "../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
-import { stateFolderOf } from "../../sessions/host/state-folder.ts";
+import { stateFolderOf } from "../../sessions/host/state/state-folder.ts";
 import { dirname, resolve } from "../../ground/platform/files/paths.ts";
 import type { Invocation } from "./command.ts";
 import { knownDir, manifestFile } from "./open-host.ts";
-import { readHostManifest, readStateDir } from "../../packages/registry/find-host-manifest.ts";
+import { readHostManifest, readStateDir } from "../../packages/manifest/find-host-manifest.ts";
 
 /** State folder of the daemon that a command means, and the inputs of its start. */
 export interface DaemonPlace {

@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { grantFlags, grantsFor, grantWord, isSameGrant } from "../../packages/install/asked-permissions.ts";
 import type { PreparedInstall } from "../../packages/install/prepare-install.ts";
-import type { NewGrant } from "../../packages/registry/edit-host-manifest.ts";
+import type { NewGrant } from "../../packages/manifest/edit-host-manifest.ts";
 import type { Invocation } from "./command.ts";
 import { parseGrant } from "./parse-grant.ts";
 import { Questions } from "./questions.ts";

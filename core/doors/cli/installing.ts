@@ -1,14 +1,14 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
-import { stateFolderOf } from "../../sessions/host/state-folder.ts";
+import { stateFolderOf } from "../../sessions/host/state/state-folder.ts";
 import { type FetchedPackage, fetchPackage, type FetchPackageOptions } from "../../packages/install/fetch-package.ts";
 import type { PackageLimits } from "../../packages/install/package-files.ts";
 import type { PackageSpec } from "../../packages/install/package-spec.ts";
 import type { PreparedInstall } from "../../packages/install/prepare-install.ts";
 import { forgetPlugin } from "../../packages/install/remove-plugin.ts";
 import type { Allowances } from "../../packages/install/source-policy.ts";
-import type { NewGrant } from "../../packages/registry/edit-host-manifest.ts";
+import type { NewGrant } from "../../packages/manifest/edit-host-manifest.ts";
 import { dirname, resolve } from "../../ground/platform/files/paths.ts";
 import type { Invocation } from "./command.ts";
 import { grantWord } from "../../packages/install/asked-permissions.ts";

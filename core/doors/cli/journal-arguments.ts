@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "commander";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { stateFolderOf } from "../../sessions/host/state-folder.ts";
-import { type StateJournal, stateJournals } from "../../sessions/host/state-journals.ts";
+import { stateFolderOf } from "../../sessions/host/state/state-folder.ts";
+import { type StateJournal, stateJournals } from "../../sessions/host/state/state-journals.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { ChainPlace } from "../../records/journal/chain.ts";
 import { dirname } from "../../ground/platform/files/paths.ts";

@@ -1,7 +1,7 @@
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { Host } from "../../sessions/host/host.ts";
-import { findHostManifest, readHostManifest } from "../../packages/registry/find-host-manifest.ts";
+import { findHostManifest, readHostManifest } from "../../packages/manifest/find-host-manifest.ts";
 import { resolve } from "../../ground/platform/files/paths.ts";
 import { stateFolders } from "../../ground/platform/state/state-folders.ts";
 import type { Invocation } from "./command.ts";

@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { type Grantable, grantable } from "../../packages/registry/grantable.ts";
+import { type Grantable, grantable } from "../../packages/manifest/grantable.ts";
 
 /**
  * Parses a typed grant: `permission:target`, or `kv` alone.

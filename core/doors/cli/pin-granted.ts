@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { BinaryPin } from "../../../plugin-sdk/plugin-report.ts";
 import { isPinned, newPin } from "../../walls/broker/resolve-binary.ts";
-import { openPins } from "../../sessions/host/pin-store.ts";
-import { pinsFolder, stateFolderOf } from "../../sessions/host/state-folder.ts";
+import { openPins } from "../../sessions/host/state/pin-store.ts";
+import { pinsFolder, stateFolderOf } from "../../sessions/host/state/state-folder.ts";
 import { dirname, join } from "../../ground/platform/files/paths.ts";
 import type { Invocation } from "./command.ts";
 import { loadManifest, stateDirOf } from "./open-host.ts";

@@ -9,7 +9,7 @@ import type { DaemonRecord } from "../daemon/daemon-record.ts";
 import { commandHints } from "../http/problem.ts";
 import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
 import { readFile, stat } from "../../ground/platform/files/files.ts";
-import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
+import type { HostWorkspaces } from "../../sessions/host/state/workspaces.ts";
 import { mayOpenSockets } from "../../ground/platform/processes/own-command.ts";
 import { unixCall } from "../../ground/platform/net/unix-fetch.ts";
 

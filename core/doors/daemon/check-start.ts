@@ -4,7 +4,7 @@ import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { createRegistry } from "../../packages/registry/registry.ts";
 import { toldProblems } from "../../sessions/host/plugin-problems.ts";
-import { demandOwnState } from "../../sessions/host/state-folder.ts";
+import { demandOwnState } from "../../sessions/host/state/state-folder.ts";
 import type { DaemonRecord } from "./daemon-record.ts";
 import { clusterProblem } from "./join-cluster.ts";
 import { listen } from "./listen.ts";

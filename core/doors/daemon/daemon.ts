@@ -8,7 +8,7 @@ import type { McpHttp } from "../mcp/http.ts";
 import type { Cluster } from "../../cluster/machines/cluster.ts";
 import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
-import { demandOwnState, stateFolderOf } from "../../sessions/host/state-folder.ts";
+import { demandOwnState, stateFolderOf } from "../../sessions/host/state/state-folder.ts";
 import { consolePage } from "../console/page-files.ts";
 import { createHttpDoor, type HttpDoor } from "../http/door.ts";
 import type { HostFacts, Mount, Readiness, ReloadChanges } from "../http/door-options.ts";

@@ -1,4 +1,4 @@
-import { demandOwnState } from "../../sessions/host/state-folder.ts";
+import { demandOwnState } from "../../sessions/host/state/state-folder.ts";
 import { findHolder } from "../../ground/platform/state/lock-file.ts";
 import { holderText, isAlive, type LockHolder, placeOf } from "../../ground/platform/state/lock-holder.ts";
 import { processStart } from "../../ground/platform/processes/process-rows.ts";

@@ -1,4 +1,4 @@
-import type * as Editor from "../../packages/registry/edit-host-manifest.ts";
+import type * as Editor from "../../packages/manifest/edit-host-manifest.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
@@ -9,7 +9,7 @@ import type { HostFacts, ReloadChanges } from "../http/door-options.ts";
 import type { DaemonSettings } from "../../ground/config/daemon-settings.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { changeManifest } from "../../packages/install/manifest-transaction.ts";
-import type { GrantReplacement } from "../../packages/registry/edit-plugin-entry.ts";
+import type { GrantReplacement } from "../../packages/manifest/edit-plugin-entry.ts";
 
 /** Collaborators of {@link ManifestInForce}. */
 interface ManifestInForceDeps {
@@ -160,7 +160,7 @@ async function writeReplacement(
   manifest: HostManifest | undefined,
   replacement: GrantReplacement,
 ): Promise<void> {
-  const { replaceGrant } = await import("../../packages/registry/edit-plugin-entry.ts");
+  const { replaceGrant } = await import("../../packages/manifest/edit-plugin-entry.ts");
   await edit(manifest, (_, { text, file }) => replaceGrant(text, replacement, { file }));
 }
 
@@ -175,7 +175,7 @@ async function edit(
       hint: 'Write one with "bulkhead init", then restart the daemon.',
     });
   }
-  const editor = await import("../../packages/registry/edit-host-manifest.ts");
+  const editor = await import("../../packages/manifest/edit-host-manifest.ts");
   try {
     await changeManifest(file, async ({ text, writeText }) => {
       const after = change(editor, { text, file });

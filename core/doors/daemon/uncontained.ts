@@ -1,5 +1,5 @@
-import { containsPrograms } from "../../packages/registry/contained-programs.ts";
-import type { Plugin } from "../../packages/registry/plugin.ts";
+import { containsPrograms } from "../../packages/permissions/contained-programs.ts";
+import type { Plugin } from "../../packages/manifest/plugin.ts";
 import { probeAgentWall } from "../../walls/agent/contain-agent.ts";
 
 /**

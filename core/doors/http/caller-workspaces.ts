@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
+import type { HostWorkspaces } from "../../sessions/host/state/workspaces.ts";
 import { isInside } from "../../ground/platform/files/paths.ts";
 import { type Caller, demandScope } from "./scopes.ts";
 import type { SessionOwners } from "./session-owners.ts";

@@ -10,7 +10,7 @@ import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import { waitingReport, type WaitingUpdate, WaitingUpdates } from "../../packages/install/waiting-update.ts";
 import { Explanations } from "../../packages/registry/explanations.ts";
-import type { Plugin } from "../../packages/registry/plugin.ts";
+import type { Plugin } from "../../packages/manifest/plugin.ts";
 import type { RegistryProblem } from "../../packages/registry/registry.ts";
 import { pluginOf } from "../../packages/registry/unknown-plugin.ts";
 

@@ -1,7 +1,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { SchemaOf } from "../../../plugin-sdk/schema.ts";
-import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
+import type { HostWorkspaces } from "../../sessions/host/state/workspaces.ts";
 import type { CallerSessions } from "./caller-sessions.ts";
 import type { HttpDoorOptions } from "./door-options.ts";
 import type { Meters } from "./meters.ts";

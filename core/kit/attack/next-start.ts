@@ -1,7 +1,7 @@
 import { fieldsOf } from "../../../plugin-sdk/json-fields.ts";
 import { mkdir, writeFile } from "../../ground/platform/files/files.ts";
 import { join } from "../../ground/platform/files/paths.ts";
-import { loadHostManifest } from "../../packages/registry/find-host-manifest.ts";
+import { loadHostManifest } from "../../packages/manifest/find-host-manifest.ts";
 import { createHost } from "../../sessions/host/create-host.ts";
 import { agentSettings } from "./escape-stage.ts";
 

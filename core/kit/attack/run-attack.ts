@@ -3,7 +3,7 @@ import { errorTable } from "../../ground/errors/error-table.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { Host } from "../../sessions/host/host.ts";
-import type { Isolation } from "../../packages/registry/plugin.ts";
+import type { Isolation } from "../../packages/manifest/plugin.ts";
 import { mkdir, rm, writeFile } from "../../ground/platform/files/files.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { runtimeName } from "../../ground/platform/engine/platform.ts";

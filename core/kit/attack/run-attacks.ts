@@ -8,7 +8,7 @@ import { ownUsage } from "../../ground/platform/processes/warden-side.ts";
 import { type AttackCase, type AttackReport, baitServer, breach } from "./attack-case.ts";
 import { type CanaryReport, startCanary } from "./canary.ts";
 import { runAttack } from "./run-attack.ts";
-import type { Isolation } from "../../packages/registry/plugin.ts";
+import type { Isolation } from "../../packages/manifest/plugin.ts";
 import type { Host } from "../../sessions/host/host.ts";
 
 /** Options of {@link runAttacks}. */

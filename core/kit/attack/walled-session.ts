@@ -7,9 +7,9 @@ import { shownHeld } from "../../records/gate/held-item.ts";
 import { startLook } from "../../records/gate/known-entries.ts";
 import { leftChanges } from "../../records/git/left-changes.ts";
 import { takeSnapshot } from "../../records/git/snapshot.ts";
-import { actedOnPlaces } from "../../sessions/host/acted-on.ts";
+import { actedOnPlaces } from "../../sessions/host/state/acted-on.ts";
 import { SessionGit } from "../../sessions/session/session-git.ts";
-import { pluginPlaces } from "../../packages/registry/find-plugins.ts";
+import { pluginPlaces } from "../../packages/manifest/find-plugins.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
 import type { SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
 

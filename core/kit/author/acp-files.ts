@@ -1,10 +1,10 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { formatArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
-import { makeModule } from "../../packages/registry/make-bundle.ts";
-import { bundleOrder } from "../../packages/registry/bundle-order.ts";
-import { ownPluginsDir } from "../../packages/registry/find-plugins.ts";
-import { readManifest } from "../../packages/registry/read-manifest.ts";
+import { makeModule } from "../../packages/bundler/make-bundle.ts";
+import { bundleOrder } from "../../packages/bundler/bundle-order.ts";
+import { ownPluginsDir } from "../../packages/manifest/find-plugins.ts";
+import { readManifest } from "../../packages/manifest/read-manifest.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { fillTemplate } from "./templates.ts";
 

@@ -1,9 +1,9 @@
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { join } from "../../ground/platform/files/paths.ts";
-import { ownPluginsDir } from "../../packages/registry/find-plugins.ts";
-import { readManifest } from "../../packages/registry/read-manifest.ts";
-import { everRequested } from "../../packages/registry/requested-permissions.ts";
+import { ownPluginsDir } from "../../packages/manifest/find-plugins.ts";
+import { readManifest } from "../../packages/manifest/read-manifest.ts";
+import { everRequested } from "../../packages/permissions/requested-permissions.ts";
 
 /** Names of the variables from which a program reads its key, as far as they are known. */
 export type KeyNames = (program: string) => readonly string[];

@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { mkdir, readdir, rename, rm, writeFile } from "../../ground/platform/files/files.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { basename, dirname, join } from "../../ground/platform/files/paths.ts";
-import { readManifest } from "../../packages/registry/read-manifest.ts";
+import { readManifest } from "../../packages/manifest/read-manifest.ts";
 
 /** A package to write. */
 interface NewPackage {

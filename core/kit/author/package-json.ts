@@ -1,4 +1,4 @@
-import { pluginKeyword } from "../../packages/registry/plugin-keyword.ts";
+import { pluginKeyword } from "../../packages/manifest/plugin-keyword.ts";
 import * as z from "zod";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";

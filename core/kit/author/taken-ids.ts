@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { isPluginId, reservedIds } from "../../ground/config/plugin-ids.ts";
 import { type KnownId, similarId } from "../../packages/install/id-policy.ts";
-import { findPlugins } from "../../packages/registry/find-plugins.ts";
+import { findPlugins } from "../../packages/manifest/find-plugins.ts";
 
 /** Places whose plugins and tools have ids already. */
 export interface TakenPlaces {

@@ -6,8 +6,8 @@ import { checkAgainst } from "../../ground/config/check-against.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { parseYaml } from "../../ground/config/yaml.ts";
 import { pathText, problemsError } from "../../ground/config/yaml-problems.ts";
-import { cliBinary } from "../../packages/registry/requested-permissions.ts";
-import { toolFaults } from "../../packages/registry/tool-faults.ts";
+import { cliBinary } from "../../packages/permissions/requested-permissions.ts";
+import { toolFaults } from "../../packages/manifest/tool-faults.ts";
 import { plainToolMap } from "./plain-tool-map.ts";
 
 /** A map of tools, as other programs keep it: `tools: <name>: {binary, command_template, models, env_vars}`. */

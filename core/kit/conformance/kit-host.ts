@@ -1,8 +1,8 @@
-import { openPins, type PinStore } from "../../sessions/host/pin-store.ts";
+import { openPins, type PinStore } from "../../sessions/host/state/pin-store.ts";
 import { createHost } from "../../sessions/host/create-host.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import { pinsFolder } from "../../sessions/host/state-folder.ts";
+import { pinsFolder } from "../../sessions/host/state/state-folder.ts";
 import { mkdir, rm } from "../../ground/platform/files/files.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { makeTemporaryFolder } from "../../ground/platform/files/temporary-folder.ts";

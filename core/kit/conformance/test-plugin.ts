@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { readManifest } from "../../packages/registry/read-manifest.ts";
+import { readManifest } from "../../packages/manifest/read-manifest.ts";
 import { realpath } from "../../ground/platform/files/files.ts";
 import { fileURLToPath } from "../../ground/platform/files/paths.ts";
 import { runtimeVersion } from "../../ground/platform/engine/platform.ts";

@@ -1,8 +1,8 @@
 import { acceptedFields, type Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
-import { makeModule } from "../../packages/registry/make-bundle.ts";
-import { bundleOrder } from "../../packages/registry/bundle-order.ts";
+import { makeModule } from "../../packages/bundler/make-bundle.ts";
+import { bundleOrder } from "../../packages/bundler/bundle-order.ts";
 import { mkdir, writeFile } from "../../ground/platform/files/files.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { accepts } from "../../sessions/session/enforceable.ts";

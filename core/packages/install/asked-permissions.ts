@@ -1,14 +1,14 @@
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { quoteWord } from "../../ground/config/grant-command.ts";
-import { type BreadthOptions, riskiestFirst } from "../registry/broad-permissions.ts";
-import type { NewGrant } from "../registry/edit-host-manifest.ts";
-import type { Grantable } from "../registry/grantable.ts";
+import { type BreadthOptions, riskiestFirst } from "../permissions/broad-permissions.ts";
+import type { NewGrant } from "../manifest/edit-host-manifest.ts";
+import type { Grantable } from "../manifest/grantable.ts";
 import type { ExplainedPermission } from "../../../plugin-sdk/plugin-report.ts";
-import { explainPermissions } from "../registry/explain-permissions.ts";
-import { joinPermissions } from "../registry/join-permissions.ts";
-import { hideArguments } from "../registry/shown-permissions.ts";
-import { requestedWith } from "../registry/requested-permissions.ts";
+import { explainPermissions } from "../permissions/explain-permissions.ts";
+import { joinPermissions } from "../manifest/join-permissions.ts";
+import { hideArguments } from "../permissions/shown-permissions.ts";
+import { requestedWith } from "../permissions/requested-permissions.ts";
 
 /** Options of {@link undecidedPermissions}. */
 interface AskedOptions {

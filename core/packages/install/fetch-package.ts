@@ -8,7 +8,7 @@ import { fetchArchive, fetchFromRegistry } from "./fetch-registry.ts";
 import { PackageCollector, packageError, type PackageFiles, type PackageLimits } from "./package-files.ts";
 import type { PackageSpec } from "./package-spec.ts";
 import { readArchive } from "./read-archive.ts";
-import type { LockedPlugin, PackageSource } from "../registry/lock-format.ts";
+import type { LockedPlugin, PackageSource } from "../manifest/lock-format.ts";
 
 /** A package whose files were read and checked, and nothing else. */
 export interface FetchedPackage {

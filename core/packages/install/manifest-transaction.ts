@@ -1,5 +1,5 @@
-import { installedFolder, lockFileOf, lockText, readLock } from "../registry/plugin-lock.ts";
-import type { PluginLock } from "../registry/lock-format.ts";
+import { installedFolder, lockFileOf, lockText, readLock } from "../manifest/plugin-lock.ts";
+import type { PluginLock } from "../manifest/lock-format.ts";
 import { mkdir, readFile, realpath, stat } from "../../ground/platform/files/files.ts";
 import { withLockFile } from "../../ground/platform/state/lock-file.ts";
 import type { ActedOnKind } from "../../ground/recorded/acted-on-kinds.ts";
@@ -7,7 +7,7 @@ import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
 import { writeRecorded } from "../../ground/recorded/write-recorded.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import { join, resolve } from "../../ground/platform/files/paths.ts";
-import { recordEdit } from "../registry/manifest-edits.ts";
+import { recordEdit } from "../manifest/manifest-edits.ts";
 
 /** The host manifest's text and its lock, while no other process changes them. */
 export interface ManifestState {

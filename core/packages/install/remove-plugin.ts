@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { parseHostManifest } from "../../ground/config/parse-host-manifest.ts";
-import { removePluginEntry } from "../registry/edit-plugin-entry.ts";
+import { removePluginEntry } from "../manifest/edit-plugin-entry.ts";
 import { instancesOf } from "../registry/instances.ts";
 import { rm } from "../../ground/platform/files/files.ts";
 import { join } from "../../ground/platform/files/paths.ts";

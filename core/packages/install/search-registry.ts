@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { pluginKeyword } from "../registry/plugin-keyword.ts";
+import { pluginKeyword } from "../manifest/plugin-keyword.ts";
 import { fetchArchive } from "./fetch-registry.ts";
 import { npmOptions } from "./npm-options.ts";
 

@@ -1,6 +1,6 @@
 import compare from "semver/functions/compare.js";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { LockedPlugin, PackageSource } from "../registry/lock-format.ts";
+import type { LockedPlugin, PackageSource } from "../manifest/lock-format.ts";
 import { repositoryOf } from "./provenance.ts";
 
 /** Exceptions to the rules that an operator allows. */

@@ -1,13 +1,13 @@
 import type { ExplainedPermission, WaitingReport } from "../../../plugin-sdk/plugin-report.ts";
-import { containsPrograms } from "../registry/contained-programs.ts";
+import { containsPrograms } from "../permissions/contained-programs.ts";
 import { type Manifest, manifestSchema } from "../../../plugin-sdk/manifest.ts";
 import { checkAgainst } from "../../ground/config/check-against.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
-import { type BreadthOptions, broadPlaces } from "../registry/broad-permissions.ts";
-import type { Plugin } from "../registry/plugin.ts";
-import { installedFolder, readLockEntries } from "../registry/plugin-lock.ts";
-import type { LockedPlugin } from "../registry/lock-format.ts";
+import { type BreadthOptions, broadPlaces } from "../permissions/broad-permissions.ts";
+import type { Plugin } from "../manifest/plugin.ts";
+import { installedFolder, readLockEntries } from "../manifest/plugin-lock.ts";
+import type { LockedPlugin } from "../manifest/lock-format.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { replaceFile } from "../../ground/platform/files/replace-file.ts";
 import { isInUse } from "../registry/instances.ts";

@@ -7,7 +7,7 @@ import { realpath } from "../../ground/platform/files/files.ts";
 import { basename, resolve } from "../../ground/platform/files/paths.ts";
 import { blocksPackages, packageNameIn } from "./blocked-plugins.ts";
 import { findInstalled } from "./find-installed.ts";
-import { findPlugins, type FindPluginsOptions, type FoundPlugin, readPlugin } from "./find-plugins.ts";
+import { findPlugins, type FindPluginsOptions, type FoundPlugin, readPlugin } from "../manifest/find-plugins.ts";
 
 /** An entry of the host manifest that says where its plugin comes from. */
 interface Sourced {

@@ -2,8 +2,8 @@ import { digestFile } from "../../ground/platform/files/file-digest.ts";
 import { readdir } from "../../ground/platform/files/files.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import { join } from "../../ground/platform/files/paths.ts";
-import { fileList } from "./installed-files.ts";
-import type { Plugin } from "./plugin.ts";
+import { fileList } from "../manifest/installed-files.ts";
+import type { Plugin } from "../manifest/plugin.ts";
 
 /** Files and bytes of a plugin's folder, beyond which it is not compared. */
 const mostFiles = 100_000;

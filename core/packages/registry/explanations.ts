@@ -1,9 +1,9 @@
-import { broadPlaces } from "./broad-permissions.ts";
+import { broadPlaces } from "../permissions/broad-permissions.ts";
 import type { ExplainedPermission, ProgramWalls } from "../../../plugin-sdk/plugin-report.ts";
-import type { Plugin } from "./plugin.ts";
-import { programWalls } from "./program-walls.ts";
+import type { Plugin } from "../manifest/plugin.ts";
+import { programWalls } from "../permissions/program-walls.ts";
 import type { Registry } from "./registry.ts";
-import { shownPermissions } from "./shown-permissions.ts";
+import { shownPermissions } from "../permissions/shown-permissions.ts";
 
 /** A plugin's permissions with the decision about each, and the walls around its programs. */
 interface Explanation {

@@ -1,6 +1,6 @@
 import { stat } from "../../ground/platform/files/files.ts";
 import { isBelow, join } from "../../ground/platform/files/paths.ts";
-import type { Plugin, PluginScript } from "./plugin.ts";
+import type { Plugin, PluginScript } from "../manifest/plugin.ts";
 
 /** Whether a person may edit the plugin's files where they lie; the files of other origins come from a package. */
 export function isEditable({ origin }: Pick<Plugin, "origin">): boolean {

@@ -3,12 +3,12 @@ import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
 import { idForm } from "../../ground/config/plugin-ids.ts";
 import { readdir, realpath, stat } from "../../ground/platform/files/files.ts";
 import { join } from "../../ground/platform/files/paths.ts";
-import type { FoundPlugin, ManifestLimits } from "./find-plugins.ts";
-import { checkInstalled } from "./installed-files.ts";
-import type { KnownManifests } from "./known-manifests.ts";
-import { installedFolder, lockFileOf, lockName, readLockEntries, versionFolder } from "./plugin-lock.ts";
-import type { LockedPlugin } from "./lock-format.ts";
-import { manifestName, readManifest } from "./read-manifest.ts";
+import type { FoundPlugin, ManifestLimits } from "../manifest/find-plugins.ts";
+import { checkInstalled } from "../manifest/installed-files.ts";
+import type { KnownManifests } from "../manifest/known-manifests.ts";
+import { installedFolder, lockFileOf, lockName, readLockEntries, versionFolder } from "../manifest/plugin-lock.ts";
+import type { LockedPlugin } from "../manifest/lock-format.ts";
+import { manifestName, readManifest } from "../manifest/read-manifest.ts";
 
 /**
  * Every plugin that the lock beside a host manifest names, each checked byte by byte. Never throws for what is in a

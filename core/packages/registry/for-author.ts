@@ -1,5 +1,5 @@
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
-import type { PluginScript } from "./plugin.ts";
+import type { PluginScript } from "../manifest/plugin.ts";
 import { thrownHint } from "./thrown-hint.ts";
 
 /**

@@ -5,9 +5,9 @@ import { defaultLimits } from "../../ground/config/limits.ts";
 import { hostManifestError } from "../../ground/config/host-manifest-places.ts";
 import { defaultOsWallUses } from "../../ground/platform/os-walls/os-wall.ts";
 import { blockOf } from "./blocked-plugins.ts";
-import type { Plugin } from "./plugin.ts";
-import { requestedPermissions } from "./requested-permissions.ts";
-import { toolFaults } from "./tool-faults.ts";
+import type { Plugin } from "../manifest/plugin.ts";
+import { requestedPermissions } from "../permissions/requested-permissions.ts";
+import { toolFaults } from "../manifest/tool-faults.ts";
 
 /**
  * Returns the plugin that a tool in the host manifest stands for. The operator wrote it, so all that it asks for is

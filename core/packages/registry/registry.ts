@@ -10,11 +10,11 @@ import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
 import { resolve } from "../../ground/platform/files/paths.ts";
 import { blockedError, blockOf, blocksPackages, packageNameIn } from "./blocked-plugins.ts";
 import { findCandidates, inOrder, limitsOf, withPackageName } from "./candidates.ts";
-import { type FindPluginsOptions, type FoundPlugin, readPlugin } from "./find-plugins.ts";
+import { type FindPluginsOptions, type FoundPlugin, readPlugin } from "../manifest/find-plugins.ts";
 import { isAuthored } from "./files-mark.ts";
 import { inlineTool } from "./inline-tool.ts";
 import { checkId } from "./instances.ts";
-import type { Plugin } from "./plugin.ts";
+import type { Plugin } from "../manifest/plugin.ts";
 import { registeredSettings, type RegistrySettings, settlePlugin } from "./settle-plugin.ts";
 
 /** Options of {@link createRegistry}. */

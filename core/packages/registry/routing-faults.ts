@@ -1,7 +1,7 @@
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { HostManifestFault } from "../../ground/config/host-manifest-places.ts";
 import { didYouMean } from "../../ground/config/yaml-problems.ts";
-import type { Plugin } from "./plugin.ts";
+import type { Plugin } from "../manifest/plugin.ts";
 
 /** Finds agents that `routing` names and that no enabled plugin is; `order` may name one that is not enabled. */
 export function routingFaults(

@@ -7,12 +7,12 @@ import { defaultLimits } from "../../ground/config/limits.ts";
 import { defaultOsWallUses } from "../../ground/platform/os-walls/os-wall.ts";
 import { hostManifestProblem, isHiddenValue } from "../../ground/config/host-manifest-places.ts";
 import { blockOf } from "./blocked-plugins.ts";
-import type { FoundPlugin } from "./find-plugins.ts";
-import { joinPermissions } from "./join-permissions.ts";
-import { chosenPermissions } from "./option-permissions.ts";
-import type { Plugin } from "./plugin.ts";
-import { checkPluginConfig, type OptionFault } from "./plugin-config.ts";
-import { hiddenTexts } from "./shown-permissions.ts";
+import type { FoundPlugin } from "../manifest/find-plugins.ts";
+import { joinPermissions } from "../manifest/join-permissions.ts";
+import { chosenPermissions } from "../manifest/option-permissions.ts";
+import type { Plugin } from "../manifest/plugin.ts";
+import { checkPluginConfig, type OptionFault } from "../manifest/plugin-config.ts";
+import { hiddenTexts } from "../permissions/shown-permissions.ts";
 
 /** The operator's settings for a plugin that is registered at run time. */
 export interface RegistrySettings extends

@@ -1,6 +1,6 @@
 import type { AdapterContext } from "../../../plugin-sdk/context.ts";
 import { nearest } from "../../ground/config/nearest.ts";
-import { globalSubstitutes } from "./substitutes.ts";
+import { globalSubstitutes } from "../bundler/substitutes.ts";
 
 /** Every member of `ctx`; members of its objects follow a dot. */
 const members: { readonly [Name in keyof AdapterContext]: readonly (keyof AdapterContext[Name] & string)[] } = {

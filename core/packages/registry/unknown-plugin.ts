@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { nearest } from "../../ground/config/nearest.ts";
-import type { Plugin } from "./plugin.ts";
+import type { Plugin } from "../manifest/plugin.ts";
 import type { Registry, RegistryProblem } from "./registry.ts";
 
 /**

@@ -2,7 +2,7 @@ import { dropPrograms } from "../../ground/platform/processes/child-process.ts";
 import { liveThreads } from "../../ground/platform/engine/live-threads.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { removeTree } from "../../ground/platform/files/remove-tree.ts";
-import type { HeldState } from "./take-state.ts";
+import type { HeldState } from "./state/take-state.ts";
 import { within } from "../../ground/platform/engine/within.ts";
 import type { CloseDeadlines } from "./host.ts";
 import type { HostDeps } from "./host-deps.ts";

@@ -4,7 +4,7 @@ import { exposeFolders } from "../../ground/recorded/expose-folders.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { Sequence } from "../../ground/platform/engine/sequence.ts";
 import type { Registry } from "../../packages/registry/registry.ts";
-import { actedOnPlaces } from "./acted-on.ts";
+import { actedOnPlaces } from "./state/acted-on.ts";
 import type { OperatorSettings } from "./operator-settings.ts";
 import type { SessionDeps } from "./start-session.ts";
 

@@ -1,8 +1,8 @@
-import { pluginPlaces } from "../../packages/registry/find-plugins.ts";
-import { lockFileOf } from "../../packages/registry/plugin-lock.ts";
+import { pluginPlaces } from "../../packages/manifest/find-plugins.ts";
+import { lockFileOf } from "../../packages/manifest/plugin-lock.ts";
 import { basename, dirname } from "../../ground/platform/files/paths.ts";
-import type { Plugin } from "../../packages/registry/plugin.ts";
-import { everRequested } from "../../packages/registry/requested-permissions.ts";
+import type { Plugin } from "../../packages/manifest/plugin.ts";
+import { everRequested } from "../../packages/permissions/requested-permissions.ts";
 
 /** Places that no grant opens to an adapter, in addition to those built into the broker. */
 export interface GuardedPlaces {

@@ -21,7 +21,7 @@ import { admit, type SessionDeps, startSession } from "./start-session.ts";
 import { Neighbours } from "./neighbours.ts";
 import type { SessionSlots } from "./host-seams.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
-import { placeSession } from "./workspaces.ts";
+import { placeSession } from "./state/workspaces.ts";
 
 /** Collaborators of {@link LiveSessions}. */
 interface LiveSessionsDeps extends SessionDeps {

@@ -1,7 +1,7 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
-import { effectivePermissions } from "../../packages/registry/effective-permissions.ts";
-import type { Plugin } from "../../packages/registry/plugin.ts";
-import { requestedPermissions } from "../../packages/registry/requested-permissions.ts";
+import { effectivePermissions } from "../../packages/permissions/effective-permissions.ts";
+import type { Plugin } from "../../packages/manifest/plugin.ts";
+import { requestedPermissions } from "../../packages/permissions/requested-permissions.ts";
 
 /** Permissions in one working directory. */
 export interface PermissionsThere {

@@ -1,5 +1,5 @@
 import type { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { lockName } from "../../packages/registry/plugin-lock.ts";
+import { lockName } from "../../packages/manifest/plugin-lock.ts";
 import type { Registry, RegistryProblem } from "../../packages/registry/registry.ts";
 import type { SessionDeps } from "./start-session.ts";
 

@@ -1,4 +1,4 @@
-import { allContained, containsPrograms } from "../../packages/registry/contained-programs.ts";
+import { allContained, containsPrograms } from "../../packages/permissions/contained-programs.ts";
 import { accessModeStatusSchema } from "../../../plugin-sdk/access-modes.ts";
 import {
   type AvailabilityReport,

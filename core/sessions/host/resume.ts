@@ -1,7 +1,7 @@
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { Journal } from "../../records/journal/journal.ts";
-import type { Plugin } from "../../packages/registry/plugin.ts";
+import type { Plugin } from "../../packages/manifest/plugin.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import { accepts } from "../session/enforceable.ts";
 import type { AfterRestart, Resumable } from "../session/interrupted-session.ts";

@@ -6,7 +6,7 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { CrashRecord } from "../../../plugin-sdk/plugin-report.ts";
 import { quarantineError } from "../../walls/pool/plugin-health.ts";
-import type { Plugin } from "../../packages/registry/plugin.ts";
+import type { Plugin } from "../../packages/manifest/plugin.ts";
 import type { RegistryProblem } from "../../packages/registry/registry.ts";
 import type { AttemptEnd } from "../session/admitted.ts";
 import { AccessModeCounters } from "../routing/access-mode-counters.ts";

@@ -11,8 +11,8 @@ import { filesMark, isAuthored, isEditable } from "../../packages/registry/files
 import { forAuthor } from "../../packages/registry/for-author.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { identityDrift } from "../../packages/registry/identity-drift.ts";
-import { bundlePlugin } from "../../packages/registry/plugin-script.ts";
-import type { Plugin, PluginScript } from "../../packages/registry/plugin.ts";
+import { bundlePlugin } from "../../packages/bundler/plugin-script.ts";
+import type { Plugin, PluginScript } from "../../packages/manifest/plugin.ts";
 import { PluginPermissions } from "./plugin-permissions.ts";
 
 /** Collaborators of {@link ServedPlugin} that all plugins of a host share. */

@@ -6,8 +6,8 @@ import { type AgentNetworks, localPorts } from "../../walls/agent/agent-networks
 import { createSessionBroker } from "../../walls/broker/broker.ts";
 import type { SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
 import { sharedWallsDir } from "../../walls/broker/session-walls.ts";
-import { containsPrograms, programNet } from "../../packages/registry/contained-programs.ts";
-import { watchManifest } from "../../packages/registry/manifest-edits.ts";
+import { containsPrograms, programNet } from "../../packages/permissions/contained-programs.ts";
+import { watchManifest } from "../../packages/manifest/manifest-edits.ts";
 import { createRedactor } from "../../ground/log/redact.ts";
 import { type ContextFile, enhancePrompt } from "../../ground/prompt/enhance-prompt.ts";
 import { isEnhanced } from "../../ground/prompt/prompt-settings.ts";
@@ -23,15 +23,15 @@ import type { LogRecord } from "../../ground/log/log-record.ts";
 import { openMcpServers } from "./mcp-servers.ts";
 import type { OperatorSettings } from "./operator-settings.ts";
 import type { PermissionsThere } from "./plugin-permissions.ts";
-import type { PinStore } from "./pin-store.ts";
+import type { PinStore } from "./state/pin-store.ts";
 import type { LateEnds } from "../session/late-ends.ts";
 import type { StateHealth } from "../../ground/platform/state/state-health.ts";
 import type { OpenedSecrets } from "./session-secrets.ts";
 import type { Trash } from "../../ground/platform/files/trash.ts";
 import type { Routes, Way } from "./routes.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
-import { privateGitFolder } from "./state-folder.ts";
-import type { StateClaim } from "./state-claim.ts";
+import { privateGitFolder } from "./state/state-folder.ts";
+import type { StateClaim } from "./state/state-claim.ts";
 
 /** Collaborators of {@link startSession} that sessions of one host share. */
 export interface SessionDeps extends Pick<RunningSessionDeps, "log" | "looks" | "askGrant"> {

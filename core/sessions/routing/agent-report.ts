@@ -5,8 +5,8 @@ import type { AvailabilityReport, HealthStatus } from "../../../plugin-sdk/avail
 import { healthOf } from "../../../plugin-sdk/health-of.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
-import { containsPrograms } from "../../packages/registry/contained-programs.ts";
-import type { Plugin } from "../../packages/registry/plugin.ts";
+import { containsPrograms } from "../../packages/permissions/contained-programs.ts";
+import type { Plugin } from "../../packages/manifest/plugin.ts";
 import { isKnownAgent } from "../../ground/platform/places/key-places.ts";
 import { type AccessModeState, accessModeState, type ModeUse } from "./access-mode-state.ts";
 import type { Known } from "./availability-board.ts";

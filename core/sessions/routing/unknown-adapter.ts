@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { blockedError } from "../../packages/registry/blocked-plugins.ts";
 import type { RegistryProblem } from "../../packages/registry/registry.ts";
-import type { Plugin } from "../../packages/registry/plugin.ts";
+import type { Plugin } from "../../packages/manifest/plugin.ts";
 import { meantId } from "../../packages/registry/unknown-plugin.ts";
 
 /** Hint for a host without an enabled adapter. */

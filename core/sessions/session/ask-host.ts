@@ -1,6 +1,6 @@
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
-import type { Plugin } from "../../packages/registry/plugin.ts";
+import type { Plugin } from "../../packages/manifest/plugin.ts";
 import type { EventRules } from "./event-rules.ts";
 import type { OpenRequests } from "./open-requests.ts";
 import type { Admitted } from "./admitted.ts";

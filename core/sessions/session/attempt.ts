@@ -1,4 +1,4 @@
-import { allContained, containsPrograms } from "../../packages/registry/contained-programs.ts";
+import { allContained, containsPrograms } from "../../packages/permissions/contained-programs.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { AdapterEvent, PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
@@ -11,7 +11,7 @@ import type { WorkerPlace } from "../../walls/pool/plugin-pool.ts";
 import { TokenBucket } from "../../ground/checks/token-bucket.ts";
 import { forAuthor } from "../../packages/registry/for-author.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
-import type { PluginScript } from "../../packages/registry/plugin.ts";
+import type { PluginScript } from "../../packages/manifest/plugin.ts";
 import { longestLimitMs } from "../routing/access-mode-counters.ts";
 import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
 import { platform } from "../../ground/platform/engine/platform.ts";

@@ -1,5 +1,5 @@
 import type { HeldChange, InstallScripts } from "../../../plugin-sdk/held.ts";
-import { containsPrograms } from "../../packages/registry/contained-programs.ts";
+import { containsPrograms } from "../../packages/permissions/contained-programs.ts";
 import { shownHeld } from "../../records/gate/held-item.ts";
 import { type LookStart, startLook } from "../../records/gate/known-entries.ts";
 import type { ArtifactList } from "../../records/git/artifacts.ts";

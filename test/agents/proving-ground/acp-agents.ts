@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { readManifest } from "../../../core/packages/registry/read-manifest.ts";
-import { requestedWith } from "../../../core/packages/registry/requested-permissions.ts";
+import { readManifest } from "../../../core/packages/manifest/read-manifest.ts";
+import { requestedWith } from "../../../core/packages/permissions/requested-permissions.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { type Agent, key, plugins, type Setting } from "./agent.ts";
 import {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import process from "node:process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readManifest } from "../../../core/packages/registry/read-manifest.ts";
+import { readManifest } from "../../../core/packages/manifest/read-manifest.ts";
 import { accepts, reports } from "../../../core/sessions/session/enforceable.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import { outcomeOf } from "../../../plugin-sdk/result.ts";

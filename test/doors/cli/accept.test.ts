@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { beforeEach, expect, test, vi } from "vitest";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { startDaemon } from "../../../core/doors/daemon/daemon.ts";
-import { loadHostManifest } from "../../../core/packages/registry/find-host-manifest.ts";
+import { loadHostManifest } from "../../../core/packages/manifest/find-host-manifest.ts";
 import { createHost } from "../../../core/sessions/host/create-host.ts";
 import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { firstManifest, makeProject, type RecordedProject } from "../../sessions/host/recorded-project.ts";

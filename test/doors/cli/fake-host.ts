@@ -8,7 +8,7 @@ import { defaultOsWallUses } from "../../../core/ground/platform/os-walls/os-wal
 import type { CrashRecord } from "../../../plugin-sdk/plugin-report.ts";
 import { runAll } from "../../../core/sessions/host/run-all.ts";
 import { runLoop } from "../../../core/sessions/host/run-loop.ts";
-import type { Plugin } from "../../../core/packages/registry/plugin.ts";
+import type { Plugin } from "../../../core/packages/manifest/plugin.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";

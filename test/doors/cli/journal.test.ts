@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { errorTable } from "../../../core/ground/errors/error-table.ts";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { createHost } from "../../../core/sessions/host/create-host.ts";
-import { claimState } from "../../../core/sessions/host/state-claim.ts";
+import { claimState } from "../../../core/sessions/host/state/state-claim.ts";
 import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import { openSqlite } from "../../../core/ground/platform/state/sqlite.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import "../../../core/doors/cli/commands/setup.ts";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { parseHostManifest } from "../../../core/ground/config/parse-host-manifest.ts";
-import { setAgentOrder } from "../../../core/packages/registry/edit-plugin-entry.ts";
+import { setAgentOrder } from "../../../core/packages/manifest/edit-plugin-entry.ts";
 import "../../../core/sessions/host/create-host.ts";
 import { type FakeTerminal, fakeTerminal, type FakeTerminalOptions } from "./fake-terminal.ts";
 

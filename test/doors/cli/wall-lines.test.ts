@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { besideWalls, briefWallLines, wallLines } from "../../../core/doors/cli/render/wall-lines.ts";
 import { createPaint } from "../../../core/doors/cli/render/paint.ts";
 import { defaultOsWallUses } from "../../../core/ground/platform/os-walls/os-wall.ts";
-import { explainPermissions } from "../../../core/packages/registry/explain-permissions.ts";
-import type { Plugin } from "../../../core/packages/registry/plugin.ts";
-import { programWalls, wallsOnceGranted } from "../../../core/packages/registry/program-walls.ts";
-import { grantNotes, programsGrants, unaskedGrants } from "../../../core/packages/registry/unasked-grants.ts";
+import { explainPermissions } from "../../../core/packages/permissions/explain-permissions.ts";
+import type { Plugin } from "../../../core/packages/manifest/plugin.ts";
+import { programWalls, wallsOnceGranted } from "../../../core/packages/permissions/program-walls.ts";
+import { grantNotes, programsGrants, unaskedGrants } from "../../../core/packages/permissions/unasked-grants.ts";
 import { fakePlugin } from "./fake-host.ts";
 
 function agentPlugin(changes: Partial<Plugin> = {}): Plugin {

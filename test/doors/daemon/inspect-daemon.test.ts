@@ -12,7 +12,7 @@ import { listen } from "../../../core/doors/daemon/listen.ts";
 import { whoElseMayChange } from "../../../core/ground/platform/files/own-folder.ts";
 import { processStart } from "../../../core/ground/platform/processes/process-rows.ts";
 import { unixFetch } from "../../../core/ground/platform/net/unix-fetch.ts";
-import { claimState } from "../../../core/sessions/host/state-claim.ts";
+import { claimState } from "../../../core/sessions/host/state/state-claim.ts";
 import { errorOf } from "../../sessions/host/test-host.ts";
 
 let stateDir = "";

@@ -11,7 +11,7 @@ import { openSessionOwners } from "../../../core/doors/http/session-owners.ts";
 import { openTokens, type TokenStore } from "../../../core/doors/http/tokens.ts";
 import type { LogRecord } from "../../../core/ground/log/log-record.ts";
 import type { SessionHost } from "../../../core/sessions/host/session-host.ts";
-import type { HostWorkspaces } from "../../../core/sessions/host/workspaces.ts";
+import type { HostWorkspaces } from "../../../core/sessions/host/state/workspaces.ts";
 import { type HttpServer, type ListenAt, startHttpServer } from "../../../core/ground/platform/net/http-server.ts";
 import { unixFetch } from "../../../core/ground/platform/net/unix-fetch.ts";
 import { memoryFacts, MemoryHost } from "./memory-host.ts";

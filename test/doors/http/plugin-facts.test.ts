@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { beforeEach, expect, test, vi } from "vitest";
 import { pluginFacts } from "../../../core/doors/http/plugin-facts.ts";
-import { explainPermissions } from "../../../core/packages/registry/explain-permissions.ts";
+import { explainPermissions } from "../../../core/packages/permissions/explain-permissions.ts";
 import { hostManifest, openHost, writePlugin } from "../../sessions/host/test-host.ts";
 import { openDoor } from "./door-fixture.ts";
 
-vi.mock("../../../core/packages/registry/explain-permissions.ts", async (original) => {
+vi.mock("../../../core/packages/permissions/explain-permissions.ts", async (original) => {
   const real = await original<{ explainPermissions: typeof explainPermissions }>();
   return { ...real, explainPermissions: vi.fn(real.explainPermissions) };
 });

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { connectHost, type RemoteHost } from "../../../core/doors/client/mod.ts";
-import { hostWorkspaces } from "../../../core/sessions/host/workspaces.ts";
+import { hostWorkspaces } from "../../../core/sessions/host/state/workspaces.ts";
 import type { Fixture } from "../../records/git/git-fixture.ts";
 import { errorOf } from "../../sessions/host/test-host.ts";
 import { workspaceFixture } from "../../records/workspace/workspace-fixture.ts";

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseHostManifest } from "../../../core/ground/config/parse-host-manifest.ts";
 import { parseYaml } from "../../../core/ground/config/yaml.ts";
-import { readManifest } from "../../../core/packages/registry/read-manifest.ts";
-import { requestedPermissions } from "../../../core/packages/registry/requested-permissions.ts";
+import { readManifest } from "../../../core/packages/manifest/read-manifest.ts";
+import { requestedPermissions } from "../../../core/packages/permissions/requested-permissions.ts";
 import { promise, type Target } from "../target.ts";
 
 const plugin = `manifest: 1

@@ -1,4 +1,4 @@
-import { PatternComparison } from "../../../core/packages/registry/argument-set.ts";
+import { PatternComparison } from "../../../core/packages/permissions/argument-set.ts";
 import { formatArgumentPattern, matchesArguments, parseArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
 import {
   argumentPatterns,

@@ -1,8 +1,8 @@
 import { isBinary, isName } from "../../../core/ground/config/permission-problems.ts";
 import { readNet } from "../../../core/ground/config/net-address.ts";
-import { effectivePermissions } from "../../../core/packages/registry/effective-permissions.ts";
-import { meetNet } from "../../../core/packages/registry/net-set.ts";
-import { holds, meetRoots, rootsOverlap } from "../../../core/packages/registry/root-set.ts";
+import { effectivePermissions } from "../../../core/packages/permissions/effective-permissions.ts";
+import { meetNet } from "../../../core/packages/permissions/net-set.ts";
+import { holds, meetRoots, rootsOverlap } from "../../../core/packages/permissions/root-set.ts";
 import { isLoaderName } from "../../../core/ground/platform/places/loader-names.ts";
 import { forbiddenBecause } from "../../../core/walls/broker/forbidden-paths.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";

@@ -5,7 +5,7 @@ import process from "node:process";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { grantPlace, hostManifestError, originOf } from "../../../core/ground/config/host-manifest-places.ts";
 import { findKnownManifest } from "../../../core/ground/config/known-host-manifest.ts";
-import { readHostManifest } from "../../../core/packages/registry/find-host-manifest.ts";
+import { readHostManifest } from "../../../core/packages/manifest/find-host-manifest.ts";
 
 const text = `bulkhead: 1
 plugins:

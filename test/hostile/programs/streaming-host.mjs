@@ -14,7 +14,7 @@ const onDeno = "Deno" in globalThis;
 const core = (path) => import(`../../../${onDeno ? "" : "dist/"}core/${path}.${onDeno ? "ts" : "js"}`);
 
 const { createHost } = await core("sessions/host/create-host");
-const { loadHostManifest } = await core("packages/registry/find-host-manifest");
+const { loadHostManifest } = await core("packages/manifest/find-host-manifest");
 const { startCanary } = await core("kit/attack/canary");
 const { standardInput, standardOutput } = await core("ground/platform/terminal/standard-streams");
 

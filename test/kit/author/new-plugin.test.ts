@@ -7,7 +7,7 @@ import { type TemplateName, templateNames } from "../../../core/kit/author/templ
 import { type KitHost, openKitHost } from "../../../core/kit/conformance/kit-host.ts";
 import { testPlugin } from "../../../core/kit/conformance/test-plugin.ts";
 import { hostVersion } from "../../../core/ground/config/version.ts";
-import { readManifest } from "../../../core/packages/registry/read-manifest.ts";
+import { readManifest } from "../../../core/packages/manifest/read-manifest.ts";
 import { errorOf } from "../../sessions/host/test-host.ts";
 
 let folder: string;

@@ -6,7 +6,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { afterEveryFile } from "../../clean-up.ts";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
-import type { PluginLock } from "../../../core/packages/registry/lock-format.ts";
+import type { PluginLock } from "../../../core/packages/manifest/lock-format.ts";
 import { fakeTerminal } from "../../doors/cli/fake-terminal.ts";
 import { packageOf } from "./tar-archive.ts";
 

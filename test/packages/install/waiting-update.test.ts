@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { WaitingUpdates } from "../../../core/packages/install/waiting-update.ts";
-import { explainPermissions } from "../../../core/packages/registry/explain-permissions.ts";
-import type { Plugin } from "../../../core/packages/registry/plugin.ts";
+import { explainPermissions } from "../../../core/packages/permissions/explain-permissions.ts";
+import type { Plugin } from "../../../core/packages/manifest/plugin.ts";
 import { fakePlugin } from "../../doors/cli/fake-host.ts";
 import { greeterPackage, newOperator } from "./operator.ts";
 
-vi.mock("../../../core/packages/registry/explain-permissions.ts", async (original) => {
+vi.mock("../../../core/packages/permissions/explain-permissions.ts", async (original) => {
   const real = await original<{ explainPermissions: typeof explainPermissions }>();
   return { ...real, explainPermissions: vi.fn(real.explainPermissions) };
 });

@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { codeDigest } from "../../../core/packages/registry/code-digest.ts";
-import type { Plugin } from "../../../core/packages/registry/plugin.ts";
+import type { Plugin } from "../../../core/packages/manifest/plugin.ts";
 import { manifestText, writePackage } from "./package-folder.ts";
 
 const files = {

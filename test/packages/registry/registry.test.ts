@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { HostManifest } from "../../../core/ground/config/host-manifest.ts";
 import { defaultLimits } from "../../../core/ground/config/limits.ts";
 import { parseHostManifest } from "../../../core/ground/config/parse-host-manifest.ts";
-import { readHostManifest } from "../../../core/packages/registry/find-host-manifest.ts";
-import { ownPluginsDir } from "../../../core/packages/registry/find-plugins.ts";
+import { readHostManifest } from "../../../core/packages/manifest/find-host-manifest.ts";
+import { ownPluginsDir } from "../../../core/packages/manifest/find-plugins.ts";
 import { createRegistry, type Registry, type RegistryProblem } from "../../../core/packages/registry/registry.ts";
 import { manifestText, newFolder, writePackage } from "./package-folder.ts";
 

@@ -3,7 +3,7 @@ import process from "node:process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { openCrashFiles } from "../../../core/sessions/host/crash-store.ts";
+import { openCrashFiles } from "../../../core/sessions/host/state/crash-store.ts";
 
 let folder = "";
 beforeEach(async () => {

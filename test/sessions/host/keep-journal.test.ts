@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { keepJournal } from "../../../core/sessions/host/keep-journal.ts";
+import { keepJournal } from "../../../core/sessions/host/state/keep-journal.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { defaultRetention } from "../../../core/records/journal/retention.ts";
-import { parseHostManifest } from "../../../core/packages/registry/find-host-manifest.ts";
+import { parseHostManifest } from "../../../core/packages/manifest/find-host-manifest.ts";
 import { ended, EnvelopeSource } from "../../records/journal/journal-fixture.ts";
 import { adapterCode, completed, errorOf, openHost, until } from "./test-host.ts";
 

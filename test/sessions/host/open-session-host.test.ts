@@ -5,7 +5,7 @@ import { openSessionHost, type SessionHostDeps } from "../../../core/sessions/ho
 import { sessionHandle } from "../../../core/sessions/host/session-handle.ts";
 import type { Journal } from "../../../core/records/journal/journal.ts";
 import type { ElsewhereSummary } from "../../../core/sessions/host/host-seams.ts";
-import type { OtherJournals } from "../../../core/sessions/host/other-journals.ts";
+import type { OtherJournals } from "../../../core/sessions/host/state/other-journals.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { LateEnds } from "../../../core/sessions/session/late-ends.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";

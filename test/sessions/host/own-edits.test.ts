@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { loadHostManifest } from "bulkhead";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { changeManifest } from "../../../core/packages/install/manifest-transaction.ts";
-import { addGrant } from "../../../core/packages/registry/edit-host-manifest.ts";
+import { addGrant } from "../../../core/packages/manifest/edit-host-manifest.ts";
 import { adapterCode, closeHosts, completed, openHost, writePlugin } from "./test-host.ts";
 
 let project: string;

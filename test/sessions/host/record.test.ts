@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { neutralKind } from "../../../plugin-sdk/normalise.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
-import { recordSession } from "../../../core/sessions/host/record.ts";
+import { recordSession } from "../../../core/sessions/host/state/record.ts";
 import type { Envelope, HostEvent } from "../../../plugin-sdk/envelope.ts";
 import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { execGit } from "../../records/git/git-fixture.ts";

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { acceptChange } from "../../../core/ground/recorded/accept-change.ts";
 import { changeManifest } from "../../../core/packages/install/manifest-transaction.ts";
 import { npmOptions } from "../../../core/packages/install/npm-options.ts";
-import { addGrant } from "../../../core/packages/registry/edit-host-manifest.ts";
+import { addGrant } from "../../../core/packages/manifest/edit-host-manifest.ts";
 import { startHost } from "../../supervision/host-process.ts";
 import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { firstManifest, makeProject, type RecordedProject } from "./recorded-project.ts";

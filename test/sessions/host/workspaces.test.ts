@@ -4,7 +4,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { describe, expect, it } from "vitest";
 import type { HostManifest } from "../../../core/ground/config/host-manifest.ts";
-import { hostWorkspaces, placeSession } from "../../../core/sessions/host/workspaces.ts";
+import { hostWorkspaces, placeSession } from "../../../core/sessions/host/state/workspaces.ts";
 import type { SessionPlace } from "../../../core/sessions/session/admitted.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { fixtureAt } from "../../records/git/git-fixture.ts";

@@ -3,7 +3,7 @@ import type { EntryEnd, EntryOptions } from "../../../core/walls/pool/lane-entry
 import { defaultLimits, type Limits } from "../../../core/ground/config/limits.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { SharedLooks } from "../../../core/records/git/shared-looks.ts";
-import type { Plugin } from "../../../core/packages/registry/plugin.ts";
+import type { Plugin } from "../../../core/packages/manifest/plugin.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
 import { RunningSession } from "../../../core/sessions/session/running-session.ts";
 import type { Admitted, Candidate, RunningSessionDeps, SessionPlace } from "../../../core/sessions/session/admitted.ts";

@@ -18,8 +18,8 @@ import type { WorkspaceRecord } from "../../../core/records/workspace/workspace-
 import { WorkspaceFiles } from "../../../core/records/workspace/workspace-files.ts";
 import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import type { Journal } from "../../../core/records/journal/journal.ts";
-import { openCrashFiles } from "../../../core/sessions/host/crash-store.ts";
-import { openPins } from "../../../core/sessions/host/pin-store.ts";
+import { openCrashFiles } from "../../../core/sessions/host/state/crash-store.ts";
+import { openPins } from "../../../core/sessions/host/state/pin-store.ts";
 import { openUseFiles } from "../../../core/sessions/routing/use-files.ts";
 import { readSecrets, storeSecret } from "../../../core/walls/secrets/store.ts";
 import { EnvelopeSource, readAll } from "../../records/journal/journal-fixture.ts";
@@ -68,7 +68,7 @@ export const stores: Readonly<Record<string, StoreKind>> = {
     open: (folder) => secrets(folder, { exposed: true }),
   },
   "host manifest and lock of packages": {
-    files: ["core/packages/install/manifest-transaction.ts", "core/packages/registry/manifest-edits.ts"],
+    files: ["core/packages/install/manifest-transaction.ts", "core/packages/manifest/manifest-edits.ts"],
     isNew: true,
     open: manifest,
   },
@@ -83,8 +83,8 @@ export const stores: Readonly<Record<string, StoreKind>> = {
   "worktrees of sessions": { files: ["core/records/workspace/workspace-files.ts"], open: workspaces },
   "held changes": { files: ["core/records/workspace/held-files.ts"], open: held },
   "sessions at work in place": { files: ["core/records/workspace/held-files.ts"], open: watched },
-  "pins of programs": { files: ["core/sessions/host/pin-store.ts"], open: pins },
-  crashes: { files: ["core/sessions/host/crash-store.ts"], open: crashes },
+  "pins of programs": { files: ["core/sessions/host/state/pin-store.ts"], open: pins },
+  crashes: { files: ["core/sessions/host/state/crash-store.ts"], open: crashes },
   "use of access modes": { files: ["core/sessions/routing/use-files.ts"], holdsOne: true, open: uses },
   "child processes": {
     files: ["core/ground/platform/processes/child-ledger.ts"],

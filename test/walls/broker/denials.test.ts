@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import type { SessionBroker } from "../../../core/walls/broker/session-broker.ts";
 import { checkEnv } from "../../../core/sessions/host/check-request.ts";
-import { openPins } from "../../../core/sessions/host/pin-store.ts";
+import { openPins } from "../../../core/sessions/host/state/pin-store.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { fakePlugin } from "../../doors/cli/fake-host.ts";
 import { anyShell, capabilities, errorOf, makeBroker } from "./broker-fixture.ts";

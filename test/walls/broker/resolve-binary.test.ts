@@ -5,7 +5,7 @@ import process from "node:process";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { isUpgrade, withoutVersions } from "../../../core/walls/broker/is-upgrade.ts";
 import { newPin } from "../../../core/walls/broker/resolve-binary.ts";
-import { openPins } from "../../../core/sessions/host/pin-store.ts";
+import { openPins } from "../../../core/sessions/host/state/pin-store.ts";
 import { capabilities, errorOf, makeBroker, readAll } from "./broker-fixture.ts";
 
 let root: string;

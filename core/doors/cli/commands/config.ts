@@ -4,7 +4,7 @@ import type { HostManifest } from "../../../ground/config/host-manifest.ts";
 import { hostManifestError, type ValueOrigin } from "../../../ground/config/host-manifest-places.ts";
 import { createRegistry, type Registry } from "../../../packages/registry/registry.ts";
 import { routingFaults } from "../../../packages/registry/routing-faults.ts";
-import { grantNotes } from "../../../packages/registry/unasked-grants.ts";
+import { grantNotes } from "../../../packages/permissions/unasked-grants.ts";
 import { basename, dirname } from "../../../ground/platform/files/paths.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { loadManifest } from "../open-host.ts";

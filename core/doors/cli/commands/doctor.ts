@@ -1,7 +1,7 @@
 import type { AgentReport } from "../../../../plugin-sdk/agent-report.ts";
 import { toErrorData } from "../../../ground/errors/to-error-data.ts";
 import { isRoot, platform, runtimeVersion } from "../../../ground/platform/engine/platform.ts";
-import type { Plugin } from "../../../packages/registry/plugin.ts";
+import type { Plugin } from "../../../packages/manifest/plugin.ts";
 import { runtimeFault } from "../../../ground/platform/engine/runtime-fault.ts";
 import { runGit } from "../../../ground/platform/processes/git-program.ts";
 import { demandRequired } from "../../../ground/platform/os-walls/confine.ts";
@@ -15,7 +15,7 @@ import { daemonPlace } from "../daemon-place.ts";
 import { stateDirectory } from "../journal-arguments.ts";
 import { whyUnwritable } from "../../../ground/platform/state/state-health.ts";
 import { openHost } from "../open-host.ts";
-import { damagedJournals, stateClockProblem } from "../../../sessions/host/state-journals.ts";
+import { damagedJournals, stateClockProblem } from "../../../sessions/host/state/state-journals.ts";
 import { toldProblems } from "../../../sessions/host/plugin-problems.ts";
 import { findAgents, type MissingAgent, missingAgents } from "../setup/find-agents.ts";
 import { agentRow } from "../render/agent-rows.ts";

@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { hostManifestJsonSchema } from "../../../ground/config/host-manifest-schema.ts";
-import { starterHostManifest } from "../../../packages/registry/edit-host-manifest.ts";
+import { starterHostManifest } from "../../../packages/manifest/edit-host-manifest.ts";
 import { recordWritten, writeRecorded } from "../../../ground/recorded/write-recorded.ts";
 import { writeFile } from "../../../ground/platform/files/files.ts";
 import { dirname, join, resolve } from "../../../ground/platform/files/paths.ts";

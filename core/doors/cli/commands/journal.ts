@@ -1,8 +1,8 @@
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { findJournals, readCount } from "../journal-arguments.ts";
-import { journalExport } from "./journal-export.ts";
-import { journalVerify } from "./journal-verify.ts";
-import { compactStateJournal } from "../../../sessions/host/state-journals.ts";
+import { journalExport } from "./journal/journal-export.ts";
+import { journalVerify } from "./journal/journal-verify.ts";
+import { compactStateJournal } from "../../../sessions/host/state/state-journals.ts";
 import { defaultRetention } from "../../../records/journal/retention.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { formatBytes, plural } from "../render/quantities.ts";

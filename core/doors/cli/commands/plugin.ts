@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { type Bind, type DefineCommand, examples, type Invocation } from "../command.ts";
-import { defineWriting } from "./plugin-author.ts";
-import { pluginExplain } from "./plugin-explain.ts";
-import { pluginDeny, pluginGrant } from "./plugin-grant.ts";
-import { defineInstalling } from "./plugin-install.ts";
-import { pluginList } from "./plugin-list.ts";
+import { defineWriting } from "./plugin/plugin-author.ts";
+import { pluginExplain } from "./plugin/plugin-explain.ts";
+import { pluginDeny, pluginGrant } from "./plugin/plugin-grant.ts";
+import { defineInstalling } from "./plugin/plugin-install.ts";
+import { pluginList } from "./plugin/plugin-list.ts";
 import { reloading, reloadNote } from "../reloading.ts";
 import { openHost } from "../open-host.ts";
 import { pluginOf } from "../../../packages/registry/unknown-plugin.ts";

@@ -1,5 +1,5 @@
 import { dirname } from "../../../ground/platform/files/paths.ts";
-import { readHostManifest } from "../../../packages/registry/find-host-manifest.ts";
+import { readHostManifest } from "../../../packages/manifest/find-host-manifest.ts";
 import type { DaemonRecord } from "../../daemon/daemon-record.ts";
 import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";

@@ -5,7 +5,7 @@ import { addSessionFlags, prepareSessions } from "../session-command.ts";
 import { showAll } from "../show-all.ts";
 import { showSession } from "../show-session.ts";
 import type { Host } from "../../../sessions/host/host.ts";
-import { existsError } from "../../../sessions/host/record.ts";
+import { existsError } from "../../../sessions/host/state/record.ts";
 import { quoteWord } from "../../../ground/config/grant-command.ts";
 import { lstat } from "../../../ground/platform/files/files.ts";
 import { resolve, shownPath } from "../../../ground/platform/files/paths.ts";

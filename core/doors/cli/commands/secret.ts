@@ -3,7 +3,7 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { longestSecret, readSecrets, removeSecret, secretsFile, storeSecret } from "../../../walls/secrets/store.ts";
 import { isName } from "../../../ground/config/permission-problems.ts";
 import type { HostManifest } from "../../../ground/config/host-manifest.ts";
-import { toolSecrets } from "../../../packages/registry/requested-permissions.ts";
+import { toolSecrets } from "../../../packages/permissions/requested-permissions.ts";
 import { resolveSecrets, secretSource } from "../../../walls/secrets/resolve-secrets.ts";
 import { loadManifest } from "../open-host.ts";
 import { safeLine } from "../render/agent-text.ts";

@@ -6,7 +6,7 @@ import { type Cell, tableLines } from "../render/table.ts";
 import { tableColumns } from "../show-session.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { stateFolderOf } from "../../../sessions/host/state-folder.ts";
+import { stateFolderOf } from "../../../sessions/host/state/state-folder.ts";
 import { scopes, type TokenScope } from "../../http/scopes.ts";
 import { readTimeWithUnit } from "../../../ground/config/read-time.ts";
 import { resolve } from "../../../ground/platform/files/paths.ts";

@@ -3,7 +3,7 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { DaemonRecord } from "../../daemon/daemon-record.ts";
 import { hostVersion } from "../../../ground/config/version.ts";
 import type { Daemon } from "../../daemon/daemon.ts";
-import { readHostManifest } from "../../../packages/registry/find-host-manifest.ts";
+import { readHostManifest } from "../../../packages/manifest/find-host-manifest.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import type { DemoScreen } from "../demo/serve-demo.ts";
 import { demoManifest } from "../demo/demo-sessions.ts";

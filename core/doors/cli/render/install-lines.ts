@@ -1,6 +1,6 @@
 import type { PreparedInstall } from "../../../packages/install/prepare-install.ts";
 import { sourceText } from "../../../packages/install/source-policy.ts";
-import type { LockedPlugin } from "../../../packages/registry/lock-format.ts";
+import type { LockedPlugin } from "../../../packages/manifest/lock-format.ts";
 import { safeLine } from "./agent-text.ts";
 import { askedLines, choiceLines } from "./permission-words.ts";
 import { besideWalls, briefWallLines, type WallLineOptions } from "./wall-lines.ts";

@@ -1,6 +1,6 @@
 import type { ExplainedPermission } from "../../../../plugin-sdk/plugin-report.ts";
-import type { BroadPermission } from "../../../packages/registry/explain-permissions.ts";
-import type { OptionChoice } from "../../../packages/registry/option-choices.ts";
+import type { BroadPermission } from "../../../packages/permissions/explain-permissions.ts";
+import type { OptionChoice } from "../../../packages/manifest/option-choices.ts";
 import { safeLine } from "./agent-text.ts";
 import { wrapText } from "./text-width.ts";
 import type { WallLineOptions } from "./wall-lines.ts";

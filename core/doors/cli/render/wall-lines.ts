@@ -1,5 +1,5 @@
 import type { ExplainedPermission, ProgramWalls } from "../../../../plugin-sdk/plugin-report.ts";
-import { withoutWalls } from "../../../packages/registry/broad-run.ts";
+import { withoutWalls } from "../../../packages/permissions/broad-run.ts";
 import { safeLine } from "./agent-text.ts";
 import type { Paint } from "./paint.ts";
 import { wrapText } from "./text-width.ts";

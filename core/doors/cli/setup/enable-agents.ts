@@ -1,6 +1,6 @@
 import { changeManifest } from "../../../packages/install/manifest-transaction.ts";
-import { addGrant } from "../../../packages/registry/edit-host-manifest.ts";
-import { setAgentOrder, setEnabled, setInEntry } from "../../../packages/registry/edit-plugin-entry.ts";
+import { addGrant } from "../../../packages/manifest/edit-host-manifest.ts";
+import { setAgentOrder, setEnabled, setInEntry } from "../../../packages/manifest/edit-plugin-entry.ts";
 import { parseHostManifest } from "../../../ground/config/parse-host-manifest.ts";
 import type { Invocation } from "../command.ts";
 import { pinGranted } from "../pin-granted.ts";

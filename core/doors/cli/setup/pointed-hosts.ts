@@ -3,8 +3,8 @@ import { readdir, readFile, stat } from "../../../ground/platform/files/files.ts
 import { agentPlaces, agentPrograms } from "../../../ground/platform/places/key-places.ts";
 import { join } from "../../../ground/platform/files/paths.ts";
 import { hostEnv } from "../../../ground/platform/engine/platform.ts";
-import { requestedWith } from "../../../packages/registry/requested-permissions.ts";
-import type { Plugin } from "../../../packages/registry/plugin.ts";
+import { requestedWith } from "../../../packages/permissions/requested-permissions.ts";
+import type { Plugin } from "../../../packages/manifest/plugin.ts";
 
 /** A host that the operator's own settings point a program to. */
 export interface PointedHost {

@@ -1,11 +1,11 @@
-import { containsPrograms } from "../../../packages/registry/contained-programs.ts";
+import { containsPrograms } from "../../../packages/permissions/contained-programs.ts";
 import { grantsFor, undecidedPermissions } from "../../../packages/install/asked-permissions.ts";
-import { broadPlaces } from "../../../packages/registry/broad-permissions.ts";
-import type { NewGrant } from "../../../packages/registry/edit-host-manifest.ts";
-import type { EntryValue } from "../../../packages/registry/edit-plugin-entry.ts";
+import { broadPlaces } from "../../../packages/permissions/broad-permissions.ts";
+import type { NewGrant } from "../../../packages/manifest/edit-host-manifest.ts";
+import type { EntryValue } from "../../../packages/manifest/edit-plugin-entry.ts";
 import type { ExplainedPermission, ProgramWalls } from "../../../../plugin-sdk/plugin-report.ts";
-import type { Plugin } from "../../../packages/registry/plugin.ts";
-import { wallsOnceGranted } from "../../../packages/registry/program-walls.ts";
+import type { Plugin } from "../../../packages/manifest/plugin.ts";
+import { wallsOnceGranted } from "../../../packages/permissions/program-walls.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { askedLines, weighedLines } from "../render/permission-words.ts";
 import { besideWalls, briefWallLines, type WallLineOptions } from "../render/wall-lines.ts";

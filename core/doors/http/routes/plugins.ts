@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import type { Permissions } from "../../../../plugin-sdk/permissions.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
-import type { NewGrant } from "../../../packages/registry/edit-host-manifest.ts";
-import type { GrantReplacement } from "../../../packages/registry/edit-plugin-entry.ts";
-import { grantable } from "../../../packages/registry/grantable.ts";
+import type { NewGrant } from "../../../packages/manifest/edit-host-manifest.ts";
+import type { GrantReplacement } from "../../../packages/manifest/edit-plugin-entry.ts";
+import { grantable } from "../../../packages/manifest/grantable.ts";
 import type { PluginProblem } from "../../../../plugin-sdk/plugin-report.ts";
 import type { PluginGrants } from "../plugin-facts.ts";
 import { named, oneOf, text } from "../../../sessions/session/schemas/named.ts";

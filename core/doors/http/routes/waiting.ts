@@ -3,7 +3,7 @@ import type { PermissionOption, PermissionRequestEvent, QuestionEvent } from "..
 import { exactly } from "../../../../plugin-sdk/schema.ts";
 import type { SessionSummary, WaitingRequest } from "../../../../plugin-sdk/session-summary.ts";
 import { nextTurn } from "../../../ground/platform/engine/next-turn.ts";
-import type { HostWorkspaces } from "../../../sessions/host/workspaces.ts";
+import type { HostWorkspaces } from "../../../sessions/host/state/workspaces.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { callerPlugins, type PluginFacts } from "../plugin-facts.ts";
 import { type ApiRoute, json, route } from "../route.ts";

@@ -1,4 +1,4 @@
-import { pluginKeyword } from "../../../packages/registry/plugin-keyword.ts";
+import { pluginKeyword } from "../../../packages/manifest/plugin-keyword.ts";
 import { type Rule, skipped } from "../rule.ts";
 import { saidOf } from "../report.ts";
 

@@ -1,0 +1,88 @@
+import { parsePackageSpec } from "../../../../packages/install/package-spec.ts";
+import { type PreparedInstall, prepareInstall } from "../../../../packages/install/prepare-install.ts";
+import { restoreInstalled } from "../../../../packages/install/restore-installed.ts";
+import { join } from "../../../../ground/platform/files/paths.ts";
+import type { Invocation } from "../../command.ts";
+import { decideGrants } from "../../decide-grants.ts";
+import {
+  allowances,
+  commitInstall,
+  fetchWhileWaiting,
+  installReport,
+  manifestToChange,
+  packageLimits,
+} from "../../installing.ts";
+import { manifestFile } from "../../open-host.ts";
+import { reportError } from "../../report-error.ts";
+import { installLines } from "../../render/install-lines.ts";
+import { createPaint } from "../../render/paint.ts";
+import { plural } from "../../render/quantities.ts";
+import { writeStarter } from "../init.ts";
+import { drawingColumns } from "../../show-session.ts";
+import { asTyped } from "../../render/as-typed.ts";
+
+/** `bulkhead plugin add [package]`. */
+export async function pluginAdd(call: Invocation): Promise<number> {
+  const [named] = call.args;
+  if (named === undefined) return await restore(call);
+  const { terminal, json } = call;
+  if (await manifestFile(call) === undefined) {
+    const file = join(terminal.cwd, "bulkhead.yaml");
+    await writeStarter(file, { force: false });
+    await terminal.stderr.write(`There was no bulkhead.yaml: wrote ${file}.\n`);
+  }
+  const manifest = await manifestToChange(call);
+  const spec = await parsePackageSpec(named, terminal.cwd);
+  const limits = packageLimits(manifest);
+  const fetched = await fetchWhileWaiting(call, { spec, named, manifestFile: manifest.file, limits });
+  const install = await prepareInstall(fetched, { hostManifest: manifest, allow: allowances(call) });
+  try {
+    const paint = createPaint(terminal.colours.stdout);
+    const columns = drawingColumns(terminal);
+    if (!json) await terminal.stdout.write(`${installLines(install, { paint, columns }).join("\n")}\n`);
+    const grants = await decideGrants(call, install, `bulkhead plugin add ${named}`);
+    if (grants === null) {
+      await terminal.stdout.write("Nothing was installed.\n");
+      return 0;
+    }
+    await commitInstall(call, install, { grants, manifest });
+    await terminal.stdout.write(
+      json
+        ? `${JSON.stringify(installReport(install, { grants, manifest }))}\n`
+        : installedText(install, { grants: grants.length, file: manifest.file }),
+    );
+    return 0;
+  } finally {
+    await install.discard();
+  }
+}
+
+function installedText(
+  { id, next, current }: PreparedInstall,
+  { grants, file }: { grants: number; file: string },
+): string {
+  const granted = grants === 0 ? "" : `, with ${plural(grants, "new grant")}`;
+  const first = current === null ? asTyped(`To run it: bulkhead run ${id} "Say hello."\n`) : "";
+  return `Installed: ${id} ${next.version}${granted} (${file}).\n${first}`;
+}
+
+/** Installs the plugins that the lock names and that are missing. */
+async function restore(call: Invocation): Promise<number> {
+  const manifest = await manifestToChange(call);
+  const all = await restoreInstalled(manifest, packageLimits(manifest));
+  const { terminal, json } = call;
+  let code = 0;
+  for (const { id, version, restored, error } of all) {
+    if (error !== null) {
+      code = await reportError(error, terminal);
+      continue;
+    }
+    await terminal.stdout.write(
+      json
+        ? `${JSON.stringify({ plugin_id: id, version, restored })}\n`
+        : `${restored ? "Installed" : "There already"}: ${id} ${version}.\n`,
+    );
+  }
+  if (all.length === 0 && !json) await terminal.stdout.write("The lock names no plugin. Name a package to install.\n");
+  return code;
+}

@@ -1,0 +1,157 @@
+import { grantsCommand } from "../../../../ground/config/grant-command.ts";
+import { grantable } from "../../../../packages/manifest/grantable.ts";
+import { quarantineError } from "../../../../walls/pool/plugin-health.ts";
+import type { BinaryPin, ExplainedPermission, ExplainedPlugin } from "../../../../../plugin-sdk/plugin-report.ts";
+import type { Plugin } from "../../../../packages/manifest/plugin.ts";
+import type { Invocation } from "../../command.ts";
+import { openPlugins } from "../../open-plugins.ts";
+import { safeLine } from "../../render/agent-text.ts";
+import { asTyped } from "../../render/as-typed.ts";
+import { createPaint, type Paint, type Tone } from "../../render/paint.ts";
+import { broadLines } from "../../render/permission-words.ts";
+import { type WallLineOptions, wallLines } from "../../render/wall-lines.ts";
+import { type Cell, tableLines } from "../../render/table.ts";
+import { wrapText } from "../../render/text-width.ts";
+import { drawingColumns } from "../../show-session.ts";
+import { realpath } from "../../../../ground/platform/files/files.ts";
+
+/** `bulkhead plugin explain <id>`. */
+export async function pluginExplain(call: Invocation): Promise<number> {
+  await using opened = await openPlugins(call);
+  const plugin = await opened.facts.explain(call.args[0] ?? "");
+  const pins = await lookAtPins(plugin.pins);
+  const { stdout } = call.terminal;
+  if (call.json) {
+    for (const record of recordsOf(plugin, pins)) await stdout.write(`${JSON.stringify(record)}\n`);
+    return 0;
+  }
+  const drawing = { paint: createPaint(call.terminal.colours.stdout), columns: drawingColumns(call.terminal) };
+  await stdout.write(`${headLines(plugin, drawing).join("\n")}\n`);
+  const lines = [...permissionLines(plugin, drawing), ...pinLines(pins)].join("\n");
+  await stdout.write(`${lines}\n${missingGrants(plugin, plugin.permissions)}`);
+  return 0;
+}
+
+/** Returns what `--json` prints: each permission, then the walls of each program. */
+function recordsOf({ id: plugin_id, permissions, programs }: ExplainedPlugin, pins: readonly ShownPin[]): object[] {
+  const rows = permissions.map((explained) => {
+    const pinned = explained.binary === undefined ? {} : { pinned: pinOf(explained.binary, pins) };
+    return { plugin_id, ...explained, ...pinned };
+  });
+  return [...rows, ...programs.map((walls) => ({ plugin_id, ...walls }))];
+}
+
+/** The plugin, and why it does not run. */
+function headLines(plugin: ExplainedPlugin, { paint, columns }: WallLineOptions): string[] {
+  const { name, version, description } = plugin.manifest;
+  const instance = plugin.instance_of === null ? "" : `, an instance of ${safeLine(plugin.instance_of)}`;
+  const lines = [
+    `${paint("bold", plugin.id)} ${safeLine(version)} · ${stateWord(plugin, paint)} · ${safeLine(name)}${instance}`,
+    ...wrapText(safeLine(description), columns, 20).map((line) => paint("dim", line)),
+    "",
+  ];
+  if (plugin.blocked !== null) lines.push(safeLine(plugin.blocked), "");
+  if (plugin.quarantine !== null) {
+    const { message, hint } = quarantineError(plugin.quarantine);
+    lines.push(safeLine(message), "To let it run again:", `  ${safeLine(hint ?? "")}`, "");
+  }
+  return lines;
+}
+
+function stateWord({ quarantine, blocked, enabled }: ExplainedPlugin, paint: Paint): string {
+  if (quarantine !== null) return paint("red", "quarantined");
+  if (blocked !== null) return paint("red", "blocked");
+  return enabled ? paint("green", "enabled") : paint("yellow", "disabled");
+}
+
+/** The walls of its programs, its permissions, and those that amount to more than they seem. */
+function permissionLines({ programs, permissions }: ExplainedPlugin, { paint, columns }: WallLineOptions): string[] {
+  const walls = programs.length === 0 ? [] : [...wallLines(programs, { paint, columns }), ""];
+  if (permissions.length === 0) return [...walls, "It asks for no permission and has none."];
+  const rows = withFewerForms(permissions);
+  const head = ["permission", "state", "target"];
+  const table = tableLines(rows.map(row), { paint, columns, indent: 1, wraps: true, head });
+  return [...walls, ...table, ...broadLines(rows, { paint, columns })];
+}
+
+function pinOf(binary: string, pins: readonly ShownPin[]): ShownPin | null {
+  return pins.find((pin) => pin.binary === binary) ?? null;
+}
+
+const fewForms = 3;
+
+/** Rows in which many forms of one program's arguments, with the same decision, are one; `--json` lists them all. */
+function withFewerForms(rows: readonly ExplainedPermission[]): ExplainedPermission[] {
+  const alike = new Map<string, ExplainedPermission[]>();
+  for (const one of rows) {
+    const { permission, binary, target, requested, granted, denied, effective, breadth } = one;
+    const form = permission === "run" && (effective.length === 0 || effective.includes(target)) ? binary : target;
+    const key = JSON.stringify([permission, form, requested, granted, denied, effective.length > 0, breadth]);
+    alike.set(key, [...alike.get(key) ?? [], one]);
+  }
+  return [...alike.values()].flatMap((group) => {
+    const [first] = group;
+    if (first?.binary === undefined || group.length <= fewForms) return group;
+    const target = `${first.binary}, with ${group.length} forms of arguments (--json lists them)`;
+    return [{ ...first, target, effective: first.effective.length === 0 ? [] : [target] }];
+  });
+}
+
+function row(explained: ExplainedPermission): Cell[] {
+  const { permission, target, effective, why, breadth } = explained;
+  const isWhole = effective.length === 1 && effective[0] === target;
+  const [state, tone, isPlain] = stateOf(explained, isWhole);
+  return [
+    breadth === "everything" ? { text: permission, tone: "red" } : permission,
+    { text: state, tone },
+    isPlain ? safeLine(target) : safeLine(`${target}: ${why}`),
+  ];
+}
+
+/** The decision in a word, and whether the word says all. */
+function stateOf(
+  { requested, granted, denied, effective }: ExplainedPermission,
+  isWhole: boolean,
+): [word: string, tone: Tone, isPlain: boolean] {
+  if (isWhole) return ["✔ granted", "green", true];
+  if (effective.length > 0) return ["~ in part", "yellow", false];
+  if (denied) return ["✘ denied", "red", !granted];
+  if (requested && !granted) return ["- not granted", "dim", true];
+  return ["- no effect", "yellow", false];
+}
+
+function missingGrants(plugin: Pick<Plugin, "id">, rows: readonly ExplainedPermission[]): string {
+  const grants = rows.flatMap(({ permission, target, requested, granted }) => {
+    // Grant a program with the arguments and names that its manifest asks for, and a secret with its places.
+    const word = permission === "run" || permission === "secrets" ? target.split(" ")[0] ?? target : target;
+    const isGrantable = (grantable as readonly string[]).includes(permission);
+    return requested && !granted && isGrantable ? [{ permission, target: word }] : [];
+  });
+  if (grants.length === 0) return "";
+  const once = grants.filter(({ permission, target }, index) =>
+    index === grants.findIndex((other) => other.permission === permission && other.target === target)
+  );
+  return `\nTo grant what is missing:\n  ${asTyped(grantsCommand(plugin.id, once))}\n`;
+}
+
+/** A pin, and the real path that it leads to now. */
+interface ShownPin extends BinaryPin {
+  /** Null when no file is there. */
+  real_now: string | null;
+}
+
+/** Resolves the current paths of pinned programs. */
+function lookAtPins(pins: readonly BinaryPin[]): Promise<ShownPin[]> {
+  return Promise.all(pins.map(async (pin) => ({ ...pin, real_now: await realpath(pin.path).catch(() => null) })));
+}
+
+/** Lists where a plugin's programs are pinned; no lines when it has none. */
+function pinLines(pins: readonly ShownPin[]): string[] {
+  if (pins.length === 0) return [];
+  const lines = pins.map(({ binary, path, real, real_now, pinned_at }) => {
+    const behind = path === real ? "" : ` (${real})`;
+    const now = real_now === real ? "" : `; now ${real_now === null ? "nothing is there" : real_now}`;
+    return `  ${safeLine(`${binary} is ${path}${behind} since ${pinned_at}${now}`)}`;
+  });
+  return ["", "Programs as they are pinned; to pin one again, grant it again:", ...lines];
+}

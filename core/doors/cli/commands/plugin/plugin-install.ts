@@ -1,0 +1,171 @@
+import type { Command } from "commander";
+import { type Bind, examples, type Invocation } from "../../command.ts";
+import { pluginAdd } from "./plugin-add.ts";
+import { pluginDisable, pluginEnable } from "./plugin-enable.ts";
+import { pluginInfo } from "./plugin-info.ts";
+import { pluginUpdate } from "./plugin-update.ts";
+import { reloading } from "../../reloading.ts";
+import { readPair } from "../../request-flags.ts";
+import { forgetPlugin, removePlugin } from "../../../../packages/install/remove-plugin.ts";
+import { manifestToChange, stateFolder } from "../../installing.ts";
+import { changeManifest } from "../../../../packages/install/manifest-transaction.ts";
+import { removeGrant } from "../../../../packages/manifest/edit-plugin-entry.ts";
+import { parseGrant } from "../../parse-grant.ts";
+import { searchRegistry } from "../../../../packages/install/search-registry.ts";
+import { safeLine } from "../../render/agent-text.ts";
+import { asTyped } from "../../render/as-typed.ts";
+import { createPaint } from "../../render/paint.ts";
+import { tableLines } from "../../render/table.ts";
+import { tableColumns } from "../../show-session.ts";
+import { whileWaiting } from "../../while-waiting.ts";
+
+/** Defines the sub-commands of `bulkhead plugin` for installed plugins. */
+export function defineInstalling(command: Command, bind: Bind): void {
+  command.command("search")
+    .description("search the registry for plugins")
+    .argument("[words...]", "words of its name or description")
+    .addHelpText("after", examples(["bulkhead plugin search greeter", "in the registry that npm is configured for"]))
+    .action(bind(pluginSearch));
+  const add = command.command("add")
+    .description("install a plugin, show what it asks for, and enable it")
+    .argument(
+      "[package]",
+      "name, name@version, folder, tarball, or git+https://…#ref; default: what bulkhead.lock names",
+    )
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead plugin add bulkhead-greeter", "from the registry that npm is configured for"],
+        ["bulkhead plugin add ./greeter-1.0.0.tgz --grant read:workdir", "unattended, with this grant alone"],
+        ["bulkhead plugin add", "installs what bulkhead.lock names, on another machine"],
+      ),
+    )
+    .action(bind(reloading(pluginAdd)));
+  const update = command.command("update")
+    .description("take the newest version into use; one that asks for more waits for its grant")
+    .argument("[id]", "id of an installed plugin, or id@version; default: each")
+    .addHelpText(
+      "after",
+      examples(["bulkhead plugin update greeter --grant net:api.example.com:443", "grants the new"]),
+    )
+    .action(bind(reloading(pluginUpdate)));
+  for (const one of [add, update]) installFlags(one);
+  command.command("remove")
+    .description("remove an installed plugin or an instance, its grants and what it has stored")
+    .argument("<id>", "id of an installed plugin or of an instance")
+    .addHelpText("after", examples(["bulkhead plugin remove greeter", "nothing of it is left"]))
+    .action(bind(reloading(pluginRemove)));
+  command.command("info")
+    .description("show where a plugin came from, who signed it, and what it asks for in plain words")
+    .argument("<id>", "id of a plugin")
+    .addHelpText("after", examples(["bulkhead plugin info greeter --json", "for programs, with its manifest"]))
+    .action(bind(pluginInfo));
+  command.command("enable")
+    .description("enable a plugin in bulkhead.yaml, or an instance of it with settings of its own")
+    .argument("<id>", "id of a plugin")
+    .option("--as <id>", "enable an instance of the plugin, under this id")
+    .option("--option <key=value>", "set an option of the plugin; repeat", readPair)
+    .option("--grant <permission:target>", "grant this, which it asks for; may be said several times", collect)
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead plugin enable greeter", "shows what it asks for, and asks"],
+        ["bulkhead plugin enable greeter --grant write:workdir", "without a question, and with this grant alone"],
+        ["bulkhead plugin enable greeter --as polite --option tone=formal", "one of several instances"],
+      ),
+    )
+    .action(bind(reloading(pluginEnable)));
+  command.command("disable")
+    .description("disable a plugin in bulkhead.yaml; its grants stay")
+    .argument("<id>", "id of a plugin")
+    .addHelpText("after", examples(["bulkhead plugin disable greeter", "until it is enabled again"]))
+    .action(bind(reloading(pluginDisable)));
+  command.command("revoke")
+    .description("take a grant out of bulkhead.yaml")
+    .argument("<id>", "id of a plugin")
+    .argument("<permission:target>", "as it was granted")
+    .addHelpText("after", examples(["bulkhead plugin revoke greeter write:workdir", "for sessions from now on"]))
+    .action(bind(reloading(pluginRevoke)));
+}
+
+function installFlags(command: Command): void {
+  command
+    .option("--grant <permission:target>", "grant this, which it asks for; may be said several times", collect)
+    .option("--yes", "grant all that it asks for, but what amounts to more than it seems: that has to be named")
+    .option("--allow-downgrade", "take a version that is older than one that was in use")
+    .option("--replace-source", "take a known id from another source, or from one that signs no more")
+    .option("--allow-similar-id", "take an id that looks like another one");
+}
+
+function collect(value: string, before: string[] = []): string[] {
+  return [...before, value];
+}
+
+/** `bulkhead plugin remove <id>`. */
+async function pluginRemove(call: Invocation): Promise<number> {
+  const manifest = await manifestToChange(call);
+  const id = call.args[0] ?? "";
+  await removePlugin(manifest.file, id);
+  await forgetPlugin(stateFolder(call, manifest), id);
+  const { terminal, json } = call;
+  await terminal.stdout.write(
+    json
+      ? `${JSON.stringify({ plugin_id: id, removed: true, file: manifest.file })}\n`
+      : `Removed: ${id}, its grants, and what it had stored.\n`,
+  );
+  return 0;
+}
+
+/** `bulkhead plugin revoke <id> <permission:target>`. */
+async function pluginRevoke(call: Invocation): Promise<number> {
+  const { file } = await manifestToChange(call);
+  const [pluginId = "", typed = ""] = call.args;
+  const { permission, target } = parseGrant(typed);
+  const changed = await changeManifest(file, async ({ text, writeText }) => {
+    const after = removeGrant(text, { pluginId, permission, target }, { file });
+    if (after !== text) await writeText(after);
+    return after !== text;
+  });
+  const { terminal, json } = call;
+  const words = changed ? "Revoked" : "Nothing to revoke";
+  await terminal.stdout.write(
+    json
+      ? `${JSON.stringify({ plugin_id: pluginId, permission, target, file, changed })}\n`
+      : `${words}: ${pluginId} may not ${permission} ${target} (${file}).\n`,
+  );
+  return 0;
+}
+
+/** `bulkhead plugin search [words…]`. */
+async function pluginSearch(call: Invocation): Promise<number> {
+  const { terminal, json } = call;
+  const words = call.args.flatMap((word) => word ?? []);
+  const work = searchRegistry(words, { folder: terminal.cwd });
+  const { registry, found } = await whileWaiting("Searching the registry …", { terminal, work });
+  if (json) {
+    for (const one of found) await terminal.stdout.write(`${JSON.stringify(one)}\n`);
+    return 0;
+  }
+  if (found.length === 0) {
+    const asked = words.length === 0 ? "" : ` for ${safeLine(JSON.stringify(words.join(" ")))}`;
+    await terminal.stdout.write(
+      `${safeLine(registry)} has no plugin${asked}.\n${asTyped('Those that are here: "bulkhead plugin list".')}\n`,
+    );
+    return 0;
+  }
+  const rows = found.map(({ name, version, publisher, description }) => [
+    { text: safeLine(name), tone: "bold" } as const,
+    safeLine(version),
+    safeLine(publisher ?? ""),
+    { text: safeLine(description), tone: "dim" } as const,
+  ]);
+  const lines = tableLines(rows, {
+    paint: createPaint(terminal.colours.stdout),
+    columns: tableColumns(terminal),
+    indent: 1,
+    head: ["package", "version", "publisher", "in its own words"],
+  });
+  const next = asTyped("Anyone may publish one. To see what one asks for, and decide: bulkhead plugin add <package>");
+  await terminal.stdout.write(`${lines.join("\n")}\n\n${next}\n`);
+  return 0;
+}

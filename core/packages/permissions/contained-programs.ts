@@ -1,0 +1,34 @@
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import { isAbsolute } from "../../ground/platform/files/paths.ts";
+import { effectivePermissions } from "./effective-permissions.ts";
+import type { Plugin } from "../manifest/plugin.ts";
+
+/** Types of plugins whose programs decide by themselves what they do: a model, or a prompt, tells them. */
+const agentTypes: ReadonlySet<string> = new Set(["agent", "cli", "acp"]);
+
+/** Whether a plugin's programs run contained where no grant says otherwise. */
+export function containsPrograms({ manifest, os_walls }: Pick<Plugin, "manifest" | "os_walls">): boolean {
+  return agentTypes.has(manifest.adapter_type) && os_walls.agents !== "off";
+}
+
+/** Whether all programs of a session run contained. */
+export function allContained(plugin: Pick<Plugin, "manifest" | "os_walls">, { run = [] }: Permissions): boolean {
+  return containsPrograms(plugin) && run.every(({ contain }) => contain !== "off");
+}
+
+/** Whether the operator alone decides about a target for contained programs, whatever the manifest asks for. */
+export function isForPrograms({ permission, target }: { permission: string; target: string }): boolean {
+  return permission === "net" || permission === "read" && isAbsolute(target);
+}
+
+/** Places that a plugin's contained programs may read besides their own: those that the operator granted by their path. */
+export function programRead({ grant, deny }: Pick<Plugin, "grant" | "deny">): string[] {
+  const read = (grant.read ?? []).filter(isAbsolute);
+  return effectivePermissions({ requested: { read }, grant: { read }, deny }).read ?? [];
+}
+
+/** Hosts that a plugin's contained programs may reach: what the operator granted, whether the manifest asks for it or not. */
+export function programNet({ grant, deny }: Pick<Plugin, "grant" | "deny">): string[] {
+  const { net = [] } = grant;
+  return effectivePermissions({ requested: { net }, grant: { net }, deny }).net ?? [];
+}

@@ -1,0 +1,148 @@
+import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
+import type { SessionResult } from "../../../../plugin-sdk/result.ts";
+import { defaultKeepMs, type HostManifest } from "../../../ground/config/host-manifest.ts";
+import { type CopiedData, measureCopied } from "../../../records/git/copied-data.ts";
+import type { ApplyChoice, ApplyPatchOptions, Workspaces } from "../../../records/workspace/workspaces.ts";
+import type { SessionPlace } from "../../session/admitted.ts";
+
+export type { ApplyChoice };
+
+/** Operations of a client on the worktrees of sessions, and on changes that wait for a person's word. */
+export interface HostWorkspaces
+  extends Pick<Workspaces, "list" | "diff" | "apply" | "discard" | "held" | "settleHeld"> {
+  /** Removes older worktrees; default: older than the host manifest's limit. */
+  prune(options?: { olderThanMs?: number }): ReturnType<Workspaces["prune"]>;
+}
+
+/** The worktrees of one host, beside others of a cluster. */
+export interface OwnWorkspaces extends HostWorkspaces {
+  /**
+   * Applies changes of a session of another host to the repository at that path of this machine.
+   * @throws {BulkheadError} as `apply`; `invalid_request` where there is no such folder, or no session may work in it
+   */
+  applyPatch(
+    sessionId: string,
+    options: { workdir: string; patch: Uint8Array } & ApplyChoice,
+  ): ReturnType<Workspaces["apply"]>;
+}
+
+/** Collaborators of {@link hostWorkspaces}. */
+interface HostWorkspacesDeps {
+  manifest(): HostManifest | undefined;
+  left(sessionId: string): Promise<void>;
+  /**
+   * Checks a folder in which changes are wanted; returns its real path and the paths that are not copied.
+   * @throws {BulkheadError} as `checkWorkdir`
+   */
+  placeOf(workdir: string): Promise<Pick<ApplyPatchOptions, "workdir" | "exclude">>;
+}
+
+/**
+ * Opens the worktrees of sessions to clients. A client that has seen a session's last event may decide on its worktree:
+ * `left` resolves when such a session has left it.
+ */
+export function hostWorkspaces(
+  workspaces: Workspaces,
+  { manifest, left, placeOf }: HostWorkspacesDeps,
+): OwnWorkspaces {
+  const { list, diff, apply, discard, held, settleHeld } = workspaces;
+  return {
+    list,
+    diff,
+    held,
+    settleHeld: async (sessionId, decision) => {
+      await left(sessionId);
+      return await settleHeld(sessionId, decision);
+    },
+    apply: async (sessionId, options) => {
+      await left(sessionId);
+      return await apply(sessionId, options);
+    },
+    applyPatch: async (sessionId, { workdir, ...options }) => {
+      return await workspaces.applyPatch(sessionId, { ...options, ...await placeOf(workdir) });
+    },
+    discard: async (sessionId) => {
+      await left(sessionId);
+      await discard(sessionId);
+    },
+    prune: ({ olderThanMs = keepMs(manifest()) } = {}) => workspaces.prune({ olderThanMs }),
+  };
+}
+
+/** Options of {@link placeSession}. */
+interface PlaceOptions {
+  sessionId: string;
+  request: SessionRequest;
+  /** Real absolute path of the requested working directory. */
+  workdir: string;
+  /** Real absolute paths that the worktree does not copy. */
+  exclude: readonly string[];
+  manifest: HostManifest | undefined;
+  signal?: AbortSignal | undefined;
+  /** Called for a worktree that stays taken until this process ends. */
+  onProblem?: (message: string) => void;
+  /** Told before large data is copied. */
+  onCopy?: (data: CopiedData) => void;
+}
+
+/**
+ * Places a session in its working directory or in a new worktree. Removes expired worktrees first.
+ * @throws {BulkheadError} `invalid_request`, `unsupported`, `git_missing`, `timeout`, `io_error`
+ */
+export async function placeSession(workspaces: Workspaces, options: PlaceOptions): Promise<SessionPlace> {
+  const { sessionId, request, workdir, exclude, manifest, signal, onProblem = () => {}, onCopy = () => {} } = options;
+  if (request.workspace !== "worktree") {
+    const nothing = () => Promise.resolve();
+    return {
+      workdir,
+      workspaceDir: undefined,
+      copied: null,
+      noteHeld: null,
+      reset: null,
+      leave: (result) => result,
+      abandon: nothing,
+    };
+  }
+  await workspaces.prune({ olderThanMs: keepMs(manifest) });
+  const large = await measureCopied(workdir, signal ?? new AbortController().signal);
+  if (large !== null) onCopy(large);
+  const opened = await workspaces.open({ sessionId, workdir, exclude, signal });
+  const end = () =>
+    workspaces.end(sessionId).catch((error: unknown) => {
+      const why = error instanceof Error ? error.message : String(error);
+      onProblem(`The worktree of session ${sessionId} stays taken until this host ends: ${why}`);
+    });
+  const abandon = async () => {
+    await end();
+    await workspaces.discard(sessionId).catch(() => undefined);
+  };
+  return {
+    workdir: opened.workdir,
+    workspaceDir: opened.folder,
+    copied: large === null ? null : { files: large.files, bytes: large.bytes },
+    noteHeld: () => workspaces.noteHeld(sessionId),
+    reset: () => workspaces.reset(sessionId),
+    leave: async (result) => {
+      try {
+        const ended = await result;
+        await end();
+        // A worktree that cannot be looked at waits for a decision, as a changed one does.
+        if (mayBeUntouched(ended)) await workspaces.discardUnchanged(sessionId).catch(() => undefined);
+        return ended;
+      } catch (error) {
+        await end();
+        throw error;
+      }
+    },
+    abandon,
+  };
+}
+
+/** False when the session made a commit, or changed files of its working directory. */
+function mayBeUntouched({ artifacts, artifacts_omitted = 0, provenance }: SessionResult): boolean {
+  return artifacts?.length === 0 && artifacts_omitted === 0 && provenance.git_base === provenance.git_head;
+}
+
+function keepMs(manifest: HostManifest | undefined): number {
+  return manifest?.workspaces?.keep_ms ?? defaultKeepMs;
+}
