@@ -61,10 +61,9 @@ export function fitToPlugin(request: SessionRequest, { manifest, limits }: Plugi
  */
 export async function checkWorkdir(workdir: string, closedFolders: readonly string[]): Promise<string> {
   const real = await realFolder(workdir);
-  const info = await stat(real ?? workdir).catch(() => null);
-  // The runtime replaced bytes with U+FFFD, or did not take them at all.
-  if (real === null ? info?.isDirectory() || workdir.includes("\ufffd") : info === null) throw notText(real ?? workdir);
   if (real !== null) {
+    // Where the runtime replaced bytes of a name with U+FFFD, the path leads nowhere.
+    if (real.includes("\ufffd") && await stat(real).catch(() => null) === null) throw notText(real);
     const isClosed = closedFolders.some((folder) => isInside(folder, real));
     if (!isClosed && !isPseudoFile(real)) return real;
     const why = isClosed ? "it is one of the host's own folders" : "it is in a pseudo file system";
@@ -73,6 +72,8 @@ export async function checkWorkdir(workdir: string, closedFolders: readonly stri
       details: { path: "workdir" },
     });
   }
+  const info = await stat(workdir).catch(() => null);
+  if (info?.isDirectory() || workdir.includes("\ufffd")) throw notText(workdir);
   throw new BulkheadError(
     "workdir_missing",
     `The working directory "${workdir}" ${info ? "is not a folder" : "does not exist"}.`,

@@ -41,6 +41,7 @@ export class SessionChanges {
     const { place: { workdir }, artifacts } = this.#session;
     const { stateDir, secretPaths } = this.#deps;
     const starting = this.#isGuarded ? startLook(workdir) : null;
+    if (starting === null && artifacts === "none") return;
     const watching = this.#deps.watchOwnFiles();
     watching.catch(() => {});
     if (artifacts !== "none") {
