@@ -16,7 +16,7 @@ export function meantId(word: string, ids: readonly string[]): string | null {
 /** The error for an id that no plugin has. Its hint says which id was meant, else lists those that exist. */
 export function unknownPlugin(id: string, plugins: readonly { id: string }[]): BulkheadError {
   const ids = [...new Set(plugins.map((plugin) => plugin.id))].sort();
-  const meant = meantId(id, ids);
+  const meant = meantId(id, ids.filter((one) => one !== id));
   return new BulkheadError("not_found", `There is no plugin with the id "${id}".`, {
     hint: meant === null ? `Found: ${ids.join(", ") || "none"}.` : `Did you mean "${meant}"?`,
   });
@@ -24,7 +24,7 @@ export function unknownPlugin(id: string, plugins: readonly { id: string }[]): B
 
 /**
  * Finds a plugin by its id.
- * @throws {BulkheadError} `not_found`, as {@link unknownPlugin}; the reason why an enabled one cannot be used
+ * @throws {BulkheadError} `not_found`, as {@link unknownPlugin}; the reason why one that is there cannot be used
  */
 export function pluginOf(
   registry: Pick<Registry, "get" | "list"> & { problems(): readonly RegistryProblem[] },
@@ -33,6 +33,7 @@ export function pluginOf(
   const plugin = registry.get(id);
   if (plugin !== undefined) return plugin;
   const problems = registry.problems();
-  const problem = problems.find((one) => one.id === id && one.unavailable);
+  const ownProblems = problems.filter((one) => one.id === id);
+  const problem = ownProblems.find(({ unavailable }) => unavailable) ?? ownProblems[0];
   throw problem?.error ?? unknownPlugin(id, [...registry.list(), ...problems]);
 }
