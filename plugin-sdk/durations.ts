@@ -1,14 +1,15 @@
 // Every repeat below is bounded, so matching stays linear in the text.
 const trigger = new RegExp(
-  "(?:\\bretry[-_ ]?after|\\bwait(?:ing)?(?: for)?|\\bretry(?:ing)?(?: again)? in|\\btry again (?:in|after)" +
-    "|\\bagain in|\\bavailable in|\\bresets? in|\\bbackoff(?: of| for)?)" +
+  "(?:\\bretry[-_ ]?after(?<ms>[-_]ms)?|\\bretry[-_]?delay|\\bresets?_in_seconds|\\bwait(?:ing)?(?: for)?" +
+    "|\\bretry(?:ing)?(?: again)? in|\\btry again (?:in|after)|\\bagain in|\\bavailable in|\\bresets? (?:in|after)" +
+    "|\\bbackoff(?: of| for)?)" +
     "[\"']?[\\s:=]{0,4}[\"']?(?:at least |about |another |approximately |~)?",
   "gi",
 );
 const part = /^[\s,]{0,3}(?:and )?(\d{1,9}(?:\.\d{1,9})?)\s{0,3}([a-z]{1,12})\b/i;
 // "7m12s" has no blank and no word boundary between its parts.
-const compactPart = /^(\d{1,9}(?:\.\d{1,9})?)(ms|[smhd])(?=[\d\s.,;)"']|$)/i;
-const bareNumber = /^(\d{1,9}(?:\.\d{1,9})?)(?![\w:/-])(?!\.\d)/;
+const compactPart = /^(\d{1,9}(?:\.\d{1,9})?)(ms|[smhdw])(?=[\d\s.,;)"']|$)/i;
+const bareNumber = /^(\d{1,9}(?:\.\d{1,9})?)(?![\w:/-])(?!\.\d)(?!\s{1,3}[a-z])/i;
 
 const secondsOf: ReadonlyMap<string, number> = new Map([
   ...names(["ms", "msec", "msecs", "millisecond", "milliseconds"], 0.001),
@@ -16,6 +17,7 @@ const secondsOf: ReadonlyMap<string, number> = new Map([
   ...names(["m", "min", "mins", "minute", "minutes"], 60),
   ...names(["h", "hr", "hrs", "hour", "hours"], 3600),
   ...names(["d", "day", "days"], 86_400),
+  ...names(["w", "wk", "wks", "week", "weeks"], 604_800),
 ]);
 
 /**
@@ -25,7 +27,7 @@ const secondsOf: ReadonlyMap<string, number> = new Map([
 export function readDuration(text: string): number | null {
   for (const found of text.matchAll(trigger)) {
     const rest = text.slice(found.index + found[0].length, found.index + found[0].length + 128);
-    const seconds = sumParts(rest) ?? readBareSeconds(found[0], rest);
+    const seconds = sumParts(rest) ?? readBareNumber(found, rest);
     if (seconds !== null) return seconds;
   }
   return null;
@@ -43,11 +45,15 @@ function sumParts(text: string): number | null {
   }
 }
 
-/** Reads a number without a unit, which means seconds only after `retry-after`, as in RFC 9110 section 10.2.3. */
-function readBareSeconds(words: string, rest: string): number | null {
-  if (!/retry[-_ ]?after/i.test(words)) return null;
-  const found = bareNumber.exec(rest);
-  return found ? Number(found[1]) : null;
+/**
+ * Reads a number without a unit: seconds after `retry-after` (RFC 9110 section 10.2.3) and `resets_in_seconds`,
+ * milliseconds after `retry-after-ms`. One before another word has a unit that is not known.
+ */
+function readBareNumber(found: RegExpExecArray, rest: string): number | null {
+  if (!/retry[-_ ]?after|_in_seconds/i.test(found[0])) return null;
+  const number = bareNumber.exec(rest);
+  if (!number) return null;
+  return Number(number[1]) * (found.groups?.["ms"] ? 0.001 : 1);
 }
 
 function names(words: readonly string[], seconds: number): [string, number][] {

@@ -15,6 +15,10 @@ export const defaultRateLimitPatterns: readonly RegExp[] = [
   /quota exceeded/i,
   /try again later/i,
   /\b429\b/,
+  /(?:hit|reached|exceeded) your .{0,40}(?:limit|quota)/i,
+  /(?:usage|session|weekly|monthly|daily|hour) limit (?:reached|exceeded|exhausted)/i,
+  /exhausted your .{0,40}(?:quota|capacity)/i,
+  /usage_limit_reached|insufficient_quota|resource.?exhausted/i,
 ];
 
 /** Options of {@link RateLimitDetector}. */

@@ -143,7 +143,7 @@ export default class AcpAgent extends CliAdapter {
   }
 
   override getRateLimitDetector(): RateLimitDetector {
-    return new RateLimitDetector([/exhausted your .{0,40}quota/i, /resource.?exhausted/i, /hit your usage limit/i]);
+    return new RateLimitDetector();
   }
 
   #options(params: Readonly<Record<string, unknown>> = {}): AgentOptions {

@@ -96,6 +96,6 @@ export default class Codex extends CliAdapter {
   }
 
   override getRateLimitDetector(): RateLimitDetector {
-    return new RateLimitDetector([/hit your usage limit/i]);
+    return new RateLimitDetector();
   }
 }

@@ -13,6 +13,13 @@ describe("RateLimitDetector.detect", () => {
     "Quota exceeded for today",
     "please try again later",
     "HTTP 429",
+    "You've hit your usage limit. Try again in 2 hours.",
+    "Claude usage limit reached. Your limit will reset at 6pm (UTC).",
+    "You've hit your session limit · resets 6pm (UTC)",
+    "Claude AI usage limit reached|1795309200",
+    "5-hour limit reached ∙ resets 3am",
+    "You have exhausted your capacity on this model. Your quota will reset after 2s.",
+    '{"error":{"type":"usage_limit_reached","resets_in_seconds":133107}}',
   ])("sees %j", (text) => expect(detector.detect(text)).toBe(true));
 
   test.each(["", "done", "error 4290", "a429b", "the rate is limited", "exceeded"])(
@@ -41,6 +48,14 @@ describe("RateLimitDetector.detect", () => {
 describe("RateLimitDetector.extractWaitTime", () => {
   test.each([
     ["wait 30 seconds", 30],
+    ["Your quota will reset after 14h23m5s.", 51_785],
+    ["resets in 6d 21h", 594_000],
+    ["429 retry-after-ms=997000", 997],
+    ['"retryDelay": "34s"', 34],
+    ['"retryDelay":"34.074824224s"', 35],
+    ['"resets_in_seconds":133107', 133_107],
+    ["Retry after 1 week", 604_800],
+    ["Retry after 3 fortnights", null],
     ["Please wait 1 second", 1],
     ["wait 5 minutes", 300],
     ["please wait for about 2 hours", 7200],
