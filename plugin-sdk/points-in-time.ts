@@ -11,9 +11,11 @@ const filler = new RegExp(
     "[-_\\s:=\"'|(]{0,4}",
   "i",
 );
-const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)(?:[t ](\d\d):(\d\d)(?::(\d\d))?(?:\.\d{1,9})?)?/i;
+const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)(?:(?:[t ]|,? at )(\d\d):(\d\d)(?::(\d\d))?(?:\.\d{1,9})?)?/i;
 const httpDate = /^(?:mon|tue|wed|thu|fri|sat|sun), (\d\d) ([a-z]{3}) (\d{4}) (\d\d):(\d\d):(\d\d) gmt/i;
 const wordDate = /^([a-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?(?:,? (\d{4}))?(?:,? (?:at )?)?/i;
+const days = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+const namedDay = /^((?:sun|mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?)(?:day)?),? (?:at )?/i;
 const unixTime = /^(\d{10}|\d{13})(?!\d)/;
 
 /**
@@ -34,7 +36,7 @@ export function readPointInTime(text: string, now: number): number | null {
 function readMoment(text: string, now: number): number | null {
   const unix = unixTime.exec(text)?.[1];
   if (unix) return unix.length === 13 ? Number(unix) : Number(unix) * 1000;
-  return readHttpDate(text) ?? readRfc3339(text) ?? readWordDate(text, now) ?? readTimeOfDay(text, now);
+  return readHttpDate(text) ?? readRfc3339(text) ?? readWordDate(text, now) ?? readNamedDay(text, now) ?? readTimeOfDay(text, now);
 }
 
 function readHttpDate(text: string): number | null {
@@ -67,6 +69,22 @@ function readWordDate(text: string, now: number): number | null {
   return thisYear !== null && thisYear < now - day ? at(year + 1) : thisYear;
 }
 
+/** Reads "Mon 12:00am (UTC)". */
+function readNamedDay(text: string, now: number): number | null {
+  const found = namedDay.exec(text);
+  const clock = found && readClock(text.slice(found[0].length));
+  if (!clock) return null;
+  const zone = readZone(clock.rest);
+  const weekday = days.indexOf(found[1]!.slice(0, 3).toLowerCase());
+  for (let shift = -1; shift <= 8; shift++) {
+    const fields = fieldsOn(now, clock, shift);
+    const at = zonedTime(fields, zone);
+    const isDay = new Date(Date.UTC(fields[0], fields[1], fields[2])).getUTCDay() === weekday;
+    if (isDay && at !== null && at > now - minute) return at;
+  }
+  return null;
+}
+
 function readTimeOfDay(text: string, now: number): number | null {
   const clock = readClock(text);
   if (!clock) return null;
@@ -82,4 +100,9 @@ function readTimeOfDay(text: string, now: number): number | null {
     if (at !== null && at > now - minute) return at;
   }
   return null;
+}
+
+function fieldsOn(now: number, clock: { hour: number; minutes: number }, shift: number) {
+  const date = new Date(now + shift * day);
+  return [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate(), clock.hour, clock.minutes, 0] as const;
 }

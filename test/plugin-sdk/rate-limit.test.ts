@@ -48,6 +48,11 @@ describe("RateLimitDetector.detect", () => {
 describe("RateLimitDetector.extractWaitTime", () => {
   test.each([
     ["wait 30 seconds", 30],
+    // The clock stands at Saturday, 22:00.
+    ["weekly limit · resets Mon 12:00am (UTC)", 93_600],
+    ["weekly limit · resets Mon 12:00am (America/New_York)", 111_600],
+    ["Weekly limit reached ∙ resets Monday 9am (UTC)", 126_000],
+    ["limit will reset on 2026-11-29 at 18:33Z", 678_780],
     ["Your quota will reset after 14h23m5s.", 51_785],
     ["resets in 6d 21h", 594_000],
     ["429 retry-after-ms=997000", 997],
