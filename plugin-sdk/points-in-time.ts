@@ -36,7 +36,8 @@ export function readPointInTime(text: string, now: number): number | null {
 function readMoment(text: string, now: number): number | null {
   const unix = unixTime.exec(text)?.[1];
   if (unix) return unix.length === 13 ? Number(unix) : Number(unix) * 1000;
-  return readHttpDate(text) ?? readRfc3339(text) ?? readWordDate(text, now) ?? readNamedDay(text, now) ?? readTimeOfDay(text, now);
+  return readHttpDate(text) ?? readRfc3339(text) ?? readWordDate(text, now) ?? readNamedDay(text, now) ??
+    readTimeOfDay(text, now);
 }
 
 function readHttpDate(text: string): number | null {

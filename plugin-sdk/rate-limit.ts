@@ -1,4 +1,5 @@
 import { readDuration } from "./durations.ts";
+import { limitTerms, statesLimit } from "./limit-words.ts";
 import { readPointInTime } from "./points-in-time.ts";
 import { containsText } from "./text-pattern.ts";
 
@@ -8,18 +9,8 @@ import { containsText } from "./text-pattern.ts";
  */
 export type RateLimitPattern = RegExp | string;
 
-/** Signs that every detector searches for. */
-export const defaultRateLimitPatterns: readonly RegExp[] = [
-  /rate.?limit/i,
-  /too many requests/i,
-  /quota exceeded/i,
-  /try again later/i,
-  /\b429\b/,
-  /(?:hit|reached|exceeded) your .{0,40}(?:limit|quota)/i,
-  /(?:usage|session|weekly|monthly|daily|hour) limit (?:reached|exceeded|exhausted)/i,
-  /exhausted your .{0,40}(?:quota|capacity)/i,
-  /usage_limit_reached|insufficient_quota|resource.?exhausted/i,
-];
+/** Terms that every detector searches for, besides sentences that state a limit. */
+export const defaultRateLimitPatterns: readonly RegExp[] = limitTerms;
 
 /** Options of {@link RateLimitDetector}. */
 export interface RateLimitDetectorOptions {
@@ -42,9 +33,9 @@ export class RateLimitDetector {
     this.#now = options.now ?? (() => Date.now());
   }
 
-  /** Returns true if the text shows any of the signs. */
+  /** Returns true if the text shows any of the signs, or states that a limit of a plan or a server is reached. */
   detect(text: string): boolean {
-    return this.patterns.some((pattern) => shows(text, pattern));
+    return this.patterns.some((pattern) => shows(text, pattern)) || statesLimit(text);
   }
 
   /**
