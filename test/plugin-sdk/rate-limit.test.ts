@@ -1,3 +1,4 @@
+import process from "node:process";
 import { describe, expect, test } from "vitest";
 import { defaultRateLimitPatterns, RateLimitDetector } from "../../plugin-sdk/rate-limit.ts";
 
@@ -194,19 +195,6 @@ describe("RateLimitDetector.detect", () => {
 describe("RateLimitDetector.extractWaitTime", () => {
   test.each([
     ["wait 30 seconds", 30],
-    // The clock stands at Saturday, 22:00.
-    ["weekly limit · resets Mon 12:00am (UTC)", 93_600],
-    ["weekly limit · resets Mon 12:00am (America/New_York)", 111_600],
-    ["Weekly limit reached ∙ resets Monday 9am (UTC)", 126_000],
-    ["limit will reset on 2026-11-29 at 18:33Z", 678_780],
-    ["Your quota will reset after 14h23m5s.", 51_785],
-    ["resets in 6d 21h", 594_000],
-    ["429 retry-after-ms=997000", 997],
-    ['"retryDelay": "34s"', 34],
-    ['"retryDelay":"34.074824224s"', 35],
-    ['"resets_in_seconds":133107', 133_107],
-    ["Retry after 1 week", 604_800],
-    ["Retry after 3 fortnights", null],
     ["Please wait 1 second", 1],
     ["wait 5 minutes", 300],
     ["please wait for about 2 hours", 7200],
@@ -234,6 +222,104 @@ describe("RateLimitDetector.extractWaitTime", () => {
     ["Try again at November 22, 12:29am (UTC)", 8940],
     ["resets at 2026-11-21T21:00:00Z", 0],
   ])("reads %j", (text, seconds) => expect(detector.extractWaitTime(text)).toBe(seconds));
+
+  // It is Friday, 14:00 UTC, and so in this machine's zone.
+  test.each([
+    ["resets 3:45pm (Europe/London)", 6300],
+    ["resets Mon 12:00am (America/New_York)", 226_800],
+    ["resets Nov 30, 5pm (America/New_York)", 288_000],
+    ["resets Dec 1 at 9am (UTC)", 327_600],
+    ["Your limit will reset at 2026-11-29 18:33:48", 189_228],
+    ["Monthly usage limit reached. Resets in 12 days.", 1_036_800],
+    ["try again in 2 days 3 hours 5 minutes.", 183_900],
+    ['"resets_in_seconds":133107', 133_107],
+    ['"resets_at":1795442507,"resets_in_seconds":133107', 133_107],
+    ["429 retry-after-ms=997000", 997],
+    ['"retryDelay":"34.074824224s"', 35],
+    ["reset after 14h23m5s.", 51_785],
+    ["Your limit resets at 9am tomorrow", 68_400],
+    ["try again in 6ms.", 1],
+    ["Resets in 4 hr 12 min", 15_120],
+    ["resets tomorrow at 09:00", 68_400],
+    ["try again in an hour", 3600],
+    ["try again in one hour", 3600],
+    ["リセット: 2026-11-29T00:00:00Z", 122_400],
+    ["limit will reset on 2026-11-29 at 18:33", 189_180],
+    ["anthropic-ratelimit-requests-reset: 2026-11-27T15:00:00Z", 3600],
+    ["Please try again after 14:30 UTC", 1800],
+    ["try again after Fri Nov 27 2026 20:00:00 GMT+0000", 21_600],
+    ["resets 11/29/2026, 6:00 PM", 187_200],
+    ["resets 29.11.2026 18:00", 187_200],
+    ["available at 2026-11-29T18:33:48+08:00", 160_428],
+    ["Retry after 1 week", 604_800],
+    ["Retry after 3 fortnights", null],
+    ["resets in 6d 21h", 594_000],
+    ["retry_delay {\n  seconds: 38\n}", 38],
+    ["retryAfterMs: 1500", 2],
+    ["retry_after_ms=1500", 2],
+    ["retry_after_seconds: 30", 30],
+    ["resetsInSeconds=7", 7],
+    ['quotaResetDelay":"14h23m5.6s"', 51_786],
+    ['quotaResetTimeStamp":"2026-11-27T20:00:00Z"', 21_600],
+    ["resets in 02:15:30", 8130],
+    ["Retry-After: 120", 120],
+    ["retry-after: 30 x-request-id: abc", 30],
+    ["Retry after 30 bananas", null],
+    ["available in 40 seconds", 40],
+    ["resets 5 hours from now", 18_000],
+    ["30 minutes until reset", 1800],
+    ["2 hours and 5 minutes until your limit resets", 7500],
+    ["wait at least 5 minutes", 300],
+    ["try again in about 2 hours", 7200],
+    ["try again in two weeks", 1_209_600],
+    ["resets in 1 month", 2_592_000],
+    ["You will regain access on 2026-12-01 at 00:00 UTC", 295_200],
+    ["resets at midnight UTC", 36_000],
+    ["resets tonight at 11pm UTC", 32_400],
+    ["resets on Monday", 208_800],
+    ["resets Mon, Nov 30, 9:00 AM UTC", 241_200],
+    ["resets 6pm (PST)", 43_200],
+    ["resets at 6pm PT", 43_200],
+    ["resets 6pm EST", 32_400],
+    ["resets 6pm (XYZ)", null],
+    ["resets Tuesday at 10:30 (Europe/Berlin)", 329_400],
+    ["resets next Monday at 9am UTC", 241_200],
+    ["renews on December 1", 295_200],
+    ["access will be restored at 18:00 UTC", 14_400],
+    ["您的限额将在 2026-11-29 18:33:48 重置", 189_228],
+    ["resets 12am (America/Argentina/Buenos_Aires)", 46_800],
+    ["Resets at 3:00 AM (GMT+2)", 39_600],
+    ["resets 6 p.m. UTC", 14_400],
+    ["resets in 45 min.", 2700],
+    ["retry in 1.5 hours", 5400],
+    ["try again in 3 bananas", null],
+    ["resets at 2026-11-29 06:33 PM UTC", 189_180],
+    ["resets Sat 28 Nov 09:00 UTC", 68_400],
+    ["tomorrow at 09:00", 68_400],
+    ["Limit resets Fri 9am (UTC)", 586_800],
+    ["resets on 1st December at 9am UTC", 327_600],
+    ["wait 1 minute and 30 seconds", 90],
+    ["resets in 1 day, 2 hours", 93_600],
+    ["x-ratelimit-reset-after: 30", 30],
+    ["x-ratelimit-reset-requests: 6m0s", 360],
+  ])("reads %j on a Friday", (text, seconds) => {
+    const zone = process.env["TZ"];
+    process.env["TZ"] = "UTC";
+    try {
+      const friday = new RateLimitDetector([], { now: () => Date.UTC(2026, 10, 27, 14) });
+      expect(friday.extractWaitTime(text)).toBe(seconds);
+    } finally {
+      if (zone === undefined) delete process.env["TZ"];
+      else process.env["TZ"] = zone;
+    }
+  });
+
+  test("reads a time on the day on which the clocks change", () => {
+    const eve = new RateLimitDetector([], { now: () => Date.UTC(2026, 9, 31, 12) });
+    // New York leaves summer time on the 1st of November, at two.
+    expect(eve.extractWaitTime("resets Nov 1 at 1am (America/New_York)")).toBe(17 * 3600);
+    expect(eve.extractWaitTime("resets Nov 1 at 3am (America/New_York)")).toBe(20 * 3600);
+  });
 
   test("takes a time without a zone in the zone of this machine", () => {
     const at = new Date(2026, 10, 22, 0, 29).getTime();
