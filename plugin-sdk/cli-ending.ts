@@ -5,7 +5,9 @@ import { ErrorOutput } from "./error-output.ts";
 import type { ExitMeaning, FailureMeaning } from "./manifest.ts";
 import type { LastWord } from "./mapping-rule.ts";
 import { OpenWork } from "./open-work.ts";
+import { statesLimit } from "./limit-words.ts";
 import type { RateLimitDetector } from "./rate-limit.ts";
+import { TextTail } from "./text-tail.ts";
 
 const maxMessage = 4096;
 /** Longest silence in milliseconds of a program that cleans up after its last word. */
@@ -18,6 +20,8 @@ const nextResultMs = 30_000;
 const lastingMs = 60_000;
 /** Last statements of the error output that can tell why a program failed. */
 const lastStatements = 3;
+/** UTF-16 units of the output's end in which a limit is looked for. */
+const printedLength = 1000;
 /** Lines of the error output that are shown, of each statement and in all. */
 const shownLines = 5;
 const retryable: readonly string[] = ["rate_limit", "unavailable", "timeout", "crash"];
@@ -52,6 +56,8 @@ export class CliEnding {
   readonly #errorOutput = new ErrorOutput();
   #lastWord: CompletedEvent | ErrorEvent | null = null;
   #reportedLimit: RateLimitEvent | null = null;
+  /** The end of what it printed. */
+  readonly #printed = new TextTail(printedLength);
   readonly #work: OpenWork;
   /** Whether work was open when the last word came. */
   #isInterim = false;
@@ -92,7 +98,10 @@ export class CliEnding {
    */
   take(events: readonly AdapterEvent[]): AdapterEvent[] {
     if (this.#lastWord !== null) this.#wentOn ||= events.some(isWork);
-    for (const event of events) this.#work.take(event);
+    for (const event of events) {
+      this.#work.take(event);
+      if (event.type === "output" && event.stream === "stdout") this.#printed.add(event.data);
+    }
     if (events.every(isSaid)) return [...events];
     const passed: AdapterEvent[] = [];
     for (const event of events) {
@@ -194,10 +203,19 @@ export class CliEnding {
     return code === null ? [word] : this.#failed({ type: "error", code, message, recoverable: isRetryable(code) });
   }
 
+  /** Returns the last line that the program printed, if that states a limit: some print it in place of an answer. */
+  #printedLimit(): string | null {
+    const line = this.#printed.text.trimEnd().split("\n").at(-1)?.trim() ?? "";
+    const isError = /^\W{0,8}(?:\w{1,20} ){0,2}error\b/i.test(line) && this.#reader.meaningOf(line) === "rate_limit";
+    return isError || statesLimit(line) ? line : null;
+  }
+
   #failedWith(code: ErrorCode | "refused", what: string): AdapterEvent[] {
     const statements = this.#errorOutput.statements(lastStatements);
     const meanings = statements.map((text) => this.#reader.meaningOf(text));
     const at = code === "refused" ? -1 : meanings.findIndex((meaning) => meaning !== null);
+    const printed = at < 0 && (code === "fatal" || code === "unavailable") ? this.#printedLimit() : null;
+    if (printed !== null) return this.#limited({ type: "error", code, message: printed, recoverable: true }, printed);
     const actual = meanings[at] ?? code;
     const shown = statements.map((text) => text.split("\n").slice(0, shownLines).join("\n")).reverse().join("\n");
     const said = shown === "" ? this.#errorOutput.tail(shownLines) : shown;

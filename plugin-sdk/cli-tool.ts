@@ -18,6 +18,7 @@ import { checkMappingRules } from "./check-mapping-rules.ts";
 import { mapJsonLine, MappingMemory } from "./jsonl-mapping.ts";
 import type { CliTool, ExitMeaning, FailureMeaning, JsonLines, Manifest } from "./manifest.ts";
 import type { LastWord } from "./mapping-rule.ts";
+import { statesLimit } from "./limit-words.ts";
 import { RateLimitDetector } from "./rate-limit.ts";
 import type { SessionRequest } from "./request.ts";
 import { containsText } from "./text-pattern.ts";
@@ -223,7 +224,9 @@ class ToolAdapter extends CliAdapter {
   override meaningOfText(text: string): FailureMeaning | null {
     const own = Object.entries(this.#parsed.tool.failures ?? {}) as [FailureMeaning, string[]][];
     const found = own.find(([, texts]) => texts.some((one) => containsText(text, one)));
-    return found?.[0] ?? super.meaningOfText(text);
+    // A limit that is stated says more than a word beside it, such as "API key".
+    if (found === undefined || (found[0] === "unavailable" && statesLimit(text))) return super.meaningOfText(text);
+    return found[0];
   }
 
   override get lastWord(): LastWord {

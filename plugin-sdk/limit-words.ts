@@ -15,6 +15,8 @@ export const limitTerms: readonly RegExp[] = [
   /\bresource.?exhausted(?!.{0,60}(?:larger than|message size|memory|disk|space))/i,
   /\bresource has been exhausted\b/i,
   /exhausted your .{0,40}capacity/i,
+  /\breached for th(?:is|e) (?:\w{1,12} )?(?:hour|day|week|month)\b/i,
+  /^(?:error|fatal)?\W{0,8}(?:usage|session|hourly|daily|weekly|monthly|plan) (?:limit|quota)\W{0,3}$/im,
   /too many tokens.{0,20}(?:wait|per (?:minute|hour|day))/i,
   /exceed\w{0,4}\b.{0,60}\b(?:requests?|tokens?)[ _-]per[ _-](?:min|hour|day|week|month)/i,
   /(?:requests?|tokens?)[ _-]per[ _-](?:minute|hour|day|week|month)\b.{0,20}exceeded/i,

@@ -1,4 +1,4 @@
-import { type ErrorEvent, fieldsOrNone, textOf } from "bulkhead/plugin-sdk";
+import { type ErrorEvent, fieldsOrNone, RateLimitDetector, textOf } from "bulkhead/plugin-sdk";
 import type { Habits } from "./habits.ts";
 
 type Meaning = [code: string, recoverable: boolean];
@@ -23,14 +23,12 @@ const names: Readonly<Record<string, Meaning>> = {
 
 const unknown: Meaning = ["fatal", false];
 
+const limits = new RateLimitDetector();
+
 /** Signs in what an agent says when it fails, the first that fits counts. */
-const signs: readonly [sign: RegExp, ...Meaning][] = [
+const signs: readonly [sign: Pick<RegExp, "test">, ...Meaning][] = [
   [/context.?length|context window|(prompt|input) is too long|maximum context/i, "context_overflow", false],
-  [
-    /\b429\b|rate.?limit|too many requests|quota|\b(?:usage|plan(?:['’]?s)?) limit|resource.?exhausted/i,
-    "rate_limit",
-    true,
-  ],
+  [{ test: (said) => limits.detect(said) }, "rate_limit", true],
   // Another agent may be able to; this one needs a person first.
   [/\b40[13]\b|unauthori[sz]ed|forbidden|unauthenticated|api key|not logged in|authenticat/i, "unavailable", false],
   [/content.?filter|content polic|usage polic|prohibited.?content/i, "refused", false],

@@ -12,7 +12,6 @@ import {
   errorDataOf,
   type ExitMeaning,
   mergeStreams,
-  RateLimitDetector,
   type RunningProcess,
   type SessionRequest,
   startCommand,
@@ -140,10 +139,6 @@ export default class AcpAgent extends CliAdapter {
   /** The agent says which ones it offers, once a session is open. */
   override validateModel(model: string): string {
     return model;
-  }
-
-  override getRateLimitDetector(): RateLimitDetector {
-    return new RateLimitDetector();
   }
 
   #options(params: Readonly<Record<string, unknown>> = {}): AgentOptions {

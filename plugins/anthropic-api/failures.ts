@@ -1,4 +1,4 @@
-import { type AdapterEvent, fieldsOrNone, parseJson, type RateLimitDetector, textOf } from "bulkhead/plugin-sdk";
+import { type AdapterEvent, fieldsOrNone, parseJson, RateLimitDetector, textOf } from "bulkhead/plugin-sdk";
 
 /** The API's answer to a request that failed. */
 interface ApiFailure {
@@ -8,6 +8,8 @@ interface ApiFailure {
   /** Status of the answer; 0 for an error inside a stream. */
   status: number;
 }
+
+const limits = new RateLimitDetector();
 
 /** The class of a failure: a code of the host's, or the adapter's own word. */
 type FailureKind =
@@ -42,7 +44,7 @@ export function failureKind({ status, body }: ApiFailure): FailureKind {
   if (type === "billing_error" || status === 402 || /credit balance is too low/i.test(message)) {
     return "quota_exhausted";
   }
-  if (type === "rate_limit_error" || status === 429) return "rate_limit";
+  if (type === "rate_limit_error" || status === 429 || (status < 500 && limits.detect(message))) return "rate_limit";
   if (/^(authentication|permission)_error$/.test(type) || status === 401 || status === 403) return "unauthenticated";
   if (type === "request_too_large" || status === 413) return "context_overflow";
   if (/prompt is too long|context (?:limit|window)/i.test(message)) return "context_overflow";

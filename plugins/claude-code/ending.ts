@@ -1,4 +1,11 @@
-import { type AdapterEvent, type ErrorCode, type JsonFields, numberOf, textOf } from "bulkhead/plugin-sdk";
+import {
+  type AdapterEvent,
+  type ErrorCode,
+  type JsonFields,
+  numberOf,
+  RateLimitDetector,
+  textOf,
+} from "bulkhead/plugin-sdk";
 import type { SessionCounts } from "./usage.ts";
 
 /** Facts that the program reported before its result. */
@@ -14,6 +21,7 @@ interface Seen {
 /** Meaning of the program's own word for a failure: a code of the host or a word of this adapter. */
 type FailureCode = ErrorCode | "refused" | "context_overflow" | "max_turns" | "max_budget" | "agent_error";
 
+const limits = new RateLimitDetector();
 const retryable: readonly FailureCode[] = ["rate_limit", "unavailable"];
 
 /** The program's result: what it used, and its last word. That it says `success` means nothing beside `is_error`. */
@@ -68,7 +76,8 @@ function failureCode(
   if (result["subtype"] === "error_max_budget_usd") return "max_budget";
   if (/^No conversation found/.test(text)) return "not_found";
   if (reason === "prompt_too_long" || /^Prompt is too long/i.test(text)) return "context_overflow";
-  if (status === 429 || kind === "rate_limit") return "rate_limit";
+  // Versions without the word, and gateways, say it in the text alone.
+  if (status === 429 || kind === "rate_limit" || limits.detect(text)) return "rate_limit";
   if (status === 401 || status === 403 || kind === "authentication_failed" || kind === "billing_error") {
     return "unavailable";
   }

@@ -1,9 +1,11 @@
-import type { ErrorEvent } from "bulkhead/plugin-sdk";
+import { type ErrorEvent, RateLimitDetector } from "bulkhead/plugin-sdk";
+
+const limits = new RateLimitDetector();
 
 /** Signs in what the CLI says when it fails, the first that fits counts. */
-const signs: readonly [sign: RegExp, code: string, recoverable: boolean][] = [
+const signs: readonly [sign: Pick<RegExp, "test">, code: string, recoverable: boolean][] = [
   [/context window|context_length_exceeded|maximum context length/i, "context_overflow", false],
-  [/usage limit|rate.?limit|\b429\b|too many requests|insufficient_quota|quota exceeded/i, "rate_limit", true],
+  [{ test: (said) => limits.detect(said) }, "rate_limit", true],
   // Another agent may be able to; this one needs a person first.
   [/\b40[13]\b|unauthorized|forbidden|not logged in|refresh token|authentication/i, "unavailable", false],
   [/usage polic|content polic|flagged|cyber_policy/i, "refused", false],

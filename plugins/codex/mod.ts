@@ -10,7 +10,6 @@ import {
   type CliCommand,
   collectOutput,
   type ParsedLine,
-  RateLimitDetector,
   type RunningProcess,
   type SessionRequest,
 } from "bulkhead/plugin-sdk";
@@ -93,9 +92,5 @@ export default class Codex extends CliAdapter {
 
   override get endsWithEvent(): boolean {
     return true;
-  }
-
-  override getRateLimitDetector(): RateLimitDetector {
-    return new RateLimitDetector();
   }
 }

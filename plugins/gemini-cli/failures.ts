@@ -1,9 +1,11 @@
-import type { ErrorEvent, ExitMeaning } from "bulkhead/plugin-sdk";
+import { type ErrorEvent, type ExitMeaning, RateLimitDetector } from "bulkhead/plugin-sdk";
+
+const limits = new RateLimitDetector();
 
 /** Signs in what the CLI says when it fails, the first that fits counts. */
-const signs: readonly [sign: RegExp, code: string, recoverable: boolean][] = [
+const signs: readonly [sign: Pick<RegExp, "test">, code: string, recoverable: boolean][] = [
   [/prompt is too long|token count.{0,80}exceeds|maximum number of tokens|context window/i, "context_overflow", false],
-  [/\b429\b|rate.?limit|too many requests|quota|resource.?exhausted/i, "rate_limit", true],
+  [{ test: (said) => limits.detect(said) }, "rate_limit", true],
   // Another agent may be able to; this one needs a person first.
   [/\b40[13]\b|unauthenticated|permission.?denied|api.?key|auth method/i, "unavailable", false],
   [/\bSAFETY\b|prohibited.?content|\bBLOCKLIST\b|\bRECITATION\b|\bSPII\b/, "refused", false],

@@ -12,7 +12,6 @@ import {
   type ExitMeaning,
   type ParsedLine,
   type ProcessExit,
-  RateLimitDetector,
   type RunningProcess,
   type SessionRequest,
 } from "bulkhead/plugin-sdk";
@@ -106,9 +105,5 @@ export default class GeminiCli extends CliAdapter {
 
   override get endsWithEvent(): boolean {
     return true;
-  }
-
-  override getRateLimitDetector(): RateLimitDetector {
-    return new RateLimitDetector([/exhausted your .{0,40}quota/i, /resource.?exhausted/i]);
   }
 }

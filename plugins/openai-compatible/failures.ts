@@ -3,7 +3,7 @@ import {
   type ErrorEvent,
   fieldsOrNone,
   parseJson,
-  type RateLimitDetector,
+  RateLimitDetector,
   type RateLimitEvent,
   textOf,
 } from "bulkhead/plugin-sdk";
@@ -28,6 +28,7 @@ type FailureKind =
   | "refused"
   | "fatal";
 
+const limits = new RateLimitDetector();
 const maxMessage = 2048;
 
 /** The last events of a session whose server failed. */
@@ -58,7 +59,9 @@ export function failureKind(failure: ServerFailure): FailureKind {
   if (/insufficient_quota|billing_|exceeded your current quota/i.test(words) || status === 402) {
     return "quota_exhausted";
   }
-  if (status === 429 || /rate.?limit|too many requests/i.test(`${code} ${type}`)) return "rate_limit";
+  if (status === 429 || limits.detect(`${code} ${type}`)) return "rate_limit";
+  // Plans answer with another status where their limit is reached.
+  if (status < 500 && limits.detect(message)) return "rate_limit";
   if (status === 401 || status === 403 || /invalid_api_key|authentication/i.test(`${code} ${type}`)) {
     return "unauthenticated";
   }

@@ -11,10 +11,12 @@ import {
 /** Meaning of a failure to the host. */
 type Meaning = [code: string, recoverable: boolean];
 
+const limits = new RateLimitDetector();
+
 /** Signs in what a provider or the program says, for failures that bear neither a name nor a status; first that fits. */
-const signs: readonly [sign: RegExp, ...Meaning][] = [
+const signs: readonly [sign: Pick<RegExp, "test">, ...Meaning][] = [
   [/context.?length|context window|prompt is too long|maximum context/i, "context_overflow", false],
-  [/\b429\b|rate.?limit|too many requests|insufficient_quota|quota exceeded|usage limit/i, "rate_limit", true],
+  [{ test: (said) => limits.detect(said) }, "rate_limit", true],
   // Another agent may be able to; this one needs a person first.
   [/\b40[13]\b|unauthorized|forbidden|api key|authentication|not logged in/i, "unavailable", false],
   [/content.?filter|content polic|usage polic|flagged/i, "refused", false],
@@ -68,11 +70,10 @@ function byText(message: string): Meaning {
 /** A header says seconds or a date. */
 function waitOf(headers: JsonFields | null): number | null {
   const { "retry-after": after, "retry-after-ms": afterMs } = headers ?? {};
-  const detector = new RateLimitDetector();
   const seconds = typeof afterMs === "string"
-    ? detector.extractWaitTime(`wait ${afterMs} ms`)
+    ? limits.extractWaitTime(`wait ${afterMs} ms`)
     : typeof after === "string"
-    ? detector.extractWaitTime(`retry-after: ${after}`)
+    ? limits.extractWaitTime(`retry-after: ${after}`)
     : null;
   return seconds === null ? null : seconds * 1000;
 }

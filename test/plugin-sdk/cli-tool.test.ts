@@ -32,7 +32,41 @@ async function run(
   return await runAdapter(cliTool(of, normaliser), { prompt: "hi", ...request }, { processes: [{}], ...rest });
 }
 
+const limitTexts: [string, number][] = [
+  ["Error: You've hit your usage limit. Try again in 2 hours.", 7_200_000],
+  ["Assistant usage limit reached. Your limit will reset after 14h23m5s.", 51_785_000],
+  ["You've hit your session limit · resets in 5 min", 300_000],
+];
+
 const completed = { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };
+
+describe("a tool's limit", () => {
+  test.each(limitTexts)("is seen in %j, on either stream", async (text, wait_ms) => {
+    for (const stream of ["stdout", "stderr"]) {
+      const { events } = await run(manifest({}), {}, { processes: [{ [stream]: `hello\n${text}\n`, exit_code: 1 }] });
+      expect(events.slice(-2)).toMatchObject([{ type: "rate_limit", wait_ms }, { code: "rate_limit" }]);
+    }
+  });
+
+  test.each([
+    ["I made the rate limit stricter, as you said.", 1],
+    ["exceeded your context limit", 1],
+    ["You've hit your usage limit.\nNow I go on.", 1],
+    ["You've hit your usage limit.", 0],
+  ])("is not seen in the words %j of a program that exits with %i", async (stdout, exit_code) => {
+    const { events } = await run(manifest({}), {}, { processes: [{ stdout, exit_code }] });
+    expect(events.filter(({ type }) => type === "rate_limit")).toEqual([]);
+    expect(events.at(-1)).not.toMatchObject({ code: "rate_limit" });
+  });
+
+  test("counts before a word that stands beside it", async () => {
+    const of = manifest({ failures: { unavailable: ["api key", "slow down"] } });
+    const end = async (stderr: string) => (await run(of, {}, { processes: [{ stderr, exit_code: 1 }] })).last;
+    expect(await end("This API key has reached its daily limit.")).toMatchObject({ code: "rate_limit" });
+    expect(await end("bad api key")).toMatchObject({ code: "unavailable" });
+    expect(await end("rate limit: slow down")).toMatchObject({ code: "unavailable" });
+  });
+});
 
 describe("a tool's session", () => {
   test("runs the filled template and gives its lines as output", async () => {

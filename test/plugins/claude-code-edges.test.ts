@@ -61,6 +61,14 @@ describe("Claude Code", () => {
     expect(events.filter(({ type }) => type === "usage")).toMatchObject([{ cost: 0.01 }]);
   });
 
+  test.each<[string, string]>([
+    ["You've hit your limit · resets 8pm (America/Indianapolis)", "rate_limit"],
+    ["Claude AI usage limit reached|4000000000", "rate_limit"],
+    ["Your conversation has exceeded its context limit", "agent_error"],
+  ])("a failure that says %j and no status is %s", (text, code) => {
+    expect(parse(result({ is_error: true, result: text })).at(-1)).toMatchObject({ type: "error", code });
+  });
+
   test("results count what each of them adds, and a continued session's totals are unknown", () => {
     const part = (costUSD: number) => ({ model_usage_since_last_result: { m: { outputTokens: 2, costUSD } } });
     expect(parse(result(part(1)), result(part(0.5))).at(-2)).toMatchObject({ cost: 1.5, tokens_out: 4 });

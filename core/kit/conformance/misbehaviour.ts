@@ -36,6 +36,7 @@ export const otherFailures: readonly string[] = [
   "Error: ENOENT: no such file",
   "Segmentation fault",
   "Invalid API key",
+  "The prompt exceeds your context limit",
 ];
 
 /** A model that no provider offers. */
