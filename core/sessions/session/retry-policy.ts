@@ -61,7 +61,7 @@ const jitter = 0.2;
 
 /**
  * Chooses the action after a failed attempt by its class: timeouts and crashes back off, rate limits wait as long as
- * the agent said, an unavailable agent or a wait longer than the time left leads to the next adapter. Fatal failures
+ * the agent said, an unavailable agent and a wait that is not known or too long lead to the next adapter. Fatal failures
  * and refusals end the session.
  * @param random from 0 up to 1
  */
@@ -70,8 +70,9 @@ export function nextStep(failed: FailedAttempt, random: () => number = Math.rand
   if (failed.retry === "never" || kind === "fatal") return { act: "give_up" };
   const elsewhere: NextStep = failed.next === null ? { act: "give_up" } : { act: "next" };
   if (kind === "unavailable" || failed.hopeless || failed.tries >= maxTries) return elsewhere;
-  // Another access mode to the same agent is not limited yet.
-  if (kind === "rate_limit" && failed.next === "access_mode") return { act: "next" };
+  // Another access mode is not limited yet, and another agent may begin now where no one knows when this one may.
+  const isUnknown = failed.waitMs === null && failed.next !== null;
+  if (kind === "rate_limit" && (failed.next === "access_mode" || isUnknown)) return { act: "next" };
   const wait_ms = kind === "rate_limit" ? failed.waitMs ?? defaultRateLimitWaitMs : backoff(failed.tries, random);
   return wait_ms > failed.timeLeftMs ? elsewhere : { act: "retry", wait_ms };
 }

@@ -63,6 +63,12 @@ describe("nextStep", () => {
     expect(nextStep(failed("rate_limit", { waitMs: 1, next: "adapter" }))).toEqual({ act: "retry", wait_ms: 1 });
   });
 
+  test("leaves a limit whose end is not known to the next adapter, where there is one", () => {
+    expect(nextStep(failed("rate_limit", { next: "adapter" }))).toEqual({ act: "next" });
+    expect(nextStep(failed("rate_limit", { next: "adapter", retry: "never" }))).toEqual({ act: "give_up" });
+    expect(nextStep(failed("rate_limit"))).toEqual({ act: "retry", wait_ms: 60_000 });
+  });
+
   test.each([
     ["what is unavailable", failed("quarantined")],
     ["a wait longer than the time left", failed("rate_limit", { waitMs: 10_000, timeLeftMs: 9999 })],
