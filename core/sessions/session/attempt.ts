@@ -19,7 +19,7 @@ import { unlessAborted } from "../../ground/platform/engine/within.ts";
 import { attemptBroker } from "./attempt-broker.ts";
 import type { AttemptDeps, Candidate } from "./admitted.ts";
 import { policyAnswer } from "./approval-policy.ts";
-import { checkEvent } from "./check-event.ts";
+import { checkEvent, waitIn } from "./check-event.ts";
 import type { LogEntry } from "./merged-log.ts";
 import { type Asked, unanswered } from "./open-requests.ts";
 import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
@@ -63,7 +63,7 @@ export class Attempt {
 
   /** Returns the wait that the agent last asked for, in milliseconds; null if it asked for none. */
   get waitMs(): number | null {
-    return this.#waitMs;
+    return this.#waitMs === null ? null : Math.min(this.#waitMs, longestLimitMs);
   }
 
   /** Returns why the host cut the attempt off; null if it did not. */
@@ -274,8 +274,11 @@ export class Attempt {
         usage.model(event.model);
         this.#toolVersion = event.agent_version ?? this.#toolVersion;
         return;
+      case "error":
+        if (event.code === "rate_limit") this.#waitMs ??= waitIn(event.message);
+        return;
       case "rate_limit":
-        this.#waitMs = event.wait_ms === null ? null : Math.min(event.wait_ms, longestLimitMs);
+        this.#waitMs = event.wait_ms;
         return;
       case "question":
         return this.#ask(event.request_id, {

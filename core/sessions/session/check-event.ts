@@ -6,6 +6,7 @@ import {
   type AdapterEventType,
   type UnparsedEvent,
 } from "../../../plugin-sdk/events.ts";
+import { RateLimitDetector } from "../../../plugin-sdk/rate-limit.ts";
 import { shortText } from "../../../plugin-sdk/short-text.ts";
 import { isShallow } from "../../ground/checks/depth.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
@@ -14,6 +15,8 @@ import { faultsOf } from "../../ground/config/check-against.ts";
 import { didYouMean, pathText } from "../../ground/config/yaml-problems.ts";
 
 const kinds = new Map(Object.entries(adapterEventSchemas).map(([type, schema]) => [type, kindOf(schema)]));
+
+const limits = new RateLimitDetector();
 
 /** Longest problem: names in an event may be long. */
 const maxProblem = 512;
@@ -31,7 +34,14 @@ export function checkEvent(yielded: unknown, maxDepth: number): AdapterEvent {
     if (isShallow((event as unknown as Record<string, unknown>)[field], maxDepth)) continue;
     return misfit(yielded, { problem: `${event.type}.${field} is nested deeper than ${maxDepth} levels.`, maxDepth });
   }
-  return event;
+  if (event.type !== "rate_limit" || event.wait_ms !== null) return event;
+  return { ...event, wait_ms: waitIn(event.message) };
+}
+
+/** Reads how long a limit lasts, in milliseconds: no compartment knows the time zones that agents name. */
+export function waitIn(message: string): number | null {
+  const seconds = limits.extractWaitTime(message.slice(0, 4096));
+  return seconds === null ? null : seconds * 1000;
 }
 
 /** The check of a type of event, and the fields of it that may hold any JSON: no schema bounds their nesting. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
+import type { AdapterEvent, RateLimitEvent } from "../../../plugin-sdk/events.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { breaksWith, done, failsWith, hangs, says, type ScriptedAdapter, ScriptedSession } from "./scripted-session.ts";
 import { checkSession } from "./session-rules.ts";
@@ -66,6 +66,28 @@ describe("retry", () => {
     const { result } = await run([{ id: "alpha", scripts: [limited, failsWith("rate_limit"), says()] }]);
     expect(result.stop_reason).toBe("end_turn");
     expect(result.attempts.map(({ waited_ms }) => waited_ms)).toEqual([undefined, 7000, 60_000]);
+  });
+
+  test("a wait that the adapter does not read is read from its words, in the zone that they name", async () => {
+    const at = new Date(Date.now() + 120_000);
+    at.setSeconds(0, 0);
+    const clock = at.toLocaleTimeString("en-US", { timeZone: "Asia/Tokyo", hour: "numeric", minute: "2-digit" });
+    const message = `You've hit your limit · resets ${clock} (Asia/Tokyo)`;
+    const limited = failsWith("rate_limit", { before: [{ type: "rate_limit", message, wait_ms: null }] });
+    const { result, of } = await run([{ id: "alpha", scripts: [limited, says()] }]);
+    const [told] = of("rate_limit").map((event) => (event as RateLimitEvent).wait_ms);
+    expect(told).toBeGreaterThan(50_000);
+    expect(told).toBeLessThanOrEqual(121_000);
+    expect(result.attempts[1]?.waited_ms).toBe(told);
+  });
+
+  test("a limit without a known end gives way to the next adapter", async () => {
+    const adapters = [{ id: "alpha", scripts: [failsWith("rate_limit")] }, { id: "beta", scripts: [says()] }];
+    const { result } = await run(adapters);
+    expect(result.attempts.map(({ adapter_id, waited_ms }) => [adapter_id, waited_ms])).toEqual([
+      ["alpha", undefined],
+      ["beta", undefined],
+    ]);
   });
 
   test.each(["fatal", "refused", "some_word_of_the_adapter"])("%s is never tried again", async (code) => {
