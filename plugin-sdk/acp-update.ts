@@ -55,6 +55,7 @@ const acpMapping: AcpMapping = {
   usage: null,
   permission_request: null,
   question: null,
+  request_withdrawn: null,
   rate_limit: null,
   agent_info: null,
   unparsed: null,

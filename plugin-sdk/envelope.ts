@@ -82,13 +82,14 @@ export interface ProcessExitedEvent {
   signal: string | null;
   duration_ms: number;
 }
-/** A permission request or question was answered. */
+/** A permission request or question is closed. */
 export interface PermissionResolvedEvent {
   type: "permission_resolved";
   request_id: string;
   /** The chosen option's id, or null without an answer. */
   choice: string | null;
-  by: "client" | "policy" | "deadline" | "session_end";
+  /** `agent`: it took the request back, or its tool call is over. */
+  by: "client" | "policy" | "deadline" | "agent" | "session_end";
 }
 /** The broker allowed or denied something. */
 export interface CapabilityEvent {

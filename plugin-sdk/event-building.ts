@@ -3,10 +3,10 @@ import type { AdapterEvent, AdapterEventType } from "./events.ts";
 import { toolKinds } from "./tool-kinds.ts";
 
 /**
- * Event types that can be built from loose fields; requests to a person cannot, because no code would receive the
- * answer.
+ * Event types that can be built from loose fields; requests to a person and their ends cannot, because no code would
+ * receive the answer.
  */
-type MappableType = Exclude<AdapterEventType, "permission_request" | "question">;
+type MappableType = Exclude<AdapterEventType, "permission_request" | "question" | "request_withdrawn">;
 
 /** Converts the value to the form of the event's field, or returns undefined if it cannot. */
 type Form = (value: unknown) => unknown;

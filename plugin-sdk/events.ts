@@ -78,7 +78,10 @@ export interface PermissionOption {
   label: string;
   kind: "allow_once" | "allow_always" | "reject_once" | "reject_always";
 }
-/** The agent asks for permission to do something. */
+/**
+ * The agent asks for permission to do something. An agent may use a `request_id` again once that request is over: the
+ * host then takes it for a new request, and gives it a name of its own in the stream.
+ */
 export interface PermissionRequestEvent {
   type: "permission_request";
   request_id: string;
@@ -86,6 +89,7 @@ export interface PermissionRequestEvent {
   title: string;
   /** Family of the tool, if the agent or its adapter knows it; approval policies depend on it. */
   kind?: ToolKind;
+  /** The tool call that asks; its result closes the request. */
   call_id?: string;
   input?: unknown;
   options: PermissionOption[];
@@ -94,8 +98,15 @@ export interface PermissionRequestEvent {
 export interface QuestionEvent {
   type: "question";
   request_id: string;
+  /** The tool call that asks; its result closes the question. */
+  call_id?: string;
   question: string;
   options?: string[];
+}
+/** The agent no longer waits for the answer to its open permission request or question. */
+export interface RequestWithdrawnEvent {
+  type: "request_withdrawn";
+  request_id: string;
 }
 /** The provider limits requests. */
 export interface RateLimitEvent {
@@ -150,6 +161,7 @@ export type AdapterEvent =
   | UsageEvent
   | PermissionRequestEvent
   | QuestionEvent
+  | RequestWithdrawnEvent
   | RateLimitEvent
   | AgentInfoEvent
   | UnparsedEvent
@@ -263,8 +275,13 @@ export const adapterEventSchemas: { readonly [T in AdapterEventType]: SchemaOf<E
   question: exactly<QuestionEvent>()(Type.Object({
     type: Type.Literal("question"),
     request_id: id,
+    call_id: Type.Optional(id),
     question: text,
     options: Type.Optional(Type.Array(label, { maxItems: 64 })),
+  }, closed)),
+  request_withdrawn: exactly<RequestWithdrawnEvent>()(Type.Object({
+    type: Type.Literal("request_withdrawn"),
+    request_id: id,
   }, closed)),
   rate_limit: exactly<RateLimitEvent>()(Type.Object({
     type: Type.Literal("rate_limit"),

@@ -133,6 +133,7 @@ export {
   type ProgressEvent,
   type QuestionEvent,
   type RateLimitEvent,
+  type RequestWithdrawnEvent,
   type ThinkingEvent,
   type ToolCallEvent,
   type ToolResultEvent,

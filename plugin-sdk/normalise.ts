@@ -15,6 +15,7 @@ export const neutralKinds: { readonly [T in AdapterEventType]: NeutralKind | nul
   usage: null,
   permission_request: null,
   question: null,
+  request_withdrawn: null,
   rate_limit: null,
   agent_info: null,
   unparsed: null,

@@ -38,6 +38,8 @@ export function eventSentence(event: Envelope["event"]): EventSentence {
       return say("warning", `The agent asks to use ${event.tool}: ${event.title}`);
     case "question":
       return say("warning", `The agent asks: ${event.question}`);
+    case "request_withdrawn":
+      return say("debug", "The agent takes its request back.");
     case "rate_limit":
       return say("warning", `Rate limit: ${event.message}`);
     case "agent_info":
@@ -75,6 +77,7 @@ function hostSentence(event: HostEvent): EventSentence {
     case "process_exited":
       return say("debug", `A program ended with ${event.exit_code ?? event.signal ?? "no exit code"}.`);
     case "permission_resolved":
+      if (event.by === "agent") return info("The agent no longer waits for an answer to its request.");
       return say("debug", `Answered by ${event.by}: ${event.choice ?? "no answer"}.`);
     case "capability":
       if (event.decision === "allowed" && event.reason !== undefined) {

@@ -45,14 +45,9 @@ export function hostQuestions(
     if (event.type !== "permission_request") return false;
     const { request_id } = event;
     const choices = options.map(({ id }) => id);
-    requests.add(request_id, choices, { type: "permission_request", text: title, choices });
     stream.host(event);
-    const onExpired = () => {
-      if (!rules.resolve(request_id)) return;
-      stream.host({ type: "permission_resolved", request_id, choice: null, by: "deadline" });
-      requests.settle(request_id, null);
-    };
-    requests.expire(request_id, { ms: answerTimeoutMs, onExpired });
+    const asked = { type: "permission_request" as const, text: title, choices };
+    requests.add(request_id, { asked, offered: choices, ms: answerTimeoutMs });
     return await requests.wait(request_id) === allow;
   };
 }

@@ -59,7 +59,10 @@ export function attemptBroker(
     askGrant: host.askGrant,
     askHost: hostQuestions(deps, plugin),
     writeLog: candidate.writeLog,
-    waitForAnswer: (_kind, requestId) => requests.wait(rules.streamId(requestId)),
+    waitForAnswer: async (_kind, requestId) => {
+      const asked = rules.answeredBy(requestId);
+      return asked === null ? null : await requests.wait(asked);
+    },
   });
 }
 

@@ -166,7 +166,7 @@ export class Attempt {
       return await this.#entry.ended;
     } finally {
       deadlines.rest();
-      requests.close();
+      requests.closeAll();
       await this.#broker?.close();
     }
   }
@@ -236,6 +236,7 @@ export class Attempt {
     stream.add(entries, { bytes, text: isUnchanged ? text : undefined })
       .then(() => this.#giveCredit(entries.length, credit), () => {});
     for (const { event } of entries) this.#react(event as AdapterEvent);
+    this.#deps.requests.closeEnded();
   }
 
   /** Gives credit back for durable events; beyond the rate it comes later, and the adapter waits for it. */
@@ -309,24 +310,13 @@ export class Attempt {
   }
 
   /** Lets policy or a client answer; without an answer in time the session is blocked. */
-  #ask(requestId: string, asked: Question): void {
-    const { session, stream, rules, requests, stop } = this.#deps;
-    requests.add(requestId, asked.offered, asked.asked);
-    if (asked.policy !== null) {
-      rules.resolve(requestId);
-      stream.host({ type: "permission_resolved", request_id: requestId, choice: asked.policy, by: "policy" });
-      requests.settle(requestId, asked.policy);
-      return;
-    }
+  #ask(requestId: string, { policy, what, asked, offered }: Question): void {
+    const { session, requests, stop } = this.#deps;
+    if (policy !== null) return requests.addAnswered(requestId, policy);
     const ms = session.answerTimeoutMs;
-    const onExpired = () => {
-      if (!rules.resolve(requestId)) return;
-      stream.host({ type: "permission_resolved", request_id: requestId, choice: null, by: "deadline" });
-      requests.settle(requestId, null);
-      stop(asked.offered === null ? "question_deadline" : "permission_deadline", unanswered(asked.what, ms));
-    };
-    if (ms === 0) onExpired();
-    else requests.expire(requestId, { ms, onExpired });
+    const onExpired = () =>
+      stop(offered === null ? "question_deadline" : "permission_deadline", unanswered(what, ms));
+    requests.add(requestId, { asked, offered, ms, onExpired });
   }
 }
 

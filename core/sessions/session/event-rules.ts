@@ -8,12 +8,12 @@ import type {
   ToolResultEvent,
 } from "../../../plugin-sdk/events.ts";
 import { unnamedTool } from "../../../plugin-sdk/event-building.ts";
-import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { TextTail } from "../../../plugin-sdk/text-tail.ts";
 import type { ToolKind } from "../../../plugin-sdk/tool-kinds.ts";
 import { isEnding, refusalOf, refusedEvent } from "../../ground/checks/refused-event.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { LogEntry } from "./merged-log.ts";
+import { RequestUses } from "./request-uses.ts";
 
 /** Limits on the requests that wait for an answer at the same time. */
 type RequestLimits = Pick<Limits, "open_requests" | "open_request_bytes">;
@@ -25,10 +25,7 @@ type RequestLimits = Pick<Limits, "open_requests" | "open_request_bytes">;
 export class EventRules {
   readonly #openCalls = new Map<string, { tool: string; kind: ToolKind }>();
   readonly #closedCalls = new Set<string>();
-  /** Bytes of each open request. */
-  readonly #openRequests = new Map<string, number>();
-  #openRequestBytes = 0;
-  readonly #closedRequests = new Set<string>();
+  readonly #requests = new RequestUses();
   readonly #claimed = new Set<string>();
   /** Characters of all claimed paths, which the result contains. */
   #claimedText = 0;
@@ -47,6 +44,7 @@ export class EventRules {
   /** Begins another attempt: text and ids start again, claims and tool calls stay counted. */
   begin(attempt: number): void {
     this.#attempt = attempt;
+    this.#requests.restart();
     this.restart();
   }
 
@@ -87,6 +85,11 @@ export class EventRules {
       case "permission_request":
       case "question":
         return this.#openRequest(event, limits);
+      case "request_withdrawn": {
+        const request_id = this.#requests.withdraw(event.request_id);
+        if (request_id === null) return broken(event, "no request has that request_id");
+        return request_id === event.request_id ? event : { ...event, request_id };
+      }
       case "output":
         if (event.stream === "stdout") this.#text.add(event.data);
         return event;
@@ -112,12 +115,22 @@ export class EventRules {
 
   /** Marks a permission request or question as answered; false when it was not open. */
   resolve(requestId: string): boolean {
-    const bytes = this.#openRequests.get(requestId);
-    if (bytes === undefined) return false;
-    this.#openRequestBytes -= bytes;
-    this.#openRequests.delete(requestId);
-    this.#closedRequests.add(requestId);
-    return true;
+    return this.#requests.resolve(requestId);
+  }
+
+  /** Returns the name in the stream of the request whose answer belongs to an adapter's id; null for none. */
+  answeredBy(requestId: string): string | null {
+    return this.#requests.answeredBy(requestId);
+  }
+
+  /** Returns true for an open request that the agent itself has ended. */
+  hasEnded(requestId: string): boolean {
+    return this.#requests.hasEnded(requestId);
+  }
+
+  /** Returns the open requests that the agent itself has ended since the last time. */
+  takeEnded(): string[] {
+    return this.#requests.takeEnded();
   }
 
   #openCall(event: ToolCallEvent): AdapterEvent {
@@ -135,27 +148,21 @@ export class EventRules {
     if (call === undefined) return broken(event, "no tool call of that call_id is open");
     this.#openCalls.delete(event.call_id);
     this.#closedCalls.add(event.call_id);
+    this.#requests.endOf(event.call_id);
     return event.tool === unnamedTool && call.tool !== unnamedTool ? { ...event, tool: call.tool } : event;
   }
 
-  #openRequest(event: PermissionRequestEvent | QuestionEvent, limits: RequestLimits | undefined): AdapterEvent {
-    if (this.#openRequests.has(event.request_id) || this.#closedRequests.has(event.request_id)) {
-      return broken(event, "its request_id was used before");
-    }
-    if (this.#closedRequests.size + this.#openRequests.size >= maxRemembered) {
-      return broken(event, `more than ${maxRemembered} requests`);
-    }
-    const bytes = limits === undefined ? 0 : encoder.encode(JSON.stringify(event)).byteLength;
-    const { open_requests = Infinity, open_request_bytes = Infinity } = limits ?? {};
-    if (this.#openRequests.size >= open_requests) {
-      return broken(event, `${open_requests} requests wait for an answer already`);
-    }
-    if (this.#openRequestBytes + bytes > open_request_bytes) {
-      return broken(event, `the requests that wait for an answer would have more than ${open_request_bytes} bytes`);
-    }
-    this.#openRequestBytes += bytes;
-    this.#openRequests.set(event.request_id, bytes);
-    return event;
+  #openRequest(yielded: PermissionRequestEvent | QuestionEvent, limits: RequestLimits | undefined): AdapterEvent {
+    const event = yielded.call_id === undefined ? yielded : { ...yielded, call_id: this.streamId(yielded.call_id) };
+    const begun = this.#requests.begin(event, {
+      streamId: this.streamId(event.request_id),
+      limits,
+      isReplayed: this.#replayed,
+    });
+    if ("problem" in begun) return broken(yielded, begun.problem);
+    return begun.streamId === yielded.request_id && event.call_id === yielded.call_id
+      ? yielded
+      : { ...event, request_id: begun.streamId };
   }
 
   /** Returns the kind of an open tool call; null for a call that is not open. */
@@ -177,14 +184,12 @@ export class EventRules {
         duration_ms: null,
       },
     }));
-    const requests = [...this.#openRequests.keys()].map((request_id): LogEntry => ({
+    const requests = this.#requests.finish().map((request_id): LogEntry => ({
       source: "host",
       synthetic: true,
       event: { type: "permission_resolved", request_id, choice: null, by: "session_end" },
     }));
     this.#openCalls.clear();
-    this.#openRequests.clear();
-    this.#openRequestBytes = 0;
     return [...calls, ...requests];
   }
 
@@ -195,16 +200,6 @@ export class EventRules {
       case "tool_result": {
         const call_id = this.streamId(event.call_id);
         return call_id === event.call_id ? event : { ...event, call_id };
-      }
-      case "question": {
-        const request_id = this.streamId(event.request_id);
-        return request_id === event.request_id ? event : { ...event, request_id };
-      }
-      case "permission_request": {
-        const request_id = this.streamId(event.request_id);
-        const call_id = event.call_id === undefined ? undefined : this.streamId(event.call_id);
-        if (request_id === event.request_id && call_id === event.call_id) return event;
-        return { ...event, request_id, ...omitUndefined({ call_id }) };
       }
       default:
         return event;
@@ -242,8 +237,6 @@ export class EventRules {
     return this.#toolCalls;
   }
 }
-
-const encoder = new TextEncoder();
 
 /** Characters of the agent's output, and of its claims. */
 const maxText = 1024 * 1024;

@@ -1,42 +1,70 @@
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import { shownRequests } from "../../../plugin-sdk/shown-requests.ts";
+import type { PermissionResolvedEvent } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
+import type { EventRules } from "./event-rules.ts";
+import type { SessionStream } from "./session-stream.ts";
 
-interface OpenRequest {
-  /** Ids of the possible answers; null for a question, whose answer is free. */
-  offered: readonly string[] | null;
-  answer: Promise<string | null>;
-  settle(choice: string | null): void;
-  /** The part that a person sees. */
-  asked: Asked;
-  times: Pick<WaitingRequest, "asked_at" | "answer_by">;
-  deadline?: ReturnType<typeof setTimeout>;
-}
+/** How a request ends. */
+type Ending = Pick<PermissionResolvedEvent, "choice" | "by">;
 
 /** Question and possible answers. */
 export type Asked = Pick<WaitingRequest, "type" | "text" | "choices" | "cut">;
 
-const nothing: Asked = { type: "question", text: "", choices: [] };
+/** One request as it is put to clients. */
+interface Question {
+  asked: Asked;
+  /** Ids of the possible answers; null for a question, whose answer is free. */
+  offered: readonly string[] | null;
+  /** How long it waits; 0: no client answers. */
+  ms: number;
+  /** Called once the deadline has closed it. */
+  onExpired?(): void;
+}
 
-/** The permission requests and questions of one attempt that wait for an answer. The first answer wins. */
+interface OpenRequest extends Pick<Question, "asked" | "offered"> {
+  settle(choice: string | null): void;
+  times: Pick<WaitingRequest, "asked_at" | "answer_by">;
+  deadline?: ReturnType<typeof setTimeout>;
+}
+
+/** Collaborators of {@link OpenRequests}. */
+interface OpenRequestsDeps {
+  rules: Pick<EventRules, "resolve" | "hasEnded" | "takeEnded">;
+  stream: Pick<SessionStream, "host">;
+}
+
+/**
+ * The permission requests and questions of one session that wait for an answer. Each ends once, in the first of these
+ * ways: policy or a client answers, its deadline passes, the agent ends it, or the attempt is over.
+ */
 export class OpenRequests {
+  readonly #deps: OpenRequestsDeps;
   readonly #open = new Map<string, OpenRequest>();
-  readonly #answered = new Map<string, Promise<string | null>>();
+  readonly #answers = new Map<string, Promise<string | null>>();
 
-  /** Adds a request that is in the log. `offered` are the ids to choose from; null: any text. */
-  add(requestId: string, offered: readonly string[] | null = null, asked: Asked = nothing): void {
-    let settle!: (choice: string | null) => void;
-    const answer = new Promise<string | null>((resolve) => (settle = resolve));
-    const times = { asked_at: new Date().toISOString() };
-    this.#open.set(requestId, { offered, answer, settle, asked, times });
+  constructor(deps: OpenRequestsDeps) {
+    this.#deps = deps;
   }
 
-  /** Calls back when an open request has waited for this long. */
-  expire(requestId: string, { ms, onExpired }: { ms: number; onExpired(): void }): void {
-    const request = this.#open.get(requestId);
-    if (request === undefined) return;
-    request.deadline = setTimeout(onExpired, Math.min(ms, 2 ** 31 - 1));
+  /** Adds a request that is in the log, under the name that it has there. */
+  add(requestId: string, { asked, offered, ms, onExpired }: Question): void {
+    let settle!: (choice: string | null) => void;
+    this.#answers.set(requestId, new Promise<string | null>((resolve) => (settle = resolve)));
+    const request: OpenRequest = { asked, offered, settle, times: { asked_at: new Date().toISOString() } };
+    this.#open.set(requestId, request);
+    const expire = () => {
+      if (this.close(requestId, { choice: null, by: "deadline" })) onExpired?.();
+    };
+    if (ms === 0) return this.#deps.rules.hasEnded(requestId) ? undefined : expire();
+    request.deadline = setTimeout(expire, Math.min(ms, 2 ** 31 - 1));
     request.times.answer_by = new Date(Date.now() + ms).toISOString();
+  }
+
+  /** Adds a request that policy has answered. */
+  addAnswered(requestId: string, choice: string): void {
+    this.#answers.set(requestId, Promise.resolve(choice));
+    if (this.#deps.rules.resolve(requestId)) this.#tell(requestId, { choice, by: "policy" });
   }
 
   /** Returns true while a request waits for an answer. */
@@ -49,31 +77,45 @@ export class OpenRequests {
     return shownRequests([...this.#open].map(([request_id, { asked, times }]) => ({ request_id, ...asked, ...times })));
   }
 
-  /** Returns true for an open request that accepts this answer. */
-  takes(requestId: string, choice: string): boolean {
+  /** Takes a client's answer; false when the request is not open or does not offer it. */
+  answer(requestId: string, choice: string): boolean {
     const request = this.#open.get(requestId);
-    return request !== undefined && (request.offered === null || request.offered.includes(choice));
+    if (request === undefined || request.offered?.includes(choice) === false) return false;
+    return this.close(requestId, { choice, by: "client" });
   }
 
-  /** Answers a request; false when it is not open. */
-  settle(requestId: string, choice: string | null): boolean {
-    const request = this.#open.get(requestId);
-    if (!request) return false;
-    clearTimeout(request.deadline);
-    this.#open.delete(requestId);
-    this.#answered.set(requestId, request.answer);
-    request.settle(choice);
+  /** Closes the requests that the agent itself has ended: it waits for no answer to them. */
+  closeEnded(): void {
+    for (const requestId of this.#deps.rules.takeEnded()) this.close(requestId, { choice: null, by: "agent" });
+  }
+
+  /** Closes a request and says so in the log; false when it is not open. */
+  close(requestId: string, { choice, by }: Ending): boolean {
+    if (!this.#open.has(requestId) || !this.#deps.rules.resolve(requestId)) return false;
+    this.#tell(requestId, { choice, by });
+    this.#settle(requestId, choice);
     return true;
   }
 
   /** Resolves to the answer; null for an unknown request. */
   wait(requestId: string): Promise<string | null> {
-    return this.#open.get(requestId)?.answer ?? this.#answered.get(requestId) ?? Promise.resolve(null);
+    return this.#answers.get(requestId) ?? Promise.resolve(null);
   }
 
-  /** Ends all waits with null. */
-  close(): void {
-    for (const requestId of [...this.#open.keys()]) this.settle(requestId, null);
+  /** Ends all waits with null; the rules say in the log how the requests ended. */
+  closeAll(): void {
+    for (const requestId of [...this.#open.keys()]) this.#settle(requestId, null);
+  }
+
+  #tell(requestId: string, ending: Ending): void {
+    this.#deps.stream.host({ type: "permission_resolved", request_id: requestId, ...ending });
+  }
+
+  #settle(requestId: string, choice: string | null): void {
+    const request = this.#open.get(requestId);
+    clearTimeout(request?.deadline);
+    this.#open.delete(requestId);
+    request?.settle(choice);
   }
 }
 

@@ -44,7 +44,7 @@ export class RunningSession {
   readonly #attemptDeps: AttemptDeps;
   readonly #stream: SessionStream;
   readonly #rules = new EventRules();
-  readonly #requests = new OpenRequests();
+  readonly #requests: OpenRequests;
   readonly #usage = new UsageMeter();
   readonly #uses: PermissionUses = { allowed: 0, denied: 0, by: {} };
   readonly #deadlines: Deadlines;
@@ -84,6 +84,7 @@ export class RunningSession {
       redactor,
       onFailure: (error) => this.#cannotWrite(error),
     });
+    this.#requests = new OpenRequests({ rules: this.#rules, stream: this.#stream });
     this.#deadlines = new Deadlines({
       // A request and a manifest may only shorten the operator's deadlines.
       totalMs: Math.min(
@@ -130,10 +131,7 @@ export class RunningSession {
 
   /** Answers a permission request or question; false when it is not open or does not offer the choice. */
   answer(requestId: string, choice: string): boolean {
-    if (!this.#requests.takes(requestId, choice) || !this.#rules.resolve(requestId)) return false;
-    this.#stream.host({ type: "permission_resolved", request_id: requestId, choice, by: "client" });
-    this.#requests.settle(requestId, choice);
-    return true;
+    return this.#requests.answer(requestId, choice);
   }
 
   #stopWith(reason: StopReason, error: ErrorData): void {

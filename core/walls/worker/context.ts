@@ -89,8 +89,10 @@ export function makeContext(options: ContextOptions): AdapterContext {
     },
     sleep: (ms: number) => sleep(scope, { ms: Number(ms), signal: options.signal as AbortSignal }),
     permission: async (requestId: string) => {
+      // Read before the wait: a later request may use the id again.
+      const offered = options.permissionOptions(String(requestId));
       const choice = await call("permission_wait", { request_id: String(requestId) });
-      return options.permissionOptions(String(requestId)).find((option) => option.id === choice) ?? null;
+      return offered.find((option) => option.id === choice) ?? null;
     },
     answer: (requestId: string) => call("answer_wait", { request_id: String(requestId) }),
   } satisfies AdapterContext;

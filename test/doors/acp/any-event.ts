@@ -106,11 +106,12 @@ export const anyEvent: fc.Arbitrary<Envelope["event"]> = fc.oneof(
     input: json,
     options: fc.array(fc.record({ id, label: text, kind: fc.constantFrom("allow_once", "reject_once") })),
   }, ["type", "request_id", "tool", "title", "options"]),
-  some({ type: type("question"), request_id: id, question: text, options: fc.array(text) }, [
+  some({ type: type("question"), request_id: id, call_id: id, question: text, options: fc.array(text) }, [
     "type",
     "request_id",
     "question",
   ]),
+  fc.record({ type: type("request_withdrawn"), request_id: id }),
   some({ type: type("rate_limit"), message: text, wait_ms: count, reset_at: text }, ["type", "message", "wait_ms"]),
   some({ type: type("agent_info"), agent_session_id: id, agent_version: id, model: id, tools: fc.array(id) }, ["type"]),
   fc.record({ type: type("unparsed"), data: json }),

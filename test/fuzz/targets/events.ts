@@ -14,6 +14,7 @@ const events = [
   '{"type":"usage","scope":"turn","tokens_in":1,"tokens_out":2,"tokens_cached":null,"cost":0.5}',
   '{"type":"permission_request","request_id":"r","tool":"t","title":"?","options":[{"id":"y","label":"Yes","kind":"allow_once"}]}',
   '{"type":"question","request_id":"r","question":"?"}',
+  '{"type":"request_withdrawn","request_id":"r"}',
   '{"type":"file_change","path":"x","action":"create"}',
   '{"type":"completed","success":true,"files_changed":["x"],"tokens_used":1,"cost":null}',
   '{"type":"error","code":"fatal","message":"x","recoverable":false}',

@@ -16,8 +16,8 @@ const missing = {
 function makeQuestions({ answerTimeoutMs = 60_000, unknown_hosts = "ask" as "ask" | "deny" } = {}) {
   const events: Envelope["event"][] = [];
   const rules = new EventRules();
-  const requests = new OpenRequests();
   const stream = { host: (event: Envelope["event"]) => void events.push(event) };
+  const requests = new OpenRequests({ rules, stream });
   const ask = hostQuestions({ session: { answerTimeoutMs }, stream, rules, requests }, {
     os_walls: { ...defaultOsWallUses, unknown_hosts },
     limits: defaultLimits,
@@ -36,8 +36,7 @@ test("a question about a host is a permission request of the host, and its answe
       title: "Let a program of this session reach git.example.com:443?",
       input: { host: missing.target, always: missing.grant_command },
     });
-    expect(rules.resolve(waiting!.request_id)).toBe(true);
-    requests.settle(waiting!.request_id, choice);
+    expect(requests.answer(waiting!.request_id, choice)).toBe(true);
     expect(await answer).toBe(allowed);
   }
   expect(rules.finish()).toEqual([]);

@@ -80,17 +80,65 @@ describe("EventRules", () => {
     expect(rules.accept(answer("a")).type).toBe("unparsed");
   });
 
-  test("an id is never used twice, neither while it is open nor afterwards", () => {
+  test("a call's id is never used twice, neither while it is open nor afterwards", () => {
     const rules = new EventRules();
     rules.accept(call("a"));
     expect(rules.accept(call("a")).type).toBe("unparsed");
     rules.accept(answer("a"));
     expect(rules.accept(call("a")).type).toBe("unparsed");
-    rules.accept(ask("r"));
-    expect(rules.accept(question("r")).type).toBe("unparsed");
-    rules.resolve("r");
-    expect(rules.accept(ask("r")).type).toBe("unparsed");
     expect(rules.toolCalls).toBe(1);
+  });
+
+  test("a request's id that is used again is a new request, with an answer of its own", () => {
+    const rules = new EventRules();
+    expect(rules.accept(ask("r"))).toMatchObject({ request_id: "r" });
+    expect(rules.answeredBy("r")).toBe("r");
+    rules.resolve("r");
+    expect(rules.accept(question("r~1"))).toMatchObject({ request_id: "r~1" });
+    expect(rules.accept(question("r"))).toMatchObject({ type: "question", request_id: "r~2" });
+    expect([rules.answeredBy("r"), rules.answeredBy("r~1"), rules.answeredBy("x")]).toEqual(["r~2", "r~1", null]);
+    expect(rules.resolve("r~2")).toBe(true);
+    rules.begin(2);
+    expect(rules.answeredBy("r")).toBe(null);
+    expect(rules.accept(ask("r"))).toMatchObject({ request_id: "2.r" });
+    expect(rules.accept(ask("i".repeat(256)))).toMatchObject({ request_id: expect.stringMatching(/^2\.i{238}~3$/) });
+  });
+
+  test("a request that the host refuses has no answer, and an older one least of all", () => {
+    const rules = new EventRules();
+    rules.accept(ask("r"));
+    expect(rules.answeredBy("r")).toBe("r");
+    expect(rules.accept(question("r")).type).toBe("unparsed");
+    expect([rules.answeredBy("r"), rules.takeEnded()]).toEqual([null, []]);
+    rules.resolve("r");
+    const full = { open_requests: 0, open_request_bytes: 0 };
+    expect([rules.accept(ask("r"), full).type, rules.answeredBy("r")]).toEqual(["unparsed", null]);
+    expect(rules.accept(ask("r")).type).toBe("permission_request");
+    // Its answer was not asked for yet: nothing tells to which of the two an answer belongs, so both get none.
+    expect([rules.accept(ask("r")).type, rules.answeredBy("r"), rules.takeEnded()]).toEqual(["unparsed", null, [
+      "r~1",
+    ]]);
+    rules.accept(ask("policy"));
+    rules.resolve("policy");
+    expect([rules.accept(ask("policy")).type, rules.answeredBy("policy")]).toEqual(["unparsed", null]);
+  });
+
+  test("a request ends when the agent takes it back, and when its tool call is over", () => {
+    const rules = new EventRules();
+    for (const event of [call("c"), { ...ask("r"), call_id: "c" }, { ...question("q"), call_id: "c" }, ask("s")]) {
+      rules.accept(event as AdapterEvent);
+    }
+    rules.accept(answer("c"));
+    expect(rules.accept({ type: "request_withdrawn", request_id: "s" }).type).toBe("request_withdrawn");
+    expect(rules.accept({ type: "request_withdrawn", request_id: "never" }).type).toBe("unparsed");
+    expect(rules.hasEnded("s")).toBe(true);
+    // The id is free before the host has told that the request is closed.
+    expect(rules.accept(ask("s"))).toMatchObject({ request_id: "s~1" });
+    expect([rules.takeEnded(), rules.takeEnded()]).toEqual([["r", "q", "s"], []]);
+    // An answer may have come first.
+    rules.resolve("s~1");
+    expect(rules.accept({ type: "request_withdrawn", request_id: "s" })).toMatchObject({ request_id: "s~1" });
+    expect(rules.takeEnded()).toEqual([]);
   });
 
   test("a request is resolved once", () => {
@@ -113,7 +161,8 @@ describe("EventRules", () => {
       request_id: "2.r",
       call_id: "2.a",
     });
-    expect(rules.resolve(rules.streamId("r"))).toBe(true);
+    expect(rules.answeredBy("r")).toBe("2.r");
+    expect(rules.resolve("2.r")).toBe(true);
     expect(rules.toolCalls).toBe(2);
   });
 
@@ -231,7 +280,8 @@ describe("EventRules", () => {
       const out: string[] = [];
       for (const one of steps) {
         if ("resolve" in one) {
-          if (rules.resolve(one.resolve)) out.push(`resolved ${one.resolve}`);
+          const name = rules.answeredBy(one.resolve);
+          if (name !== null && rules.resolve(name)) out.push(`resolved ${name}`);
           continue;
         }
         const event = rules.accept(one);
@@ -242,11 +292,15 @@ describe("EventRules", () => {
         if (event.type === "tool_result") out.push(`tool_result ${event.call_id}`);
         if (event.type === "permission_resolved") out.push(`resolved ${event.request_id}`);
       }
+      const asked = out.flatMap((line) => line.startsWith("asked ") ? [line.slice(6)] : []);
+      expect(new Set(asked).size).toBe(asked.length);
+      for (const one of asked) {
+        expect(out.filter((line) => line === `resolved ${one}`)).toHaveLength(1);
+        expect(out.indexOf(`resolved ${one}`)).toBeGreaterThan(out.indexOf(`asked ${one}`));
+      }
       for (const one of ["a", "b", "c"]) {
         const calls = out.filter((line) => line === `tool_call ${one}` || line === `tool_result ${one}`);
         expect([[], [`tool_call ${one}`, `tool_result ${one}`]]).toContainEqual(calls);
-        const asked = out.filter((line) => line === `asked ${one}` || line === `resolved ${one}`);
-        expect([[], [`asked ${one}`, `resolved ${one}`]]).toContainEqual(asked);
       }
     }));
   });

@@ -41,6 +41,8 @@ export function eventLines(event: Envelope["event"], options: EventLineOptions =
     case "artifacts":
     case "held":
     case "session_ended":
+    // The next event says that the request is closed.
+    case "request_withdrawn":
       return [];
     case "tool_call":
       return [line("cyan", `→ ${event.tool}  ${shortInput(event.input)}`)];
@@ -224,6 +226,7 @@ function processEnd(event: Extract<HostEvent, { type: "process_exited" }>): stri
 
 function resolved({ by, choice }: PermissionResolvedEvent, label: string | undefined): string {
   if (by === "deadline") return "✗ no answer came in time";
+  if (by === "agent") return "✗ not answered: the agent no longer waits for it";
   if (by === "session_end" || choice === null) return "✗ not answered";
   return `✓ answered${by === "policy" ? " by policy" : ""}: ${label ?? choice}`;
 }

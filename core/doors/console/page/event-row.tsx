@@ -263,6 +263,7 @@ const agentEvents: {
       <span class="tag tag-waiting">Asks</span> <Text of={event.question} links />
     </p>
   ),
+  request_withdrawn: () => <p class="quiet-line">The agent takes its request back.</p>,
   rate_limit: ({ event }) => (
     <p class="warned">
       <span class="tag">Limited</span> <Text of={event.message} links />

@@ -65,7 +65,11 @@ const hostEvents: {
   ),
   permission_resolved: ({ event }) => (
     <p class="quiet-line">
-      Answered <b>{event.choice === null ? "with nothing" : plainText(event.choice, 80)}</b> by {byText[event.by]}.
+      {event.choice === null ? "Closed without an answer" : (
+        <>
+          Answered <b>{plainText(event.choice, 80)}</b>
+        </>
+      )} by {byText[event.by]}.
     </p>
   ),
   capability: ({ event }) => <CapabilityText event={event} />,
@@ -101,6 +105,7 @@ const byText = {
   client: "a person",
   policy: "the policy",
   deadline: "the deadline",
+  agent: "the agent",
   session_end: "the end of the session",
 };
 

@@ -72,7 +72,7 @@ const fieldsByType: { readonly [T in HostEventType]: SchemaOf<Fields<T>> } = {
   permission_resolved: fields<"permission_resolved">()(Type.Object({
     request_id: text,
     choice: maybe(text),
-    by: oneOf(["client", "policy", "deadline", "session_end"] as const),
+    by: oneOf(["client", "policy", "deadline", "agent", "session_end"] as const),
   })),
   capability: fields<"capability">()(Type.Object({
     permission: oneOf(["run", "read", "write", "net", "env", "secrets", "mcp_servers", "kv", "log"] as const),
