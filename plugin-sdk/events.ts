@@ -76,7 +76,8 @@ export interface UsageEvent {
 export interface PermissionOption {
   id: string;
   label: string;
-  kind: "allow_once" | "allow_always" | "reject_once" | "reject_always";
+  /** `other`: the agent's own kind, which only its label explains. Policy never chooses it. */
+  kind: "allow_once" | "allow_always" | "reject_once" | "reject_always" | "other";
 }
 /**
  * The agent asks for permission to do something. An agent may use a `request_id` again once that request is over: the
@@ -267,6 +268,7 @@ export const adapterEventSchemas: { readonly [T in AdapterEventType]: SchemaOf<E
           Type.Literal("allow_always"),
           Type.Literal("reject_once"),
           Type.Literal("reject_always"),
+          Type.Literal("other"),
         ]),
       }, closed),
       { minItems: 1, maxItems: 32 },

@@ -18,6 +18,7 @@ export const rpcCodes = {
   invalidParams: -32602,
   internal: -32603,
   notFound: -32002,
+  cancelled: -32800,
 } as const;
 
 /** A request of the agent. */

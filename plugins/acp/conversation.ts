@@ -7,6 +7,7 @@ import {
   fieldsOrNone,
   type JsonFields,
   mcpServerList,
+  objectsOf,
   parseJsonLine,
   type RateLimitEvent,
   type SessionRequest,
@@ -14,7 +15,7 @@ import {
   ToolOutput,
   withoutControls,
 } from "bulkhead/plugin-sdk";
-import { AgentConnection, RequestError } from "./agent-connection.ts";
+import { AgentConnection, RequestError, rpcCodes } from "./agent-connection.ts";
 import { AllowedTools } from "./allowed-tools.ts";
 import { BatchQueue } from "./batch-queue.ts";
 import { offerFiles } from "./client-files.ts";
@@ -179,10 +180,12 @@ export class Conversation {
         throw thrown;
       })
     );
-    agent.onRequest("session/request_permission", async ({ id }) => {
-      const choice = await this.#answers.wait(permissionId(JSON.stringify(id)));
-      // A request without an answer is denied; the protocol has this answer only for a cancelled turn.
-      return { outcome: choice ? { outcome: "selected", optionId: choice.id } : { outcome: "cancelled" } };
+    agent.onRequest("session/request_permission", async ({ id, params }) => {
+      const outcome = await this.#answers.wait(permissionId(id));
+      if (outcome === "withdrawn") throw new RequestError(rpcCodes.cancelled, "Request cancelled");
+      // Without a way to say no, this is a denial; else it means that the whole turn is cancelled.
+      const optionId = outcome === "closed" ? undefined : outcome?.id ?? refusalIn(params);
+      return { outcome: optionId === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId } };
     });
     if (this.#options.files) {
       offerFiles(agent, { fs: this.#ctx.fs, missingFileIsEmpty: this.#options.missingFileIsEmpty });
@@ -365,6 +368,30 @@ export class Conversation {
     }
   }
 
+  /** The events of a request for permission. One that cannot be put to a person is denied, which is told. */
+  #permission(message: JsonFields): AdapterEvent[] {
+    const id = permissionId(message["id"]);
+    // Nothing could tell to which of two requests with one id an answer belongs: both get a no.
+    const isTwice = this.#withdraw(id);
+    const events = isTwice ? null : this.#reader.read(message);
+    if (events !== null) {
+      this.#answers.begin(id);
+      return events;
+    }
+    const why = isTwice ? "another one with its id was open" : "it cannot be understood";
+    return [
+      { type: "unparsed", data: message },
+      { type: "progress", message: `A request of the agent for permission was denied: ${why}.` },
+    ];
+  }
+
+  /** Closes an open request for permission that the agent no longer waits for; false where none is open. */
+  #withdraw(requestId: string): boolean {
+    const isOpen = this.#answers.withdraw(requestId);
+    if (isOpen) this.#queue.push([{ type: "request_withdrawn", request_id: requestId }]);
+    return isOpen;
+  }
+
   /** Takes one message; `data` is what its text holds, undefined where that is not JSON. */
   #take(text: string, data: unknown): void {
     if (text.trim() === "") return;
@@ -379,13 +406,27 @@ export class Conversation {
       ]);
       return;
     }
-    const events = this.#reader.read(message);
+    const events = message["method"] === "session/request_permission"
+      ? this.#permission(message)
+      : this.#reader.read(message);
     this.#queue.push(events ?? [{ type: "unparsed", data }]);
     for (const id of this.#reader.waiting()) this.#openLater(id);
-    if (!events && "id" in message) this.#answers.refuse(permissionId(JSON.stringify(message["id"])));
+    if (message["method"] === "$/cancel_request") {
+      const { requestId, id = requestId } = fieldsOrNone(message["params"]);
+      this.#withdraw(permissionId(requestId ?? id));
+    }
     // Notifications are all read here.
     if ("id" in message) this.#agent.receive(message);
   }
+}
+
+/** The option of a request for permission that says no; undefined where it offers none. */
+function refusalIn({ options }: JsonFields): string | undefined {
+  const offered = objectsOf(options);
+  const [once] = ["reject_once", "reject_always"].flatMap((kind) =>
+    offered.filter((option) => option["kind"] === kind)
+  );
+  return textOf(once?.["optionId"]);
 }
 
 /** Whether an event may be more than words, of which nothing is noted here. */

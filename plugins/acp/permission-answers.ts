@@ -1,12 +1,17 @@
 import type { AdapterContext, PermissionOption } from "bulkhead/plugin-sdk";
 
-/** Answer to a request for permission; null: none. */
-type Choice = PermissionOption | null;
+/** Outcome of a request for permission; null: no answer, which is a denial; `closed`: its turn is over. */
+export type Permission = PermissionOption | "withdrawn" | "closed" | null;
+
+interface OpenRequest {
+  promise: Promise<Permission>;
+  resolve(outcome: Permission): void;
+}
 
 /** Brings the host's answers to the agent's requests for permission, which are asked for once their events are on the way. */
 export class PermissionAnswers {
   readonly #ctx: Pick<AdapterContext, "permission">;
-  readonly #answers = new Map<string, { promise: Promise<Choice>; resolve(choice: Choice): void }>();
+  readonly #open = new Map<string, OpenRequest>();
   #closed = false;
   #rejected = false;
 
@@ -19,39 +24,46 @@ export class PermissionAnswers {
     return this.#rejected;
   }
 
+  /** Begins a request. Its id is free again once it has its outcome. */
+  begin(requestId: string): void {
+    if (this.#closed) return;
+    let settle: (outcome: Permission) => void = () => {};
+    const promise = new Promise<Permission>((resolve) => settle = resolve);
+    const resolve = (outcome: Permission): void => {
+      if (this.#open.get(requestId) === request) this.#open.delete(requestId);
+      settle(outcome);
+    };
+    const request = { promise, resolve };
+    this.#open.set(requestId, request);
+  }
+
   /** The request's event has reached the host. */
   ask(requestId: string): void {
-    const { resolve } = this.#entry(requestId);
-    this.#ctx.permission(requestId).then((choice) => {
+    const request = this.#open.get(requestId);
+    if (request === undefined) return;
+    this.#ctx.permission(requestId).catch(() => null).then((choice) => {
       if (choice?.kind !== "allow_once" && choice?.kind !== "allow_always") this.#rejected = true;
-      resolve(choice);
-    }, () => resolve(null));
+      request.resolve(choice);
+    });
   }
 
-  /** The answer, once there is one. */
-  wait(requestId: string): Promise<Choice> {
-    return this.#entry(requestId).promise;
+  /** The outcome of an open request, once there is one; of any other, that it has no answer. */
+  wait(requestId: string): Promise<Permission> {
+    const none = this.#closed ? "closed" : null;
+    this.#rejected ||= !this.#open.has(requestId);
+    return this.#open.get(requestId)?.promise ?? Promise.resolve(none);
   }
 
-  /** Answers null without asking the user: the request was not understood. */
-  refuse(requestId: string): void {
-    this.#entry(requestId).resolve(null);
+  /** The agent does not wait for the request any more; false for one that is not open. */
+  withdraw(requestId: string): boolean {
+    const request = this.#open.get(requestId);
+    request?.resolve("withdrawn");
+    return request !== undefined;
   }
 
-  /** Answers null to all open requests: no answer will come any more. */
+  /** Ends all open requests: no answer will come any more. */
   close(): void {
     this.#closed = true;
-    for (const { resolve } of this.#answers.values()) resolve(null);
-  }
-
-  #entry(requestId: string): { promise: Promise<Choice>; resolve(choice: Choice): void } {
-    const known = this.#answers.get(requestId);
-    if (known) return known;
-    let resolve: (choice: Choice) => void = () => {};
-    const promise = new Promise<Choice>((settle) => resolve = settle);
-    const entry = { promise, resolve };
-    this.#answers.set(requestId, entry);
-    if (this.#closed) resolve(null);
-    return entry;
+    for (const { resolve } of [...this.#open.values()]) resolve("closed");
   }
 }

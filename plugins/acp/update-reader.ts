@@ -10,6 +10,7 @@ import {
   textOf,
 } from "bulkhead/plugin-sdk";
 import type { Habits } from "./habits.ts";
+import { HelperWords } from "./helper-words.ts";
 import type { TextRun } from "./text-run.ts";
 import type { TokenAccount, TurnAccount } from "./token-account.ts";
 import { type FindOutcome, ToolCalls } from "./tool-calls.ts";
@@ -33,6 +34,7 @@ export class UpdateReader {
   readonly #calls: ToolCalls;
   readonly #account: TokenAccount | undefined;
   readonly #changed = new Set<string>();
+  readonly #helpers = new HelperWords();
   #session: string | null = null;
   #prompted = false;
   /** Updates of a session's earlier turns, which were events then. */
@@ -82,7 +84,7 @@ export class UpdateReader {
       case "session/update":
         return params && this.#update(params);
       case "session/request_permission":
-        return this.#permission(JSON.stringify(message["id"]), params);
+        return this.#permission(message["id"], params);
       case "_auth/status_update": {
         const { kind, label } = fieldsOrNone(params?.["authStatus"]);
         return [{ type: "progress", message: `Its login: ${textOf(label) ?? textOf(kind) ?? "not told"}.` }];
@@ -123,7 +125,7 @@ export class UpdateReader {
   /** Ends the turn and returns its result; `account` is the agent's own of what the turn took. */
   end(account: TurnAccount = { figures: null, broke: false }): TurnSummary {
     return {
-      events: this.#calls.openAll(),
+      events: [...this.#helpers.said(), ...this.#calls.openAll()],
       output: this.#answer,
       files_changed: [...this.#changed],
       usage: {
@@ -139,7 +141,11 @@ export class UpdateReader {
 
   #update({ sessionId, update: given }: JsonFields): AdapterEvent[] | null {
     const update = fieldsOf(given);
-    if (!update || (this.#session !== null && sessionId !== this.#session)) return null;
+    if (!update) return null;
+    if (this.#session !== null && sessionId !== this.#session) {
+      const child = textOf(sessionId);
+      return child === undefined || !this.#prompted ? null : this.#ofChild(child, update);
+    }
     if (this.#isAccount(update)) return [];
     const content = isContent(update["sessionUpdate"]);
     if (content && !this.#prompted) {
@@ -238,27 +244,64 @@ export class UpdateReader {
     return messages.map((message) => ({ type: "progress", message }));
   }
 
-  #permission(requestId: string, params: JsonFields | null): AdapterEvent[] | null {
-    const call = fieldsOf(params?.["toolCall"]);
-    const id = textOf(call?.["toolCallId"]);
+  #permission(requestId: unknown, params: JsonFields | null): AdapterEvent[] | null {
+    const shown = fieldsOf(params?.["toolCall"]);
     const options = objectsOf(params?.["options"]).flatMap(optionOf).slice(0, 32);
-    if (!call || id === undefined || options.length === 0 || params?.["sessionId"] !== this.#session) return null;
-    const events = [...this.#toolCall(call) ?? [], ...this.#calls.open(id)];
-    return [...events, { ...this.#calls.asked(call), request_id: permissionId(requestId), options }];
+    const origin = textOf(params?.["sessionId"]);
+    if (!shown || options.length === 0 || origin === undefined || this.#session === null) return null;
+    const child = origin === this.#session ? null : origin;
+    const call = child === null ? shown : callOf(child, shown);
+    const id = textOf(call["toolCallId"]);
+    if (id === undefined) return null;
+    const begun = child === null ? this.#toolCall(call) : this.#childCall(call);
+    const asked = this.#calls.asked(call);
+    const title = child === null ? asked.title : `${helperName(child)} ${asked.title}`.slice(0, 1024);
+    const request_id = permissionId(requestId);
+    return [...begun ?? [], ...this.#calls.open(id), { ...asked, title, request_id, options }];
+  }
+
+  /** An update of a helper agent's session: its tools are at work in this one, and its words are no part of the answer. */
+  #ofChild(child: string, update: JsonFields): AdapterEvent[] | null {
+    switch (update["sessionUpdate"]) {
+      case "agent_message_chunk":
+      case "agent_thought_chunk":
+        return this.#helpers.say(helperName(child), stringOf(fieldsOrNone(update["content"])["text"]) ?? "");
+      case "tool_call":
+      case "tool_call_update":
+        return this.#childCall(callOf(child, update));
+      default:
+        return null;
+    }
+  }
+
+  #childCall(call: JsonFields): AdapterEvent[] | null {
+    const events = this.#calls.take(call, this.#habits);
+    this.#signs.worked = true;
+    for (const event of events ?? []) if (event.type === "file_change") this.#changed.add(event.path);
+    return events && [...this.#helpers.said(), ...events];
   }
 }
 
 /** The id under which the host is asked what the agent's request with this id asks. */
-export function permissionId(requestId: string): string {
-  return `permission-${requestId}`.slice(0, 256);
+export function permissionId(requestId: unknown): string {
+  return `permission-${JSON.stringify(requestId)}`.slice(0, 256);
 }
 
+/** A helper's call, with an id that no call of another session has. */
+function callOf(child: string, call: JsonFields): JsonFields {
+  const id = textOf(call["toolCallId"]);
+  return id === undefined ? call : { ...call, toolCallId: `${child}/${id}` };
+}
+
+function helperName(child: string): string {
+  return `[sub-agent ${child.slice(0, 100)}]`;
+}
+
+/** An option of a kind that the host's contract does not name is shown as well: its words say what it does. */
 function optionOf({ optionId, name, kind }: JsonFields): PermissionOption[] {
   const id = textOf(optionId);
-  const known = optionKinds.find((one) => one === kind);
-  return id === undefined || known === undefined
-    ? []
-    : [{ id, label: (stringOf(name) ?? id).slice(0, 1024), kind: known }];
+  const known = optionKinds.find((one) => one === kind) ?? "other";
+  return id === undefined ? [] : [{ id, label: (stringOf(name) ?? id).slice(0, 1024), kind: known }];
 }
 
 /** Whether an update is of a turn, and not about the session. */

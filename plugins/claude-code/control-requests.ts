@@ -41,21 +41,43 @@ export class ControlRequests {
       this.#refusals.push(refusal(id));
       return null;
     }
+    if (this.#open.has(id)) return this.#twice(id, message);
     const { input = null, permission_suggestions: suggestions } = request;
-    const questions = tool === questionTool ? questionEvents(id, fieldsOf(input)) : [];
+    const questions = tool === questionTool ? questionEvents(id, request) : [];
     this.#open.set(id, { input, suggestions, questions, answers: {} });
     return questions.length > 0 ? questions : [permissionRequest(id, { tool, request })];
   }
 
-  /** Returns the lines that refuse unknown requests, each once. */
+  /** Takes back a request that the program no longer waits for; returns the events that close it. */
+  withdraw(id: string): AdapterEvent[] {
+    const open = this.#open.get(id);
+    if (!open) return [];
+    this.#open.delete(id);
+    const ids = open.questions.length > 0 ? open.questions.map(({ request_id }) => request_id) : [id];
+    return ids.map((request_id) => ({ type: "request_withdrawn", request_id }));
+  }
+
+  /** Nothing could tell to which of two requests with one id an answer belongs: both get a no. */
+  #twice(id: string, message: JsonFields): AdapterEvent[] {
+    const denied = answer(id, { behavior: "deny", message: "Two requests have this id." });
+    this.#refusals.push(denied, denied);
+    return [...this.withdraw(id), { type: "unparsed", data: message }];
+  }
+
+  /** Returns the lines that refuse requests, each once. */
   refusals(): string[] {
     return this.#refusals.splice(0);
   }
 
+  /** Returns what is open under the id of a request or question: an answer is for that alone, the id may come again. */
+  opened(requestId: string): OpenRequest | undefined {
+    return this.#open.get(requestId) ?? this.#open.get(requestId.slice(0, requestId.lastIndexOf(".")));
+  }
+
   /** Returns the line that reports the choice; a null choice reports that the user did not answer. */
-  permit(requestId: string, choice: PermissionOption | null): string | null {
-    const open = this.#take(requestId);
-    if (!open) return null;
+  permit(requestId: string, choice: PermissionOption | null, open = this.opened(requestId)): string | null {
+    if (!open || this.#open.get(requestId) !== open) return null;
+    this.#open.delete(requestId);
     if (choice?.kind !== "allow_once" && choice?.kind !== "allow_always") {
       const why = choice ? "The user said no." : "No one answered.";
       return answer(requestId, { behavior: "deny", message: why });
@@ -65,11 +87,10 @@ export class ControlRequests {
   }
 
   /** Keeps the answer to one of the questions, or null for none; gives the line once all of a request are answered. */
-  reply(questionId: string, text: string | null): string | null {
+  reply(questionId: string, text: string | null, open = this.opened(questionId)): string | null {
     const requestId = questionId.slice(0, questionId.lastIndexOf("."));
-    const open = this.#open.get(requestId);
     const question = open?.questions.find(({ request_id }) => request_id === questionId);
-    if (!open || !question) return null;
+    if (!open || !question || this.#open.get(requestId) !== open) return null;
     if (text === null) {
       this.#open.delete(requestId);
       return answer(requestId, { behavior: "deny", message: "No one answered." });
@@ -78,12 +99,6 @@ export class ControlRequests {
     if (Object.keys(open.answers).length < open.questions.length) return null;
     this.#open.delete(requestId);
     return answer(requestId, { behavior: "allow", updatedInput: { ...fieldsOf(open.input), answers: open.answers } });
-  }
-
-  #take(requestId: string): OpenRequest | undefined {
-    const open = this.#open.get(requestId);
-    this.#open.delete(requestId);
-    return open;
   }
 }
 
@@ -117,9 +132,10 @@ function permissionRequest(id: string, about: { tool: string; request: JsonField
   };
 }
 
-function questionEvents(id: string, input: JsonFields | null): QuestionEvent[] {
+function questionEvents(id: string, request: JsonFields): QuestionEvent[] {
   const asked = new Map<string, string[]>();
-  for (const one of objectsOf(input?.["questions"])) {
+  const call_id = textOf(request["tool_use_id"]);
+  for (const one of objectsOf(fieldsOf(request["input"])?.["questions"])) {
     const question = textOf(one["question"]);
     const options = objectsOf(one["options"]).flatMap((option) => textOf(option["label"])?.slice(0, 1024) ?? []);
     if (question !== undefined) asked.set(question, options.slice(0, 64));
@@ -127,6 +143,7 @@ function questionEvents(id: string, input: JsonFields | null): QuestionEvent[] {
   return [...asked].map(([question, options], index) => ({
     type: "question",
     request_id: `${id}.${index}`,
+    ...(call_id === undefined ? {} : { call_id }),
     question,
     ...(options.length === 0 ? {} : { options }),
   }));

@@ -103,13 +103,13 @@ export default class ClaudeCode extends CliAdapter {
       yield events;
       control.refusals().forEach(write);
       for (const event of events) {
-        if (event.type === "permission_request") {
-          const { request_id } = event;
-          ctx.permission(request_id).then((choice) => write(control.permit(request_id, choice)), () => {});
-        } else if (event.type === "question") {
-          const { request_id } = event;
-          ctx.answer(request_id).then((text) => write(control.reply(request_id, text)), () => {});
-        }
+        if (event.type !== "permission_request" && event.type !== "question") continue;
+        const { request_id, type } = event;
+        const open = control.opened(request_id);
+        // No answer is a denial: the program would wait for ever.
+        if (type === "question") {
+          ctx.answer(request_id).catch(() => null).then((text) => write(control.reply(request_id, text, open)));
+        } else ctx.permission(request_id).catch(() => null).then((one) => write(control.permit(request_id, one, open)));
       }
     }
   }

@@ -79,7 +79,7 @@ export class StreamParser {
       case "control_response":
         return fieldsOf(message["response"])?.["subtype"] === "success" ? [] : null;
       case "control_cancel_request":
-        return [{ type: "progress", message: "The agent has withdrawn a request." }];
+        return this.control.withdraw(textOf(message["request_id"]) ?? "");
       case "tool_progress":
         return [{ type: "progress", message: `${textOf(message["tool_name"]) ?? "A tool"} is at work.` }];
       case "keep_alive":

@@ -38,10 +38,13 @@ test("messages are kept apart by their ids, and the last one is the answer", () 
   expect(reader.end()).toMatchObject({ output: "there", files_changed: [], usage: untold });
 });
 
-test("what another session says, and what is no update, is not known", () => {
+test("what another session says is a helper's word, and what is no update is not known", () => {
   begun();
   const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "x" } };
-  expect(reader.read({ method: "session/update", params: { sessionId: "other", update } })).toBe(null);
+  const other = (sessionId: string) => reader.read({ method: "session/update", params: { sessionId, update } });
+  const said = (text: string) => [{ type: "progress", message: `[sub-agent ${text}` }];
+  expect([other("one"), other("one"), other("two")]).toEqual([[], [], said("one] xx")]);
+  expect(reader.end()).toMatchObject({ output: "", events: said("two] x") });
   for (const params of [undefined, null, [], {}, { sessionId: "s" }, { sessionId: "s", update: 7 }]) {
     expect(reader.read({ method: "session/update", params })).toBe(null);
   }
@@ -154,17 +157,21 @@ test("only tools that are allowed, or have asked, may do their work", () => {
 test("answers reach their requests, whichever comes first, and nobody waits when it is over", async () => {
   const yes = { id: "y", label: "Yes", kind: "allow_once" } as const;
   const answers = new PermissionAnswers({ permission: (id) => Promise.resolve(id === "a" ? yes : null) });
+  for (const id of ["a", "b", "c", "e"]) answers.begin(id);
   const early = answers.wait("a");
   answers.ask("a");
   expect(await early).toEqual(yes);
   expect(answers.rejected).toBe(false);
+  const no = answers.wait("b");
   answers.ask("b");
-  expect(await answers.wait("b")).toBe(null);
-  expect(answers.rejected).toBe(true);
+  expect([await no, answers.rejected]).toEqual([null, true]);
+  // Its id is free again.
+  expect(await answers.wait("a")).toBe(null);
+  const back = answers.wait("e");
+  expect([answers.withdraw("e"), answers.withdraw("e"), await back]).toEqual([true, false, "withdrawn"]);
   const never = answers.wait("c");
   answers.close();
-  expect(await never).toBe(null);
-  expect(await answers.wait("d")).toBe(null);
+  expect([await never, await answers.wait("d")]).toEqual(["closed", "closed"]);
 });
 
 test("a queue holds whoever adds until its events were taken, and leaves nobody waiting", async () => {

@@ -2,6 +2,7 @@ import { runAdapter } from "bulkhead/plugin-sdk/testing";
 import { expect, test } from "vitest";
 import { ControlRequests } from "../../plugins/claude-code/control-requests.ts";
 import ClaudeCode from "../../plugins/claude-code/mod.ts";
+import { StreamParser } from "../../plugins/claude-code/stream-parser.ts";
 import { toolsOption } from "../../plugins/claude-code/tool-names.ts";
 
 const allowAlways = { id: "allow_always", label: "", kind: "allow_always" } as const;
@@ -15,6 +16,7 @@ test("claude-code offers a lasting answer only where the agent suggests one, and
   const permission_suggestions = [{ type: "setMode", mode: "acceptEdits" }];
   const [plain] = control.take(asks("Bash", { input: { command: "ls" } })) ?? [];
   expect(plain).toMatchObject({ options: [{ kind: "allow_once" }, { kind: "reject_once" }] });
+  expect(control.permit("q", null)).toContain("deny");
   const [lasting] = control.take(asks("Write", { input: { a: 1 }, permission_suggestions })) ?? [];
   expect(lasting).toMatchObject({ options: [{}, {}, { kind: "allow_always" }] });
   expect(JSON.parse(control.permit("q", allowAlways) ?? "")).toEqual({
@@ -36,6 +38,33 @@ test("claude-code denies a request that no one answered", () => {
   control.take(asks("AskUserQuestion", { input: { questions: [{ question: "a?" }, { question: "b?" }] } }));
   expect(control.reply("q.0", "yes")).toBe(null);
   expect(JSON.parse(control.reply("q.1", null) ?? "")).toMatchObject(denied);
+});
+
+test("claude-code takes a request back with the agent, and an answer to it writes nothing, whatever its id is used for", () => {
+  const parser = new StreamParser();
+  const parse = (message: object) => parser.parse(JSON.stringify(message));
+  const cancel = { type: "control_cancel_request", request_id: "q" };
+  expect(parse(cancel)).toEqual([]);
+  parse(asks("Bash"));
+  const open = parser.control.opened("q");
+  expect(parse(cancel)).toEqual([{ type: "request_withdrawn", request_id: "q" }]);
+  expect(parse(asks("Bash"))).toMatchObject([{ type: "permission_request", request_id: "q" }]);
+  expect(parser.control.permit("q", allowAlways, open)).toBe(null);
+  expect(parser.control.permit("q", allowAlways)).toContain('"allow"');
+  const questions = { tool_use_id: "t", input: { questions: [{ question: "a?" }, { question: "b?" }] } };
+  expect(parse(asks("AskUserQuestion", questions))).toMatchObject([{ request_id: "q.0", call_id: "t" }, {}]);
+  expect(parse(cancel).map((event) => "request_id" in event && event.request_id)).toEqual(["q.0", "q.1"]);
+});
+
+test("claude-code denies both of two requests that are open under one id", () => {
+  const control = new ControlRequests();
+  control.take(asks("Bash"));
+  expect(control.take(asks("Write"))).toEqual([
+    { type: "request_withdrawn", request_id: "q" },
+    { type: "unparsed", data: asks("Write") },
+  ]);
+  expect(control.refusals().map((line) => JSON.parse(line).response.response.behavior)).toEqual(["deny", "deny"]);
+  expect(control.permit("q", allowAlways)).toBe(null);
 });
 
 test("claude-code answers several questions of one request together", () => {

@@ -47,7 +47,12 @@ async function askPermission(
       status: "pending",
       ...omitUndefined({ kind: request.kind, rawInput: request.input }),
     },
-    options: request.options.map(({ id, label, kind }) => ({ optionId: id, name: oneLine(label), kind })),
+    // The protocol has no other kinds. A client that denies by itself must never take an unknown one for a no.
+    options: request.options.map(({ id, label, kind }) => ({
+      optionId: id,
+      name: oneLine(label),
+      kind: kind === "other" ? "allow_once" : kind,
+    })),
   }, signal);
   if (outcome.outcome !== "selected") return null;
   const { optionId } = outcome;

@@ -87,7 +87,7 @@ export class AgentQuestions {
 function plainAnswers(options: readonly PermissionOption[]): { once: string; always: string; no: string } | null {
   const of = (kind: PermissionOption["kind"]) => options.filter((option) => option.kind === kind);
   const [once, always, no, never] = [of("allow_once"), of("allow_always"), of("reject_once"), of("reject_always")];
-  if ([once, always, no, never].some(({ length }) => length > 1)) return null;
+  if (of("other").length > 0 || [once, always, no, never].some(({ length }) => length > 1)) return null;
   const yes = once[0] ?? always[0];
   const refusal = no[0] ?? never[0];
   if (yes === undefined || refusal === undefined || (no[0] && never[0])) return null;

@@ -49,7 +49,7 @@ const item = named(
     choices: Type.Array(Type.Object({
       id: text,
       label: text,
-      kind: oneOf(["allow_once", "allow_always", "reject_once", "reject_always"] as const),
+      kind: oneOf(["allow_once", "allow_always", "reject_once", "reject_always", "other"] as const),
     })),
     hint: maybe(text),
   })),
