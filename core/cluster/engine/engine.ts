@@ -112,7 +112,6 @@ export class Engine {
     void this.#watch();
   }
 
-  /** Whether a server is connected now. */
   get isConnected(): boolean {
     return this.#connected;
   }

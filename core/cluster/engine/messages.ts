@@ -1,6 +1,5 @@
 /** A message of a stream. */
 export interface StreamMessage {
-  /** Its number in the stream. */
   seq: number;
   subject: string;
   headers: Readonly<Record<string, string>>;
@@ -25,6 +24,5 @@ export interface Job {
   done(): void;
   /** Gives it to the next one, after a time. Milliseconds. */
   giveBack(delayMs: number): void;
-  /** Keeps it for longer. */
   keep(): void;
 }

@@ -15,7 +15,6 @@ export interface Names {
   session(machine: string, sessionId: string): string;
   /** Subject of entries that belong to no session. */
   marks(machine: string): string;
-  /** Subjects of a machine's stream. */
   logSubjects(machine: string): string;
   /** The machine that has a stream of events; null for any other stream. */
   machineOf(stream: string): string | null;

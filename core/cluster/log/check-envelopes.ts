@@ -45,7 +45,6 @@ function isWord(schema: unknown): boolean {
   return typeof schema === "object" && schema !== null && "const" in schema && typeof schema.const === "string";
 }
 
-/** Whether an envelope of another machine is one. */
 function isEnvelope(value: Envelope): boolean {
   if (!frame().Check(value) || !Number.isFinite(Date.parse(value.ts))) return false;
   // The host says adapters' events too: of a request of its own, and instead of one that was cut short.

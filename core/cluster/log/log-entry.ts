@@ -27,7 +27,6 @@ interface MarkEntry {
   machine: string;
 }
 
-/** One entry of a machine's log. */
 type MachineEntry = BatchEntry | DeleteEntry | MarkEntry;
 
 /** An entry that can be written within a term. */

@@ -20,7 +20,6 @@ import {
 } from "./log-entry.ts";
 import { offerHeld } from "./offer-held.ts";
 
-/** Collaborators of {@link MachineLog}. */
 interface MachineLogDeps {
   engine: Engine;
   /** The machine whose log it is. */

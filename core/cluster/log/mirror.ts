@@ -14,11 +14,9 @@ import { type Applied, DivergedError, LogCopy } from "./log-copy.ts";
 import { type LogPosition, logStart } from "./log-entry.ts";
 import { PositionFile } from "./position-file.ts";
 
-/** Options of {@link Mirror.open}. */
 interface MirrorOptions {
   engine: Engine;
   machine: string;
-  /** File of the copy. */
   file: string;
   /** How many logs this machine copies at the same time; default: this one. */
   logs?(): number;
@@ -81,7 +79,6 @@ export class Mirror {
     return this.#copy.position;
   }
 
-  /** Path of the file in which the position is noted. */
   get positionPath(): string {
     return `${this.#options.file}.position`;
   }

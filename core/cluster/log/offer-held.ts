@@ -1,7 +1,6 @@
 import type { Engine } from "../engine/engine.ts";
 import { gseqOf, type LogReader, partsOf, signed, type TermEntry } from "./log-entry.ts";
 
-/** Options of {@link offerHeld}. */
 interface OfferHeldOptions {
   engine: Engine;
   /** The machine whose log it is. */

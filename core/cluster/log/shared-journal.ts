@@ -7,7 +7,6 @@ import { batchEntry } from "./held-entries.ts";
 import type { MachineLog } from "./machine-log.ts";
 import type { PositionFile } from "./position-file.ts";
 
-/** Collaborators of {@link SharedJournal}. */
 interface SharedJournalDeps {
   engine: Engine;
   machine: string;

@@ -11,10 +11,8 @@ import { MachineLog, makeLog } from "./machine-log.ts";
 import { PositionFile } from "./position-file.ts";
 import { SharedJournal } from "./shared-journal.ts";
 
-/** Options of {@link takeOwnLog}. */
 interface TakeOwnLogOptions {
   engine: Engine;
-  /** This machine. */
   machine: string;
   /** File of the local copy. */
   file: string;
@@ -69,7 +67,6 @@ export async function takeOwnLog(options: TakeOwnLogOptions): Promise<TakenLog> 
   }
 }
 
-/** Options of {@link beginTerm}. */
 interface BeginTermOptions {
   engine: Engine;
   /** The machine whose log it is. */

@@ -11,7 +11,6 @@ import type { KeptAnswers } from "./kept-answers.ts";
 import type { LostMachines } from "./lost-machines.ts";
 import type { Presence } from "./presence.ts";
 
-/** Collaborators of {@link ClusterSessions}. */
 interface ClusterSessionsDeps {
   engine: Engine;
   presence: Pick<Presence, "present" | "isLively">;

@@ -8,7 +8,6 @@ import { callMachine } from "./calls.ts";
 import type { Presence } from "./presence.ts";
 import type { SharedDiffs } from "./shared-diffs.ts";
 
-/** Collaborators of {@link clusterWorkspaces}. */
 interface ClusterWorkspacesDeps {
   engine: Engine;
   presence: Pick<Presence, "present" | "heard">;

@@ -44,7 +44,6 @@ import { SharedNotes } from "./shared-notes.ts";
 import { SharedUses } from "./shared-uses.ts";
 import { WorkQueue } from "./work-queue.ts";
 
-/** Options of {@link Cluster.join}. */
 interface JoinOptions {
   settings: ClusterSettings;
   /** Folder of the daemon's state. */

@@ -9,7 +9,6 @@ import { throughElection } from "../engine/through-election.ts";
 import type { Job } from "../engine/messages.ts";
 import type { Mirror } from "../log/mirror.ts";
 
-/** An answer to an agent's request. */
 interface Answer {
   session_id: string;
   request_id: string;

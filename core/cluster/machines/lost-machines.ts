@@ -15,7 +15,6 @@ import { SharedJournal } from "../log/shared-journal.ts";
 import type { Presence } from "./presence.ts";
 import type { SessionShares } from "./session-shares.ts";
 
-/** Collaborators of {@link LostMachines}. */
 interface LostMachinesDeps {
   engine: Engine;
   /** This machine. */

@@ -7,10 +7,8 @@ import { askedText, type CallAnswers, type CallAsk } from "./calls.ts";
 import type { SessionShares } from "./session-shares.ts";
 import type { SharedDiffs } from "./shared-diffs.ts";
 
-/** Collaborators of {@link machineAnswers}. */
 interface MachineAnswersDeps {
   host: Pick<Host, "sessions" | "workspaces" | "waiting">;
-  /** This machine's journal. */
   own: Pick<Journal, "session">;
   diffs: SharedDiffs;
   shares: Pick<SessionShares, "giveBackSpare">;

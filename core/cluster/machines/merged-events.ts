@@ -8,7 +8,6 @@ import type { Mirror } from "../log/mirror.ts";
 /** How far a reader of all machines' events is: the `gseq` of each machine. */
 type ClusterCursor = Readonly<Record<string, number>>;
 
-/** Collaborators of {@link mergedEvents}. */
 interface MergedEventsDeps {
   /** This machine. */
   machine: string;
@@ -24,7 +23,6 @@ const prefix = "c1.";
 /** Events that wait for a reader: each machine's own stream holds back beyond them. */
 const mostHeld = 1024;
 
-/** Formats a cursor as one token. */
 function cursorText(cursor: ClusterCursor): string {
   return prefix + btoa(JSON.stringify(cursor)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }

@@ -7,12 +7,10 @@ import type { Engine } from "../engine/engine.ts";
 import { Mirror } from "../log/mirror.ts";
 import { mostMachines } from "./presence.ts";
 
-/** Collaborators of {@link Mirrors}. */
 interface MirrorsDeps {
   engine: Engine;
   /** This machine: its own log needs no copy. */
   machine: string;
-  /** Folder of the copies. */
   folder: string;
   /** Called for each machine that has a log. */
   onFound(machine: string): void;
@@ -93,7 +91,6 @@ export class Mirrors {
     this.#deps.writeLog({ level: "error", message });
   }
 
-  /** Looks which machines have a log. */
   async look(): Promise<void> {
     const { engine, machine: own, onFound } = this.#deps;
     const logs = await engine.logs();

@@ -3,7 +3,6 @@ import type { Engine } from "../engine/engine.ts";
 import type { MachineFacts } from "./machine.ts";
 import { parseFacts } from "./machine-facts.ts";
 
-/** Collaborators of {@link Presence}. */
 interface PresenceDeps {
   engine: Engine;
   name: string;
@@ -60,7 +59,6 @@ export class Presence {
     this.#hearingSince = this.#now();
   }
 
-  /** Begins to speak and to listen. */
   start(): void {
     const { engine } = this.#deps;
     this.#stops.push(
@@ -102,7 +100,6 @@ export class Presence {
     if (!this.#known.has(name)) this.#expected.add(name);
   }
 
-  /** Says the facts now. */
   speak(terms: { gone?: boolean } = {}): void {
     const { engine, name, facts } = this.#deps;
     engine.say(engine.names.presence(name), JSON.stringify({ ...facts(), gone: terms.gone ?? false }));

@@ -7,17 +7,14 @@ import type { Repositories } from "./repositories.ts";
 import type { RunOf } from "./run-ends.ts";
 import type { SharedNotes } from "./shared-notes.ts";
 
-/** Collaborators of {@link resumeHere}. */
 interface ResumeHereDeps {
   /** Null before this machine takes sessions. */
   host: Pick<Host, "resumeLost"> | null;
   notes: Pick<SharedNotes, "claim">;
   repositories: Repositories;
   sharedFolders: readonly string[];
-  /** Whether a session is known here, from any machine. */
   isKnown(sessionId: string): Promise<boolean>;
   own: RunOf;
-  /** Whether a run of a machine is there. */
   isThere(run: RunOf): boolean;
 }
 

@@ -10,7 +10,6 @@ export interface RunOf {
   run: string;
 }
 
-/** Collaborators of {@link isRunOver}. */
 interface RunEndsDeps {
   engine: Engine;
   own: RunOf;

@@ -8,10 +8,8 @@ import { type Engine, StaleError } from "../engine/engine.ts";
 import { isMachineName } from "../engine/names.ts";
 import { noteWords, SharedNotes } from "./shared-notes.ts";
 
-/** Collaborators of {@link SessionShares}. */
 interface SessionSharesDeps {
   engine: Engine;
-  /** This machine. */
   machine: string;
   /** Most sessions of this machine, however many the others have; null: as many as all may have. */
   slots: number | null;
@@ -36,7 +34,6 @@ const mostTries = 100;
 /** Longest wait to hear of a change that another machine was faster with. Milliseconds. */
 const hearMs = 1000;
 
-/** A machine's share as its note tells. */
 interface Share {
   count: number;
   seq: number;

@@ -11,7 +11,6 @@ export interface Note {
   text: string;
 }
 
-/** Receives the notes of a stream. */
 interface NoteWatcher {
   /**
    * @param seq its number in the stream
@@ -22,7 +21,6 @@ interface NoteWatcher {
   lost?(): void;
 }
 
-/** Options of {@link SharedNotes}. */
 interface SharedNotesOptions {
   names: NoteNames;
   /** How long a note is kept. Milliseconds. */
@@ -65,7 +63,6 @@ export class SharedNotes {
     return this.#seq;
   }
 
-  /** Makes the stream of the notes. */
   async open(): Promise<void> {
     const { stream: name, subjects } = this.#names;
     const { createdAt, lastSeq, messages } = await this.#engine.makeStream({
@@ -86,7 +83,6 @@ export class SharedNotes {
     this.#watchers.add(watcher);
   }
 
-  /** Reads the notes until the signal aborts. */
   async follow(signal: AbortSignal): Promise<void> {
     const { stream } = this.#names;
     while (!signal.aborted) {
@@ -121,7 +117,6 @@ export class SharedNotes {
     return await this.#append(note, lastSeq);
   }
 
-  /** Returns a note; null when there is none. */
   async get(kind: string, name: string): Promise<string | null> {
     const found = await this.#ask(() => this.#engine.lastOf(this.#names.stream, this.#names.subject(kind, name)));
     return found === null || found.data.byteLength === 0 ? null : new TextDecoder().decode(found.data);

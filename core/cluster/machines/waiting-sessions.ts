@@ -44,7 +44,6 @@ export class WaitingSessions {
     return this.#sessions.has(sessionId);
   }
 
-  /** Returns the note of a session that waits. */
   static note(session: WaitingSession): Note {
     return {
       kind: session.request.place?.machine ?? anyone,
@@ -64,12 +63,10 @@ export class WaitingSessions {
     return text === "" || session?.session_id === name;
   }
 
-  /** Forgets a session that does not wait any more. */
   forget(sessionId: string): void {
     this.#sessions.delete(sessionId);
   }
 
-  /** Forgets all. */
   clear(): void {
     this.#sessions.clear();
   }

@@ -12,7 +12,6 @@ import type { RunOf } from "./run-ends.ts";
 import { noteWords, SharedNotes } from "./shared-notes.ts";
 import { clientOf, type WaitingSession, WaitingSessions } from "./waiting-sessions.ts";
 
-/** Collaborators of {@link WorkQueue}. */
 interface WorkQueueDeps {
   engine: Engine;
   notes: SharedNotes;
@@ -20,7 +19,6 @@ interface WorkQueueDeps {
   facts(): MachineFacts;
   /** Agents of this machine, with their code as it is now. */
   agents(): Promise<readonly OfferedAgent[]>;
-  /** Whether a session is known here, from any machine. */
   isKnown(sessionId: string): Promise<boolean>;
   /** Whether a run of a machine begins no more sessions, and all that it began are known here. */
   isOver(run: RunOf): Promise<boolean>;
@@ -87,7 +85,6 @@ export class WorkQueue {
     await this.#stream.open();
   }
 
-  /** Whether a session waits. */
   has(sessionId: string): boolean {
     return this.#waiting.has(sessionId);
   }

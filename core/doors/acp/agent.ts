@@ -30,7 +30,6 @@ export interface AcpAgentOptions {
 
 /** Conversations that one connection may have open; a new one closes the least recently used. */
 const openConversations = 256;
-/** Conversations on one page of a list. */
 const pageSize = 50;
 
 /** Creates the agent for one connection, and the function that ends what it started. */

@@ -8,9 +8,7 @@ import { questionText, toolCallId } from "./updates.ts";
 /** The client to ask, and the session it is about. */
 interface AskDeps {
   client: AgentContext;
-  /** The protocol's session. */
   acpSessionId: string;
-  /** Bulkhead's session. */
   sessionId: string;
   /** The client shows forms. */
   forms: boolean;

@@ -24,7 +24,6 @@ export interface ConversationDeps {
   contextSize(adapterId: string): number | undefined;
 }
 
-/** Subject of a conversation. */
 interface ConversationOptions {
   id: string;
   workdir: string;

@@ -28,7 +28,6 @@ export class Updates {
     this.#options = options;
   }
 
-  /** Returns the updates for one event, in order. */
   of(envelope: Envelope): SessionUpdate[] {
     const [first, ...more] = this.#updates(envelope);
     const { seq, gseq, ts, attempt, adapter, source, synthetic, event } = envelope;

@@ -6,7 +6,6 @@ import { asTyped } from "./render/as-typed.ts";
 import { permissionWords } from "./render/permission-words.ts";
 import type { Questions } from "./questions.ts";
 
-/** Options of {@link createAskGrant}. */
 interface AskGrantOptions {
   /** Path of the host manifest; undefined when there is none to write to. */
   manifestFile: string | undefined;

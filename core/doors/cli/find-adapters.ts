@@ -10,7 +10,6 @@ import { whileWaiting } from "./while-waiting.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { type NamedPlugin, unknownAdapter } from "../../sessions/routing/unknown-adapter.ts";
 
-/** Options of {@link findAdapters}. */
 interface AdapterSearch {
   host: Host;
   /** An id, a chain of ids, or `auto`. */
@@ -73,7 +72,6 @@ export async function findAdapters(call: Invocation, search: AdapterSearch): Pro
   return { first: ids[0]!, adapter: isChecked ? found : wanted, isChecked };
 }
 
-/** A route as lines for people. */
 function routeText({ candidates, passed_over }: Route, colours: boolean): string {
   const paint = createPaint(colours);
   const [first, ...others] = candidates.map(({ adapter_id, access_mode, limited_until }) => {
@@ -85,7 +83,6 @@ function routeText({ candidates, passed_over }: Route, colours: boolean): string
   return `${[`agent: ${paint("bold", first ?? "none")}${next}`, ...lines].join("\n")}\n`;
 }
 
-/** Options of {@link chooseAdapter}. */
 interface ChooseAdapterOptions {
   /** From the command line: an id, several with commas, or `auto`. */
   given: string | undefined;

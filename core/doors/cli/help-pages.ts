@@ -27,7 +27,6 @@ export const helpPages = {
   errors: "every error code and exit code",
 } as const;
 
-/** The name of a page. */
 type HelpPage = keyof typeof helpPages;
 
 /** The page that explains an error, where one helps. */

@@ -8,7 +8,6 @@ import { dirname } from "../../ground/platform/files/paths.ts";
 import type { Invocation } from "./command.ts";
 import { loadManifest, stateDirOf } from "./open-host.ts";
 
-/** The journals that a command reads. */
 interface FoundJournals {
   stateDir: string;
   journals: StateJournal[];

@@ -6,7 +6,6 @@ import { resolve } from "../../ground/platform/files/paths.ts";
 import { stateFolders } from "../../ground/platform/state/state-folders.ts";
 import type { Invocation } from "./command.ts";
 
-/** A host and its manifest. */
 interface OpenedHost extends AsyncDisposable {
   host: Host;
   /** Absent where no bulkhead.yaml was found. */

@@ -10,7 +10,6 @@ import { fitHelp } from "./render/text-width.ts";
 import { asTyped } from "./render/as-typed.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 
-/** Options of {@link createProgram}. */
 interface ProgramOptions {
   terminal: Terminal;
   createHost(options: HostOptions, seams?: HostSeams): Promise<Host>;

@@ -9,7 +9,6 @@ interface Choice<T> {
   value: T;
 }
 
-/** Options of {@link Questions.choose}. */
 interface ChooseOptions<T> {
   choices: readonly Choice<T>[];
   /** Withdraws the question. */
@@ -32,7 +31,6 @@ export class Questions {
     return terminal.stdin.isTty && terminal.stderr.isTty;
   }
 
-  /** Whether a question waits for its answer. */
   get isAsking(): boolean {
     return this.#asking > 0;
   }

@@ -11,7 +11,6 @@ type GrantedRun = Pick<SessionCommand, "sessions" | "request" | "how" | "show" |
 
 /** Asks for grants that sessions in a daemon lacked. */
 interface AskedGrants {
-  /** How to show the sessions. */
   show: SessionCommand["show"];
   /** Whether the last session failed for want of grants that it now has, so that it can run again. */
   givenAfter(result: SessionResult): Promise<boolean>;

@@ -31,7 +31,6 @@ export interface SessionCommand extends AsyncDisposable {
   request: SessionRequest;
   /** How to start each session; the signal aborts at the first Ctrl-C. */
   how: RunSessionOptions & { signal: AbortSignal };
-  /** How to show each session. */
   show: ShowSessionOptions;
 }
 

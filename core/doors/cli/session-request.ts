@@ -43,7 +43,6 @@ export function changedRequest(request: SessionRequest, flags: RequestFlagValues
   return checked({ ...request, ...fields, ...Object.fromEntries(merged) });
 }
 
-/** Returns the fields that flags set. */
 function fieldsOf({ options, cwd, config }: RequestFlagValues): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   for (const flag of requestFlags) {

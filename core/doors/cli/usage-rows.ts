@@ -18,10 +18,8 @@ export interface UsageRow {
   estimated: boolean;
 }
 
-/** A session that has ended, with its usage. */
 type UsedSession = Pick<SessionSummary, "started_at" | "adapter_id"> & { usage: UsageReport };
 
-/** Options of {@link usedSessions}. */
 interface UsedSessionsOptions {
   /** Sessions that began before this are left out. Milliseconds since 1970. */
   since: number;

@@ -29,7 +29,6 @@ export interface Api {
   prove(signal: AbortSignal | undefined): Promise<void>;
 }
 
-/** One request. */
 interface CallOptions {
   method?: string;
   body?: unknown;

@@ -5,7 +5,6 @@ import { readEvents } from "./read-events.ts";
 import { queryText, type RemoteEventQuery } from "./queries.ts";
 import { type Patience, pause } from "./retried.ts";
 
-/** Options of {@link followEvents}. */
 interface FollowOptions {
   api: Api;
   path: string;

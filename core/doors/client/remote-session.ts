@@ -28,7 +28,6 @@ export interface RemoteSession {
 /** A session in the answer of `GET /v1/sessions/{id}`. */
 type ShownSession = SessionSummary & SessionHistory & { result: SessionResult | null };
 
-/** Options of {@link remoteSession}. */
 interface RemoteSessionOptions {
   api: Api;
   patience: Patience;

@@ -9,7 +9,6 @@ import type { DaemonRecord } from "./daemon-record.ts";
 import { clusterProblem } from "./join-cluster.ts";
 import { listen } from "./listen.ts";
 
-/** Options of {@link checkStart}. */
 interface CheckStartOptions {
   /** The host manifest that the next daemon reads; undefined where there is none. */
   manifest: HostManifest | undefined;

@@ -10,7 +10,6 @@ export interface DaemonLog {
   close(): void;
 }
 
-/** Options of {@link openDaemonLog}. */
 interface DaemonLogOptions extends Pick<DaemonSettings, "log_level" | "log_file_bytes" | "log_files"> {
   file: string;
   /** Also receives each line, for the terminal. */

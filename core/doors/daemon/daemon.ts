@@ -31,7 +31,6 @@ import { settleAfterStart } from "./settle-after-start.ts";
 import { openAccess } from "./shared-access.ts";
 import { uncontainedPrograms } from "./uncontained.ts";
 
-/** Options of {@link startDaemon}. */
 interface DaemonOptions extends Pick<HostOptions, "stateDir" | "bundledDir"> {
   createHost(options: HostOptions, seams?: HostSeams): Promise<Host>;
   /** Reads the host manifest, at the start and at each reload; undefined where there is none. */

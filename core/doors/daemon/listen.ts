@@ -24,7 +24,6 @@ export interface Listening {
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
-/** Options of {@link listen}. */
 interface ListenOptions {
   port: number;
   /** Addresses at which the operator lets programs come in, as through a forwarded port. */
@@ -106,7 +105,6 @@ function isShortEnough(path: string): boolean {
   return new TextEncoder().encode(path).length <= socketPathBytes;
 }
 
-/** Returns why a path is unfit. */
 function reasonWhereUnfit(socket: string): (error: unknown) => string {
   return (cause) => {
     if (cause instanceof BulkheadError && cause.code === "io_error") return cause.message;

@@ -11,12 +11,10 @@ import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { changeManifest } from "../../packages/install/manifest-transaction.ts";
 import type { GrantReplacement } from "../../packages/manifest/edit-plugin-entry.ts";
 
-/** Collaborators of {@link ManifestInForce}. */
 interface ManifestInForceDeps {
   host: Pick<Host, "reload">;
   /** Reads the host manifest; undefined where there is none. */
   read(): Promise<HostManifest | undefined>;
-  /** Called with each manifest that came into force. */
   onReloaded(manifest: HostManifest): void;
   writeLog(record: LogRecord): void;
 }

@@ -27,7 +27,6 @@ interface DaemonAccess {
   stopSharing(): void;
 }
 
-/** Options of {@link openAccess}. */
 interface AccessOptions {
   /** Absent for a daemon that is alone. */
   notes: Pick<SharedNotes, "watch" | "set" | "caughtUp"> | undefined;

@@ -45,7 +45,6 @@ export interface CallerSessions extends SessionHost {
   control(sessionId: string): Promise<SessionHandle>;
 }
 
-/** Collaborators of {@link callerSessions}. */
 interface CallerSessionsDeps {
   sessions: SessionHost;
   owners: SessionOwners;

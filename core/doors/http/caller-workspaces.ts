@@ -5,7 +5,6 @@ import { type Caller, demandScope } from "./scopes.ts";
 import type { SessionOwners } from "./session-owners.ts";
 import { demandControl, demandSight, sees } from "./visible-sessions.ts";
 
-/** Collaborators of {@link callerWorkspaces}. */
 interface CallerWorkspacesDeps {
   workspaces: HostWorkspaces;
   owners: SessionOwners;

@@ -88,7 +88,6 @@ function secure(response: Response): Response {
   return response;
 }
 
-/** Options of {@link authenticate}. */
 interface AuthenticateOptions {
   from: RequestSource;
   tokens: TokenStore;
@@ -128,7 +127,6 @@ async function check(tokens: TokenStore, token: string): Promise<Caller | null> 
   }
 }
 
-/** Options of {@link mountedStream}. */
 interface MountedStreamOptions {
   caller: Caller;
   meters: Meters;

@@ -27,7 +27,6 @@ export class EventFraming {
     return this.#idOf(envelope);
   }
 
-  /** Returns the text of one event. */
   text(envelope: Envelope): string {
     const [before, after] = this.#frame(this.#idOf(envelope));
     return `${before}${envelopeText(envelope)}${after}`;

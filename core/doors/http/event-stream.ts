@@ -3,7 +3,6 @@ import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
 import { batchesOf, type EnvelopeBatch } from "../../sessions/session/envelope-batches.ts";
 
-/** Options of {@link eventStream}. */
 interface EventStreamOptions {
   events: AsyncIterable<Envelope>;
   /** Formats an envelope; null leaves it out. */

@@ -21,7 +21,6 @@ export class Meters {
     this.#refusals = new Buckets(limits.http_refusals_per_second);
   }
 
-  /** Open streams. */
   get open(): number {
     return this.#ends.size;
   }

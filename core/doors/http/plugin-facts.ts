@@ -24,7 +24,6 @@ export interface PluginGrants {
 /** Plugins as the door shows them. */
 export interface PluginFacts {
   list(): Promise<PluginReport[]>;
-  /** Plugins that cannot be used. */
   problems(): Promise<PluginProblem[]>;
   /** @throws {BulkheadError} `not_found` */
   explain(id: string): Promise<ExplainedPlugin>;

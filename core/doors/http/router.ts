@@ -9,7 +9,6 @@ import type { ApiRoute, ApiRouteDeps } from "./route.ts";
 import { routes } from "./routes/all.ts";
 import { type Caller, demandScope } from "./scopes.ts";
 
-/** Options of {@link createRouter}. */
 type RouterDeps = ApiRouteDeps & Pick<HttpDoorOptions, "facts" | "sessions" | "owners">;
 
 /** Finds the route of a request and calls it with what its schemas let through. */

@@ -1,4 +1,3 @@
-/** Options of {@link textResponse}. */
 interface TextAnswer {
   status?: number;
   type: string;

@@ -29,7 +29,6 @@ export interface TokenRecord {
   parent?: string;
 }
 
-/** Fields of a new token. */
 interface NewToken {
   name: string;
   scopes: readonly TokenScope[];
@@ -39,7 +38,6 @@ interface NewToken {
   expires_at?: string | null;
 }
 
-/** Fields of a new token for a page of the console. */
 interface NewPageToken {
   /** The caller that opens the page. */
   maker: Caller;
@@ -52,7 +50,6 @@ interface NewPageToken {
 export interface TokenStore {
   /** Returns the caller of a token; null for one that is unknown, revoked or expired. */
   check(token: string): Promise<Caller | null>;
-  /** Whether a caller's token is still valid. */
   holds(caller: Caller): Promise<boolean>;
   /** Returns the key that proves to a client that the server knows its token; null for an unknown one. */
   keyOf(id: string): Promise<string | null>;
@@ -86,7 +83,6 @@ export interface TokenStore {
   first(): Promise<{ file: string; token: string }>;
 }
 
-/** The file of tokens. */
 interface StoredTokens {
   tokens: 1;
   entries: TokenRecord[];

@@ -27,7 +27,6 @@ interface ToolPlan<P extends TProperties> {
   /** Effects on the world, for clients that ask before they call. */
   hints: { reads_only: boolean; destroys?: boolean; repeatable?: boolean };
   input: TObject<P>;
-  /** Schema of `data`. */
   data: TSchema;
   call(args: Static<TObject<P>>, call: McpCall): Promise<McpAnswer>;
 }

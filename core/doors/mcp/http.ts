@@ -55,11 +55,9 @@ interface Connection {
   use: Use;
 }
 
-/** Activity of a connection. */
 interface Use {
   /** Time of its last request or answer. */
   at: number;
-  /** Running calls. */
   calls: number;
 }
 

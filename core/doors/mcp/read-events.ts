@@ -2,7 +2,6 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { weightOf } from "../../walls/channel/weight.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 
-/** A page of a session's events. */
 interface EventPage {
   events: Envelope[];
   /** The `after` of the next page. */

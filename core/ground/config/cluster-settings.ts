@@ -7,7 +7,6 @@ export type ClusterCredentials =
   /** The name of the secret that is the token. */
   | { token: string };
 
-/** Files of a connection with TLS. */
 interface ClusterTls {
   /** Certificates that sign the servers' own; absent: the system's. */
   ca_file?: string;

@@ -36,7 +36,6 @@ export function fillReferences(parsed: ParsedYaml, env: (name: string) => string
   return { value: mapTexts(parsed.value, { at: [], map: fill }), problems, references };
 }
 
-/** Text of a problem. */
 type Words = { expected: string; found: string; hint?: string };
 
 interface MapTexts {

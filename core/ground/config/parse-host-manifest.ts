@@ -15,7 +15,6 @@ import { describeFound, pathText, type Problem, problemsError } from "./yaml-pro
 import { type ParsedYaml, parseYaml } from "./yaml.ts";
 import { zodProblems } from "./zod-problems.ts";
 
-/** Options of {@link parseHostManifest}. */
 interface ParseOptions {
   /** Name of the file, for errors. */
   file: string;

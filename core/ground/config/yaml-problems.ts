@@ -21,7 +21,6 @@ export type Problem = {
   found: string;
   /** Words for it instead of expected and found. */
   says?: string | undefined;
-  /** Suggested correction. */
   hint?: string | undefined;
   /** Its line, with a caret below the place. */
   excerpt?: string | undefined;
@@ -100,7 +99,6 @@ interface ExcerptPlace {
   found: string;
 }
 
-/** Options of {@link excerptOf}. */
 interface ExcerptOptions {
   /** Shows no value that the problem does not name: the file may hold secrets. */
   masks: boolean;

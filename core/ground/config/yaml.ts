@@ -22,7 +22,6 @@ import {
   problemsError,
 } from "./yaml-problems.ts";
 
-/** Options of {@link parseYaml}. */
 interface ParseYamlOptions {
   /** Name of the file, for errors. */
   file: string;
@@ -36,7 +35,6 @@ interface ParseYamlOptions {
 /** A YAML file that was read, with the place of every value in it. */
 export interface ParsedYaml {
   file: string;
-  /** Text that was read. */
   source: string;
   /** Plain JSON data. */
   value: unknown;

@@ -1,4 +1,3 @@
-/** Options of {@link cleanText}. */
 interface CleanTextOptions {
   /** Leaves line feeds and tabs as they are; without it they are escaped too, so that the text stays one line. */
   keepLines?: boolean;

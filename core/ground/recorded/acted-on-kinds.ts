@@ -5,7 +5,6 @@ export type ActedOnKind = "manifest" | "lock" | "plugin" | "secrets" | "npm";
 interface ActedOnWords {
   /** Words before its path in a sentence. */
   words: string;
-  /** Whether it is a folder. */
   isFolder: boolean;
   /** Whether its text is kept, to show what changed; what may hold a key is not. */
   keepsText: boolean;

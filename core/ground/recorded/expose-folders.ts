@@ -13,7 +13,6 @@ import { placesOnTheWay, roadIn } from "./places-on-the-way.ts";
 import { allRecords, writeRecord } from "./records.ts";
 import { type ActedOn, flagChanges, isStill, settledSessions, standingAmong } from "./standing.ts";
 
-/** Options of {@link exposeFolders}. */
 interface ExposeOptions {
   /** Tells the session apart from all others. */
   id: string;

@@ -27,7 +27,6 @@ export type Expectation =
 
 /** Folders of one attack, made fresh and removed after it. All real absolute paths. */
 export interface AttackPlace {
-  /** The plugin's package. */
   package: string;
   workdir: string;
   /** Something the attack must not reach; holds `secret.txt`. */
@@ -64,7 +63,6 @@ export interface AttackCase {
   files?: Record<string, string>;
   /** `accepts:` of the manifest. A request may name the MCP server {@link baitServer}. */
   accepts?: AcceptedField[];
-  /** `permissions:` of the manifest. */
   permissions?: Permissions;
   /** The operator's grants; default: all that the manifest asks for. */
   grant?: Permissions;

@@ -11,7 +11,6 @@ export interface HostStarter {
   loadHostManifest: typeof loadHostManifest;
 }
 
-/** Options of {@link startNext}. */
 interface NextStartOptions extends Partial<HostStarter> {
   /** Folder of the person's files. */
   root: string;

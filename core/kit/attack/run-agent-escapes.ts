@@ -8,7 +8,6 @@ import { sleep } from "../../ground/platform/engine/wait.ts";
 import type { AgentEscape, EscapeReport } from "./agent-escape.ts";
 import { canary, makeStage, readAll, type RunEscapeOptions, stageFiles, stageSession } from "./escape-stage.ts";
 
-/** Options of {@link runAgentEscapes}. */
 interface EscapeOptions {
   /** `off` runs them without walls: the proof that what they try can be done. */
   contain: "on" | "off";

@@ -11,12 +11,10 @@ import { runAttack } from "./run-attack.ts";
 import type { Isolation } from "../../packages/manifest/plugin.ts";
 import type { Host } from "../../sessions/host/host.ts";
 
-/** Options of {@link runAttacks}. */
 interface RunAttacksOptions {
   isolation?: Isolation;
   /** Attacks under way at once. Default 2. */
   parallel?: number;
-  /** Takes each report as it comes. */
   onReport?(report: AttackReport): void;
   signal?: AbortSignal;
 }

@@ -20,7 +20,6 @@ interface AttackedHost extends HostStarter {
   tells: boolean;
 }
 
-/** Options of {@link runWalledCases}. */
 interface WalledOptions {
   signal?: AbortSignal;
   onReport?(report: EscapeReport): void;

@@ -36,13 +36,11 @@ type Distribution = Entry["distribution"];
 type Archive = z.infer<typeof archived>;
 type Start = Pick<z.infer<typeof packaged>, "args" | "env">;
 
-/** An agent of the registry. */
 interface RegisteredAgent extends AcpAgent {
   id: string;
   name: string;
 }
 
-/** Options of {@link readAcpEntry}. */
 interface AcpEntryOptions {
   /** The program, where its name is known to the operator. */
   command?: string | undefined;

@@ -28,7 +28,6 @@ export interface AcpAgent {
 /** Most characters that a manifest has room for. */
 const maxInstall = 256;
 
-/** Options of {@link acpFiles}. */
 interface AcpFilesOptions {
   words: Readonly<Record<string, string>>;
   /** The host's adapter; default: made now. */

@@ -15,7 +15,6 @@ import { freeId, type TakenIds, takenIds, type TakenPlaces } from "./taken-ids.t
 import { fillCommon } from "./templates.ts";
 import { type FoundTool, readToolMap, toolManifest, toolScript } from "./tool-map.ts";
 
-/** Options of {@link importPlugins}. */
 interface ImportOptions extends TakenPlaces {
   /** Each plugin becomes a folder in this one. */
   into: string;
@@ -29,7 +28,6 @@ interface ImportOptions extends TakenPlaces {
   offline?: boolean | undefined;
 }
 
-/** A plugin that was imported. */
 interface ImportedPlugin extends WrittenPlugin {
   /** Sentences that the operator should read. */
   notes: string[];
@@ -221,7 +219,6 @@ function parseJson(text: string, name: string): object {
   throw new BulkheadError("invalid_config", `Cannot import ${name}: it is no JSON object.`, { hint });
 }
 
-/** Entries of agents in a file. */
 interface AcpEntries {
   entries: readonly unknown[];
   /** Whether the file is a list; its entries are then imported one by one. */

@@ -9,7 +9,6 @@ import { basename, dirname, fileURLToPath, join } from "../../ground/platform/fi
 import { writePackageFolders } from "./package-folder.ts";
 import { fillTemplate, type TemplateName } from "./templates.ts";
 
-/** Choices for a new plugin. */
 interface NewPlugin {
   /** Folder to write to; made if it is missing. */
   folder: string;

@@ -19,20 +19,17 @@ const integrityName = "integrity.json";
 /** A plugin as an npm package. */
 interface PackedPlugin {
   manifest: Manifest;
-  /** Its package's name. */
   name: string;
   /** File name as npm forms it: `me-my-plugin-1.0.0.tgz`. */
   fileName: string;
   tarball: Uint8Array;
   /** Hex SHA-256 of the tarball. */
   sha256: string;
-  /** Files in it, by path. */
   files: readonly PackedFile[];
   /** Paths of files that were listed by their folder and left out, because they hold secrets by their name. */
   leftOut: readonly string[];
 }
 
-/** Options of {@link packPlugin}. */
 interface PackOptions {
   /** `node_modules` folders for the packages the plugin names, beside its own. */
   nodeModules?: readonly string[];

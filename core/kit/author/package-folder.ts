@@ -4,7 +4,6 @@ import { randomId } from "../../ground/platform/files/hash.ts";
 import { basename, dirname, join } from "../../ground/platform/files/paths.ts";
 import { readManifest } from "../../packages/manifest/read-manifest.ts";
 
-/** A package to write. */
 interface NewPackage {
   /** Its own folder, which must hold nothing yet. */
   folder: string;

@@ -6,7 +6,6 @@ interface PlainToolMap {
   value: unknown;
   /** Parts of the file that were left out, each a sentence. */
   notes: string[];
-  /** The same for each tool. */
   toolNotes: Map<string, string[]>;
 }
 

@@ -3,7 +3,6 @@ export interface PackedFile {
   /** Relative, with `/`. */
   path: string;
   bytes: Uint8Array;
-  /** Whether it may be run as a program. */
   executable?: boolean;
 }
 

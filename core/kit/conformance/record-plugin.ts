@@ -15,7 +15,6 @@ import { writeWatched } from "./watched-package.ts";
 import { kitMark } from "./watched-source.ts";
 import { withRecording } from "./write-script.ts";
 
-/** Options of {@link recordPlugin}. */
 interface RecordPluginOptions {
   /** Name of the session in `conformance.yaml`; one of that name is recorded again. */
   session: string;

@@ -12,9 +12,7 @@ export interface RecordedAnswers {
   files: Map<string, string>;
 }
 
-/** Options of {@link recordedAnswers}. */
 interface RecordedAnswersOptions {
-  /** The session's name. */
   name: string;
   workdir: string;
   /** Folder of all that is there for this session alone: its paths are others the next time. */

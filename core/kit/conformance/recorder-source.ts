@@ -10,7 +10,6 @@ export interface HeardRun {
   args: string[];
   /** Whether it ran while the adapter was asked for its availability. */
   probe: boolean;
-  /** In their order. */
   steps: HeardStep[];
   stderr: string;
   /** Null when a signal ended it. */

@@ -35,7 +35,6 @@ export interface ConformanceReport {
   runtime: string;
   /** Its container: a process of its own, as in use, unless the kit's caller chose a thread. */
   isolation: "process" | "thread";
-  /** Whether no rule failed. */
   passed: boolean;
   duration_ms: number;
   /** Every rule, in the order of the list. */

@@ -75,7 +75,6 @@ export interface Seen {
   script: ConformanceScript;
   /** The package's `package.json`, or null where there is none that can be read. */
   package_json: Record<string, unknown> | null;
-  /** Names in the folder. */
   names: string[];
   load_error: ErrorData | null;
   members: Members | null;

@@ -11,7 +11,6 @@ import type { ScriptedSession } from "./script.ts";
 import type { Take, ToolMode } from "./seen.ts";
 import { kitMark } from "./watched-source.ts";
 
-/** One session to run. */
 interface TakeOrder {
   adapter: string;
   /** A new folder for each session. */

@@ -10,7 +10,6 @@ import { joinPermissions } from "../manifest/join-permissions.ts";
 import { hideArguments } from "../permissions/shown-permissions.ts";
 import { requestedWith } from "../permissions/requested-permissions.ts";
 
-/** Options of {@link undecidedPermissions}. */
 interface AskedOptions {
   manifest: Manifest;
   /** Manifest of the version in use; null for a new plugin. */

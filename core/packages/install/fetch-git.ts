@@ -9,7 +9,6 @@ import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 interface GitArchive {
   /** A tar archive, in which the files lie in one folder. */
   bytes: Uint8Array;
-  /** Id of the commit. */
   commit: string;
 }
 

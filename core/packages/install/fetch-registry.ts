@@ -22,7 +22,6 @@ interface RegistryArchive {
   deprecated: string | null;
 }
 
-/** Options of {@link fetchFromRegistry}. */
 interface RegistryWish {
   name: string;
   /** A version, range or tag. */

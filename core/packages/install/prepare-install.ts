@@ -62,7 +62,6 @@ export interface PreparedInstall {
   discard(): Promise<void>;
 }
 
-/** Options of {@link prepareInstall}. */
 interface PrepareOptions {
   /** With its file. */
   hostManifest: HostManifest & { file: string };

@@ -1,6 +1,5 @@
 import { npmOptions } from "./npm-options.ts";
 
-/** Options of {@link publishedManifest}. */
 interface PublishedManifestOptions {
   /** Folder whose npm configuration names the registry. */
   folder: string;

@@ -4,7 +4,6 @@ import { pluginKeyword } from "../manifest/plugin-keyword.ts";
 import { fetchArchive } from "./fetch-registry.ts";
 import { npmOptions } from "./npm-options.ts";
 
-/** A plugin in a registry, as its publisher describes it. */
 interface FoundPackage {
   name: string;
   version: string;

@@ -19,7 +19,6 @@ import { markOfEntry, markTree } from "./mark-entry.ts";
 
 type Facts = ReturnType<typeof plainStat>;
 
-/** A folder to look at. */
 interface Place {
   path: string;
   ctimeMs: number;
@@ -32,7 +31,6 @@ interface Place {
   git: PlaceInGit | "modules" | "worktrees" | null;
 }
 
-/** An entry of such a folder. */
 interface Entry {
   name: string;
   path: string;
@@ -182,7 +180,6 @@ class Look {
     return isNamed ? asGitSettings : null;
   }
 
-  /** Judges an entry of a git folder that was there before. */
   #judgeInGit(entry: Entry, within: NonNullable<Place["git"]>): Place | null {
     const { name, path, type, isNew, place } = entry;
     if (within === "modules" && type === "folder") {

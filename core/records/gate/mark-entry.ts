@@ -4,7 +4,6 @@ import { sha256HexOf } from "../../ground/platform/files/hash.ts";
 /** Entries of a folder that a mark is made of. */
 const mostEntries = 500_000;
 
-/** Facts of an entry that a mark is made of. */
 interface EntryFacts {
   ino: number;
   /** No program can set it; one of the runtimes has it in whole seconds. */

@@ -26,7 +26,6 @@ import { storeChangedLarge, withWorktreeIndex } from "./worktree-diff.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
 import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 
-/** Options of {@link applyWorktree}. */
 interface ApplyOptions {
   folder: string;
   sourceTop: string;
@@ -206,7 +205,6 @@ function changedThere(paths: readonly string[], top: string): BulkheadError {
   });
 }
 
-/** Options of {@link patchWorktree}. */
 interface PatchWorktreeOptions {
   folder: string;
   patch: Uint8Array;

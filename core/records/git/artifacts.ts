@@ -200,7 +200,6 @@ async function trackedOf(keys: ReadonlySet<string>, place: GitPlace): Promise<Se
   return tracked;
 }
 
-/** Options of {@link describeChange}. */
 interface ChangeOptions {
   /** Real absolute path that the change's paths are below. */
   workdir: string;

@@ -69,9 +69,7 @@ export class KnownRepositories {
   }
 }
 
-/** Answers of git about one index. */
 interface IndexFacts {
-  /** Its tree. */
   tree: string;
   /** Whether no entry is marked as assumed unchanged, which git would not look at; absent: not asked yet. */
   assumesNothing?: boolean;

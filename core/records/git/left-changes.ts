@@ -15,7 +15,6 @@ import { createBlobId } from "../../ground/platform/files/hash.ts";
 import { eachEntry, pathText } from "./raw-diff.ts";
 import { gitInShadow } from "./shadow-repository.ts";
 
-/** Changes that a session left in a folder. */
 interface LeftChanges {
   /** Those that wait for a person's word. */
   held: HeldItem[];
@@ -23,7 +22,6 @@ interface LeftChanges {
   install_scripts: InstallScripts[];
 }
 
-/** Options of {@link leftChanges}. */
 interface LeftOptions {
   /** Real absolute path of the folder that the session could write. */
   top: string;

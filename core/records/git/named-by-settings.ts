@@ -6,7 +6,6 @@ import { basename, dirname, isBelow, join, relative, resolve, sep } from "../../
 import { namedPlaces, parseConfig } from "./private/config-text.ts";
 import { maxConfigBytes } from "./private/git-folder.ts";
 
-/** Options of {@link namedBySettings}. */
 interface NamedOptions {
   /** Git's folder, where the work tree is a session's own; absent: the one that git finds. */
   commonDir?: string | undefined;

@@ -19,7 +19,6 @@ export interface ShadowRepository {
   repository: Omit<Repository, "head"> | null;
 }
 
-/** Options of {@link makeShadow}. */
 interface ShadowOptions {
   workdir: string;
   repository: Repository | null;

@@ -2,7 +2,6 @@ import { type ArtifactList, listArtifacts } from "./artifacts.ts";
 import { KnownRepositories } from "./known-repositories.ts";
 import { releaseSnapshot, type Snapshot, takeSnapshot } from "./snapshot.ts";
 
-/** Options of {@link SharedLooks.take}. */
 interface SharedLookOptions {
   /** Ends this caller's wait at once, and the look when the last caller has left. */
   signal: AbortSignal;

@@ -11,9 +11,7 @@ import {
 } from "./shadow-repository.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
 
-/** Content of a whole work tree. */
 interface WholeTree {
-  /** Id of the tree. */
   tree: string;
   /** Tracked paths that a sparse checkout leaves out: the tree has them, the disk does not. */
   leftOut: readonly Uint8Array[];

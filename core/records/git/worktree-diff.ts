@@ -150,7 +150,6 @@ async function readPatch(args: readonly string[], run: Parameters<typeof runGit>
   return joinBytes(chunks);
 }
 
-/** Options of {@link dropInWorktree}. */
 interface DropOptions {
   folder: string;
   signal: AbortSignal;

@@ -28,7 +28,6 @@ export interface WorktreeBase {
 /** Name of the store's index for the base's tree. */
 export const baseIndex = "index-base";
 
-/** Options of {@link takeBase}. */
 interface TakeBaseOptions {
   /** Real absolute path of an existing folder for the store. */
   folder: string;

@@ -33,7 +33,6 @@ export interface WorkTree {
   large?: readonly Uint8Array[];
 }
 
-/** Options of {@link writeWorkTree}. */
 interface WriteOptions {
   /** The trees of user's indexes that were written before; default: none. */
   trees?: KnownTrees;

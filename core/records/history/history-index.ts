@@ -10,7 +10,6 @@ import { IndexFiles, type OpenIndex } from "./index-files.ts";
 import type { IndexWrites } from "./index-writes.ts";
 import { JoinedOutputs } from "./joined-outputs.ts";
 
-/** Options of {@link HistoryIndex}. */
 interface HistoryIndexOptions {
   /** Path of the index. It can be deleted: it is made again. */
   file: string;
@@ -23,7 +22,6 @@ interface HistoryIndexOptions {
   idleMs?: number;
 }
 
-/** Progress of the index. */
 interface IndexProgress {
   /** Number of the last event that is in it. */
   indexed_to: number;
@@ -91,7 +89,6 @@ export class HistoryIndex {
     void this.#files.close();
   }
 
-  /** Stops, and closes the files. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running?.catch(() => {});

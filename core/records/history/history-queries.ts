@@ -20,7 +20,6 @@ interface SpendRow extends Pick<UsageReport, "model" | "basis" | "cost" | "curre
   sessions: number;
 }
 
-/** A session at a moment. */
 interface SessionThen {
   session_id: string;
   state: "running" | "ended";

@@ -16,9 +16,7 @@ export interface OpenIndex {
   queries: HistoryQueries;
 }
 
-/** Options of {@link IndexFiles}. */
 interface IndexFilesOptions {
-  /** Path of the index. */
   file: string;
   openJournal(): Promise<JournalReader>;
   /** Time without a user after which the files are closed. Milliseconds. */

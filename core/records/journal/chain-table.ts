@@ -33,7 +33,6 @@ export interface ChainTable {
   noteLoss(lost: LostLinks & { seal: string }): void;
   /** True when a link records the deletion of this session. */
   isDeleted(sessionId: string): boolean;
-  /** Rows after a `gseq`, in order. */
   rowsAfter(gseq: number, limit: number): ChainedRow[];
   rowsOf(sessionId: string, limit: number): ChainedRow[];
   eraseRow: SqlStatement;

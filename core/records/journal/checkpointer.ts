@@ -2,11 +2,9 @@ import { startBackgroundTimer } from "../../ground/platform/engine/background-ti
 import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 import type { JournalLimits } from "./journal-limits.ts";
 
-/** Options of {@link Checkpointer}. */
 interface CheckpointerOptions {
   database: SqliteFile;
   limits: JournalLimits;
-  /** Pauses or resumes commits. */
   pauseCommits(paused: boolean): void;
 }
 
@@ -29,7 +27,6 @@ export class Checkpointer {
     this.#options = options;
   }
 
-  /** Counts committed bytes. */
   noteCommit(bytes: number): void {
     this.#bytes += bytes;
     if (this.#running === null) this.#plan();

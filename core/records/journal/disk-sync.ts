@@ -17,7 +17,6 @@ export class DiskSync {
     this.#file = file;
   }
 
-  /** Takes note of a commit. */
   noteCommit(): void {
     this.#isBehind = true;
   }

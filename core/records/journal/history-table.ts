@@ -174,7 +174,6 @@ function historyOf({ granted, attempts, children }: Reads, sessionId: string): S
 
 type GrantedRow = { attempt: number; adapter_id: string; permissions: Permissions };
 
-/** Row of the table. */
 interface TableGrant extends Omit<GrantedRow, "permissions"> {
   permissions: string;
 }

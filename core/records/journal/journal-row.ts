@@ -19,7 +19,6 @@ export interface JournalRow {
   adapter_id: string | null;
   /** Content of the session's last event; null where the batch lacks it. */
   ending: SessionEnding | null;
-  /** Further facts of its events. */
   facts: readonly HistoryFact[];
   /** The envelopes as JSON: a list of runs, see {@link rowOf}. */
   body: string;

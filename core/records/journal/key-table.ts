@@ -14,7 +14,6 @@ export interface KeyTable {
   find(name: string): KeyRecord | null;
   /** Writes a key, also over one of its name, and forgets the oldest beyond a number. */
   note(record: KeyRecord, most: number): void;
-  /** Forgets the keys of a session. */
   forget(sessionId: string): void;
 }
 

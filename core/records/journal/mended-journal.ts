@@ -10,7 +10,6 @@ export interface Replaced {
   tails: Map<string, number>;
 }
 
-/** Collaborators of {@link MendedJournal}. */
 interface MendedJournalDeps {
   file: string;
   /** The problem that another process has marked the journal with; null where there is none. */

@@ -18,7 +18,6 @@ import { damagedFrames } from "./salvage/log-frames.ts";
 import { finishSetAside, setAside } from "./salvage/set-aside.ts";
 import { SqliteJournal } from "./sqlite-journal.ts";
 
-/** Options of {@link openJournal}. */
 interface JournalOptions {
   /** Events that an acknowledged append protects, and from what; default: {@link defaultJournalSync}. */
   sync?: JournalSync | undefined;

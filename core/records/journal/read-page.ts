@@ -16,7 +16,6 @@ export interface TombstoneRange {
   limit: number;
 }
 
-/** Source of pages. */
 interface PageSource {
   /** Finds the first row that ends after a cursor, of one session or of all. */
   findRow(after: number, sessionId: string | undefined): PageRow | undefined;

@@ -13,7 +13,6 @@ export interface RetentionLimits {
 /** Default retention: 30 days, 1 GiB. */
 export const defaultRetention: RetentionLimits = { keep_ms: 30 * 24 * 3_600_000, max_bytes: defaultJournalBytes };
 
-/** Options of {@link applyRetention}. */
 interface RetentionOptions {
   limits: RetentionLimits;
   /** Stops between two sessions. */
@@ -50,13 +49,11 @@ export async function applyRetention(
   }
 }
 
-/** Use of a journal by each plugin. */
 interface PluginShares {
   /** The session to remove next, which no longer counts from then on; null where none may go. */
   take(): string | null;
 }
 
-/** Use by one plugin's sessions. */
 interface Use {
   bytes: number;
   /** Its ended sessions, the latest end first. */

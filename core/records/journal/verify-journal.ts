@@ -72,11 +72,9 @@ export interface ChainReport {
   /** Location of the kept head: in the chain, or before all that is left of it. Null where none was given. */
   kept_head: "found" | "folded" | "missing" | null;
   problems: ChainProblem[];
-  /** Number of unlisted problems. */
   more_problems: number;
 }
 
-/** Options of {@link verifyJournal}. */
 interface VerifyOptions {
   /** A head that was kept: the chain must hold it. */
   head?: ChainPlace | undefined;
@@ -135,7 +133,6 @@ function foreignNames(database: SqliteFile): string[] {
   return rows.map(({ name }) => name).filter((name) => !own.has(name) && !name.startsWith("sqlite_"));
 }
 
-/** One check of a whole chain. */
 class Verification {
   readonly #table: ChainTable;
   readonly #key: Uint8Array;

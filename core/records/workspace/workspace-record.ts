@@ -43,7 +43,6 @@ export const holderSchema: SchemaOf<Holder> = exactly<Holder>()(
   }, closed),
 );
 
-/** Checks a {@link WorkspaceConflict}. */
 const workspaceConflictSchema: SchemaOf<WorkspaceConflict> = exactly<WorkspaceConflict>()(
   Type.Object({
     at: time,

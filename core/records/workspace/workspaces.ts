@@ -311,7 +311,6 @@ function isHalfWritten(error: unknown): boolean {
   return error instanceof BulkheadError && error.details?.["half_written"] === true;
 }
 
-/** Refuses an action on a workspace in another state. */
 function refuseUnless({ session_id, state }: WorkspaceRecord, states: readonly WorkspaceState[]): void {
   if (states.includes(state)) return;
   const gone = state === "applied" || state === "discarded";

@@ -6,7 +6,6 @@ import type { ContextFile } from "../../ground/prompt/enhance-prompt.ts";
 import { realpath } from "../../ground/platform/files/files.ts";
 import { isBelow, isInside, relative, resolve, sep } from "../../ground/platform/files/paths.ts";
 
-/** Options of {@link readContextFiles}. */
 interface ReadContextFilesOptions {
   /** Real absolute path. */
   workdir: string;

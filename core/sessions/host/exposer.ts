@@ -8,7 +8,6 @@ import { actedOnPlaces } from "./state/acted-on.ts";
 import type { OperatorSettings } from "./operator-settings.ts";
 import type { SessionDeps } from "./start-session.ts";
 
-/** Collaborators of {@link exposer}. */
 interface ExposerDeps {
   root: string;
   settings: Pick<OperatorSettings, "manifest" | "secretsFile">;

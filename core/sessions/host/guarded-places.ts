@@ -18,7 +18,6 @@ export interface GuardedPlaces {
   autoexecNames: string[];
 }
 
-/** Options of {@link guardedPlaces}. */
 interface GuardedPlacesOptions {
   /** Folder of the host manifest. Real and absolute. */
   root: string;

@@ -42,7 +42,6 @@ export interface ElsewhereSummary {
 /** A session that another host runs or ran. */
 export interface ElsewhereSession {
   record: SessionRecord;
-  /** Returns what it waits for. */
   waiting(): Promise<WaitingRequest[]>;
   history(): Promise<SessionHistory>;
   /** Streams its events after a `seq` as they are written; ends as a session's events do. */

@@ -6,7 +6,6 @@ import type { SessionRecord } from "../../records/journal/session-record.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import type { RunSessionOptions, SessionHandle } from "./session-host.ts";
 
-/** Collaborators of {@link KeyedSessions}. */
 interface KeyedSessionsDeps {
   /** The limits now: a reload changes them. */
   limits(): Pick<Limits, "idempotency_keys" | "idempotency_ms">;
@@ -52,7 +51,6 @@ export class KeyedSessions {
     this.#now = deps.now ?? (() => performance.now());
   }
 
-  /** Keys that are remembered. */
   get size(): number {
     return this.#known.size;
   }

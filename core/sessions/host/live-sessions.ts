@@ -23,7 +23,6 @@ import type { SessionSlots } from "./host-seams.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import { placeSession } from "./state/workspaces.ts";
 
-/** Collaborators of {@link LiveSessions}. */
 interface LiveSessionsDeps extends SessionDeps {
   routes: Routes;
   workspaces: Workspaces;
@@ -33,7 +32,6 @@ interface LiveSessionsDeps extends SessionDeps {
   slots?: SessionSlots | undefined;
 }
 
-/** Further options of a session's start. */
 interface LiveStartOptions {
   /** Called with the session's id before the journal has anything of it; the journal waits for it. */
   begins?: ((sessionId: string) => Promise<void>) | undefined;
@@ -82,7 +80,6 @@ export class LiveSessions {
     return Object.fromEntries(all.filter(([, requests]) => requests.length > 0));
   }
 
-  /** True for a session that has not ended. */
   isRunning(sessionId: string): boolean {
     return this.#running.has(sessionId);
   }

@@ -3,13 +3,11 @@ import { fillReferences, type McpServer, secretReferences } from "../../ground/c
 import { hostEnv } from "../../ground/platform/engine/platform.ts";
 import type { OpenedSecrets } from "./session-secrets.ts";
 
-/** Collaborators of {@link openMcpServers}. */
 interface McpServerDeps {
   registered: Readonly<Record<string, McpServer>>;
   openSecrets(permissions: { secrets: { name: string }[] }): Promise<OpenedSecrets>;
 }
 
-/** The MCP servers of one session. */
 interface SessionMcpServers {
   /** Text of the file that the agent reads; null for a session that has none. */
   config: string | null;

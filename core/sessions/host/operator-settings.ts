@@ -18,7 +18,6 @@ interface Said {
   hidden: readonly string[];
 }
 
-/** Options of {@link OperatorSettings}. */
 interface OperatorSettingsOptions {
   manifest: HostManifest | undefined;
   /** File of the stored secrets; undefined: the user's own. */
@@ -70,7 +69,6 @@ export class OperatorSettings {
     return this.manifest?.mcp_servers ?? {};
   }
 
-  /** File of the stored secrets. */
   get secretsFile(): string {
     return this.#said.places.file;
   }

@@ -2,7 +2,6 @@ import type { Registry } from "../../packages/registry/registry.ts";
 import { stoppedPlugins, unknownAdapter } from "../routing/unknown-adapter.ts";
 import { ServedPlugin, type ServedPluginDeps } from "./served-plugin.ts";
 
-/** Collaborators of {@link PluginServices}. */
 interface PluginServicesDeps extends ServedPluginDeps {
   registry: Pick<Registry, "get" | "list" | "problems">;
 }

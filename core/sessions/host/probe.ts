@@ -24,7 +24,6 @@ const isReport = lazyCheck(availabilityReportSchema);
 const isHealth = lazyCheck(healthStatusSchema);
 const isMode = lazyCheck(accessModeStatusSchema);
 
-/** Options of {@link probe}. */
 interface ProbeOptions {
   deps: SessionDeps;
   workdir: string;

@@ -8,7 +8,6 @@ import type { AfterRestart, Resumable } from "../session/interrupted-session.ts"
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { LiveSessions } from "./live-sessions.ts";
 
-/** Collaborators of {@link resumer}. */
 interface ResumeDeps {
   journal: Pick<Journal, "findKey" | "noteKey" | "session">;
   registry: { get(id: string): Plugin | undefined };

@@ -30,7 +30,6 @@ import type { AgentGauges } from "./signals.ts";
 import { stoppedPlugins, unknownAdapter } from "../routing/unknown-adapter.ts";
 import { openUseFiles, type UseStore } from "../routing/use-files.ts";
 
-/** Collaborators of {@link openRoutes}. */
 interface RouteDeps {
   /** Returns every plugin, enabled or not. */
   plugins(): readonly Plugin[];

@@ -36,7 +36,6 @@ export class SignalCounter {
     this.#samples.set(key, { labels, value: by });
   }
 
-  /** Returns the counter's current values. */
   signal(): Signal {
     const { name, help } = this.#name;
     return {

@@ -39,7 +39,6 @@ export interface SessionDeps extends Pick<RunningSessionDeps, "log" | "looks" | 
   /** Records every child process. */
   children: ChildLedger;
   trash: Trash;
-  /** Networks of the programs of agents. */
   networks: AgentNetworks;
   /** Records the pins of programs. */
   pins: PinStore;
@@ -62,7 +61,6 @@ export interface SessionDeps extends Pick<RunningSessionDeps, "log" | "looks" | 
   writeLog(record: LogRecord): void;
 }
 
-/** Collaborators of {@link admit}. */
 interface AdmitDeps extends SessionDeps {
   routes: Pick<Routes, "started" | "ended">;
 }
@@ -244,7 +242,6 @@ async function makeCandidate(
   };
 }
 
-/** Opens the MCP servers that a request names. */
 function mcpServersOf({ mcp_servers = [] }: Pick<SessionRequest, "mcp_servers">, settings: OperatorSettings) {
   return openMcpServers(mcp_servers, {
     registered: settings.mcpServers,

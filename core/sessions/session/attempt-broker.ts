@@ -5,9 +5,7 @@ import type { SessionBroker } from "../../walls/broker/session-broker.ts";
 import { hostQuestions } from "./ask-host.ts";
 import type { AttemptDeps, Candidate } from "./admitted.ts";
 
-/** Options of {@link attemptBroker}. */
 interface AttemptBrokerOptions {
-  /** Number of the attempt. */
   number: number;
   candidate: Candidate;
   /** Resolves when the preparations that must precede any work of an agent are done. */

@@ -1,7 +1,6 @@
 import { wait } from "../../ground/platform/engine/wait.ts";
 import type { SessionStream } from "./session-stream.ts";
 
-/** Options of {@link Deadlines}. */
 interface DeadlineOptions {
   totalMs: number;
   onTotal(ms: number): void;

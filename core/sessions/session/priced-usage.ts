@@ -8,7 +8,6 @@ export type UsageFigures = Omit<UsageReport, "duration_ms">;
 export interface AgentAccess {
   /** Null when the adapter lists none. */
   mode: AccessMode | null;
-  /** The requested model. */
   model?: string | undefined;
 }
 

@@ -45,7 +45,6 @@ interface ResultOptions {
   resumedAs?: string | null;
 }
 
-/** The session that a result is for. */
 interface ResultSubject extends Pick<Admitted, "sessionId" | "request" | "resumed"> {
   /** The adapter of the last attempt. */
   plugin: { id: string; manifest: { version: string } };

@@ -124,7 +124,6 @@ export class RunningSession {
     return this.#stream.ended;
   }
 
-  /** Returns the requests that wait for an answer. */
   get waiting(): WaitingRequest[] {
     return this.#requests.waiting;
   }

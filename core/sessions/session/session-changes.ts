@@ -8,7 +8,6 @@ import { pathText } from "../../records/git/raw-diff.ts";
 import type { Snapshot } from "../../records/git/snapshot.ts";
 import type { Admitted, RunningSessionDeps } from "./admitted.ts";
 
-/** Collaborators of {@link SessionChanges}. */
 type ChangesDeps = Pick<
   RunningSessionDeps,
   "looks" | "stateDir" | "secretPaths" | "watchOwnFiles" | "watchHeld" | "keepHeld"

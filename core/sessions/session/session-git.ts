@@ -10,7 +10,6 @@ import { platform } from "../../ground/platform/engine/platform.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { wait } from "../../ground/platform/engine/wait.ts";
 
-/** Options of {@link SessionGit}. */
 interface SessionGitOptions {
   sessionId: string;
   workdir: string;

@@ -5,7 +5,6 @@ import type { Redactor } from "../../ground/log/redact.ts";
 import type { LateEnd } from "./late-ends.ts";
 import type { LogEntry, MergedLog, Received, Stream } from "./merged-log.ts";
 
-/** Options of {@link SessionStream}. */
 interface SessionStreamOptions {
   log: MergedLog;
   sessionId: string;

@@ -1,6 +1,5 @@
 import { isBelow } from "../../ground/platform/files/paths.ts";
 
-/** One session that may change files. */
 interface Active {
   workdir: string;
   /** Sessions that were active at the same time in an overlapping folder. */

@@ -79,7 +79,6 @@ export class UsageMeter {
     return this.#turnCount;
   }
 
-  /** Returns the report so far. */
   report(durationMs: number): UsageReport {
     const { mixed: _, ...figures } = this.#total();
     return { ...figures, model: this.#model, duration_ms: durationMs };

@@ -12,7 +12,6 @@ const refillMs = 50;
 /** Sets of ports for which networks are kept ahead: each plugin's programs may reach other ports of this machine. */
 const maxKinds = 4;
 
-/** Options of {@link AgentNetworks}. */
 interface AgentNetworksOptions {
   /** For sockets, where the runtime needs them. */
   folder: string;

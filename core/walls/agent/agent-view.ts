@@ -42,7 +42,6 @@ interface ViewedSession {
   sealedPaths?: readonly string[] | undefined;
   /** Folder for what the walls of all sessions of a host share; absent: the session's own. */
   sharedWallsDir?: string | undefined;
-  /** Takes each place that is left out of a view, and why. */
   leftOut?(place: LeftOut): void;
   /** As for {@link ownSettings}. */
   keepAtHome(folders: readonly string[]): Promise<void>;

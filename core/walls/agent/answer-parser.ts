@@ -7,7 +7,6 @@ interface AnswerTaker {
   /** @param length bytes of the body; null: they end with a mark, or with the connection */
   head(head: AnswerHead, length: number | null): void;
   body(piece: Buffer): void;
-  /** The answer is whole. */
   end(): void;
 }
 

@@ -15,7 +15,6 @@ export interface SourceRules {
   records: readonly string[];
 }
 
-/** A place that may be mounted. */
 interface ApprovedSource {
   /** As it was named, without `.` and `..`. */
   named: string;

@@ -7,7 +7,6 @@ import type { AnswerHead, RequestHead } from "./http-head.ts";
 /** Fields between two neighbours, and those that this proxy sets itself. */
 const dropped = /^(?:alt-svc|connection|content-length|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/;
 
-/** Options of {@link joinCovered}. */
 interface CoveredOptions {
   request: RequestHead;
   /** Covers the keys that the request was given. */
@@ -46,7 +45,6 @@ export function joinCovered(client: Socket, far: Socket, { request, cover, refus
   far.on("data", take);
 }
 
-/** Writes an answer to its client. */
 class CoveredAnswer {
   readonly #client: Socket;
   readonly #request: RequestHead;

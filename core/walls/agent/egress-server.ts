@@ -36,7 +36,6 @@ export interface EgressOptions {
 
 /** A proxy of one session. */
 export interface Egress {
-  /** Takes a client of the proxy. */
   take(client: Socket): void;
   /** Takes a client that wants a port of this machine and uses no proxy for it. */
   tunnel(client: Socket, port: number): void;

@@ -6,7 +6,6 @@ import { wayUp } from "../../ground/platform/files/paths.ts";
 import { userId } from "../../ground/platform/files/pinned-folder.ts";
 import { entriesOf } from "./real-paths.ts";
 
-/** Result of {@link keepEmpty}. */
 interface KeptEmpty {
   /** Names in the project before. */
   before: ReadonlySet<string>;

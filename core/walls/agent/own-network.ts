@@ -28,7 +28,6 @@ export interface OwnNetwork {
   close(): Promise<void>;
 }
 
-/** Options of {@link openOwnNetwork}. */
 interface OwnNetworkOptions {
   /** Ports of its loopback. */
   ports: readonly number[];
@@ -171,7 +170,6 @@ class LinuxNetwork implements OwnNetwork {
     this.#servers.set(port, Object.assign(server, { allowHalfOpen: true }));
   }
 
-  /** Opens a socket of this host for each port. */
   async #listen(ports: readonly number[], folder: string): Promise<void> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     this.#sockets = folder;

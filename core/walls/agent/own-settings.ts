@@ -17,17 +17,14 @@ const steeringFolder =
 const passingFolder =
   /^\.?(backups?|cache[sd]?|debug|file-history|history|ide|ipc|logs?|paste-cache|projects|session-env|sessions?|shell[-_]snapshots|snapshots?|statsig|telemetry|te?mp|todos|tool-output)$/i;
 
-/** Options of {@link ownSettings}. */
 interface SettingsOptions {
   /** Names under which the settings of the program stand. */
   tools: readonly string[];
   home: string;
   workdir: string;
-  /** Top of the project. */
   project: string;
   /** Places of settings that the operator names in variables. */
   named: readonly string[];
-  /** Folder for the copies. */
   copies: string;
   rules: SourceRules;
   leftOut(place: LeftOut): void;

@@ -20,7 +20,6 @@ export interface AgentView {
   homes?: readonly string[];
   /** Real paths of places at home where agents keep their records. */
   records?: readonly string[];
-  /** Takes each place that is left out, and why. */
   leftOut?(place: LeftOut): void;
   /** Takes the unix sockets that were open as the view was made: of these it hides those that the program would see. */
   onSockets?(sockets: SeenSockets): void;

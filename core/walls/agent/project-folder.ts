@@ -3,7 +3,6 @@ import { basename, join } from "../../ground/platform/files/paths.ts";
 import { readPlainText } from "../../ground/platform/files/plain-file.ts";
 import { projectMarker } from "./kept-empty.ts";
 
-/** Options of {@link projectFolder}. */
 interface ProjectFolderOptions {
   /** Working directory that the folder's marker names. */
   workdir: string;

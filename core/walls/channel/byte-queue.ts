@@ -12,7 +12,6 @@ export class ByteQueue<T> {
     this.mostBytes = mostBytes;
   }
 
-  /** Bytes of all items. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -42,7 +41,6 @@ export class ByteQueue<T> {
     return first?.item;
   }
 
-  /** Takes all items. */
   takeAll(): T[] {
     const items = this.#items.map(({ item }) => item);
     this.#items = [];

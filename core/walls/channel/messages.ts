@@ -18,7 +18,6 @@ export function sendText(text: string, options: SendOptions): void {
   }
 }
 
-/** Options of {@link sendText}. */
 interface SendOptions {
   lane: number;
   /** Maximum bytes of one frame. */

@@ -13,13 +13,11 @@ export type AdapterCall = "run_session" | "probe";
 
 /** Answer to a probe: the adapter's own values, unchecked. */
 export interface ProbeAnswer {
-  /** Result of `isAvailable()`. */
   availability: unknown;
   /** Result of `getAccessMode()`; null where it threw. */
   access_mode: unknown;
   /** Result of `healthCheck()`; null where it threw. */
   health: unknown;
-  /** Error of `healthCheck()`. */
   health_error?: string | undefined;
 }
 

@@ -1,6 +1,5 @@
 import { onNextTurn } from "../../ground/platform/engine/next-turn.ts";
 
-/** Options of {@link Heartbeat}. */
 interface HeartbeatOptions {
   intervalMs: number;
   /** Time that the worker has for an answer. */

@@ -7,7 +7,6 @@ import { TokenBucket } from "../../ground/checks/token-bucket.ts";
  */
 const turnMs = 5;
 
-/** Options of {@link HostTime}. */
 interface HostTimeOptions {
   /** Milliseconds of the host's time that the plugin may use in a second. */
   perSecond: number;

@@ -11,7 +11,6 @@ export class IdleContainers {
     this.#most = most;
   }
 
-  /** Notes that a container has no work. */
   add(end: () => void): void {
     this.#ends.delete(end);
     this.#ends.add(end);

@@ -41,7 +41,6 @@ interface LiveEntry {
   cpuMs: number;
 }
 
-/** Options of {@link Lane}. */
 interface LaneOptions {
   pluginId: string;
   script: string;

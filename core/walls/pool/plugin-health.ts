@@ -9,7 +9,6 @@ export interface CrashStore {
   write(record: CrashRecord): Promise<void>;
 }
 
-/** Options of {@link PluginHealth}. */
 interface PluginHealthOptions {
   pluginId: string;
   limits: Pick<Limits, "quarantine_crashes" | "quarantine_window_ms">;

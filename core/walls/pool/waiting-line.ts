@@ -8,7 +8,6 @@ export interface Waiting {
   onMoved(position: number): void;
 }
 
-/** Options of {@link WaitingLine}. */
 interface WaitingLineOptions {
   /** Maximum length of the line. */
   most: number;

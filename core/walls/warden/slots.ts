@@ -7,7 +7,6 @@ import { within } from "../../ground/platform/engine/within.ts";
 /** Reason why a worker thread is gone. */
 type SlotEnd = { reason: "exit" | "out_of_memory" | "error" | "closed"; message: string };
 
-/** Options of {@link Slots}. */
 interface SlotOptions {
   /** Path of the bundled guest. */
   guestFile: string;

@@ -17,7 +17,6 @@ export interface Evaluated {
   construct(): AgentAdapter;
 }
 
-/** Options of {@link evaluatePlugin}. */
 interface CompartmentOptions {
   pluginId: string;
   script: string;

@@ -13,7 +13,6 @@ import { freezeClosures } from "./lockdown.ts";
 import type { Scope } from "./scope.ts";
 import type { ScopeCall } from "../channel/operations.ts";
 
-/** Options of {@link makeContext}. */
 interface ContextOptions {
   facts: SessionFacts;
   signal: unknown;

@@ -15,7 +15,6 @@ import type { Outbox } from "./outbox.ts";
 import type { ScopeCall } from "../channel/operations.ts";
 import { describeThrown, errorForAdapter } from "./thrown.ts";
 
-/** Options of {@link GuestSession}. */
 interface GuestSessionOptions {
   open: OpenMessage;
   outbox: Outbox;

@@ -25,7 +25,6 @@ import { type Cell, type Row, tableLines } from "../render/table.ts";
 import { tableColumns } from "../show-session.ts";
 import { hostVersion } from "../../../ground/config/version.ts";
 
-/** Report of the doctor. */
 interface DoctorReport {
   bulkhead: string;
   runtime: string;
@@ -185,7 +184,6 @@ async function gitVersion(cwd: string): Promise<string | null> {
   }
 }
 
-/** The report for people. */
 function reportLines(report: DoctorReport, { paint, columns }: { paint: Paint; columns: number }): string[] {
   const table = (rows: readonly Row[]): string[] => tableLines(rows, { paint, columns, indent: 2, wraps: true });
   const git: Cell = report.git === null

@@ -50,7 +50,6 @@ export const defineJournal: DefineCommand = (command, bind) => {
     .action(bind(journalCompact));
 };
 
-/** `bulkhead journal compact`. */
 async function journalCompact(call: Invocation): Promise<number> {
   const { terminal, json } = call;
   const { stateDir, journals, manifest } = await findJournals(call);

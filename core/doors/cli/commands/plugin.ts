@@ -85,7 +85,6 @@ const changing: ReadonlySet<string> = new Set([
   "revoke",
 ]);
 
-/** `bulkhead plugin release <id>`. */
 async function pluginRelease(call: Invocation): Promise<number> {
   await using opened = await openHost(call);
   const { terminal, json, args } = call;

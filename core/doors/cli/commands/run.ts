@@ -51,7 +51,6 @@ async function run(call: Invocation): Promise<number> {
   return exitCodeOf(result);
 }
 
-/** Target of a recording. */
 interface RecordingTarget {
   file: string;
   force: boolean;

@@ -75,7 +75,6 @@ export function checkedName(typed: string | undefined): string {
   });
 }
 
-/** `bulkhead secret rm <name>`. */
 async function secretRemove(call: Invocation): Promise<number> {
   const { terminal, json, args } = call;
   const name = checkedName(args[0]);
@@ -89,7 +88,6 @@ async function secretRemove(call: Invocation): Promise<number> {
   return 0;
 }
 
-/** A secret without its value. */
 interface ListedSecret {
   name: string;
   /** `stored`, `env:NAME` or `file:/path`. */
@@ -100,7 +98,6 @@ interface ListedSecret {
   granted_to: string[];
 }
 
-/** `bulkhead secret list`. */
 async function secretList(call: Invocation): Promise<number> {
   const { terminal, json } = call;
   const secrets = await listSecrets(await loadManifest(call), storeOf(call));

@@ -165,7 +165,6 @@ function readPair(typed: string, before: Record<string, string> = {}): Record<st
   throw new InvalidArgumentError("It is not key=value.");
 }
 
-/** `bulkhead session delete <id>`. */
 async function sessionDelete(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
   const { terminal, json, args } = call;
@@ -177,7 +176,6 @@ async function sessionDelete(call: Invocation): Promise<number> {
   return 0;
 }
 
-/** `bulkhead session discard <id>`. */
 async function sessionDiscard(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
   const { terminal, json, args } = call;
@@ -189,7 +187,6 @@ async function sessionDiscard(call: Invocation): Promise<number> {
   return 0;
 }
 
-/** `bulkhead session interrupt <id>`. */
 async function sessionInterrupt(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
   const { terminal, json, args } = call;
@@ -204,7 +201,6 @@ async function sessionInterrupt(call: Invocation): Promise<number> {
   return 0;
 }
 
-/** `bulkhead session prune`. */
 async function sessionPrune(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
   const { terminal, json, options } = call;

@@ -31,7 +31,6 @@ import { whileWaiting } from "../while-waiting.ts";
 import { writeStarter } from "./init.ts";
 import { start } from "./start.ts";
 
-/** The result of a setup, for programs. */
 interface SetupReport {
   /** The host manifest; null when nothing was written. */
   file: string | null;

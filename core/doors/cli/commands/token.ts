@@ -78,7 +78,6 @@ async function tokenCreate(call: Invocation): Promise<number> {
   return 0;
 }
 
-/** `bulkhead token list`. */
 async function tokenList(call: Invocation): Promise<number> {
   const { terminal, json } = call;
   const tokens = await tokensOf(call);
@@ -113,7 +112,6 @@ function row({ id, name, scopes, workdirs, created_at, expires_at }: TokenRecord
   ];
 }
 
-/** `bulkhead token revoke <name>`. */
 async function tokenRevoke(call: Invocation): Promise<number> {
   const { terminal, json, args } = call;
   const wanted = args[0] ?? "";

@@ -3,7 +3,6 @@ import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
 import type { HostManifest, PluginSettings } from "../../../ground/config/host-manifest.ts";
 import type { Limits } from "../../../ground/config/limits.ts";
 
-/** One of the demo's sessions. */
 interface DemoSession {
   adapter: string;
   /** The session in a few words. */

@@ -14,12 +14,10 @@ import type { DemoPlace } from "./demo-repository.ts";
 import { demoSessions } from "./demo-sessions.ts";
 import { type DemoHost, type DemoOutcome, runDemo } from "./run-demo.ts";
 
-/** Options of {@link playDemo}. */
 interface PlayDemoOptions {
   terminal: Terminal;
   json: boolean;
   place: Pick<DemoPlace, "repository">;
-  /** Interrupts the demo. */
   signal: AbortSignal;
   /** Its start, on the clock of `performance`. */
   started?: number;

@@ -11,13 +11,11 @@ import { demoRequest, demoSessions } from "./demo-sessions.ts";
 /** How long a stream may take to give events that must be in the journal already. */
 const patienceMs = 10_000;
 
-/** Options of {@link runDemo}. */
 interface RunDemoOptions {
   /** Working directory of all sessions. */
   workdir: string;
   /** Takes each envelope of the merged stream as it comes. */
   show(envelope: Envelope): Promise<void>;
-  /** Interrupts the demo. */
   signal: AbortSignal;
 }
 

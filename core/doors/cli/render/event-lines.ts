@@ -21,7 +21,6 @@ export interface EventLine {
   whole?: true;
 }
 
-/** Options of {@link eventLines}. */
 interface EventLineOptions {
   /** Also show allowed actions, and every process. */
   verbose?: boolean;

@@ -6,7 +6,6 @@ import { formatCount, plural } from "./quantities.ts";
 import { shortId } from "./short-id.ts";
 import { wrapText } from "./text-width.ts";
 
-/** Options of {@link heldLines}. */
 interface HeldLineOptions {
   paint: Paint;
   columns: number;

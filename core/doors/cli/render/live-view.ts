@@ -14,7 +14,6 @@ export interface LiveViewOptions {
   /** Receives finished text; awaited, so that a slow reader slows the view. */
   write(text: string): Promise<void>;
   paint: Paint;
-  /** Columns of the terminal. */
   columns: number;
   /** Ids of the expected adapters: they set the width of the left column, which grows for others. */
   adapters: readonly string[];
@@ -62,7 +61,6 @@ export class LiveView {
     for (const id of options.adapters) this.#toneOf(id);
   }
 
-  /** Shows one event. */
   async show(envelope: Envelope): Promise<void> {
     const { event, adapter } = envelope;
     // An adapter that was not announced must keep its full name, too.
@@ -214,7 +212,6 @@ class StreamedText {
     return (this.#texts.get(sessionId)?.text ?? "").includes(withoutBlanks(text).slice(-comparedCharacters));
   }
 
-  /** Forgets a session. */
   forget(sessionId: string): void {
     this.#texts.delete(sessionId);
   }

@@ -2,9 +2,7 @@ import { asTyped } from "./as-typed.ts";
 import type { Paint } from "./paint.ts";
 import { textWidth } from "./text-width.ts";
 
-/** Options of {@link pageLines}. */
 interface PageOptions {
-  /** Columns of the terminal. */
   columns: number;
   paint: Paint;
 }

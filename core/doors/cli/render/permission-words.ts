@@ -56,7 +56,6 @@ export function askedLines(rows: readonly Asked[], options: WallLineOptions): st
   });
 }
 
-/** Options of {@link weighedLines}. */
 interface WeighedOptions extends WallLineOptions {
   breadth: Asked["breadth"];
   /** Why it allows more than it seems to. */

@@ -3,7 +3,6 @@ import { startBackgroundTimer } from "../../../ground/platform/engine/background
 import type { Paint } from "./paint.ts";
 import { formatDuration, plural } from "./quantities.ts";
 
-/** Options of {@link ProgressLine}. */
 interface ProgressLineOptions {
   /** Writes to the terminal, at once. */
   write(text: string): unknown;

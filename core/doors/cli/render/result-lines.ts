@@ -11,11 +11,9 @@ import { type Cell, tableLines } from "./table.ts";
 import { fitLine, wrapText } from "./text-width.ts";
 import { asTyped } from "./as-typed.ts";
 
-/** Options of {@link resultLines}. */
 interface ResultLineOptions {
   paint: Paint;
   columns: number;
-  /** Number of the session's events. */
   events: number;
   /** Name the session, where nothing around the lines does. */
   named?: boolean;

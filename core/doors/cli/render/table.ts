@@ -9,7 +9,6 @@ export type Cell = string | { text: string; tone: Tone };
 /** One row; each line of a remedy, such as a command to run, is a line below it and never cut or broken. */
 export type Row = readonly Cell[] | { cells: readonly Cell[]; remedy: string | undefined };
 
-/** Options of {@link tableLines}. */
 interface TableOptions {
   paint: Paint;
   /** Columns of the terminal: the last column is fitted in. */

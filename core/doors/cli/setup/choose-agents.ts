@@ -12,7 +12,6 @@ import type { AskedAgent, MissingAgent } from "./find-agents.ts";
 /** Columns of a reason at most: a program may print pages when it fails. */
 const shownReason = 300;
 
-/** Options of {@link chooseAgents}. */
 interface ChooseAgentsOptions {
   terminal: Terminal;
   /** Ids from the command line; undefined to ask, or with `yes` to take those that could run now. */

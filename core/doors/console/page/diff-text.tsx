@@ -86,7 +86,6 @@ export function DiffFile({ file, marks = {} }: { file: StructuredPatch; marks?: 
   );
 }
 
-/** Options of {@link rowsOf}. */
 interface RowOptions {
   /** Lines at most. */
   most: number;

@@ -24,7 +24,6 @@ interface DividedCalls {
   answered: ReadonlySet<string>;
 }
 
-/** No call is divided. */
 const undivided: DividedCalls = { answers: new Map(), answered: new Set() };
 
 /** Finds the tool calls and answers that are divided between a block and its neighbours, as far as those are here. */

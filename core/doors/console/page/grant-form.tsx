@@ -7,7 +7,6 @@ import { Text } from "./text.tsx";
 import type { ExplainedPlugin } from "../../../../plugin-sdk/plugin-report.ts";
 import type { GrantPreview } from "./wall-facts.ts";
 
-/** Properties of {@link GrantForm}. */
 interface GrantFormProps {
   plugin: Pick<ExplainedPlugin, "id" | "name">;
   permission: string;

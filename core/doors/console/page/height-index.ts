@@ -51,7 +51,6 @@ export class HeightIndex {
     return sum;
   }
 
-  /** The block at a place. */
   at(place: number): number {
     let index = 0;
     let left = place;

@@ -16,7 +16,6 @@ export function HostEventText({ event }: { event: Other }) {
   return Shown === undefined ? <JsonText of={event} /> : <Shown event={event as never} />;
 }
 
-/** Each event of the host, as it is shown. */
 const hostEvents: {
   readonly [T in HostEvent["type"]]?: (of: { event: Extract<HostEvent, { type: T }> }) => ComponentChild;
 } = {

@@ -1,6 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
 
-/** Actions by key. */
 type KeyActions = Readonly<Record<string, () => unknown>>;
 
 /** Gives keys a meaning while a part is shown; never while a person types, and never with a modifier. */

@@ -40,7 +40,6 @@ export function PluginPermissions({ plugin, changed }: { plugin: ExplainedPlugin
   );
 }
 
-/** Properties of {@link Permission}. */
 interface PermissionProps {
   plugin: ExplainedPlugin;
   row: ExplainedPermission;
@@ -145,7 +144,6 @@ function Decision({ of: { effective, denied, granted } }: { of: ExplainedPermiss
   return <span class="tag tag-waiting">{granted ? "granted, not in force" : "not granted"}</span>;
 }
 
-/** Permission under which a row is granted. */
 function grantOf({ permission }: ExplainedPermission): string {
   return permission === "run_env" ? "run" : permission;
 }

@@ -8,7 +8,6 @@ const margin = 600;
 /** Pixels above the view that are drawn while it follows the end: it moves away from them. */
 const marginAtEnd = 120;
 
-/** First and last block to draw. */
 interface BlockRange {
   first: number;
   last: number;
@@ -34,7 +33,6 @@ export class ScrollState {
     this.#redraw = redraw;
   }
 
-  /** Returns the blocks to draw now. */
   draw(): BlockRange {
     return this.#drawn = this.#wanted();
   }

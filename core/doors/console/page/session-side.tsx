@@ -135,7 +135,6 @@ function Decisions({ of: { session_id, result, grants }, facts }: { of: WholeSes
   );
 }
 
-/** Id, folder, task and labels. */
 function Origin({ of: { session_id, workdir, task_id, labels } }: { of: WholeSession }) {
   return (
     <dl class="facts">
@@ -204,7 +203,6 @@ function Attempts({ of: { attempts, result } }: { of: WholeSession }) {
   );
 }
 
-/** Permissions by name, each with its targets. */
 function PermissionList({ of: permissions }: { of: Permissions }) {
   const entries = Object.entries(permissions).filter(([, value]) => value !== undefined);
   if (entries.length === 0) return <p class="quiet-line">None.</p>;

@@ -8,7 +8,6 @@ import { blockSize, type EventBlock, type SessionEvents, unknown } from "./sessi
 /** Browsers draw nothing below some thirty million pixels. */
 const mostPixels = 24_000_000;
 
-/** Properties of {@link Timeline}. */
 interface TimelineProps {
   events: SessionEvents;
   /** `seq` to show first; the end without one. */
@@ -66,7 +65,6 @@ function blockProps(
   return { block, before: beside(index - 1), after: beside(index + 1), index, target };
 }
 
-/** Properties of {@link Block}. */
 interface BlockProps {
   block: EventBlock;
   /** The blocks around it: they may have the other half of a tool's call. */

@@ -11,7 +11,6 @@ import { maybe, named, oneOf, text } from "../../../sessions/session/schemas/nam
 
 const mode = named("AccessModeStatus", accessModeStatusSchema);
 
-/** {@link AgentReport}. */
 const agentSchema: SchemaOf<AgentReport> = named(
   "Agent",
   exactly<AgentReport>()(Type.Object({

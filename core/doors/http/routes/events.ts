@@ -14,7 +14,6 @@ import { type ApiRoute, type ApiRouteDeps, type Call, route, type RouteAnswer } 
 import { envelopeSchema } from "../schemas/events.ts";
 import { oneOf } from "../../../sessions/session/schemas/named.ts";
 
-/** Query of a stream of events. */
 interface EventsQuery {
   after?: number;
   limit?: number;
@@ -199,7 +198,6 @@ class EventFrames {
     return this.#left <= 0;
   }
 
-  /** Returns the text of an event; null for one that is not wanted. */
   of(envelope: Envelope): string | null {
     this.#passed = this.#form.idOf(envelope);
     if (!isWanted(envelope, this.#query)) return null;

@@ -15,7 +15,6 @@ const adapterId = Type.String({ minLength: 1, maxLength: 256 });
 const before = Type.Optional(Type.Integer({ minimum: 1, description: "next of the page before" }));
 const progress = { indexed_to: count, last: count };
 
-/** Query of the broker's calls. */
 interface CallsQuery {
   adapter?: string;
   decision?: CapabilityEvent["decision"];

@@ -9,7 +9,6 @@ import { labelQuery, labelsOf } from "../label-query.ts";
 import { type ApiRoute, type Call, json, route } from "../route.ts";
 import { count, maybe, named, text } from "../../../sessions/session/schemas/named.ts";
 
-/** Query of a search. */
 interface SearchQuery {
   q: string;
   adapter?: string;

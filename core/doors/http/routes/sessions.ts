@@ -21,7 +21,6 @@ interface StartBody extends SessionRequest {
 const adapterId = Type.String({ minLength: 1, maxLength: 256 });
 const requestFields = propertiesOf(sessionRequestSchema);
 
-/** Checks {@link StartBody}. */
 const startBodySchema: SchemaOf<StartBody> = named(
   "StartSession",
   Type.Unsafe<StartBody>(Type.Object({
@@ -32,7 +31,6 @@ const startBodySchema: SchemaOf<StartBody> = named(
   }, closed)),
 );
 
-/** Query of a list of sessions. */
 interface ListQuery {
   state?: "running" | "ended";
   outcome?: "completed" | "blocked" | "error";

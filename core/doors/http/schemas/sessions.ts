@@ -42,7 +42,6 @@ export const sessionSummarySchema: SchemaOf<SessionSummary> = named(
   })),
 );
 
-/** {@link SessionHistory}. */
 const historySchema: SchemaOf<SessionHistory> = exactly<SessionHistory>()(Type.Object({
   grants: Type.Array(Type.Object({ attempt: Type.Integer(), adapter_id: text, permissions: permissionsSchema })),
   attempts: Type.Array(Type.Object({

@@ -10,7 +10,6 @@ import { stateFolders } from "../state/state-folders.ts";
 /** How much of a program has run: `all` includes what only a host needs. */
 export type CodeReach = "part" | "all";
 
-/** Options of {@link KeptCode}. */
 interface KeptCodeOptions {
   /** Names the way through the program: each has code of its own, or none would have what it needs. */
   way: string;

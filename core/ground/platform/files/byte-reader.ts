@@ -13,7 +13,6 @@ export interface ByteReader {
   readonly ended: boolean;
 }
 
-/** Options of {@link PullReader}. */
 interface PullReaderOptions {
   /** Bytes held for the reader before the source is paused. */
   maxBuffered?: number;

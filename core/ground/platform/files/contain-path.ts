@@ -2,7 +2,6 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { lstat, realpath } from "./files.ts";
 import { basename, dirname, join, resolve } from "./paths.ts";
 
-/** Bases of relative paths. */
 interface PathBases {
   workdir: string;
   /** `data:` in front makes a path relative to this folder. */

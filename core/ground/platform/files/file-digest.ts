@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { constants, lstat, open, readlink } from "node:fs/promises";
 
-/** Current content of a path. */
 interface FileDigest {
   kind: "file" | "symlink" | "folder" | "other";
   /** Hex SHA-256 of a file's content or of a symlink's target; null for the rest, and for a file over the limit. */

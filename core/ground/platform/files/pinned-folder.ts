@@ -7,7 +7,6 @@ import process from "node:process";
 export interface PinnedFolder {
   /** Append `/name` to reach an entry. */
   readonly base: string;
-  /** Current path of the folder. */
   realPath(): Promise<string>;
   close(): Promise<void>;
 }

@@ -1,6 +1,5 @@
 import { constants, open, readlink } from "./files.ts";
 
-/** Options of {@link readPlainFile}. */
 interface ReadPlainOptions {
   /** Bytes of the largest file that is read. */
   maxBytes: number;

@@ -2,7 +2,6 @@ import { closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from "n
 import { startBackgroundTimer } from "../engine/background-timer.ts";
 import { tellRefusal } from "../state/write-faults.ts";
 
-/** Options of {@link openRotatingFile}. */
 interface RotatingFileOptions {
   /** Bytes of a file; a full one is rotated. */
   maxBytes: number;

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { type ErrorCode, errorCodes } from "../../../../plugin-sdk/errors.ts";
 
-/** Options of {@link toRequest}. */
 interface ToRequestOptions {
   /** Header lines; as many as this are too many. */
   maxHeaders: number;

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** Options of {@link sendResponse}. */
 interface SendResponseOptions {
   incoming: IncomingMessage;
   outgoing: ServerResponse;

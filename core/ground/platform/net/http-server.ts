@@ -18,7 +18,6 @@ export interface RequestSource {
 /** Address to listen at. Port 0 is any free one. */
 export type ListenAt = { kind: "tcp"; host: string; port: number } | { kind: "unix"; path: string };
 
-/** Limits of one server. */
 interface HttpServerLimits {
   /** Bytes of a request's line and headers. */
   header_bytes: number;
@@ -48,7 +47,6 @@ export interface HttpServerOptions {
 export interface HttpServer {
   /** Its address, with the actual port. */
   readonly at: ListenAt;
-  /** Number of open connections. */
   connections(): Promise<number>;
   /** Refuses new connections, gives answers under way so many milliseconds to end, then cuts them off. */
   close(options?: { graceMs?: number }): Promise<void>;
@@ -93,7 +91,6 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   };
 }
 
-/** Unfinished answers of each connection. */
 type AwaitedAnswers = WeakMap<Socket, Set<ServerResponse>>;
 
 function noteAnswer(

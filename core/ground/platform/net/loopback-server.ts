@@ -19,7 +19,6 @@ export interface LoopbackAnswer {
 /** A web server in this process, reachable from this machine only. */
 interface LoopbackServer {
   port: number;
-  /** Requests received so far. */
   requests: LoopbackRequest[];
   close(): Promise<void>;
 }

@@ -14,7 +14,6 @@ export interface LoopbackSocket {
 /** A WebSocket server in this process, reachable from this machine only. */
 export interface LoopbackSockets {
   port: number;
-  /** Number of open sockets. */
   open(): number;
   close(): Promise<void>;
 }

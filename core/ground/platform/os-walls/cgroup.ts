@@ -12,7 +12,6 @@ export const cgroup: OsWall = {
   probe: () => probeCgroup({ root: "/sys/fs/cgroup", ownGroup: "/proc/self/cgroup" }),
 };
 
-/** Locations of control groups. */
 interface CgroupPlaces {
   /** Mount point of the hierarchy. */
   root: string;

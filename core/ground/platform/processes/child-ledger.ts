@@ -153,7 +153,6 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 interface AppendLog {
   /** @throws {Error} of the file system, which may have taken a part of the line: replace all lines then */
   append(line: string): void;
-  /** Replaces all lines in one step. */
   replace(lines: readonly string[]): void;
   close(): void;
 }

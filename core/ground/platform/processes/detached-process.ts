@@ -16,7 +16,6 @@ interface DetachedProcess {
   close(): void;
 }
 
-/** Options of {@link startDetached}. */
 interface StartDetachedOptions {
   cwd: string;
   /** Replaced with its output; readable by this user alone. */

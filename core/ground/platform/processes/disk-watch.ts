@@ -206,7 +206,6 @@ function sumOf(uses: readonly DiskUse[]): DiskUse {
   });
 }
 
-/** Room that folders take on their disk. */
 interface DiskUse {
   bytes: number;
   /** Files and folders; 0 where the system's `du` does not count them. */

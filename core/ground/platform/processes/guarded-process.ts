@@ -23,7 +23,6 @@ interface BundlerRights {
   env: Readonly<Record<string, string>>;
 }
 
-/** Options of {@link startGuarded}. */
 interface GuardedOptions {
   /** Absolute path of the bundled warden; it may read only the folder of this file. */
   file: string;

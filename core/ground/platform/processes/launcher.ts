@@ -21,7 +21,6 @@ export interface LaunchedProgram {
   exited: Promise<{ exit_code: number | null; signal: string | null }>;
 }
 
-/** Options of {@link launch}. */
 interface LaunchOptions {
   /** `closed` is an empty input. */
   stdin: "open" | "closed";

@@ -19,7 +19,6 @@ export async function machineMemory(): Promise<MachineMemory | null> {
   };
 }
 
-/** Options of {@link heldBytes}. */
 interface HeldBytesOptions {
   /** A sum up to which it need not be exact. */
   unless: number;

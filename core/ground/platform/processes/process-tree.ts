@@ -16,7 +16,6 @@ export interface TreeRoot {
 /** A container that keeps its tree in a namespace of its own. */
 type OwnSpace = TreeRoot & { startTime: string; first: FirstProcess };
 
-/** Options of {@link killTrees}. */
 interface KillTreesOptions {
   roots: readonly TreeRoot[];
   /** Mark in the environment of the trees; see `process-mark.ts`. */

@@ -5,7 +5,6 @@ import { dirname } from "node:path";
 import { startBackgroundTimer } from "../engine/background-timer.ts";
 import { diskSpace } from "./disk-space.ts";
 
-/** Options of {@link openDiskReserve}. */
 interface DiskReserveOptions {
   /** Bytes to hold; on a small disk fewer. */
   bytes: number;
@@ -42,7 +41,6 @@ export class DiskReserve {
     this.#stopTrying = startBackgroundTimer(() => this.#try(), tryAfterMs.first);
   }
 
-  /** Bytes that are held now. */
   get heldBytes(): number {
     return this.#held;
   }

@@ -24,7 +24,6 @@ export interface LockOfAnother {
   holder: LockHolder | null;
 }
 
-/** Options of {@link takeLock}. */
 interface TakeLockOptions {
   /** The command or program that this process runs, for those who must wait for it. */
   program?: string | undefined;

@@ -14,7 +14,6 @@ export interface SqlStatement {
   run(...values: SqlValue[]): { changes: number };
   /** The first row, as an object; undefined when there is none. */
   get(...values: SqlValue[]): unknown;
-  /** All rows, as objects. */
   all(...values: SqlValue[]): unknown[];
 }
 
@@ -30,7 +29,6 @@ export interface SqliteFile {
   close(): void;
 }
 
-/** Options of {@link openSqlite}. */
 interface SqliteOptions {
   /** How long a statement waits for another process that holds a lock. */
   busyTimeoutMs: number;

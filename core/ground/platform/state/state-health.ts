@@ -19,7 +19,6 @@ export interface StateProblem extends WriteFault {
   file: string;
 }
 
-/** Options of {@link StateHealth}. */
 interface StateHealthOptions {
   /** The state folder, as sentences name it. */
   folder: string;

@@ -2,7 +2,6 @@ import { channel } from "node:diagnostics_channel";
 import { writeFault } from "../../errors/write-fault.ts";
 import { isInside } from "../files/paths.ts";
 
-/** A write that the system refused. */
 interface RefusedWrite {
   path: string;
   error: unknown;

@@ -141,7 +141,6 @@ const own: readonly ConfigEntry[] = [
   { key: "submodule.recurse", value: "false" },
 ];
 
-/** Config of a private git folder. */
 interface PrivateConfig {
   text: string;
   /** `sha1` or `sha256`. */

@@ -23,7 +23,6 @@ import { readRefs, refText } from "./read-refs.ts";
 import { leaveOut, wholeIndex } from "./shape-index.ts";
 import { removeTree } from "../../../ground/platform/files/remove-tree.ts";
 
-/** Options of {@link makePrivate}. */
 interface MakePrivateOptions extends ClosedPlaces {
   sessionId: string;
   /** Folder for the private git folders of this session; it is made. */

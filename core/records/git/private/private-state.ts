@@ -27,7 +27,6 @@ export interface Reached {
   others: Map<string, string>;
   /** Ids in logs, the newest first. */
   logged: string[];
-  /** Whether a rebase is under way. */
   isRebasing: boolean;
 }
 

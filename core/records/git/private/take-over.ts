@@ -22,7 +22,6 @@ import { digestFile } from "../../../ground/platform/files/file-digest.ts";
 import { randomId } from "../../../ground/platform/files/hash.ts";
 import { fewEntries } from "./few-entries.ts";
 
-/** Options of {@link takeOver}. */
 interface TakeOverOptions extends Pick<PathRules, "heldPath"> {
   signal?: AbortSignal | undefined;
   timeoutMs?: number;

@@ -17,7 +17,6 @@ interface Kept {
   /** Its name in the agent's git folder. */
   name: string;
   id: string;
-  /** The ref. */
   keptAs: string;
 }
 

@@ -100,7 +100,6 @@ function valuesOf(known: CopiedRow): (string | number | null)[] {
   }
 }
 
-/** Prepares the copying of a session's row. */
 function prepareSessionCopy(database: SqliteFile): SqlStatement {
   // A page that is no longer in use may hold what the session was before.
   return database.prepare(

@@ -11,7 +11,6 @@ import { type ReadFile, readRows, sideTables } from "./read-rows.ts";
 import { settleChain, type SettledChain } from "./settle-chain.ts";
 import { type LostEvents, SettledSessions } from "./settle-sessions.ts";
 
-/** Options of {@link setAside}. */
 interface SetAsideOptions {
   key: Uint8Array;
   /** True where the key that made the chain is gone. */
@@ -22,7 +21,6 @@ interface SetAsideOptions {
   busyTimeoutMs: number;
 }
 
-/** Result of {@link setAside}. */
 interface SetAside extends Pick<LostEvents, "tails" | "free"> {
   report: DamageReport;
 }

@@ -13,7 +13,6 @@ import {
 import { type BareLink, type ChainedRow, type ChainTable, contentOf, prepareChainTable } from "../chain-table.ts";
 import type { Draft } from "./draft.ts";
 
-/** Options of {@link settleChain}. */
 interface SettleOptions {
   draft: Draft;
   key: Uint8Array;

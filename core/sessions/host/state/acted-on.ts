@@ -15,7 +15,6 @@ interface ActedOnPlace {
   kind: ActedOnKind;
 }
 
-/** Options of {@link actedOnPlaces}. */
 interface ActedOnOptions {
   /** Folder of the host manifest. */
   root: string;

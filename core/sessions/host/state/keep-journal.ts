@@ -7,7 +7,6 @@ import type { LogRecord } from "../../../ground/log/log-record.ts";
 /** Interval at which a host checks whether its journal has outgrown its limits. Milliseconds. */
 const everyMs = 60_000;
 
-/** Options of {@link keepJournal}. */
 interface KeepJournalOptions {
   /** Returns the current limits: a reload changes them. */
   limits(): RetentionLimits;

@@ -31,7 +31,6 @@ export interface RecordReport {
   left_out: { path: string; reason: string }[];
 }
 
-/** Collaborators of {@link recordSession}. */
 interface RecordDeps {
   journal: Pick<Journal, "read">;
   isRunning(sessionId: string): boolean;

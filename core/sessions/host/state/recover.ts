@@ -25,7 +25,6 @@ import { leftOpenError } from "../session-handle.ts";
 import { journalFile, privateGitFolder } from "./state-folder.ts";
 import { claimLeftParts } from "./state-claim.ts";
 
-/** Options of {@link recover}. */
 interface RecoverOptions {
   /** Result of {@link reapFormer}. */
   reaped: Reaped | null;
@@ -41,7 +40,6 @@ interface RecoverOptions {
   gitDir?: string | undefined;
 }
 
-/** Collaborators of {@link reapFormer}. */
 interface ReapDeps extends Pick<RecoverOptions, "writeLog"> {
   trash: Trash;
 }
@@ -106,7 +104,6 @@ async function takeOverLeft(gitDir: string, writeLog: RecoverOptions["writeLog"]
   }
 }
 
-/** Options of {@link endOpenSessions}. */
 interface EndOpenOptions extends Pick<RecoverOptions, "journal" | "log" | "resume" | "writeLog" | "gitDir"> {
   former: FormerHost;
 }

@@ -16,7 +16,6 @@ export interface StateClaim {
   release(): Promise<void>;
 }
 
-/** Options of {@link claimState}. */
 interface ClaimOptions {
   /**
    * Takes the first part or fails: a host that serves clients for long must not leave their sessions in another part.

@@ -23,7 +23,6 @@ export interface HeldState {
   spare: SpareContainer | null;
 }
 
-/** Options of {@link takeState}. */
 interface TakeStateOptions {
   /** Terms of a spare warden; null: none is started. */
   spare: ContainerOptions | null;

@@ -26,7 +26,6 @@ export interface OwnWorkspaces extends HostWorkspaces {
   ): ReturnType<Workspaces["apply"]>;
 }
 
-/** Collaborators of {@link hostWorkspaces}. */
 interface HostWorkspacesDeps {
   manifest(): HostManifest | undefined;
   left(sessionId: string): Promise<void>;
@@ -69,7 +68,6 @@ export function hostWorkspaces(
   };
 }
 
-/** Options of {@link placeSession}. */
 interface PlaceOptions {
   sessionId: string;
   request: SessionRequest;

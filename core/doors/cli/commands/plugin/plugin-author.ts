@@ -155,7 +155,6 @@ function orInterrupted<T>(answer: T | null): T {
   throw new BulkheadError("interrupted", "The question was not answered, so no plugin was written.");
 }
 
-/** `bulkhead plugin import <file>`. */
 async function pluginImport(call: Invocation): Promise<number> {
   const { importPlugins } = await import("../../../../kit/author/import-plugin.ts");
   const { terminal, args, options, json } = call;
@@ -207,7 +206,6 @@ function summary({ written, refused }: ImportReport): string {
   return asTyped(`Imported ${written.length} of ${all}.${others} Next: "bulkhead plugin check <folder>"`);
 }
 
-/** `bulkhead plugin pack [folder]`. */
 async function pluginPack(call: Invocation): Promise<number> {
   const { terminal, args, options, json } = call;
   const folder = resolve(terminal.cwd, args[0] ?? ".");

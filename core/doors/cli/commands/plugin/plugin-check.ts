@@ -27,7 +27,6 @@ import { drawingColumns } from "../../show-session.ts";
 import { whileWaiting } from "../../while-waiting.ts";
 import { pluginOf } from "../../../../packages/registry/unknown-plugin.ts";
 
-/** One step of a check. */
 interface CheckStep {
   step: "manifest" | "bundle" | "load";
   passed: boolean;
@@ -36,7 +35,6 @@ interface CheckStep {
   error?: ErrorData;
 }
 
-/** Result of checking one plugin. */
 interface CheckReport {
   /** Null when the manifest could not be read. */
   plugin_id: string | null;

@@ -147,7 +147,6 @@ function changed(): BulkheadError {
   return new BulkheadError("interrupted", "The plugin was changed while the session ran.");
 }
 
-/** Shows the adapter's log records to the author. */
 async function showLog(
   { terminal }: Invocation,
   { level, message, plugin_id, session_id, fields }: LogRecord,

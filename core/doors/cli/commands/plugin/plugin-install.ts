@@ -101,7 +101,6 @@ function collect(value: string, before: string[] = []): string[] {
   return [...before, value];
 }
 
-/** `bulkhead plugin remove <id>`. */
 async function pluginRemove(call: Invocation): Promise<number> {
   const manifest = await manifestToChange(call);
   const id = call.args[0] ?? "";
@@ -116,7 +115,6 @@ async function pluginRemove(call: Invocation): Promise<number> {
   return 0;
 }
 
-/** `bulkhead plugin revoke <id> <permission:target>`. */
 async function pluginRevoke(call: Invocation): Promise<number> {
   const { file } = await manifestToChange(call);
   const [pluginId = "", typed = ""] = call.args;
@@ -136,7 +134,6 @@ async function pluginRevoke(call: Invocation): Promise<number> {
   return 0;
 }
 
-/** `bulkhead plugin search [words…]`. */
 async function pluginSearch(call: Invocation): Promise<number> {
   const { terminal, json } = call;
   const words = call.args.flatMap((word) => word ?? []);

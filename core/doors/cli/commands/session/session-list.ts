@@ -71,7 +71,6 @@ export function stateCell({ outcome, stop_reason, waiting }: SessionSummary): Ce
   return waiting.length > 0 ? { text: "waits for an answer", tone: "yellow" } : { text: "running", tone: "cyan" };
 }
 
-/** `bulkhead session list --worktrees`. */
 async function sessionWorktrees(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
   const { terminal } = call;

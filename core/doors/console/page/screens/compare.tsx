@@ -20,7 +20,6 @@ import { standingOf } from "../session-list.ts";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
 
-/** One comparison in the list. */
 interface ComparisonRow {
   id: string;
   title: string;

@@ -297,7 +297,6 @@ function Verify() {
   );
 }
 
-/** Saves a session's export as a file. */
 function Export({ id }: { id: string }) {
   const found = useConsole();
   const save = () =>

@@ -278,7 +278,6 @@ function Changes({ diff, ...kept }: { diff: SessionDiff } & Pick<Commenting, "co
   );
 }
 
-/** Comments on the lines of one file. */
 function commentMarks(file: string, commenting: Commenting): DiffMarks {
   const { comments, draft, setDraft } = commenting;
   return {

@@ -70,13 +70,11 @@ function useRowKeys(rows: number, search: RefObject<HTMLInputElement | null>): v
   });
 }
 
-/** Properties of {@link Filters}. */
 interface FiltersProps {
   text: string;
   setText(text: string): void;
   only: Standing | null;
   setOnly(only: Standing | null): void;
-  /** Sessions by their standing. */
   counts: ReadonlyMap<Standing, number>;
   search: RefObject<HTMLInputElement | null>;
 }
@@ -133,7 +131,6 @@ function NoMatch({ hasMore }: { hasMore: boolean }) {
   );
 }
 
-/** Properties of {@link SessionRow}. */
 interface SessionRowProps {
   session: SessionSummary;
   standing: Standing;

@@ -126,7 +126,6 @@ function AgentChoice(
   );
 }
 
-/** Approvals and the place to work in. */
 function Terms() {
   return (
     <>

@@ -42,7 +42,6 @@ interface UnusablePlugin {
   error: { message: string };
 }
 
-/** Properties of {@link WallsOf}. */
 interface WallsOfProps {
   plugins: ExplainedPlugin[];
   problems: UnusablePlugin[];
