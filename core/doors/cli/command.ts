@@ -39,10 +39,27 @@ export interface CommandEntry {
   load(): Promise<DefineCommand>;
 }
 
-/** Help text with examples of a command. Each line is a command and, after two blanks, why. */
-export function examples(...lines: readonly (readonly [command: string, why: string])[]): string {
+/** Arguments of `addHelpText` for a command's examples. Each line is a command and, after two blanks, why. */
+export function examples(...lines: readonly (readonly [command: string, why: string])[]): ["after", string] {
   const width = Math.max(...lines.map(([command]) => command.length));
-  return `\nExamples:\n${lines.map(([command, why]) => `  ${command.padEnd(width)}  ${why}`).join("\n")}\n`;
+  const text = lines.map(([command, why]) => `  ${command.padEnd(width)}  ${why}`).join("\n");
+  return ["after", `\nExamples:\n${text}\n`];
+}
+
+/** Prints a command's answer, a line of JSON with `--json` and else the text. Returns the exit code 0. */
+export async function tell({ terminal, json }: Invocation, data: unknown, text: string): Promise<number> {
+  await terminal.stdout.write(`${json ? JSON.stringify(data) : text}\n`);
+  return 0;
+}
+
+/** Prints rows, with `--json` one a line, and else the text that is made of them. Returns the exit code 0. */
+export async function tellEach(
+  { terminal, json }: Invocation,
+  rows: readonly unknown[],
+  text: () => string,
+): Promise<number> {
+  await terminal.stdout.write(json ? rows.map((row) => `${JSON.stringify(row)}\n`).join("") : `${text()}\n`);
+  return 0;
 }
 
 /** Command lines that people try, by the one way that there is here. */

@@ -35,16 +35,13 @@ export async function createProgram(options: ProgramOptions): Promise<Command> {
     .option("--config <file>", "the host manifest; default: bulkhead.yaml here or above")
     .option("--state-dir <folder>", "where journal and state are kept")
     .option("--embedded", "run in this process, also where a daemon runs")
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead demo", "see it work in seconds"],
-        ["bulkhead setup", "find the agents of this machine and run a first session"],
-        ['bulkhead run my-agent "Fix the failing test"', "run one session of an agent that setup has enabled"],
-        ["bulkhead start", "run the daemon in the background"],
-        ["bulkhead help permissions", "read a page of the documentation; bulkhead help lists them"],
-      ),
-    );
+    .addHelpText(...examples(
+      ["bulkhead demo", "see it work in seconds"],
+      ["bulkhead setup", "find the agents of this machine and run a first session"],
+      ['bulkhead run my-agent "Fix the failing test"', "run one session of an agent that setup has enabled"],
+      ["bulkhead start", "run the daemon in the background"],
+      ["bulkhead help permissions", "read a page of the documentation; bulkhead help lists them"],
+    ));
   const bind = createBind(options, program);
   prepare(program, terminal);
   for (const { heading, commands } of commandGroups) {

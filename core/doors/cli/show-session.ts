@@ -8,6 +8,7 @@ import { safeText } from "./render/agent-text.ts";
 import { asTyped } from "./render/as-typed.ts";
 import { LiveView } from "./render/live-view.ts";
 import { createPaint } from "./render/paint.ts";
+import { type Row, tableLines } from "./render/table.ts";
 import { ProgressLine } from "./render/progress-line.ts";
 import { resultLines } from "./render/result-lines.ts";
 import { errorText } from "./render/error-text.ts";
@@ -68,6 +69,15 @@ export function showTimes(options: Readonly<Record<string, unknown>>): boolean {
 /** Columns for a table: the terminal's; unlimited for a pipe. */
 export function tableColumns(terminal: Terminal): number {
   return terminal.stdout.columns > 0 ? Math.max(60, terminal.stdout.columns) : 1000;
+}
+
+/** Formats a table for standard output, below its titles. */
+export function tableText(
+  rows: readonly Row[],
+  { terminal, ...options }: { terminal: Terminal; head: readonly string[]; wraps?: boolean },
+): string {
+  const drawn = { paint: createPaint(terminal.colours.stdout), columns: tableColumns(terminal), indent: 1 };
+  return tableLines(rows, { ...drawn, ...options }).join("\n");
 }
 
 /** Columns to draw in: the terminal's, within 60 to 160. */

@@ -9,13 +9,10 @@ import { buildRequest } from "../session-request.ts";
 export const defineAcp: DefineCommand = (command, bind) => {
   addDefaultFlags(command)
     .option("-a, --agent <id>", 'the adapter of a new conversation; default: "auto"')
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead acp", "the command of an agent server in an editor's settings"],
-        ["bulkhead acp --agent my-agent --approval reads", "begin with one adapter, and ask for all but reading"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead acp", "the command of an agent server in an editor's settings"],
+      ["bulkhead acp --agent my-agent --approval reads", "begin with one adapter, and ask for all but reading"],
+    ))
     .action(bind(acp));
 };
 

@@ -4,14 +4,13 @@ import type { AgentCapabilities } from "../../../../plugin-sdk/capabilities.ts";
 import { errorTable } from "../../../ground/errors/error-table.ts";
 import { enableOne } from "../../../sessions/routing/unknown-adapter.ts";
 import { lackingCapabilities } from "../../../sessions/routing/lacking.ts";
-import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { type DefineCommand, examples, type Invocation, tellEach } from "../command.ts";
 import { openSessions } from "../open-sessions.ts";
 import { agentHead, agentRow } from "../render/agent-rows.ts";
 import { explainAll } from "../render/result-lines.ts";
 import { createPaint } from "../render/paint.ts";
-import { tableLines } from "../render/table.ts";
 import { readRequired, requireFlag } from "../required-capabilities.ts";
-import { tableColumns } from "../show-session.ts";
+import { tableText } from "../show-session.ts";
 import { whileWaiting } from "../while-waiting.ts";
 import { asTyped } from "../render/as-typed.ts";
 
@@ -21,15 +20,12 @@ export const defineAgents: DefineCommand = (command, bind) => {
     .option("--all", "also show agents that are not enabled")
     .option("--refresh", "ask every agent now, ignoring earlier answers")
     .addOption(new Option(requireFlag.flags, requireFlag.description).argParser(readRequired))
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead agents", "which agents could take a session now, and what the others need"],
-        ["bulkhead agents --all", "also those that are not enabled"],
-        ["bulkhead agents --require code_review", "those that can review code"],
-        ["bulkhead agents --json", "one report a line"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead agents", "which agents could take a session now, and what the others need"],
+      ["bulkhead agents --all", "also those that are not enabled"],
+      ["bulkhead agents --require code_review", "those that can review code"],
+      ["bulkhead agents --json", "one report a line"],
+    ))
     .action(bind(agents));
 };
 
@@ -43,25 +39,17 @@ async function agents(call: Invocation): Promise<number> {
     work: opened.sessions.agents({ refresh: options["refresh"] === true, require: required }),
   });
   const able = all.filter(({ capabilities }) => lackingCapabilities(required, capabilities).length === 0);
-  await terminal.stdout.write(
-    call.json ? able.map((report) => `${JSON.stringify(report)}\n`).join("") : table(able, call),
-  );
+  await tellEach(call, able, () => table(able, call));
   return able.some(({ availability }) => availability === "available") ? 0 : errorTable.unavailable.exit_code;
 }
 
 function table(reports: readonly AgentReport[], { terminal, options }: Invocation): string {
-  if (reports.length === 0) return "No agent was found that can do this.\n";
+  if (reports.length === 0) return "No agent was found that can do this.";
   const enabled = reports.filter(({ availability }) => availability !== "disabled");
   const shown = options["all"] === true ? reports : enabled;
-  if (shown.length === 0) return asTyped(`No agent is enabled. ${enableOne}\n`);
+  if (shown.length === 0) return asTyped(`No agent is enabled. ${enableOne}`);
   const paint = createPaint(terminal.colours.stdout);
-  const lines = tableLines(shown.map(agentRow), {
-    paint,
-    columns: tableColumns(terminal),
-    indent: 1,
-    head: agentHead,
-    wraps: true,
-  });
+  const lines = [tableText(shown.map(agentRow), { terminal, head: agentHead, wraps: true })];
   const hidden = reports.length - shown.length;
   if (hidden > 0) {
     lines.push(
@@ -70,8 +58,8 @@ function table(reports: readonly AgentReport[], { terminal, options }: Invocatio
   }
   const more = shown.flatMap(({ next_step }) => explainAll(next_step) ?? []);
   if (more.length > 0) lines.push(...["", ...more.map((line) => ` ${paint("dim", asTyped(line))}`)]);
-  const star = reports.some(({ primary }) => primary)
-    ? [`\n ${paint("dim", "* takes a session that names no adapter")}`]
-    : [];
-  return `${[...lines, ...star].join("\n")}\n`;
+  if (reports.some(({ primary }) => primary)) {
+    lines.push(`\n ${paint("dim", "* takes a session that names no adapter")}`);
+  }
+  return lines.join("\n");
 }

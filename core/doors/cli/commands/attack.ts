@@ -20,14 +20,11 @@ export const defineAttack: DefineCommand = (command, bind) => {
         .choices(["process", "thread"]).default("process"),
     )
     .addOption(new Option("--parallel <count>", "attacks under way at once").default(2).argParser(readParallel))
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead attack", "attack this machine's walls with every case; takes minutes"],
-        ["bulkhead attack B --json", "only those that go for memory, a report a line"],
-        ["bulkhead attack --agent", "try three hundred ways out of an agent's walls; takes minutes"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead attack", "attack this machine's walls with every case; takes minutes"],
+      ["bulkhead attack B --json", "only those that go for memory, a report a line"],
+      ["bulkhead attack --agent", "try three hundred ways out of an agent's walls; takes minutes"],
+    ))
     .action(bind(attack));
 };
 

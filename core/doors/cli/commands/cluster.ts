@@ -1,6 +1,6 @@
 import type { ClusterLog, ClusterMachine, ClusterStatus } from "../../../../plugin-sdk/cluster-status.ts";
 import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
-import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
 import { notRunning } from "../ask-daemon.ts";
 import { safeLine } from "../render/agent-text.ts";
@@ -14,18 +14,14 @@ export const defineCluster: DefineCommand = (command, bind) => {
   command
     .command("status")
     .description("show the machines, who writes their logs, and how far this machine's copies are")
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead cluster status", "every machine, as this one sees it"],
-        ["bulkhead cluster status --json | jq '.machines[] | select(.state == \"lost\").name'", "the lost ones"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead cluster status", "every machine, as this one sees it"],
+      ["bulkhead cluster status --json | jq '.machines[] | select(.state == \"lost\").name'", "the lost ones"],
+    ))
     .action(bind(clusterStatus));
 };
 
 async function clusterStatus(call: Invocation): Promise<number> {
-  const { terminal, json } = call;
   const { stateDir } = await daemonPlace(call);
   const { state, record, reason } = await inspectDaemon(stateDir);
   if (state !== "running" || record === null) {
@@ -33,8 +29,7 @@ async function clusterStatus(call: Invocation): Promise<number> {
   }
   const { connectDaemon, ours } = await import("../remote-sessions.ts");
   const status = await ours((await connectDaemon(record)).cluster());
-  await terminal.stdout.write(json ? `${JSON.stringify(status)}\n` : statusText(status, call));
-  return 0;
+  return await tell(call, status, statusText(status, call));
 }
 
 function statusText(status: ClusterStatus, { terminal }: Pick<Invocation, "terminal">): string {
@@ -57,7 +52,6 @@ function statusText(status: ClusterStatus, { terminal }: Pick<Invocation, "termi
       "led by",
       "refused",
     ]),
-    "",
   ].join("\n");
 }
 

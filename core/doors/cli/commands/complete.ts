@@ -110,13 +110,10 @@ async function sessionIds(call: Invocation): Promise<string[]> {
 export const defineCompletion: DefineCommand = (command, bind) => {
   command
     .addArgument(new Argument("<shell>", "whose script").choices(["bash", "zsh", "fish"]))
-    .addHelpText(
-      "after",
-      examples(
-        ["source <(bulkhead completion bash)", "for this shell"],
-        ["bulkhead completion fish > ~/.config/fish/completions/bulkhead.fish", "for good"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["source <(bulkhead completion bash)", "for this shell"],
+      ["bulkhead completion fish > ~/.config/fish/completions/bulkhead.fish", "for good"],
+    ))
     .action(bind(completion));
 };
 

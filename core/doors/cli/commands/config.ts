@@ -6,7 +6,7 @@ import { createRegistry, type Registry } from "../../../packages/registry/regist
 import { routingFaults } from "../../../packages/registry/routing-faults.ts";
 import { grantNotes } from "../../../packages/permissions/unasked-grants.ts";
 import { basename, dirname } from "../../../ground/platform/files/paths.ts";
-import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { type DefineCommand, examples, type Invocation, tell, tellEach } from "../command.ts";
 import { loadManifest } from "../open-host.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint } from "../render/paint.ts";
@@ -16,20 +16,17 @@ import { tableColumns } from "../show-session.ts";
 
 /** `bulkhead config check|show`. */
 export const defineConfig: DefineCommand = (command, bind) => {
-  command.usage("<check|show> [flags]").addHelpText(
-    "after",
-    examples(
-      ["bulkhead config check", "every fault of bulkhead.yaml at line and column"],
-      ["bulkhead config show", "what is in force, and where each value comes from"],
-    ),
-  );
+  command.usage("<check|show> [flags]").addHelpText(...examples(
+    ["bulkhead config check", "every fault of bulkhead.yaml at line and column"],
+    ["bulkhead config show", "what is in force, and where each value comes from"],
+  ));
   command.command("check")
     .description("check bulkhead.yaml, its lock and the options of its plugins")
-    .addHelpText("after", examples(["bulkhead config check --config ops/bulkhead.yaml", "before it is used"]))
+    .addHelpText(...examples(["bulkhead config check --config ops/bulkhead.yaml", "before it is used"]))
     .action(bind(check));
   command.command("show")
     .description("show every setting that is in force, and where it comes from; what may be secret is hidden")
-    .addHelpText("after", examples(["bulkhead config show --json", "one setting a line"]))
+    .addHelpText(...examples(["bulkhead config show --json", "one setting a line"]))
     .action(bind(show));
 };
 
@@ -47,19 +44,14 @@ async function check(call: Invocation): Promise<number> {
   const blocked = registry.list().flatMap(({ id, blocked: why }) =>
     why !== undefined && Object.hasOwn(manifest.plugins, id) ? [{ id, why }] : []
   );
-  const { terminal, json } = call;
-  await terminal.stdout.write(
-    json
-      ? `${
-        JSON.stringify({ file: manifest.file, valid: true, enabled, blocked: blocked.map(({ id }) => id), notes })
-      }\n`
-      : `${manifest.file} is valid. ${plural(enabled.length, "plugin")} enabled${
-        enabled.length === 0 ? "" : `: ${enabled.join(", ")}`
-      }.\n${blocked.map(({ id, why }) => `Not "${id}": ${safeLine(why)}.\n`).join("")}${
-        notes.map(({ permission, target, note }) => `Note: ${safeLine(`${permission} ${target}`)}: ${note}\n`).join("")
-      }`,
-  );
-  return 0;
+  const named = enabled.length === 0 ? "" : `: ${enabled.join(", ")}`;
+  const lines = [
+    `${manifest.file} is valid. ${plural(enabled.length, "plugin")} enabled${named}.`,
+    ...blocked.map(({ id, why }) => `Not "${id}": ${safeLine(why)}.`),
+    ...notes.map(({ permission, target, note }) => `Note: ${safeLine(`${permission} ${target}`)}: ${note}`),
+  ];
+  const data = { file: manifest.file, valid: true, enabled, blocked: blocked.map(({ id }) => id), notes };
+  return await tell(call, data, lines.join("\n"));
 }
 
 /** Plugins that are told already, as if they were enabled. */
@@ -77,11 +69,7 @@ function oneOf(errors: readonly BulkheadError[]): BulkheadError {
 
 async function show(call: Invocation): Promise<number> {
   const settings = effectiveSettings(await written(call));
-  const { terminal, json } = call;
-  if (json) {
-    for (const setting of settings) await terminal.stdout.write(`${JSON.stringify(setting)}\n`);
-    return 0;
-  }
+  const { terminal } = call;
   const rows = settings.map(({ key, origin, ...setting }) => [
     key,
     { text: originText(origin), tone: origin.from === "default" ? "dim" as const : "green" as const },
@@ -89,8 +77,7 @@ async function show(call: Invocation): Promise<number> {
   ]);
   const paint = createPaint(terminal.colours.stdout);
   const lines = tableLines(rows, { paint, columns: tableColumns(terminal), head: ["setting", "from", "value"] });
-  await terminal.stdout.write(`${lines.join("\n")}\n`);
-  return 0;
+  return await tellEach(call, settings, () => lines.join("\n"));
 }
 
 async function written(call: Invocation): Promise<HostManifest & { file: string }> {

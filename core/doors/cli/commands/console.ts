@@ -2,7 +2,7 @@ import { Option } from "commander";
 import { openBrowser } from "../../../ground/platform/processes/open-browser.ts";
 import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { scopes, type TokenScope } from "../../http/scopes.ts";
-import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
 import { notRunning } from "../ask-daemon.ts";
 
@@ -11,14 +11,11 @@ export const defineConsole: DefineCommand = (command, bind) => {
   command
     .option("--no-open", "print the address and open no browser")
     .addOption(new Option("--scope <scope>", "what the page may do").choices([...scopes]).default("admin"))
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead console", "opens the page in your browser; the daemon must run"],
-        ["bulkhead console --scope read", "a page that can look, and change nothing"],
-        ["ssh -L 7717:127.0.0.1:7717 box bulkhead console --no-open", "the page of another machine, in your browser"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead console", "opens the page in your browser; the daemon must run"],
+      ["bulkhead console --scope read", "a page that can look, and change nothing"],
+      ["ssh -L 7717:127.0.0.1:7717 box bulkhead console --no-open", "the page of another machine, in your browser"],
+    ))
     .action(bind(openConsole));
 };
 
@@ -36,12 +33,6 @@ async function openConsole(call: Invocation): Promise<number> {
   const url = `${record.address}/console#code=${code}`;
   const wanted = options["open"] !== false && terminal.stdin.isTty && terminal.stderr.isTty && !json;
   const opened = wanted && await openBrowser(url);
-  await terminal.stdout.write(
-    json
-      ? `${JSON.stringify({ url, expires_at })}\n`
-      : `${url}\n\n${
-        opened ? "It opens in your browser" : "Open it in your browser"
-      }. The address works once, within a minute.\n`,
-  );
-  return 0;
+  const text = `${opened ? "It opens" : "Open it"} in your browser. The address works once, within a minute.`;
+  return await tell(call, { url, expires_at }, `${url}\n\n${text}`);
 }

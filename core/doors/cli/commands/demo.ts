@@ -14,13 +14,10 @@ In a fresh git repository, three sessions run at once: a tool defined in YAML, a
 agent, and a hostile adapter. The demo exits with 0 only if the hostile one harmed no other session.
 `,
     )
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead demo", "watch it; it takes seconds"],
-        ["bulkhead demo --json", "every envelope on a line, and a summary last"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead demo", "watch it; it takes seconds"],
+      ["bulkhead demo --json", "every envelope on a line, and a summary last"],
+    ))
     .action(bind(demo));
 };
 

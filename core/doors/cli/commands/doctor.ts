@@ -9,7 +9,7 @@ import { probeOsWalls, probeWalls, type WallReport } from "../../../ground/platf
 import { clusterProblem } from "../../daemon/join-cluster.ts";
 import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { uncontainedPrograms } from "../../daemon/uncontained.ts";
-import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
 import { askDaemon } from "../ask-daemon.ts";
 import { daemonPlace } from "../daemon-place.ts";
 import { stateDirectory } from "../journal-arguments.ts";
@@ -52,23 +52,18 @@ const rootWarning =
 /** `bulkhead doctor`. */
 export const defineDoctor: DefineCommand = (command, bind) => {
   command
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead doctor", "what works here, and what to do about the rest"],
-        ["bulkhead doctor --json", "the same for programs"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead doctor", "what works here, and what to do about the rest"],
+      ["bulkhead doctor --json", "the same for programs"],
+    ))
     .action(bind(doctor));
 };
 
 async function doctor(call: Invocation): Promise<number> {
   const report = await examine(call);
   const { terminal } = call;
-  const text = call.json
-    ? JSON.stringify(report)
-    : reportLines(report, { paint: createPaint(terminal.colours.stdout), columns: tableColumns(terminal) }).join("\n");
-  await terminal.stdout.write(`${text}\n`);
+  const paint = createPaint(terminal.colours.stdout);
+  await tell(call, report, reportLines(report, { paint, columns: tableColumns(terminal) }).join("\n"));
   return report.problems.length === 0 ? 0 : 1;
 }
 

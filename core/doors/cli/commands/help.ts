@@ -14,13 +14,10 @@ export const defineHelp: DefineCommand = (command, bind) => {
   command
     .addArgument(new Argument("[words...]", "a command, with its sub-command, or the name of a page"))
     .addHelpText("after", pageList())
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead help plugin grant", "usage of a command"],
-        ["bulkhead help permissions", "a page of the documentation"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead help plugin grant", "usage of a command"],
+      ["bulkhead help permissions", "a page of the documentation"],
+    ))
     .action(async (...values: unknown[]) => {
       const [words] = values as [string[]];
       await bind((invocation) => help(invocation, { program, words }))(...values);

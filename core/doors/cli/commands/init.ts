@@ -4,35 +4,28 @@ import { starterHostManifest } from "../../../packages/manifest/edit-host-manife
 import { recordWritten, writeRecorded } from "../../../ground/recorded/write-recorded.ts";
 import { writeFile } from "../../../ground/platform/files/files.ts";
 import { dirname, join, resolve } from "../../../ground/platform/files/paths.ts";
-import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
 import { asTyped } from "../render/as-typed.ts";
 
 /** `bulkhead init`. */
 export const defineInit: DefineCommand = (command, bind) => {
   command
     .option("--force", "overwrite an existing file")
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead init", "write bulkhead.yaml in this folder"],
-        ["bulkhead init --config ops/bulkhead.yaml --force", "write it elsewhere, over an existing file"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead init", "write bulkhead.yaml in this folder"],
+      ["bulkhead init --config ops/bulkhead.yaml --force", "write it elsewhere, over an existing file"],
+    ))
     .action(bind(init));
 };
 
 const next =
   'Next: "bulkhead setup" finds the agents of this machine, "bulkhead plugin list" shows all that can be enabled.';
 
-async function init({ terminal, configFile, options, json }: Invocation): Promise<number> {
+async function init(call: Invocation): Promise<number> {
+  const { terminal, configFile, options } = call;
   const file = configFile === undefined ? join(terminal.cwd, "bulkhead.yaml") : resolve(terminal.cwd, configFile);
   const schema = await writeStarter(file, { force: options["force"] === true });
-  await terminal.stdout.write(
-    json
-      ? `${JSON.stringify({ file, schema })}\n`
-      : `Wrote ${file}, and beside it its schema for editors.\n${asTyped(next)}\n`,
-  );
-  return 0;
+  return await tell(call, { file, schema }, `Wrote ${file}, and beside it its schema for editors.\n${asTyped(next)}`);
 }
 
 /**

@@ -15,13 +15,10 @@ export const defineLogs: DefineCommand = (command, bind) => {
   command
     .option("-f, --follow", "go on with what is written from now on, until Ctrl-C")
     .option("-n, --lines <number>", `how many of the last lines; default: ${defaultLines}`, readLines)
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead logs -f", "watch the daemon"],
-        ["bulkhead logs -n 1000 --json | jq 'select(.level == \"error\")'", "each line as it is written"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead logs -f", "watch the daemon"],
+      ["bulkhead logs -n 1000 --json | jq 'select(.level == \"error\")'", "each line as it is written"],
+    ))
     .action(bind(logs));
 };
 

@@ -14,13 +14,10 @@ const maximumReached = 9;
 /** `bulkhead loop [adapter] [prompt]`. */
 export const defineLoop: DefineCommand = (command, bind) => {
   addSessionFlags(command)
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead loop my-agent -f task.md --max-iterations 10", "fresh sessions until the agent is done"],
-        ['bulkhead loop my-agent "Port the tests" --budget-cost 5', "the budget is for all sessions together"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead loop my-agent -f task.md --max-iterations 10", "fresh sessions until the agent is done"],
+      ['bulkhead loop my-agent "Port the tests" --budget-cost 5', "the budget is for all sessions together"],
+    ))
     .action(bind(loop));
 };
 

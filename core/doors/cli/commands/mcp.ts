@@ -4,13 +4,10 @@ import { serveDoor } from "../serve-door.ts";
 /** `bulkhead mcp`. */
 export const defineMcp: DefineCommand = (command, bind) => {
   command
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead mcp", "the command of a server in an MCP client's settings"],
-        ["bulkhead mcp --config ~/work/bulkhead.yaml", "with the agents of that file"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead mcp", "the command of a server in an MCP client's settings"],
+      ["bulkhead mcp --config ~/work/bulkhead.yaml", "with the agents of that file"],
+    ))
     .action(bind(mcp));
 };
 

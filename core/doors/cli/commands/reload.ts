@@ -1,6 +1,6 @@
 import type { RemoteReload } from "../../client/connect-host.ts";
 import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
-import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
 import { notRunning } from "../ask-daemon.ts";
 import { asTyped } from "../render/as-typed.ts";
@@ -9,13 +9,10 @@ import { demandOwnProject } from "../project-daemon.ts";
 /** `bulkhead reload`. */
 export const defineReload: DefineCommand = (command, bind) => {
   command
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead reload", "put bulkhead.yaml into force; sessions that run go on as they began"],
-        ["kill -HUP $(bulkhead status --json | jq .pid)", "the same; what came of it stands in the log"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead reload", "put bulkhead.yaml into force; sessions that run go on as they began"],
+      ["kill -HUP $(bulkhead status --json | jq .pid)", "the same; what came of it stands in the log"],
+    ))
     .action(bind(reload));
 };
 
@@ -29,8 +26,7 @@ async function reload(call: Invocation): Promise<number> {
   const { connectDaemon, ours } = await import("../remote-sessions.ts");
   const remote = await connectDaemon(record);
   const report = await ours(remote.reload());
-  await call.terminal.stdout.write(call.json ? `${JSON.stringify(report)}\n` : reportText(report));
-  return 0;
+  return await tell(call, report, reportText(report));
 }
 
 function reportText({ added, removed, changed, unavailable, restart_needed }: RemoteReload): string {
@@ -42,6 +38,5 @@ function reportText({ added, removed, changed, unavailable, restart_needed }: Re
       ? []
       : [asTyped(`unavailable: ${unavailable.join(", ")} (why: bulkhead plugin list)`)]),
     ...(restart_needed.length === 0 ? [] : [`After a restart: ${restart_needed.join(", ")}`]),
-    "",
   ].join("\n");
 }

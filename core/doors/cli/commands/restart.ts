@@ -2,7 +2,7 @@ import { dirname } from "../../../ground/platform/files/paths.ts";
 import { readHostManifest } from "../../../packages/manifest/find-host-manifest.ts";
 import type { DaemonRecord } from "../../daemon/daemon-record.ts";
 import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
-import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
 import { type DaemonPlace, daemonPlace } from "../daemon-place.ts";
 import { demandOwnProject } from "../project-daemon.ts";
 import { safeText } from "../render/agent-text.ts";
@@ -17,12 +17,12 @@ export const defineRestart: DefineCommand = (command, bind) => {
   command
     .option("--port <number>", "TCP port on 127.0.0.1, 0 for any that is free; default: daemon.port", readPort)
     .option("--now", "kill it: the next start ends its sessions as host_restarted")
-    .addHelpText("after", examples(["bulkhead restart", "stop it in order, if it runs, and start it"]))
+    .addHelpText(...examples(["bulkhead restart", "stop it in order, if it runs, and start it"]))
     .action(bind(restart));
 };
 
 async function restart(call: Invocation): Promise<number> {
-  const { terminal, json } = call;
+  const { terminal } = call;
   const place = await daemonPlace(call);
   if (place.problem !== null) throw place.problem;
   const { record: before } = await inspectDaemon(place.stateDir);
@@ -31,10 +31,7 @@ async function restart(call: Invocation): Promise<number> {
   // In a folder without a bulkhead.yaml the daemon keeps its own.
   const work = startInBackground(call, { configFile: before?.config_file ?? undefined });
   const record = await whileWaiting("Starting the daemon …", { terminal, work });
-  await terminal.stdout.write(
-    json ? `${JSON.stringify({ daemon: record, stopped })}\n` : daemonText(record, call),
-  );
-  return 0;
+  return await tell(call, { daemon: record, stopped }, daemonText(record, call));
 }
 
 /** Otherwise the daemon would stop and could not start again. */

@@ -21,18 +21,15 @@ export const defineRun: DefineCommand = (command, bind) => {
     .optionsGroup("Output:")
     .option("--record <file>", "write the session to a file that the replay plugin plays back")
     .option("--force", "overwrite an existing recording")
-    .addHelpText(
-      "after",
-      examples(
-        ['bulkhead run my-agent "Fix the failing test"', "live, in this folder"],
-        ['bulkhead run "Review this" --require code_review', "by the first agent that can"],
-        ["git diff | bulkhead run my-agent", "prompt from a pipe"],
-        ["bulkhead run my-agent -f task.md --timeout 10m --budget-cost 2", "with limits"],
-        ['bulkhead run my-agent "Fix it" --record fix.jsonl', "to be played back without the agent"],
-        ['bulkhead run --all "Fix it"', "by all agents at once, and compare"],
-        ['bulkhead run my-agent "Explain" --json | jq .event', "one envelope a line"],
-      ),
-    )
+    .addHelpText(...examples(
+      ['bulkhead run my-agent "Fix the failing test"', "live, in this folder"],
+      ['bulkhead run "Review this" --require code_review', "by the first agent that can"],
+      ["git diff | bulkhead run my-agent", "prompt from a pipe"],
+      ["bulkhead run my-agent -f task.md --timeout 10m --budget-cost 2", "with limits"],
+      ['bulkhead run my-agent "Fix it" --record fix.jsonl', "to be played back without the agent"],
+      ['bulkhead run --all "Fix it"', "by all agents at once, and compare"],
+      ['bulkhead run my-agent "Explain" --json | jq .event', "one envelope a line"],
+    ))
     .action(bind(run));
 };
 

@@ -8,13 +8,10 @@ const schemas: Readonly<Record<string, () => object>> = { plugin: manifestJsonSc
 export const defineSchema: DefineCommand = (command, bind) => {
   command
     .addArgument(command.createArgument("<of>", "which file the schema is of").choices(Object.keys(schemas)))
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead schema plugin > plugin.schema.json", 'then "# yaml-language-server: $schema=./plugin.schema.json"'],
-        ["bulkhead schema host > bulkhead.schema.json", 'what "bulkhead init" writes beside bulkhead.yaml'],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead schema plugin > plugin.schema.json", 'then "# yaml-language-server: $schema=./plugin.schema.json"'],
+      ["bulkhead schema host > bulkhead.schema.json", 'what "bulkhead init" writes beside bulkhead.yaml'],
+    ))
     .action(bind(schema));
 };
 

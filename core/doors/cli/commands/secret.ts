@@ -1,4 +1,4 @@
-import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { type DefineCommand, examples, type Invocation, tell, tellEach } from "../command.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { longestSecret, readSecrets, removeSecret, secretsFile, storeSecret } from "../../../walls/secrets/store.ts";
 import { isName } from "../../../ground/config/permission-problems.ts";
@@ -7,46 +7,40 @@ import { toolSecrets } from "../../../packages/permissions/requested-permissions
 import { resolveSecrets, secretSource } from "../../../walls/secrets/resolve-secrets.ts";
 import { loadManifest } from "../open-host.ts";
 import { safeLine } from "../render/agent-text.ts";
-import { createPaint } from "../render/paint.ts";
-import { tableLines } from "../render/table.ts";
-import { tableColumns } from "../show-session.ts";
+import type { Cell } from "../render/table.ts";
+import { tableText } from "../show-session.ts";
 import { asTyped } from "../render/as-typed.ts";
 
 /** `bulkhead secret set|list|rm`. */
 export const defineSecret: DefineCommand = (command, bind) => {
-  command.usage("<set|list|rm> [flags]").addHelpText(
-    "after",
-    examples(
-      ["bulkhead secret set API_KEY", "type the value; it is not shown"],
-      ["pass show api | bulkhead secret set API_KEY", "or pipe it in; it never stands in an argument"],
-      ["bulkhead secret list", "names, where each is, and who may use it"],
-      ["bulkhead secret rm API_KEY", "forget it"],
-    ),
-  );
+  command.usage("<set|list|rm> [flags]").addHelpText(...examples(
+    ["bulkhead secret set API_KEY", "type the value; it is not shown"],
+    ["pass show api | bulkhead secret set API_KEY", "or pipe it in; it never stands in an argument"],
+    ["bulkhead secret list", "names, where each is, and who may use it"],
+    ["bulkhead secret rm API_KEY", "forget it"],
+  ));
   command.command("set")
     .description("keep a secret and replace one of that name; the value is typed hidden or piped in")
     .argument("<name>", "letters, digits and _")
-    .addHelpText("after", examples(["bulkhead secret set API_KEY < key.txt", "one line end at the end is left out"]))
+    .addHelpText(...examples(["bulkhead secret set API_KEY < key.txt", "one line end at the end is left out"]))
     .action(bind(secretSet));
   command.command("list")
     .description("list secrets, where each is and which plugins may use it, never a value")
-    .addHelpText("after", examples(["bulkhead secret list --json", "one secret a line"]))
+    .addHelpText(...examples(["bulkhead secret list --json", "one secret a line"]))
     .action(bind(secretList));
   command.command("rm")
     .description("remove a stored secret")
     .argument("<name>", "name of a stored secret")
-    .addHelpText("after", examples(["bulkhead secret rm API_KEY", "plugins that use it fail from now on"]))
+    .addHelpText(...examples(["bulkhead secret rm API_KEY", "plugins that use it fail from now on"]))
     .action(bind(secretRemove));
 };
 
 /** `bulkhead secret set <name>`. The value is never an argument: other users of the machine could read it there. */
 async function secretSet(call: Invocation): Promise<number> {
-  const { terminal, json, args } = call;
-  const name = checkedName(args[0]);
+  const name = checkedName(call.args[0]);
   const file = storeOf(call);
   await storeSecret(file, { name, value: await readValue(name, call) });
-  await terminal.stdout.write(json ? `${JSON.stringify({ name, file })}\n` : `Stored: ${name} (${file}).\n`);
-  return 0;
+  return await tell(call, { name, file }, `Stored: ${name} (${file}).`);
 }
 
 async function readValue(name: string, { terminal }: Invocation): Promise<string> {
@@ -76,16 +70,14 @@ export function checkedName(typed: string | undefined): string {
 }
 
 async function secretRemove(call: Invocation): Promise<number> {
-  const { terminal, json, args } = call;
-  const name = checkedName(args[0]);
+  const name = checkedName(call.args[0]);
   const file = storeOf(call);
   if (!(await removeSecret(file, name))) {
     throw new BulkheadError("not_found", `No secret "${name}" is stored.`, {
       hint: '"bulkhead secret list" shows where each secret is.',
     });
   }
-  await terminal.stdout.write(json ? `${JSON.stringify({ name, file, removed: true })}\n` : `Removed: ${name}.\n`);
-  return 0;
+  return await tell(call, { name, file, removed: true }, `Removed: ${name}.`);
 }
 
 interface ListedSecret {
@@ -99,32 +91,22 @@ interface ListedSecret {
 }
 
 async function secretList(call: Invocation): Promise<number> {
-  const { terminal, json } = call;
+  const { terminal } = call;
   const secrets = await listSecrets(await loadManifest(call), storeOf(call));
-  if (json) {
-    for (const secret of secrets) await terminal.stdout.write(`${JSON.stringify(secret)}\n`);
-    return 0;
-  }
-  if (secrets.length === 0) {
-    await terminal.stdout.write(asTyped('There is no secret. To keep one: "bulkhead secret set API_KEY".\n'));
-    return 0;
-  }
-  const lines = tableLines(
-    secrets.map(({ name, source, set, granted_to }) => [
-      { text: name, tone: "bold" },
-      safeLine(source),
-      set ? { text: "set", tone: "green" } : { text: "missing", tone: "red" },
-      granted_to.length > 0 ? granted_to.join(", ") : { text: "no plugin", tone: "dim" },
-    ]),
-    {
-      paint: createPaint(terminal.colours.stdout),
-      columns: tableColumns(terminal),
-      indent: 1,
-      head: ["secret", "where", "value", "granted to"],
-    },
+  const rows = secrets.map(({ name, source, set, granted_to }): Cell[] => [
+    { text: name, tone: "bold" },
+    safeLine(source),
+    set ? { text: "set", tone: "green" } : { text: "missing", tone: "red" },
+    granted_to.length > 0 ? granted_to.join(", ") : { text: "no plugin", tone: "dim" },
+  ]);
+  return await tellEach(
+    call,
+    secrets,
+    () =>
+      rows.length === 0
+        ? asTyped('There is no secret. To keep one: "bulkhead secret set API_KEY".')
+        : tableText(rows, { terminal, head: ["secret", "where", "value", "granted to"] }),
   );
-  await terminal.stdout.write(`${lines.join("\n")}\n`);
-  return 0;
 }
 
 /** Lists all secrets that are stored, named in the host manifest, or granted there. */

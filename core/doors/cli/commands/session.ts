@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from "commander";
 import type { Outcome } from "../../../../plugin-sdk/result.ts";
-import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
 import { readTimeFlag } from "../request-flags.ts";
 import { addRunFlags } from "../session-command.ts";
 import { sessionContinue, sessionRerun } from "./session/session-again.ts";
@@ -23,17 +23,14 @@ const subcommands = "list|show|events|continue|rerun|interrupt|answer|held|delet
 
 /** `bulkhead session` and its sub-commands. */
 export const defineSession: DefineCommand = (command, bind) => {
-  command.usage(`<${subcommands}> [flags]`).addHelpText(
-    "after",
-    examples(
-      ["bulkhead session list --state running", "what runs now"],
-      ["bulkhead session events -f 3f2a", "watch one"],
-      ['bulkhead run my-agent --workspace worktree "Fix it"', "the agent works in a worktree of its own"],
-      ["bulkhead session list --worktrees", "sessions whose changes wait, and the state of others"],
-      ["bulkhead session diff 3f2a", "what was changed"],
-      ["bulkhead session apply 3f2a", "bring it here, merged with what changed since"],
-    ),
-  );
+  command.usage(`<${subcommands}> [flags]`).addHelpText(...examples(
+    ["bulkhead session list --state running", "what runs now"],
+    ["bulkhead session events -f 3f2a", "watch one"],
+    ['bulkhead run my-agent --workspace worktree "Fix it"', "the agent works in a worktree of its own"],
+    ["bulkhead session list --worktrees", "sessions whose changes wait, and the state of others"],
+    ["bulkhead session diff 3f2a", "what was changed"],
+    ["bulkhead session apply 3f2a", "bring it here, merged with what changed since"],
+  ));
   command.commandsGroup("Look:");
   defineReading(command, bind);
   command.commandsGroup("Act:");
@@ -54,12 +51,12 @@ const defineReading: DefineCommand = (command, bind) => {
     .option("--limit <number>", "at most so many, up to 500; default: 50", readNumber)
     .option("--before <id>", "those that began before this one: the next page")
     .option("--worktrees", "list worktrees with their state instead")
-    .addHelpText("after", examples(["bulkhead session list --json", "one session a line"]))
+    .addHelpText(...examples(["bulkhead session list --json", "one session a line"]))
     .action(bind(sessionList));
   command.command("show")
     .description("show a session and, once it has ended, its result")
     .argument("<id>", idMeaning)
-    .addHelpText("after", examples(["bulkhead session show 3f2a --json | jq .result", "the whole result"]))
+    .addHelpText(...examples(["bulkhead session show 3f2a --json | jq .result", "the whole result"]))
     .action(bind(sessionShow));
   command.command("events")
     .description("show a session's events, or with --follow those of all sessions")
@@ -68,7 +65,7 @@ const defineReading: DefineCommand = (command, bind) => {
     .option("--after <number>", "only what came after this seq, or gseq for all sessions", readNumber)
     .option("-v, --verbose", "also show times, what was allowed, and the end of every process")
     .option("--times", "show when each event came")
-    .addHelpText("after", examples(["bulkhead session events 3f2a --json", "one envelope a line"]))
+    .addHelpText(...examples(["bulkhead session events 3f2a --json", "one envelope a line"]))
     .action(bind(sessionEvents));
 };
 
@@ -80,14 +77,14 @@ const defineAgain: DefineCommand = (command, bind) => {
     .argument("[prompt]", "the prompt; default: standard input, where it is a pipe");
   addRunFlags(continued, { except: ["continue_from", "prompt"] })
     .option("-f, --prompt-file <file>", "read the prompt from a file")
-    .addHelpText("after", examples(['bulkhead session continue 3f2a "Now add a test"', "the agent remembers the rest"]))
+    .addHelpText(...examples(['bulkhead session continue 3f2a "Now add a test"', "the agent remembers the rest"]))
     .action(bind(sessionContinue));
   const rerun = command.command("rerun")
     .description("run a session again from its beginning, with what the flags change")
     .argument("<id>", idMeaning);
   addRunFlags(rerun)
     .option("-a, --agent <ids>", 'another adapter; several with commas, or "auto"')
-    .addHelpText("after", examples(["bulkhead session rerun 3f2a --timeout 30m", "with more time"]))
+    .addHelpText(...examples(["bulkhead session rerun 3f2a --timeout 30m", "with more time"]))
     .action(bind(sessionRerun));
 };
 
@@ -95,14 +92,14 @@ const defineActing: DefineCommand = (command, bind) => {
   command.command("interrupt")
     .description("stop a running session gracefully")
     .argument("<id>", idMeaning)
-    .addHelpText("after", examples(["bulkhead session interrupt 3f2a", "and wait for its end"]))
+    .addHelpText(...examples(["bulkhead session interrupt 3f2a", "and wait for its end"]))
     .action(bind(sessionInterrupt));
   command.command("answer")
     .description("answer what an agent asks: a permission request or a question")
     .argument("<id>", idMeaning)
     .argument("<choice>", "one of the choices that it offers, or any text where it offers none")
     .option("--request <id>", "which request, where several wait")
-    .addHelpText("after", examples(["bulkhead session answer 3f2a allow", '"session show" lists what waits']))
+    .addHelpText(...examples(["bulkhead session answer 3f2a allow", '"session show" lists what waits']))
     .action(bind(sessionAnswer));
   command.command("held")
     .description("show, apply or drop changes that can run programs, and wait for you")
@@ -111,12 +108,12 @@ const defineActing: DefineCommand = (command, bind) => {
     .option("--drop <path>", "the change of this path is undone; repeat for several", readMore)
     .option("--apply-all", "all of them stay")
     .option("--drop-all", "all of them are undone")
-    .addHelpText("after", examples(["bulkhead session held 3f2a", "asks about each, at a terminal"]))
+    .addHelpText(...examples(["bulkhead session held 3f2a", "asks about each, at a terminal"]))
     .action(bind(sessionHeld));
   command.command("delete")
     .description("forget the events of a session that has ended")
     .argument("<id>", idMeaning)
-    .addHelpText("after", examples(["bulkhead session delete 3f2a", "what is left says that there was one"]))
+    .addHelpText(...examples(["bulkhead session delete 3f2a", "what is left says that there was one"]))
     .action(bind(sessionDelete));
 };
 
@@ -125,7 +122,7 @@ const defineWorktrees: DefineCommand = (command, bind) => {
     .description("print what a session changed in its worktree, as a patch")
     .argument("<id>", idMeaning)
     .option("--stat", "only the paths")
-    .addHelpText("after", examples(["bulkhead session diff 3f2a > fix.patch", "for git apply"]))
+    .addHelpText(...examples(["bulkhead session diff 3f2a > fix.patch", "for git apply"]))
     .action(bind(sessionDiff));
   command.command("apply")
     .description(
@@ -134,17 +131,17 @@ const defineWorktrees: DefineCommand = (command, bind) => {
     .argument("<id>", idMeaning)
     .option("--allow-links", "links that lead out of the repository as well")
     .option("--with-held <path>", "the change of this path as well, though it can run programs; repeat", readMore)
-    .addHelpText("after", examples(["bulkhead session apply 3f2a", "as changes that are not staged"]))
+    .addHelpText(...examples(["bulkhead session apply 3f2a", "as changes that are not staged"]))
     .action(bind(sessionApply));
   command.command("discard")
     .description("remove a session's worktree with all that was changed in it")
     .argument("<id>", idMeaning)
-    .addHelpText("after", examples(["bulkhead session discard 3f2a", "nothing of it is kept"]))
+    .addHelpText(...examples(["bulkhead session discard 3f2a", "nothing of it is kept"]))
     .action(bind(sessionDiscard));
   command.command("prune")
     .description("remove worktrees past their age with all that is in them, except those of running sessions")
     .option("--older-than <time>", "such as 90s, 5m, 1h; default: workspaces.keep_ms of bulkhead.yaml", readTimeFlag)
-    .addHelpText("after", examples(["bulkhead session prune --older-than 48h", "those of sessions that ended before"]))
+    .addHelpText(...examples(["bulkhead session prune --older-than 48h", "those of sessions that ended before"]))
     .action(bind(sessionPrune));
 };
 
@@ -167,52 +164,35 @@ function readPair(typed: string, before: Record<string, string> = {}): Record<st
 
 async function sessionDelete(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
-  const { terminal, json, args } = call;
-  const { session_id } = await findSession(opened.sessions, args[0] ?? "");
+  const { session_id } = await findSession(opened.sessions, call.args[0] ?? "");
   await opened.sessions.delete(session_id);
-  await terminal.stdout.write(
-    json ? `${JSON.stringify({ session_id, deleted: true })}\n` : `Deleted: ${session_id}.\n`,
-  );
-  return 0;
+  return await tell(call, { session_id, deleted: true }, `Deleted: ${session_id}.`);
 }
 
 async function sessionDiscard(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
-  const { terminal, json, args } = call;
-  const { session_id } = await findWorkspace(opened.workspaces, args[0] ?? "");
+  const { session_id } = await findWorkspace(opened.workspaces, call.args[0] ?? "");
   await opened.workspaces.discard(session_id);
-  await terminal.stdout.write(
-    json ? `${JSON.stringify({ session_id, discarded: true })}\n` : `Discarded: ${session_id}.\n`,
-  );
-  return 0;
+  return await tell(call, { session_id, discarded: true }, `Discarded: ${session_id}.`);
 }
 
 async function sessionInterrupt(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
-  const { terminal, json, args } = call;
-  const { session_id, state } = await findSession(opened.sessions, args[0] ?? "");
+  const { session_id, state } = await findSession(opened.sessions, call.args[0] ?? "");
   const { outcome, stop_reason } = await (await opened.sessions.open(session_id)).interrupt();
   const was_running = state === "running";
-  await terminal.stdout.write(
-    json
-      ? `${JSON.stringify({ session_id, was_running, outcome, stop_reason })}\n`
-      : `${was_running ? "Ended" : "It had ended"}: ${session_id}, ${outcome} · ${stop_reason}.\n`,
-  );
-  return 0;
+  const text = `${was_running ? "Ended" : "It had ended"}: ${session_id}, ${outcome} · ${stop_reason}.`;
+  return await tell(call, { session_id, was_running, outcome, stop_reason }, text);
 }
 
 async function sessionPrune(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
-  const { terminal, json, options } = call;
-  const { olderThan } = options;
+  const { olderThan } = call.options;
   const report = await opened.workspaces.prune(typeof olderThan === "number" ? { olderThanMs: olderThan } : {});
-  if (json) await terminal.stdout.write(`${JSON.stringify(report)}\n`);
-  else {
-    const { removed, failed } = report;
-    const lines = failed.map(({ session_id, error }) => `${session_id}: ${safeLine(error.message)}`);
-    const done = removed.length === 0 ? "Nothing was removed." : `Removed ${plural(removed.length, "worktree")}.`;
-    await terminal.stdout.write(`${[...lines, done].join("\n")}\n`);
-  }
-  const [first] = report.failed;
+  const { removed, failed } = report;
+  const lines = failed.map(({ session_id, error }) => `${session_id}: ${safeLine(error.message)}`);
+  const done = removed.length === 0 ? "Nothing was removed." : `Removed ${plural(removed.length, "worktree")}.`;
+  await tell(call, report, [...lines, done].join("\n"));
+  const [first] = failed;
   return first === undefined ? 0 : errorTable[first.error.code].exit_code;
 }

@@ -55,13 +55,11 @@ export const defineSetup: DefineCommand = (command, bind) => {
     )
     .option("-y, --yes", "grant what they ask for without a question; without --agents, all that could run now")
     .option("--no-hello", "run no first session")
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead setup", "find the agents of this machine, choose, and run a first session"],
-        ["bulkhead setup --yes --agents my-agent,other-agent --json", "unattended"],
-      ) + reloadNote,
-    )
+    .addHelpText(...examples(
+      ["bulkhead setup", "find the agents of this machine, choose, and run a first session"],
+      ["bulkhead setup --yes --agents my-agent,other-agent --json", "unattended"],
+    ))
+    .addHelpText("after", reloadNote)
     .action(bind(reloading(setup)));
 };
 

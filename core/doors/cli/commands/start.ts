@@ -25,13 +25,10 @@ const lookEveryMs = 25;
 export const defineStart: DefineCommand = (command, bind) => {
   command
     .option("--port <number>", "TCP port on 127.0.0.1, 0 for any that is free; default: daemon.port", readPort)
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead start", "the daemon in the background; waits until it takes requests"],
-        ["bulkhead start --json | jq -r .daemon.address", "where it is"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead start", "the daemon in the background; waits until it takes requests"],
+      ["bulkhead start --json | jq -r .daemon.address", "where it is"],
+    ))
     .action(bind(start));
 };
 
@@ -74,7 +71,7 @@ async function tell(
     return void await terminal.stdout.write(`${JSON.stringify({ daemon: record, already_running: already })}\n`);
   }
   if (already) await terminal.stdout.write("The daemon is already running.\n");
-  await terminal.stdout.write(daemonText(record, call));
+  await terminal.stdout.write(`${daemonText(record, call)}\n`);
 }
 
 /**

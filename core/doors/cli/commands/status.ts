@@ -12,13 +12,10 @@ import { formatAge } from "../render/quantities.ts";
 /** `bulkhead status`. */
 export const defineStatus: DefineCommand = (command, bind) => {
   command
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead status", "exits with 0 only when the daemon takes sessions"],
-        ["bulkhead status --json | jq -r .address", "where it is"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead status", "exits with 0 only when the daemon takes sessions"],
+      ["bulkhead status --json | jq -r .address", "where it is"],
+    ))
     .action(bind(status));
 };
 

@@ -6,7 +6,7 @@ import { processStart } from "../../../ground/platform/processes/process-rows.ts
 import { sendSignal } from "../../../ground/platform/processes/send-signal.ts";
 import { sleep } from "../../../ground/platform/engine/wait.ts";
 import { askDaemon } from "../ask-daemon.ts";
-import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
 import { demandOwnProject } from "../project-daemon.ts";
 import { whileWaiting } from "../while-waiting.ts";
@@ -19,27 +19,17 @@ const lookEveryMs = 25;
 export const defineStop: DefineCommand = (command, bind) => {
   command
     .option("--now", "kill it: the next start ends its sessions as host_restarted")
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead stop", "sessions that run get daemon.drain_ms, then they are interrupted"],
-        ["bulkhead stop --now", "at once, whatever runs"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead stop", "sessions that run get daemon.drain_ms, then they are interrupted"],
+      ["bulkhead stop --now", "at once, whatever runs"],
+    ))
     .action(bind(stop));
 };
 
 async function stop(call: Invocation): Promise<number> {
-  const { terminal, json } = call;
   const pid = await stopDaemon(call);
-  await terminal.stdout.write(
-    json
-      ? `${JSON.stringify({ stopped: pid !== null, pid })}\n`
-      : pid === null
-      ? "No daemon runs on this state folder.\n"
-      : `Stopped the daemon, process ${pid}.\n`,
-  );
-  return 0;
+  const text = pid === null ? "No daemon runs on this state folder." : `Stopped the daemon, process ${pid}.`;
+  return await tell(call, { stopped: pid !== null, pid }, text);
 }
 
 /**

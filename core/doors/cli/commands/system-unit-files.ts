@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { Option } from "commander";
-import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
 import { mkdir, rm } from "../../../ground/platform/files/files.ts";
 import { dirname, isAbsolute, join } from "../../../ground/platform/files/paths.ts";
 import { replaceFile } from "../../../ground/platform/files/replace-file.ts";
@@ -21,18 +21,15 @@ export const defineService: DefineCommand = (command, bind) => {
     .description("write the file with which your system starts the daemon at login")
     .option("--print", "print the file, write nothing")
     .addOption(new Option(systemFlag, systemMeaning).choices(systems))
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead service install", "then the two commands that it prints"],
-        ["bulkhead service install --print --system systemd", "look at it first"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead service install", "then the two commands that it prints"],
+      ["bulkhead service install --print --system systemd", "look at it first"],
+    ))
     .action(bind(install));
   command.command("uninstall")
     .description("remove that file")
     .addOption(new Option(systemFlag, systemMeaning).choices(systems))
-    .addHelpText("after", examples(["bulkhead service uninstall", "the daemon itself goes on"]))
+    .addHelpText(...examples(["bulkhead service uninstall", "the daemon itself goes on"]))
     .action(bind(uninstall));
 };
 
@@ -49,29 +46,20 @@ async function install(call: Invocation): Promise<number> {
   } catch (cause) {
     throw new BulkheadError("io_error", `Cannot write ${file}.`, { cause });
   }
-  await terminal.stdout.write(
-    json
-      ? `${JSON.stringify({ file, enable })}\n`
-      : `Wrote ${file}.\nStart it now and at every login:\n${enable.map((line) => `  ${line}\n`).join("")}`,
-  );
-  return 0;
+  const lines = [`Wrote ${file}.`, "Start it now and at every login:", ...enable.map((line) => `  ${line}`)];
+  return await tell(call, { file, enable }, lines.join("\n"));
 }
 
 async function uninstall(call: Invocation): Promise<number> {
-  const { terminal, json } = call;
   const { file, disable } = await systemUnitOf(call);
   const removed = await rm(file).then(() => true, (error: unknown) => {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return false;
     throw new BulkheadError("io_error", `Cannot remove ${file}.`, { cause: error });
   });
-  await terminal.stdout.write(
-    json
-      ? `${JSON.stringify({ file, removed, disable })}\n`
-      : removed
-      ? `Removed ${file}.\nLet the system forget it:\n${disable.map((line) => `  ${line}\n`).join("")}`
-      : `There is no ${file}.\n`,
-  );
-  return 0;
+  const lines = removed
+    ? [`Removed ${file}.`, "Let the system forget it:", ...disable.map((line) => `  ${line}`)]
+    : [`There is no ${file}.`];
+  return await tell(call, { file, removed, disable }, lines.join("\n"));
 }
 
 /** The unit file with which the system starts the daemon. */

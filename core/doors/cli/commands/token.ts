@@ -1,9 +1,8 @@
-import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { type DefineCommand, examples, type Invocation, tell, tellEach } from "../command.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { openTokens, type TokenRecord, type TokenStore } from "../../http/tokens.ts";
-import { createPaint } from "../render/paint.ts";
-import { type Cell, tableLines } from "../render/table.ts";
-import { tableColumns } from "../show-session.ts";
+import type { Cell } from "../render/table.ts";
+import { tableText } from "../show-session.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { stateFolderOf } from "../../../sessions/host/state/state-folder.ts";
@@ -15,14 +14,11 @@ import { loadManifest, stateDirOf } from "../open-host.ts";
 
 /** `bulkhead token create|list|revoke`. */
 export const defineToken: DefineCommand = (command, bind) => {
-  command.usage("<create|list|revoke> [flags]").addHelpText(
-    "after",
-    examples(
-      ["bulkhead token create ci --scope run --expires 30d", "it is printed once; its sessions are all it sees"],
-      ["bulkhead token list", "names, scopes and ends, never a token"],
-      ["bulkhead token revoke ci", "it opens nothing from now on, also for a host that runs"],
-    ),
-  );
+  command.usage("<create|list|revoke> [flags]").addHelpText(...examples(
+    ["bulkhead token create ci --scope run --expires 30d", "it is printed once; its sessions are all it sees"],
+    ["bulkhead token list", "names, scopes and ends, never a token"],
+    ["bulkhead token revoke ci", "it opens nothing from now on, also for a host that runs"],
+  ));
   command.command("create")
     .description("make a token for the HTTP API and print it, once")
     .argument("<name>", "letters, digits, _, . and -")
@@ -32,22 +28,19 @@ export const defineToken: DefineCommand = (command, bind) => {
     )
     .option("--workdir <folders...>", "folders that its sessions may be started in, and below (default: any)")
     .option("--expires <time>", "how long it holds, such as 90m, 12h or 30d (default: never expires)")
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead token create dashboard --scope read", "may look, and nothing else"],
-        ["bulkhead token create ci --scope run --workdir ./checkout", "its sessions are started in it, or below"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead token create dashboard --scope read", "may look, and nothing else"],
+      ["bulkhead token create ci --scope run --workdir ./checkout", "its sessions are started in it, or below"],
+    ))
     .action(bind(tokenCreate));
   command.command("list")
     .description("list tokens, without their secret part")
-    .addHelpText("after", examples(["bulkhead token list --json", "one token a line"]))
+    .addHelpText(...examples(["bulkhead token list --json", "one token a line"]))
     .action(bind(tokenList));
   command.command("revoke")
     .description("make a token worthless")
     .argument("<name>", "its name or id")
-    .addHelpText("after", examples(["bulkhead token revoke ci", "its open streams end as well"]))
+    .addHelpText(...examples(["bulkhead token revoke ci", "its open streams end as well"]))
     .action(bind(tokenRevoke));
 };
 
@@ -64,10 +57,7 @@ async function tokenCreate(call: Invocation): Promise<number> {
   };
   const { token, record } = await (await tokensOf(call)).create(wanted);
   const { sha256: _, ...shown } = record;
-  if (json) {
-    await terminal.stdout.write(`${JSON.stringify({ ...shown, token })}\n`);
-    return 0;
-  }
+  if (json) return await tell(call, { ...shown, token }, token);
   const until = record.expires_at === null ? "until revoked" : `until ${record.expires_at}`;
   const where = workdirs === undefined
     ? ""
@@ -79,26 +69,19 @@ async function tokenCreate(call: Invocation): Promise<number> {
 }
 
 async function tokenList(call: Invocation): Promise<number> {
-  const { terminal, json } = call;
+  const { terminal } = call;
   const tokens = await tokensOf(call);
   const records = await tokens.list();
-  if (json) {
-    for (const { sha256: _, ...shown } of records) await terminal.stdout.write(`${JSON.stringify(shown)}\n`);
-    return 0;
-  }
-  if (records.length === 0) {
-    await terminal.stdout.write(asTyped('There is no token. To make one: "bulkhead token create ci --scope run".\n'));
-    return 0;
-  }
   const expired = await tokens.expired();
-  const lines = tableLines(records.map((record) => row(record, expired.has(record.id))), {
-    paint: createPaint(terminal.colours.stdout),
-    columns: tableColumns(terminal),
-    indent: 1,
-    head: ["token", "scopes", "starts in", "made", "holds until", "id"],
-  });
-  await terminal.stdout.write(`${lines.join("\n")}\n`);
-  return 0;
+  const head = ["token", "scopes", "starts in", "made", "holds until", "id"];
+  return await tellEach(
+    call,
+    records.map(({ sha256: _, ...shown }) => shown),
+    () =>
+      records.length === 0
+        ? asTyped('There is no token. To make one: "bulkhead token create ci --scope run".')
+        : tableText(records.map((record) => row(record, expired.has(record.id))), { terminal, head }),
+  );
 }
 
 function row({ id, name, scopes, workdirs, created_at, expires_at }: TokenRecord, isExpired: boolean): Cell[] {
@@ -113,8 +96,7 @@ function row({ id, name, scopes, workdirs, created_at, expires_at }: TokenRecord
 }
 
 async function tokenRevoke(call: Invocation): Promise<number> {
-  const { terminal, json, args } = call;
-  const wanted = args[0] ?? "";
+  const wanted = call.args[0] ?? "";
   const record = await (await tokensOf(call)).revoke(wanted);
   if (record === null) {
     throw new BulkheadError("not_found", `There is no token "${wanted.slice(0, 64)}".`, {
@@ -122,10 +104,7 @@ async function tokenRevoke(call: Invocation): Promise<number> {
     });
   }
   const { id, name } = record;
-  await terminal.stdout.write(
-    json ? `${JSON.stringify({ id, name, revoked: true })}\n` : `Revoked: ${safeLine(name)}.\n`,
-  );
-  return 0;
+  return await tell(call, { id, name, revoked: true }, `Revoked: ${safeLine(name)}.`);
 }
 
 /** Opens the tokens of the state folder that a host of this command would use, whether one runs or not. */

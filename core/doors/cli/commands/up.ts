@@ -4,7 +4,7 @@ import type { DaemonRecord } from "../../daemon/daemon-record.ts";
 import { hostVersion } from "../../../ground/config/version.ts";
 import type { Daemon } from "../../daemon/daemon.ts";
 import { readHostManifest } from "../../../packages/manifest/find-host-manifest.ts";
-import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
 import type { DemoScreen } from "../demo/serve-demo.ts";
 import { demoManifest } from "../demo/demo-sessions.ts";
 import { daemonPlace, noSocket } from "../daemon-place.ts";
@@ -22,30 +22,25 @@ export const defineUp: DefineCommand = (command, bind) => {
     .option("--port <number>", "TCP port on 127.0.0.1, 0 for any that is free; default: daemon.port", readPort)
     .option("--demo", "on the first start of a state folder run three sessions at once, one of them hostile")
     .option("--once", "with --demo: run them in any case, then stop; exits with 0 only if all checks hold")
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead up", "the daemon in this terminal; Ctrl-C stops it"],
-        [
-          "bulkhead up --demo",
-          "the same with something to see; without a bulkhead.yaml the demo's plugins are enabled",
-        ],
-        ["bulkhead up --port 0 --state-dir /tmp/try", "another daemon, with a state of its own"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead up", "the daemon in this terminal; Ctrl-C stops it"],
+      [
+        "bulkhead up --demo",
+        "the same with something to see; without a bulkhead.yaml the demo's plugins are enabled",
+      ],
+      ["bulkhead up --port 0 --state-dir /tmp/try", "another daemon, with a state of its own"],
+    ))
     .action(bind(up));
 };
 
 async function up(call: Invocation): Promise<number> {
-  const { terminal, json, options } = call;
+  const { terminal, options } = call;
   using signals = watchSignals(terminal);
   const screen: DemoScreen = { isBusy: options["demo"] === true };
   const daemon = await openDaemon(call, screen);
   const demo = options["demo"] === true ? await import("../demo/serve-demo.ts") : null;
   const stage = await demo?.prepareDemo(daemon, call);
-  await terminal.stdout.write(
-    json ? `${JSON.stringify({ daemon: daemon.record })}\n` : daemonText(daemon.record, call),
-  );
+  await tell(call, { daemon: daemon.record }, daemonText(daemon.record, call));
   while (signals.takeReload()) await daemon.reload().catch(() => undefined);
   if (demo !== null && stage !== undefined) return await demo.serveDemo(daemon, call, { stage, screen, signals });
   await keepUp(daemon, call, { signals, again: () => openDaemon(call, screen) });
@@ -107,7 +102,6 @@ export function daemonText(record: DaemonRecord, { terminal }: Pick<Invocation, 
       paint("dim", `· process ${record.pid}`)
     }`,
     ...rows.map(([name, value]) => `   ${paint("dim", name.padEnd(8))}  ${safeLine(value)}`),
-    "",
   ].join("\n");
 }
 

@@ -1,11 +1,10 @@
 import { InvalidArgumentError } from "commander";
-import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { type DefineCommand, examples, type Invocation, tellEach } from "../command.ts";
 import { openSessions } from "../open-sessions.ts";
 import { safeLine } from "../render/agent-text.ts";
-import { createPaint } from "../render/paint.ts";
 import { formatCost, formatCount, plural } from "../render/quantities.ts";
-import { type Cell, tableLines } from "../render/table.ts";
-import { tableColumns } from "../show-session.ts";
+import type { Cell } from "../render/table.ts";
+import { tableText } from "../show-session.ts";
 import { addUsage, type UsageRow, usedSessions } from "../usage-rows.ts";
 import { whileWaiting } from "../while-waiting.ts";
 
@@ -16,19 +15,16 @@ export const defineUsage: DefineCommand = (command, bind) => {
   command
     .option("--days <n>", "how many days, today included; default: 7", readDays)
     .option("--adapter <id>", "only sessions of this adapter")
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead usage", "tokens and cost of the last seven days, by day and agent"],
-        ["bulkhead usage --days 30 --adapter my-agent", "one agent over a month"],
-        ["bulkhead usage --json", "one row a line"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead usage", "tokens and cost of the last seven days, by day and agent"],
+      ["bulkhead usage --days 30 --adapter my-agent", "one agent over a month"],
+      ["bulkhead usage --json", "one row a line"],
+    ))
     .action(bind(usage));
 };
 
 async function usage(call: Invocation): Promise<number> {
-  const { terminal, json, options } = call;
+  const { terminal, options } = call;
   const days = options["days"] as number | undefined ?? 7;
   await using opened = await openSessions(call);
   const rows = new Map<string, UsageRow>();
@@ -40,22 +36,14 @@ async function usage(call: Invocation): Promise<number> {
   const sorted = [...rows.values()].sort((a, b) =>
     b.day.localeCompare(a.day) || a.adapter_id.localeCompare(b.adapter_id)
   );
-  await terminal.stdout.write(
-    json ? sorted.map((row) => `${JSON.stringify(row)}\n`).join("") : table(sorted, call, days),
-  );
-  return 0;
+  return await tellEach(call, sorted, () => table(sorted, call, days));
 }
 
 function table(rows: readonly UsageRow[], { terminal }: Invocation, days: number): string {
-  if (rows.length === 0) return `No session has ended in the last ${plural(days, "day")}.\n`;
-  const lines = tableLines([...rows.map(cells), ...(rows.length === 1 ? [] : [cells(totalOf(rows))])], {
-    paint: createPaint(terminal.colours.stdout),
-    columns: tableColumns(terminal),
-    wraps: true,
-    indent: 1,
-    head: ["day", "agent", "sessions", "tokens in", "tokens out", "cost", "note"],
-  });
-  return `${lines.join("\n")}\n`;
+  if (rows.length === 0) return `No session has ended in the last ${plural(days, "day")}.`;
+  const head = ["day", "agent", "sessions", "tokens in", "tokens out", "cost", "note"];
+  const total = rows.length === 1 ? [] : [cells(totalOf(rows))];
+  return tableText([...rows.map(cells), ...total], { terminal, head, wraps: true });
 }
 
 function cells({ day, adapter_id, sessions, unknown, tokens_in, tokens_out, cost, estimated }: UsageRow): Cell[] {

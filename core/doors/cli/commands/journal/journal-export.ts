@@ -3,14 +3,14 @@ import type { Envelope } from "../../../../../plugin-sdk/envelope.ts";
 import { type JournalReader, openJournalReader } from "../../../../records/journal/journal-reader.ts";
 import { resolve } from "../../../../ground/platform/files/paths.ts";
 import { writeNewFile } from "../../../../ground/platform/files/write-new-file.ts";
-import type { Invocation } from "../../command.ts";
+import { type Invocation, tell } from "../../command.ts";
 import { findJournals } from "../../journal-arguments.ts";
 import { progressLine, type StatusLine } from "../../while-waiting.ts";
 import { formatBytes, plural } from "../../render/quantities.ts";
 
 /** `bulkhead journal export`. */
 export async function journalExport(call: Invocation): Promise<number> {
-  const { terminal, json, options } = call;
+  const { terminal, options } = call;
   const { session, out } = options;
   const sessionId = typeof session === "string" ? session : undefined;
   const after = typeof options["after"] === "number" ? options["after"] : 0;
@@ -31,8 +31,7 @@ export async function journalExport(call: Invocation): Promise<number> {
     await progress.clear();
     const report = { file, events: counted.events, bytes };
     const text = `Wrote ${plural(report.events, "event")} to ${file}, ${formatBytes(bytes)}.`;
-    await terminal.stdout.write(`${json ? JSON.stringify(report) : text}\n`);
-    return 0;
+    return await tell(call, report, text);
   } finally {
     reader.close();
   }

@@ -2,7 +2,7 @@ import { parsePackageSpec } from "../../../../packages/install/package-spec.ts";
 import { type PreparedInstall, prepareInstall } from "../../../../packages/install/prepare-install.ts";
 import { restoreInstalled } from "../../../../packages/install/restore-installed.ts";
 import { join } from "../../../../ground/platform/files/paths.ts";
-import type { Invocation } from "../../command.ts";
+import { type Invocation, tell } from "../../command.ts";
 import { decideGrants } from "../../decide-grants.ts";
 import {
   allowances,
@@ -46,12 +46,8 @@ export async function pluginAdd(call: Invocation): Promise<number> {
       return 0;
     }
     await commitInstall(call, install, { grants, manifest });
-    await terminal.stdout.write(
-      json
-        ? `${JSON.stringify(installReport(install, { grants, manifest }))}\n`
-        : installedText(install, { grants: grants.length, file: manifest.file }),
-    );
-    return 0;
+    const text = installedText(install, { grants: grants.length, file: manifest.file });
+    return await tell(call, installReport(install, { grants, manifest }), text);
   } finally {
     await install.discard();
   }
@@ -62,8 +58,8 @@ function installedText(
   { grants, file }: { grants: number; file: string },
 ): string {
   const granted = grants === 0 ? "" : `, with ${plural(grants, "new grant")}`;
-  const first = current === null ? asTyped(`To run it: bulkhead run ${id} "Say hello."\n`) : "";
-  return `Installed: ${id} ${next.version}${granted} (${file}).\n${first}`;
+  const first = current === null ? asTyped(`\nTo run it: bulkhead run ${id} "Say hello."`) : "";
+  return `Installed: ${id} ${next.version}${granted} (${file}).${first}`;
 }
 
 /** Installs the plugins that the lock names and that are missing. */
@@ -77,11 +73,8 @@ async function restore(call: Invocation): Promise<number> {
       code = await reportError(error, terminal);
       continue;
     }
-    await terminal.stdout.write(
-      json
-        ? `${JSON.stringify({ plugin_id: id, version, restored })}\n`
-        : `${restored ? "Installed" : "There already"}: ${id} ${version}.\n`,
-    );
+    const text = `${restored ? "Installed" : "There already"}: ${id} ${version}.`;
+    await tell(call, { plugin_id: id, version, restored }, text);
   }
   if (all.length === 0 && !json) await terminal.stdout.write("The lock names no plugin. Name a package to install.\n");
   return code;

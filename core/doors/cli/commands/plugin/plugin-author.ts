@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { type TemplateName, templateNames, templateUses } from "../../../../kit/author/templates.ts";
-import { type Bind, examples, type Invocation } from "../../command.ts";
+import { type Bind, examples, type Invocation, tell } from "../../command.ts";
 import { driftError, pluginCheck } from "./plugin-check.ts";
 import { pluginDev } from "./plugin-dev.ts";
 import { pluginTest } from "./plugin-test.ts";
@@ -30,20 +30,17 @@ export function defineWriting(command: Command, bind: Bind): void {
     .option("--command <line>", "for cli and acp: the program with its arguments; default: the id")
     .option("--folder <folder>", "where it is written; default: its id, here")
     .option("-y, --yes", "ask nothing")
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead plugin new my-agent", "asks what it will drive"],
-        ['bulkhead plugin new my-tool --template cli --command "my-tool --quiet"', "a program, without code"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead plugin new my-agent", "asks what it will drive"],
+      ['bulkhead plugin new my-tool --template cli --command "my-tool --quiet"', "a program, without code"],
+    ))
     .action(bind(pluginNew));
   command.command("pack")
     .description("make the package of a plugin: a tarball that npm publishes and any host takes")
     .argument("[folder]", "folder of the plugin; default: this one")
     .option("--out <folder>", "where the tarball is written; default: this folder")
     .option("--unpacked <folder>", "also lay the package out here, as JSR publishes it")
-    .addHelpText("after", examples(["bulkhead plugin pack ./my-plugin", "the same folder gives the same bytes"]))
+    .addHelpText(...examples(["bulkhead plugin pack ./my-plugin", "the same folder gives the same bytes"]))
     .action(bind(pluginPack));
   command.command("import")
     .description("make plugins of entries of the Agent Client Protocol's registry, or of a map of tools")
@@ -53,14 +50,11 @@ export function defineWriting(command: Command, bind: Bind): void {
     .option("--id <id>", "the plugin's id, where that of the entry is taken")
     .option("--command <program>", "the agent's program, where it is another one")
     .option("--offline", "ask no registry which program an npm package installs")
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead plugin import tools.yaml --into plugins", "a plugin for each tool"],
-        ["bulkhead plugin import registry.json --only kimi --into plugins", "one agent of the registry"],
-        ["bulkhead plugin import agent.json --id my-agent --command agent", "under an id and a program of your own"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead plugin import tools.yaml --into plugins", "a plugin for each tool"],
+      ["bulkhead plugin import registry.json --only kimi --into plugins", "one agent of the registry"],
+      ["bulkhead plugin import agent.json --id my-agent --command agent", "under an id and a program of your own"],
+    ))
     .action(bind(pluginImport));
 }
 
@@ -69,14 +63,14 @@ function defineTrying(command: Command, bind: Bind): void {
   command.command("check")
     .description("check a plugin: manifest, bundle, and loading it behind the walls")
     .argument("[plugin]", "folder of a package, or id; default: every enabled plugin")
-    .addHelpText("after", examples(["bulkhead plugin check ./my-plugin", "while you write it"]))
+    .addHelpText(...examples(["bulkhead plugin check ./my-plugin", "while you write it"]))
     .action(bind(pluginCheck));
   command.command("dev")
     .description("run a session of a plugin, live, and again after each change of its folder")
     .argument("[folder]", "folder of the plugin; default: this one")
     .argument("[prompt]", "the prompt; default: Say hello.")
     .option("--once", "run one session and end with its exit code")
-    .addHelpText("after", examples(['bulkhead plugin dev ./my-plugin "Say hello"', "while you write it"]))
+    .addHelpText(...examples(['bulkhead plugin dev ./my-plugin "Say hello"', "while you write it"]))
     .action(bind(pluginDev));
   command.command("test")
     .description("try a plugin against every rule of the contract, with scripted tools and without a network")
@@ -84,13 +78,10 @@ function defineTrying(command: Command, bind: Bind): void {
     .option("--all", "show also the rules that it keeps and those that do not concern it")
     .option("--record <session>", "first run one real session with all that the manifest asks for, and record it")
     .option("--prompt <text>", "of the session to record; default: its prompt in conformance.yaml, or Say hello.")
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead plugin test ./my-plugin", "what conformance.yaml scripts, and how it did"],
-        ['bulkhead plugin test ./my-plugin --record writes --prompt "Create hello.txt"', "writes recordings/"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead plugin test ./my-plugin", "what conformance.yaml scripts, and how it did"],
+      ['bulkhead plugin test ./my-plugin --record writes --prompt "Create hello.txt"', "writes recordings/"],
+    ))
     .action(bind(pluginTest));
 }
 
@@ -113,8 +104,7 @@ async function pluginNew(call: Invocation): Promise<number> {
     asTyped(fitHelp(nextText(named), tableColumns(terminal))),
     ...needs[template],
   ];
-  await terminal.stdout.write(json ? `${JSON.stringify({ template, ...written })}\n` : `${lines.join("\n")}\n`);
-  return 0;
+  return await tell(call, { template, ...written }, lines.join("\n"));
 }
 
 function nextText(folder: string): string {
@@ -207,7 +197,7 @@ function summary({ written, refused }: ImportReport): string {
 }
 
 async function pluginPack(call: Invocation): Promise<number> {
-  const { terminal, args, options, json } = call;
+  const { terminal, args, options } = call;
   const folder = resolve(terminal.cwd, args[0] ?? ".");
   const { packPlugin } = await import("../../../../kit/author/pack-plugin.ts");
   await refuseDrift(call, folder);
@@ -238,8 +228,7 @@ async function pluginPack(call: Invocation): Promise<number> {
     asTyped(`  bulkhead plugin add ${quoteWord(shown)}`),
     `  npm publish ${quoteWord(shown)}`,
   ];
-  await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : `${lines.join("\n")}\n`);
-  return 0;
+  return await tell(call, report, lines.join("\n"));
 }
 
 async function writeUnder(root: string, files: readonly { path: string; bytes: Uint8Array }[]): Promise<void> {

@@ -15,7 +15,7 @@ import { manifestName, readManifest } from "../../../../packages/manifest/read-m
 import { everRequested } from "../../../../packages/permissions/requested-permissions.ts";
 import { realpath, stat } from "../../../../ground/platform/files/files.ts";
 import { join, resolve } from "../../../../ground/platform/files/paths.ts";
-import type { Invocation } from "../../command.ts";
+import { type Invocation, tell } from "../../command.ts";
 import { openHost } from "../../open-host.ts";
 import { safeLine, safeText } from "../../render/agent-text.ts";
 import { broadLines } from "../../render/permission-words.ts";
@@ -68,9 +68,7 @@ export async function pluginCheck(call: Invocation): Promise<number> {
     const work = check(opened.host, subject, broadPlaces(opened.manifest?.file));
     const report = await whileWaiting(`Loading ${safeLine(subject.folder)} …`, { terminal, work });
     reports.push(report);
-    await terminal.stdout.write(
-      json ? `${JSON.stringify(report)}\n` : `${reportLines(report, { paint, columns }).join("\n")}\n`,
-    );
+    await tell(call, report, reportLines(report, { paint, columns }).join("\n"));
   }
   if (reports.length === 0 && !json) await terminal.stdout.write("No plugin is enabled. Name one, or a folder.\n");
   const failed = reports.flatMap(({ steps }) => steps).find(({ passed }) => !passed);

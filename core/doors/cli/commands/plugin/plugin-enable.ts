@@ -10,7 +10,7 @@ import { checkId } from "../../../../packages/registry/instances.ts";
 import type { Plugin } from "../../../../packages/manifest/plugin.ts";
 import { checkPluginConfig } from "../../../../packages/manifest/plugin-config.ts";
 import type { Host } from "../../../../sessions/host/host.ts";
-import type { Invocation } from "../../command.ts";
+import { type Invocation, tell } from "../../command.ts";
 import { createPaint } from "../../render/paint.ts";
 import { safeLine } from "../../render/agent-text.ts";
 import { drawingColumns } from "../../show-session.ts";
@@ -141,17 +141,12 @@ async function change(
   for (const { permission, target } of grants) {
     if (permission === "run") await pinGranted(call, { pluginId: id, binary: target });
   }
-  const { terminal, json } = call;
   const left = asks === undefined ? null : withoutGrants(asks, grants);
   const missing = left === null ? {} : { missing: left.grants.map(grantWord) };
   const state = `${id} is ${enabled ? "enabled" : "disabled"}${changed ? "" : " already"}`;
   const granted = grants.length === 0 ? "" : ` and may now: ${grants.map(grantWord).join(", ")}`;
-  await terminal.stdout.write(
-    json
-      ? `${JSON.stringify({ plugin_id: id, enabled, changed, file, ...missing })}\n`
-      : `${state}${safeLine(granted)} (${file}).\n${left === null ? "" : asksText(left, call)}`,
-  );
-  return 0;
+  const text = `${state}${safeLine(granted)} (${file}).${left === null ? "" : asksText(left, call)}`;
+  return await tell(call, { plugin_id: id, enabled, changed, file, ...missing }, text);
 }
 
 /** Leaves of a sheet only what is not granted yet. The lines about walls follow from grants, and it has not all of them. */
@@ -169,11 +164,11 @@ function asksText(asks: SetupSheet, call: Invocation): string {
   if (count === 0) return "";
   // A plugin for many programs: granting all of it is seldom what the operator wants.
   if (count > shownGrants) {
-    return asTyped(`It asks for ${count} things that it may not yet: bulkhead plugin explain ${asks.id}\n`);
+    return asTyped(`\nIt asks for ${count} things that it may not yet: bulkhead plugin explain ${asks.id}`);
   }
   const command = `  ${safeLine(asTyped(grantsCommand(asks.id, asks.grants)))}`;
   const [, ...lines] = sheetOf(asks, call);
-  return `\n${["It may not yet:", ...lines, "To grant that:", command].join("\n")}\n`;
+  return `\n\n${["It may not yet:", ...lines, "To grant that:", command].join("\n")}`;
 }
 
 function sheetOf(asks: SetupSheet, { terminal }: Invocation): string[] {

@@ -3,7 +3,7 @@ import { grantable } from "../../../../packages/manifest/grantable.ts";
 import { quarantineError } from "../../../../walls/pool/plugin-health.ts";
 import type { BinaryPin, ExplainedPermission, ExplainedPlugin } from "../../../../../plugin-sdk/plugin-report.ts";
 import type { Plugin } from "../../../../packages/manifest/plugin.ts";
-import type { Invocation } from "../../command.ts";
+import { type Invocation, tellEach } from "../../command.ts";
 import { openPlugins } from "../../open-plugins.ts";
 import { safeLine } from "../../render/agent-text.ts";
 import { asTyped } from "../../render/as-typed.ts";
@@ -20,16 +20,10 @@ export async function pluginExplain(call: Invocation): Promise<number> {
   await using opened = await openPlugins(call);
   const plugin = await opened.facts.explain(call.args[0] ?? "");
   const pins = await lookAtPins(plugin.pins);
-  const { stdout } = call.terminal;
-  if (call.json) {
-    for (const record of recordsOf(plugin, pins)) await stdout.write(`${JSON.stringify(record)}\n`);
-    return 0;
-  }
   const drawing = { paint: createPaint(call.terminal.colours.stdout), columns: drawingColumns(call.terminal) };
-  await stdout.write(`${headLines(plugin, drawing).join("\n")}\n`);
-  const lines = [...permissionLines(plugin, drawing), ...pinLines(pins)].join("\n");
-  await stdout.write(`${lines}\n${missingGrants(plugin, plugin.permissions)}`);
-  return 0;
+  const lines = [...headLines(plugin, drawing), ...permissionLines(plugin, drawing), ...pinLines(pins)].join("\n");
+  const missing = missingGrants(plugin, plugin.permissions);
+  return await tellEach(call, recordsOf(plugin, pins), () => `${lines}${missing}`);
 }
 
 /** Returns what `--json` prints: each permission, then the walls of each program. */
@@ -131,7 +125,7 @@ function missingGrants(plugin: Pick<Plugin, "id">, rows: readonly ExplainedPermi
   const once = grants.filter(({ permission, target }, index) =>
     index === grants.findIndex((other) => other.permission === permission && other.target === target)
   );
-  return `\nTo grant what is missing:\n  ${asTyped(grantsCommand(plugin.id, once))}\n`;
+  return `\n\nTo grant what is missing:\n  ${asTyped(grantsCommand(plugin.id, once))}`;
 }
 
 /** A pin, and the real path that it leads to now. */

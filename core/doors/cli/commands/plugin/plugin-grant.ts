@@ -9,7 +9,7 @@ import { grantNotes, programsGrants } from "../../../../packages/permissions/una
 import { unknownPlugin } from "../../../../packages/registry/unknown-plugin.ts";
 import { dirname } from "../../../../ground/platform/files/paths.ts";
 import { cliBinary } from "../../../../packages/permissions/requested-permissions.ts";
-import type { Invocation } from "../../command.ts";
+import { type Invocation, tell } from "../../command.ts";
 import { manifestFile } from "../../open-host.ts";
 import { parseGrant } from "../../parse-grant.ts";
 import { type PinGranted, pinGranted } from "../../pin-granted.ts";
@@ -29,16 +29,15 @@ export async function pluginGrant(call: Invocation): Promise<number> {
     const pinned = permission === "run" ? await pinGranted(call, { pluginId, binary: target }) : null;
     const { note, forPrograms } = await effectOf(file, { pluginId, permission, target });
     const words = `${changed ? "Granted" : "Granted already"}${note === null ? "" : ", with no effect"}`;
-    const granted = `${words}: ${note === null ? `${pluginId} may ` : ""}${permission} ${target} (${file}).\n`;
-    await call.terminal.stdout.write(
-      call.json
-        ? `${JSON.stringify({ plugin_id: pluginId, permission, target, file, changed, ...pinned, note })}\n`
-        : `${granted}${pinned === null ? "" : pinLine(target, pinned)}${note === null ? "" : `Note: ${note}\n`}${
-          forPrograms
-            ? "Its contained programs have it; its own code does not, since its manifest does not ask for it.\n"
-            : ""
-        }`,
-    );
+    const lines = [
+      `${words}: ${note === null ? `${pluginId} may ` : ""}${permission} ${target} (${file}).`,
+      ...(pinned === null ? [] : [pinLine(target, pinned)]),
+      ...(note === null ? [] : [`Note: ${note}`]),
+      ...(forPrograms
+        ? ["Its contained programs have it; its own code does not, since its manifest does not ask for it."]
+        : []),
+    ];
+    await tell(call, { plugin_id: pluginId, permission, target, file, changed, ...pinned, note }, lines.join("\n"));
   }
   return 0;
 }
@@ -52,10 +51,8 @@ export async function pluginDeny(call: Invocation): Promise<number> {
       if (after !== text) await writeText(after);
       return after !== text;
     });
-    const denied = `${changed ? "Denied" : "Denied already"}: ${pluginId} may not ${permission} ${target} (${file}).\n`;
-    await call.terminal.stdout.write(
-      call.json ? `${JSON.stringify({ plugin_id: pluginId, permission, target, file, changed })}\n` : denied,
-    );
+    const denied = `${changed ? "Denied" : "Denied already"}: ${pluginId} may not ${permission} ${target} (${file}).`;
+    await tell(call, { plugin_id: pluginId, permission, target, file, changed }, denied);
   }
   return 0;
 }
@@ -117,10 +114,10 @@ function isToolsProgram(
 }
 
 function pinLine(binary: string, { pinned, pinned_before, not_pinned }: PinGranted): string {
-  if (pinned === null) return `It is pinned when it is first used: ${safeLine(not_pinned ?? "")}\n`;
+  if (pinned === null) return `It is pinned when it is first used: ${safeLine(not_pinned ?? "")}`;
   const place = ({ path, real }: BinaryPin) => safeLine(path === real ? path : `${path} (${real})`);
   const before = pinned_before !== null && pinned_before.real !== pinned.real
     ? `, before: ${place(pinned_before)}`
     : "";
-  return `Pinned: ${safeLine(binary)} is ${place(pinned)}${before}.\n`;
+  return `Pinned: ${safeLine(binary)} is ${place(pinned)}${before}.`;
 }

@@ -4,7 +4,7 @@ import { optionChoices } from "../../../../packages/manifest/option-choices.ts";
 import { readLockEntries } from "../../../../packages/manifest/plugin-lock.ts";
 import { readManifest } from "../../../../packages/manifest/read-manifest.ts";
 import type { ExplainedPlugin } from "../../../../../plugin-sdk/plugin-report.ts";
-import type { Invocation } from "../../command.ts";
+import { type Invocation, tell } from "../../command.ts";
 import { openPlugins } from "../../open-plugins.ts";
 import { safeLine } from "../../render/agent-text.ts";
 import { originLines, waitingLines } from "../../render/install-lines.ts";
@@ -23,15 +23,10 @@ export async function pluginInfo(call: Invocation): Promise<number> {
   // Read the manifest as written: the loaded one has the plugin's options filled in.
   const written = origin === "inline" ? manifest : await readManifest(folder);
   const { terminal } = call;
-  if (call.json) {
-    await terminal.stdout.write(`${JSON.stringify(infoData(plugin, written, locked))}\n`);
-    return 0;
-  }
   const choices = choiceLines(plugin.id, optionChoices(written, { id: plugin.id, hostManifest: opened.manifest }));
   const paint = createPaint(terminal.colours.stdout);
   const lines = infoLines(plugin, { locked, choices, paint, columns: drawingColumns(terminal) });
-  await terminal.stdout.write(`${lines.join("\n")}\n`);
-  return 0;
+  return await tell(call, infoData(plugin, written, locked), lines.join("\n"));
 }
 
 function infoData(plugin: ExplainedPlugin, manifest: Manifest, locked: LockedPlugin | null): object {

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type Bind, examples, type Invocation } from "../../command.ts";
+import { type Bind, examples, type Invocation, tell, tellEach } from "../../command.ts";
 import { pluginAdd } from "./plugin-add.ts";
 import { pluginDisable, pluginEnable } from "./plugin-enable.ts";
 import { pluginInfo } from "./plugin-info.ts";
@@ -14,9 +14,8 @@ import { parseGrant } from "../../parse-grant.ts";
 import { searchRegistry } from "../../../../packages/install/search-registry.ts";
 import { safeLine } from "../../render/agent-text.ts";
 import { asTyped } from "../../render/as-typed.ts";
-import { createPaint } from "../../render/paint.ts";
-import { tableLines } from "../../render/table.ts";
-import { tableColumns } from "../../show-session.ts";
+import type { Cell } from "../../render/table.ts";
+import { tableText } from "../../show-session.ts";
 import { whileWaiting } from "../../while-waiting.ts";
 
 /** Defines the sub-commands of `bulkhead plugin` for installed plugins. */
@@ -24,7 +23,7 @@ export function defineInstalling(command: Command, bind: Bind): void {
   command.command("search")
     .description("search the registry for plugins")
     .argument("[words...]", "words of its name or description")
-    .addHelpText("after", examples(["bulkhead plugin search greeter", "in the registry that npm is configured for"]))
+    .addHelpText(...examples(["bulkhead plugin search greeter", "in the registry that npm is configured for"]))
     .action(bind(pluginSearch));
   const add = command.command("add")
     .description("install a plugin, show what it asks for, and enable it")
@@ -32,33 +31,27 @@ export function defineInstalling(command: Command, bind: Bind): void {
       "[package]",
       "name, name@version, folder, tarball, or git+https://…#ref; default: what bulkhead.lock names",
     )
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead plugin add bulkhead-greeter", "from the registry that npm is configured for"],
-        ["bulkhead plugin add ./greeter-1.0.0.tgz --grant read:workdir", "unattended, with this grant alone"],
-        ["bulkhead plugin add", "installs what bulkhead.lock names, on another machine"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead plugin add bulkhead-greeter", "from the registry that npm is configured for"],
+      ["bulkhead plugin add ./greeter-1.0.0.tgz --grant read:workdir", "unattended, with this grant alone"],
+      ["bulkhead plugin add", "installs what bulkhead.lock names, on another machine"],
+    ))
     .action(bind(reloading(pluginAdd)));
   const update = command.command("update")
     .description("take the newest version into use; one that asks for more waits for its grant")
     .argument("[id]", "id of an installed plugin, or id@version; default: each")
-    .addHelpText(
-      "after",
-      examples(["bulkhead plugin update greeter --grant net:api.example.com:443", "grants the new"]),
-    )
+    .addHelpText(...examples(["bulkhead plugin update greeter --grant net:api.example.com:443", "grants the new"]))
     .action(bind(reloading(pluginUpdate)));
   for (const one of [add, update]) installFlags(one);
   command.command("remove")
     .description("remove an installed plugin or an instance, its grants and what it has stored")
     .argument("<id>", "id of an installed plugin or of an instance")
-    .addHelpText("after", examples(["bulkhead plugin remove greeter", "nothing of it is left"]))
+    .addHelpText(...examples(["bulkhead plugin remove greeter", "nothing of it is left"]))
     .action(bind(reloading(pluginRemove)));
   command.command("info")
     .description("show where a plugin came from, who signed it, and what it asks for in plain words")
     .argument("<id>", "id of a plugin")
-    .addHelpText("after", examples(["bulkhead plugin info greeter --json", "for programs, with its manifest"]))
+    .addHelpText(...examples(["bulkhead plugin info greeter --json", "for programs, with its manifest"]))
     .action(bind(pluginInfo));
   command.command("enable")
     .description("enable a plugin in bulkhead.yaml, or an instance of it with settings of its own")
@@ -66,25 +59,22 @@ export function defineInstalling(command: Command, bind: Bind): void {
     .option("--as <id>", "enable an instance of the plugin, under this id")
     .option("--option <key=value>", "set an option of the plugin; repeat", readPair)
     .option("--grant <permission:target>", "grant this, which it asks for; may be said several times", collect)
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead plugin enable greeter", "shows what it asks for, and asks"],
-        ["bulkhead plugin enable greeter --grant write:workdir", "without a question, and with this grant alone"],
-        ["bulkhead plugin enable greeter --as polite --option tone=formal", "one of several instances"],
-      ),
-    )
+    .addHelpText(...examples(
+      ["bulkhead plugin enable greeter", "shows what it asks for, and asks"],
+      ["bulkhead plugin enable greeter --grant write:workdir", "without a question, and with this grant alone"],
+      ["bulkhead plugin enable greeter --as polite --option tone=formal", "one of several instances"],
+    ))
     .action(bind(reloading(pluginEnable)));
   command.command("disable")
     .description("disable a plugin in bulkhead.yaml; its grants stay")
     .argument("<id>", "id of a plugin")
-    .addHelpText("after", examples(["bulkhead plugin disable greeter", "until it is enabled again"]))
+    .addHelpText(...examples(["bulkhead plugin disable greeter", "until it is enabled again"]))
     .action(bind(reloading(pluginDisable)));
   command.command("revoke")
     .description("take a grant out of bulkhead.yaml")
     .argument("<id>", "id of a plugin")
     .argument("<permission:target>", "as it was granted")
-    .addHelpText("after", examples(["bulkhead plugin revoke greeter write:workdir", "for sessions from now on"]))
+    .addHelpText(...examples(["bulkhead plugin revoke greeter write:workdir", "for sessions from now on"]))
     .action(bind(reloading(pluginRevoke)));
 }
 
@@ -106,13 +96,8 @@ async function pluginRemove(call: Invocation): Promise<number> {
   const id = call.args[0] ?? "";
   await removePlugin(manifest.file, id);
   await forgetPlugin(stateFolder(call, manifest), id);
-  const { terminal, json } = call;
-  await terminal.stdout.write(
-    json
-      ? `${JSON.stringify({ plugin_id: id, removed: true, file: manifest.file })}\n`
-      : `Removed: ${id}, its grants, and what it had stored.\n`,
-  );
-  return 0;
+  const text = `Removed: ${id}, its grants, and what it had stored.`;
+  return await tell(call, { plugin_id: id, removed: true, file: manifest.file }, text);
 }
 
 async function pluginRevoke(call: Invocation): Promise<number> {
@@ -124,45 +109,28 @@ async function pluginRevoke(call: Invocation): Promise<number> {
     if (after !== text) await writeText(after);
     return after !== text;
   });
-  const { terminal, json } = call;
   const words = changed ? "Revoked" : "Nothing to revoke";
-  await terminal.stdout.write(
-    json
-      ? `${JSON.stringify({ plugin_id: pluginId, permission, target, file, changed })}\n`
-      : `${words}: ${pluginId} may not ${permission} ${target} (${file}).\n`,
-  );
-  return 0;
+  const text = `${words}: ${pluginId} may not ${permission} ${target} (${file}).`;
+  return await tell(call, { plugin_id: pluginId, permission, target, file, changed }, text);
 }
 
 async function pluginSearch(call: Invocation): Promise<number> {
-  const { terminal, json } = call;
+  const { terminal } = call;
   const words = call.args.flatMap((word) => word ?? []);
   const work = searchRegistry(words, { folder: terminal.cwd });
   const { registry, found } = await whileWaiting("Searching the registry …", { terminal, work });
-  if (json) {
-    for (const one of found) await terminal.stdout.write(`${JSON.stringify(one)}\n`);
-    return 0;
-  }
-  if (found.length === 0) {
-    const asked = words.length === 0 ? "" : ` for ${safeLine(JSON.stringify(words.join(" ")))}`;
-    await terminal.stdout.write(
-      `${safeLine(registry)} has no plugin${asked}.\n${asTyped('Those that are here: "bulkhead plugin list".')}\n`,
-    );
-    return 0;
-  }
-  const rows = found.map(({ name, version, publisher, description }) => [
-    { text: safeLine(name), tone: "bold" } as const,
-    safeLine(version),
-    safeLine(publisher ?? ""),
-    { text: safeLine(description), tone: "dim" } as const,
-  ]);
-  const lines = tableLines(rows, {
-    paint: createPaint(terminal.colours.stdout),
-    columns: tableColumns(terminal),
-    indent: 1,
-    head: ["package", "version", "publisher", "in its own words"],
+  return await tellEach(call, found, () => {
+    if (found.length === 0) {
+      const asked = words.length === 0 ? "" : ` for ${safeLine(JSON.stringify(words.join(" ")))}`;
+      return `${safeLine(registry)} has no plugin${asked}.\n${asTyped('Those that are here: "bulkhead plugin list".')}`;
+    }
+    const rows = found.map(({ name, version, publisher, description }): Cell[] => [
+      { text: safeLine(name), tone: "bold" },
+      safeLine(version),
+      safeLine(publisher ?? ""),
+      { text: safeLine(description), tone: "dim" },
+    ]);
+    const next = asTyped("Anyone may publish one. To see what one asks for, and decide: bulkhead plugin add <package>");
+    return `${tableText(rows, { terminal, head: ["package", "version", "publisher", "in its own words"] })}\n\n${next}`;
   });
-  const next = asTyped("Anyone may publish one. To see what one asks for, and decide: bulkhead plugin add <package>");
-  await terminal.stdout.write(`${lines.join("\n")}\n\n${next}\n`);
-  return 0;
 }

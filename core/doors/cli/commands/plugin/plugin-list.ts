@@ -1,41 +1,31 @@
 import type { PluginProblem, PluginReport } from "../../../../../plugin-sdk/plugin-report.ts";
-import type { Invocation } from "../../command.ts";
+import { type Invocation, tellEach } from "../../command.ts";
 import { openPlugins } from "../../open-plugins.ts";
 import { safeLine, safeText } from "../../render/agent-text.ts";
 import { editedLine, waitingLines } from "../../render/install-lines.ts";
 import { asTyped } from "../../render/as-typed.ts";
 import { messageLines } from "../../render/message-lines.ts";
 import { createPaint, type Paint } from "../../render/paint.ts";
-import { type Cell, tableLines } from "../../render/table.ts";
-import { tableColumns } from "../../show-session.ts";
+import type { Cell } from "../../render/table.ts";
+import { tableText } from "../../show-session.ts";
 
 /** `bulkhead plugin list`. */
 export async function pluginList(call: Invocation): Promise<number> {
   await using opened = await openPlugins(call);
   const { terminal } = call;
   const [plugins, problems] = [await opened.facts.list(), await opened.facts.problems()];
-  if (call.json) {
-    for (const one of [...plugins, ...problems]) await terminal.stdout.write(`${JSON.stringify(one)}\n`);
-    return 0;
-  }
-  if (plugins.length === 0 && problems.length === 0) {
-    await terminal.stdout.write("No plugin was found.\n");
-    return 0;
-  }
-  const paint = createPaint(terminal.colours.stdout);
-  const lines = tableLines(plugins.map(row), {
-    paint,
-    columns: tableColumns(terminal),
-    indent: 1,
-    wraps: true,
-    head: ["plugin", "version", "state", "from", "walls", "what it does"],
+  return await tellEach(call, [...plugins, ...problems], () => {
+    if (plugins.length === 0 && problems.length === 0) return "No plugin was found.";
+    const head = ["plugin", "version", "state", "from", "walls", "what it does"];
+    const table = plugins.length === 0 ? [] : [tableText(plugins.map(row), { terminal, head, wraps: true })];
+    const updates = plugins.flatMap(({ id, waiting_update: waiting }) =>
+      waiting === null ? [] : ["", ...waitingLines(id, waiting).map((line) => ` ${line}`)]
+    );
+    const edited = plugins.flatMap(({ id, edited }) => (edited ? ["", ` ${editedLine(id)}`] : []));
+    return [...table, ...edited, ...updates, ...problemLines(problems, createPaint(terminal.colours.stdout))].join(
+      "\n",
+    );
   });
-  const updates = plugins.flatMap(({ id, waiting_update: waiting }) =>
-    waiting === null ? [] : ["", ...waitingLines(id, waiting).map((line) => ` ${line}`)]
-  );
-  const edited = plugins.flatMap(({ id, edited }) => (edited ? ["", ` ${editedLine(id)}`] : []));
-  await terminal.stdout.write(`${[...lines, ...edited, ...updates, ...problemLines(problems, paint)].join("\n")}\n`);
-  return 0;
 }
 
 function problemLines(problems: readonly PluginProblem[], paint: Paint): string[] {

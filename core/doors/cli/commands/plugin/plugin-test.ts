@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../../../plugin-sdk/errors.ts";
 import type { PluginRecording } from "../../../../kit/conformance/record-plugin.ts";
 import type { ConformanceReport, RuleReport } from "../../../../kit/conformance/report.ts";
 import { resolve } from "../../../../ground/platform/files/paths.ts";
-import type { Invocation } from "../../command.ts";
+import { type Invocation, tell } from "../../command.ts";
 import { safeLine } from "../../render/agent-text.ts";
 import { createPaint, type Paint } from "../../render/paint.ts";
 import { formatDuration } from "../../render/quantities.ts";
@@ -10,7 +10,7 @@ import { whileWaiting } from "../../while-waiting.ts";
 
 /** `bulkhead plugin test [folder]`, and with `--record` a session of the real programs first. */
 export async function pluginTest(call: Invocation): Promise<number> {
-  const { terminal, args, options, json } = call;
+  const { terminal, args, options } = call;
   const folder = resolve(terminal.cwd, args[0] ?? ".");
   const recorded = await record(call, folder);
   const { testPlugin } = await import("../../../../kit/conformance/test-plugin.ts");
@@ -18,7 +18,7 @@ export async function pluginTest(call: Invocation): Promise<number> {
   const paint = createPaint(terminal.colours.stdout);
   const lines = reportLines(report, { paint, all: options["all"] === true });
   const shown = recorded === null ? report : { ...report, recorded };
-  await terminal.stdout.write(json ? `${JSON.stringify(shown)}\n` : `${lines.join("\n")}\n`);
+  await tell(call, shown, lines.join("\n"));
   return report.passed ? 0 : 1;
 }
 

@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../../../plugin-sdk/errors.ts";
 import type { SessionSummary, WaitingRequest } from "../../../../../plugin-sdk/session-summary.ts";
-import type { Invocation } from "../../command.ts";
+import { type Invocation, tell } from "../../command.ts";
 import { findSession } from "../../find-session.ts";
 import { openSessions } from "../../open-sessions.ts";
 import { safeLine } from "../../render/agent-text.ts";
@@ -8,18 +8,14 @@ import { safeLine } from "../../render/agent-text.ts";
 /** `bulkhead session answer <id> <choice>`. */
 export async function sessionAnswer(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
-  const { terminal, json, args, options } = call;
-  const [typed = "", choice = ""] = args;
+  const { args: [typed = "", choice = ""], options } = call;
   const summary = await findSession(opened.sessions, typed);
   const { request_id } = requestOf(summary, options["request"]);
-  const session = await opened.sessions.open(summary.session_id);
+  const { session_id } = summary;
+  const session = await opened.sessions.open(session_id);
   if (!(await session.answer(request_id, choice))) throw refused(summary, { request_id, choice });
-  await terminal.stdout.write(
-    json
-      ? `${JSON.stringify({ session_id: summary.session_id, request_id, choice })}\n`
-      : `Answered ${safeLine(request_id)} of ${summary.session_id}: ${safeLine(choice)}\n`,
-  );
-  return 0;
+  const text = `Answered ${safeLine(request_id)} of ${session_id}: ${safeLine(choice)}`;
+  return await tell(call, { session_id, request_id, choice }, text);
 }
 
 /** Returns the named request, or else the only one. */

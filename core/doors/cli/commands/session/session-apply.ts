@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../../../plugin-sdk/errors.ts";
-import type { Invocation } from "../../command.ts";
+import { type Invocation, tell } from "../../command.ts";
 import { findWorkspace } from "../../find-session.ts";
 import { openSessions } from "../../open-sessions.ts";
 import { safeLine } from "../../render/agent-text.ts";
@@ -17,18 +17,14 @@ export async function sessionApply(call: Invocation): Promise<number> {
     if (!json) await terminal.stderr.write(conflictLines(error));
     throw withWorktree(error, folder);
   });
-  if (json) {
-    await terminal.stdout.write(`${JSON.stringify(applied)}\n`);
-    return 0;
-  }
   const { artifacts, artifacts_omitted, held, kept_commit } = applied;
   const lines = [
     ...artifactLines(artifacts, artifacts_omitted),
     artifacts.length === 0 ? "Nothing was changed." : `Applied to ${safeLine(repository)}.`,
     ...(kept_commit === null ? [] : [`Its commits are kept: git log refs/bulkhead/${session_id}`]),
   ];
-  await terminal.stdout.write(`${lines.join("\n")}\n`);
-  if (held.length > 0) await settleHeld(call, { workspaces: opened.workspaces, session_id, held });
+  await tell(call, applied, lines.join("\n"));
+  if (held.length > 0 && !json) await settleHeld(call, { workspaces: opened.workspaces, session_id, held });
   return 0;
 }
 

@@ -1,15 +1,15 @@
 import type { Outcome } from "../../../../../plugin-sdk/result.ts";
 import type { SessionState, SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import type { SessionQuery } from "../../../../../plugin-sdk/queries.ts";
-import type { Invocation } from "../../command.ts";
+import { type Invocation, tellEach } from "../../command.ts";
 import { openSessions } from "../../open-sessions.ts";
 import { safeLine } from "../../render/agent-text.ts";
 import { asTyped } from "../../render/as-typed.ts";
-import { createPaint, outcomeLooks, type Tone } from "../../render/paint.ts";
+import { outcomeLooks, type Tone } from "../../render/paint.ts";
 import { formatAge } from "../../render/quantities.ts";
 import { shortId } from "../../render/short-id.ts";
-import { type Cell, tableLines } from "../../render/table.ts";
-import { tableColumns } from "../../show-session.ts";
+import type { Cell } from "../../render/table.ts";
+import { tableText } from "../../show-session.ts";
 import type { Workspace } from "../../../../../plugin-sdk/workspace.ts";
 import { basename } from "../../../../ground/platform/files/paths.ts";
 
@@ -17,26 +17,15 @@ import { basename } from "../../../../ground/platform/files/paths.ts";
 export async function sessionList(call: Invocation): Promise<number> {
   if (call.options["worktrees"] === true) return await sessionWorktrees(call);
   await using opened = await openSessions(call);
-  const { terminal } = call;
   const rows = await opened.sessions.list(queryOf(call));
-  if (call.json) {
-    for (const row of rows) await terminal.stdout.write(`${JSON.stringify(row)}\n`);
-    return 0;
-  }
-  if (rows.length === 0) {
-    const text = isFiltered(call) ? "No session matches." : 'No session yet. Start one: bulkhead run "…"';
-    await terminal.stdout.write(`${asTyped(text)}\n`);
-    return 0;
-  }
-  const now = Date.now();
-  const lines = tableLines(rows.map((row) => cells(row, now)), {
-    paint: createPaint(terminal.colours.stdout),
-    columns: tableColumns(terminal),
-    indent: 1,
-    head: ["session", "state", "adapter", "age", "prompt"],
+  return await tellEach(call, rows, () => {
+    if (rows.length === 0) {
+      return asTyped(isFiltered(call) ? "No session matches." : 'No session yet. Start one: bulkhead run "…"');
+    }
+    const now = Date.now();
+    const head = ["session", "state", "adapter", "age", "prompt"];
+    return tableText(rows.map((row) => cells(row, now)), { terminal: call.terminal, head });
   });
-  await terminal.stdout.write(`${lines.join("\n")}\n`);
-  return 0;
 }
 
 function queryOf({ options }: Invocation): SessionQuery {
@@ -75,28 +64,16 @@ async function sessionWorktrees(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
   const { terminal } = call;
   const workspaces = await opened.workspaces.list();
-  if (call.json) {
-    for (const workspace of workspaces) await terminal.stdout.write(`${JSON.stringify(workspace)}\n`);
-    return 0;
-  }
-  if (workspaces.length === 0) {
-    await terminal.stdout.write("No session has worked in a worktree.\n");
-    return 0;
-  }
   const now = Date.now();
   const known = new Map((await opened.sessions.list({ limit: 500 })).map((summary) => [summary.session_id, summary]));
   const newest = workspaces.toSorted((a, b) => b.created_at.localeCompare(a.created_at));
-  const lines = tableLines(
-    newest.map((workspace) => row(workspace, { now, session: known.get(workspace.session_id) })),
-    {
-      paint: createPaint(terminal.colours.stdout),
-      columns: tableColumns(terminal),
-      indent: 1,
-      head: ["session", "state", "adapter", "age", "repository", "prompt"],
-    },
+  const rows = newest.map((workspace) => row(workspace, { now, session: known.get(workspace.session_id) }));
+  const head = ["session", "state", "adapter", "age", "repository", "prompt"];
+  return await tellEach(
+    call,
+    workspaces,
+    () => rows.length === 0 ? "No session has worked in a worktree." : tableText(rows, { terminal, head }),
   );
-  await terminal.stdout.write(`${lines.join("\n")}\n`);
-  return 0;
 }
 
 function row(
