@@ -45,7 +45,7 @@ test("a timeline has plan, thinking, colours, tools, files, usage, permissions u
       "Thinking The tally counts words",
       "Allowed: write × 2",
       "changed src/tally.js",
-      "Usage (session): 18.2 k in, 1,904 out · 0.0831 USD · tide-2",
+      "18.2 k tokens in, 1,904 out, 0.0831 USD (session) · tide-2",
       "Denied net registry.example.org:443",
       "must ask for it first",
       "bulkhead plugin grant works net:registry.example.org:443",
@@ -77,11 +77,11 @@ test("a timeline has failed attempts, waits for a limit and fallbacks", async ()
   });
   await opened.go(`#/sessions/${session.id}`);
   const rows = page.locator(".timeline");
-  await rows.getByText("Tries again in").first().waitFor();
+  await rows.getByText("next try in").first().waitFor();
   expect(await session.result()).toMatchObject({ outcome: "completed" });
   await rows.locator(".ended").waitFor();
   const text = await rows.textContent();
-  for (const sign of ["Attempt 1 · gone", "Attempt 1 failed", "Fallback from gone to limited", "Slow down", "Waits"]) {
+  for (const sign of ["Attempt 1 · gone", "Attempt 1 failed", "limited takes over from gone", "Rate limit Slow down"]) {
     expect(text).toContain(sign);
   }
   const side = page.getByRole("complementary", { name: "About this session" });

@@ -17,6 +17,6 @@ test("eventSentence warns of a guarded place that changed, and of no other write
   expect(eventSentence(write).weight).toBe("debug");
   expect(eventSentence({ ...write, reason: "It was removed." })).toMatchObject({
     weight: "warning",
-    text: "workdir:AGENTS.md: It was removed.",
+    text: "Write workdir:AGENTS.md: It was removed.",
   });
 });

@@ -1,12 +1,6 @@
-import type { Envelope, HostEvent, PermissionResolvedEvent } from "../../../../plugin-sdk/envelope.ts";
-import type {
-  AdapterEvent,
-  FileChangeEvent,
-  PlanEvent,
-  ToolResultEvent,
-  UnparsedEvent,
-  UsageEvent,
-} from "../../../../plugin-sdk/events.ts";
+import type { Envelope, HostEvent } from "../../../../plugin-sdk/envelope.ts";
+import type { FileChangeEvent, PlanEvent, ToolResultEvent, UnparsedEvent } from "../../../../plugin-sdk/events.ts";
+import { eventWords, type Weight } from "../../../ground/checks/event-words.ts";
 import { refusalOf } from "../../../ground/checks/refused-event.ts";
 import { asTyped } from "./as-typed.ts";
 import type { Tone } from "./paint.ts";
@@ -32,7 +26,10 @@ interface EventLineOptions {
  * Formats one event as lines. Flowing text (`output`, `thinking`, the output of `completed`) and the end
  * (`session_ended`, `artifacts`, `git`, `held`) give none: the live view and the result show them.
  */
-export function eventLines(event: Envelope["event"], options: EventLineOptions = {}): EventLine[] {
+export function eventLines(
+  event: Envelope["event"],
+  { verbose = false, choiceLabel }: EventLineOptions = {},
+): EventLine[] {
   switch (event.type) {
     case "output":
     case "thinking":
@@ -53,78 +50,49 @@ export function eventLines(event: Envelope["event"], options: EventLineOptions =
       return [line("plain", progress(event.message, event.percentage))];
     case "plan":
       return plan(event);
-    case "usage":
-      return usage(event);
-    case "permission_request":
-      return [line("yellow", `? ${event.tool} asks: ${event.title}`)];
-    case "question":
-      return [line("yellow", `? ${event.question}`)];
-    case "rate_limit":
-      return [line("yellow", `… rate limit: ${event.message}${wait(event.wait_ms)}`)];
-    case "agent_info":
-      return [line("dim", agentInfo(event))];
     case "unparsed":
       return [unparsed(event)];
-    case "completed":
-      return event.success ? [] : [line("red", "✗ the agent reports failure")];
-    case "error":
-      return [line(event.recoverable ? "yellow" : "red", `✗ ${event.code}: ${event.message}`)];
-    default:
-      return hostEventLines(event, options);
-  }
-}
-
-function hostEventLines(
-  event: Exclude<HostEvent, { type: "artifacts" | "git" | "held" | "session_ended" }>,
-  { verbose = false, choiceLabel }: EventLineOptions,
-): EventLine[] {
-  switch (event.type) {
-    case "session_started":
-      return [
-        line("dim", `● started in ${event.workdir}`),
-        ...(event.copied === undefined ? [] : [line("dim", `  with ${copiedText(event.copied)} in no commit`)]),
-      ];
-    case "queued":
-      return [queuedLine(event)];
-    case "attempt_started":
-      return event.attempt === 1 ? [] : [line("dim", `↻ attempt ${event.attempt}`)];
-    case "attempt_failed":
-      // Without a retry, the next event says it: another adapter takes over, or the result.
-      if (event.retry_in_ms === null) return [];
-      return [
-        line("yellow", `✗ attempt ${event.attempt} failed: ${open(event.error.message)}${retry(event.retry_in_ms)}`),
-      ];
-    case "fallback":
-      return [line("yellow", `↪ ${event.to} takes over from ${event.from}: ${event.reason}`)];
-    case "process_spawned":
-      return [line("dim", `▸ ${commandLine(event.argv)}`)];
-    case "process_exited":
-      return event.exit_code === 0 && !verbose ? [] : [line("dim", `▹ ${processEnd(event)}`)];
-    case "permission_resolved":
-      return [line("dim", resolved(event, choiceLabel))];
     case "capability":
       return capability(event, verbose);
-    case "worker":
-      return [line("red", `✗ worker ${event.state.replaceAll("_", " ")}: ${event.message}`)];
-    case "gap":
+    case "session_started":
       return [
-        line(
-          "yellow",
-          `… events ${event.from_seq} to ${event.to_seq} ` +
-            (event.damaged === true ? "were lost with a damaged journal" : "are no longer held"),
-        ),
+        wordsLine(event),
+        ...(event.copied === undefined ? [] : [line("dim", `  with ${copiedText(event.copied)} in no commit`)]),
       ];
-    default: {
-      const unknown: never = event;
-      return [line("dim", `… ${shortJson(unknown)}`)];
-    }
+    case "process_spawned":
+      return [line("dim", `▸ ${commandLine(event.argv)}`)];
+    case "permission_resolved":
+      return [wordsLine(event.choice === null ? event : { ...event, choice: choiceLabel ?? event.choice })];
+    default:
+      return isQuiet(event, verbose) ? [] : [wordsLine(event)];
   }
 }
 
-function queuedLine({ reason, retry_in_ms, position }: Extract<HostEvent, { type: "queued" }>): EventLine {
-  if (reason !== undefined) return line("yellow", `… waiting: ${open(reason)}${retry(retry_in_ms ?? 0)}`);
-  if (retry_in_ms === undefined) return line("dim", `… waiting for a slot, position ${position}`);
-  return line("yellow", `… waiting for a worker after crashes, position ${position}${retry(retry_in_ms)}`);
+/** Events that the next one tells again, or that tell nothing. */
+function isQuiet(event: Envelope["event"], verbose: boolean): boolean {
+  switch (event.type) {
+    case "usage":
+      return event.tokens_in === null && event.tokens_out === null && event.cost === null;
+    case "completed":
+      return event.success;
+    case "attempt_started":
+      return event.attempt === 1;
+    case "attempt_failed":
+      return event.retry_in_ms === null;
+    case "process_exited":
+      return event.exit_code === 0 && !verbose;
+    default:
+      return false;
+  }
+}
+
+const figures = { duration: formatDuration, count: formatCount, cost: formatCost };
+
+const tones: { readonly [W in Weight]: Tone } = { debug: "dim", info: "dim", warning: "yellow", error: "red" };
+
+function wordsLine(event: Envelope["event"]): EventLine {
+  const { icon, weight, tag, text } = eventWords(event, figures);
+  return line(tones[weight], `${icon} ${tag === undefined ? "" : `${tag}: `}${text}`);
 }
 
 function line(tone: Tone, text: string): EventLine {
@@ -164,36 +132,14 @@ function plan(event: PlanEvent): EventLine[] {
   );
 }
 
-function usage(event: UsageEvent): EventLine[] {
-  const parts = [
-    ...(event.tokens_in === null ? [] : [`${formatCount(event.tokens_in)} tokens in`]),
-    ...(event.tokens_out === null ? [] : [`${formatCount(event.tokens_out)} out`]),
-    ...(event.cost === null ? [] : [formatCost(event.cost, event.currency ?? null)]),
-  ];
-  return parts.length === 0 ? [] : [line("dim", `· ${parts.join(", ")} (${event.scope})`)];
-}
-
 function unparsed(event: UnparsedEvent): EventLine {
   const refusal = refusalOf(event);
   if (refusal === null) return line("dim", `… ${shortJson(event.data)}`);
   return { tone: "red", text: `✗ event refused: ${refusal.problem}`, whole: true };
 }
 
-function agentInfo(event: Extract<AdapterEvent, { type: "agent_info" }>): string {
-  const parts = [
-    event.agent_version,
-    event.model,
-    event.tools === undefined ? undefined : `${event.tools.length} tools`,
-    event.agent_session_id === undefined ? undefined : `session ${event.agent_session_id}`,
-  ];
-  return `· ${parts.filter((part) => part !== undefined).join(" · ") || "agent started"}`;
-}
-
 function capability(event: Extract<HostEvent, { type: "capability" }>, verbose: boolean): EventLine[] {
-  if (event.decision === "allowed") {
-    if (event.reason !== undefined) return [line("yellow", `! ${event.permission} ${event.target}: ${event.reason}`)];
-    return verbose ? [line("dim", `✓ allowed ${event.permission} ${event.target}`)] : [];
-  }
+  if (event.decision === "allowed") return event.reason !== undefined || verbose ? [wordsLine(event)] : [];
   const denied = line("red", `✗ denied ${event.permission} ${event.target}`);
   const below = [event.reason ?? null, remedy(event)].filter((text) => text !== null);
   return [denied, ...below.map((text) => ({ tone: "dim" as const, text: `  ${text}`, whole: true as const }))];
@@ -214,31 +160,4 @@ function commandLine(argv: readonly string[]): string {
 /** Shortens a long absolute path to its last two names. */
 function shortPath(argument: string): string {
   return argument.length > 40 && /^\/\S*$/.test(argument) ? `…/${argument.split("/").slice(-2).join("/")}` : argument;
-}
-
-function processEnd(event: Extract<HostEvent, { type: "process_exited" }>): string {
-  const how = event.signal === null
-    ? event.exit_code === null ? "ended (exit code unknown)" : `exited with ${event.exit_code}`
-    : `was ended by ${event.signal}`;
-  return `process ${event.pid} ${how} after ${formatDuration(event.duration_ms)}`;
-}
-
-function resolved({ by, choice }: PermissionResolvedEvent, label: string | undefined): string {
-  if (by === "deadline") return "✗ no answer came in time";
-  if (by === "agent") return "✗ not answered: the agent no longer waits for it";
-  if (by === "session_end" || choice === null) return "✗ not answered";
-  return `✓ answered${by === "policy" ? " by policy" : ""}: ${label ?? choice}`;
-}
-
-/** A sentence without its period, to go on from. */
-function open(sentence: string): string {
-  return sentence.replace(/\.$/, "");
-}
-
-function retry(ms: number | null): string {
-  return ms === null ? "" : `; next try in ${formatDuration(ms)}`;
-}
-
-function wait(ms: number | null): string {
-  return ms === null ? "" : `; wait ${formatDuration(ms)}`;
 }

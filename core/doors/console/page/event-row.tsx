@@ -2,7 +2,7 @@ import type { ComponentChild, ComponentChildren } from "preact";
 import type { AdapterEvent } from "../../../../plugin-sdk/events.ts";
 import type { TimelineRow } from "./fold.ts";
 import { FoldRow, JsonText, LongText, Text } from "./text.tsx";
-import { ChangedPath, HostEventText, type Other } from "./host-event.tsx";
+import { ChangedPath, HostEventText } from "./host-event.tsx";
 import { countText, durationText } from "./parts.tsx";
 import { DiffText } from "./diff-text.tsx";
 import { addressOf } from "./route.ts";
@@ -224,7 +224,7 @@ function ProcessRow({ row: { spawned, exited } }: { row: Extract<TimelineRow, { 
 function EventText({ event }: { event: ShownEvent["event"] }) {
   const Shown: ((of: { event: never }) => ComponentChild) | undefined =
     agentEvents[event.type as keyof typeof agentEvents];
-  return Shown === undefined ? <HostEventText event={event as Other} /> : <Shown event={event as never} />;
+  return Shown === undefined ? <HostEventText event={event} /> : <Shown event={event as never} />;
 }
 
 /** Each event of an agent that folds with no other, as it is shown. */
@@ -238,18 +238,6 @@ const agentEvents: {
     </p>
   ),
   file_change: ({ event }) => <FileChangeRow event={event} />,
-  usage: ({ event }) => (
-    <p class="quiet-line">
-      Usage ({event.scope}): {tokensText(event.tokens_in, event.tokens_out)}
-      {event.cost !== null && ` · ${event.cost} ${event.currency ?? ""}`}
-      {event.model !== undefined && (
-        <>
-          {" · "}
-          <Text of={event.model} />
-        </>
-      )}
-    </p>
-  ),
   permission_request: ({ event }) => (
     <div class="asked">
       <p>
@@ -257,35 +245,6 @@ const agentEvents: {
       </p>
       {event.input !== undefined && <Input of={event.input} />}
     </div>
-  ),
-  question: ({ event }) => (
-    <p class="asked">
-      <span class="tag tag-waiting">Asks</span> <Text of={event.question} links />
-    </p>
-  ),
-  request_withdrawn: () => <p class="quiet-line">The agent takes its request back.</p>,
-  rate_limit: ({ event }) => (
-    <p class="warned">
-      <span class="tag">Limited</span> <Text of={event.message} links />
-      {event.wait_ms !== null && ` Waits ${durationText(event.wait_ms)}.`}
-    </p>
-  ),
-  agent_info: ({ event }) => (
-    <p class="quiet-line">
-      Agent{event.agent_version !== undefined && (
-        <>
-          {" "}
-          <Text of={event.agent_version} />
-        </>
-      )}
-      {event.model !== undefined && (
-        <>
-          {" · "}
-          <Text of={event.model} />
-        </>
-      )}
-      {event.tools !== undefined && ` · ${event.tools.length} tools`}
-    </p>
   ),
   unparsed: ({ event }) => (
     <FoldRow
@@ -310,11 +269,6 @@ const agentEvents: {
       </p>
       {event.output !== undefined && event.output !== "" && <LongText of={event.output} class="prose" />}
     </div>
-  ),
-  error: ({ event }) => (
-    <p class="failed-text">
-      <span class="tag tag-failed">{plainText(event.code, 40)}</span> <Text of={event.message} links />
-    </p>
   ),
 };
 

@@ -1,19 +1,17 @@
 import type { ComponentChild } from "preact";
-import type { AdapterEvent } from "../../../../plugin-sdk/events.ts";
 import type { HostEvent } from "../../../../plugin-sdk/envelope.ts";
-import { FoldRow, JsonText, LongText, Text } from "./text.tsx";
+import { eventWords, type Weight } from "../../../ground/checks/event-words.ts";
+import { FoldRow, LongText, Text } from "./text.tsx";
 import { HeldList } from "./held-item.tsx";
-import { ChangeMark, Command, durationText, OutcomeMark } from "./parts.tsx";
+import { ChangeMark, Command, costText, countText, durationText, OutcomeMark } from "./parts.tsx";
+import type { ShownEvent } from "./shown-event.ts";
 import { plainText } from "./shown-text.ts";
 
-/** Event types that no row of an agent's shows. */
-export type Other = HostEvent | Extract<AdapterEvent, { type: "output" | "thinking" | "tool_call" | "tool_result" }>;
-
-/** An event of the host in a session. */
-export function HostEventText({ event }: { event: Other }) {
+/** An event of the host in a session, or one that needs no more than words. */
+export function HostEventText({ event }: { event: ShownEvent["event"] }) {
   const Shown: ((of: { event: never }) => ComponentChild) | undefined =
     hostEvents[event.type as keyof typeof hostEvents];
-  return Shown === undefined ? <JsonText of={event} /> : <Shown event={event as never} />;
+  return Shown === undefined ? <WordsText event={event} /> : <Shown event={event as never} />;
 }
 
 const hostEvents: {
@@ -30,13 +28,6 @@ const hostEvents: {
       ))}
     </div>
   ),
-  queued: ({ event }) => (
-    <p class="warned">
-      <span class="tag">Waits</span>{" "}
-      {event.reason === undefined ? `for a slot, number ${event.position} in line.` : <Text of={event.reason} />}
-      {event.retry_in_ms !== undefined && ` Tries again in ${durationText(event.retry_in_ms)}.`}
-    </p>
-  ),
   attempt_started: ({ event }) => (
     <p class="divider">
       <span>
@@ -45,68 +36,41 @@ const hostEvents: {
       </span>
     </p>
   ),
-  attempt_failed: ({ event }) => (
-    <p class="failed-text">
-      <span class="tag tag-failed">Attempt {event.attempt} failed</span> <Text of={event.error.message} links />
-      {event.error.hint !== undefined && (
-        <>
-          {" "}
-          <Text of={event.error.hint} links />
-        </>
-      )}
-      {event.retry_in_ms !== null && ` Tries again in ${durationText(event.retry_in_ms)}.`}
-    </p>
-  ),
-  fallback: ({ event }) => (
-    <p class="warned">
-      <span class="tag">Fallback</span> from {event.from} to {event.to}: <Text of={event.reason} />
-    </p>
-  ),
-  permission_resolved: ({ event }) => (
-    <p class="quiet-line">
-      {event.choice === null ? "Closed without an answer" : (
-        <>
-          Answered <b>{plainText(event.choice, 80)}</b>
-        </>
-      )} by {byText[event.by]}.
-    </p>
-  ),
   capability: ({ event }) => <CapabilityText event={event} />,
-  worker: ({ event }) => (
-    <p class="failed-text">
-      <span class="tag tag-failed">Worker {event.state.replaceAll("_", " ")}</span> <Text of={event.message} />
-    </p>
-  ),
   artifacts: ({ event }) => <Artifacts of={event.artifacts} reason={event.reason} omitted={event.omitted} />,
   held: ({ event }) => <HeldList of={event.held} scripts={event.install_scripts} />,
-  gap: ({ event }) => (
-    <p class="divider">
-      <span>
-        Events {event.from_seq} to {event.to_seq}{" "}
-        {event.damaged === true ? "were lost with a damaged journal" : "are no longer stored"}
-      </span>
-    </p>
-  ),
   session_ended: ({ event }) => <Ended event={event} />,
-  process_spawned: ({ event }) => (
-    <p class="quiet-line">
-      Program <code>{plainText(event.argv.join(" "), 200)}</code>
-    </p>
-  ),
-  process_exited: ({ event }) => (
-    <p class="quiet-line">
-      Process {event.pid} ended after {durationText(event.duration_ms)} {event.signal ?? `with ${event.exit_code}`}
-    </p>
-  ),
 };
 
-const byText = {
-  client: "a person",
-  policy: "the policy",
-  deadline: "the deadline",
-  agent: "the agent",
-  session_end: "the end of the session",
+const figures = { duration: durationText, count: countText, cost: costText };
+
+const looks: { readonly [W in Weight]: string } = {
+  debug: "quiet-line",
+  info: "quiet-line",
+  warning: "warned",
+  error: "failed-text",
 };
+
+/** An event in the words that all doors use. */
+function WordsText({ event }: { event: ShownEvent["event"] }) {
+  const { weight, tag, text, hint } = eventWords(event, figures);
+  const capital = (words: string) => words.charAt(0).toUpperCase() + words.slice(1);
+  return (
+    <p class={looks[weight]}>
+      {tag !== undefined && (
+        <span class={`tag ${weight === "error" ? "tag-failed" : ""}`}>
+          {plainText(event.type === "error" ? tag : capital(tag), 80)}
+        </span>
+      )} <Text of={(tag === undefined ? capital(text) : text).slice(0, 2000)} links />
+      {hint !== undefined && (
+        <>
+          {" "}
+          <Text of={hint} links />
+        </>
+      )}
+    </p>
+  );
+}
 
 /** A denial with what would change it, or a use that a person should know of. */
 function CapabilityText({ event }: { event: Extract<HostEvent, { type: "capability" }> }) {

@@ -224,9 +224,9 @@ test("eventLines has words for every event of the host", () => {
   expect(texts).toEqual([
     "… waiting for a slot, position 2",
     "… waiting: alpha is limited; next try in 9.0 s",
-    "↻ attempt 2",
+    "↻ attempt 2 on alpha",
     "✗ attempt 1 failed: It died; next try in 2.0 s",
-    "↪ beta takes over from alpha: crash",
+    "↪ fallback: beta takes over from alpha: crash",
     "▸ node x.mjs",
     "▹ process 5 was ended by SIGKILL after 1.5 s",
     "✗ no answer came in time",

@@ -1,0 +1,201 @@
+import type { Envelope, HostEvent } from "../../../plugin-sdk/envelope.ts";
+import { refusalOf } from "./refused-event.ts";
+
+/** Importance of an event for a person. */
+export type Weight = "debug" | "info" | "warning" | "error";
+
+/** An event in words, which every door shows in its own way. */
+interface EventWords {
+  /** A sign for a terminal. */
+  icon: string;
+  weight: Weight;
+  /** Kind of the event, for one whose text does not tell it. */
+  tag?: string;
+  /** Begins small, and may hold an agent's text of any length and with any characters. */
+  text: string;
+  /** What a person can do about it. */
+  hint?: string | undefined;
+}
+
+/** How a door writes numbers. */
+export interface EventFigures {
+  duration(ms: number): string;
+  count(count: number): string;
+  cost(cost: number, currency: string | null): string;
+}
+
+/** Puts an event into words. Texts that a door shows in full, such as output and plans, are told in short. */
+export function eventWords(event: Envelope["event"], figures: EventFigures): EventWords {
+  switch (event.type) {
+    case "output":
+      return { icon: "", weight: event.stream === "stdout" ? "info" : "warning", text: event.data };
+    case "thinking":
+      return { icon: "", weight: "info", text: event.content };
+    case "tool_call":
+      return { icon: "→", weight: "info", text: `the agent uses ${event.tool}` };
+    case "tool_result":
+      return event.success
+        ? { icon: "←", weight: "info", text: `the tool ${event.tool} is done` }
+        : { icon: "←", weight: "warning", text: `the tool ${event.tool} failed` };
+    case "file_change":
+      return { icon: "~", weight: "info", text: `the agent says: ${event.action} ${event.path}` };
+    case "progress": {
+      const part = event.percentage === undefined ? "" : ` (${Math.round(event.percentage)} %)`;
+      return { icon: "·", weight: "info", text: `${event.message}${part}` };
+    }
+    case "plan": {
+      const done = event.entries.filter(({ status }) => status === "completed").length;
+      return { icon: "☐", weight: "info", tag: "plan", text: `${done} of ${event.entries.length} done` };
+    }
+    case "usage":
+      return { icon: "·", weight: "debug", text: usageText(event, figures) };
+    case "permission_request":
+      return { icon: "?", weight: "warning", tag: `${event.tool} asks`, text: event.title };
+    case "question":
+      return { icon: "?", weight: "warning", tag: "the agent asks", text: event.question };
+    case "request_withdrawn":
+      return { icon: "✗", weight: "debug", text: "the agent takes its request back" };
+    case "rate_limit": {
+      const wait = event.wait_ms === null ? "" : `; wait ${figures.duration(event.wait_ms)}`;
+      return { icon: "…", weight: "warning", tag: "rate limit", text: `${event.message}${wait}` };
+    }
+    case "agent_info":
+      return { icon: "·", weight: "debug", text: agentText(event) };
+    case "unparsed": {
+      const refusal = refusalOf(event);
+      return refusal === null
+        ? { icon: "…", weight: "debug", tag: "not understood by the adapter", text: JSON.stringify(event.data) ?? "" }
+        : { icon: "✗", weight: "warning", tag: "event refused", text: refusal.problem };
+    }
+    case "completed":
+      return event.success
+        ? { icon: "✓", weight: "info", text: "the agent is done" }
+        : { icon: "✗", weight: "error", text: "the agent reports failure" };
+    case "error":
+      return { icon: "✗", weight: event.recoverable ? "warning" : "error", tag: event.code, text: event.message };
+    default:
+      return hostWords(event, figures);
+  }
+}
+
+function hostWords(event: HostEvent, figures: EventFigures): EventWords {
+  switch (event.type) {
+    case "session_started":
+      return { icon: "●", weight: "debug", text: `started in ${event.workdir}` };
+    case "queued":
+      return queuedWords(event, figures);
+    case "attempt_started": {
+      const weight = event.attempt === 1 ? "debug" : "info";
+      return { icon: "↻", weight, text: `attempt ${event.attempt} on ${event.adapter_id}` };
+    }
+    case "attempt_failed": {
+      const text = `${open(event.error.message)}${retry(event.retry_in_ms, figures)}`;
+      return { icon: "✗", weight: "warning", tag: `attempt ${event.attempt} failed`, text, hint: event.error.hint };
+    }
+    case "fallback": {
+      const text = `${event.to} takes over from ${event.from}: ${event.reason}`;
+      return { icon: "↪", weight: "warning", tag: "fallback", text };
+    }
+    case "process_spawned":
+      return { icon: "▸", weight: "debug", tag: "program", text: event.argv.join(" ") };
+    case "process_exited":
+      return { icon: "▹", weight: "debug", text: endText(event, figures) };
+    case "permission_resolved":
+      return answerWords(event);
+    case "capability": {
+      const { decision, permission, target, reason } = event;
+      const use = `${permission} ${target}`;
+      if (decision === "denied") return { icon: "✗", weight: "warning", tag: `denied ${use}`, text: reason ?? "not granted" };
+      if (reason !== undefined) return { icon: "!", weight: "warning", tag: use, text: reason };
+      return { icon: "✓", weight: "debug", text: `allowed ${use}` };
+    }
+    case "worker":
+      return { icon: "✗", weight: "error", tag: `worker ${event.state.replaceAll("_", " ")}`, text: event.message };
+    case "git": {
+      const weight = event.changes.every(({ outcome }) => outcome === "moved") ? "info" : "warning";
+      const text = event.changes.map(({ name, outcome }) => `${name} ${outcome}`).join(", ");
+      return { icon: "·", weight, tag: "git", text };
+    }
+    case "artifacts": {
+      const count = event.artifacts === null ? "not known" : `${event.artifacts.length + (event.omitted ?? 0)}`;
+      return { icon: "·", weight: "debug", tag: "changed paths", text: count };
+    }
+    case "held":
+      return heldWords(event);
+    case "gap": {
+      const lost = event.damaged === true;
+      const text = `events ${event.from_seq} to ${event.to_seq} ${
+        lost ? "were lost with a damaged journal" : "are no longer held"
+      }`;
+      return { icon: "…", weight: lost ? "error" : "warning", text };
+    }
+    case "session_ended": {
+      const { outcome, stop_reason } = event.result;
+      return { icon: "■", weight: outcome === "completed" ? "info" : "error", tag: "session ended", text: stop_reason };
+    }
+    default: {
+      // An event of a newer version, from a daemon or a journal.
+      const unknown: never = event;
+      return { icon: "…", weight: "debug", text: JSON.stringify(unknown) };
+    }
+  }
+}
+
+type EventOf<T extends Envelope["event"]["type"]> = Extract<Envelope["event"], { type: T }>;
+
+function usageText({ tokens_in, tokens_out, cost, currency, scope, model }: EventOf<"usage">, to: EventFigures) {
+  const parts = [
+    ...(tokens_in === null ? [] : [`${to.count(tokens_in)} tokens in`]),
+    ...(tokens_out === null ? [] : [`${to.count(tokens_out)} out`]),
+    ...(cost === null ? [] : [to.cost(cost, currency ?? null)]),
+  ];
+  const told = parts.length === 0 ? "tokens unknown" : parts.join(", ");
+  return `${told} (${scope})${model === undefined ? "" : ` · ${model}`}`;
+}
+
+function agentText({ agent_version, model, tools, agent_session_id }: EventOf<"agent_info">): string {
+  const parts = [
+    agent_version && `agent ${agent_version}`,
+    model,
+    tools && `${tools.length} tools`,
+    agent_session_id && `session ${agent_session_id}`,
+  ];
+  return parts.filter(Boolean).join(" · ") || "agent started";
+}
+
+function queuedWords({ reason, retry_in_ms, position }: EventOf<"queued">, figures: EventFigures): EventWords {
+  if (reason !== undefined) {
+    return { icon: "…", weight: "warning", tag: "waiting", text: `${open(reason)}${retry(retry_in_ms, figures)}` };
+  }
+  const why = retry_in_ms === undefined ? "for a slot" : "for a worker after crashes";
+  return { icon: "…", weight: "info", text: `waiting ${why}, position ${position}${retry(retry_in_ms, figures)}` };
+}
+
+function endText({ pid, exit_code, signal, duration_ms }: EventOf<"process_exited">, figures: EventFigures): string {
+  const code = exit_code === null ? "ended (exit code unknown)" : `exited with ${exit_code}`;
+  const how = signal === null ? code : `was ended by ${signal}`;
+  return `process ${pid} ${how} after ${figures.duration(duration_ms)}`;
+}
+
+function answerWords({ by, choice }: EventOf<"permission_resolved">): EventWords {
+  if (by === "deadline") return { icon: "✗", weight: "debug", text: "no answer came in time" };
+  if (by === "agent") return { icon: "✗", weight: "info", text: "not answered: the agent no longer waits for it" };
+  if (by === "session_end" || choice === null) return { icon: "✗", weight: "debug", text: "not answered" };
+  return { icon: "✓", weight: "debug", tag: by === "policy" ? "answered by policy" : "answered", text: choice };
+}
+
+function heldWords({ held, install_scripts }: EventOf<"held">): EventWords {
+  const named = held.map(({ path, by }) => `${path} (${by})`);
+  const scripts = install_scripts.map(({ path, names }) => `${path} (an install runs ${names.join(", ")})`);
+  const weight = held.length === 0 ? "warning" : "error";
+  return { icon: "!", weight, tag: "changes that can run programs", text: [...named, ...scripts].join(", ") };
+}
+
+/** A sentence without its period, to go on from. */
+function open(sentence: string): string {
+  return sentence.replace(/\.$/, "");
+}
+
+function retry(ms: number | null | undefined, { duration }: EventFigures): string {
+  return ms === null || ms === undefined ? "" : `; next try in ${duration(ms)}`;
+}
