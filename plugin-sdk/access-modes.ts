@@ -14,6 +14,8 @@ export interface RateLimits {
 export interface Pricing {
   input_per_1k_tokens: number | null;
   output_per_1k_tokens: number | null;
+  /** Price of input that the provider's cache held; absent is unknown. */
+  cached_per_1k_tokens?: number | null;
   /** ISO 4217 code, such as `USD`. */
   currency: string;
 }
@@ -79,6 +81,7 @@ const price = Type.Union([Type.Number({ minimum: 0 }), Type.Null()]);
 const pricing = Type.Object({
   input_per_1k_tokens: price,
   output_per_1k_tokens: price,
+  cached_per_1k_tokens: Type.Optional(price),
   currency: Type.String({ pattern: currencyPattern }),
 }, closed);
 const base = { priority: Type.Optional(Type.Integer({ minimum: 1 })), enabled: Type.Boolean() };

@@ -58,9 +58,8 @@ export default class Codex extends CliAdapter {
   buildCommand(request: SessionRequest, _ctx: AdapterContext): CliCommand {
     const { sandbox = "workspace-write" } = { ...this.config.custom, ...request.params };
     const [mode] = this.config.access_modes;
-    // The price of an API mode is that of its model, so that one is asked for.
-    const model = request.model ?? (mode?.type === "api" ? mode.model : undefined);
-    const thread = request.continue_from;
+    // Without a model in the request the user's own settings name it.
+    const { model, continue_from: thread } = request;
     this.#stream = new ExecStream({ model, resumed: thread !== undefined });
     return execCommand({
       prompt: request.prompt,

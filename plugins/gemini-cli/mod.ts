@@ -57,10 +57,8 @@ export default class GeminiCli extends CliAdapter {
   }
 
   buildCommand(request: SessionRequest): CliCommand {
-    const [mode] = this.config.access_modes;
-    // The price of an API mode is that of its model, so that one is asked for.
-    const model = request.model ?? (mode?.type === "api" ? mode.model : undefined);
-    const session = request.continue_from;
+    // Without a model in the request the user's own settings name it.
+    const { model, continue_from: session } = request;
     if (model !== undefined && !/^\w/.test(model)) {
       throw new BulkheadError("invalid_model", `Model "${model}" is not offered: its name does not begin as one.`);
     }

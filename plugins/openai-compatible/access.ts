@@ -1,5 +1,14 @@
 import { type AccessMode, type AgentConfig, numberOf, textOf } from "bulkhead/plugin-sdk";
 
+/** Prices of 1,000 tokens. */
+export interface Prices {
+  input: number;
+  output: number;
+  /** Of input from the server's cache; null when unknown. */
+  cached: number | null;
+  currency: string | null;
+}
+
 /** The server that answers, and what is known of it. */
 export interface Access {
   type: "api" | "local";
@@ -10,7 +19,7 @@ export interface Access {
   secret: string | null;
   maxTokens: number | null;
   /** Prices of 1,000 tokens; null when unknown. A local model is free. */
-  prices: { input: number; output: number; currency: string | null } | null;
+  prices: Prices | null;
 }
 
 type ServerMode = Exclude<AccessMode, { type: "subscription" }>;
@@ -30,7 +39,7 @@ export function chooseAccess({ access_modes, custom = {} }: AgentConfig): Access
       model: textOf(custom["local_model"]) ?? mode.model,
       secret: null,
       maxTokens,
-      prices: { input: 0, output: 0, currency: null },
+      prices: { input: 0, output: 0, cached: 0, currency: null },
     };
   }
   const input = numberOf(custom["input_per_1k_tokens"]);
@@ -43,7 +52,7 @@ export function chooseAccess({ access_modes, custom = {} }: AgentConfig): Access
     maxTokens,
     prices: input === null || output === null
       ? null
-      : { input, output, currency: textOf(custom["currency"]) ?? mode.pricing.currency },
+      : { input, output, cached: numberOf(custom["cached_per_1k_tokens"]), currency: textOf(custom["currency"]) ?? mode.pricing.currency },
   };
 }
 

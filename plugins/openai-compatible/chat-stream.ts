@@ -9,7 +9,7 @@ import {
   textOf,
   type UsageEvent,
 } from "bulkhead/plugin-sdk";
-import type { Access } from "./access.ts";
+import type { Access, Prices } from "./access.ts";
 import { readDelta } from "./delta.ts";
 import { failureEvents } from "./failures.ts";
 
@@ -122,18 +122,30 @@ export class ChatStream {
     const { prices } = this.#options;
     const tokens_in = countOf(usage["prompt_tokens"]);
     const tokens_out = countOf(usage["completion_tokens"]);
-    const known = prices !== null && tokens_in !== null && tokens_out !== null;
+    const tokens_cached = countOf(fieldsOrNone(usage["prompt_tokens_details"])["cached_tokens"]);
+    const cost = prices === null ? null : costOf({ tokens_in, tokens_out, tokens_cached }, prices);
     return {
       type: "usage",
       scope: "session",
       tokens_in,
       tokens_out,
-      tokens_cached: countOf(fieldsOrNone(usage["prompt_tokens_details"])["cached_tokens"]),
-      cost: known ? (tokens_in * prices.input + tokens_out * prices.output) / 1000 : null,
-      ...(known && prices.currency !== null ? { currency: prices.currency } : {}),
+      tokens_cached,
+      cost,
+      ...(cost !== null && prices !== null && prices.currency !== null ? { currency: prices.currency } : {}),
       ...(this.#model === undefined ? {} : { model: this.#model }),
     };
   }
+}
+
+/** Null where a count or the price of it is unknown. */
+function costOf(
+  { tokens_in, tokens_out, tokens_cached }: Pick<UsageEvent, "tokens_in" | "tokens_out" | "tokens_cached">,
+  prices: Prices,
+): number | null {
+  if (tokens_in === null || tokens_out === null) return null;
+  const cached = Math.min(tokens_cached ?? 0, tokens_in);
+  if (cached > 0 && prices.cached === null) return null;
+  return ((tokens_in - cached) * prices.input + cached * (prices.cached ?? 0) + tokens_out * prices.output) / 1000;
 }
 
 function failed(code: string, message: string, recoverable = false): AdapterEvent[] {

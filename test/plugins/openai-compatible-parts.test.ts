@@ -56,7 +56,7 @@ describe("SseReader", () => {
 describe("ChatStream", () => {
   const chunk = (delta: object, rest: object = {}) => JSON.stringify({ model: "m", choices: [{ delta, ...rest }] });
   const read = (...data: string[]) => {
-    const chat = new ChatStream({ prices: { input: 1, output: 2, currency: "USD" }, detector });
+    const chat = new ChatStream({ prices: { input: 1, output: 2, cached: 0.1, currency: "USD" }, detector });
     return [...data.flatMap((one) => chat.take(one)), ...chat.ending()];
   };
 
@@ -84,11 +84,11 @@ describe("ChatStream", () => {
         tokens_in: 1000,
         tokens_out: 500,
         tokens_cached: 10,
-        cost: 2,
+        cost: 1.991,
         currency: "USD",
         model: "m",
       },
-      { type: "completed", success: true, files_changed: [], tokens_used: 1500, cost: 2 },
+      { type: "completed", success: true, files_changed: [], tokens_used: 1500, cost: 1.991 },
     ]);
   });
 
@@ -208,7 +208,7 @@ describe("chooseAccess", () => {
       type: "local",
       model: "tiny",
       maxTokens: 9,
-      prices: { input: 0, output: 0, currency: null },
+      prices: { input: 0, output: 0, cached: 0, currency: null },
     });
   });
 
@@ -217,6 +217,7 @@ describe("chooseAccess", () => {
     expect(choose({ input_per_1k_tokens: 1, output_per_1k_tokens: 2, currency: "EUR" })?.prices).toEqual({
       input: 1,
       output: 2,
+      cached: null,
       currency: "EUR",
     });
   });

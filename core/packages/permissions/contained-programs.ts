@@ -6,9 +6,14 @@ import type { Plugin } from "../manifest/plugin.ts";
 /** Types of plugins whose programs decide by themselves what they do: a model, or a prompt, tells them. */
 const agentTypes: ReadonlySet<string> = new Set(["agent", "cli", "acp"]);
 
+/** Whether a plugin's programs are agents, which have settings of their own. */
+export function runsAgents({ manifest }: Pick<Plugin, "manifest">): boolean {
+  return agentTypes.has(manifest.adapter_type);
+}
+
 /** Whether a plugin's programs run contained where no grant says otherwise. */
 export function containsPrograms({ manifest, os_walls }: Pick<Plugin, "manifest" | "os_walls">): boolean {
-  return agentTypes.has(manifest.adapter_type) && os_walls.agents !== "off";
+  return runsAgents({ manifest }) && os_walls.agents !== "off";
 }
 
 /** Whether all programs of a session run contained. */

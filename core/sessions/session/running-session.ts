@@ -29,6 +29,8 @@ import { SessionGit } from "./session-git.ts";
 import { SessionChanges } from "./session-changes.ts";
 import { SessionStream } from "./session-stream.ts";
 import { unmetClaims } from "./unmet-claims.ts";
+import { runsAgents } from "../../packages/permissions/contained-programs.ts";
+import type { AgentAccess } from "./priced-usage.ts";
 import { UsageMeter } from "./usage-meter.ts";
 import { reachVerdict, type Verdict, withWork, type WorkDone } from "./verdict.ts";
 
@@ -229,7 +231,7 @@ export class RunningSession {
     }
     const attempt = new Attempt(this.#attemptDeps, { number, candidate });
     this.#attempt = attempt;
-    this.#usage.begin({ mode: candidate.accessMode, model: candidate.request.model });
+    this.#usage.begin(accessOf(candidate));
     const held = await waitForLimit(candidate, this.#attemptDeps);
     const failure = await attempt.run(before);
     if (attempt.uses) addUses(this.#uses, attempt.uses);
@@ -384,4 +386,9 @@ function codeFor(reason: StopReason): ErrorCode {
     default:
       return "fatal";
   }
+}
+
+/** How a candidate reaches its agent. A program may have a model of its own in its settings: unknown until it says so. */
+function accessOf({ plugin, accessMode, request: { model } }: Candidate): AgentAccess {
+  return { mode: accessMode, model: model ?? (runsAgents(plugin) ? null : undefined) };
 }

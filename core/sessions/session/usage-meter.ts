@@ -1,6 +1,6 @@
 import type { CompletedEvent, UsageEvent } from "../../../plugin-sdk/events.ts";
 import type { UsageReport } from "../../../plugin-sdk/result.ts";
-import { type AgentAccess, priceUsage, roundMoney, type UsageFigures } from "./priced-usage.ts";
+import { type AgentAccess, highestPrice, priceUsage, roundMoney, type UsageFigures } from "./priced-usage.ts";
 
 /**
  * Adds up a session's usage over all its attempts from the agents' reports and, for the cost, from the prices of their
@@ -9,6 +9,8 @@ import { type AgentAccess, priceUsage, roundMoney, type UsageFigures } from "./p
 export class UsageMeter {
   /** Usage of the attempts before this one; null when there were none. */
   #before: Totals | null = null;
+  /** The same with the highest possible cost. */
+  #mostBefore: Totals | null = null;
   #tokensBefore: number | null = null;
   #access: AgentAccess | null = null;
   #whole: Totals | null = null;
@@ -24,7 +26,7 @@ export class UsageMeter {
   begin(access: AgentAccess): void {
     if (this.#access) {
       this.#tokensBefore = this.tokens;
-      this.#before = this.#total();
+      [this.#before, this.#mostBefore] = [this.#total(), this.#most()];
     }
     this.#access = access;
     this.#whole = null;
@@ -59,9 +61,9 @@ export class UsageMeter {
     this.#model = name ?? this.#model;
   }
 
-  /** Returns the cost so far, or null while unknown. */
+  /** Returns what the session has cost so far at most, or null while unknown. */
   get cost(): number | null {
-    return this.#total().cost;
+    return this.#most().cost;
   }
 
   /** Returns the input and output tokens so far, or null while unknown. */
@@ -89,10 +91,17 @@ export class UsageMeter {
     return this.#before ? add(this.#before, attempt) : attempt;
   }
 
-  /** Returns the totals of this attempt alone. */
-  #attempt(): Totals {
+  #most(): Totals {
+    const attempt = this.#attempt(highestPrice);
+    return this.#mostBefore ? add(this.#mostBefore, attempt) : attempt;
+  }
+
+  /** Returns the totals of this attempt alone. Of a model of the agent's own choice its word is all that is known. */
+  #attempt(price = priceUsage): Totals {
     const said = this.#withFinal(this.#said());
-    return said.mixed || !this.#access ? said : { ...priceUsage(said, this.#access), mixed: false };
+    if (said.mixed || !this.#access) return said;
+    const { mode, model } = this.#access;
+    return { ...price(said, { mode, model: model === null ? this.#model : model }), mixed: false };
   }
 
   /** Returns the reported figures of the whole; where they say nothing, the sums of the turns. */

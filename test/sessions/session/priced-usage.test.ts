@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { priceUsage, roundMoney, type UsageFigures } from "../../../core/sessions/session/priced-usage.ts";
+import { highestPrice, priceUsage, roundMoney, type UsageFigures } from "../../../core/sessions/session/priced-usage.ts";
 import type { Pricing } from "../../../plugin-sdk/access-modes.ts";
 import { api, local, subscription } from "../routing/modes.ts";
 
@@ -47,6 +47,8 @@ describe("priceUsage", () => {
     [{}, {}],
     [{ tokens_in: 5, tokens_out: 5 }, { input_per_1k_tokens: null }],
     [{ tokens_in: 5, tokens_out: 5 }, { output_per_1k_tokens: null }],
+    [{ tokens_in: 5, tokens_out: 5, tokens_cached: 1 }, {}],
+    [{ tokens_in: 5, tokens_out: 5, tokens_cached: 1 }, { cached_per_1k_tokens: null }],
   ])("with %j at %j the cost is unknown, never zero", (tokens, prices) => {
     expect(priced(tokens, prices)).toEqual(unknown);
   });
@@ -59,10 +61,24 @@ describe("priceUsage", () => {
     }
   });
 
+  test("input from the cache has its own price, and counts as other input for a ceiling where that is unknown", () => {
+    const used = { tokens_in: 1000, tokens_out: 0, tokens_cached: 900 };
+    expect(priced(used, { cached_per_1k_tokens: 0.1 }).cost).toBe(0.19);
+    expect(priced(used, { cached_per_1k_tokens: 0 }).cost).toBe(0.1);
+    expect(priced({ ...used, tokens_cached: 5000 }, { cached_per_1k_tokens: 0.1 }).cost).toBe(0.1);
+    expect(priced({ ...used, tokens_cached: 0 }).cost).toBe(1);
+    expect(highestPrice(figures(used), { mode: api() }).cost).toBe(1);
+    expect(highestPrice(figures(used), { mode: null }).cost).toBeNull();
+    expect(priced({ ...used, tokens_in: null }, { input_per_1k_tokens: 0 }).cost).toBe(0);
+  });
+
   test("prices are of the mode's model, and of no other that was asked for", () => {
     const used = figures({ tokens_in: 1000, tokens_out: 0 });
     expect(priceUsage(used, { mode: api({ model: "big" }), model: "small" })).toBe(used);
     expect(priceUsage(used, { mode: api({ model: "big" }), model: "big" }).cost).toBe(1);
+    expect(priceUsage(used, { mode: api({ model: "big" }), model: "big-2026-01-31" }).cost).toBe(1);
+    expect(priceUsage(used, { mode: api({ model: "big" }), model: "bigger" })).toBe(used);
+    expect(priceUsage(used, { mode: api({ model: "big" }), model: null })).toBe(used);
     expect(priceUsage(used, { mode: null }).cost).toBeNull();
   });
 

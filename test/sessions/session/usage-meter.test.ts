@@ -67,6 +67,21 @@ describe("UsageMeter", () => {
     expect(meter.report(1)).toMatchObject({ tokens_in: 2, tokens_out: 3, cost: 2, currency: "USD" });
   });
 
+  test("a price is of the model that the agent names, and a ceiling counts what has no price of its own", () => {
+    const meter = new UsageMeter();
+    meter.begin({ mode: api(), model: null });
+    meter.take(usage("session", { tokens_in: 1000, tokens_out: 0, tokens_cached: 900 }));
+    expect([meter.report(1).cost, meter.cost]).toEqual([null, null]);
+    meter.model("big");
+    expect([meter.report(1).cost, meter.cost]).toEqual([null, 1]);
+    meter.begin({ mode: api(), model: "big" });
+    meter.take(usage("session", { tokens_in: 1000, tokens_out: 0, tokens_cached: 0 }));
+    expect([meter.report(1).cost, meter.cost]).toEqual([1, 2]);
+    meter.begin({ mode: api(), model: null });
+    meter.take(usage("session", { tokens_in: 1000, tokens_out: 0, tokens_cached: 0, model: "other" }));
+    expect([meter.report(1).cost, meter.cost]).toEqual([1, 2]);
+  });
+
   test("the last word fills in what was not reported, and changes nothing that was", () => {
     const meter = new UsageMeter();
     meter.complete(done({ cost: 3, tokens_used: 50 }));
