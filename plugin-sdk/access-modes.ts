@@ -61,6 +61,8 @@ export type AccessMode = SubscriptionAccess | ApiAccess | LocalAccess;
 export interface AccessModeStatus {
   type: AccessMode["type"];
   status: "available" | "rate_limited" | "unavailable";
+  /** Name of the key that it needs and the host cannot give. */
+  missing_key?: string;
   /** In the last 24 hours, counted by the host and kept over restarts. */
   current: { requests: number; tokens: number };
   limits: RateLimits;
@@ -109,6 +111,7 @@ export const accessModeStatusSchema: SchemaOf<AccessModeStatus> = exactly<Access
   Type.Object({
     type: Type.Union([Type.Literal("subscription"), Type.Literal("api"), Type.Literal("local")]),
     status: Type.Union([Type.Literal("available"), Type.Literal("rate_limited"), Type.Literal("unavailable")]),
+    missing_key: Type.Optional(text),
     current: Type.Object({ requests: count, tokens: count }, closed),
     limits: rateLimits,
     reset_at: Type.Union([Type.String(), Type.Null()]),

@@ -9,6 +9,7 @@ import { quarantineError } from "../../walls/pool/plugin-health.ts";
 import type { Plugin } from "../../packages/manifest/plugin.ts";
 import type { RegistryProblem } from "../../packages/registry/registry.ts";
 import type { AttemptEnd } from "../session/admitted.ts";
+import { type MissingKeys, noKeyMissing } from "../routing/access-key.ts";
 import { AccessModeCounters } from "../routing/access-mode-counters.ts";
 import {
   describeAgent,
@@ -41,6 +42,8 @@ interface RouteDeps {
   claim: { root: string; folder: string };
   probe(adapterId: string, signal: AbortSignal): Promise<Probed>;
   quarantined(): Promise<CrashRecord[]>;
+  /** Returns the keys that the access modes of a plugin's session would lack. */
+  missingKeys(adapterId: string, env?: SessionRequest["env"]): Promise<MissingKeys>;
   /** Shares the use of access modes with further hosts. */
   shareUses?: ((files: UseStore) => UseStore) | undefined;
 }
@@ -52,7 +55,7 @@ export interface RouteOptions {
   /** Capabilities that the agent must have, in addition to the host manifest's unless one adapter is named. */
   require?: AgentCapabilities | undefined;
   /** The session's request: its model and prompt size affect the choice. */
-  request?: Partial<Pick<SessionRequest, "model" | "prompt" | "system_prompt" | "timeout_ms" | "retry">> | undefined;
+  request?: Partial<Pick<SessionRequest, "model" | "prompt" | "system_prompt" | "timeout_ms" | "retry" | "env">> | undefined;
 }
 
 /** Options of {@link Routes.agents}. */
@@ -105,6 +108,8 @@ class HostRoutes implements Routes {
   readonly #deps: RouteDeps;
   readonly #counters: AccessModeCounters;
   readonly #board: AvailabilityBoard;
+  /** Keys that each agent lacked when it was last described. */
+  readonly #missing = new Map<string, MissingKeys>();
 
   constructor(deps: RouteDeps) {
     this.#deps = deps;
@@ -137,8 +142,11 @@ class HostRoutes implements Routes {
     const { wanted } = wish;
     const isWanted = ({ id, enabled }: Plugin) => wanted === "auto" ? enabled : wanted.includes(id);
     const considered = typeof wanted === "string" && wanted !== "auto"
-      ? [await this.#named(wanted)]
-      : [...await this.#describe(listed(this.#deps).filter(isWanted)), ...this.#unavailable()];
+      ? [await this.#named(wanted, options.request?.env)]
+      : [
+        ...await this.#describe(listed(this.#deps).filter(isWanted), { env: options.request?.env }),
+        ...this.#unavailable(),
+      ];
     return demandCandidate(chooseRoute(wish, considered), wish);
   }
 
@@ -162,7 +170,7 @@ class HostRoutes implements Routes {
   gauges(): AgentGauges {
     const known = listed(this.#deps).filter(({ enabled }) => enabled).flatMap((plugin) => {
       const found = this.#board.known(plugin.id);
-      return found ? [this.#agentOf(plugin, found)] : [];
+      return found ? [this.#agentOf(plugin, found, this.#missing.get(plugin.id))] : [];
     });
     const available = known.filter(({ report }) => report.availability === "available").length;
     const [primary] = chooseRoute(this.#wishOf({}), known).candidates;
@@ -171,6 +179,7 @@ class HostRoutes implements Routes {
 
   forget(adapterId: string): void {
     this.#board.forget(adapterId);
+    this.#missing.delete(adapterId);
   }
 
   close(): Promise<void> {
@@ -193,11 +202,11 @@ class HostRoutes implements Routes {
   }
 
   /** Does not ask the agent of an adapter that is named alone first: its session says whether it can run. */
-  async #named(id: string): Promise<RoutableAgent> {
+  async #named(id: string, env: SessionRequest["env"]): Promise<RoutableAgent> {
     const plugin = this.#deps.plugin(id);
     if (!plugin?.enabled) throw unknownAdapter(id, [...this.#deps.plugins(), ...stoppedPlugins(this.#deps.problems())]);
     if (plugin.manifest.access_modes) await this.#counters.refresh();
-    return this.#agentOf(plugin, this.#board.known(id) ?? unasked);
+    return this.#agentOf(plugin, this.#board.known(id) ?? unasked, await this.#keysOf(plugin, env));
   }
 
   #unavailable(): RoutableAgent[] {
@@ -222,18 +231,30 @@ class HostRoutes implements Routes {
 
   async #describe(
     plugins: readonly Plugin[],
-    { refresh = false }: { refresh?: boolean } = {},
+    { refresh = false, env }: { refresh?: boolean; env?: SessionRequest["env"] } = {},
   ): Promise<RoutableAgent[]> {
     const [stopped] = await Promise.all([this.#stoppedPlugins(), this.#counters.refresh()]);
     return await Promise.all(plugins.map(async (plugin) => {
       const why = plugin.enabled ? stopped.get(plugin.id) : notEnabled(plugin);
-      return this.#agentOf(plugin, why ? { stopped: why } : await this.#board.ask(plugin.id, { refresh }));
+      if (why) return this.#agentOf(plugin, { stopped: why });
+      const [found, missing] = await Promise.all([
+        this.#board.ask(plugin.id, { refresh }),
+        this.#keysOf(plugin, env),
+      ]);
+      return this.#agentOf(plugin, found, missing);
     }));
   }
 
-  #agentOf(plugin: Plugin, found: DescribeAgentOptions["found"]): RoutableAgent {
+  #agentOf(plugin: Plugin, found: DescribeAgentOptions["found"], missing = noKeyMissing): RoutableAgent {
     const useOf: DescribeAgentOptions["useOf"] = (mode) => this.#counters.useOf({ adapterId: plugin.id, mode });
-    return describeAgent({ plugin, found, useOf, now: Date.now() });
+    return describeAgent({ plugin, found, useOf, missing, now: Date.now() });
+  }
+
+  /** Takes no key for missing where that cannot be read: the session itself says why. */
+  async #keysOf({ id }: Plugin, env: SessionRequest["env"]): Promise<MissingKeys> {
+    const missing = await this.#deps.missingKeys(id, env).catch(() => noKeyMissing);
+    if (env === undefined) this.#missing.set(id, missing);
+    return missing;
   }
 
   async #stoppedPlugins(): Promise<Map<string, AvailabilityReport>> {

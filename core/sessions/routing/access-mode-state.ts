@@ -1,4 +1,5 @@
 import type { AccessMode, AccessModeStatus, RateLimits } from "../../../plugin-sdk/access-modes.ts";
+import type { KeyProblem } from "./access-key.ts";
 import { type Counted, type CountedSpan, countWithin, freeAgainAt, windows } from "./rolling-counts.ts";
 
 /** Use of one access mode, as the hosts of a state folder know it. */
@@ -12,6 +13,8 @@ export interface ModeUse {
 export interface AccessModeState {
   mode: AccessMode;
   status: AccessModeStatus;
+  /** The key that it lacks; absent where it lacks none. */
+  lock?: KeyProblem;
   /** True when a ceiling of the day is reached: waiting a little does not help. */
   exhausted: boolean;
   /** Requests that the tightest ceiling leaves; null where the plan sets none. */
@@ -30,12 +33,18 @@ const ceilings: readonly { limit: keyof RateLimits; window: number; of: Counted 
 
 /**
  * Computes the state of a mode from counts and reported limits. `said` is the adapter's own status, which can only make
- * it worse: the host keeps the counters. A mode of an agent that cannot be used (`usable: false`) is `unavailable`.
+ * it worse: the host keeps the counters. A mode of an agent that cannot be used (`usable: false`), or without its key, is
+ * `unavailable`.
  */
 export function accessModeState(
   mode: AccessMode,
   use: ModeUse,
-  { now, usable = true, said = null }: { now: number; usable?: boolean; said?: AccessModeStatus | null },
+  { now, usable = true, said = null, lock = null }: {
+    now: number;
+    usable?: boolean;
+    said?: AccessModeStatus | null;
+    lock?: KeyProblem | null;
+  },
 ): AccessModeState {
   const limits = limitsOf(mode);
   const reached = ceilings.flatMap(({ limit, window, of }) => {
@@ -50,14 +59,16 @@ export function accessModeState(
   const limited = ends.length > 0;
   // One unknown end makes the whole unknown.
   const resetAt = !limited || ends.includes(null) ? null : Math.max(...ends.map((end) => end ?? 0), now);
-  const offered = mode.enabled && usable && said?.status !== "unavailable";
+  const offered = mode.enabled && usable && lock === null && said?.status !== "unavailable";
   return {
     mode,
+    ...(lock === null ? {} : { lock }),
     exhausted: reached.some(({ day }) => day),
     remaining: remainingRequests(limits, use, now),
     status: {
       type: mode.type,
       status: !offered ? "unavailable" : limited ? "rate_limited" : "available",
+      ...(lock === null || !mode.enabled ? {} : { missing_key: lock.name }),
       current: countWithin(use.spans, windows.day, now),
       limits,
       reset_at: resetAt === null ? null : new Date(resetAt).toISOString(),

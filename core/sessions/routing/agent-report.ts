@@ -8,6 +8,7 @@ import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
 import { containsPrograms } from "../../packages/permissions/contained-programs.ts";
 import type { Plugin } from "../../packages/manifest/plugin.ts";
 import { isKnownAgent } from "../../ground/platform/places/key-places.ts";
+import { type KeyProblem, keyProblem, type MissingKeys, noKeyMissing } from "./access-key.ts";
 import { type AccessModeState, accessModeState, type ModeUse } from "./access-mode-state.ts";
 import type { Known } from "./availability-board.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
@@ -19,6 +20,8 @@ export interface DescribeAgentOptions {
   found: Known | { stopped: AvailabilityReport };
   /** Returns the use of a mode; null stands for an adapter that lists none. */
   useOf(mode: AccessMode | null): ModeUse;
+  /** Keys that its access modes lack. */
+  missing?: MissingKeys;
   /** Milliseconds since 1970. */
   now: number;
 }
@@ -103,7 +106,7 @@ export function describeUnavailable(
 }
 
 function modeStates(
-  { plugin, found, useOf, now }: DescribeAgentOptions,
+  { plugin, found, useOf, now, missing = noKeyMissing }: DescribeAgentOptions,
   probed: AvailabilityReport,
 ): AccessModeState[] {
   const all = plugin.manifest.access_modes ?? [];
@@ -111,7 +114,12 @@ function modeStates(
   const said = "stopped" in found ? null : found.access_mode;
   const meant = said === null ? undefined : ordered.find(({ type }) => type === said.type);
   return ordered.map((mode) =>
-    accessModeState(mode, useOf(mode), { now, usable: isUsable(probed), said: mode === meant ? said : null })
+    accessModeState(mode, useOf(mode), {
+      now,
+      usable: isUsable(probed),
+      said: mode === meant ? said : null,
+      lock: keyProblem(mode, plugin, missing),
+    })
   );
 }
 
@@ -130,11 +138,13 @@ function limited(
   }
   if (enabled.some(({ status }) => status.status === "available")) return null;
   if (enabled.every(({ status }) => status.status === "unavailable")) {
-    return { availability: "unauthenticated", reason: "Its access modes cannot be used now.", ...kept };
+    const { reason = "Its access modes cannot be used now.", next_step } = lockOf(modes) ?? {};
+    return { availability: "unauthenticated", reason, ...omitUndefined({ next_step }), ...kept };
   }
-  const types = [...new Set(enabled.map(({ mode }) => mode.type))].join(" and ");
-  const resets = enabled.flatMap(({ status }) => (status.reset_at === null ? [] : [status.reset_at])).sort();
-  const availability = enabled.every(({ exhausted }) => exhausted) ? "quota_exhausted" : "rate_limited";
+  const closed = enabled.filter(({ status }) => status.status === "rate_limited");
+  const types = [...new Set(closed.map(({ mode }) => mode.type))].join(" and ");
+  const resets = closed.flatMap(({ status }) => (status.reset_at === null ? [] : [status.reset_at])).sort();
+  const availability = closed.every(({ exhausted }) => exhausted) ? "quota_exhausted" : "rate_limited";
   return { availability, ...words(`Its ${types} access`, resets[0] ?? null), ...kept };
 }
 
@@ -179,4 +189,10 @@ export function modesFor(modes: readonly AccessModeState[], model?: string): Acc
   const enabled = modes.filter(({ mode }) => mode.enabled);
   const naming = model !== undefined && enabled.some(({ mode }) => "model" in mode && mode.model === model);
   return naming ? enabled.filter(({ mode }) => !("model" in mode) || mode.model === model) : enabled;
+}
+
+/** Returns the key without which no enabled mode serves a model; null where one has its key or needs none. */
+export function lockOf(modes: readonly AccessModeState[], model?: string): KeyProblem | null {
+  const locks = modesFor(modes, model).map(({ lock }) => lock);
+  return locks.includes(undefined) ? null : locks[0] ?? null;
 }

@@ -2,8 +2,9 @@ import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
 import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
 import { compareAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
+import type { KeyProblem } from "./access-key.ts";
 import type { AccessModeState } from "./access-mode-state.ts";
-import { modesFor, pickAccessMode, type RoutableAgent } from "./agent-report.ts";
+import { lockOf, modesFor, pickAccessMode, type RoutableAgent } from "./agent-report.ts";
 import { lackingCapabilities } from "./lacking.ts";
 
 /** Requirements of a session on its agent. */
@@ -105,7 +106,9 @@ function refuse(
   if (isOff && !alone) return { code: "unavailable", reason, ...todo };
   const lacking = lackingCapabilities(wish.require ?? {}, capabilities);
   if (lacking.length > 0) return { code: "unavailable", reason: `It lacks ${lacking.join(", ")}.` };
-  if (alone) return null;
+  const lock = lockOf(modes, wish.model);
+  // What is not granted may be granted when the session asks for it.
+  if (alone) return lock?.why === "no value" ? refusalOf(lock) : null;
   if (wish.model !== undefined && models.length > 0 && !models.includes(wish.model)) {
     return {
       code: "invalid_model",
@@ -121,16 +124,21 @@ function refuse(
       next_step: "Put the material into files and name them.",
     };
   }
+  if (availability === "available" && lock !== null) return refusalOf(lock);
   if (availability === "available") return closed(modes, wish.model);
   const isLimited = availability === "rate_limited" || availability === "quota_exhausted";
   return { code: isLimited ? "rate_limit" : "unavailable", reason, ...todo };
+}
+
+function refusalOf({ reason, next_step }: KeyProblem): Refusal {
+  return { code: "unavailable", reason, next_step };
 }
 
 /** Returns why no access mode of an available agent serves a model now; null when one does. */
 function closed(modes: readonly AccessModeState[], model: string | undefined): Refusal | null {
   const serving = modesFor(modes, model);
   if (serving.length === 0 || pickAccessMode(modes, model)) return null;
-  const until = serving.map(({ status }) => status.reset_at).find((time) => time !== null);
+  const until = serving.filter(({ status }) => status.status === "rate_limited").map(({ status }) => status.reset_at).find((time) => time !== null);
   return {
     code: "rate_limit",
     reason: `Its access to model "${model}" is limited${until === undefined ? " for now" : ` until ${until}`}.`,

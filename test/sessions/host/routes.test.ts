@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { parseHostManifest } from "bulkhead";
 import { adapterCode, closeHosts, completed, errorOf, openHost, type TestHost, writePlugin } from "./test-host.ts";
 
@@ -27,7 +27,8 @@ const modes = `access_modes:
 /** A host whose plugins run in threads: what is tried here is not the walls, and processes take their time. */
 async function open(options: Parameters<typeof openHost>[0] = {}): Promise<TestHost> {
   const made = await openHost(options);
-  const inThread: TestHost["add"] = (id, plugin) => made.add(id, plugin, { trusted: true, isolation: "thread" });
+  const inThread: TestHost["add"] = (id, plugin, settings) =>
+    made.add(id, plugin, { trusted: true, isolation: "thread", ...settings });
   return { ...made, add: inThread };
 }
 
@@ -316,5 +317,58 @@ describe("access modes", () => {
     await made.run("alpha");
     expect((await made.host.agents())[0]).toMatchObject({ availability: "rate_limited" });
     expect(await errorOf(made.host.route())).toMatchObject({ code: "rate_limit" });
+  });
+
+  describe("without their key", () => {
+    const key = "BULKHEAD_TEST_ACCESS_KEY";
+    const paid = `{type: api, priority: 2, enabled: true, model: m, max_tokens: 9, api_key_env_var: ${key},
+     pricing: {input_per_1k_tokens: 1, output_per_1k_tokens: 1, currency: USD}}`;
+    const plan = "{type: subscription, priority: 1, enabled: true, plan: pro, rate_limits: {}}";
+    const asksFor = `permissions: { env: [${key}] }`;
+    afterEach(() => void delete process.env[key]);
+
+    async function openWith(list: string, body = "") {
+      const made = await open();
+      const manifest = `${asksFor}\naccess_modes: [${list}]`;
+      await made.add("alpha", { code: entry("available", { body }), manifest }, { grant: { env: [key] } });
+      return made;
+    }
+
+    test("are not used by any choice, and every answer names the key and how to give it", async () => {
+      const made = await openWith(paid);
+      await made.add("beta", { code: entry() });
+      const [report] = await made.host.agents();
+      const how = { reason: expect.stringContaining(key), next_step: expect.stringContaining(`Set ${key} in`) };
+      expect(report).toMatchObject({
+        availability: "unauthenticated",
+        ...how,
+        access_modes: [{ status: "unavailable", missing_key: key }],
+      });
+      expect(await made.host.route()).toMatchObject({
+        candidates: [{ adapter_id: "beta" }],
+        passed_over: [{ adapter_id: "alpha", code: "unavailable", ...how }],
+      });
+      const refused = await errorOf(made.host.runSession({ workdir: made.workdir, prompt: "go" }, { adapter: "alpha" }));
+      expect(refused).toMatchObject({ code: "unavailable", message: expect.stringContaining(key) });
+      const { result } = await made.run("alpha", { env: { [key]: "sk-of-the-request" } });
+      expect(result.outcome).toBe("completed");
+      process.env[key] = "sk-of-the-host";
+      expect(await made.host.agents()).toMatchObject([{ availability: "available" }, {}]);
+      expect((await made.run("alpha")).result.outcome).toBe("completed");
+    });
+
+    test("do not take over from a plan that is limited", async () => {
+      const limit = `yield { type: "error", code: "rate_limit", message: "429", recoverable: true }; return;`;
+      const made = await openWith(`${plan}, ${paid}`, limit);
+      const modeOfNext = async () => {
+        const { events } = await made.run("alpha");
+        return events.flatMap(({ event }) => event.type === "attempt_started" ? [event.access_mode] : []);
+      };
+      expect([await modeOfNext(), await modeOfNext()]).toEqual([["subscription"], ["subscription"]]);
+      const [report] = await made.host.agents();
+      expect(report).toMatchObject({ availability: "rate_limited", reason: expect.stringMatching(/^Its subscription access is limited/) });
+      process.env[key] = "sk-of-the-host";
+      expect(await modeOfNext()).toEqual(["api"]);
+    });
   });
 });
