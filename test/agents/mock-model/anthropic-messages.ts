@@ -23,7 +23,8 @@ export const anthropicMessages: Protocol = {
   takes: (path) => path.endsWith("/messages"),
 
   read(body) {
-    const last = list(field(body, "messages")).at(-1);
+    const messages = list(field(body, "messages"));
+    const last = messages.at(-1);
     const thinking = field(field(body, "thinking"), "type");
     return {
       model: String(field(body, "model")),
@@ -34,6 +35,8 @@ export const anthropicMessages: Protocol = {
           : [{ name: String(field(tool, "name")), schema: schemaOf(field(tool, "input_schema")) }]
       ),
       answered: list(field(last, "content")).some((part) => field(part, "type") === "tool_result"),
+      begins: JSON.stringify(messages[0]),
+      ends: JSON.stringify(last),
       mayThink: thinking !== undefined && thinking !== "disabled",
     };
   },

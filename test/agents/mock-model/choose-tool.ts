@@ -14,7 +14,7 @@ const commandsName = /^commands$/i;
  * its arguments: a file is written by one that takes a path and a content, else by a patch, else by a command.
  */
 export function chooseCall(wish: Wish, tools: readonly OfferedTool[]): ModelCall | null {
-  const id = `call_${crypto.randomUUID().replaceAll("-", "")}`;
+  const id = callId();
   const runner = tools.find(({ schema }) => has(schema, commandName)) ??
     tools.find(({ schema }) => has(schema, commandsName));
   if ("write" in wish) {
@@ -32,7 +32,13 @@ function patchOf({ write, content }: { write: string; content: string }): string
   return ["*** Begin Patch", `*** Add File: ${write}`, ...lines, "*** End Patch", ""].join("\n");
 }
 
-function has(schema: JsonSchema | null, name: RegExp): boolean {
+/** An id as models give them to their calls. */
+export function callId(): string {
+  return `call_${crypto.randomUUID().replaceAll("-", "")}`;
+}
+
+/** Whether a tool takes an argument of that name. */
+export function has(schema: JsonSchema | null, name: RegExp): boolean {
   return Object.keys(schema?.properties ?? {}).some((key) => name.test(key));
 }
 

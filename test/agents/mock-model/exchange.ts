@@ -22,6 +22,9 @@ export interface Asked {
   tools: OfferedTool[];
   /** A tool's result is the last thing that was said. */
   answered: boolean;
+  /** The first and the last message, where the protocol's helpers are told apart by them. */
+  begins?: string;
+  ends?: string;
   /** The model may show its thinking. */
   mayThink: boolean;
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { chooseCall, type Wish } from "./choose-tool.ts";
+import { callId, chooseCall, has, type Wish } from "./choose-tool.ts";
 import type { Answer, Asked, Failure } from "./exchange.ts";
 
 /** What the model does, by name. */
@@ -24,6 +24,12 @@ export const written = { name: "hello.txt", content: "hi from the model" };
 /** A command that does not end within any test. */
 export const sleeper = "tail -f /dev/null";
 
+/** What the helper of `helper` is told, and for how many milliseconds it works: longer than an agent may clean up. */
+const helperTask = "Helper, look for the wharf.";
+const helperMs = 4000;
+/** What the model says while its helper works. */
+export const interimAnswer = "I wait for the helper. ";
+
 /** All scenarios. */
 export const scenarios = {
   text: speak(),
@@ -32,6 +38,7 @@ export const scenarios = {
   command: callThenSpeak(({ workdir }) => ({
     run: `printf '%s' '${written.content}' > '${workdir}/${written.name}'`,
   })),
+  helper: helped,
   command_endless: callThenSpeak(() => ({ run: sleeper })),
   unauthorised: () => "unauthorised",
   forbidden: () => "forbidden",
@@ -63,6 +70,26 @@ function callThenSpeak(wishOf: (place: Place) => Wish): Scenario {
     if (call === null) return speak()(asked, place);
     return { thinking: [], text: pieces("I will ", "do it."), calls: [call] };
   };
+}
+
+/** Starts a helper in the background, answers meanwhile, and again when the helper is done. */
+function helped({ begins = "", ends = "", tools, answered }: Asked, { signal }: Place): Answer {
+  if (begins.includes(helperTask)) return { thinking: [], text: slowText(signal), calls: [] };
+  const tool = tools.find(({ schema }) => has(schema, /^subagent_type$/));
+  if (answered) return { thinking: [], text: pieces(interimAnswer), calls: [] };
+  if (tool === undefined || ends.includes("task-notification")) return { thinking: [], text: shortText(), calls: [] };
+  const input = {
+    description: "A task",
+    prompt: helperTask,
+    subagent_type: "general-purpose",
+    run_in_background: true,
+  };
+  return { thinking: [], text: pieces("I will ", "do it."), calls: [{ id: callId(), tool, input }] };
+}
+
+async function* slowText(signal: AbortSignal): AsyncGenerator<string> {
+  await sleep(helperMs, undefined, { signal });
+  yield "The helper is done.";
 }
 
 function shortText(): AsyncIterable<string> {

@@ -17,6 +17,8 @@ export interface Agent {
   folder: string;
   /** Whether it has tools to work with. */
   tools: boolean;
+  /** Its model can start helpers that work in the background. */
+  helpers?: true;
   /** Its program is of the second lot, which is installed and run by command alone. */
   more?: true | undefined;
   /** How long a session of it may take, where it tries for long what fails; else 150 seconds. */

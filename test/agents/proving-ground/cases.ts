@@ -48,6 +48,12 @@ export const cases = {
     request: { tool_approvals: { "*": "deny" } },
     expected: { stop_reason: "end_turn", kinds: "output tool_call permission_request tool_result output completed" },
   },
+  helper: {
+    scenario: "helper",
+    tools: true,
+    request: allowed,
+    expected: { stop_reason: "end_turn", kinds: "output tool_call tool_result output completed" },
+  },
   resume: { scenario: "text", expected: spoken },
   long: { scenario: "long", expected: spoken },
   unauthorised: { scenario: "unauthorised", expected: failed("unavailable") },

@@ -15,6 +15,7 @@ export const claudeCode: Agent = {
   id: "claude-code",
   folder: join(plugins, "claude-code"),
   tools: true,
+  helpers: true,
   without: {},
   loginEnv: { ANTHROPIC_API_KEY: key },
   probeEnv: ({ url }) => ({ ANTHROPIC_BASE_URL: url, CLAUDE_CODE_MAX_RETRIES: "0" }),

@@ -6,7 +6,7 @@ import { accepts, reports } from "../../../core/sessions/session/enforceable.ts"
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import { outcomeOf } from "../../../plugin-sdk/result.ts";
 import { type MockModel, startMockModel } from "../mock-model/mock-model.ts";
-import { longText, thought, written } from "../mock-model/scenarios.ts";
+import { interimAnswer, longText, thought, written } from "../mock-model/scenarios.ts";
 import type { Agent } from "./agent.ts";
 import { agents as allAgents } from "./agents.ts";
 import { type CaseName, caseNames, cases } from "./cases.ts";
@@ -106,11 +106,12 @@ function goesOn(body: string): boolean {
 }
 
 /** Cases that an agent can be put through: what its manifest does not offer is refused, as other tests show. */
-function casesOf({ id, tools, without }: Agent): CaseName[] {
+function casesOf({ id, tools, helpers, without }: Agent): CaseName[] {
   const manifest = manifests.get(id)!;
   return caseNames.filter((name) => {
     if (name in without) return false;
     if (name === "resume") return accepts(manifest, "continue_from");
+    if (name === "helper") return helpers === true;
     if (name === "denied") return tools && reports(manifest, "permissions");
     return tools || !("tools" in cases[name]);
   });
@@ -161,6 +162,7 @@ async function checkText({ id }: Agent, name: CaseName, { events }: Ran, { soft 
   if (expectedStory(id, name).stop_reason !== "end_turn") return;
   if (name === "long") return soft(said === (await collect(longText())).trimEnd()).toBe(true);
   const { kinds } = expectedStory(id, name);
+  if (name === "helper") return soft(said.replaceAll("\n", "")).toBe(`I will do it.${interimAnswer}It is done.`);
   const asked = calls && kinds.includes("tool_call") ? "I will do it." : "";
   const answered = kinds.endsWith("output completed") ? "It is done." : "";
   soft(said.replaceAll("\n", "")).toBe(asked + answered);
