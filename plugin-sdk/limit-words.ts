@@ -35,7 +35,7 @@ const span =
   /\b(?:hour(?:s|ly)?|h|days?|daily|weeks?|weekly|months?|monthly|minutes?|min|usage|rate|quota|tp[md]|rp[md]|billing|spend(?:ing)?)\b/i;
 /** Things that a plan or a server limits. */
 const plans =
-  /\b(?:sessions?|messages?|requests?|plan(?:'?s)?|subscription|accounts?|org\w{0,12}|team|workspace|api|credits?|free|pro|premium|key|tier|opus|sonnet|haiku|fable|gpt|gemini|codex|claude|concurren\w{1,5}|call|calls|prompts)\b/i;
+  /\b(?:sessions?|messages?|requests?|plan(?:'?s)?|subscription|accounts?|org\w{0,12}|team|workspace|api|credits?|free|pro|premium|key|tier|concurren\w{1,5}|call|calls|prompts)\b/i;
 const reached = "(?:reach(?:ed|es)?|exceed(?:ed|s)?|hits?|exhausted|depleted|surpassed|used up|maxed out)";
 const reachedBefore = new RegExp(
   `\\b(?:${reached}|exceeding|reaching|hitting|insufficient|out of|over|beyond|maxed)((?: [^ ]{1,24}){0,9}) $`,

@@ -72,7 +72,7 @@ function readMoment(text: string, now: number): number | null {
   if (named === null && clock === null) return null;
   const zone = readZone(clock?.rest ?? named?.rest ?? "");
   if (zone === null) return null;
-  const later = named === null && clock !== null ? readDay(skip(clock.afterZone, /^[\s,]{0,2}(?:on )?/)) : null;
+  const later = named === null && clock !== null ? readDay(skip(clock.after, /^[\s,]{0,2}(?:on )?/)) : null;
   return timeOf(named?.day ?? later?.day ?? { kind: "next" }, { clock, zone, now });
 }
 

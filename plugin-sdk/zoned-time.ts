@@ -10,7 +10,7 @@ export interface ClockReading {
   minutes: number;
   seconds: number;
   rest: string;
-  afterZone: string;
+  after: string;
 }
 
 const clock =
@@ -58,7 +58,7 @@ export function readClock(text: string): ClockReading | null {
   const found = clock.exec(text);
   if (!found) return null;
   const rest = text.slice(found[0].length);
-  const of = (hour: number, minutes = 0, seconds = 0) => ({ hour, minutes, seconds, rest, afterZone: afterZone(rest) });
+  const of = (hour: number, minutes = 0, seconds = 0) => ({ hour, minutes, seconds, rest, after: afterZone(rest) });
   if (found[8]) return of(found[8].toLowerCase() === "noon" ? 12 : 0);
   const half = found[4]?.toLowerCase();
   const hour = Number(found[1] ?? found[5]);

@@ -14,9 +14,8 @@ import { refusedEvent } from "../../ground/checks/refused-event.ts";
 import { faultsOf } from "../../ground/config/check-against.ts";
 import { didYouMean, pathText } from "../../ground/config/yaml-problems.ts";
 
-const kinds = new Map(Object.entries(adapterEventSchemas).map(([type, schema]) => [type, kindOf(schema)]));
-
 const limits = new RateLimitDetector();
+const kinds = new Map(Object.entries(adapterEventSchemas).map(([type, schema]) => [type, kindOf(schema)]));
 
 /** Longest problem: names in an event may be long. */
 const maxProblem = 512;
@@ -34,8 +33,7 @@ export function checkEvent(yielded: unknown, maxDepth: number): AdapterEvent {
     if (isShallow((event as unknown as Record<string, unknown>)[field], maxDepth)) continue;
     return misfit(yielded, { problem: `${event.type}.${field} is nested deeper than ${maxDepth} levels.`, maxDepth });
   }
-  if (event.type !== "rate_limit" || event.wait_ms !== null) return event;
-  return { ...event, wait_ms: waitIn(event.message) };
+  return event.type === "rate_limit" && event.wait_ms === null ? { ...event, wait_ms: waitIn(event.message) } : event;
 }
 
 /** Reads how long a limit lasts, in milliseconds: no compartment knows the time zones that agents name. */
