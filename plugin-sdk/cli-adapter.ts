@@ -7,12 +7,12 @@ import type { AdapterContext, AgentConfig, ProcessExit, RunningProcess } from ".
 import { BulkheadError } from "./errors.ts";
 import { ToolOutput } from "./error-output.ts";
 import type { AdapterEvent } from "./events.ts";
-import { splitLines } from "./lines.ts";
 import type { ExitMeaning, FailureMeaning } from "./manifest.ts";
 import type { LastWord } from "./mapping-rule.ts";
 import { mergeStreams } from "./merge-streams.ts";
 import { OpenWork } from "./open-work.ts";
 import type { SessionRequest } from "./request.ts";
+import { readLines } from "./read-lines.ts";
 import { Settling } from "./settling.ts";
 
 /** Return type of a parser for one line: an event, several, or null for a line without meaning. */
@@ -67,21 +67,26 @@ export abstract class CliAdapter extends AgentAdapter {
     const tools = new ToolOutput();
     // One failure is many lines of error output: report each wait only once until the program goes on.
     let told: (number | null)[] = [];
+    const parse = (line: string, isWhole: boolean): AdapterEvent[] => {
+      const events = isWhole ? this.#parse(line, ctx) : this.#parse(line, ctx).map((event) => withoutEnd(event, line));
+      if (events.some(isWork)) told = [];
+      for (const event of events) tools.take(event);
+      return events;
+    };
     yield* mergeStreams(
-      mapLists(splitLines(child.stdout, { overlong: this.printsText ? "cut" : "drop" }), (line) => {
-        const events = this.#parse(line, ctx);
-        if (events.some(isWork)) told = [];
-        for (const event of events) tools.take(event);
-        return events;
-      }),
-      mapLists(splitLines(child.stderr, { overlong: "cut" }), (line) => {
-        const output: AdapterEvent = { type: "output", stream: "stderr", data: `${line}\n` };
-        // Some programs copy what their tools print.
-        if (tools.isRunning || tools.hasPrinted(line) || this.meaningOfText(line) !== "rate_limit") return [output];
-        const limit = rateLimitEvent(line, detector);
-        if (told.includes(limit.wait_ms)) return [output];
-        told.push(limit.wait_ms);
-        return [output, limit];
+      readLines(child.stdout, { isText: this.printsText, read: ({ text, end }) => parse(text, end !== "") }),
+      readLines(child.stderr, {
+        isText: true,
+        read: ({ text, end, line }) => {
+          const output: AdapterEvent = { type: "output", stream: "stderr", data: text + end };
+          // Some programs copy what their tools print.
+          if (end === "" || tools.isRunning || tools.hasPrinted(line)) return [output];
+          if (this.meaningOfText(line) !== "rate_limit") return [output];
+          const limit = rateLimitEvent(line, detector);
+          if (told.includes(limit.wait_ms)) return [output];
+          told.push(limit.wait_ms);
+          return [output, limit];
+        },
       }),
     );
   }
@@ -238,12 +243,7 @@ export abstract class CliAdapter extends AgentAdapter {
   }
 }
 
-async function* mapLists(
-  lists: AsyncIterable<string[]>,
-  map: (line: string) => AdapterEvent[],
-): AsyncGenerator<AdapterEvent[], void, void> {
-  for await (const lines of lists) {
-    const events = lines.flatMap(map);
-    if (events.length > 0) yield events;
-  }
+/** Takes the end of the line from what an unfinished one is shown as. */
+function withoutEnd(event: AdapterEvent, line: string): AdapterEvent {
+  return event.type === "output" && event.data === `${line}\n` ? { ...event, data: line } : event;
 }

@@ -36,13 +36,18 @@ export class ToolOutput {
 export class ErrorOutput {
   readonly #tools = new ToolOutput();
   #lines: { text: string; foreign: boolean }[] = [];
+  #isOpen = false;
 
   take(event: AdapterEvent): void {
     this.#tools.take(event);
     if (event.type !== "output" || event.stream !== "stderr") return;
     const foreign = this.#tools.isRunning;
-    const lines = event.data.replace(/\r?\n$/, "").split("\n").slice(-maxLines);
-    this.#lines.push(...lines.map((line) => ({ text: line.slice(0, maxLineLength), foreign })));
+    const [first = "", ...lines] = event.data.replace(/\r?\n$/, "").split("\n");
+    // The rest of a line that was shown before its end came.
+    const begun = this.#isOpen ? this.#lines.pop()?.text ?? "" : "";
+    this.#isOpen = !event.data.endsWith("\n");
+    const added = [begun + first, ...lines].slice(-maxLines);
+    this.#lines.push(...added.map((line) => ({ text: line.slice(0, maxLineLength), foreign })));
     this.#lines = this.#lines.slice(-maxLines);
   }
 

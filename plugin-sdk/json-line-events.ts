@@ -1,4 +1,4 @@
-import type { AdapterEvent } from "./events.ts";
+import type { AdapterEvent, UnparsedEvent } from "./events.ts";
 import { fieldsOf, type JsonFields, parseJsonLine, withoutControls } from "./json-fields.ts";
 
 /**
@@ -16,4 +16,16 @@ export function jsonLineEvents(line: string, eventsOf: (fields: JsonFields) => A
   }
   const fields = fieldsOf(data);
   return (fields && eventsOf(fields)) ?? [{ type: "unparsed", data }];
+}
+
+/** Makes the event for a line of which only the beginning is kept, because it is too long. */
+export function tooLargeLine(beginning: string): UnparsedEvent {
+  return { type: "unparsed", data: { code: "too_large", beginning: `${beginning}…` } };
+}
+
+/** Returns true for an unfinished line that can be no beginning of a message in JSON: words, such as a question. */
+export function isWords(text: string): boolean {
+  const plain = withoutControls(text);
+  // An escape that is left has not come to its end.
+  return /\p{L}/u.test(plain) && !plain.startsWith("\u001b") && !/\{|^"|^\[\s*["[\d-]/.test(plain);
 }

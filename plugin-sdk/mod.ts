@@ -176,6 +176,7 @@ export {
   type RateLimitDetectorOptions,
   type RateLimitPattern,
 } from "./rate-limit.ts";
+export { readLines, type ReadLinesOptions, type ShownLine } from "./read-lines.ts";
 export { type Approval, type Budget, type SessionRequest, sessionRequestSchema } from "./request.ts";
 export {
   type Artifact,
@@ -208,7 +209,7 @@ export {
   textOf,
   withoutControls,
 } from "./json-fields.ts";
-export { jsonLineEvents } from "./json-line-events.ts";
+export { isWords, jsonLineEvents, tooLargeLine } from "./json-line-events.ts";
 export { type ToolKind, toolKinds } from "./tool-kinds.ts";
 export { SseReader } from "./sse-reader.ts";
 export { TextTail } from "./text-tail.ts";

@@ -2,8 +2,8 @@ import {
   type AdapterEvent,
   type RateLimitDetector,
   type RateLimitEvent,
+  readLines,
   type RunningProcess,
-  splitLines,
 } from "bulkhead/plugin-sdk";
 
 /** Colours and other commands to a terminal, which begin with the character "escape". */
@@ -19,18 +19,19 @@ interface ErrorOutputDeps {
 }
 
 /** Reads what an agent prints on its error output, line by line. */
-export async function* errorOutput(
+export function errorOutput(
   child: RunningProcess,
   { detector, isToolOutput, limited }: ErrorOutputDeps,
 ): AsyncGenerator<AdapterEvent[], void, void> {
-  for await (const lines of splitLines(child.stderr, { overlong: "cut" })) {
-    yield lines.flatMap((line): AdapterEvent[] => {
-      const output: AdapterEvent = { type: "output", stream: "stderr", data: `${line}\n` };
+  return readLines(child.stderr, {
+    isText: true,
+    read: ({ text, end, line }) => {
+      const output: AdapterEvent = { type: "output", stream: "stderr", data: text + end };
       const plain = line.replace(commands, "").trim();
-      if (!detector.detect(plain) || isToolOutput(plain)) return [output];
+      if (end === "" || !detector.detect(plain) || isToolOutput(plain)) return [output];
       return [output, ...limited(limitEvent(plain, detector))];
-    });
-  }
+    },
+  });
 }
 
 /** Makes the event for a text that shows a rate limit. */

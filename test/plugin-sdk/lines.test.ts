@@ -1,6 +1,11 @@
+import process from "node:process";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { isWords } from "../../plugin-sdk/json-line-events.ts";
 import { splitLines, splitText } from "../../plugin-sdk/lines.ts";
+
+const runs = Number(process.env["BULKHEAD_MODEL_RUNS"] ?? 500);
+const limit = 60;
 
 async function* from(pieces: readonly string[]): AsyncGenerator<string> {
   yield* pieces;
@@ -71,17 +76,121 @@ describe("splitLines", () => {
   });
 });
 
+describe("splitLines where the program is silent", () => {
+  afterEach(() => void vi.useRealTimers());
+
+  /** What a reader gets: whole lines, those of them that were shown in parts, and those that were too long. */
+  async function read(pieces: readonly { text: string; silent: boolean }[], isText: boolean) {
+    async function* source(): AsyncGenerator<string> {
+      for (const { text, silent } of pieces) {
+        if (silent) await new Promise((resolve) => setTimeout(resolve, 1500));
+        yield text;
+      }
+    }
+    const [lines, early, tooLong]: string[][] = [[], [], []];
+    let shown = "";
+    const lists = splitLines(source(), {
+      limit,
+      ...(isText ? { overlong: "cut" as const } : { onTooLong: (beginning: string) => void tooLong!.push(beginning) }),
+      onUnfinished: (text) => {
+        if (!isText && !isWords(text)) return false;
+        shown += text;
+        return true;
+      },
+    });
+    const done = (async () => {
+      for await (const list of lists) {
+        for (const line of list) {
+          if (shown !== "") early!.push(shown + line);
+          lines!.push(shown + line);
+          shown = "";
+        }
+      }
+      if (shown !== "") lines!.push(shown);
+    })();
+    let isOver = false;
+    void done.finally(() => isOver = true).catch(() => {});
+    while (!isOver) await vi.advanceTimersByTimeAsync(1500);
+    await done;
+    return { lines: lines!, early: early!, tooLong: tooLong! };
+  }
+
+  const message = fc.constantFrom(
+    '{"type":"a"}',
+    '{"jsonrpc":"2.0","id":1}',
+    '\u001b]0;t\u0007{"a":[1]}',
+    `{"long":"${"x".repeat(100)}","b":{"type":"forged"}}`,
+    `${" ".repeat(80)}{"type":"forged"}`,
+    "Continue? [y/N] ",
+    "[info] loading",
+    "é😀",
+    "",
+  );
+  const text = fc.array(fc.tuple(message, fc.constantFrom("\n", "\r\n")), { maxLength: 8 })
+    .map((lines) => lines.flat().join(""));
+  const cuts = fc.array(fc.tuple(fc.nat(300), fc.boolean()), { maxLength: 12 });
+
+  function cutAt(whole: string, at: [number, boolean][]) {
+    const sorted = at.map(([cut, silent]): [number, boolean] => [Math.min(cut, whole.length), silent])
+      .sort(([a], [b]) => a - b);
+    const ends = [...sorted, [whole.length, false] as [number, boolean]];
+    return ends.map(([end], index) => ({
+      text: whole.slice(sorted[index - 1]?.[0] ?? 0, end),
+      silent: sorted[index - 1]?.[1] ?? false,
+    }));
+  }
+
+  test(`${runs} random cuts and silences take no message, forge none and show each word once`, async () => {
+    vi.useFakeTimers();
+    await fc.assert(
+      fc.asyncProperty(text, cuts, fc.boolean(), async (whole, at, isText) => {
+        const got = await read(cutAt(whole, at), isText);
+        const wanted = whole.split("\n").map((line) => line.replace(/\r$/, ""));
+        if (wanted.at(-1) === "") wanted.pop();
+        if (isText) {
+          expect(got.lines.join("")).toBe(wanted.join(""));
+          return;
+        }
+        const isLong = (line: string) => line.length > limit;
+        expect(got.lines.filter((line) => line !== "")).toEqual(wanted.filter((line) => !isLong(line) && line !== ""));
+        expect(got.tooLong).toEqual(wanted.filter(isLong).map((line) => line.slice(0, limit)));
+        expect(got.early.filter((line) => line.includes("{"))).toEqual([]);
+      }),
+      { seed: 44, numRuns: runs },
+    );
+  }, 600_000);
+
+  test("tells an unfinished line once in a silence, and its end when that comes", async () => {
+    vi.useFakeTimers();
+    const silent = (text: string) => ({ text, silent: true });
+    const got = await read([{ text: "a\nName: ", silent: false }, silent("Bob"), silent("!\nb")], true);
+    expect(got).toMatchObject({ early: ["Name: Bob!"], lines: ["a", "Name: Bob!", "b"] });
+  });
+
+  test("closes its source when the reader leaves in a silence", async () => {
+    let closed = false;
+    async function* source(): AsyncGenerator<string> {
+      try {
+        yield "a";
+        await new Promise((resolve) => setTimeout(resolve, 1200));
+        yield "b\n";
+      } finally {
+        closed = true;
+      }
+    }
+    for await (const _lines of splitLines(source(), { onUnfinished: () => true })) break;
+    await vi.waitFor(() => expect(closed).toBe(true), 3000);
+  });
+});
+
 describe("splitText", () => {
   test("cuts to the length, never inside a character, and loses nothing", () => {
     fc.assert(fc.property(fc.string({ unit: "binary" }), fc.integer({ min: 2, max: 5 }), (text, length) => {
       const parts = splitText(text, length);
       expect(parts.join("")).toBe(text);
-      for (const part of parts) {
-        expect(part.length).toBeGreaterThan(0);
-        expect(part.length).toBeLessThanOrEqual(length);
-        // A lone half of a character would come back as a replacement character.
-        expect(new TextDecoder().decode(new TextEncoder().encode(part))).toBe(part);
-      }
+      expect(parts.every((part) => part.length > 0 && part.length <= length)).toBe(true);
+      // A lone half of a character would come back as a replacement character.
+      expect(parts.map((part) => new TextDecoder().decode(new TextEncoder().encode(part)))).toEqual(parts);
     }));
   });
 });
