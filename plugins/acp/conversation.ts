@@ -5,6 +5,7 @@ import {
   errorDataOf,
   fieldsOf,
   fieldsOrNone,
+  isWords,
   type JsonFields,
   mcpServerList,
   objectsOf,
@@ -12,6 +13,7 @@ import {
   type RateLimitEvent,
   type SessionRequest,
   textOf,
+  tooLargeLine,
   ToolOutput,
   withoutControls,
 } from "bulkhead/plugin-sdk";
@@ -20,6 +22,7 @@ import { AllowedTools } from "./allowed-tools.ts";
 import { BatchQueue } from "./batch-queue.ts";
 import { offerFiles } from "./client-files.ts";
 import { habitsOf } from "./habits.ts";
+import { Handshake } from "./handshake.ts";
 import type { AgentOptions } from "./options.ts";
 import { PermissionAnswers } from "./permission-answers.ts";
 import { chooseMode, chooseModel, modelOf } from "./session-choices.ts";
@@ -55,6 +58,16 @@ export interface Transport {
   send(text: string): Promise<void>;
   /** The turn is over: nothing more will be sent. */
   close(): Promise<void>;
+  /** Names the reader of output that is no whole message, where there can be such output. */
+  onOdd?(reader: OddOutput): void;
+}
+
+/** Reads output that is no whole message. */
+export interface OddOutput {
+  /** Takes the beginning of a message that is too long. */
+  tooLong(beginning: string): void;
+  /** Takes an unfinished line after a moment of silence; false if it may become a message. */
+  unfinished(text: string): boolean;
 }
 
 /** The agent's description of itself before a session. */
@@ -85,6 +98,7 @@ export class Conversation {
   #limit: RateLimitEvent | null = null;
   #toldLimit = false;
   readonly #tools = new ToolOutput();
+  readonly #handshake = new Handshake();
   #lastWord: AdapterEvent | null = null;
   #turn: Promise<void> = Promise.resolve();
   #heardAt = 0;
@@ -105,6 +119,14 @@ export class Conversation {
     this.#transport = transport;
     this.#answers = new PermissionAnswers(ctx);
     this.#agent = this.#connect();
+    transport.onOdd?.({
+      tooLong: (beginning) => this.#printed(beginning, tooLargeLine(beginning)),
+      unfinished: (text) => {
+        if (!isWords(text)) return false;
+        this.#printed(text, { type: "output", stream: "stdout", data: text });
+        return true;
+      },
+    });
   }
 
   /** Whether the agent has answered its greeting: then it does speak the protocol. */
@@ -294,7 +316,7 @@ export class Conversation {
   async #greet(): Promise<Greeting> {
     const { files, terminals, authMethod } = this.#options;
     const answer = fieldsOrNone(
-      await this.#agent.request("initialize", {
+      await this.#ask("initialize", {
         protocolVersion,
         clientInfo: { name: "bulkhead", version: "1.0.0" },
         clientCapabilities: { fs: { readTextFile: files, writeTextFile: files }, terminal: terminals },
@@ -328,12 +350,16 @@ export class Conversation {
       throw new BulkheadError("unsupported", "Cannot continue the session: the agent does not keep its sessions.");
     }
     const where = { sessionId: continue_from, cwd: this.#ctx.workdir, mcpServers };
-    return fieldsOrNone(await this.#agent.request(`session/${way}`, where));
+    return fieldsOrNone(await this.#ask(`session/${way}`, where));
   }
 
   async #newSession(mcpServers: string[] = []): Promise<JsonFields> {
-    const session = await this.#agent.request("session/new", { cwd: this.#ctx.workdir, mcpServers });
-    return fieldsOrNone(session);
+    return fieldsOrNone(await this.#ask("session/new", { cwd: this.#ctx.workdir, mcpServers }));
+  }
+
+  /** Sends a request of the handshake, which may get words instead of an answer. */
+  #ask(method: string, params: object): Promise<unknown> {
+    return this.#handshake.answer(method, this.#agent.request(method, params));
   }
 
   /** Reads what the agent sends, as fast as the host takes what becomes of it. */
@@ -392,6 +418,12 @@ export class Conversation {
     return isOpen;
   }
 
+  /** Takes output that is no message. */
+  #printed(text: string, event: AdapterEvent): void {
+    this.#handshake.hear(text);
+    this.#queue.push([event]);
+  }
+
   /** Takes one message; `data` is what its text holds, undefined where that is not JSON. */
   #take(text: string, data: unknown): void {
     if (text.trim() === "") return;
@@ -399,13 +431,15 @@ export class Conversation {
     if (message?.["jsonrpc"] !== "2.0") {
       // Text that is no message was printed by some program; a cut message is no text of the agent.
       const printed = data === undefined && !withoutControls(text).startsWith("{");
-      this.#queue.push([
+      this.#printed(
+        `${text}\n`,
         printed
           ? { type: "output", stream: "stdout", data: `${text}\n` }
           : { type: "unparsed", data: data === undefined ? text : data },
-      ]);
+      );
       return;
     }
+    this.#handshake.forget();
     const events = message["method"] === "session/request_permission"
       ? this.#permission(message)
       : this.#reader.read(message);

@@ -1,10 +1,15 @@
 import { errorDataOf, feedStdin, mcpServerList, type RunningProcess, splitLines } from "bulkhead/plugin-sdk";
-import type { Transport } from "./conversation.ts";
+import type { OddOutput, Transport } from "./conversation.ts";
 
 /** Messages as lines on the standard input and output of a program. */
 export function processTransport(child: RunningProcess): Transport {
+  let odd: OddOutput | null = null;
   return {
-    messages: splitLines(child.stdout),
+    messages: splitLines(child.stdout, {
+      onTooLong: (beginning) => odd?.tooLong(beginning),
+      onUnfinished: (text) => odd?.unfinished(text) ?? false,
+    }),
+    onOdd: (reader) => odd = reader,
     send: (text) => text.includes(mcpServerList) ? sendWhole(child, text) : sendText(child, text),
     close: () => child.stdin.close(),
   };

@@ -1,0 +1,120 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { AdapterContext, RunningProcess } from "../../plugin-sdk/context.ts";
+import type { AdapterEvent } from "../../plugin-sdk/events.ts";
+import { BatchQueue } from "../../plugins/acp/batch-queue.ts";
+import { Conversation } from "../../plugins/acp/conversation.ts";
+import { agentOptions } from "../../plugins/acp/options.ts";
+import { processTransport } from "../../plugins/acp/process-transport.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const answers: Record<string, object> = {
+  initialize: { protocolVersion: 1, agentInfo: { name: "a" }, agentCapabilities: {} },
+  "session/new": { sessionId: "s" },
+};
+const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Done." } };
+
+/** Pieces of output that come instead of the answer to a method: each after some time. Null stands for the answer. */
+type Said = [ms: number, piece: string | null];
+
+/** One session with an agent that does so; tells its events, its error and how long it took. */
+async function talk(of: string, said: Said[]) {
+  const pieces = new BatchQueue<string>();
+  const stdout = (async function* () {
+    for await (const list of pieces.batches()) yield* list;
+  })();
+  const put = (message: object) => pieces.push([`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`]);
+  const write = async (text: string) => {
+    const { id, method } = JSON.parse(text) as { id: number; method: string };
+    const result = answers[method] ?? { stopReason: "end_turn" };
+    if (method === "session/prompt") put({ method: "session/update", params: { sessionId: "s", update } });
+    if (method !== of) return put({ id, result });
+    for (const [ms, piece] of said) {
+      await new Promise((resolve) => setTimeout(resolve, ms));
+      if (piece === null) put({ id, result });
+      else pieces.push([piece]);
+    }
+  };
+  const stdin = {
+    write: (text: string) => Promise.resolve(void write(text)),
+    close: () => Promise.resolve(pieces.end()),
+  };
+  const transport = processTransport({ stdout, stdin } as unknown as RunningProcess);
+  const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+  const ctx = { workdir: "/", sleep, permission: () => Promise.resolve(null), signal: { aborted: false } };
+  const conversation = new Conversation(transport, {
+    ctx: ctx as unknown as AdapterContext,
+    options: agentOptions({ command: "agent" }),
+  });
+  const events: AdapterEvent[] = [];
+  const started = Date.now();
+  let error: unknown = null;
+  let isOver = false;
+  const read = async () => {
+    for await (const batch of conversation.run({ prompt: "go", workdir: "/" })) events.push(...batch);
+  };
+  void read().catch((thrown) => error = thrown).finally(() => isOver = true);
+  while (!isOver) await vi.advanceTimersByTimeAsync(500);
+  return { events, error, seconds: Math.round((Date.now() - started) / 1000) };
+}
+
+const printed = (events: AdapterEvent[]) =>
+  events.flatMap((event) => event.type === "output" ? [event.data] : []).join("").replace("Done.", "");
+
+describe.each(["initialize", "session/new"])("an agent's answer to %s", (method) => {
+  test.each<[string, string]>([
+    ["words", "Welcome! Open https://login.example to log in.\n"],
+    ["a question without a line's end", "Do you trust this folder? [y/N] "],
+    ["another protocol", '{"type":"error","message":"no login"}\n'],
+  ])("that is %s ends the session soon, and is quoted", async (_what, text) => {
+    const { error, events, seconds } = await talk(method, [[10, text]]);
+    expect(error).toMatchObject({ code: "unavailable", message: expect.stringContaining(text.trim()) });
+    expect((error as Error).message).toContain(method);
+    expect(events.some(({ type }) => type === "output" || type === "unparsed")).toBe(true);
+    expect(seconds).toBeGreaterThan(15);
+    expect(seconds).toBeLessThan(30);
+  });
+
+  test("that never comes, while words do, ends the session too", async () => {
+    const { error, seconds } = await talk(
+      method,
+      Array.from({ length: 100 }, (): Said => [5000, "Waiting for you…\r"]),
+    );
+    expect(error).toMatchObject({ code: "unavailable" });
+    expect(seconds).toBeGreaterThan(60);
+    expect(seconds).toBeLessThan(150);
+  });
+
+  test("that comes after a slow start with lines of a log is awaited", async () => {
+    const log = Array.from({ length: 6 }, (): Said => [15_000, "[info] loading the model\n"]);
+    const { error, events } = await talk(method, [...log, [15_000, null]]);
+    expect(error).toBeNull();
+    expect(events.at(-1)).toMatchObject({ type: "completed", output: "Done." });
+    expect(printed(events)).toBe("[info] loading the model\n".repeat(6));
+  });
+
+  test("that comes late without a word before is awaited", async () => {
+    const { error, events } = await talk(method, [[300_000, null]]);
+    expect(error).toBeNull();
+    expect(events.at(-1)).toMatchObject({ type: "completed" });
+  });
+});
+
+test("half a message is never shown, however long its end takes", async () => {
+  const whole = JSON.stringify({ jsonrpc: "2.0", method: "session/update", params: { sessionId: "s", update } });
+  const { error, events } = await talk("session/prompt", [[0, whole.slice(0, 40)], [9000, `${whole.slice(40)}\n`], [
+    0,
+    null,
+  ]]);
+  expect(error).toBeNull();
+  expect(events.at(-1)).toMatchObject({ type: "completed", output: "Done.Done." });
+});
+
+test("a message that is too long is told as too_large, and the next one is read", async () => {
+  const long = `{"jsonrpc":"2.0","x":"${"f".repeat(9_000_000)}"}\n`;
+  const { events } = await talk("session/prompt", [[0, long], [0, null]]);
+  const told = events.filter(({ type }) => type === "unparsed");
+  expect(told).toMatchObject([{ data: { code: "too_large", beginning: expect.stringMatching(/^\{"jsonrpc"/) } }]);
+  expect(events.at(-1)).toMatchObject({ type: "completed", output: "Done." });
+});
