@@ -154,27 +154,20 @@ export class CliEnding {
 
   /** Takes a last word, and returns what becomes of it and of the one before. */
   #takeWord(word: CompletedEvent | ErrorEvent): AdapterEvent[] {
+    const before = this.#lastWord;
     const wasInterim = this.#isInterim;
-    const other = this.#choose(word);
-    const counts = this.#lastWord === word || this.#lastWord?.type === "completed" && other !== word;
+    const counts = before === null || this.#replaces(before, word);
     const open = word.type === "completed" && word.success ? this.#work.openAt(word) : null;
     if (counts) {
+      this.#lastWord = before === null ? word : withKnown(word, before);
       this.#isInterim = open !== null;
       this.#wentOn = false;
     }
+    const other = before === null || isSame(before, word) ? null : counts ? before : word;
     // The end of an interim turn was told when it came.
     const lost: AdapterEvent[] = other && !(wasInterim && other !== word) ? [{ type: "unparsed", data: other }] : [];
     if (!counts || open === null) return lost;
     return [...lost, { type: "progress", message: `Its turn ended, and its work goes on: ${open}.` }];
-  }
-
-  /** Keeps the last word that counts and returns the other one, if there are two that differ. */
-  #choose(word: CompletedEvent | ErrorEvent): CompletedEvent | ErrorEvent | null {
-    const before = this.#lastWord;
-    if (before === null) this.#lastWord = word;
-    else if (this.#replaces(before, word)) this.#lastWord = withKnown(word, before);
-    else return isSame(before, word) ? null : word;
-    return before === null || isSame(before, word) ? null : before;
   }
 
   #replaces(before: CompletedEvent | ErrorEvent, word: CompletedEvent | ErrorEvent): boolean {
@@ -203,7 +196,7 @@ export class CliEnding {
     return code === null ? [word] : this.#failed({ type: "error", code, message, recoverable: isRetryable(code) });
   }
 
-  /** Returns the last line that the program printed, if that states a limit: some print it in place of an answer. */
+  /** Returns the last line that the program printed, if that states a limit: some print it instead of an answer. */
   #printedLimit(): string | null {
     const line = this.#printed.text.trimEnd().split("\n").at(-1)?.trim() ?? "";
     const isError = /^\W{0,8}(?:\w{1,20} ){0,2}error\b/i.test(line) && this.#reader.meaningOf(line) === "rate_limit";

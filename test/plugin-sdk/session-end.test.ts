@@ -5,7 +5,7 @@ import type { AdapterEvent, CompletedEvent } from "../../plugin-sdk/events.ts";
 import { OpenWork } from "../../plugin-sdk/open-work.ts";
 import { RateLimitDetector } from "../../plugin-sdk/rate-limit.ts";
 
-const runs = Number(process.env["BULKHEAD_END_RUNS"] ?? 1000);
+const runs = Number(process.env["BULKHEAD_MODEL_RUNS"] ?? 1000);
 const waits = [false, false] as const;
 const exited = { exit_code: 0, signal: null };
 const rules = { meaning: "completed", strict: true } as const;
