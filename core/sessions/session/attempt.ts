@@ -5,6 +5,7 @@ import type { AdapterEvent, PermissionRequestEvent } from "../../../plugin-sdk/e
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { PermissionUses } from "../../../plugin-sdk/result.ts";
 import { shortText } from "../../../plugin-sdk/short-text.ts";
+import { TextTail } from "../../../plugin-sdk/text-tail.ts";
 import type { SessionBroker } from "../../walls/broker/session-broker.ts";
 import type { EntryOptions, EventBatch, LaneEntry } from "../../walls/pool/lane-entry.ts";
 import type { WorkerPlace } from "../../walls/pool/plugin-pool.ts";
@@ -37,6 +38,7 @@ export class Attempt {
   #script: PluginScript | null = null;
   #toolVersion: string | null = null;
   #waitMs: number | null = null;
+  readonly #words = new TextTail(200);
   /** Whether the preparations that must precede any work of an agent are done. */
   #isPrepared = false;
   /** Why the host cut the attempt off; the first reason is kept. */
@@ -152,7 +154,7 @@ export class Attempt {
     deadlines.begin({
       // A request may only shorten the operator's deadline.
       idleMs: idleMs(this.candidate),
-      onIdle: (ms) => this.cut({ code: "idle_timeout", message: `Nothing was heard of the agent for ${ms} ms.` }),
+      onIdle: (ms) => this.cut({ code: "idle_timeout", message: silence(ms, this.#words.text.trim()) }),
     });
     try {
       this.#entry = lane.open({
@@ -263,6 +265,8 @@ export class Attempt {
   #react(event: AdapterEvent): void {
     const { usage } = this.#deps;
     switch (event.type) {
+      case "output":
+        return this.#words.add(event.data);
       case "usage":
         usage.take(event);
         return this.#deps.onUsed();
@@ -318,6 +322,12 @@ export class Attempt {
       stop(offered === null ? "question_deadline" : "permission_deadline", unanswered(what, ms));
     requests.add(requestId, { asked, offered, ms, onExpired });
   }
+}
+
+/** Says how long nothing came, and quotes the last words: a program may wait for the answer to a question. */
+function silence(ms: number, words: string): string {
+  if (words === "") return `Nothing was heard of the agent for ${ms} ms.`;
+  return `Nothing more was heard of the agent for ${ms} ms. Its last words: "${words}"`;
 }
 
 /** Operations that change nothing, and one that waits by itself before it does. */

@@ -113,6 +113,18 @@ describe("retry", () => {
     expect(result.attempts).toMatchObject([{ error: { code: "idle_timeout" } }, { waited_ms: 2000 }]);
   });
 
+  test("an agent that falls silent at a question is quoted", async () => {
+    const asks = async (stage: Parameters<typeof hangs>[0]) => {
+      await stage.say({ type: "output", stream: "stderr", data: "Working\n" });
+      await stage.say({ type: "output", stream: "stdout", data: "Do you trust the files? [y/N] " });
+      return await hangs(stage);
+    };
+    const { result } = await run([{ id: "alpha", scripts: [asks] }], { idle_timeout_ms: 5000, retry: "never" });
+    expect(result.error?.message).toBe(
+      'Nothing more was heard of the agent for 5000 ms. Its last words: "Working\nDo you trust the files? [y/N]"',
+    );
+  });
+
   test("the total deadline ends the session in the middle of a wait, and no attempt follows", async () => {
     const { result } = await run([{ id: "alpha", scripts: [breaksWith("crash")] }], { timeout_ms: 5000 });
     // 2 s and 4 s are more than there is: the second wait is not begun.
