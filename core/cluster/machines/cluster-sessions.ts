@@ -1,3 +1,4 @@
+import type { MachineCalls } from "./machine.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
@@ -81,7 +82,7 @@ export class ClusterSessions implements ElsewhereSessions {
     });
   }
 
-  async #answer(ask: { session_id: string; request_id: string; choice: string }, mirror: Mirror): Promise<boolean> {
+  async #answer(ask: MachineCalls["answer"]["ask"], mirror: Mirror): Promise<boolean> {
     const { engine, presence, answers } = this.#deps;
     const { machine } = mirror;
     if (!presence.isLively(machine)) return await answers.keep(ask, mirror);

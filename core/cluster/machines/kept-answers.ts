@@ -12,7 +12,7 @@ import type { Mirror } from "../log/mirror.ts";
 interface Answer {
   session_id: string;
   request_id: string;
-  choice: string;
+  choice: string | null;
 }
 
 /** Wait before the servers are asked again after they have let go of this machine. Milliseconds. */
@@ -65,7 +65,7 @@ export class KeptAnswers {
     const take = async (job: Job): Promise<void> => {
       const { session_id, request_id, choice } = fieldsOrNone(parse(job.data));
       const [id, request, said] = [stringOf(session_id), stringOf(request_id), stringOf(choice)];
-      if (id !== null && request !== null && said !== null) {
+      if (id !== null && request !== null && (said !== null || choice === null)) {
         await sessions.open(id).then((session) => session.answer(request, said)).catch((error: unknown) => {
           const { message } = toErrorData(error);
           writeLog({ level: "warn", message: `An answer that was kept came too late: ${message}`, session_id: id });

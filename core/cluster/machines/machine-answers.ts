@@ -32,7 +32,10 @@ export function machineAnswers({ host, own, diffs, shares }: MachineAnswersDeps)
       session.interrupt().catch(() => undefined);
       return null;
     },
-    answer: async (ask) => await (await opened(ask)).answer(askedText(ask, "request_id"), askedText(ask, "choice")),
+    answer: async (ask) => {
+      const choice = ask["choice"] === null ? null : askedText(ask, "choice");
+      return await (await opened(ask)).answer(askedText(ask, "request_id"), choice);
+    },
     delete: async (ask) => {
       await host.sessions.delete(await idOf(ask));
       return null;

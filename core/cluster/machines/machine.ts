@@ -39,7 +39,7 @@ export interface MachineFacts {
 /** Questions that machines ask one another, and what is answered. */
 export interface MachineCalls {
   interrupt: { ask: { session_id: string }; answer: null };
-  answer: { ask: { session_id: string; request_id: string; choice: string }; answer: boolean };
+  answer: { ask: { session_id: string; request_id: string; choice: string | null }; answer: boolean };
   delete: { ask: { session_id: string }; answer: null };
   /** Requests that wait for an answer, by session. */
   waiting: { ask: Record<string, never>; answer: Record<string, WaitingRequest[]> };

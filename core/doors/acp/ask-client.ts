@@ -1,5 +1,6 @@
-import type { AgentContext, RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
+import { type AgentContext, RequestError, type RequestPermissionRequest } from "@agentclientprotocol/sdk";
 import type { PermissionRequestEvent, QuestionEvent } from "../../../plugin-sdk/events.ts";
+import { fieldsOrNone } from "../../../plugin-sdk/json-fields.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { AskedRequest } from "../../sessions/host/asked-requests.ts";
 import { cleanLines, oneLine } from "../../sessions/host/event-sentence.ts";
@@ -14,8 +15,8 @@ interface AskDeps {
   forms: boolean;
 }
 
-/** The answer of the person at the client; `null`: none; `"prompt"`: only a prompt can give it. */
-export type ClientAnswer = { choice: string } | "prompt" | null;
+/** The answer of the person at the client; `denied`: why it is none; `"prompt"`: only a prompt can give it. */
+export type ClientAnswer = { choice: string } | { denied: string } | "prompt";
 
 /**
  * Puts an agent's request to the person at the client, in words that cannot pass for anything else. Never rejects.
@@ -25,9 +26,9 @@ export async function askClient(request: AskedRequest, deps: AskDeps, signal: Ab
     if (request.type === "permission_request") return await askPermission(request, deps, signal);
     if (deps.forms) return await askForm(request, deps, signal);
     return request.options?.length ? await askChoice(request, deps, signal) : "prompt";
-  } catch {
-    // A client that cannot be asked leaves the request to its deadline.
-    return null;
+  } catch (thrown) {
+    const what = thrown instanceof RequestError ? `with an error: ${oneLine(thrown.message)}` : "nothing that is an answer";
+    return { denied: `the client answered ${what}` };
   }
 }
 
@@ -36,7 +37,7 @@ async function askPermission(
   { client, acpSessionId, sessionId }: AskDeps,
   signal: AbortSignal,
 ): Promise<ClientAnswer> {
-  const outcome = await choose(client, {
+  const chosen = await choose(client, {
     sessionId: acpSessionId,
     toolCall: {
       toolCallId: toolCallId(sessionId, request.call_id ?? request.request_id),
@@ -52,22 +53,21 @@ async function askPermission(
       kind: kind === "other" ? "allow_once" : kind,
     })),
   }, signal);
-  if (outcome.outcome !== "selected") return null;
-  const { optionId } = outcome;
-  if (request.options.some(({ id }) => id === optionId)) return { choice: optionId };
-  // An answer that was not offered allows nothing, and the agent does not wait for another one.
-  const no = request.options.find(({ kind }) => kind === "reject_once" || kind === "reject_always");
-  return no === undefined ? null : { choice: no.id };
+  if ("denied" in chosen || request.options.some(({ id }) => id === chosen.choice)) return chosen;
+  return { denied: `it has no choice "${oneLine(chosen.choice).slice(0, 100)}"` };
 }
 
+/** Returns the option that the client names. Whatever else it says, there is no other answer: that is a denial. */
 async function choose(
   client: AgentContext,
   params: RequestPermissionRequest,
   signal: AbortSignal,
-): Promise<RequestPermissionResponse["outcome"]> {
+): Promise<{ choice: string } | { denied: string }> {
   const options = { cancellationSignal: signal, stopWaitingOnCancel: true };
-  const { outcome } = await client.request("session/request_permission", params, options);
-  return outcome;
+  const answer = fieldsOrNone(await client.request("session/request_permission", params, options));
+  const { outcome, optionId } = fieldsOrNone(answer["outcome"]);
+  if (outcome === "selected" && typeof optionId === "string") return { choice: optionId };
+  return { denied: outcome === "cancelled" ? "the client cancelled it" : "the client's answer cannot be understood" };
 }
 
 /** A question with choices, to a client that has no forms: each choice is an option. */
@@ -77,7 +77,7 @@ async function askChoice(
   signal: AbortSignal,
 ): Promise<ClientAnswer> {
   const options = request.options ?? [];
-  const outcome = await choose(client, {
+  const chosen = await choose(client, {
     sessionId: acpSessionId,
     toolCall: {
       toolCallId: toolCallId(sessionId, request.request_id),
@@ -87,8 +87,8 @@ async function askChoice(
     },
     options: options.map((option, index) => ({ optionId: String(index), name: oneLine(option), kind: "allow_once" })),
   }, signal);
-  if (outcome.outcome !== "selected") return null;
-  const choice = options[Number(outcome.optionId)];
+  if ("denied" in chosen) return chosen;
+  const choice = options[Number(chosen.choice)];
   return choice === undefined ? "prompt" : { choice };
 }
 
@@ -111,7 +111,7 @@ async function askForm(
     },
   }, { cancellationSignal: signal, stopWaitingOnCancel: true });
   const said = answer.action === "accept" && "content" in answer ? readAnswer(answer.content) : undefined;
-  return typeof said === "string" ? { choice: said } : null;
+  return typeof said === "string" ? { choice: said } : { denied: "the form was not filled in" };
 }
 
 function readAnswer(content: unknown): unknown {

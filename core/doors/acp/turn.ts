@@ -1,6 +1,7 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { type AskedRequest, AskedRequests } from "../../sessions/host/asked-requests.ts";
 import type { SessionHandle } from "../../sessions/host/session-host.ts";
 import type { ClientAnswer } from "./ask-client.ts";
@@ -108,10 +109,25 @@ export class Turn {
 
   async #ask(request: AskedRequest, signal: AbortSignal): Promise<void> {
     const answer = await this.#options.ask(request, signal);
-    if (signal.aborted || answer === null) return;
+    if (signal.aborted) return;
     if (answer === "prompt") {
       this.#open ??= request;
       this.#pause?.();
-    } else await this.#options.handle.answer(request.request_id, answer.choice).catch(() => false);
+      return;
+    }
+    const { handle } = this.#options;
+    // A client that cannot be told is gone, and leaves the request to others.
+    if ("denied" in answer && !await this.#tell(`The agent's request is denied: ${answer.denied}.`)) return;
+    try {
+      await handle.answer(request.request_id, "denied" in answer ? null : answer.choice);
+    } catch (error) {
+      await this.#tell(`The answer could not be given: ${toErrorData(error).message}`);
+    }
+  }
+
+  /** Tells the person at the client; false when it is gone. */
+  async #tell(text: string): Promise<boolean> {
+    const { updates, send } = this.#options;
+    return await send(updates.notice("warning", text)).then(() => true, () => false);
   }
 }

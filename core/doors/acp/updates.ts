@@ -2,7 +2,7 @@ import type { SessionUpdate, ToolCallContent, ToolCallLocation, ToolKind } from 
 import { toAcpUpdate } from "../../../plugin-sdk/acp-update.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { FileChangeEvent, QuestionEvent, UsageEvent } from "../../../plugin-sdk/events.ts";
-import { eventSentence } from "../../sessions/host/event-sentence.ts";
+import { eventSentence, type Weight } from "../../sessions/host/event-sentence.ts";
 import { isAbsolute, resolve } from "../../ground/platform/files/paths.ts";
 
 /** Options of {@link Updates}. */
@@ -132,7 +132,11 @@ export class Updates {
 
   #notice(event: Envelope["event"]): SessionUpdate {
     const { weight, text } = eventSentence(event);
-    if (weight === "debug" || text === "") return silent;
+    return weight === "debug" || text === "" ? silent : this.notice(weight, text);
+  }
+
+  /** Returns an update with words of the host. */
+  notice(weight: Exclude<Weight, "debug">, text: string): SessionUpdate {
     return this.#options.notices ? { sessionUpdate: "notice", severity: weight, title: text } : thought(`${text}\n`);
   }
 }

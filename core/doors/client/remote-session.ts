@@ -18,7 +18,7 @@ export interface RemoteSession {
   /** Stops it gracefully; returns the result of one that has ended. */
   interrupt(): Promise<SessionResult>;
   /** Answers a permission request or question; false when it is unknown, answered, or does not offer the choice. */
-  answer(requestId: string, choice: string): Promise<boolean>;
+  answer(requestId: string, choice: string | null): Promise<boolean>;
   /** Returns its current state. */
   summary(): Promise<SessionSummary>;
   /** Returns its grants, its attempts and the programs that were started for it. */

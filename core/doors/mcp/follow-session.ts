@@ -1,4 +1,10 @@
-import { inputRequired, inputResponse, type LoggingLevel, type ServerContext } from "@modelcontextprotocol/server";
+import {
+  inputRequired,
+  inputResponse,
+  isCallToolResult,
+  type LoggingLevel,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
@@ -56,15 +62,25 @@ export async function resumeCall(
   if (state === null) return null;
   const handle = await sessions.open(state.session_id);
   const response = inputResponse(context.mcpReq.inputResponses, answerKey);
-  const said = response.kind === "elicit" && response.action === "accept" ? response.content?.["answer"] : undefined;
-  if (typeof said === "string") await handle.answer(state.request_id, said);
-  else {
-    // Without a choice, the session waits on, and the client may still use the answer tool.
+  const goOn = () => followSession(handle, call, { after: state.after });
+  if (response.kind !== "elicit") {
+    // No person was asked: the session waits on, and the client may still use the answer tool.
     const { waiting } = await sessions.get(state.session_id);
     const open = waiting.filter(({ request_id }) => request_id === state.request_id);
-    if (open.length > 0) return waitingAnswer(state.session_id, open);
+    return open.length > 0 ? waitingAnswer(state.session_id, open) : await goOn();
   }
-  return await followSession(handle, call, { after: state.after });
+  const said = response.action === "accept" ? response.content?.["answer"] : undefined;
+  const isTaken = typeof said === "string" && await handle.answer(state.request_id, said);
+  // Anything but one of the choices is a no: the client must not answer in its person's place.
+  if (isTaken || !await handle.answer(state.request_id, null)) return await goOn();
+  const why = response.action === "accept" ? "not understood" : "declined";
+  return withNote(await goOn(), `The agent's request was denied: its form was ${why}.`);
+}
+
+/** Adds words of the host to an answer that ends a call. */
+function withNote(answer: McpAnswer, text: string): McpAnswer {
+  return "content" in answer && isCallToolResult(answer)
+    ? { ...answer, content: [...answer.content, { type: "text", text }] } : answer;
 }
 
 const answerKey = "answer";

@@ -57,7 +57,7 @@ export interface ElsewhereSession {
    */
   interrupt(): Promise<void>;
   /** As `SessionHandle.answer`. */
-  answer(requestId: string, choice: string): Promise<boolean>;
+  answer(requestId: string, choice: string | null): Promise<boolean>;
 }
 
 /** Sessions of other hosts that this one can show. */

@@ -35,9 +35,9 @@ export interface SessionHandle {
   interrupt(): Promise<SessionResult>;
   /**
    * Answers a permission request with one of its choices, or a question with any text; false when it is unknown,
-   * already answered, or does not offer the choice.
+   * closed, or does not offer the choice. Null denies it: a person gave no answer, or none that can be understood.
    */
-  answer(requestId: string, choice: string): Promise<boolean>;
+  answer(requestId: string, choice: string | null): Promise<boolean>;
 }
 
 /**

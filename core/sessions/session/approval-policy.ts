@@ -27,10 +27,15 @@ export function policyAnswer(
     case "allow":
       return optionOf(event.options, ["allow_once", "allow_always"]);
     case "deny":
-      return optionOf(event.options, ["reject_once", "reject_always"]);
+      return refusalOf(event.options);
     case "ask":
       return null;
   }
+}
+
+/** Returns the id of the option that says no; null where none does. */
+export function refusalOf(options: readonly PermissionOption[]): string | null {
+  return optionOf(options, ["reject_once", "reject_always"]);
 }
 
 function decide(

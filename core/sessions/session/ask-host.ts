@@ -47,7 +47,7 @@ export function hostQuestions(
     const choices = options.map(({ id }) => id);
     stream.host(event);
     const asked = { type: "permission_request" as const, text: title, choices };
-    requests.add(request_id, { asked, offered: choices, ms: answerTimeoutMs });
+    requests.add(request_id, { asked, offered: choices, refusal: "deny", ms: answerTimeoutMs });
     return await requests.wait(request_id) === allow;
   };
 }

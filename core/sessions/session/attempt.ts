@@ -19,7 +19,7 @@ import { platform } from "../../ground/platform/engine/platform.ts";
 import { unlessAborted } from "../../ground/platform/engine/within.ts";
 import { attemptBroker } from "./attempt-broker.ts";
 import type { AttemptDeps, Candidate } from "./admitted.ts";
-import { policyAnswer } from "./approval-policy.ts";
+import { policyAnswer, refusalOf } from "./approval-policy.ts";
 import { checkEvent, waitIn } from "./check-event.ts";
 import type { LogEntry } from "./merged-log.ts";
 import { type Asked, unanswered } from "./open-requests.ts";
@@ -295,6 +295,7 @@ export class Attempt {
       case "permission_request":
         return this.#ask(event.request_id, {
           offered: event.options.map(({ id }) => id),
+          refusal: refusalOf(event.options),
           policy: this.#policyAnswer(event),
           what: `the request to use "${shortText(event.tool, 200)}"`,
           asked: {
@@ -314,13 +315,13 @@ export class Attempt {
   }
 
   /** Lets policy or a client answer; without an answer in time the session is blocked. */
-  #ask(requestId: string, { policy, what, asked, offered }: Question): void {
+  #ask(requestId: string, { policy, what, asked, offered, refusal = null }: Question): void {
     const { session, requests, stop } = this.#deps;
     if (policy !== null) return requests.addAnswered(requestId, policy);
     const ms = session.answerTimeoutMs;
     const onExpired = () =>
       stop(offered === null ? "question_deadline" : "permission_deadline", unanswered(what, ms));
-    requests.add(requestId, { asked, offered, ms, onExpired });
+    requests.add(requestId, { asked, offered, refusal, ms, onExpired });
   }
 }
 
@@ -337,6 +338,8 @@ const waitsItself: ReadonlySet<string> = new Set(["run", "env_get", "secret_use"
 interface Question {
   /** Ids of the possible answers; null: any text. */
   offered: string[] | null;
+  /** The answer that says no. */
+  refusal?: string | null;
   /** The answer of policy; null when a client is asked. */
   policy: string | null;
   /** Ending of the sentence "the session is blocked by". */

@@ -16,13 +16,15 @@ interface Question {
   asked: Asked;
   /** Ids of the possible answers; null for a question, whose answer is free. */
   offered: readonly string[] | null;
+  /** The answer that says no; null where none does. */
+  refusal?: string | null;
   /** How long it waits; 0: no client answers. */
   ms: number;
   /** Called once the deadline has closed it. */
   onExpired?(): void;
 }
 
-interface OpenRequest extends Pick<Question, "asked" | "offered"> {
+interface OpenRequest extends Pick<Question, "asked" | "offered" | "refusal"> {
   settle(choice: string | null): void;
   times: Pick<WaitingRequest, "asked_at" | "answer_by">;
   deadline?: ReturnType<typeof setTimeout>;
@@ -48,10 +50,10 @@ export class OpenRequests {
   }
 
   /** Adds a request that is in the log, under the name that it has there. */
-  add(requestId: string, { asked, offered, ms, onExpired }: Question): void {
+  add(requestId: string, { asked, offered, refusal = null, ms, onExpired }: Question): void {
     let settle!: (choice: string | null) => void;
     this.#answers.set(requestId, new Promise<string | null>((resolve) => (settle = resolve)));
-    const request: OpenRequest = { asked, offered, settle, times: { asked_at: new Date().toISOString() } };
+    const request: OpenRequest = { asked, offered, refusal, settle, times: { asked_at: new Date().toISOString() } };
     this.#open.set(requestId, request);
     const expire = () => {
       if (this.close(requestId, { choice: null, by: "deadline" })) onExpired?.();
@@ -77,11 +79,14 @@ export class OpenRequests {
     return shownRequests([...this.#open].map(([request_id, { asked, times }]) => ({ request_id, ...asked, ...times })));
   }
 
-  /** Takes a client's answer; false when the request is not open or does not offer it. */
-  answer(requestId: string, choice: string): boolean {
+  /**
+   * Takes a client's answer; false when the request is not open or does not offer it. Null stands for an answer that a
+   * door does not understand, which is a denial.
+   */
+  answer(requestId: string, choice: string | null): boolean {
     const request = this.#open.get(requestId);
-    if (request === undefined || request.offered?.includes(choice) === false) return false;
-    return this.close(requestId, { choice, by: "client" });
+    if (request === undefined || (choice !== null && request.offered?.includes(choice) === false)) return false;
+    return this.close(requestId, { choice: choice ?? request.refusal ?? null, by: "client" });
   }
 
   /** Closes the requests that the agent itself has ended: it waits for no answer to them. */

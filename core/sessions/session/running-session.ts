@@ -131,7 +131,7 @@ export class RunningSession {
   }
 
   /** Answers a permission request or question; false when it is not open or does not offer the choice. */
-  answer(requestId: string, choice: string): boolean {
+  answer(requestId: string, choice: string | null): boolean {
     return this.#requests.answer(requestId, choice);
   }
 

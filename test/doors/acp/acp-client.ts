@@ -48,7 +48,7 @@ export function connectClient(
     .onNotification("session/update", ({ params }) => void updates.push(params))
     .onRequest("session/request_permission", async ({ params }) => {
       asked.push(params);
-      return await permission?.(params) ?? { outcome: { outcome: "cancelled" } };
+      return permission === undefined ? { outcome: { outcome: "cancelled" } } : await permission(params);
     })
     .onRequest("elicitation/create", ({ params }) => {
       const content = form?.(params.message) ?? null;

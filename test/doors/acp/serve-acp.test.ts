@@ -1,4 +1,4 @@
-import type { PromptResponse } from "@agentclientprotocol/sdk";
+import type { PromptResponse, RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
 import type { PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
 import { serveAcp } from "../../../core/doors/acp/serve-acp.ts";
@@ -65,6 +65,10 @@ test("serveAcp says so when an agent cannot continue", async () => {
   expect(notices.join()).toContain("does not know the earlier messages");
 });
 
+function selected(optionId: string): RequestPermissionResponse {
+  return { outcome: { outcome: "selected", optionId } };
+}
+
 test("serveAcp passes permission requests to the client, and its choice to the session", async () => {
   const choices: (string | null)[] = [];
   const host = new ScriptedHost(async (session) => void choices.push(await session.ask(permission)));
@@ -81,16 +85,44 @@ test("serveAcp passes permission requests to the client, and its choice to the s
   }]);
 });
 
-test("serveAcp takes an option that was not offered for a no", async () => {
+test.each<[string, () => unknown, string]>([
+  ["an option that was not offered", () => selected("always\u001b[2K"), 'it has no choice "always\\u{1b}[2K"'],
+  ["an answer without an outcome", () => ({}), "the client"],
+  ["no answer at all", () => null, "the client"],
+  [
+    "an outcome of no known kind",
+    () => ({ outcome: { outcome: "maybe" } }),
+    "the client",
+  ],
+  ["a cancelled request", () => ({ outcome: { outcome: "cancelled" } }), "the client cancelled it"],
+  ["an error", () => Promise.reject(new Error("no such view")), "the client answered with an error: "],
+])("serveAcp takes %s for a no, and says so", async (_what, answer, why) => {
   const choices: (string | null)[] = [];
-  const host = new ScriptedHost(async (session) => void choices.push(await session.ask(permission)));
-  await using editor = connectClient({ sessions: host }, {
-    permission: () => ({ outcome: { outcome: "selected", optionId: "always" } }),
+  const host = new ScriptedHost(async (session) => {
+    choices.push(await session.ask(permission));
+    choices.push(await session.ask({ ...permission, request_id: "r2", options: [permission.options[0]!] }));
   });
+  await using editor = connectClient({ sessions: host }, { permission: answer as never, notices: true });
   await editor.initialize();
   const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
   await editor.agent.request("session/prompt", { sessionId, prompt: prompt("go") });
-  expect(choices).toEqual(["no"]);
+  expect(choices).toEqual(["no", null]);
+  const notices = editor.updates.flatMap(({ update }) => (update.sessionUpdate === "notice" ? [update.title] : []));
+  expect(notices.filter((text) => text.startsWith(`The agent's request is denied: ${why}`))).toHaveLength(2);
+});
+
+test("serveAcp takes a question that a client cancels for one without an answer", async () => {
+  const answers: (string | null)[] = [];
+  const host = new ScriptedHost(async (session) => {
+    const question = { type: "question", question: "Which?" } as const;
+    answers.push(await session.ask({ ...question, request_id: "q1" }));
+    answers.push(await session.ask({ ...question, request_id: "q2", options: ["a"] }));
+  });
+  await using editor = connectClient({ sessions: host }, { form: () => null });
+  await editor.initialize();
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  await editor.agent.request("session/prompt", { sessionId, prompt: prompt("go") });
+  expect(answers).toEqual([null, null]);
 });
 
 test("serveAcp shows a person what an agent asks so that it cannot pass for anything else", async () => {

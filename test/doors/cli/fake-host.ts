@@ -270,7 +270,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
       result: () => settled,
       interrupt: () => settled,
       answer: (requestId, choice) => {
-        fake.answers.push([requestId, choice]);
+        fake.answers.push([requestId, choice ?? ""]);
         return Promise.resolve(true);
       },
       async *events() {

@@ -142,7 +142,7 @@ export class MemoryHost implements SessionHost {
       },
       answer: async (requestId, choice) => {
         const at = summary.waiting.findIndex(({ request_id, choices }) =>
-          request_id === requestId && choices.includes(choice)
+          request_id === requestId && (choice === null || choices.includes(choice))
         );
         if (at !== -1) summary.waiting.splice(at, 1);
         return at !== -1;

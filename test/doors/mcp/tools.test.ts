@@ -156,12 +156,19 @@ describe.each(cases)("tools over $wire, $era", ({ era, connect }) => {
     expect(asked).toMatchObject([said, { properties: { answer: { enumNames: ["No\\u{1b}[1A\\u{202e}"] } } }]);
   });
 
-  test("a form that is declined leaves the session waiting for the answer tool", async () => {
-    const host = new ScriptedHost(async (session) => void await session.ask(permission));
-    await using tester = await connect(host, { era, form: () => null });
+  test.each<[string, () => Record<string, unknown> | null, string]>([
+    ["declined", () => null, "declined"],
+    ["filled in with what was not offered", () => ({ answer: "yes please" }), "not understood"],
+    ["filled in with no text", () => ({ answer: 1 }), "not understood"],
+  ])("a form that is %s denies the request, and the client is told", async (_how, form, why) => {
+    const choices: (string | null)[] = [];
+    const host = new ScriptedHost(async (session) => void choices.push(await session.ask(permission)));
+    await using tester = await connect(host, { era, form: form as never });
     const answer = await tester.client.callTool({ name: "run_session", arguments: request });
-    expect(answer.structuredContent).toMatchObject({ success: true, data: { state: "waiting" } });
-    await host.sessions[0]!.interrupt();
+    expect(answer.structuredContent).toMatchObject({ success: true, data: { state: "ended" } });
+    expect(choices).toEqual(["no"]);
+    const text = `The agent's request was denied: its form was ${why}.`;
+    expect(answer.content).toContainEqual({ type: "text", text });
   });
 
   test("a cancelled call interrupts its session", async () => {

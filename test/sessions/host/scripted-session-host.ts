@@ -26,7 +26,7 @@ export class ScriptedSession implements SessionHandle {
   readonly options: RunSessionOptions;
   readonly #interrupt = new AbortController();
   readonly #envelopes: Envelope[] = [];
-  readonly #open = new Map<string, (choice: string | null) => void>();
+  readonly #open = new Map<string, { event: AdapterEvent; settle(choice: string | null): void }>();
   #wake = new Set<() => void>();
   #result: SessionResult | null = null;
 
@@ -72,12 +72,12 @@ export class ScriptedSession implements SessionHandle {
   /** Asks, and gives the choice; null when the session was interrupted first. */
   async ask(event: Extract<AdapterEvent, { request_id: string }>): Promise<string | null> {
     const { request_id } = event;
-    const answer = new Promise<string | null>((resolve) => this.#open.set(request_id, resolve));
+    const answer = new Promise<string | null>((settle) => this.#open.set(request_id, { event, settle }));
     this.emit(event);
-    this.signal.addEventListener("abort", () => this.#open.get(request_id)?.(null), { once: true });
+    this.signal.addEventListener("abort", () => this.#open.get(request_id)?.settle(null), { once: true });
     const choice = await answer;
     this.#open.delete(request_id);
-    const by = choice === null ? "session_end" : "client";
+    const by = this.signal.aborted ? "session_end" : "client";
     this.emit({ type: "permission_resolved", request_id, choice, by }, "host");
     return choice;
   }
@@ -109,10 +109,13 @@ export class ScriptedSession implements SessionHandle {
     return await this.result();
   }
 
-  async answer(requestId: string, choice: string): Promise<boolean> {
-    const settle = this.#open.get(requestId);
-    settle?.(choice);
-    return settle !== undefined;
+  async answer(requestId: string, choice: string | null): Promise<boolean> {
+    const open = this.#open.get(requestId);
+    const options = open?.event.type === "permission_request" ? open.event.options : null;
+    if (open === undefined || (choice !== null && options?.some(({ id }) => id === choice) === false)) return false;
+    this.#open.delete(requestId);
+    open.settle(choice ?? options?.find(({ kind }) => kind.startsWith("reject"))?.id ?? null);
+    return true;
   }
 
   async #run(script: Script): Promise<void> {

@@ -55,9 +55,17 @@ const showQuery = exactly<{ output?: "true" | "false" }>()(Type.Object({
   output: Type.Optional(oneOf(["true", "false"] as const, "false: the result's output is left empty")),
 }, closed));
 
-const answerBody = exactly<{ request_id: string; choice: string }>()(Type.Object({
+interface Answer {
+  request_id: string;
+  /** Null denies the request. */
+  choice: string | null;
+}
+
+const answerBody = exactly<Answer>()(Type.Object({
   request_id: Type.String({ minLength: 1, maxLength: 256 }),
-  choice: Type.String({ maxLength: 65_536 }),
+  choice: Type.Union([Type.String({ maxLength: 65_536 }), Type.Null()], {
+    description: "one of the choices, or any text for a question without; null: no answer, which denies",
+  }),
 }, closed));
 
 /** Routes to start, list, show, stop, answer and delete sessions. */
@@ -156,7 +164,7 @@ export const sessionRoutes: readonly ApiRoute[] = [
       return json(before, { status: 202 });
     },
   }),
-  route<unknown, { request_id: string; choice: string }>({
+  route<unknown, Answer>({
     id: "answerRequest",
     method: "POST",
     path: "/v1/sessions/{id}/answers",
@@ -164,15 +172,21 @@ export const sessionRoutes: readonly ApiRoute[] = [
     scope: "run",
     body: answerBody,
     answers: { 200: { summary: "the answer was taken", schema: Type.Object({ accepted: Type.Literal(true) }) } },
-    async handle({ params, body, sessions }) {
-      const session = await sessions.control(params["id"] ?? "");
-      if (await session.answer(body.request_id, body.choice)) return json({ accepted: true });
+    async handle({ params, body: { request_id, choice }, sessions }) {
+      const id = params["id"] ?? "";
+      const session = await sessions.control(id);
+      if (await session.answer(request_id, choice)) return json({ accepted: true });
+      const open = (await sessions.get(id)).waiting.find((one) => one.request_id === request_id);
       throw new BulkheadError(
         "conflict",
-        "The answer was not taken: the request is unknown, answered, or has no such choice.",
+        open === undefined
+          ? `Cannot answer "${request_id}": it is closed, or was never asked.`
+          : `Cannot answer "${request_id}": it does not offer that choice.`,
         {
-          hint: "The session's summary lists what waits for an answer, with its choices.",
-          details: { request_id: body.request_id.slice(0, 256) },
+          hint: open === undefined
+            ? "The session's summary lists what waits for an answer."
+            : `It offers: ${open.choices.join(", ")}.`,
+          details: { request_id, ...(open === undefined ? {} : { choices: open.choices }) },
         },
       );
     },
