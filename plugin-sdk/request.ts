@@ -62,7 +62,10 @@ export interface SessionRequest {
   approval?: Approval;
   /** Tool name, in which `*` stands for anything → policy for its requests; the first match wins. */
   tool_approvals?: Record<string, ToolApproval>;
-  /** How long a permission request or question waits for a client; 0 means that no client will answer. */
+  /**
+   * How long a permission request or question waits for a client, up to the operator's limit, which is the default. 0 means
+   * that no client will answer.
+   */
   answer_timeout_ms?: number;
   budget?: Budget;
   /** Runs even if the adapter cannot enforce a limit that is set here; the result names the unenforced ones. */

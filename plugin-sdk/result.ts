@@ -121,6 +121,8 @@ export interface EffectiveSettings {
   model: string | null;
   timeout_ms: number;
   idle_timeout_ms: number;
+  /** How long a permission request or question waits for a client; absent in results of older hosts. */
+  answer_timeout_ms?: number;
   /** Null: the agent's default. */
   allowed_tools: string[] | null;
   max_turns: number | null;

@@ -15,6 +15,8 @@ export interface WaitingRequest {
   asked_at?: string;
   /** RFC 3339, UTC: the host answers then if no client has; absent: it waits on. */
   answer_by?: string;
+  /** The wait that the session's request asked for, where the operator's `limits.answer_timeout_ms` is shorter. */
+  answer_cut_from_ms?: number;
   /**
    * The text is shortened, or choices are left out: a summary shows at most 4,096 characters of its session's requests.
    * The request's event has the full text.

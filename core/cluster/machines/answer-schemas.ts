@@ -28,6 +28,7 @@ const waitingRequest = exactly<WaitingRequest>()(Type.Object({
   choices: Type.Array(text, { maxItems: mostEntries }),
   asked_at: Type.Optional(text),
   answer_by: Type.Optional(text),
+  answer_cut_from_ms: Type.Optional(count),
   cut: Type.Optional(Type.Literal(true)),
 }));
 

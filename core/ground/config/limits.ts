@@ -138,11 +138,13 @@ export interface Limits {
   load_timeout_ms: number;
   /** One broker call, except calls that wait for a program or a person. */
   call_timeout_ms: number;
-  /** Total deadline of a session. */
+  /**
+   * Total deadline of a session. Where the request sets no `timeout_ms`, it stands still while a request waits for a client.
+   */
   timeout_ms: number;
   /** Longest silence of a session. */
   idle_timeout_ms: number;
-  /** How long an agent's permission request or question waits for a client. */
+  /** How long an agent's permission request or question waits for a client, at most. */
   answer_timeout_ms: number;
   /** How often a worker is asked for a sign of life. */
   heartbeat_interval_ms: number;
@@ -264,7 +266,7 @@ export const defaultLimits: Limits = {
   call_timeout_ms: 60_000,
   timeout_ms: 3_600_000,
   idle_timeout_ms: 600_000,
-  answer_timeout_ms: 300_000,
+  answer_timeout_ms: 86_400_000,
   heartbeat_interval_ms: 1000,
   heartbeat_timeout_ms: 5000,
   teardown_timeout_ms: 1000,

@@ -316,12 +316,14 @@ export class Attempt {
 
   /** Lets policy or a client answer; without an answer in time the session is blocked. */
   #ask(requestId: string, { policy, what, asked, offered, refusal = null }: Question): void {
-    const { session, requests, stop } = this.#deps;
+    const { session: { request, answerTimeoutMs: ms }, requests, deadlines, stop } = this.#deps;
     if (policy !== null) return requests.addAnswered(requestId, policy);
-    const ms = session.answerTimeoutMs;
     const onExpired = () =>
       stop(offered === null ? "question_deadline" : "permission_deadline", unanswered(what, ms));
-    requests.add(requestId, { asked, offered, refusal, ms, onExpired });
+    const endsInMs = request.timeout_ms === undefined ? Infinity : deadlines.leftMs;
+    const wanted = request.answer_timeout_ms ?? 0;
+    const cutFromMs = wanted > ms ? wanted : undefined;
+    requests.add(requestId, { asked, offered, refusal, ms, endsInMs, cutFromMs, onExpired });
   }
 }
 

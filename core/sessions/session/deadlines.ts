@@ -6,6 +6,8 @@ interface DeadlineOptions {
   onTotal(ms: number): void;
   /** Returns true while the agent is silent because it waits for an answer. */
   waits(): boolean;
+  /** Milliseconds so far that do not count towards the total deadline. */
+  waitedMs?(): number;
 }
 
 /** Limit on an attempt's silence. */
@@ -15,8 +17,8 @@ interface Silence {
 }
 
 /**
- * A session's total deadline, which never pauses once it has started, and the idle deadline of its
- * current attempt, which every sign of life restarts.
+ * A session's total deadline, which stands still only while the session waits for a person, and the idle deadline of
+ * its current attempt, which every sign of life restarts.
  */
 export class Deadlines {
   readonly totalMs: number;
@@ -33,14 +35,15 @@ export class Deadlines {
 
   /** Milliseconds until the total deadline. */
   get leftMs(): number {
-    return this.#startedAt === null ? this.totalMs : this.totalMs - (performance.now() - this.#startedAt);
+    if (this.#startedAt === null) return this.totalMs;
+    return this.totalMs - (performance.now() - this.#startedAt) + (this.#options.waitedMs?.() ?? 0);
   }
 
   /** Starts the total deadline, unless it runs already. */
   start(): void {
     if (this.#startedAt !== null) return;
     this.#startedAt = performance.now();
-    this.#total = setTimeout(() => this.#options.onTotal(this.totalMs), clamp(this.totalMs));
+    this.#watchTotal(this.totalMs);
   }
 
   /** Begins an attempt; the first one starts the total deadline. */
@@ -66,6 +69,14 @@ export class Deadlines {
     clearTimeout(this.#total);
   }
 
+  #watchTotal(ms: number): void {
+    this.#total = setTimeout(() => {
+      const left = this.leftMs;
+      if (left <= 0) return this.#options.onTotal(this.totalMs);
+      this.#watchTotal(this.#options.waits() ? Math.max(left, longestLagMs) : left);
+    }, clamp(ms));
+  }
+
   #watchIdle(silence: Silence, ms: number): void {
     this.#idle = setTimeout(() => {
       if (this.#options.waits()) this.heard();
@@ -75,6 +86,9 @@ export class Deadlines {
     }, clamp(ms));
   }
 }
+
+/** How often a deadline that stands still is looked at. */
+const longestLagMs = 1000;
 
 function clamp(ms: number): number {
   return Math.min(Math.max(Math.ceil(ms), 1), 2 ** 31 - 1);

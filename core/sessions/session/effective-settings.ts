@@ -7,7 +7,11 @@ import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
 /** Returns the settings that a session on this candidate really runs with. */
 export function effectiveSettings(
   candidate: Candidate,
-  { totalMs, workspace }: { totalMs: number; workspace: EffectiveSettings["workspace"] },
+  { totalMs, answerTimeoutMs, workspace }: {
+    totalMs: number;
+    answerTimeoutMs: number;
+    workspace: EffectiveSettings["workspace"];
+  },
 ): EffectiveSettings {
   const { request, plugin, accessMode, approval, unenforced, effective } = candidate;
   const held = <T>(field: string, value: T): T | null => (unenforced.includes(field) ? null : value);
@@ -16,6 +20,7 @@ export function effectiveSettings(
     model: accepts(plugin.manifest, "model") ? request.model ?? null : null,
     timeout_ms: totalMs,
     idle_timeout_ms: idleMs(candidate),
+    answer_timeout_ms: answerTimeoutMs,
     allowed_tools: held("allowed_tools", request.allowed_tools ?? null),
     max_turns: held("max_turns", request.max_turns ?? null),
     approval: approval.approval,

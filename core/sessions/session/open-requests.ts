@@ -20,13 +20,17 @@ interface Question {
   refusal?: string | null;
   /** How long it waits; 0: no client answers. */
   ms: number;
+  /** When the whole session ends, if no answer comes: its own deadline may be sooner. */
+  endsInMs?: number;
+  /** The wait that the request asked for, where a limit has cut it. */
+  cutFromMs?: number | undefined;
   /** Called once the deadline has closed it. */
   onExpired?(): void;
 }
 
 interface OpenRequest extends Pick<Question, "asked" | "offered" | "refusal"> {
   settle(choice: string | null): void;
-  times: Pick<WaitingRequest, "asked_at" | "answer_by">;
+  times: Pick<WaitingRequest, "asked_at" | "answer_by" | "answer_cut_from_ms">;
   deadline?: ReturnType<typeof setTimeout>;
 }
 
@@ -45,22 +49,27 @@ export class OpenRequests {
   readonly #open = new Map<string, OpenRequest>();
   readonly #answers = new Map<string, Promise<string | null>>();
 
+  #waitsSince = 0;
+  #waited = 0;
+
   constructor(deps: OpenRequestsDeps) {
     this.#deps = deps;
   }
 
   /** Adds a request that is in the log, under the name that it has there. */
-  add(requestId: string, { asked, offered, refusal = null, ms, onExpired }: Question): void {
+  add(requestId: string, { asked, offered, refusal = null, ms, endsInMs, cutFromMs, onExpired }: Question): void {
     let settle!: (choice: string | null) => void;
     this.#answers.set(requestId, new Promise<string | null>((resolve) => (settle = resolve)));
     const request: OpenRequest = { asked, offered, refusal, settle, times: { asked_at: new Date().toISOString() } };
+    if (this.#open.size === 0) this.#waitsSince = performance.now();
     this.#open.set(requestId, request);
     const expire = () => {
       if (this.close(requestId, { choice: null, by: "deadline" })) onExpired?.();
     };
     if (ms === 0) return this.#deps.rules.hasEnded(requestId) ? undefined : expire();
     request.deadline = setTimeout(expire, Math.min(ms, 2 ** 31 - 1));
-    request.times.answer_by = new Date(Date.now() + ms).toISOString();
+    request.times.answer_by = new Date(Date.now() + Math.min(ms, endsInMs ?? Infinity)).toISOString();
+    if (cutFromMs !== undefined) request.times.answer_cut_from_ms = cutFromMs;
   }
 
   /** Adds a request that policy has answered. */
@@ -72,6 +81,11 @@ export class OpenRequests {
   /** Returns true while a request waits for an answer. */
   get waits(): boolean {
     return this.#open.size > 0;
+  }
+
+  /** Returns the milliseconds in which at least one request waited. */
+  get waitedMs(): number {
+    return this.#waited + (this.waits ? performance.now() - this.#waitsSince : 0);
   }
 
   /** Returns the open requests as a summary shows them, oldest first. */
@@ -119,7 +133,7 @@ export class OpenRequests {
   #settle(requestId: string, choice: string | null): void {
     const request = this.#open.get(requestId);
     clearTimeout(request?.deadline);
-    this.#open.delete(requestId);
+    if (this.#open.delete(requestId) && !this.waits) this.#waited += performance.now() - this.#waitsSince;
     request?.settle(choice);
   }
 }

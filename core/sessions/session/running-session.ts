@@ -95,6 +95,8 @@ export class RunningSession {
       ),
       onTotal: (ms) => this.stop("timeout", `The session was not done within ${ms} ms.`),
       waits: () => this.#requests.waits,
+      // The client that named an end gets it by the clock.
+      waitedMs: () => request.timeout_ms === undefined ? this.#requests.waitedMs : 0,
     });
     this.#attemptDeps = {
       session,
@@ -251,7 +253,8 @@ export class RunningSession {
 
   #effective(candidate: Candidate): EffectiveSettings {
     const workspace = this.#session.place.workspaceDir === undefined ? "inplace" : "worktree";
-    return effectiveSettings(candidate, { totalMs: this.#deadlines.totalMs, workspace });
+    const { answerTimeoutMs } = this.#session;
+    return effectiveSettings(candidate, { totalMs: this.#deadlines.totalMs, answerTimeoutMs, workspace });
   }
 
   #verdict(failure: ErrorData | null): Verdict {

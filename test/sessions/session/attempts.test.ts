@@ -340,6 +340,36 @@ describe("the agent's requests", () => {
     expect(result.attempts[0]!.duration_ms).toBeGreaterThanOrEqual(60_000);
   });
 
+  test("the time in which a request waits does not count, unless the request names its own end", async () => {
+    const waits = (request: Partial<SessionRequest>) => {
+      const alpha = { ...asks(question), limits: { timeout_ms: 60_000 } };
+      return run([alpha], request, { answerTimeoutMs: 240_000 });
+    };
+    const night = await waits({});
+    expect(night.result).toMatchObject({
+      stop_reason: "question_deadline",
+      effective: { timeout_ms: 60_000, answer_timeout_ms: 240_000 },
+    });
+    expect(night.result.attempts[0]!.duration_ms).toBeGreaterThanOrEqual(240_000);
+    expect((await waits({ timeout_ms: 50_000 })).result.stop_reason).toBe("timeout");
+  });
+
+  test("a wait that a limit cut, and an end that is sooner, stand beside the question", async () => {
+    const alpha = asks(question);
+    const started = async (request: Partial<SessionRequest>) => {
+      const { session, types } = new ScriptedSession([alpha], { request, answerTimeoutMs: 60_000 });
+      await vi.waitFor(() => expect(types).toBeDefined());
+      await vi.advanceTimersByTimeAsync(10);
+      const [{ asked_at = "", answer_by = "", answer_cut_from_ms } = {}] = session.waiting;
+      session.stop("interrupted", "Enough.");
+      await vi.advanceTimersByTimeAsync(2000);
+      return [Math.round((Date.parse(answer_by) - Date.parse(asked_at)) / 1000), answer_cut_from_ms];
+    };
+    expect(await started({ answer_timeout_ms: 90_000 })).toEqual([60, 90_000]);
+    expect(await started({ answer_timeout_ms: 60_000 })).toEqual([60, undefined]);
+    expect(await started({ timeout_ms: 30_000 })).toEqual([30, undefined]);
+  });
+
   test("nobody is there: it blocks at once", async () => {
     const { result } = await run([asks(ask)], { answer_timeout_ms: 0 });
     expect(result.stop_reason).toBe("permission_deadline");

@@ -47,6 +47,27 @@ describe("Deadlines", () => {
     made.stop();
   });
 
+  test("the total deadline stands still for the time that does not count", () => {
+    const calls: string[] = [];
+    let [waitedMs, since] = [0, performance.now() + 600];
+    const made = new Deadlines({
+      totalMs: 1000,
+      onTotal: (ms) => calls.push(`total ${ms}`),
+      waits: () => since > 0,
+      waitedMs: () => waitedMs + (since > 0 ? performance.now() - since : 0),
+    });
+    made.begin({ idleMs: 100_000, onIdle: () => calls.push("idle") });
+    vi.advanceTimersByTime(60_600);
+    [waitedMs, since] = [60_000, 0];
+    expect([calls, Math.round(made.leftMs)]).toEqual([[], 400]);
+    vi.advanceTimersByTime(399);
+    expect(calls).toEqual([]);
+    // A deadline that stood still is looked at again within a second.
+    vi.advanceTimersByTime(1001);
+    expect(calls).toEqual(["total 1000"]);
+    made.stop();
+  });
+
   test("after stop() nothing is told and no timer is left", () => {
     const { calls, deadlines: made, begin } = deadlines(1000, 100);
     begin();

@@ -1,4 +1,4 @@
-import type { Envelope, HostEvent } from "../../../../plugin-sdk/envelope.ts";
+import type { Envelope, HostEvent, SessionStartedEvent } from "../../../../plugin-sdk/envelope.ts";
 import type { FileChangeEvent, PlanEvent, ToolResultEvent, UnparsedEvent } from "../../../../plugin-sdk/events.ts";
 import { eventWords, type Weight } from "../../../ground/checks/event-words.ts";
 import { refusalOf } from "../../../ground/checks/refused-event.ts";
@@ -58,6 +58,7 @@ export function eventLines(
       return [
         wordsLine(event),
         ...(event.copied === undefined ? [] : [line("dim", `  with ${copiedText(event.copied)} in no commit`)]),
+        ...cutWait(event),
       ];
     case "process_spawned":
       return [line("dim", `▸ ${commandLine(event.argv)}`)];
@@ -160,4 +161,12 @@ function commandLine(argv: readonly string[]): string {
 /** Shortens a long absolute path to its last two names. */
 function shortPath(argument: string): string {
   return argument.length > 40 && /^\/\S*$/.test(argument) ? `…/${argument.split("/").slice(-2).join("/")}` : argument;
+}
+
+/** The wait for answers, where a limit of the operator cut what the request asked for. */
+function cutWait({ requested, effective }: SessionStartedEvent): EventLine[] {
+  const [asked = 0, ms = asked] = [requested.answer_timeout_ms, effective.answer_timeout_ms];
+  if (asked <= ms) return [];
+  const text = `  its questions wait ${formatDuration(ms)}, not ${formatDuration(asked)}: limits.answer_timeout_ms`;
+  return [line("yellow", text)];
 }

@@ -15,6 +15,7 @@ export interface WaitingThing {
   id: string;
   at: string | null;
   deadline: string | null;
+  deadline_cut_from_ms: number | null;
   session_id: string | null;
   adapter_id: string | null;
   plugin_id: string | null;

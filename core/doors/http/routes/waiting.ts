@@ -7,7 +7,7 @@ import type { HostWorkspaces } from "../../../sessions/host/state/workspaces.ts"
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { callerPlugins, type PluginFacts } from "../plugin-facts.ts";
 import { type ApiRoute, json, route } from "../route.ts";
-import { maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
+import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 
 /** One thing that waits for a person. */
 interface WaitingItem {
@@ -17,6 +17,8 @@ interface WaitingItem {
   /** RFC 3339, UTC; null where it is not known. */
   at: string | null;
   deadline: string | null;
+  /** The wait that its session asked for, where a limit of the operator cut it; null elsewhere. */
+  deadline_cut_from_ms: number | null;
   session_id: string | null;
   adapter_id: string | null;
   plugin_id: string | null;
@@ -38,6 +40,7 @@ const item = named(
     id: text,
     at: maybe(text),
     deadline: maybe(text),
+    deadline_cut_from_ms: maybe(count),
     session_id: maybe(text),
     adapter_id: maybe(text),
     plugin_id: maybe(text),
@@ -96,6 +99,7 @@ async function requestItems(summary: SessionSummary, sessions: SessionHost): Pro
     id: `${session_id} ${request.request_id}`,
     at: request.asked_at ?? null,
     deadline: request.answer_by ?? null,
+    deadline_cut_from_ms: request.answer_cut_from_ms ?? null,
     session_id,
     adapter_id,
     plugin_id: null,
@@ -242,7 +246,7 @@ async function heldItems(
   }));
 }
 
-const noRequest = { deadline: null, request_id: null, choices: [] };
+const noRequest = { deadline: null, deadline_cut_from_ms: null, request_id: null, choices: [] };
 
 function ofPlugin(id: string): Omit<WaitingItem, "kind" | "id" | "at" | "title" | "text" | "command"> {
   return { ...noRequest, session_id: null, adapter_id: null, input: null, hint: null, plugin_id: id };

@@ -19,6 +19,7 @@ const waiting = Type.Object({
   choices: Type.Array(text),
   asked_at: Type.Optional(text),
   answer_by: Type.Optional(text),
+  answer_cut_from_ms: Type.Optional(count),
   cut: Type.Optional(Type.Literal(true, { description: "shortened; the request's event has all of it" })),
 });
 

@@ -133,6 +133,7 @@ export const effectiveSchema: SchemaOf<EffectiveSettings> = named(
     model: maybe(text),
     timeout_ms: count,
     idle_timeout_ms: count,
+    answer_timeout_ms: Type.Optional(count),
     allowed_tools: maybe<string[]>(names),
     max_turns: maybe(count),
     approval: Type.Unsafe<Approval>(requestFields["approval"]!),

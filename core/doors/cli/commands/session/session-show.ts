@@ -1,11 +1,11 @@
 import type { SessionHistory } from "../../../../../plugin-sdk/session-history.ts";
-import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
+import type { SessionSummary, WaitingRequest } from "../../../../../plugin-sdk/session-summary.ts";
 import type { Invocation } from "../../command.ts";
 import { findSession } from "../../find-session.ts";
 import { openSessions } from "../../open-sessions.ts";
 import { safeLine, safeText } from "../../render/agent-text.ts";
 import { createPaint, type Paint } from "../../render/paint.ts";
-import { plural } from "../../render/quantities.ts";
+import { formatDuration, plural } from "../../render/quantities.ts";
 import { resultLines } from "../../render/result-lines.ts";
 import { drawingColumns } from "../../show-session.ts";
 import { heldOf } from "./session-held.ts";
@@ -38,6 +38,19 @@ export async function sessionShow(call: Invocation): Promise<number> {
   return 0;
 }
 
+function waitingLine({ request_id, text, choices }: WaitingRequest): string {
+  const offered = choices.length === 0 ? "" : ` (${choices.map(safeLine).join(", ")})`;
+  return `${safeLine(request_id)}: ${safeLine(text)}${offered}`;
+}
+
+function deadlineRow({ answer_by, answer_cut_from_ms }: WaitingRequest): [string, string][] {
+  if (answer_by === undefined) return [];
+  const cut = answer_cut_from_ms === undefined
+    ? ""
+    : ` (limits.answer_timeout_ms cut the ${formatDuration(answer_cut_from_ms)} that were asked for)`;
+  return [["until", `${safeLine(answer_by)}${cut}`]];
+}
+
 function summaryLines(
   summary: SessionSummary,
   { history, paint }: { history: SessionHistory; paint: Paint },
@@ -60,12 +73,7 @@ function summaryLines(
       "runs",
       safeLine(`${program} (process ${pid})`),
     ]),
-    ...waiting.map(({ request_id, text, choices }): [string, string] => [
-      "waits",
-      `${safeLine(request_id)}: ${safeLine(text)}${
-        choices.length === 0 ? "" : ` (${choices.map(safeLine).join(", ")})`
-      }`,
-    ]),
+    ...waiting.flatMap((request): [string, string][] => [["waits", waitingLine(request)], ...deadlineRow(request)]),
   ];
   return rows.map(([name, value]) => ` ${paint("dim", name.padEnd(8))}  ${value}`);
 }

@@ -6,7 +6,7 @@ import { GrantForm } from "../grant-form.tsx";
 import { HeldAnswer } from "../held-item.tsx";
 import { useKeys } from "../keys.ts";
 import { Notifications } from "../notifications.tsx";
-import { Ago, Command, Empty, Failure, Screen, toggled } from "../parts.tsx";
+import { Ago, Command, durationText, Empty, Failure, Screen, toggled } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";
 import { LongText, Text } from "../text.tsx";
@@ -180,6 +180,8 @@ function ItemHead({ item, isPicked, toggle }: { item: WaitingThing; isPicked: bo
         {item.deadline !== null && (
           <span class="deadline">
             <Ago at={item.deadline} until /> left
+            {item.deadline_cut_from_ms !== null &&
+              ` (limits.answer_timeout_ms, not the ${durationText(item.deadline_cut_from_ms)} asked for)`}
           </span>
         )}
       </span>
