@@ -187,9 +187,10 @@ export interface AdapterContext {
   /** Waits; rejects with the signal's reason when the session ends meanwhile. */
   sleep(ms: number): Promise<void>;
   /**
-   * Resolves to the client's answer to a yielded `permission_request`: one of its options, or null without an answer.
+   * Resolves to the client's answer to the last yielded `permission_request` of that id: one of its options. Null is no
+   * answer, which is a denial: no one answered in time, the agent took the request back, or the host refused it.
    */
   permission(requestId: string): Promise<PermissionOption | null>;
-  /** Resolves to the client's answer to a yielded `question`, or null. */
+  /** Resolves to the client's answer to the last yielded `question` of that id; null without one. */
   answer(requestId: string): Promise<string | null>;
 }

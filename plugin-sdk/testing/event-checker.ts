@@ -7,6 +7,7 @@ export class EventChecker {
   readonly violations: string[] = [];
   readonly #openCalls = new Set<string>();
   readonly #seenCalls = new Set<string>();
+  readonly #requests = new Set<string>();
   #count = 0;
   #ended = false;
 
@@ -52,6 +53,10 @@ export class EventChecker {
       if (this.#seenCalls.has(event.call_id)) this.#violate(`repeats the call_id "${event.call_id}"`);
       this.#seenCalls.add(event.call_id);
       this.#openCalls.add(event.call_id);
+    }
+    if (event.type === "permission_request" || event.type === "question") this.#requests.add(event.request_id);
+    if (event.type === "request_withdrawn" && !this.#requests.has(event.request_id)) {
+      this.#violate(`takes back no request: "${event.request_id}"`);
     }
     if (event.type === "tool_result" && !this.#openCalls.delete(event.call_id)) {
       this.#violate(`answers no open tool call: "${event.call_id}"`);

@@ -143,6 +143,11 @@ describe("runAdapter reports as a violation", () => {
     ["what is not JSON", [loop, done], "Event 1 is not JSON"],
     ["no last word", [], "The session has no last word"],
     ["an event after the last word", [done, call, result], 'Event 2 of type "tool_call" follows the last word.'],
+    [
+      "a withdrawal of nothing",
+      [{ type: "request_withdrawn", request_id: "r" }, done],
+      'Event 1 takes back no request: "r".',
+    ],
     ["a repeated call", [call, result, call, result, done], 'Event 3 repeats the call_id "c1".'],
     ["a result of no call", [result, done], 'Event 1 answers no open tool call: "c1".'],
     ["a call without a result", [call, done], 'Tool call "c1" has no result.'],

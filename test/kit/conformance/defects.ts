@@ -25,6 +25,8 @@ const hello = `yield { type: "output", stream: "stdout", data: "Hello.\\n" };`;
 const done = `yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`;
 const completed = `{ type: "completed", success: true, files_changed: [], tokens_used: null, cost: null }`;
 const call = `{ type: "tool_call", call_id: "a", tool: "look", kind: "read", input: {} }`;
+const ask =
+  `{ type: "permission_request", request_id: "r", tool: "look", title: "May I?", options: [{ id: "y", label: "Yes", kind: "allow_once" }] }`;
 const result = `{ type: "tool_result", call_id: "a", tool: "look", output: "", success: true, duration_ms: null }`;
 const paid = `access_modes:
   - { type: api, enabled: true, model: m, pricing: { input_per_1k_tokens: 1, output_per_1k_tokens: 1, currency: USD }, max_tokens: 10 }`;
@@ -157,6 +159,17 @@ export const defects: readonly Defect[] = [
     name: "one id twice",
     manifest: "reports: [tool_calls]",
     body: `yield [${call}, ${result}, ${call}]; ${done}`,
+  },
+  {
+    rule: "event-ids",
+    name: "takes back what it never asked",
+    body: `yield { type: "request_withdrawn", request_id: "r" }; ${done}`,
+  },
+  {
+    rule: "event-ids",
+    name: "asks twice under one id",
+    manifest: "reports: [permissions]",
+    body: `yield [${ask}, ${ask}]; ${done}`,
   },
   {
     rule: "tool-results",
@@ -369,7 +382,7 @@ export const sound: readonly Defect[] = [
     name: "calls tools, asks and tells what it used",
     manifest: "reports: [tool_calls, tokens, cost, permissions]",
     body: `${hello} yield [${call}, ${result}];
-      yield { type: "permission_request", request_id: "r", tool: "look", title: "May I?", options: [{ id: "y", label: "Yes", kind: "allow_once" }] };
+      yield [${ask}, { type: "request_withdrawn", request_id: "r" }, ${ask}];
       await ctx.permission("r");
       yield { ${spent}, tokens_in: 1, tokens_out: 2, cost: 0.1, currency: "USD" }; ${done}`,
   },

@@ -34,7 +34,7 @@ export const eventRules: readonly Rule[] = [
   // Calls and requests are told apart by their ids.
   {
     id: "event-ids",
-    title: "Ids of calls and requests are used once, and results answer open calls.",
+    title: "Ids of calls are used once, those of requests for one at a time; results and withdrawals name one of them.",
     check: ofSessions(({ events }) => misfits(events, "rule")),
   },
   // A result that the host must add is one that the adapter forgot.
