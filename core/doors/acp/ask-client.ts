@@ -27,7 +27,9 @@ export async function askClient(request: AskedRequest, deps: AskDeps, signal: Ab
     if (deps.forms) return await askForm(request, deps, signal);
     return request.options?.length ? await askChoice(request, deps, signal) : "prompt";
   } catch (thrown) {
-    const what = thrown instanceof RequestError ? `with an error: ${oneLine(thrown.message)}` : "nothing that is an answer";
+    const what = thrown instanceof RequestError
+      ? `with an error: ${oneLine(thrown.message)}`
+      : "nothing that is an answer";
     return { denied: `the client answered ${what}` };
   }
 }

@@ -2,7 +2,8 @@ import type { SessionUpdate, ToolCallContent, ToolCallLocation, ToolKind } from 
 import { toAcpUpdate } from "../../../plugin-sdk/acp-update.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { FileChangeEvent, QuestionEvent, UsageEvent } from "../../../plugin-sdk/events.ts";
-import { eventSentence, type Weight } from "../../sessions/host/event-sentence.ts";
+import { eventSentence } from "../../sessions/host/event-sentence.ts";
+import type { Weight } from "../../ground/checks/event-words.ts";
 import { isAbsolute, resolve } from "../../ground/platform/files/paths.ts";
 
 /** Options of {@link Updates}. */
