@@ -14,7 +14,9 @@ import type { Invocation } from "./command.ts";
 import { daemonPlace } from "./daemon-place.ts";
 import { isFirstNotice, otherProject } from "./project-daemon.ts";
 import { openHost, type OpenHostOptions } from "./open-host.ts";
+import { safeLine } from "./render/agent-text.ts";
 import { asTyped } from "./render/as-typed.ts";
+import type { Throttled } from "../client/call-api.ts";
 import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 
 /** Fields of a listed plugin that commands use. */
@@ -65,7 +67,10 @@ async function openRemote(
   { terminal }: Pick<Invocation, "terminal">,
 ): Promise<OpenedSessions> {
   const { connectDaemon, ours, ourWorkspaces, remoteSessions } = await import("./remote-sessions.ts");
-  const remote = await connectDaemon(record, { onLost: tellOfLoss(stateDir, terminal) });
+  const remote = await connectDaemon(record, {
+    onLost: tellOfLoss(stateDir, terminal),
+    onThrottled: tellOfThrottle(terminal),
+  });
   return {
     sessions: remoteSessions(remote),
     workspaces: ourWorkspaces(remote),
@@ -143,6 +148,16 @@ export function tellOfLoss(stateDir: string, { stderr }: Pick<Terminal, "stderr"
     if (!isGone && lostMs < quietMs) return;
     isTold = true;
     await stderr.write(`\n${asTyped(sentences[state](pid))}\nWaiting for it. Press Ctrl-C to leave.\n`);
+  };
+}
+
+/** Makes the function that tells the person, once, that the client waits because the daemon gets too many requests. */
+export function tellOfThrottle({ stderr }: Pick<Terminal, "stderr">): (what: Throttled) => Promise<void> {
+  let isTold = false;
+  return async ({ waitMs, message }) => {
+    if (isTold) return;
+    isTold = true;
+    await stderr.write(`${safeLine(message)} Asking again in ${Math.ceil(waitMs / 1000)} s.\n`);
   };
 }
 

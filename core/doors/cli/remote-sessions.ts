@@ -16,7 +16,7 @@ import { unixCall } from "../../ground/platform/net/unix-fetch.ts";
 /** Connects to a daemon with the first token: over its socket, else over TCP. */
 export async function connectDaemon(
   { socket, address, token_file }: DaemonRecord,
-  options: Pick<ConnectHostOptions, "onLost"> = {},
+  options: Pick<ConnectHostOptions, "onLost" | "onThrottled"> = {},
 ): Promise<RemoteHost> {
   // The system clears the runtime folder at logout, which a daemon may outlive.
   const isThere = socket !== null && (await stat(socket).then(() => true, () => false));
@@ -46,6 +46,7 @@ export function remoteSessions(remote: RemoteHost): SessionHost {
     open: (sessionId) => ours(remote.open(sessionId).then(handleOf)),
     delete: (sessionId) => ours(remote.delete(sessionId)),
     agents: (options) => ours(remote.agents(options)),
+    usage: (query) => ours(remote.usage(query)),
     events: (query) => oursIn(remote.events(query)),
   };
 }

@@ -1,5 +1,6 @@
 import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
 import { ClientError } from "./client-error.ts";
+import { pause } from "./retried.ts";
 
 /** The part of a `Response` that the client reads. */
 export interface HttpAnswer {
@@ -27,6 +28,18 @@ export interface Api {
    * port between two requests, and no connection reveals that.
    */
   prove(signal: AbortSignal | undefined): Promise<void>;
+  /** How long a request waits in all for a host that gets too many. Milliseconds. */
+  patienceMs: number;
+  /** Called before each such wait. */
+  onThrottled?: ((what: Throttled) => unknown) | undefined;
+}
+
+/** What the host says to a client that asks too much. */
+export interface Throttled {
+  /** How long the client waits before it asks again. Milliseconds. */
+  waitMs: number;
+  /** What the host said. */
+  message: string;
 }
 
 interface CallOptions {
@@ -34,13 +47,45 @@ interface CallOptions {
   body?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
+  /** Ends the wait of a throttled request, and no request that was sent. */
+  leave?: AbortSignal | undefined;
 }
 
 /**
- * Sends a request; returns a response that is no error.
+ * Sends a request; returns a response that is no error. Waits and asks again while the host throttles the client.
  * @throws {ClientError} the error that the host reported, `network_error` when it is unreachable; the signal's reason
  */
 export async function call(api: Api, path: string, options: CallOptions = {}): Promise<HttpAnswer> {
+  const began = Date.now();
+  for (let pauseMs = firstPauseMs;; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
+    try {
+      return await callOnce(api, path, options);
+    } catch (error) {
+      if (!isThrottled(error, options.method)) throw error;
+      const waitMs = error.retryAfterMs ?? pauseMs;
+      if (Date.now() - began + waitMs > api.patienceMs) throw error;
+      await api.onThrottled?.({ waitMs, message: error.message });
+      // Clients that were refused together do not come back together.
+      await pause(waitMs + Math.random() * pauseMs, options.signal, options.leave);
+      if (options.signal?.aborted) throw options.signal.reason;
+      if (options.leave?.aborted) throw error;
+    }
+  }
+}
+
+const firstPauseMs = 100;
+const longestPauseMs = 5000;
+
+/**
+ * Whether the host refused a request because of too many others, so that it may succeed later. A request whose repetition
+ * could do its work twice counts only where the host refused it before it looked at it.
+ */
+function isThrottled(error: unknown, method = "GET"): error is ClientError {
+  if (!(error instanceof ClientError) || error.code !== "limit_exceeded") return false;
+  return method !== "POST" || String(error.details?.["limit"]).startsWith("http_");
+}
+
+async function callOnce(api: Api, path: string, options: CallOptions): Promise<HttpAnswer> {
   const { method = "GET", body, headers = {}, signal } = options;
   await api.prove(signal);
   const response = await send(api, path, {
@@ -99,7 +144,8 @@ export function unreachable({ url }: Pick<Api, "url">, cause: unknown): ClientEr
   }, { cause });
 }
 
-async function reported(response: HttpAnswer): Promise<ClientError> {
+/** Returns the error that a host reported. */
+export async function reported(response: HttpAnswer): Promise<ClientError> {
   const problem: unknown = await response.json().catch(() => null);
   const field = (name: string): unknown =>
     typeof problem === "object" && problem !== null ? Reflect.get(problem, name) : undefined;

@@ -9,7 +9,8 @@ import type { SessionQuery } from "../../../plugin-sdk/queries.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
-import { type Api, call, callJson, type FetchLike } from "./call-api.ts";
+import type { UsageQuery, UsageRow } from "../../../plugin-sdk/usage-row.ts";
+import { type Api, call, callJson, type FetchLike, type Throttled } from "./call-api.ts";
 import { ClientError } from "./client-error.ts";
 import { followEvents } from "./follow-events.ts";
 import { proveServer } from "./prove-server.ts";
@@ -35,7 +36,15 @@ export interface ConnectHostOptions {
   patienceMs?: number;
   /** Called before each retry of an unreachable host, with the milliseconds since the first failure. */
   onLost?: (lostMs: number) => unknown;
+  /**
+   * Called before each wait for a host that gets too many requests. The client then asks again when the host says, for a
+   * minute at most, and no longer than `patienceMs`.
+   */
+  onThrottled?: (what: Throttled) => unknown;
 }
+
+/** How long a request waits in all for a host that gets too many. Milliseconds. */
+const throttledMs = 60_000;
 
 /** Changes of a reload: ids of plugins in use, and settings that wait for a restart. */
 export interface RemoteReload {
@@ -59,6 +68,8 @@ export interface RemoteHost {
   /** Deletes the events of a session that has ended. */
   delete(sessionId: string): Promise<void>;
   agents(options?: { refresh?: boolean | undefined; require?: AgentCapabilities | undefined }): Promise<AgentReport[]>;
+  /** Adds up what the sessions that have ended used, by day, agent and model. */
+  usage(query?: UsageQuery): Promise<UsageRow[]>;
   /** Merges all sessions' events; resumes by itself when the connection breaks. */
   events(query?: RemoteEventQuery): AsyncIterable<Envelope>;
   /** The worktrees that sessions work in. */
@@ -113,6 +124,7 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
         callJson<SessionSummary>(api, "/v1/sessions", {
           method: "POST",
           body: { ...request, ...given({ adapter, require, artifacts }) },
+          leave: signal,
         });
       const { session_id } = request.idempotency_key === undefined
         ? await post()
@@ -128,6 +140,9 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
       return sessions;
     },
     get,
+    async usage(query = {}) {
+      return (await callJson<{ rows: UsageRow[] }>(api, `/v1/spend${queryText({ ...query })}`)).rows;
+    },
     history: (sessionId) => sessionOf(sessionId).history(),
     async open(sessionId) {
       await get(sessionId).catch((error: unknown) => {
@@ -173,7 +188,7 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
 }
 
 function apiOf(options: ConnectHostOptions): Api {
-  const { url = "http://localhost", token, fetch: given } = options;
+  const { url = "http://localhost", token, fetch: given, patienceMs = throttledMs, onThrottled } = options;
   const { proof = given === undefined ? "each" : "never" } = options;
   const deps = {
     // "localhost" is [::1], too, where another user's program may listen; a host listens on 127.0.0.1.
@@ -187,6 +202,8 @@ function apiOf(options: ConnectHostOptions): Api {
   let isProven = token === undefined || proof === "never";
   return {
     ...deps,
+    patienceMs: Math.min(patienceMs, throttledMs),
+    onThrottled,
     prove: async (signal) => {
       if (isProven || token === undefined) return;
       await proveServer(deps, token, signal);

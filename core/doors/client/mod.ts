@@ -6,7 +6,7 @@
 export { ClientError } from "./client-error.ts";
 export { finalResult, type NdjsonSource, readEvents, type ReadEventsOptions } from "./read-events.ts";
 export { connectHost, type ConnectHostOptions, type RemoteHost, type RemoteReload } from "./connect-host.ts";
-export type { FetchLike, HttpAnswer } from "./call-api.ts";
+export type { FetchLike, HttpAnswer, Throttled } from "./call-api.ts";
 export type { EventFilter, RemoteEventQuery, StartOptions } from "./queries.ts";
 export type { RemoteSession } from "./remote-session.ts";
 export type { RemoteWorkspaces } from "./remote-workspaces.ts";
@@ -25,3 +25,4 @@ export type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 export type { SessionRequest } from "../../../plugin-sdk/request.ts";
 export type { SessionResult } from "../../../plugin-sdk/result.ts";
 export type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
+export type { UsageQuery, UsageRow } from "../../../plugin-sdk/usage-row.ts";

@@ -1,4 +1,4 @@
-import { type Api, send } from "./call-api.ts";
+import { type Api, reported, send } from "./call-api.ts";
 import { ClientError } from "./client-error.ts";
 
 /**
@@ -23,8 +23,9 @@ export async function proveServer(
   const nonce = hex(crypto.getRandomValues(new Uint8Array(32)));
   const init: RequestInit = { redirect: "error", signal: signal ?? null };
   const response = await send(api, `/v1/proof?token_id=${id}&nonce=${nonce}`, init);
+  if (response.status === 429) throw await reported(response);
   const answer: unknown = await response.json().catch(() => null);
-  if (response.status === 503 || response.status === 429) {
+  if (response.status === 503) {
     throw new ClientError({ code: "unavailable", message: "The host takes no requests now." }, { retryAfterMs: 1000 });
   }
   const proof: unknown = typeof answer === "object" && answer !== null ? Reflect.get(answer, "proof") : null;

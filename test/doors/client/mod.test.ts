@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ClientError, connectHost, finalResult, readEvents } from "../../../core/doors/client/mod.ts";
 import { envelopesOf, fakeResult } from "../cli/fake-host.ts";
 
@@ -184,3 +184,57 @@ test.each(["events", "result"] as const)(
     expect(asked.slice(before)).toEqual([]);
   },
 );
+
+describe("a client that is throttled", () => {
+  const refusal = (details: object, after = "0.05") =>
+    new Response(JSON.stringify({ code: "limit_exceeded", detail: "Too many requests.", details }), {
+      status: 429,
+      headers: { "retry-after": after },
+    });
+  const byMeter = { limit: "http_requests_per_second", retry_after: 1 };
+
+  /** A host that refuses so many requests and then answers; counts all of them. */
+  function hostThat(refuses: number, details: object, after?: string) {
+    const seen: { at: number; waits: number[] } = { at: 0, waits: [] };
+    const fetch = () =>
+      Promise.resolve(seen.at++ < refuses ? refusal(details, after) : Response.json({ sessions: [], rows: [] }));
+    const onThrottled = ({ waitMs }: { waitMs: number }) => void seen.waits.push(waitMs);
+    return {
+      seen,
+      connect: (patienceMs?: number) =>
+        connectHost({ fetch, onThrottled, ...(patienceMs === undefined ? {} : { patienceMs }) }),
+    };
+  }
+
+  test("waits as long as the host says, tells of it, and asks again", async () => {
+    const { seen, connect } = hostThat(2, byMeter);
+    const started = performance.now();
+    expect(await connect().usage({ days: 3 })).toEqual([]);
+    expect(performance.now() - started).toBeGreaterThan(95);
+    expect(seen).toEqual({ at: 3, waits: [50, 50] });
+  });
+
+  test("gives up when its patience or its signal ends, and never waits longer than it may", async () => {
+    const long = hostThat(9, byMeter, "90");
+    await expect(long.connect().list()).rejects.toMatchObject({ code: "limit_exceeded" });
+    expect(long.seen).toEqual({ at: 1, waits: [] });
+    const short = hostThat(99, byMeter);
+    await expect(short.connect(120).list()).rejects.toMatchObject({ code: "limit_exceeded" });
+    expect(short.seen.at).toBeLessThan(4);
+    const leaving = hostThat(99, byMeter, "30");
+    const started = leaving.connect().start({ workdir: "/", prompt: "go" }, { signal: AbortSignal.timeout(50) });
+    await expect(started).rejects.toMatchObject({ code: "limit_exceeded" });
+    expect(leaving.seen.at).toBe(1);
+  });
+
+  test("repeats what is not idempotent only where the host did not look at it", async () => {
+    const post = (host: ReturnType<typeof hostThat>) =>
+      host.connect().addGrant("a", { permission: "net", target: "b:1" });
+    const unseen = hostThat(1, byMeter);
+    await post(unseen);
+    expect(unseen.seen.at).toBe(2);
+    const looked = hostThat(1, { limit: "tokens" });
+    await expect(post(looked)).rejects.toMatchObject({ code: "limit_exceeded" });
+    expect(looked.seen.at).toBe(1);
+  });
+});
