@@ -190,6 +190,7 @@ export {
   stopReasons,
   type UsageReport,
 } from "./result.ts";
+export type { UsageQuery, UsageRow } from "./usage-row.ts";
 export type { GrantsInForce, RecordedAttempt, RecordedChild, SessionHistory } from "./session-history.ts";
 export type { HeldChange, HeldDecision, HeldKind, InstallScripts, SessionHeld, SettledHeld } from "./held.ts";
 export type { AppliedWorkspace, PruneReport, Workspace, WorkspaceState, WorktreeDiff } from "./workspace.ts";

@@ -50,9 +50,12 @@ export function chooseAccess({ access_modes, custom = {} }: AgentConfig): Access
     model: textOf(custom["model"]) ?? mode.model,
     secret: mode.api_key_env_var ?? null,
     maxTokens,
-    prices: input === null || output === null
-      ? null
-      : { input, output, cached: numberOf(custom["cached_per_1k_tokens"]), currency: textOf(custom["currency"]) ?? mode.pricing.currency },
+    prices: input === null || output === null ? null : {
+      input,
+      output,
+      cached: numberOf(custom["cached_per_1k_tokens"]),
+      currency: textOf(custom["currency"]) ?? mode.pricing.currency,
+    },
   };
 }
 

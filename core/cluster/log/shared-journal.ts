@@ -28,6 +28,7 @@ export class SharedJournal implements Journal {
   readonly sessions: Journal["sessions"] = (filter) => this.#deps.own.sessions(filter);
   readonly session: Journal["session"] = (sessionId) => this.#deps.own.session(sessionId);
   readonly history: Journal["history"] = (sessionId) => this.#deps.own.history(sessionId);
+  readonly spent: Journal["spent"] = (page) => this.#deps.own.spent(page);
   readonly leftChildren: Journal["leftChildren"] = () => this.#deps.own.leftChildren();
   readonly cursorOf: Journal["cursorOf"] = (sessionId, seq) => this.#deps.own.cursorOf(sessionId, seq);
   readonly findKey: Journal["findKey"] = (name) => this.#deps.own.findKey(name);

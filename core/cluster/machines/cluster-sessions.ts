@@ -4,6 +4,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { SessionFilter, SessionRecord } from "../../records/journal/session-record.ts";
 import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "../../sessions/host/host-seams.ts";
+import { type SpentPages, spentPages } from "../../sessions/host/session-usage.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Mirror } from "../log/mirror.ts";
@@ -43,6 +44,10 @@ export class ClusterSessions implements ElsewhereSessions {
       }),
     );
     return lists.flat();
+  }
+
+  async *spent(since: string): SpentPages {
+    for (const mirror of this.#deps.mirrors()) yield* spentPages(mirror.journal, since);
   }
 
   async find(sessionId: string): Promise<ElsewhereSession | null> {

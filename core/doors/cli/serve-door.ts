@@ -84,6 +84,7 @@ function lazySessions(open: () => Promise<DoorSessions>): DoorSessions {
     open: async (sessionId) => await (await opened()).open(sessionId),
     delete: async (sessionId) => await (await opened()).delete(sessionId),
     agents: async (options) => await (await opened()).agents(options),
+    usage: async (query) => await (await opened()).usage(query),
     events: (query) => eventsOf(opened, query),
   };
   return { sessions, workspaces: { diff: async (sessionId) => await (await openedOnce()).workspaces.diff(sessionId) } };

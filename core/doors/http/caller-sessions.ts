@@ -84,6 +84,10 @@ export function callerSessions(caller: Caller, { sessions, owners }: CallerSessi
       await sessions.delete(sessionId);
     },
     agents: (options) => sessions.agents(options),
+    async usage(query) {
+      demandScope(caller, { needed: ["read"], act: "see what all sessions used" });
+      return await sessions.usage(query);
+    },
     // Call events() here, so that an invalid query is refused before a stream begins.
     events: (query) => {
       const events = sessions.events(query);

@@ -40,7 +40,7 @@ const purgeMs = 60_000;
 const purgedInOneTurn = 200;
 
 /**
- * An index of a journal for questions about its history: words, uses of permissions, spending, moments. It is made on
+ * An index of a journal for questions about its history: words, uses of permissions, moments. It is made on
  * the first question and goes on only with later ones, a few events in a turn and never for more than half of the
  * time, so that sessions do not notice.
  */

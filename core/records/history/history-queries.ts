@@ -1,5 +1,4 @@
 import type { CapabilityEvent } from "../../../plugin-sdk/envelope.ts";
-import type { UsageReport } from "../../../plugin-sdk/result.ts";
 import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 
 /** A use of a permission, or a denial. */
@@ -10,14 +9,6 @@ export interface PermissionUse {
   at: string;
   adapter_id: string;
   event: CapabilityEvent;
-}
-
-/** Spending of one day, agent, model and basis. */
-interface SpendRow extends Pick<UsageReport, "model" | "basis" | "cost" | "currency" | "tokens_in" | "tokens_out"> {
-  /** `2026-01-31`, UTC. */
-  day: string;
-  adapter_id: string;
-  sessions: number;
 }
 
 interface SessionThen {
@@ -57,7 +48,6 @@ export interface HistoryQueries {
     before: number;
     limit: number;
   }): PermissionUse[];
-  spend(since: string): SpendRow[];
   /** Sessions that had begun by a number, the newest first. */
   sessionsAt(gseq: number, limit: number): SessionThen[];
   countsAt(gseq: number): { running: number; ended: number; waiting: number };
@@ -90,11 +80,6 @@ export function prepareQueries(database: SqliteFile): HistoryQueries {
       WHERE use.gseq < ? AND (? IS NULL OR decision = ?) AND (? IS NULL OR adapter_id = ?)
       AND (? IS NULL OR permission = ?) ORDER BY use.gseq DESC LIMIT ?`,
   );
-  const spend = database.prepare(
-    `SELECT day, adapter_id, model, basis, currency, sum(cost) AS cost, sum(tokens_in) AS tokens_in,
-      sum(tokens_out) AS tokens_out, count(*) AS sessions FROM spend WHERE day >= ?
-      GROUP BY day, adapter_id, model, basis, currency, cost IS NULL, tokens_in IS NULL, tokens_out IS NULL ORDER BY day DESC, adapter_id, model, basis`,
-  );
   const then = database.prepare(
     `SELECT session_id, CASE WHEN end_gseq IS NOT NULL AND end_gseq <= ? THEN 'ended' ELSE 'running' END AS state,
       (SELECT count(*) FROM request WHERE request.session = session.number AND request.gseq <= ?
@@ -125,7 +110,6 @@ export function prepareQueries(database: SqliteFile): HistoryQueries {
         event: JSON.parse(row.event) as CapabilityEvent,
       }));
     },
-    spend: (since) => spend.all(since) as SpendRow[],
     sessionsAt: (gseq, limit) => then.all(gseq, gseq, gseq, gseq, limit) as SessionThen[],
     countsAt(gseq) {
       const row = counts.get(gseq, gseq, gseq, gseq) as { begun: number; ended: number | null; waiting: number };

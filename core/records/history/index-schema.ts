@@ -3,7 +3,7 @@ import { openSqlite, type SqliteFile } from "../../ground/platform/state/sqlite.
 import { readNumber } from "../journal/journal-schema.ts";
 
 /** Version of the tables. An index of another version is thrown away and made again: the journal has all of it. */
-const version = 2;
+const version = 3;
 
 /** How long a statement waits for another process. Milliseconds. */
 const busyTimeoutMs = 2000;
@@ -45,18 +45,6 @@ const tables = `
   ) STRICT;
   CREATE INDEX use_by_decision ON use (decision, gseq);
   CREATE INDEX use_by_adapter ON use (adapter_id, permission, gseq);
-  CREATE TABLE spend (
-    session INTEGER PRIMARY KEY,
-    day TEXT NOT NULL,
-    adapter_id TEXT NOT NULL,
-    model TEXT,
-    basis TEXT NOT NULL,
-    cost REAL,
-    currency TEXT,
-    tokens_in INTEGER,
-    tokens_out INTEGER
-  ) STRICT;
-  CREATE INDEX spend_by_day ON spend (day);
   CREATE TABLE request (
     session INTEGER NOT NULL,
     request_id TEXT NOT NULL,

@@ -1,5 +1,4 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 import type { Document } from "./joined-outputs.ts";
 
@@ -109,14 +108,8 @@ function noteFacts(
     case "session_ended":
       sql.end.run(gseq, number);
       sql.resolveAll.run(gseq, number);
-      sql.spend.run(number, ts.slice(0, 10), ...spendOf(event.result));
       return;
   }
-}
-
-function spendOf({ usage, provenance }: SessionResult) {
-  const { model, basis, cost, currency, tokens_in, tokens_out } = usage;
-  return [provenance.adapter_id, model, basis, cost, currency, tokens_in, tokens_out];
 }
 
 function prepared(database: SqliteFile) {
@@ -132,7 +125,6 @@ function prepared(database: SqliteFile) {
     request: database.prepare("INSERT OR IGNORE INTO request (session, request_id, gseq) VALUES (?, ?, ?)"),
     resolve: database.prepare("UPDATE request SET end_gseq = ? WHERE session = ? AND request_id = ?"),
     resolveAll: database.prepare("UPDATE request SET end_gseq = ? WHERE session = ? AND end_gseq IS NULL"),
-    spend: database.prepare("INSERT OR REPLACE INTO spend VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
     tick: database.prepare("INSERT OR REPLACE INTO tick VALUES (?, ?)"),
     dropWords: database.prepare("DELETE FROM words WHERE rowid = ?"),
     addWords: database.prepare("INSERT INTO words (rowid, body) VALUES (?, ?)"),
@@ -147,7 +139,6 @@ function prepared(database: SqliteFile) {
       "DELETE FROM label WHERE session = ?",
       "DELETE FROM use WHERE session = ?",
       "DELETE FROM request WHERE session = ?",
-      "DELETE FROM spend WHERE session = ?",
       "DELETE FROM session WHERE number = ?",
     ].map((text) => database.prepare(text)),
     dropOldest: [

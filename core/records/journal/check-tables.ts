@@ -7,6 +7,7 @@ import { addFact, emptyHistory, factOf, mayHoldFacts } from "./history-fact.ts";
 import { attemptColumns, childColumns, grantedColumns } from "./history-table.ts";
 import { envelopesAfter } from "./journal-row.ts";
 import { endingOf, openingOf } from "./session-record.ts";
+import { spendColumns, spentOf } from "./spend-table.ts";
 import { sessionColumns } from "./session-table.ts";
 
 /** A session whose table rows contradict its events. */
@@ -36,6 +37,7 @@ interface Told {
   /** Null where the row is unknown: an event is missing or was changed. */
   row: Values | null;
   history: SessionHistory;
+  spent: Values[];
   link: number;
   from_gseq: number;
   to_gseq: number;
@@ -76,11 +78,12 @@ export function checkTables(database: SqliteFile, isDeleted: (sessionId: string)
     },
   };
 
-  function agrees(sessionId: string, { row, history, from_gseq }: Told): boolean {
+  function agrees(sessionId: string, { row, history, spent, from_gseq }: Told): boolean {
     if (row === null) return true;
     const found = tables.session(sessionId);
     if (isDeleted(sessionId)) return found === null || found["state"] === 2;
-    return isSame(found, row) && isSame(tables.history(from_gseq), rowsOf(history));
+    return isSame(found, row) && isSame(tables.history(from_gseq), rowsOf(history)) &&
+      (spent.length === 0 || isSame(tables.spend(from_gseq), spent));
   }
 }
 
@@ -92,6 +95,7 @@ function begin({ first_seq, first_gseq, number }: ChainedRow): Told {
   return {
     row: first_seq === 1 ? { first_gseq } : null,
     history: emptyHistory(),
+    spent: [],
     link: number ?? 0,
     from_gseq: first_gseq,
     to_gseq: first_gseq,
@@ -118,6 +122,8 @@ function add(told: Told, row: ChainedRow): boolean {
   if (isFirst) told.row = openRow(row, first);
   for (const fact of facts) if (fact.what === "attempt") told.row!["adapter_id"] = fact.row.adapter_id;
   const ending = endingOf(last);
+  const spent = spentOf(last);
+  if (spent !== null) told.spent = [{ ...spent }];
   if (ending === null) return false;
   Object.assign(told.row!, ending, { state: 1, last_gseq: row.last_gseq, last_seq: row.last_seq });
   return true;
@@ -150,9 +156,21 @@ function rowsOf({ attempts, children, grants }: SessionHistory): HistoryRows {
   };
 }
 
+const spendFigures = ["cost", "tokens_in", "tokens_out", "tokens_cached"];
+
 /** Reads the tables so that no byte in them can do harm. */
 function readTables(database: SqliteFile) {
-  const numbers = ["first_gseq", "state", "last_gseq", "last_seq", "attempt", "process_id", "pid", "exit_code"];
+  const numbers = [
+    "first_gseq",
+    "state",
+    "last_gseq",
+    "last_seq",
+    "attempt",
+    "process_id",
+    "pid",
+    "exit_code",
+    ...spendFigures,
+  ];
   const columnsOf = (names: readonly string[]) =>
     names.map((name) => (numbers.includes(name) ? name : asBytes(name))).join(", ");
   const reader = (table: string, { names, by, order }: { names: readonly string[]; by: string; order: string }) => {
@@ -167,11 +185,12 @@ function readTables(database: SqliteFile) {
     `SELECT ${asBytes("session_id")}, first_gseq AS from_gseq FROM session WHERE state < 2
         AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.session_id = session.session_id)
       UNION SELECT NULL, session FROM (SELECT session FROM attempt UNION SELECT session FROM child
-        UNION SELECT session FROM granted) WHERE session NOT IN (SELECT first_gseq FROM session WHERE state < 2)
+        UNION SELECT session FROM granted UNION SELECT session FROM spend) WHERE session NOT IN (SELECT first_gseq FROM session WHERE state < 2)
       ORDER BY 2`,
   );
   return {
     session: (id: string): Values | null => session(id)[0] ?? null,
+    spend: reader("spend", { names: spendColumns, by: "session", order: "session" }),
     history: (gseq: number): HistoryRows => ({ attempt: attempt(gseq), child: child(gseq), granted: granted(gseq) }),
     withoutEvents: () =>
       (bare.all() as { session_id: unknown; from_gseq: number }[]).map(({ session_id, from_gseq }) => {

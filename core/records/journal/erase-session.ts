@@ -4,6 +4,7 @@ import type { HistoryTable } from "./history-table.ts";
 import type { KeyTable } from "./key-table.ts";
 import type { LostTable } from "./journal-statements.ts";
 import type { DeletedBy } from "./session-record.ts";
+import type { SpendTable } from "./spend-table.ts";
 import type { SessionTable } from "./session-table.ts";
 
 /** Tables that these functions change, within their caller's transaction. */
@@ -12,6 +13,7 @@ interface ErasingTables {
   chain: ChainTable;
   keys: KeyTable;
   history: HistoryTable;
+  spend: SpendTable;
   lost: LostTable;
 }
 
@@ -24,12 +26,13 @@ const foldedInOneGo = 100;
  * @returns the chain's new head, or null where there is no such session that has ended, or with `leftOpen` none at all
  */
 export function burySession(
-  { sessions, chain, keys, history, lost }: ErasingTables,
+  { sessions, chain, keys, history, spend, lost }: ErasingTables,
   { sessionId, by, key, leftOpen = false }: { sessionId: string; by: DeletedBy; key: Uint8Array; leftOpen?: boolean },
 ): ChainPlace | null {
   if (!sessions.bury(sessionId, { at: new Date().toISOString(), by, leftOpen })) return null;
   keys.forget(sessionId);
   history.forget(sessionId);
+  spend.forget(sessionId);
   lost.forget(sessionId);
   const head = chain.head();
   const content = linkOfDeletion({ session_id: sessionId, gseq: sessions.get(sessionId)?.last_gseq ?? 0 });

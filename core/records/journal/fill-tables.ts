@@ -7,6 +7,7 @@ import { factOf, mayHoldFacts } from "./history-fact.ts";
 import { prepareHistoryTable } from "./history-table.ts";
 import { envelopesAfter } from "./journal-row.ts";
 import { endingOf, openingOf } from "./session-record.ts";
+import { prepareSpendTable, spentOf } from "./spend-table.ts";
 import { prepareSessionNotes } from "./session-table.ts";
 
 interface FirstAndLast {
@@ -43,6 +44,7 @@ export function fillSessionTable(database: SqliteFile): void {
         : openingOf(first),
       adapter_id: last?.adapter.id ?? null,
       ending: last === undefined ? null : endingOf(last),
+      spent: null,
       facts: [],
       body: "",
     });
@@ -72,6 +74,24 @@ export function fillHistoryTables(database: SqliteFile): void {
     `UPDATE session SET adapter_id = (SELECT attempt.adapter_id FROM attempt WHERE attempt.session = first_gseq
       ORDER BY attempt DESC LIMIT 1) WHERE state = 0`,
   );
+}
+
+/** Fills the table of what sessions have used from their last events, for a journal older than this table. */
+export function fillSpendTable(database: SqliteFile): void {
+  const table = prepareSpendTable(database);
+  const next = database.prepare(
+    `SELECT session.last_gseq, session.session_id, ${asBytes("body")} FROM session
+      JOIN batch ON batch.last_gseq = session.last_gseq
+      WHERE ended_at IS NOT NULL AND deleted_at IS NULL AND session.last_gseq > ? ORDER BY session.last_gseq LIMIT 1`,
+  );
+  for (let after = 0;;) {
+    const row = next.get(after) as Record<"last_gseq" | "session_id" | "body", unknown> | undefined;
+    if (row === undefined) return;
+    after = row.last_gseq as number;
+    const last = readBody(row.body).at(-1);
+    const spent = last === undefined ? null : spentOf(last);
+    if (spent !== null) table.note(row.session_id as string, spent);
+  }
 }
 
 /** A damaged body must not stop the migration: its readers get the error. */

@@ -3,6 +3,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { stat } from "../../ground/platform/files/files.ts";
 import { openSqlite, type SqliteFile } from "../../ground/platform/state/sqlite.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
+import type { SpentPage, SpentRecord } from "./spend-table.ts";
 import { damageIn } from "./damage.ts";
 import { closedError, journalError } from "./journal-error.ts";
 import { defaultJournalLimits } from "./journal-limits.ts";
@@ -13,7 +14,9 @@ import { readPage } from "./read-page.ts";
 import type { SessionFilter, SessionRecord } from "./session-record.ts";
 
 /** A journal that is only read, and may be another host's which is writing to it. */
-export type JournalReader = Pick<Journal, "read" | "session" | "sessions" | "history" | "cursorOf"> & { close(): void };
+export type JournalReader = Pick<Journal, "read" | "session" | "sessions" | "history" | "spent" | "cursorOf"> & {
+  close(): void;
+};
 
 /**
  * Opens a journal without changing anything about it.
@@ -90,6 +93,10 @@ class Reader implements JournalReader {
 
   async history(sessionId: string): Promise<SessionHistory> {
     return this.#look(() => this.#statements.history.get(sessionId));
+  }
+
+  async spent(page: SpentPage): Promise<SpentRecord[]> {
+    return this.#look(() => this.#statements.spend.page(page));
   }
 
   async cursorOf(sessionId: string, seq: number): Promise<Cursor | null> {

@@ -4,6 +4,7 @@ import { EventPacker, unpackEvents } from "../../ground/checks/packed-events.ts"
 import { factOf, type HistoryFact } from "./history-fact.ts";
 import type { Cursor, JournalBatch } from "./journal.ts";
 import { endingOf, openingOf, type SessionEnding, type SessionOpening } from "./session-record.ts";
+import { type Spent, spentOf } from "./spend-table.ts";
 
 /** One batch as stored in a journal. */
 export interface JournalRow {
@@ -19,6 +20,8 @@ export interface JournalRow {
   adapter_id: string | null;
   /** Content of the session's last event; null where the batch lacks it. */
   ending: SessionEnding | null;
+  /** What the session has used; null where the batch lacks its last event. */
+  spent: Spent | null;
   facts: readonly HistoryFact[];
   /** The envelopes as JSON: a list of runs, see {@link rowOf}. */
   body: string;
@@ -53,6 +56,7 @@ export function rowOf(batch: JournalBatch, after: Cursor): JournalRow | null {
     opening: first.seq === 1 ? openingOf(first) : null,
     adapter_id,
     ending: endingOf(last),
+    spent: spentOf(last),
     facts,
     body: `[${runs.map(textOf).join(",")}]`,
   };

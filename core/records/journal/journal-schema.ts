@@ -2,8 +2,9 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 import { chainOrigin } from "./chain.ts";
 import { DamageError } from "./damage.ts";
-import { chainRows, fillHistoryTables, fillSessionTable } from "./fill-tables.ts";
+import { chainRows, fillHistoryTables, fillSessionTable, fillSpendTable } from "./fill-tables.ts";
 import { historySchema } from "./history-table.ts";
+import { spendSchema } from "./spend-table.ts";
 import { orderSessions } from "./session-table.ts";
 
 /** Marks the file as ours; "BLKH" in ASCII. */
@@ -115,13 +116,17 @@ const migrations: readonly ((database: SqliteFile, key: Uint8Array) => void)[] =
       CREATE INDEX lost_event_by_session ON lost_event (session_id);
       CREATE TABLE lost_link (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, mac TEXT, seal TEXT NOT NULL) STRICT;
     `),
+  (database) => {
+    database.exec(spendSchema);
+    fillSpendTable(database);
+  },
 ];
 
 /** Names of everything that the newest schema defines, but for what SQLite adds by itself. */
 export const definedNames: readonly string[] = [
   ...["base", "batch", "batch_by_session", "attempt", "child", "child_left", "granted", "idempotency"],
   ...["idempotency_by_session", "link", "link_by_session", "lost_event", "lost_event_by_session", "lost_link"],
-  ...["session", "session_by_end", "session_by_order", "state"],
+  ...["session", "session_by_end", "session_by_order", "spend", "state"],
 ];
 
 /** The newest schema's version. */

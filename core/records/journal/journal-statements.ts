@@ -3,6 +3,7 @@ import { type ChainPlace, linkOfRow, nextPlace } from "./chain.ts";
 import { type ChainTable, prepareChainTable } from "./chain-table.ts";
 import { asBytes, strictText, undamaged } from "./damage.ts";
 import { type HistoryTable, prepareHistoryTable } from "./history-table.ts";
+import { prepareSpendTable, type SpendTable } from "./spend-table.ts";
 import type { JournalRow } from "./journal-row.ts";
 import { type KeyTable, prepareKeyTable } from "./key-table.ts";
 import type { PageRow, TombstoneRange } from "./read-page.ts";
@@ -21,6 +22,7 @@ export interface JournalStatements {
   chain: ChainTable;
   keys: KeyTable;
   history: HistoryTable;
+  spend: SpendTable;
   lost: LostTable;
   /** The first row that ends after a cursor, of one session or of all. */
   findRow(after: number, sessionId: string | undefined): PageRow | undefined;
@@ -55,6 +57,7 @@ export function prepareStatements(database: SqliteFile): JournalStatements {
     chain: prepareChainTable(database),
     keys: prepareKeyTable(database),
     history: prepareHistoryTable(database),
+    spend: prepareSpendTable(database),
     lost: prepareLostTable(database),
     findRow(after, sessionId) {
       const row = sessionId === undefined ? next.get(after) : nextOfSession.get(sessionId, after);
@@ -82,7 +85,7 @@ export function writeRows(
   rows: readonly JournalRow[],
   chain: { key: Uint8Array; head: ChainPlace },
 ): ChainPlace {
-  const { insert, sessions, history } = statements;
+  const { insert, sessions, history, spend } = statements;
   let places = placesOf(rows, chain);
   inTransaction(statements, () => {
     if (!moveOn(statements, rows, { from: chain.head, places })) {
@@ -97,6 +100,7 @@ export function writeRows(
       const { number, mac } = places[at]!;
       sessions.note(row);
       for (const fact of row.facts) history.note(session_id, fact);
+      if (row.spent !== null) spend.note(session_id, row.spent);
       insert.run(last_gseq, first_gseq, session_id, first_seq, last_seq, count, body, number, mac);
     }
   });

@@ -2,6 +2,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { LeftChild } from "./history-table.ts";
 import type { KeyRecord } from "./key-table.ts";
+import type { SpentPage, SpentRecord } from "./spend-table.ts";
 import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
 
 /** Position of a reader: after this `gseq`. 0 is before everything. */
@@ -80,6 +81,11 @@ export interface Journal {
    * @throws {BulkheadError} `journal_error`
    */
   history(sessionId: string): Promise<SessionHistory>;
+  /**
+   * What the sessions that have ended used, a page of them; an empty page is the last.
+   * @throws {BulkheadError} `journal_error`
+   */
+  spent(page: SpentPage): Promise<SpentRecord[]>;
   /**
    * Programs whose end was not recorded.
    * @throws {BulkheadError} `journal_error`

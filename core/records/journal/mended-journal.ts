@@ -55,6 +55,7 @@ export class MendedJournal implements Journal {
   readonly sessions: Journal["sessions"] = (filter) => this.#ask((journal) => journal.sessions(filter));
   readonly session: Journal["session"] = (sessionId) => this.#ask((journal) => journal.session(sessionId));
   readonly history: Journal["history"] = (sessionId) => this.#ask((journal) => journal.history(sessionId));
+  readonly spent: Journal["spent"] = (page) => this.#ask((journal) => journal.spent(page));
   readonly leftChildren: Journal["leftChildren"] = () => this.#ask((journal) => journal.leftChildren());
   readonly cursorOf: Journal["cursorOf"] = (sessionId, seq) => this.#ask((journal) => journal.cursorOf(sessionId, seq));
   readonly delete: Journal["delete"] = (sessionId, by, terms) =>

@@ -17,6 +17,7 @@ import { inTransaction, type JournalStatements, prepareStatements, writeRows } f
 import type { Cursor, Journal, JournalBatch, ReadOptions } from "./journal.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { LeftChild } from "./history-table.ts";
+import type { SpentPage, SpentRecord } from "./spend-table.ts";
 import type { KeyRecord } from "./key-table.ts";
 import { readPage } from "./read-page.ts";
 import type { LostRange } from "./gap.ts";
@@ -132,6 +133,10 @@ export class SqliteJournal implements Journal {
 
   async history(sessionId: string): Promise<SessionHistory> {
     return this.#seen(() => this.#statements.history.get(sessionId));
+  }
+
+  async spent(page: SpentPage): Promise<SpentRecord[]> {
+    return this.#seen(() => this.#statements.spend.page(page));
   }
 
   async leftChildren(): Promise<LeftChild[]> {

@@ -5,6 +5,7 @@ import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { SessionFilter, SessionRecord } from "../../records/journal/session-record.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
+import type { SpentPages } from "./session-usage.ts";
 
 /** Slots of sessions that several hosts have together. */
 export interface SessionSlots {
@@ -64,6 +65,8 @@ export interface ElsewhereSession {
 export interface ElsewhereSessions {
   /** Returns the matching sessions, the newest of each host. */
   list(filter: SessionFilter): Promise<ElsewhereSummary[]>;
+  /** Returns what the sessions have used that began since a time. */
+  spent(since: string): SpentPages;
   /** Returns one session, or its tombstone; null when no other host has it. */
   find(sessionId: string): Promise<ElsewhereSession | null>;
 }

@@ -5,6 +5,7 @@ import { compareByAge, type SessionFilter, type SessionRecord } from "../../reco
 import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "./host-seams.ts";
 import { deletedError, sessionHandle, type SessionHandleDeps, unknownSession, withLateEnd } from "./session-handle.ts";
 import type { SessionQuery } from "../../../plugin-sdk/queries.ts";
+import { addUpUsage, spentPages } from "./session-usage.ts";
 import type { SessionHandle, SessionHost } from "./session-host.ts";
 
 /** Collaborators of {@link openSessionHost}. */
@@ -46,6 +47,13 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
     },
     delete: (sessionId) => deleteSession(deps, sessionId),
     agents: deps.agents,
+    async usage(query = {}) {
+      await log.written({ atMostMs: longestWaitMs });
+      return await addUpUsage(query, (since) => [
+        spentPages(journal, since),
+        ...deps.others.map((other) => other.spent(since)),
+      ]);
+    },
     events(query = {}) {
       const { after = 0, cursor } = query;
       if (cursor !== undefined) throw noCluster();

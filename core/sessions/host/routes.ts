@@ -55,7 +55,9 @@ export interface RouteOptions {
   /** Capabilities that the agent must have, in addition to the host manifest's unless one adapter is named. */
   require?: AgentCapabilities | undefined;
   /** The session's request: its model and prompt size affect the choice. */
-  request?: Partial<Pick<SessionRequest, "model" | "prompt" | "system_prompt" | "timeout_ms" | "retry" | "env">> | undefined;
+  request?:
+    | Partial<Pick<SessionRequest, "model" | "prompt" | "system_prompt" | "timeout_ms" | "retry" | "env">>
+    | undefined;
 }
 
 /** Options of {@link Routes.agents}. */

@@ -5,6 +5,7 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
+import type { UsageQuery, UsageRow } from "../../../plugin-sdk/usage-row.ts";
 import type { WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
 import type { AgentsOptions } from "./routes.ts";
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
@@ -66,6 +67,11 @@ export interface SessionHost {
    */
   delete(sessionId: string): Promise<void>;
   agents(options?: AgentsOptions): Promise<AgentReport[]>;
+  /**
+   * Adds up what the sessions that have ended used, by day, agent and model, the newest day first.
+   * @throws {BulkheadError} `invalid_request` for an unknown time zone
+   */
+  usage(query?: UsageQuery): Promise<UsageRow[]>;
   /**
    * Streams all sessions' events merged.
    * @throws {BulkheadError} `invalid_request` for a number that no event has yet: it belongs to another journal

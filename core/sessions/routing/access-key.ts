@@ -37,7 +37,9 @@ export function keyProblem(
   const why = name === null ? undefined : missing.get(name);
   if (name === null || why === undefined) return null;
   const isSecret = permissions.secrets?.some((one) => one.name === name) === true;
-  const reason = `Its api access needs the key ${name}, which ${why === "no value" ? "has no value" : "is not granted"}.`;
+  const reason = `Its api access needs the key ${name}, which ${
+    why === "no value" ? "has no value" : "is not granted"
+  }.`;
   const next_step = why === "not granted"
     ? `Grant it: "bulkhead plugin explain ${id}" shows how.`
     : isSecret

@@ -138,7 +138,8 @@ function refusalOf({ reason, next_step }: KeyProblem): Refusal {
 function closed(modes: readonly AccessModeState[], model: string | undefined): Refusal | null {
   const serving = modesFor(modes, model);
   if (serving.length === 0 || pickAccessMode(modes, model)) return null;
-  const until = serving.filter(({ status }) => status.status === "rate_limited").map(({ status }) => status.reset_at).find((time) => time !== null);
+  const until = serving.filter(({ status }) => status.status === "rate_limited").map(({ status }) => status.reset_at)
+    .find((time) => time !== null);
   return {
     code: "rate_limit",
     reason: `Its access to model "${model}" is limited${until === undefined ? " for now" : ` until ${until}`}.`,

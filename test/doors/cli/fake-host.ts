@@ -246,6 +246,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
         open: none,
         delete: none,
         agents: (options) => host.agents(options),
+        usage: () => Promise.resolve([]),
         events: () => session(new AbortController().signal).events(),
       },
       pinned: () => Promise.resolve([]),

@@ -1,4 +1,5 @@
 import type { HistoryQueries } from "../../../core/records/history/history-queries.ts";
+import type { UsageRow } from "../../../plugin-sdk/usage-row.ts";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
@@ -159,6 +160,10 @@ export class MemoryHost implements SessionHost {
     return [{ id: "memory", availability: "available" } as AgentReport];
   }
 
+  async usage(): Promise<UsageRow[]> {
+    return [];
+  }
+
   events({ after, signal }: EventQuery = {}): AsyncIterable<Envelope> {
     return this.#log.subscribe({ ...(after === undefined ? {} : { after }), ...(signal ? { signal } : {}) });
   }
@@ -184,7 +189,6 @@ export class MemoryHost implements SessionHost {
 const noHistory: HistoryQueries = {
   findWords: () => ({ found: [], next: null }),
   uses: () => [],
-  spend: () => [],
   sessionsAt: () => [],
   countsAt: () => ({ running: 0, ended: 0, waiting: 0 }),
   numberAt: () => null,

@@ -209,7 +209,6 @@ test("uses of permissions, spending and moments", async () => {
   const answer = await open().ask((queries) => ({
     uses: queries.uses({ decision: "denied" }, { before: Number.MAX_SAFE_INTEGER, limit: 10 }),
     none: queries.uses({ adapter: "other" }, { before: Number.MAX_SAFE_INTEGER, limit: 10 }),
-    spend: queries.spend("2025-01-01"),
     then: queries.countsAt(asked!.gseq),
     now: queries.countsAt(end!.gseq),
     sessions: queries.sessionsAt(asked!.gseq, 10),
@@ -218,11 +217,6 @@ test("uses of permissions, spending and moments", async () => {
   }));
   expect(answer.uses).toMatchObject([{ session_id: "a", seq: 2, adapter_id: "echo", event: denied }]);
   expect(answer.none).toEqual([]);
-  expect(answer.spend).toMatchObject([
-    { day: "2025-01-01", adapter_id: "echo", model: "m", basis: "reported", cost: 1, tokens_in: 20, sessions: 2 },
-    { basis: "reported", cost: null, sessions: 1 },
-    { basis: "unknown", cost: null, sessions: 1 },
-  ]);
   expect([answer.then, answer.now]).toEqual([
     { running: 1, ended: 0, waiting: 1 },
     { running: 0, ended: 4, waiting: 0 },

@@ -9,6 +9,7 @@ import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import { addFact, emptyHistory } from "../../../core/records/journal/history-fact.ts";
 import type { LeftChild } from "../../../core/records/journal/history-table.ts";
 import type { KeyRecord } from "../../../core/records/journal/key-table.ts";
+import type { SpentPage, SpentRecord } from "../../../core/records/journal/spend-table.ts";
 import { readPage, type TombstoneRange } from "../../../core/records/journal/read-page.ts";
 import {
   compareByAge,
@@ -68,6 +69,14 @@ class MemoryJournal implements Journal {
       findLost: () => [],
       findTombstones: (range) => this.#findTombstones(range),
     });
+  }
+
+  async spent({ after, since, limit }: SpentPage): Promise<SpentRecord[]> {
+    const all = [...this.#sessions.values()].flatMap(({ session_id, first_gseq, started_at }) => {
+      const spent = this.#rows.find((row) => row.session_id === session_id && row.spent !== null)?.spent;
+      return spent && first_gseq > after && started_at >= since ? [{ first_gseq, started_at, ...spent }] : [];
+    });
+    return all.slice(0, limit);
   }
 
   async openSessions(): Promise<string[]> {

@@ -69,6 +69,7 @@ const added: Readonly<Record<number, string>> = {
   6: "",
   7: `DROP TABLE lost_event; DROP TABLE lost_link; DROP INDEX session_by_order;
     ALTER TABLE session DROP COLUMN sorted_at; CREATE INDEX session_by_start ON session (started_at)`,
+  8: "DROP TABLE spend",
 };
 
 /** As the newest version writes it, without what came after that version. */

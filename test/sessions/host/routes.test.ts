@@ -348,7 +348,9 @@ describe("access modes", () => {
         candidates: [{ adapter_id: "beta" }],
         passed_over: [{ adapter_id: "alpha", code: "unavailable", ...how }],
       });
-      const refused = await errorOf(made.host.runSession({ workdir: made.workdir, prompt: "go" }, { adapter: "alpha" }));
+      const refused = await errorOf(
+        made.host.runSession({ workdir: made.workdir, prompt: "go" }, { adapter: "alpha" }),
+      );
       expect(refused).toMatchObject({ code: "unavailable", message: expect.stringContaining(key) });
       const { result } = await made.run("alpha", { env: { [key]: "sk-of-the-request" } });
       expect(result.outcome).toBe("completed");
@@ -366,7 +368,10 @@ describe("access modes", () => {
       };
       expect([await modeOfNext(), await modeOfNext()]).toEqual([["subscription"], ["subscription"]]);
       const [report] = await made.host.agents();
-      expect(report).toMatchObject({ availability: "rate_limited", reason: expect.stringMatching(/^Its subscription access is limited/) });
+      expect(report).toMatchObject({
+        availability: "rate_limited",
+        reason: expect.stringMatching(/^Its subscription access is limited/),
+      });
       process.env[key] = "sk-of-the-host";
       expect(await modeOfNext()).toEqual(["api"]);
     });

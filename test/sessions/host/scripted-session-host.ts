@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { RunSessionOptions, SessionHandle, SessionHost } from "../../../core/sessions/host/session-host.ts";
 import type { EventQuery, SessionQuery } from "../../../plugin-sdk/queries.ts";
+import type { UsageRow } from "../../../plugin-sdk/usage-row.ts";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
@@ -203,6 +204,10 @@ export class ScriptedHost implements SessionHost {
 
   async agents(): Promise<AgentReport[]> {
     return this.agentReports;
+  }
+
+  async usage(): Promise<UsageRow[]> {
+    return [];
   }
 
   async *events(): AsyncGenerator<Envelope, void, void> {

@@ -1,6 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { highestPrice, priceUsage, roundMoney, type UsageFigures } from "../../../core/sessions/session/priced-usage.ts";
+import {
+  highestPrice,
+  priceUsage,
+  roundMoney,
+  type UsageFigures,
+} from "../../../core/sessions/session/priced-usage.ts";
 import type { Pricing } from "../../../plugin-sdk/access-modes.ts";
 import { api, local, subscription } from "../routing/modes.ts";
 

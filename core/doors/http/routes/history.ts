@@ -1,7 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import type { CapabilityEvent } from "../../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
+import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
+import type { UsageRow } from "../../../../plugin-sdk/usage-row.ts";
 import type { NewGrant } from "../../../packages/manifest/edit-host-manifest.ts";
 import { grantable } from "../../../packages/manifest/grantable.ts";
 import { grantCovers } from "../../../packages/permissions/grant-covers.ts";
@@ -90,13 +91,24 @@ const momentQuery = exactly<{ at?: string }>()(Type.Object({
   at: Type.Optional(Type.String({ maxLength: 64, description: "a gseq, or an RFC 3339 time; default: now" })),
 }, closed));
 
-const spendQuery = exactly<{ days?: number }>()(Type.Object({
-  days: Type.Optional(Type.Integer({ minimum: 1, maximum: 3660, description: "default 30" })),
+/** Query of the usage of sessions. */
+interface SpendQuery {
+  days?: number;
+  adapter?: string;
+  time_zone?: string;
+}
+
+const spendQuery = exactly<SpendQuery>()(Type.Object({
+  days: Type.Optional(Type.Integer({ minimum: 1, maximum: 3660, description: "today included; default 30" })),
+  adapter: Type.Optional(adapterId),
+  time_zone: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 64, description: "IANA name; days are UTC without it" }),
+  ),
 }, closed));
 
-const spendRow = named(
+const spendRow: SchemaOf<UsageRow> = named(
   "SpendRow",
-  Type.Object({
+  exactly<UsageRow>()(Type.Object({
     day: text,
     adapter_id: text,
     model: maybe(text),
@@ -105,8 +117,9 @@ const spendRow = named(
     currency: maybe(text),
     tokens_in: maybe(Type.Number()),
     tokens_out: maybe(Type.Number()),
+    tokens_cached: maybe(Type.Number({ description: "the part of tokens_in that came from a cache" })),
     sessions: count,
-  }),
+  })),
 );
 
 /** Uses of a permission that a preview looks at, and those that it shows. */
@@ -187,7 +200,7 @@ export const historyRoutes: readonly ApiRoute[] = [
       );
     },
   }),
-  route<{ days?: number }>({
+  route<SpendQuery>({
     id: "spend",
     method: "GET",
     path: "/v1/spend",
@@ -196,17 +209,11 @@ export const historyRoutes: readonly ApiRoute[] = [
     query: spendQuery,
     answers: {
       200: {
-        summary: "reported, estimated and unknown costs stand in rows of their own",
-        schema: Type.Object({ rows: Type.Array(spendRow), ...progress }),
+        summary: "by the day on which sessions began; reported, estimated and unknown costs stand in rows of their own",
+        schema: Type.Object({ rows: Type.Array(spendRow) }),
       },
     },
-    handle: async ({ query: { days = 30 } }, { facts }) =>
-      json(
-        await facts.history.ask((queries) => {
-          const since = new Date(Date.now() - (days - 1) * 86_400_000).toISOString().slice(0, 10);
-          return { rows: queries.spend(since) };
-        }),
-      ),
+    handle: async ({ query, sessions }) => json({ rows: await sessions.usage(query) }),
   }),
   route({
     id: "verify",

@@ -3,6 +3,7 @@ import type { SqliteFile } from "../../../ground/platform/state/sqlite.ts";
 import type { ChainedRow } from "../chain-table.ts";
 import { factOf, mayHoldFacts } from "../history-fact.ts";
 import { type HistoryTable, prepareHistoryTable } from "../history-table.ts";
+import { prepareSpendTable, type SpendTable, spentOf } from "../spend-table.ts";
 import type { NumberRun } from "../chain.ts";
 import { envelopesAfter, type JournalRow } from "../journal-row.ts";
 import { endingOf, openingOf } from "../session-record.ts";
@@ -31,6 +32,7 @@ interface Known {
 export class SettledSessions {
   readonly #sessions: SessionTable;
   readonly #history: HistoryTable;
+  readonly #spend: SpendTable;
   readonly #sql: ReturnType<typeof prepared>;
   readonly #known = new Map<string, Known>();
   /** Runs of numbers that no event has any more, the newest last. */
@@ -46,6 +48,7 @@ export class SettledSessions {
   constructor(database: SqliteFile) {
     this.#sessions = prepareSessionTable(database);
     this.#history = prepareHistoryTable(database);
+    this.#spend = prepareSpendTable(database);
     this.#sql = prepared(database);
   }
 
@@ -149,7 +152,7 @@ export class SettledSessions {
       return;
     }
     const opening = { ...openingOf(first), workdir: "", title: "", task_id: null, labels: {} };
-    this.#sessions.note({ ...row, opening, adapter_id: first.adapter.id, ending: null, facts: [] });
+    this.#sessions.note({ ...row, opening, adapter_id: first.adapter.id, ending: null, spent: null, facts: [] });
   }
 
   #note(row: ChainedRow, envelopes: readonly Envelope[]): void {
@@ -163,10 +166,12 @@ export class SettledSessions {
       opening: first.seq === 1 ? openingOf(first) : null,
       adapter_id,
       ending: endingOf(last),
+      spent: spentOf(last),
       facts,
     };
     this.#sessions.note(told);
     for (const fact of facts) this.#history.note(row.session_id, fact);
+    if (told.spent !== null) this.#spend.note(row.session_id, told.spent);
   }
 
   /** Notes lost events at the newest free number after the session's last one, or at their own. */

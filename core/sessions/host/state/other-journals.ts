@@ -6,6 +6,7 @@ import { openJournal } from "../../../records/journal/open-journal.ts";
 import { wait } from "../../../ground/platform/engine/wait.ts";
 import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "../host-seams.ts";
 import type { EventQuery } from "../../../../plugin-sdk/queries.ts";
+import { type SpentPages, spentPages } from "../session-usage.ts";
 import { claimPartOf } from "./state-claim.ts";
 import { type StateJournal, stateJournals } from "./state-journals.ts";
 
@@ -26,6 +27,21 @@ export class OtherJournals implements ElsewhereSessions {
   async list(filter: SessionFilter): Promise<ElsewhereSummary[]> {
     const found = await this.#each((reader) => reader.sessions(filter));
     return found.flatMap(({ value }) => value.map((record) => ({ record, waiting: [] })));
+  }
+
+  /** Skips unreadable journals, as {@link list} does. */
+  async *spent(since: string): SpentPages {
+    for (const { file } of await this.#others()) {
+      const reader = await openJournalReader(file).catch(() => null);
+      if (reader === null) continue;
+      try {
+        yield* spentPages(reader, since);
+      } catch (error) {
+        if (!(error instanceof BulkheadError)) throw error;
+      } finally {
+        reader.close();
+      }
+    }
   }
 
   async find(sessionId: string): Promise<ElsewhereSession | null> {
@@ -74,9 +90,12 @@ export class OtherJournals implements ElsewhereSessions {
     }
   }
 
+  async #others(): Promise<StateJournal[]> {
+    return (await stateJournals(this.#stateDir)).filter(({ file }) => file !== this.#ownFile);
+  }
+
   async #each<T>(ask: (reader: JournalReader) => Promise<T>): Promise<{ value: T; journal: StateJournal }[]> {
-    const all = await stateJournals(this.#stateDir);
-    const others = all.filter(({ file }) => file !== this.#ownFile);
+    const others = await this.#others();
     const answers = await Promise.all(others.map(async (journal) => {
       const value = await readFrom(journal, ask).catch(() => undefined);
       return value === undefined ? [] : [{ value, journal }];

@@ -15,6 +15,7 @@ interface SpendRow {
   currency: string | null;
   tokens_in: number | null;
   tokens_out: number | null;
+  tokens_cached: number | null;
   sessions: number;
 }
 
@@ -82,6 +83,7 @@ function SpendTable({ rows }: { rows: readonly SpendRow[] }) {
             <th scope="col">Basis</th>
             <th scope="col" class="number">Cost</th>
             <th scope="col" class="number">Tokens in</th>
+            <th scope="col" class="number">Of them cached</th>
             <th scope="col" class="number">Tokens out</th>
             <th scope="col" class="number">Sessions</th>
           </tr>
@@ -97,6 +99,7 @@ function SpendTable({ rows }: { rows: readonly SpendRow[] }) {
               </td>
               <td class="number">{row.cost === null ? "—" : costText(row.cost, row.currency)}</td>
               <td class="number">{row.tokens_in === null ? "—" : countText(row.tokens_in)}</td>
+              <td class="number">{row.tokens_cached === null ? "—" : countText(row.tokens_cached)}</td>
               <td class="number">{row.tokens_out === null ? "—" : countText(row.tokens_out)}</td>
               <td class="number">{row.sessions}</td>
             </tr>
