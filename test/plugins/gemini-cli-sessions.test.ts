@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { until } from "../sessions/host/test-host.ts";
 import { printed } from "./recorded-lines.ts";
 import { interruptWhen, openStandIn } from "./stand-in.ts";
@@ -8,6 +8,8 @@ import { interruptWhen, openStandIn } from "./stand-in.ts";
 const [id, binary] = ["gemini-cli", "gemini"];
 
 test("a session of Gemini CLI behind a process wall: text, usage and its price", async () => {
+  vi.stubEnv("GEMINI_API_KEY", "sk-of-this-test");
+  onTestFinished(() => void vi.unstubAllEnvs());
   const agent = await openStandIn(id, { binary });
   const prompt = "--say 'it'\n[[scn:ok]]";
   const { events, result } = await agent.run({ prompt });

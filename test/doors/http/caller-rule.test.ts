@@ -185,6 +185,7 @@ const methods: Readonly<Record<string, Answers>> = {
   control: rows("ok forbidden ok not_found forbidden not_found"),
   delete: rows("ok forbidden ok not_found forbidden not_found"),
   agents: rows("ok ok ok ok ok ok"),
+  usage: rows("0 0 forbidden forbidden 0 forbidden"),
   events: rows("1 1 1 0 1 0"),
   sees: rows("ok ok ok no ok no"),
   seesAll: rows("ok ok no no ok no"),
@@ -258,7 +259,7 @@ const argumentsOf = (name: string, id: string): unknown[] => {
   if (name === "start" || name === "admit") return [{ workdir: "/", prompt: "again" }];
   if (name === "events") return [{ after: 0, signal: AbortSignal.timeout(200) }];
   return name === "agents" || name === "list" || name === "held" || name === "page" || name === "prune" ||
-      name === "seesAll"
+      name === "seesAll" || name === "usage"
     ? []
     : [id];
 };
