@@ -59,6 +59,15 @@ export function chooseAccess({ access_modes, custom = {} }: AgentConfig): Access
   };
 }
 
+/**
+ * Returns the API's model that the operator named, where a local server with another one would take its place; null
+ * where it would not.
+ */
+export function replacedModel({ custom = {} }: AgentConfig, access: Access): string | null {
+  const isOwn = textOf(custom["mode"]) === "local" || textOf(custom["local_model"]) !== undefined;
+  return access.type === "local" && !isOwn ? textOf(custom["model"]) ?? null : null;
+}
+
 function baseUrl(endpoint: string): string {
   return endpoint.replace(/\/+$/, "");
 }

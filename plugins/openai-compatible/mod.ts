@@ -13,7 +13,7 @@ import {
   type SessionRequest,
   SseReader,
 } from "bulkhead/plugin-sdk";
-import { chooseAccess } from "./access.ts";
+import { chooseAccess, replacedModel } from "./access.ts";
 import { askForAnswer } from "./ask.ts";
 import { ChatStream } from "./chat-stream.ts";
 import { failureEvents } from "./failures.ts";
@@ -55,6 +55,8 @@ export default class OpenAiCompatible extends AgentAdapter {
   override async *runSession(request: SessionRequest, ctx: AdapterContext): AdapterEvents {
     const access = chooseAccess(this.#config);
     if (access === null) throw new BulkheadError("unavailable", noMode);
+    const replaced = request.model === undefined ? replacedModel(this.#config, access) : null;
+    if (replaced !== null) throw replacedError(replaced);
     const model = request.model === undefined ? access.model : this.validateModel(request.model);
     const detector = this.getRateLimitDetector();
     const response = await askForAnswer(ctx, access, { ...request, model });
@@ -68,6 +70,12 @@ export default class OpenAiCompatible extends AgentAdapter {
     const prices = access.type === "local" || model === access.model ? access.prices : null;
     yield* readAnswer(ctx, response, new ChatStream({ prices, detector }));
   }
+}
+
+function replacedError(model: string): BulkheadError {
+  return new BulkheadError("unavailable", `Cannot ask "${model}": the API cannot be used now.`, {
+    hint: "Give its key: bulkhead secret set OPENAI_API_KEY. Or name a local_model, which then takes its place.",
+  });
 }
 
 async function* readAnswer(ctx: AdapterContext, response: FetchResponse, chat: ChatStream): AdapterEvents {

@@ -1,6 +1,6 @@
 import { RateLimitDetector } from "bulkhead/plugin-sdk";
 import { describe, expect, test } from "vitest";
-import { chooseAccess } from "../../plugins/openai-compatible/access.ts";
+import { chooseAccess, replacedModel } from "../../plugins/openai-compatible/access.ts";
 import { ChatStream } from "../../plugins/openai-compatible/chat-stream.ts";
 import { failureEvents, failureKind } from "../../plugins/openai-compatible/failures.ts";
 import { SseReader } from "../../plugin-sdk/sse-reader.ts";
@@ -220,6 +220,22 @@ describe("chooseAccess", () => {
       cached: null,
       currency: "EUR",
     });
+  });
+
+  test("lets no local model take the place of the one that the operator named", () => {
+    const replaced = (custom: Record<string, unknown>, type: "api" | "local" = "local") => {
+      const config = {
+        working_directory: "/",
+        access_modes: access_modes.filter((mode) => mode.type === type),
+        custom,
+      };
+      return replacedModel(config, chooseAccess(config)!);
+    };
+    expect(replaced({ model: "mine" })).toBe("mine");
+    expect(replaced({ model: "mine", local_model: "small-one" })).toBe(null);
+    expect(replaced({ model: "mine", mode: "local" })).toBe(null);
+    expect(replaced({})).toBe(null);
+    expect(replaced({ model: "mine" }, "api")).toBe(null);
   });
 
   test("finds none when no mode is left", () => {

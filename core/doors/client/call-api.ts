@@ -34,11 +34,11 @@ export interface Api {
   onThrottled?: ((what: Throttled) => unknown) | undefined;
 }
 
-/** What the host says to a client that asks too much. */
+/** Answer of a host to a client that asks too much. */
 export interface Throttled {
   /** How long the client waits before it asks again. Milliseconds. */
   waitMs: number;
-  /** What the host said. */
+  /** The host's own sentence. */
   message: string;
 }
 

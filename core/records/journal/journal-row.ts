@@ -20,7 +20,7 @@ export interface JournalRow {
   adapter_id: string | null;
   /** Content of the session's last event; null where the batch lacks it. */
   ending: SessionEnding | null;
-  /** What the session has used; null where the batch lacks its last event. */
+  /** Usage of the session; null where the batch lacks its last event. */
   spent: Spent | null;
   facts: readonly HistoryFact[];
   /** The envelopes as JSON: a list of runs, see {@link rowOf}. */

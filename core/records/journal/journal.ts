@@ -82,7 +82,7 @@ export interface Journal {
    */
   history(sessionId: string): Promise<SessionHistory>;
   /**
-   * What the sessions that have ended used, a page of them; an empty page is the last.
+   * Usage of the sessions that have ended, a page of them; an empty page is the last.
    * @throws {BulkheadError} `journal_error`
    */
   spent(page: SpentPage): Promise<SpentRecord[]>;

@@ -3,12 +3,12 @@ import { fieldsOrNone, stringOf } from "../../../plugin-sdk/json-fields.ts";
 import type { UsageReport } from "../../../plugin-sdk/result.ts";
 import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 
-/** What a session has used, by its last event. */
+/** Usage of a session, by its last event. */
 export interface Spent extends Omit<UsageReport, "duration_ms" | "scope"> {
   adapter_id: string;
 }
 
-/** What one session has used. */
+/** Usage of one session, and when it began. */
 export interface SpentRecord extends Spent {
   first_gseq: number;
   started_at: string;

@@ -5,6 +5,7 @@ import type { Plugin } from "../../packages/manifest/plugin.ts";
 /** Keys of access modes that a session could not use, and why. */
 export type MissingKeys = ReadonlyMap<string, KeyProblem["why"]>;
 
+/** Stands for access modes that lack no key. */
 export const noKeyMissing: MissingKeys = new Map();
 
 /** Returns the name of the key that a mode needs; null where it needs none. */

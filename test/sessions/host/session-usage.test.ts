@@ -61,9 +61,7 @@ test("100,000 sessions are added up page by page, and other work has its turn in
     if (watches) setImmediate(watch);
   };
   setImmediate(watch);
-  const began = busyMs();
   const rows = await addUpUsage({ days: 1, time_zone: "UTC" }, (since) => [spentPages(journal, since)]);
-  console.info(`processor time: ${busyMs() - began} ms, longest turn ${longest} ms`);
   watches = false;
   await journal.close();
   expect(rows).toHaveLength(5);
