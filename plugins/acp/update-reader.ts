@@ -10,7 +10,7 @@ import {
   textOf,
 } from "bulkhead/plugin-sdk";
 import type { Habits } from "./habits.ts";
-import { HelperWords } from "./helper-words.ts";
+import { SubAgentWords } from "./sub-agent-words.ts";
 import type { TextRun } from "./text-run.ts";
 import type { TokenAccount, TurnAccount } from "./token-account.ts";
 import { type FindOutcome, ToolCalls } from "./tool-calls.ts";
@@ -34,7 +34,7 @@ export class UpdateReader {
   readonly #calls: ToolCalls;
   readonly #account: TokenAccount | undefined;
   readonly #changed = new Set<string>();
-  readonly #helpers = new HelperWords();
+  readonly #subAgents = new SubAgentWords();
   #session: string | null = null;
   #prompted = false;
   /** Updates of a session's earlier turns, which were events then. */
@@ -125,7 +125,7 @@ export class UpdateReader {
   /** Ends the turn and returns its result; `account` is the agent's own of what the turn took. */
   end(account: TurnAccount = { figures: null, broke: false }): TurnSummary {
     return {
-      events: [...this.#helpers.said(), ...this.#calls.openAll()],
+      events: [...this.#subAgents.said(), ...this.#calls.openAll()],
       output: this.#answer,
       files_changed: [...this.#changed],
       usage: {
@@ -255,17 +255,17 @@ export class UpdateReader {
     if (id === undefined) return null;
     const begun = child === null ? this.#toolCall(call) : this.#childCall(call);
     const asked = this.#calls.asked(call);
-    const title = child === null ? asked.title : `${helperName(child)} ${asked.title}`.slice(0, 1024);
+    const title = child === null ? asked.title : `${subAgentName(child)} ${asked.title}`.slice(0, 1024);
     const request_id = permissionId(requestId);
     return [...begun ?? [], ...this.#calls.open(id), { ...asked, title, request_id, options }];
   }
 
-  /** An update of a helper agent's session: its tools are at work in this one, and its words are no part of the answer. */
+  /** An update of a sub-agent's session: its tools are at work in this one, and its words are no part of the answer. */
   #ofChild(child: string, update: JsonFields): AdapterEvent[] | null {
     switch (update["sessionUpdate"]) {
       case "agent_message_chunk":
       case "agent_thought_chunk":
-        return this.#helpers.say(helperName(child), stringOf(fieldsOrNone(update["content"])["text"]) ?? "");
+        return this.#subAgents.say(subAgentName(child), stringOf(fieldsOrNone(update["content"])["text"]) ?? "");
       case "tool_call":
       case "tool_call_update":
         return this.#childCall(callOf(child, update));
@@ -278,7 +278,7 @@ export class UpdateReader {
     const events = this.#calls.take(call, this.#habits);
     this.#signs.worked = true;
     for (const event of events ?? []) if (event.type === "file_change") this.#changed.add(event.path);
-    return events && [...this.#helpers.said(), ...events];
+    return events && [...this.#subAgents.said(), ...events];
   }
 }
 
@@ -287,13 +287,13 @@ export function permissionId(requestId: unknown): string {
   return `permission-${JSON.stringify(requestId)}`.slice(0, 256);
 }
 
-/** A helper's call, with an id that no call of another session has. */
+/** A sub-agent's call, with an id that no call of another session has. */
 function callOf(child: string, call: JsonFields): JsonFields {
   const id = textOf(call["toolCallId"]);
   return id === undefined ? call : { ...call, toolCallId: `${child}/${id}` };
 }
 
-function helperName(child: string): string {
+function subAgentName(child: string): string {
   return `[sub-agent ${child.slice(0, 100)}]`;
 }
 

@@ -106,7 +106,7 @@ export default class ClaudeCode extends CliAdapter {
         if (event.type !== "permission_request" && event.type !== "question") continue;
         const { request_id, type } = event;
         const open = control.opened(request_id);
-        // No answer is a denial: the program would wait for ever.
+        // No answer is a denial: the program would wait on.
         if (type === "question") {
           ctx.answer(request_id).catch(() => null).then((text) => write(control.reply(request_id, text, open)));
         } else ctx.permission(request_id).catch(() => null).then((one) => write(control.permit(request_id, one, open)));

@@ -80,7 +80,8 @@ export async function resumeCall(
 /** Adds words of the host to an answer that ends a call. */
 function withNote(answer: McpAnswer, text: string): McpAnswer {
   return "content" in answer && isCallToolResult(answer)
-    ? { ...answer, content: [...answer.content, { type: "text", text }] } : answer;
+    ? { ...answer, content: [...answer.content, { type: "text", text }] }
+    : answer;
 }
 
 const answerKey = "answer";

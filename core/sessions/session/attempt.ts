@@ -318,8 +318,7 @@ export class Attempt {
   #ask(requestId: string, { policy, what, asked, offered, refusal = null }: Question): void {
     const { session: { request, answerTimeoutMs: ms }, requests, deadlines, stop } = this.#deps;
     if (policy !== null) return requests.addAnswered(requestId, policy);
-    const onExpired = () =>
-      stop(offered === null ? "question_deadline" : "permission_deadline", unanswered(what, ms));
+    const onExpired = () => stop(offered === null ? "question_deadline" : "permission_deadline", unanswered(what, ms));
     const endsInMs = request.timeout_ms === undefined ? Infinity : deadlines.leftMs;
     const wanted = request.answer_timeout_ms ?? 0;
     const cutFromMs = wanted > ms ? wanted : undefined;

@@ -3,8 +3,8 @@ import type { AdapterEvent } from "bulkhead/plugin-sdk";
 /** Most characters that are held back. */
 const most = 4000;
 
-/** Joins the pieces of what helper agents say to messages, which are told as progress. */
-export class HelperWords {
+/** Joins the pieces of what sub-agents say to messages, which are told as progress. */
+export class SubAgentWords {
   #speaker = "";
   #text = "";
 
