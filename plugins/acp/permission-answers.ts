@@ -1,7 +1,7 @@
 import type { AdapterContext, PermissionOption } from "bulkhead/plugin-sdk";
 
 /** Outcome of a request for permission; null: no answer, which is a denial; `closed`: its turn is over. */
-export type Permission = PermissionOption | "withdrawn" | "closed" | null;
+type Permission = PermissionOption | "withdrawn" | "closed" | null;
 
 interface OpenRequest {
   promise: Promise<Permission>;
