@@ -18,7 +18,6 @@ import {
   withoutControls,
 } from "bulkhead/plugin-sdk";
 import { AgentConnection, RequestError, rpcCodes } from "./agent-connection.ts";
-import { AllowedTools } from "./allowed-tools.ts";
 import { BatchQueue } from "./batch-queue.ts";
 import { offerFiles } from "./client-files.ts";
 import { habitsOf } from "./habits.ts";
@@ -136,18 +135,15 @@ export class Conversation {
 
   /**
    * The session's events; the last word is among them, unless the agent left before it gave one.
-   * @throws {BulkheadError} `unsupported`, `invalid_model`, `invalid_request` for what the agent does not offer;
-   * `permission_denied` when it uses a tool that the request does not allow
+   * @throws {BulkheadError} `unsupported`, `invalid_model`, `invalid_request` for what the agent does not offer
    */
   async *run(request: SessionRequest): AsyncGenerator<AdapterEvent[], void, void> {
     this.#turn = this.#converse(request);
     void this.#pump();
-    const allowed = new AllowedTools(request.allowed_tools);
     for await (const events of this.#queue.batches()) {
       yield events;
       for (const event of events.filter(isNoted)) {
         this.#tools.take(event);
-        allowed.check(event);
         if (event.type === "permission_request") this.#answers.ask(event.request_id);
       }
     }

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { AgentConnection, textParam } from "../../plugins/acp/agent-connection.ts";
-import { AllowedTools } from "../../plugins/acp/allowed-tools.ts";
 import { BatchQueue } from "../../plugins/acp/batch-queue.ts";
 import { failureOf, failureOfStop } from "../../plugins/acp/failures.ts";
 import { agentOptions } from "../../plugins/acp/options.ts";
@@ -123,35 +122,6 @@ test("options name one agent", () => {
   });
   expect(() => agentOptions({})).toThrow("none of them");
   expect(() => agentOptions({ agent: "nobody" })).toThrow("nobody");
-});
-
-test("only tools that are allowed, or have asked, may do their work", () => {
-  const used = (call_id: string): AdapterEvent => ({
-    type: "tool_result",
-    call_id,
-    tool: "read",
-    output: null,
-    success: true,
-    duration_ms: null,
-  });
-  const asked: AdapterEvent = {
-    type: "permission_request",
-    request_id: "p",
-    tool: "read",
-    title: "",
-    call_id: "1",
-    options: [],
-  };
-  const allowed = new AllowedTools(["wr*", "*x*y"]);
-  allowed.check(asked);
-  expect(() => allowed.check(used("1"))).not.toThrow();
-  expect(() => allowed.check(used("2"))).toThrow("without asking");
-  expect(() => allowed.check({ ...used("2"), success: false } as AdapterEvent)).not.toThrow();
-  for (const pattern of ["read", "*", "r*d", "re*"]) new AllowedTools([pattern]).check(used("3"));
-  for (const pattern of ["rea", "r*r", "*e", "re*ad*d"]) {
-    expect(() => new AllowedTools([pattern]).check(used("3"))).toThrow();
-  }
-  new AllowedTools(undefined).check(used("4"));
 });
 
 test("answers reach their requests, whichever comes first, and nobody waits when it is over", async () => {

@@ -38,7 +38,8 @@ export function refusalOf(options: readonly PermissionOption[]): string | null {
   return optionOf(options, ["reject_once", "reject_always"]);
 }
 
-function decide(
+/** Returns what the rules say of a tool, whether it asks or not. */
+export function decide(
   tool: string,
   { approval, allowed_tools, tool_approvals = {} }: ApprovalRules,
   kind: ToolKind | null,
@@ -51,6 +52,18 @@ function decide(
   if (approval === "reads") return kind !== null && reading.includes(kind) ? "allow" : "ask";
   if (approval === "edits") return kind !== null && editing.includes(kind) ? "allow" : "ask";
   return "ask";
+}
+
+/** Returns true for a kind that changes nothing. */
+export function isReading(kind: ToolKind): boolean {
+  return reading.includes(kind);
+}
+
+/** Returns true for a tool that the rules speak of by its name, or leave out of their list. */
+export function isNamed(tool: string, { allowed_tools, tool_approvals = {} }: ApprovalRules): boolean {
+  const pattern = Object.keys(tool_approvals).find((one) => fits(tool, one));
+  if (pattern !== undefined && pattern !== "*") return true;
+  return allowed_tools !== undefined && !allowed_tools.some((one) => fits(tool, one));
 }
 
 /** Matches a tool's name against a pattern in which `*` stands for anything, without a regular expression. */

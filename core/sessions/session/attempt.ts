@@ -23,6 +23,7 @@ import { policyAnswer, refusalOf } from "./approval-policy.ts";
 import { checkEvent, waitIn } from "./check-event.ts";
 import type { LogEntry } from "./merged-log.ts";
 import { type Asked, unanswered } from "./open-requests.ts";
+import { UnaskedWork } from "./unasked-work.ts";
 import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
 
 /** One try at a session on one adapter, from waiting for a worker to the end of its entry. */
@@ -39,6 +40,7 @@ export class Attempt {
   #toolVersion: string | null = null;
   #waitMs: number | null = null;
   readonly #words = new TextTail(200);
+  readonly #unasked: UnaskedWork;
   /** Whether the preparations that must precede any work of an agent are done. */
   #isPrepared = false;
   /** Why the host cut the attempt off; the first reason is kept. */
@@ -50,6 +52,7 @@ export class Attempt {
     this.#deps = deps;
     this.number = number;
     this.candidate = candidate;
+    this.#unasked = new UnaskedWork(candidate.request);
     this.#rate = new TokenBucket(candidate.plugin.limits.events_per_second, performance.now());
   }
 
@@ -263,7 +266,9 @@ export class Attempt {
   }
 
   #react(event: AdapterEvent): void {
-    const { usage } = this.#deps;
+    const { usage, requests, stop } = this.#deps;
+    const unasked = this.#unasked.take(event);
+    if (unasked !== null) stop("fatal", unasked);
     switch (event.type) {
       case "output":
         return this.#words.add(event.data);
@@ -293,7 +298,7 @@ export class Attempt {
           asked: { type: "question", text: event.question, choices: event.options ?? [] },
         });
       case "permission_request":
-        return this.#ask(event.request_id, {
+        this.#ask(event.request_id, {
           offered: event.options.map(({ id }) => id),
           refusal: refusalOf(event.options),
           policy: this.#policyAnswer(event),
@@ -304,6 +309,7 @@ export class Attempt {
             choices: event.options.map(({ id }) => id),
           },
         });
+        return this.#unasked.asked(event, requests.wait(event.request_id));
       default:
         return;
     }
