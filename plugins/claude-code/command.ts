@@ -1,4 +1,5 @@
 import { type CliCommand, mcpConfigFile, type SessionRequest } from "bulkhead/plugin-sdk";
+import { toolsThatAsk } from "./asking.ts";
 import { openingLines } from "./control-requests.ts";
 import { toolsOption } from "./tool-names.ts";
 
@@ -48,7 +49,7 @@ export function sessionCommand(request: SessionRequest, options: Options): CliCo
       CLAUDE_CODE_MAX_RETRIES: String(options.max_retries),
       DISABLE_AUTOUPDATER: "1",
     },
-    stdin: openingLines(request.prompt),
+    stdin: openingLines(request.prompt, { ask: toolsThatAsk(request) }),
     keep_stdin_open: true,
   };
 }

@@ -102,11 +102,17 @@ export class ControlRequests {
   }
 }
 
-/** The lines that begin a session: the protocol's greeting, and the prompt. */
-export function openingLines(prompt: string): string {
+/** The lines that begin a session: the protocol's greeting, the tools that must ask, and the prompt. */
+export function openingLines(prompt: string, { ask }: { ask: readonly string[] }): string {
   const greeting = { type: "control_request", request_id: "initialize", request: { subtype: "initialize", hooks: {} } };
   const message = { role: "user", content: [{ type: "text", text: prompt }] };
-  return line(greeting) + line({ type: "user", message, parent_tool_use_id: null, session_id: "" });
+  const settings = {
+    type: "control_request",
+    request_id: "settings",
+    request: { subtype: "apply_flag_settings", settings: { permissions: { ask } } },
+  };
+  const asking = ask.length === 0 ? "" : line(settings);
+  return line(greeting) + asking + line({ type: "user", message, parent_tool_use_id: null, session_id: "" });
 }
 
 /** The line that asks the program to stop what it does. */

@@ -34,6 +34,11 @@ export function kindOfTool(tool: string): ToolKind {
   return Object.hasOwn(kinds, tool) ? kinds[tool] ?? "other" : "other";
 }
 
+/** Tools of these families. */
+export function knownTools(families: readonly ToolKind[]): string[] {
+  return Object.keys(kinds).filter((tool) => families.includes(kindOfTool(tool)));
+}
+
 /**
  * The value of `--tools` that leaves only the allowed tools there: some of the program's tools never ask, so answering
  * its requests is not enough. A name with `*` stands for those known here; those of servers are not chosen by it.

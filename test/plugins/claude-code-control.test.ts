@@ -1,8 +1,11 @@
 import { runAdapter } from "bulkhead/plugin-sdk/testing";
 import { expect, test } from "vitest";
+import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import { ControlRequests } from "../../plugins/claude-code/control-requests.ts";
 import ClaudeCode from "../../plugins/claude-code/mod.ts";
 import { StreamParser } from "../../plugins/claude-code/stream-parser.ts";
+import { toolsThatAsk } from "../../plugins/claude-code/asking.ts";
+import { openingLines } from "../../plugins/claude-code/control-requests.ts";
 import { toolsOption } from "../../plugins/claude-code/tool-names.ts";
 
 const allowAlways = { id: "allow_always", label: "", kind: "allow_always" } as const;
@@ -104,4 +107,31 @@ test.each([
   [["mcp__server__tool", "Edit"], "Edit"],
 ])("claude-code leaves the tools of %j: %s", (allowed, option) => {
   expect(toolsOption(allowed)).toBe(option);
+});
+
+const writers = ["Edit", "MultiEdit", "Write", "NotebookEdit", "Bash", "KillShell", "Monitor"];
+
+test.each(
+  [
+    [{}, []],
+    [{ approval: "all" }, []],
+    [{ approval: "ask" }, writers],
+    [{ approval: "reads" }, writers],
+    [{ approval: "deny" }, writers],
+    [{ allowed_tools: ["Bash"] }, writers],
+    [{ tool_approvals: { "*": "deny" } }, writers],
+    [{ tool_approvals: { "*": "allow" } }, []],
+    [{ tool_approvals: { Read: "ask", Bash: "allow" } }, ["Read"]],
+    [{ approval: "edits", tool_approvals: { mcp__a__b: "deny" } }, [...writers, "mcp__a__b"]],
+  ] as const,
+)("claude-code makes tools ask for %j", (asked, tools) => {
+  expect(toolsThatAsk({ workdir: "/w", prompt: "", ...asked } as SessionRequest)).toEqual(tools);
+});
+
+test("claude-code tells the agent which tools ask before it gives the prompt", () => {
+  const lines = (ask: string[]) => openingLines("go", { ask }).trim().split("\n").map((line) => JSON.parse(line));
+  expect(lines([]).map(({ type }) => type)).toEqual(["control_request", "user"]);
+  expect(lines(["Bash"])[1]).toMatchObject({
+    request: { subtype: "apply_flag_settings", settings: { permissions: { ask: ["Bash"] } } },
+  });
 });
