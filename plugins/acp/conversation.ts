@@ -18,6 +18,7 @@ import {
   withoutControls,
 } from "bulkhead/plugin-sdk";
 import { AgentConnection, RequestError, rpcCodes } from "./agent-connection.ts";
+import { askingMode, namedTools, saysApproval } from "./asking.ts";
 import { BatchQueue } from "./batch-queue.ts";
 import { offerFiles } from "./client-files.ts";
 import { habitsOf } from "./habits.ts";
@@ -135,7 +136,8 @@ export class Conversation {
 
   /**
    * The session's events; the last word is among them, unless the agent left before it gave one.
-   * @throws {BulkheadError} `unsupported`, `invalid_model`, `invalid_request` for what the agent does not offer
+   * @throws {BulkheadError} `unsupported`, `invalid_model`, `invalid_request` for what the agent does not offer;
+   * `unenforceable` where it does not ask
    */
   async *run(request: SessionRequest): AsyncGenerator<AdapterEvent[], void, void> {
     this.#turn = this.#converse(request);
@@ -155,7 +157,7 @@ export class Conversation {
     this.#queue.end();
     void this.#pump();
     const greeting = await this.#greet();
-    const { sessionId } = fieldsOrNone(await this.#newSession());
+    const { sessionId } = await this.#newSession({ cwd: this.#ctx.workdir, mcpServers: [] });
     const { sessionCapabilities } = greeting.capabilities;
     const method = ["delete", "close"].find((one) => fieldsOf(fieldsOrNone(sessionCapabilities)[one]) !== null);
     if (method !== undefined) await this.#agent.request(`session/${method}`, { sessionId }).catch(() => {});
@@ -277,7 +279,9 @@ export class Conversation {
     const greeting = await this.#greet();
     const session = await this.#openSession(request, greeting.capabilities);
     const sessionId = this.#session = textOf(session["sessionId"]) ?? request.continue_from ?? "";
-    const { mode = this.#contained ? this.#options.containedMode : undefined } = this.#options;
+    const { mode: named, asking, containedMode } = this.#options;
+    const free = this.#contained && !saysApproval(request) ? containedMode : undefined;
+    const mode = askingMode({ session, request, named, known: asking.mode }) ?? free;
     await chooseMode(this.#agent, { sessionId, session, mode });
     const model = await chooseModel(this.#agent, { sessionId, session, model: request.model }) ?? modelOf(session);
     this.#queue.push([{
@@ -338,24 +342,28 @@ export class Conversation {
   /** The session to talk in: a new one, or an earlier one, by the way to it that the agent has. */
   async #openSession(request: SessionRequest, capabilities: JsonFields): Promise<JsonFields> {
     const { continue_from } = request;
-    const mcpServers = serversOf(request, capabilities);
-    if (continue_from === undefined) return await this.#newSession(mcpServers);
+    const where = { cwd: this.#ctx.workdir, mcpServers: serversOf(request, capabilities), ...this.#metaOf(request) };
+    if (continue_from === undefined) return await this.#newSession(where);
     const { resume } = fieldsOrNone(capabilities["sessionCapabilities"]);
     const way = capabilities["loadSession"] === true ? "load" : fieldsOf(resume) ? "resume" : null;
     if (way === null) {
       throw new BulkheadError("unsupported", "Cannot continue the session: the agent does not keep its sessions.");
     }
-    const where = { sessionId: continue_from, cwd: this.#ctx.workdir, mcpServers };
-    return fieldsOrNone(await this.#ask(`session/${way}`, where));
+    return fieldsOrNone(await this.#ask(`session/${way}`, { sessionId: continue_from, ...where }));
   }
 
-  async #newSession(mcpServers: string[] = []): Promise<JsonFields> {
-    return fieldsOrNone(await this.#ask("session/new", { cwd: this.#ctx.workdir, mcpServers }));
+  async #newSession(where: JsonFields): Promise<JsonFields> {
+    return fieldsOrNone(await this.#ask("session/new", where));
   }
 
   /** Sends a request of the handshake, which may get words instead of an answer. */
   #ask(method: string, params: object): Promise<unknown> {
     return this.#handshake.answer(method, this.#agent.request(method, params));
+  }
+
+  #metaOf(request: SessionRequest): { _meta?: JsonFields } {
+    const { meta } = this.#options.asking;
+    return meta && saysApproval(request) ? { _meta: meta(namedTools(request)) } : {};
   }
 
   /** Reads what the agent sends, as fast as the host takes what becomes of it. */

@@ -17,6 +17,7 @@ import {
   startCommand,
 } from "bulkhead/plugin-sdk";
 import { RequestError } from "./agent-connection.ts";
+import { saysApproval } from "./asking.ts";
 import { Conversation, type Transport } from "./conversation.ts";
 import { errorOutput } from "./error-output.ts";
 import { failureOf } from "./failures.ts";
@@ -78,9 +79,9 @@ export default class AcpAgent extends CliAdapter {
 
   buildCommand(request: SessionRequest): CliCommand {
     this.#request = request;
-    const { reach } = this.#options(request.params);
+    const { reach, asking } = this.#options(request.params);
     if ("url" in reach) throw new BulkheadError("internal", "An agent elsewhere has no command.");
-    return commandOf(reach);
+    return commandOf({ ...reach, set: { ...reach.set, ...(saysApproval(request) ? asking.set : {}) } });
   }
 
   override async *runSession(request: SessionRequest, ctx: AdapterContext): AdapterEvents {

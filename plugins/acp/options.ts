@@ -1,5 +1,5 @@
 import { BulkheadError } from "bulkhead/plugin-sdk";
-import { type KnownAgent, knownAgents } from "./agents.ts";
+import { type Asking, type KnownAgent, knownAgents } from "./agents.ts";
 import type { RemoteAgent } from "./remote-agent.ts";
 
 /** The program to start, and variables that it is given beside those of the host. */
@@ -19,6 +19,7 @@ export interface AgentOptions {
   mode: string | undefined;
   /** Mode where none is set, and the host's walls are around the program. */
   containedMode: string | undefined;
+  asking: Asking;
   authMethod: string | undefined;
   missingFileIsEmpty: boolean;
   /** Instruction for a user whose login is missing. */
@@ -49,6 +50,7 @@ export function agentOptions(values: Readonly<Record<string, unknown>>): AgentOp
     terminals: values["terminals"] === true,
     mode: text(values["mode"]),
     containedMode: known?.contained_mode,
+    asking: known?.asking ?? {},
     authMethod: text(values["auth_method"]),
     missingFileIsEmpty: known?.missing_file_is_empty === true,
     nextStep: known?.next_step ?? "Log in to the agent, or set auth_method to one of its ways.",

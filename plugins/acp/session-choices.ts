@@ -63,12 +63,13 @@ function checkOffered(name: string, { offered, what }: { offered: string[]; what
   throw new BulkheadError(code, `The agent does not offer the ${what} "${name}".`, { hint: list.slice(0, 1024) });
 }
 
-function optionOf(session: JsonFields, category: string): JsonFields | undefined {
+/** An option of a session by its category. */
+export function optionOf(session: JsonFields, category: string): JsonFields | undefined {
   return objectsOf(session["configOptions"]).find((option) => option["category"] === category);
 }
 
 /** Values of an option; they may stand in groups. */
-function valuesOf({ options }: JsonFields): string[] {
+export function valuesOf({ options }: JsonFields): string[] {
   return objectsOf(options).flatMap((option) => {
     const group = objectsOf(option["options"]);
     return (group.length > 0 ? group : [option]).flatMap(({ value }) => textOf(value) ?? []);

@@ -104,6 +104,27 @@ describe("requests for permission", () => {
     await until(async () => (await agent.alive()).length === 0);
   });
 
+  test.each([
+    ["a list of modes", ["--modes=auto,plan,default"]],
+    ["an option of the session", ["--modes=auto,plan,default", "--option-modes"]],
+  ])("an agent that opens in a mode without them is put into the one that asks: %s", async (_, args) => {
+    const agent = await openOwnAgent({ command: "my-agent", args }, { run: [{ binary: "my-agent" }] });
+    const { events, result } = await agent.run({ prompt: "[[scn:free]]", approval: "deny" });
+    expect(result).toMatchObject({ stop_reason: "end_turn", output: "done", artifacts: [] });
+    expect(events).toContainEqual(expect.objectContaining({ type: "permission_request", kind: "execute" }));
+  });
+
+  test("one whose only mode has none is refused, or ended once it has worked", async () => {
+    const open = (mode: string) =>
+      openOwnAgent({ command: "my-agent", args: [`--modes=${mode}`] }, { run: [{ binary: "my-agent" }] });
+    const refused = await (await open("yolo")).run({ prompt: "[[scn:free]]", approval: "ask" });
+    expect(refused.result).toMatchObject({ outcome: "error", error: { code: "unenforceable" }, artifacts: [] });
+    const ended = await (await open("code")).run({ prompt: "[[scn:free]]", approval: "ask" });
+    expect(ended.result).toMatchObject({ outcome: "error", error: { code: "permission_denied" } });
+    const free = await (await open("yolo")).run({ prompt: "[[scn:ok]]" });
+    expect(free.result).toMatchObject({ outcome: "completed" });
+  });
+
   test("one that nobody could answer is kept as it came, and cancelled", async () => {
     const agent = await openScriptedAgent();
     const { events, result } = await agent.run({ prompt: "[[scn:badask]]" });

@@ -141,8 +141,9 @@ export class UnaskedWork {
 /** Stands for a yes to all that comes. */
 const everything = "*";
 
-/** Whether the output of a command tells its exit code. */
+/** Whether the output of a command tells its exit code, and not that its own sandbox did not start. */
 function saysExit(output: unknown): boolean {
   const text = typeof output === "string" ? output : JSON.stringify(output) ?? "";
+  if (/(?:^|"|\\n|\n)(?:bwrap|sandbox-exec): /.test(text.slice(0, 10_000))) return false;
   return /\bexit(?:ed with)?[ _-]?(?:code|status)?"?\s*[:=]?\s*\d/i.test(text.slice(0, 10_000) + text.slice(-1000));
 }

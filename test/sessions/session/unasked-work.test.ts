@@ -174,6 +174,8 @@ describe("work goes on", () => {
       result("Edit", { success: false, output: "File has not been read yet." }),
       call("Bash", "execute"),
       result("Bash", { success: false, output: "Permission to use Bash has been denied." }),
+      call("Bash", "execute", { id: "2" }),
+      result("Bash", { id: "2", success: false, output: { exit_code: 1, output: "bwrap: No permissions\n" } }),
     ]],
   ];
   test.each(cases)("%s", async (_, asked, events) => {
