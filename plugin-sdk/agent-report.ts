@@ -20,6 +20,10 @@ export interface AgentReport {
   next_step?: string;
   /** The agent's own version, if it reports one. */
   agent_version?: string;
+  /** Semver range of the agent's versions that the plugin was tested with, if its manifest says. */
+  tested?: string;
+  /** True where `agent_version` is above that range. */
+  newer_than_tested?: boolean;
   /** Agent whose settings its contained programs have, where the operator names one (`settings_of`). */
   settings_of?: string;
   /** RFC 3339, UTC: when it was last asked. A disabled agent is not asked. */

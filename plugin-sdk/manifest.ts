@@ -141,6 +141,8 @@ export interface Manifest {
   permissions_for?: Record<string, Record<string, Permissions>>;
   /** How to install the programs that it runs, by program: a command, or where to read about it. */
   install?: Record<string, string>;
+  /** Semver range of the versions that it was tested with, by program. `agents` and `doctor` say when the installed one is newer. */
+  tested?: Record<string, string>;
   /** Keys that contained programs can do without: the host's proxy puts them into their requests. */
   endpoints?: ModelEndpoint[];
   defaults?: { timeout_ms?: number; trust_tools?: boolean };
@@ -277,6 +279,7 @@ export const manifestSchema: SchemaOf<Manifest> = exactly<Manifest>()(
       Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.Record(text, permissionsSchema)),
     ),
     install: Type.Optional(Type.Record(text, Type.String({ minLength: 1, maxLength: 256 }), { maxProperties: 32 })),
+    tested: Type.Optional(Type.Record(text, text, { maxProperties: 32 })),
     endpoints: Type.Optional(Type.Array(modelEndpointSchema, { maxItems: 16 })),
     defaults: Type.Optional(Type.Object({
       timeout_ms: Type.Optional(Type.Integer({ minimum: 1 })),

@@ -70,7 +70,7 @@ function problemOf({ path, of = "value", ...words }: ManifestFault, parsed: Pars
 }
 
 function* manifestFaults(manifest: Manifest): Generator<ManifestFault> {
-  const { id, version, host, entry, cli, normaliser, config } = manifest;
+  const { id, version, host, entry, cli, normaliser, config, tested = {} } = manifest;
   if (reservedIds.includes(id)) {
     yield { path: ["id"], expected: `an id other than ${reservedIds.join(", ")}`, found: describeFound(id) };
   }
@@ -92,6 +92,11 @@ function* manifestFaults(manifest: Manifest): Generator<ManifestFault> {
   } else if (!satisfies(contractVersion, host)) {
     const found = describeFound(host);
     yield { path: ["host"], expected: `a range that allows this host's contract ${contractVersion}`, found };
+  }
+  for (const [program, range] of Object.entries(tested)) {
+    if (validRange(range) !== null) continue;
+    const found = describeFound(range);
+    yield { path: ["tested", program], expected: "a range of versions such as 1.2.0 - 1.4.0", found };
   }
   if (entry !== undefined && cli !== undefined) {
     yield { path: ["cli"], of: "key", expected: "either entry or cli", found: "both" };

@@ -1,3 +1,5 @@
+import coerce from "semver/functions/coerce.js";
+import gtr from "semver/ranges/gtr.js";
 import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import type { BulkheadError } from "../../../plugin-sdk/errors.ts";
@@ -7,6 +9,7 @@ import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
 import { containsPrograms } from "../../packages/permissions/contained-programs.ts";
 import type { Plugin } from "../../packages/manifest/plugin.ts";
+import { requestedWith } from "../../packages/permissions/requested-permissions.ts";
 import { isKnownAgent } from "../../ground/platform/places/key-places.ts";
 import { type KeyProblem, keyProblem, type MissingKeys, noKeyMissing } from "./access-key.ts";
 import { type AccessModeState, accessModeState, type ModeUse } from "./access-mode-state.ts";
@@ -53,7 +56,8 @@ export function describeAgent(facts: DescribeAgentOptions): RoutableAgent {
     adapter_type: manifest.adapter_type,
     availability,
     reason,
-    ...omitUndefined({ next_step, agent_version: version, settings_of: plugin.settings_of }),
+    ...omitUndefined({ next_step, agent_version: version, ...testedVersions(plugin, version) }),
+    ...omitUndefined({ settings_of: plugin.settings_of }),
     checked_at: checkedAt,
     health: "stopped" in found
       ? healthOf(current, { latency_ms: 0, last_check: checkedAt })
@@ -65,6 +69,21 @@ export function describeAgent(facts: DescribeAgentOptions): RoutableAgent {
     primary: false,
   };
   return { report, modes, limitedUntil: facts.useOf(null).limitedUntil };
+}
+
+/** Returns the versions that a plugin was tested with of the program that it runs, and whether this one is newer. */
+export function testedVersions(
+  { manifest, config }: Pick<Plugin, "manifest" | "config">,
+  version: string | undefined,
+): Pick<AgentReport, "tested" | "newer_than_tested"> {
+  const { tested = {} } = manifest;
+  const programs = (requestedWith(manifest, config).run ?? []).map(({ binary }) => binary);
+  const program = programs.find((one) => Object.hasOwn(tested, one));
+  if (program === undefined) return {};
+  const range = tested[program]!;
+  const found = coerce(version ?? null, { includePrerelease: true });
+  const isNewer = found !== null && gtr(found, range, { includePrerelease: true });
+  return { tested: range, ...(isNewer ? { newer_than_tested: true } : {}) };
 }
 
 /** The next step. A program that has its walls' default, and a name that no agent known to us has, may lack its login there. */

@@ -9,7 +9,7 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { shortText } from "../../../plugin-sdk/short-text.ts";
 import type { ToolKind } from "../../../plugin-sdk/tool-kinds.ts";
 import { type ApprovalRules, decide, isNamed, isReading } from "./approval-policy.ts";
-import { workOf } from "./work-of.ts";
+import { workOf } from "../../../plugin-sdk/work-of.ts";
 
 /** Families of work that agents ask for. They read without asking, and call what they use for themselves `other`. */
 type Work = "edit" | "execute";

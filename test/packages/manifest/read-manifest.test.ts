@@ -177,6 +177,11 @@ const corpus: [name: string, changes: Record<string, string | null>, start: stri
     'p/plugin.yaml:7:7 host: expected a range of versions such as ^1.0.0, found string "soon"',
   ],
   [
+    "no range of tested versions",
+    { tested: "\n  agent: all" },
+    'p/plugin.yaml:12:10 tested.agent: expected a range of versions such as 1.2.0 - 1.4.0, found string "all"',
+  ],
+  [
     "a range for another contract",
     { host: "^2.0.0" },
     'p/plugin.yaml:7:7 host: expected a range that allows this host\'s contract 1.0.0, found string "^2.0.0"',

@@ -19,9 +19,8 @@ const tones: { readonly [A in AgentReport["availability"]]: Tone } = {
 export const agentHead: readonly string[] = ["agent", "state", "version", "access", "why"];
 
 /** Formats one agent as a row of a table; the primary has a star. */
-export function agentRow(
-  { id, primary, availability, agent_version, access_mode, reason, next_step, settings_of }: AgentReport,
-): Row {
+export function agentRow(report: AgentReport): Row {
+  const { id, primary, availability, agent_version, access_mode, next_step } = report;
   const cells = [
     { text: primary ? `${id} *` : id, tone: primary ? "bold" : "plain" },
     {
@@ -30,10 +29,15 @@ export function agentRow(
     },
     safeLine(agent_version ?? ""),
     access_mode?.type ?? "",
-    {
-      text: safeLine(settings_of === undefined ? reason : `${reason} It has the settings of ${settings_of}.`),
-      tone: "dim",
-    },
+    { text: safeLine(whyOf(report)), tone: "dim" },
   ] as const;
   return { cells, remedy: next_step };
+}
+
+function whyOf({ reason, settings_of, tested, newer_than_tested }: AgentReport): string {
+  return [
+    reason,
+    ...(settings_of === undefined ? [] : [`It has the settings of ${settings_of}.`]),
+    ...(newer_than_tested === true ? [`It is newer than this plugin was tested with (${tested}).`] : []),
+  ].join(" ");
 }

@@ -22,6 +22,8 @@ const agentSchema: SchemaOf<AgentReport> = named(
     reason: text,
     next_step: Type.Optional(text),
     agent_version: Type.Optional(text),
+    tested: Type.Optional(text),
+    newer_than_tested: Type.Optional(Type.Boolean()),
     settings_of: Type.Optional(text),
     checked_at: text,
     health: named("Health", healthStatusSchema),

@@ -1,5 +1,5 @@
-import { fieldsOf, type JsonFields, objectsOf } from "../../../plugin-sdk/json-fields.ts";
-import type { ToolKind } from "../../../plugin-sdk/tool-kinds.ts";
+import { fieldsOf, type JsonFields, objectsOf } from "./json-fields.ts";
+import type { ToolKind } from "./tool-kinds.ts";
 
 /**
  * Tells an edit and a command among an agent's calls; null for reading, and for a call that shows neither. Where the agent
