@@ -14,8 +14,18 @@ export interface AgentConfig {
    * place.
    */
   programs_contained?: boolean;
+  /** Instructions of the project, where the manifest names their files under `project_memory` and there are some. */
+  project_memory?: ProjectMemory;
   /** Values for the options that the manifest declares under `config`, with defaults filled in. */
   custom?: Record<string, unknown>;
+}
+
+/** A project's instructions for agents, read by the host. */
+export interface ProjectMemory {
+  /** All files, each with its name. */
+  text: string;
+  /** Files and imports that were left out: they lead out of the project, or are too large, or no text. */
+  left_out: string[];
 }
 
 /** Options of {@link AdapterContext.run}. */

@@ -139,6 +139,8 @@ export interface Manifest {
    * that value they count as if they stood under `permissions`; where the option has no value, none of them is asked for.
    */
   permissions_for?: Record<string, Record<string, Permissions>>;
+  /** Files of a project with instructions that its agent does not read itself: the host reads them for the adapter. */
+  project_memory?: string[];
   /** How to install the programs that it runs, by program: a command, or where to read about it. */
   install?: Record<string, string>;
   /** Semver range of the versions that it was tested with, by program. `agents` and `doctor` say when the installed one is newer. */
@@ -277,6 +279,9 @@ export const manifestSchema: SchemaOf<Manifest> = exactly<Manifest>()(
     permissions: Type.Optional(permissionsSchema),
     permissions_for: Type.Optional(
       Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.Record(text, permissionsSchema)),
+    ),
+    project_memory: Type.Optional(
+      Type.Array(Type.String({ pattern: "^[\\w.-]+(/[\\w.-]+)?$", maxLength: 128 }), { maxItems: 8 }),
     ),
     install: Type.Optional(Type.Record(text, Type.String({ minLength: 1, maxLength: 256 }), { maxProperties: 32 })),
     tested: Type.Optional(Type.Record(text, text, { maxProperties: 32 })),

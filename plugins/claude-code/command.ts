@@ -30,7 +30,7 @@ export interface Options {
  * The command of one session, in the one order of arguments that the manifest asks for. Every value is a part of its
  * option's argument, so that none can be taken for an option; the prompt goes to standard input.
  */
-export function sessionCommand(request: SessionRequest, options: Options): CliCommand {
+export function sessionCommand(request: SessionRequest, options: Options, memory: string | null): CliCommand {
   const { model, allowed_tools, system_prompt, max_turns, continue_from, mcp_servers = [] } = request;
   return {
     binary,
@@ -49,7 +49,10 @@ export function sessionCommand(request: SessionRequest, options: Options): CliCo
       CLAUDE_CODE_MAX_RETRIES: String(options.max_retries),
       DISABLE_AUTOUPDATER: "1",
     },
-    stdin: openingLines(request.prompt, { ask: toolsThatAsk(request) }),
+    stdin: openingLines(request.prompt, {
+      ask: toolsThatAsk(request),
+      system: memory === null ? null : [memory, system_prompt ?? ""].join("\n\n").trim(),
+    }),
     keep_stdin_open: true,
   };
 }

@@ -102,9 +102,14 @@ export class ControlRequests {
   }
 }
 
-/** The lines that begin a session: the protocol's greeting, the tools that must ask, and the prompt. */
-export function openingLines(prompt: string, { ask }: { ask: readonly string[] }): string {
-  const greeting = { type: "control_request", request_id: "initialize", request: { subtype: "initialize", hooks: {} } };
+/** The lines that begin a session: the greeting with what is added to the system prompt, the tools that must ask, the prompt. */
+export function openingLines(
+  prompt: string,
+  { ask, system }: { ask: readonly string[]; system: string | null },
+): string {
+  // It takes the place of the option --append-system-prompt.
+  const initialize = { subtype: "initialize", hooks: {}, ...(system === null ? {} : { appendSystemPrompt: system }) };
+  const greeting = { type: "control_request", request_id: "initialize", request: initialize };
   const message = { role: "user", content: [{ type: "text", text: prompt }] };
   const settings = {
     type: "control_request",

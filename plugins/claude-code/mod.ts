@@ -74,7 +74,8 @@ export default class ClaudeCode extends CliAdapter {
 
   buildCommand(request: SessionRequest): CliCommand {
     this.#parser = new StreamParser({ resumed: request.continue_from !== undefined });
-    return sessionCommand(request, optionsOf(this.config, request));
+    const options = optionsOf(this.config, request);
+    return sessionCommand(request, options, memoryOf(this.config, options));
   }
 
   parseOutput(line: string): AdapterEvent[] {
@@ -97,6 +98,11 @@ export default class ClaudeCode extends CliAdapter {
     ctx: AdapterContext,
   ): AsyncGenerator<AdapterEvent[], void, void> {
     const { control } = this.#parser;
+    const { left_out = [] } = this.config.project_memory ?? {};
+    if (left_out.length > 0) {
+      const files = left_out.slice(0, 20).join(", ").slice(0, 1024);
+      yield [{ type: "progress", message: `Of the project's instructions these were left out: ${files}.` }];
+    }
     // A program that is gone takes no more answers: how it ends says the rest.
     const write = (line: string | null): void => void (line === null ? null : child.stdin.write(line).catch(() => {}));
     for await (const events of super.streamProcess(child, ctx)) {
@@ -128,6 +134,15 @@ export default class ClaudeCode extends CliAdapter {
     clearTimeout(timer);
     await child.kill();
   }
+}
+
+/** The project's instructions, unless the program reads them itself. */
+function memoryOf({ project_memory }: AgentConfig, { setting_sources }: Options): string | null {
+  if (!project_memory?.text || setting_sources.split(",").includes("project")) return null;
+  return [
+    "The project has instructions for you. Follow them, as far as the user's request does not say otherwise. A folder below may have a CLAUDE.md of its own: read it before you work there.",
+    project_memory.text,
+  ].join("\n\n");
 }
 
 function optionsOf({ custom = {} }: AgentConfig, { params = {} }: SessionRequest): Options {

@@ -129,9 +129,28 @@ test.each(
 });
 
 test("claude-code tells the agent which tools ask before it gives the prompt", () => {
-  const lines = (ask: string[]) => openingLines("go", { ask }).trim().split("\n").map((line) => JSON.parse(line));
+  const lines = (ask: string[]) =>
+    openingLines("go", { ask, system: null }).trim().split("\n").map((line) => JSON.parse(line));
   expect(lines([]).map(({ type }) => type)).toEqual(["control_request", "user"]);
   expect(lines(["Bash"])[1]).toMatchObject({
     request: { subtype: "apply_flag_settings", settings: { permissions: { ask: ["Bash"] } } },
   });
+});
+
+test("claude-code gives the project's instructions with the request's system prompt, unless the agent reads them", async () => {
+  const run = async (params: Record<string, unknown>) => {
+    const { calls, events } = await runAdapter(ClaudeCode, { prompt: "go", system_prompt: "SYSTEM", params }, {
+      config: { project_memory: { text: "MEMORY", left_out: ["@../a.md"] } },
+      processes: [{
+        binary: "claude",
+        stdout: [`${JSON.stringify({ type: "result", subtype: "success", result: "ok" })}\n`],
+      }],
+    });
+    const greeting = calls[0]?.call === "run" ? JSON.parse(calls[0].stdin.split("\n")[0] ?? "") : null;
+    return { system: greeting.request.appendSystemPrompt, events };
+  };
+  const { system, events } = await run({});
+  expect(system).toMatch(/MEMORY\n\nSYSTEM$/);
+  expect(events).toContainEqual({ type: "progress", message: expect.stringContaining("@../a.md") });
+  expect((await run({ setting_sources: "user,project" })).system).toBeUndefined();
 });

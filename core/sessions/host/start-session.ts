@@ -16,6 +16,7 @@ import { join } from "../../ground/platform/files/paths.ts";
 import { accepts, unenforceableFields } from "../session/enforceable.ts";
 import { RunningSession } from "../session/running-session.ts";
 import type { Admitted, Candidate, PassedOverAdapter, RunningSessionDeps } from "../session/admitted.ts";
+import { readProjectMemory } from "./context-files.ts";
 import { checkEnv, fitToPlugin } from "./check-request.ts";
 import type { ApprovalRules } from "../session/approval-policy.ts";
 import type { GuardedPlaces } from "./guarded-places.ts";
@@ -230,6 +231,11 @@ async function makeCandidate(
     effective,
     ceiling,
     approval: approvalOf(request, plugin.trust_tools ? "all" : settings.approval),
+    projectMemory: await readProjectMemory(plugin.manifest.project_memory ?? [], {
+      workdir,
+      protectedPaths: deps.guarded().protectedPaths,
+      limits: plugin.limits,
+    }),
     mcpConfig: mcp.config,
     secrets: mcp.secrets.size === 0 ? secrets : new Map([...secrets, ...mcp.secrets]),
     grantPlace,

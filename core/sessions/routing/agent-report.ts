@@ -72,7 +72,7 @@ export function describeAgent(facts: DescribeAgentOptions): RoutableAgent {
 }
 
 /** Returns the versions that a plugin was tested with of the program that it runs, and whether this one is newer. */
-export function testedVersions(
+function testedVersions(
   { manifest, config }: Pick<Plugin, "manifest" | "config">,
   version: string | undefined,
 ): Pick<AgentReport, "tested" | "newer_than_tested"> {

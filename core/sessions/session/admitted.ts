@@ -1,4 +1,5 @@
 import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
+import type { ProjectMemory } from "../../../plugin-sdk/context.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
@@ -50,6 +51,8 @@ export interface Candidate {
   /** The most that a grant given during the session could allow. */
   ceiling: Permissions;
   approval: ApprovalRules;
+  /** Instructions of the project for an agent that does not read them; null for others, and where there are none. */
+  projectMemory: ProjectMemory | null;
   /** Text of the file that names the session's MCP servers to the agent; null when it has none. */
   mcpConfig: string | null;
   /** Values of the secrets of the session and of its MCP servers. */

@@ -202,6 +202,7 @@ export class Attempt {
         working_directory: workdir,
         access_modes: inOrder(orderAccessModes(plugin.manifest.access_modes ?? []), accessMode),
         programs_contained: allContained(plugin, effective),
+        ...omitUndefined({ project_memory: this.candidate.projectMemory ?? undefined }),
         custom: plugin.config,
       },
       facts: { session_id: sessionId, attempt: this.number, workdir, plugin_dir: plugin.folder, platform },

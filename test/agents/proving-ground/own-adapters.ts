@@ -10,6 +10,11 @@ const nothing = (): Promise<void> => Promise.resolve();
 /** What keeps OpenCode from asking its own servers. */
 const opencodeQuiet = { OPENCODE_DISABLE_AUTOUPDATE: "1", OPENCODE_DISABLE_MODELS_FETCH: "1" };
 
+/** Words of the project's instructions, of a file that they import, and of one outside of it. */
+export const projectMarker = "The project speaks of harbours.";
+export const importMarker = "A file of the project speaks of lighthouses.";
+export const outsideMarker = "A file outside speaks of secrets.";
+
 /** Claude Code, over its two-way protocol. */
 export const claudeCode: Agent = {
   id: "claude-code",
@@ -20,7 +25,13 @@ export const claudeCode: Agent = {
   loginEnv: { ANTHROPIC_API_KEY: key },
   probeEnv: ({ url }) => ({ ANTHROPIC_BASE_URL: url, CLAUDE_CODE_MAX_RETRIES: "0" }),
   settle: nothing,
-  async prepare({ name, model }) {
+  async prepare({ name, model, place: { workdir } }) {
+    await writeInto(join(workdir, "CLAUDE.md"), `${projectMarker} @docs/more.md @../outside.md\n`);
+    await writeInto(join(workdir, "docs", "more.md"), `${importMarker}\n`);
+    await writeInto(join(workdir, "..", "outside.md"), `${outsideMarker}\n`);
+    // Of a project these stay out.
+    const hooks = { SessionStart: [{ hooks: [{ type: "command", command: "touch hooked.txt" }] }] };
+    await writeInto(join(workdir, ".claude", "settings.json"), { hooks, permissions: { allow: ["Bash", "Write"] } });
     return {
       folder: this.folder,
       request: { model: "claude-sonnet-4-5", params: { max_retries: 0 }, env: claudeEnv(name, model) },

@@ -12,6 +12,7 @@ import { agents as allAgents } from "./agents.ts";
 import { type CaseName, caseNames, cases } from "./cases.ts";
 import { differences } from "./differences.ts";
 import { type Home, leftBehind, openHome } from "./place.ts";
+import { claudeCode, importMarker, outsideMarker, projectMarker } from "./own-adapters.ts";
 import { probe } from "./probe.ts";
 import { type AgentRuns, type CaseRun, readReport, reportFile } from "./report.ts";
 import { firstPrompt, patienceMs, prompt, type Ran, runCase } from "./run-case.ts";
@@ -68,6 +69,10 @@ describe.each(agents)("$id", (agent) => {
     checkKey({ ...ran, tools: agent.tools }, expect);
     checkFiles(name, ran, expect);
     await checkText(agent, name, ran, expect);
+    if (agent === claudeCode && name === "text") {
+      const told = (marker: string) => ran.requests.some((body) => body.includes(marker));
+      expect.soft([projectMarker, importMarker, outsideMarker].map(told)).toEqual([true, true, false]);
+    }
     if (name === "resume") {
       expect.soft(ran.requests.some((body) => goesOn(body)), "the earlier prompt is known").toBe(true);
     }
@@ -112,7 +117,7 @@ function casesOf({ id, tools, helpers, without }: Agent): CaseName[] {
     if (name in without) return false;
     if (name === "resume") return accepts(manifest, "continue_from");
     if (name === "helper") return helpers === true;
-    if (name === "denied") return tools && reports(manifest, "permissions");
+    if (name.startsWith("denied")) return tools && reports(manifest, "permissions");
     return tools || !("tools" in cases[name]);
   });
 }

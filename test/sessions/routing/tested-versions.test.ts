@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { agentRow } from "../../../core/doors/cli/render/agent-rows.ts";
 import { readManifest } from "../../../core/packages/registry/read-manifest.ts";
-import { testedVersions } from "../../../core/sessions/routing/agent-report.ts";
+import { describeAgent } from "../../../core/sessions/routing/agent-report.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import { fakeAgent, fakePlugin } from "../../doors/cli/fake-host.ts";
 
@@ -13,7 +13,30 @@ function plugin(tested: Record<string, string>, binary = "agent", config: Record
   return { manifest: { ...manifest, permissions, tested } satisfies Manifest, config };
 }
 
-describe("testedVersions", () => {
+/** The part of a report that is about versions. */
+function testedVersions(
+  { manifest, config }: { manifest: Manifest; config: Record<string, unknown> },
+  version?: string,
+) {
+  const stopped = {
+    availability: "disabled" as const,
+    reason: "It is off.",
+    ...(version === undefined ? {} : { version }),
+  };
+  const { report } = describeAgent({
+    plugin: { ...fakePlugin("alpha"), manifest, config },
+    found: { stopped },
+    useOf: () => ({ limitedUntil: null }) as never,
+    now: 0,
+  });
+  const { tested, newer_than_tested } = report;
+  return {
+    ...(tested === undefined ? {} : { tested }),
+    ...(newer_than_tested === undefined ? {} : { newer_than_tested }),
+  };
+}
+
+describe("describeAgent", () => {
   const range = "1.2.0 - 1.4.2";
   test.each([
     ["1.4.2", undefined],

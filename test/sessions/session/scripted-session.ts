@@ -192,6 +192,7 @@ function candidate(adapter: ScriptedAdapter, request: SessionRequest): Candidate
       if (script instanceof BulkheadError) throw script;
       return placeOf(script);
     },
+    projectMemory: null,
     mcpConfig: null,
     writeLog: () => {},
   };
