@@ -76,8 +76,6 @@ const gemini = acp("gemini", geminiCli, {
 const codexAcp = acp("codex", codex, {
   binary: "codex-acp",
   more: true,
-  // Inside the walls it asks for nothing, unless it is told to: its own sandbox cannot start there.
-  config: (name) => name === "denied" ? { mode: "read-only" } : {},
   request: async (setting) => ({ env: await codexEnv(setting, [`model = "gpt-5.5"`]) }),
 });
 
@@ -90,8 +88,6 @@ const opencodeAcp = acp("opencode", opencode, {
 const qwen = acp("qwen", qwenCode, {
   binary: "qwen",
   more: true,
-  // Else another model decides what is permitted.
-  config: () => ({ mode: "default" }),
   request: ({ model }) => ({ env: qwenEnv(model) }),
 });
 

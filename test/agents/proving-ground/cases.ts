@@ -48,6 +48,12 @@ export const cases = {
     request: { tool_approvals: { "*": "deny" } },
     expected: { stop_reason: "end_turn", kinds: "output tool_call permission_request tool_result output completed" },
   },
+  denied_command: {
+    scenario: "command",
+    tools: true,
+    request: { approval: "deny" },
+    expected: { stop_reason: "end_turn", kinds: "output tool_call permission_request tool_result output completed" },
+  },
   helper: {
     scenario: "helper",
     tools: true,

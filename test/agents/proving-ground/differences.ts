@@ -79,7 +79,7 @@ export const differences: readonly Difference[] = [
   },
   {
     agent: "acp-gemini",
-    cases: ["denied"],
+    cases: ["denied", "denied_command"],
     story: { kinds: "output tool_call permission_request output completed" },
     because: "It says nothing more of a call that was not permitted; the host gives that call its result.",
   },

@@ -62,12 +62,17 @@ describe("describeAgent", () => {
     expect(testedVersions(plugin({ constructor: range }, "toString"), "9.0.0")).toEqual({});
   });
 
-  test("knows the program of an entry by its options", async () => {
-    const manifest = await readManifest(fileURLToPath(new URL("../../../plugins/acp", import.meta.url)));
-    const of = (agent: string) => testedVersions({ manifest, config: { agent } }, "999.0.0");
-    expect(of("claude")).toEqual({ tested: manifest.tested?.["claude-agent-acp"], newer_than_tested: true });
-    expect(of("kilo")).toEqual({ tested: manifest.tested?.["kilo"], newer_than_tested: true });
-    expect(testedVersions({ manifest, config: { command: "mine" } }, "999.0.0")).toEqual({});
+  test("knows the program of an entry by its options", () => {
+    const { manifest, config } = plugin({ one: "1.0.0", two: "2.0.0" }, "third");
+    const made: Manifest = {
+      ...manifest,
+      permissions_for: { agent: { first: { run: [{ binary: "one" }] }, second: { run: [{ binary: "two" }] } } },
+      config: { type: "object", properties: { agent: { type: "string", enum: ["first", "second"] } } },
+    };
+    const of = (agent: string) => testedVersions({ manifest: made, config: { agent } }, "1.5.0");
+    expect(of("first")).toEqual({ tested: "1.0.0", newer_than_tested: true });
+    expect(of("second")).toEqual({ tested: "2.0.0" });
+    expect(testedVersions({ manifest: made, config }, "1.5.0")).toEqual({});
   });
 });
 
