@@ -6,7 +6,16 @@ import type { ProjectMemory } from "../../../plugin-sdk/context.ts";
 import { personHomes } from "../../ground/platform/files/homes.ts";
 import type { ContextFile } from "../../ground/prompt/enhance-prompt.ts";
 import { lstat, realpath } from "../../ground/platform/files/files.ts";
-import { basename, dirname, isBelow, isInside, join, relative, resolve, sep } from "../../ground/platform/files/paths.ts";
+import {
+  basename,
+  dirname,
+  isBelow,
+  isInside,
+  join,
+  relative,
+  resolve,
+  sep,
+} from "../../ground/platform/files/paths.ts";
 
 interface ReadContextFilesOptions {
   /** Real absolute path. */
@@ -129,8 +138,13 @@ async function addMemory(path: string, { reading, depth }: { reading: Reading; d
 /** Paths after an `@` that begins a word outside of code. */
 function importsOf(text: string): string[] {
   const prose = text.replaceAll(/^ *(`{3,}|~{3,})[^]*?(?:^ *\1|(?![^]))/gm, "").replaceAll(/`[^`\n]*`/g, "");
-  const found = [...prose.matchAll(/(?:^|\s)@([^\s@]{1,512})/g)].map(([, path = ""]) => path.replace(/[.,;:!?)\]]+$/, ""));
-  return [...new Set(found)].filter((path) => /[./~]/.test(path) || /^[A-Z][A-Z_-]+$/.test(path)).slice(0, mostMemoryFiles);
+  const found = [...prose.matchAll(/(?:^|\s)@([^\s@]{1,512})/g)].map(([, path = ""]) =>
+    path.replace(/[.,;:!?)\]]+$/, "")
+  );
+  return [...new Set(found)].filter((path) => /[./~]/.test(path) || /^[A-Z][A-Z_-]+$/.test(path)).slice(
+    0,
+    mostMemoryFiles,
+  );
 }
 
 /** Whether a path names a document: settings and keys are none, whatever their name says beside. */
