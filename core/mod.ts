@@ -22,7 +22,7 @@ export type { PassedOver, Route, RouteCandidate } from "./sessions/routing/choos
 export type { AgentsOptions, RouteOptions } from "./sessions/host/routes.ts";
 export { type Signal, type SignalSample, toPrometheusText } from "./ground/log/prometheus-text.ts";
 export type { BinaryPin } from "../plugin-sdk/plugin-report.ts";
-export type { MissingGrant } from "./walls/broker/session-broker.ts";
+export type { AskGrant, MissingGrant } from "./walls/broker/session-broker.ts";
 export type { RecordOptions, RecordReport } from "./sessions/host/state/record.ts";
 export type { HostWorkspaces, OwnWorkspaces } from "./sessions/host/state/workspaces.ts";
 export type {

@@ -104,6 +104,8 @@ export interface CapabilityEvent {
    * rule takes it away.
    */
   grantable?: false;
+  /** For a denial: `false` for a host that the plugin's manifest names under `housekeeping`. */
+  needed?: false;
   /** The line that plugin.yaml lacks, where the plugin did not ask for what was denied. */
   manifest_entry?: string;
   /** For a denial: the file that would allow it, and the line where the grant is or belongs. */

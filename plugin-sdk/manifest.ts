@@ -145,6 +145,11 @@ export interface Manifest {
   install?: Record<string, string>;
   /** Semver range of the versions that it was tested with, by program. `agents` and `doctor` say when the installed one is newer. */
   tested?: Record<string, string>;
+  /**
+   * Hosts, as `host:port`, that its programs call for themselves and can do without: telemetry, updates. A call is denied
+   * without a question, unless the operator granted the host, and is told once a session and quietly.
+   */
+  housekeeping?: string[];
   /** Keys that contained programs can do without: the host's proxy puts them into their requests. */
   endpoints?: ModelEndpoint[];
   defaults?: { timeout_ms?: number; trust_tools?: boolean };
@@ -285,6 +290,7 @@ export const manifestSchema: SchemaOf<Manifest> = exactly<Manifest>()(
     ),
     install: Type.Optional(Type.Record(text, Type.String({ minLength: 1, maxLength: 256 }), { maxProperties: 32 })),
     tested: Type.Optional(Type.Record(text, text, { maxProperties: 32 })),
+    housekeeping: Type.Optional(Type.Array(text, { maxItems: 64 })),
     endpoints: Type.Optional(Type.Array(modelEndpointSchema, { maxItems: 16 })),
     defaults: Type.Optional(Type.Object({
       timeout_ms: Type.Optional(Type.Integer({ minimum: 1 })),

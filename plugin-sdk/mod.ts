@@ -181,6 +181,7 @@ export { type Approval, type Budget, type SessionRequest, sessionRequestSchema }
 export {
   type Artifact,
   type AttemptReport,
+  type HostUses,
   type Outcome,
   outcomeOf,
   type PermissionUses,

@@ -41,6 +41,8 @@ export interface ProgramWalls {
   hosts: string[] | null;
   /** Hosts that its manifest asks for and the operator did not grant. */
   hosts_missing: string[];
+  /** Hosts that it calls and can do without: a call is denied quietly. */
+  hosts_not_needed: string[];
   /** Variables of keys that stay with the host: the program gets a stand-in. */
   keys_kept: string[];
   /** Variables and secrets whose values the program sees. */

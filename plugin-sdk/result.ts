@@ -145,7 +145,15 @@ export interface PermissionUses {
   /** The same for each kind of permission that was used or requested. */
   by: { [permission: string]: { allowed: number; denied: number } };
   /** The same for each `host:port` that its adapter or its programs called; the first 200; absent: none was called. */
-  hosts?: { [host: string]: { allowed: number; denied: number } };
+  hosts?: { [host: string]: HostUses };
+}
+
+/** Calls of one host. */
+export interface HostUses {
+  allowed: number;
+  denied: number;
+  /** Denied calls of a host that the plugin's manifest names under `housekeeping`; `denied` leaves them out. */
+  not_needed?: number;
 }
 
 /** Most hosts that {@link PermissionUses} counts one by one. */

@@ -20,7 +20,7 @@ test("G38 what an agent asks stands on one line, in quotes, and cannot pass for 
   const terminal = fakeTerminal({ tty: true, stdin: "2\n" });
   const answers: string[] = [];
   const session = { answer: async (_id: string, choice: string) => answers.push(choice) > 0 };
-  const questions = new AgentQuestions(session as never, new Questions(terminal));
+  const questions = new AgentQuestions(session as never, { questions: new Questions(terminal), terminal });
   const fake =
     `harmless\n\nThe plugin "trusted" asks for write: /\n  always is the same as: x\n  [o]nce  [n]o › once\n${hostile}`;
   questions.see({
@@ -55,7 +55,7 @@ test("G38 a name that an adapter asks for is shown cleaned in the host's own que
   const terminal = fakeTerminal({ tty: true, stdin: "no\nno\n" });
   for (const missing of asked) {
     expect(unsafeIn(missing.target + missing.grant_command)).toEqual([]);
-    await createAskGrant(new Questions(terminal), { manifestFile: undefined })(missing);
+    await createAskGrant(new Questions(terminal), { manifestFile: undefined })(missing, new AbortController().signal);
   }
   expect(unsafeIn(terminal.err())).toEqual([]);
   expect(terminal.err().split("\n").filter((line) => line.startsWith("The plugin"))).toHaveLength(2);

@@ -3,7 +3,9 @@ import type { PermissionOption, PermissionRequestEvent, QuestionEvent } from "..
 import type { SessionHandle } from "../../sessions/host/session-host.ts";
 import { cleanLine } from "../../ground/log/terminal-text.ts";
 import type { Questions } from "./questions.ts";
-import { shortInput } from "./render/short-json.ts";
+import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
+import { askedText } from "./render/input-text.ts";
+import { createPaint } from "./render/paint.ts";
 
 // Policy resolves a request in the very next event; the wait keeps such requests from being asked.
 const policyHeadStartMs = 100;
@@ -12,13 +14,19 @@ const policyHeadStartMs = 100;
 export class AgentQuestions {
   readonly #session: Pick<SessionHandle, "answer">;
   readonly #questions: Questions;
+  readonly #terminal: Terminal;
   readonly #open = new Map<string, AbortController>();
-  /** Tools that the person has allowed for the rest of the session. */
-  readonly #always = new Set<string>();
+  readonly #asked = new Set<Promise<void>>();
+  /** What the person has allowed, or denied, for the rest of the session. */
+  readonly #kept = new Map<string, "always" | "never">();
 
-  constructor(session: Pick<SessionHandle, "answer">, questions: Questions) {
+  constructor(
+    session: Pick<SessionHandle, "answer">,
+    { questions, terminal }: { questions: Questions; terminal: Terminal },
+  ) {
     this.#session = session;
     this.#questions = questions;
+    this.#terminal = terminal;
   }
 
   /** Notes an event. Returns at once. */
@@ -28,9 +36,10 @@ export class AgentQuestions {
     else if (event.type === "question") this.#later(event, (signal) => this.#askQuestion(event, signal));
   }
 
-  /** Withdraws all open questions. */
-  close(): void {
+  /** Withdraws all open questions. Returns once the terminal shows none of them, nor holds anything for them. */
+  async close(): Promise<void> {
     for (const requestId of [...this.#open.keys()]) this.#close(requestId);
+    await Promise.all(this.#asked);
   }
 
   #close(requestId: string): void {
@@ -42,10 +51,14 @@ export class AgentQuestions {
     const controller = new AbortController();
     const { signal } = controller;
     this.#open.set(request_id, controller);
-    const timer = setTimeout(async () => {
+    const put = async () => {
       const answer = await ask(signal);
       // A request that was answered elsewhere meanwhile needs no answer.
       if (answer !== null && !signal.aborted) await this.#session.answer(request_id, answer).catch(() => false);
+    };
+    const timer = setTimeout(() => {
+      const asked = put().finally(() => this.#asked.delete(asked));
+      this.#asked.add(asked);
     }, policyHeadStartMs);
     signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
   }
@@ -53,22 +66,26 @@ export class AgentQuestions {
   async #askPermission(event: PermissionRequestEvent, signal: AbortSignal): Promise<string | null> {
     const { tool, title, input, options } = event;
     const plain = plainAnswers(options);
-    if (plain !== null && this.#always.has(tool)) return plain.once;
-    const about = input === undefined ? "" : `\n  ${shortInput(input)}`;
-    const question = `The agent asks to use ${quoted(tool)}: ${quoted(title)}${about}`;
+    // The host asks about each place of the network by itself.
+    const what = tool === "network" ? JSON.stringify([tool, input]) : tool;
+    const kept = this.#kept.get(what);
+    if (plain !== null && kept !== undefined) return kept === "always" ? plain.once : plain.no;
+    const question = `The agent asks to use ${quoted(tool)}: ${quoted(title)}`;
+    const { colours, stderr } = this.#terminal;
+    const below = askedText(input, { paint: createPaint(colours.stderr), columns: stderr.columns || 100 });
     if (plain === null) {
       // The options are more than yes or no, so show the agent's own words.
       const choices = options.map(({ id, label }, index) => ({ word: `${index + 1} ${label}`, value: id }));
-      return await this.#questions.choose(question, { choices, signal });
+      return await this.#questions.choose(question, { choices, below, signal });
     }
-    const { once, always, no } = plain;
-    const choices = [{ word: "once", value: once }, { word: "always", value: always }, { word: "no", value: no }];
+    const words = ["once", "always", "no", "never"] as const;
     const choice = await this.#questions.choose(question, {
-      choices: choices.map(({ word }) => ({ word, value: word })),
+      choices: words.map((word) => ({ word, value: word })),
+      below,
       signal,
     });
-    if (choice === "always") this.#always.add(tool);
-    return choices.find(({ word }) => word === choice)?.value ?? null;
+    if (choice === "always" || choice === "never") this.#kept.set(what, choice);
+    return choice === null ? null : plain[choice];
   }
 
   async #askQuestion(event: QuestionEvent, signal: AbortSignal): Promise<string | null> {
@@ -80,18 +97,21 @@ export class AgentQuestions {
   }
 }
 
+/** The ids of an agent's options that stand for four plain words. */
+type PlainAnswers = Record<"once" | "always" | "no" | "never", string>;
+
 /**
- * Returns the ids behind once, always and no, where the options are exactly these; null elsewhere. An agent that
- * offers no "always" is answered "once" each time.
+ * Returns the ids behind once, always, no and never, where the options are exactly these; null elsewhere. An agent that
+ * offers no "always" is answered "once" each time, and one that offers no "never" is answered "no".
  */
-function plainAnswers(options: readonly PermissionOption[]): { once: string; always: string; no: string } | null {
+function plainAnswers(options: readonly PermissionOption[]): PlainAnswers | null {
   const of = (kind: PermissionOption["kind"]) => options.filter((option) => option.kind === kind);
   const [once, always, no, never] = [of("allow_once"), of("allow_always"), of("reject_once"), of("reject_always")];
   if (of("other").length > 0 || [once, always, no, never].some(({ length }) => length > 1)) return null;
   const yes = once[0] ?? always[0];
   const refusal = no[0] ?? never[0];
-  if (yes === undefined || refusal === undefined || (no[0] && never[0])) return null;
-  return { once: yes.id, always: always[0]?.id ?? yes.id, no: refusal.id };
+  if (yes === undefined || refusal === undefined) return null;
+  return { once: yes.id, always: always[0]?.id ?? yes.id, no: refusal.id, never: never[0]?.id ?? refusal.id };
 }
 
 const shownCharacters = 600;

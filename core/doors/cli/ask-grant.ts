@@ -1,4 +1,4 @@
-import type { MissingGrant } from "../../walls/broker/session-broker.ts";
+import type { AskGrant, MissingGrant } from "../../walls/broker/session-broker.ts";
 import { isPinned } from "../../walls/broker/resolve-binary.ts";
 import { workingDirectory } from "../../ground/platform/engine/platform.ts";
 import { programPath } from "./program-path.ts";
@@ -9,63 +9,72 @@ import type { Questions } from "./questions.ts";
 interface AskGrantOptions {
   /** Path of the host manifest; undefined when there is none to write to. */
   manifestFile: string | undefined;
-  /** Withdraws a pending question; the answer is then no. */
-  signal?: AbortSignal;
 }
 
+/** The answers that are offered; "always" and "never" are written to the host manifest. */
+type GrantAnswer = "once" | "always" | "no" | "never";
+
 /**
- * Asks for missing grants: once, always (written to the host manifest) or no. The same question is not asked twice.
+ * Asks for missing grants: once, no, or an answer that the host manifest keeps, always or never. The same question is
+ * not asked twice.
  */
-export function createAskGrant(
-  questions: Questions,
-  options: AskGrantOptions,
-): (missing: MissingGrant) => Promise<boolean> {
-  const answers = new Map<string, Promise<boolean>>();
-  return (missing) => {
+export function createAskGrant(questions: Questions, options: AskGrantOptions): AskGrant {
+  const answers = new Map<string, Promise<boolean | null>>();
+  return async (missing, signal) => {
     const key = JSON.stringify([missing.plugin_id, missing.permission, missing.target]);
-    const known = answers.get(key);
-    if (known !== undefined) return known;
-    const answer = ask(missing, { questions, ...options });
-    answers.set(key, answer);
-    return answer;
+    while (!signal.aborted) {
+      const answer = answers.get(key) ?? ask(missing, { questions, signal, ...options });
+      answers.set(key, answer);
+      const said = await answer;
+      if (said !== null) return said;
+      // The session that asked is over; this one still wants to know.
+      if (answers.get(key) === answer) answers.delete(key);
+    }
+    return false;
   };
 }
 
+/** Returns null when the question was withdrawn. */
 async function ask(
   missing: MissingGrant,
-  { questions, manifestFile, signal }: AskGrantOptions & { questions: Questions },
-): Promise<boolean> {
-  const question = await grantQuestion(missing);
-  const answer = await questions.choose<"once" | "always" | "no">(question, {
-    choices: [
-      { word: "once", value: "once" },
-      ...(manifestFile === undefined ? [] : [{ word: "always", value: "always" } as const]),
-      { word: "no", value: "no" },
-    ],
+  { questions, manifestFile, signal }: AskGrantOptions & { questions: Questions; signal: AbortSignal },
+): Promise<boolean | null> {
+  const words: GrantAnswer[] = manifestFile === undefined ? ["once", "no"] : ["once", "always", "no", "never"];
+  const answer = await questions.choose(await grantQuestion(missing, { isKept: manifestFile !== undefined }), {
+    choices: words.map((word) => ({ word, value: word })),
     signal,
+    withdrawn: `No answer: "${missing.plugin_id}" ended without it.`,
   });
-  if (answer === "always" && manifestFile !== undefined) await writeGrant(missing, manifestFile);
+  if (answer === null) return signal.aborted ? null : false;
+  if (manifestFile !== undefined && answer === "always") await keep(missing, { manifestFile, under: "grant" });
+  if (manifestFile !== undefined && answer === "never") await keep(missing, { manifestFile, under: "deny" });
   return answer === "once" || answer === "always";
 }
 
 /** Asks in plain words for what a plugin lacks, and says where a grant alone will not do. */
-export async function grantQuestion({ plugin_id, permission, target, grant_command }: MissingGrant): Promise<string> {
+export async function grantQuestion(
+  { plugin_id, permission, target, grant_command }: MissingGrant,
+  { isKept = true }: { isKept?: boolean } = {},
+): Promise<string> {
   const words = permissionWords({ permission, target, breadth: "bounded" });
   const isMissing = permission === "run" && isPinned(target) &&
     await programPath(target, workingDirectory()) === null;
   return [
     `The plugin "${plugin_id}" asks to ${words}`,
     ...(isMissing ? ["  That program is not on this machine now."] : []),
-    `  "always" saves it: ${asTyped(grant_command)}`,
+    ...(isKept ? [`  "always" and "never" are kept. "always" saves it: ${asTyped(grant_command)}`] : []),
   ].join("\n");
 }
 
-async function writeGrant(missing: MissingGrant, manifestFile: string): Promise<void> {
+async function keep(
+  missing: MissingGrant,
+  { manifestFile, under }: { manifestFile: string; under: "grant" | "deny" },
+): Promise<void> {
   const [{ addGrant }, { changeManifest }] = await Promise.all([
     import("../../packages/manifest/edit-host-manifest.ts"),
     import("../../packages/install/manifest-transaction.ts"),
   ]);
   await changeManifest(manifestFile, async ({ text, writeText }) => {
-    await writeText(addGrant(text, { pluginId: missing.plugin_id, ...missing }, { file: manifestFile }));
+    await writeText(addGrant(text, { pluginId: missing.plugin_id, ...missing, under }, { file: manifestFile }));
   });
 }

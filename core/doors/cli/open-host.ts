@@ -1,4 +1,4 @@
-import type { MissingGrant } from "../../walls/broker/session-broker.ts";
+import type { AskGrant } from "../../walls/broker/session-broker.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import { findHostManifest, readHostManifest } from "../../packages/manifest/find-host-manifest.ts";
@@ -17,7 +17,7 @@ export interface OpenHostOptions {
   /** Warm up: a session follows at once. */
   warm?: boolean;
   /** Creates the function that asks for missing grants, once the file for lasting answers is known. */
-  askGrant?: ((manifestFile: string | undefined) => (missing: MissingGrant) => Promise<boolean>) | undefined;
+  askGrant?: ((manifestFile: string | undefined) => AskGrant) | undefined;
 }
 
 /**

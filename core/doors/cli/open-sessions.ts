@@ -33,7 +33,7 @@ export interface OpenedSessions extends AsyncDisposable {
   /** The options that a plugin declares. */
   configOf(pluginId: string): Promise<ConfigSchema | undefined>;
   /** Grants something in the daemon, for future sessions; null for a host in this process. */
-  grant: ((missing: MissingGrant) => Promise<void>) | null;
+  grant: ((missing: MissingGrant, under: "grant" | "deny") => Promise<void>) | null;
   /** The host in this process; null where the daemon has it. */
   host: Host | null;
   /** Absent where no bulkhead.yaml was found. */
@@ -86,7 +86,8 @@ async function openRemote(
       return [...listed, ...stoppedPlugins(known)];
     },
     configOf: async (id) => (await ours(remote.explain(id))).config ?? undefined,
-    grant: ({ plugin_id, permission, target }) => ours(remote.addGrant(plugin_id, { permission, target })),
+    grant: ({ plugin_id, permission, target }, under) =>
+      ours(remote.addGrant(plugin_id, { permission, target, under })),
     host: null,
     manifest,
     [Symbol.asyncDispose]: () => Promise.resolve(),

@@ -46,20 +46,26 @@ export function askForGrants({ request, how, show, grant }: Omit<GrantedRun, "se
     if (outcome === "completed" || how.signal.aborted || grant === null || asked.length === 0) return false;
     for (const one of asked) {
       refused.add(one.grant_command);
-      if (!(await isWanted(one, { show, signal: how.signal }))) return false;
-      await grant(one);
+      const under = await decided(one, { show, signal: how.signal });
+      if (under !== null) await grant(one, under);
+      if (under !== "grant") return false;
     }
     await show.terminal.stderr.write("Granted. Starting again.\n");
     return true;
   }
 }
 
-async function isWanted(
+/** Returns where to keep the answer: under grants or denials, or nowhere. */
+async function decided(
   missing: MissingGrant,
   { show, signal }: Pick<SessionCommand, "show"> & { signal: AbortSignal },
-): Promise<boolean> {
-  const choices = [{ word: "always", value: true }, { word: "no", value: false }];
-  return await show.questions?.choose(await grantQuestion(missing), { choices, signal }) === true;
+): Promise<"grant" | "deny" | null> {
+  const choices = [
+    { word: "always", value: "grant" as const },
+    { word: "no", value: null },
+    { word: "never", value: "deny" as const },
+  ];
+  return await show.questions?.choose(await grantQuestion(missing), { choices, signal }) ?? null;
 }
 
 /** Parses the grant from an event's command line. */

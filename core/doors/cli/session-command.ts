@@ -86,14 +86,17 @@ export async function prepareSessions(
   const questions = attended ? new Questions(terminal) : undefined;
   const interrupts = watchInterrupts(terminal);
   const { signal } = interrupts;
+  // What waits behind a question is shown at once.
+  signal.addEventListener("abort", () => void questions?.close(), { once: true });
   const askGrant = questions &&
-    ((manifestFile: string | undefined) => createAskGrant(questions, { manifestFile, signal }));
+    ((manifestFile: string | undefined) => createAskGrant(questions, { manifestFile }));
   const opened = await openSessions(call, { warm: true, askGrant }).catch((error: unknown) => {
     interrupts[Symbol.dispose]();
     throw error;
   });
   const dispose = async () => {
     await opened[Symbol.asyncDispose]();
+    await questions?.close();
     interrupts[Symbol.dispose]();
   };
   try {

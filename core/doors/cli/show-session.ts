@@ -36,7 +36,7 @@ export async function showSession(session: ShownSession, options: ShowSessionOpt
   const { terminal, mode, questions } = options;
   const progress = createProgress(options);
   const view = createView(options, progress);
-  const asked = questions === undefined ? null : new AgentQuestions(session, questions);
+  const asked = questions === undefined ? null : new AgentQuestions(session, { questions, terminal });
   const missing = new Set<string>();
   let events = 0;
   try {
@@ -49,13 +49,15 @@ export async function showSession(session: ShownSession, options: ShowSessionOpt
       else if (mode === "live") await view.show(envelope);
     }
   } finally {
-    asked?.close();
+    await asked?.close();
     await view.finish();
     progress?.close();
   }
   const result = await session.result();
   if (mode === "live") await showResult(result, { ...options, events });
   if (mode === "quiet") await showOutput(result, terminal);
+  // A question of another session may still be open: what this one did is shown above it.
+  await questions?.flush();
   const isAsked = questions !== undefined && (options.missing?.size ?? 0) > 0;
   if (mode !== "json" && !isAsked) await showMissing(missing, { result, terminal });
   return result;
@@ -115,7 +117,7 @@ function createView(
 }
 
 async function showResult(result: SessionResult, options: ShowSessionOptions & { events: number }): Promise<void> {
-  const { terminal, events, verbose } = options;
+  const { terminal, events, verbose, questions = terminal.stdout } = options;
   const paint = createPaint(terminal.colours.stdout);
   const lines = resultLines(result, {
     paint,
@@ -125,7 +127,7 @@ async function showResult(result: SessionResult, options: ShowSessionOptions & {
     verbose,
     indent: 1,
   });
-  await terminal.stdout.write(`\n${lines.join("\n")}\n`);
+  await questions.write(`\n${lines.join("\n")}\n`);
 }
 
 async function showOutput(result: SessionResult, terminal: Terminal): Promise<void> {
@@ -139,7 +141,7 @@ function noteMissingGrant(
   { missing, askable }: { missing: Set<string>; askable: Set<string> | undefined },
 ): void {
   if (event.type !== "capability" || event.decision !== "denied" || event.grant_command === undefined) return;
-  if (event.grantable === false) return;
+  if (event.grantable === false || event.needed === false) return;
   missing.add(event.grant_command);
   askable?.add(event.grant_command);
 }

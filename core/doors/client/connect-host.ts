@@ -82,8 +82,8 @@ export interface RemoteHost {
   grants(pluginId: string): Promise<{ plugin_id: string; grant: Permissions; deny: Permissions }>;
   /** Replaces a plugin's grants; null: removes them all. */
   setGrants(pluginId: string, grant: Permissions | null): Promise<void>;
-  /** Adds one grant to a plugin's, for example `{ permission: "run", target: "git" }`. */
-  addGrant(pluginId: string, grant: { permission: string; target: string }): Promise<void>;
+  /** Adds one grant to a plugin's, for example `{ permission: "run", target: "git" }`; one `under: "deny"` denies it. */
+  addGrant(pluginId: string, grant: { permission: string; target: string; under?: "grant" | "deny" }): Promise<void>;
   /** Replaces one of a plugin's grants by another in one step; `instead: null` takes it back. */
   replaceGrant(
     pluginId: string,

@@ -1,4 +1,5 @@
 import type { Envelope, HostEvent } from "../../../plugin-sdk/envelope.ts";
+import { formatCost } from "../../../plugin-sdk/currency.ts";
 import { refusalOf } from "./refused-event.ts";
 
 /** Importance of an event for a person. */
@@ -21,7 +22,6 @@ interface EventWords {
 export interface EventFigures {
   duration(ms: number): string;
   count(count: number): string;
-  cost(cost: number, currency: string | null): string;
 }
 
 /** Puts an event into words. Texts that a door shows in full, such as output and plans, are told in short. */
@@ -105,6 +105,7 @@ function hostWords(event: HostEvent, figures: EventFigures): EventWords {
     case "capability": {
       const { decision, permission, target, reason } = event;
       const use = `${permission} ${target}`;
+      if (event.needed === false) return { icon: "·", weight: "debug", text: `denied ${use}, which it does not need` };
       if (decision === "denied") return { icon: "✗", weight: "warning", tag: `denied ${use}`, text: reason ?? "not granted" };
       if (reason !== undefined) return { icon: "!", weight: "warning", tag: use, text: reason };
       return { icon: "✓", weight: "debug", text: `allowed ${use}` };
@@ -147,7 +148,7 @@ function usageText({ tokens_in, tokens_out, cost, currency, scope, model }: Even
   const parts = [
     ...(tokens_in === null ? [] : [`${to.count(tokens_in)} tokens in`]),
     ...(tokens_out === null ? [] : [`${to.count(tokens_out)} out`]),
-    ...(cost === null ? [] : [to.cost(cost, currency ?? null)]),
+    ...(cost === null ? [] : [formatCost(cost, currency ?? null)]),
   ];
   const told = parts.length === 0 ? "tokens unknown" : parts.join(", ");
   return `${told} (${scope})${model === undefined ? "" : ` · ${model}`}`;

@@ -6,12 +6,14 @@ import { parseHostManifest } from "../../ground/config/parse-host-manifest.ts";
 import { type ParsedYaml, parseYaml } from "../../ground/config/yaml.ts";
 import type { Grantable } from "./grantable.ts";
 
-/** One grant, as `bulkhead plugin grant <id> run:git` names it. */
+/** One grant or denial, as `bulkhead plugin grant <id> run:git` names it. */
 export interface NewGrant {
   pluginId: string;
   permission: Grantable;
   /** A program, root, `host:port` or name; for `kv` anything. */
   target: string;
+  /** Whether the permission is granted or denied; default: `grant`. */
+  under?: "grant" | "deny";
 }
 
 /** Returns the file that `bulkhead init` writes. An editor finds the JSON Schema at `schemaUrl`. */
@@ -44,22 +46,14 @@ routing:
 `;
 }
 
-/** Place of a change to the host manifest. */
-export interface GrantEdit {
-  /** Name of the file in errors. */
-  file?: string;
-  /** Whether the permission is granted or denied; default: `grant`. */
-  under?: "grant" | "deny";
-}
-
 /**
  * The host manifest's text with one grant, or one denial, more; comments stay. One that is there already changes nothing.
  * @throws {BulkheadError} `invalid_config` when the text was, or would be, no host manifest
  */
 export function addGrant(
   text: string,
-  { pluginId, permission, target }: NewGrant,
-  { file = "bulkhead.yaml", under = "grant" }: GrantEdit = {},
+  { pluginId, permission, target, under = "grant" }: NewGrant,
+  { file = "bulkhead.yaml" }: { file?: string } = {},
 ): string {
   const before = parseForEdit(text, { pluginId, file });
   refuseTool(before.tools, pluginId);

@@ -85,12 +85,19 @@ export function emptyPluginEntry(text: string, { pluginId, file }: EditOptions &
   return editedText(document, { before, pluginId, file });
 }
 
-/** The host manifest's text with one grant less; a program or secret goes with all that stands beside its name. */
-export function removeGrant(text: string, { pluginId, permission, target }: NewGrant, { file }: EditOptions): string {
+/**
+ * The host manifest's text with one grant, or one denial, less; a program or secret goes with all that stands beside its
+ * name.
+ */
+export function removeGrant(
+  text: string,
+  { pluginId, permission, target, under = "grant" }: NewGrant,
+  { file }: EditOptions,
+): string {
   const before = parseForEdit(text, { pluginId, file });
-  const granted = before.plugins[pluginId]?.grant ?? {};
+  const granted = before.plugins[pluginId]?.[under] ?? {};
   const document = openDocument(text, file);
-  const path = ["plugins", pluginId, "grant", permission];
+  const path = ["plugins", pluginId, under, permission];
   if (permission === "kv") {
     if (granted.kv !== true) return text;
     makeWay(document, path, file);
@@ -106,6 +113,12 @@ export function removeGrant(text: string, { pluginId, permission, target }: NewG
   return editedText(document, { before, pluginId, file });
 }
 
+/** The host manifest's text with a grant taken back; where there is none of that name, with the denial lifted. */
+export function takeBack(text: string, old: NewGrant, { file }: EditOptions): string {
+  const left = removeGrant(text, old, { file });
+  return left === text ? removeGrant(text, { ...old, under: "deny" }, { file }) : left;
+}
+
 /** One grant of a plugin, and what is granted in its place. */
 export interface GrantReplacement extends NewGrant {
   /** As {@link NewGrant.target}; null: nothing. */
@@ -118,7 +131,7 @@ export interface GrantReplacement extends NewGrant {
  */
 export function replaceGrant(text: string, { instead, ...old }: GrantReplacement, { file }: EditOptions): string {
   const { pluginId, permission, target } = old;
-  const left = removeGrant(text, old, { file });
+  const left = instead === null ? takeBack(text, old, { file }) : removeGrant(text, old, { file });
   if (left === text) {
     throw new BulkheadError("conflict", `Cannot replace "${permission}:${target}": "${pluginId}" has no such grant.`, {
       hint: "A wider grant may cover it: take back all grants of the plugin, and grant what is needed.",

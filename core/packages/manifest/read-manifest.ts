@@ -6,6 +6,7 @@ import { type CliTool, contractVersion, type Manifest, manifestSchema } from "..
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { checkAgainst } from "../../ground/config/check-against.ts";
 import { defaultLimits, type Limits } from "../../ground/config/limits.ts";
+import { readNet } from "../../ground/config/net-address.ts";
 import { permissionProblems } from "../../ground/config/permission-problems.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { reservedIds } from "../../ground/config/plugin-ids.ts";
@@ -84,6 +85,10 @@ function* manifestFaults(manifest: Manifest): Generator<ManifestFault> {
   yield* choiceFaults(manifest);
   yield* mcpServerFaults(manifest);
   yield* endpointFaults(manifest);
+  for (const [index, host] of (manifest.housekeeping ?? []).entries()) {
+    if (readNet(host) !== null) continue;
+    yield { path: ["housekeeping", index], expected: "host:port", found: describeFound(host) };
+  }
   if (valid(version) !== version) {
     yield { path: ["version"], expected: "a version such as 0.1.0", found: describeFound(version) };
   }

@@ -2,6 +2,7 @@ import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { isAbsolute } from "../../ground/platform/files/paths.ts";
 import { effectivePermissions } from "./effective-permissions.ts";
 import type { Plugin } from "../manifest/plugin.ts";
+import { requestedPermissions } from "./requested-permissions.ts";
 
 /** Types of plugins whose programs decide by themselves what they do: a model, or a prompt, tells them. */
 const agentTypes: ReadonlySet<string> = new Set(["agent", "cli", "acp"]);
@@ -30,6 +31,12 @@ export function isForPrograms({ permission, target }: { permission: string; targ
 export function programRead({ grant, deny }: Pick<Plugin, "grant" | "deny">): string[] {
   const read = (grant.read ?? []).filter(isAbsolute);
   return effectivePermissions({ requested: { read }, grant: { read }, deny }).read ?? [];
+}
+
+/** Hosts that a plugin's contained programs call and can do without; what it asks for as well, they need. */
+export function housekeepingHosts({ manifest }: Pick<Plugin, "manifest">): string[] {
+  const { net = [] } = requestedPermissions(manifest);
+  return (manifest.housekeeping ?? []).filter((host) => !net.includes(host));
 }
 
 /** Hosts that a plugin's contained programs may reach: what the operator granted, whether the manifest asks for it or not. */

@@ -7,8 +7,8 @@ import { isForPrograms } from "./contained-programs.ts";
 import { effectivePermissions, type PermissionSources } from "./effective-permissions.ts";
 
 /**
- * A row for every permission that the manifest asks for, and for every grant it does not ask for; those first that
- * amount to most.
+ * A row for every permission that the manifest asks for, for every grant and every denial it does not ask for; those
+ * first that amount to most.
  */
 export function explainPermissions(
   sources: PermissionSources,
@@ -26,6 +26,11 @@ export function explainPermissions(
       row: hasPrograms && isForPrograms(atom) ? explainForPrograms(atom, sources) : explainUnasked(atom),
     })),
   ];
+  // The rows of what is asked for, or granted, say themselves what of it is denied.
+  const denied = atoms(sources.deny).filter((atom) =>
+    ![sources.requested, sources.grant].some((permissions) => overlaps(permissions, atom, sources))
+  );
+  all.push(...denied.map((atom) => ({ atom, row: explainDenied(atom) })));
   const beside = { ...places, workdirIsWritten: writesWorkdir(sources.requested) };
   return riskiestFirst(all.map(({ atom, row }) => ({ ...row, ...breadthOf(atom, beside) })));
 }
@@ -185,6 +190,10 @@ function explainForPrograms(atom: Atom, { deny, places }: PermissionSources): Se
       ? "It is granted and also denied; what is denied counts."
       : `Its contained programs may ${permission === "net" ? "call" : "read"} it; its own code may not.`,
   };
+}
+
+function explainDenied(atom: Atom): Settled {
+  return { ...explainUnasked(atom), granted: false, denied: true, why: "It is denied, and no one is asked about it." };
 }
 
 function explainUnasked(atom: Atom): Settled {

@@ -1,7 +1,7 @@
 import type { ProgramWalls } from "../../../plugin-sdk/plugin-report.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { isSecretName } from "../../ground/config/hidden-values.ts";
-import { containsPrograms, programNet, programRead } from "./contained-programs.ts";
+import { containsPrograms, housekeepingHosts, programNet, programRead } from "./contained-programs.ts";
 import { effectivePermissions } from "./effective-permissions.ts";
 import { joinPermissions } from "../manifest/join-permissions.ts";
 import type { Plugin } from "../manifest/plugin.ts";
@@ -30,6 +30,7 @@ export function programWalls(
       ...(isHeld && plugin.settings_of !== undefined ? { settings_of: plugin.settings_of } : {}),
       hosts: isHeld ? granted : runs.every((run) => run.contain_net === true) ? [] : null,
       hosts_missing: isHeld ? (asked.net ?? []).filter((host) => !granted.includes(host)) : [],
+      hosts_not_needed: isHeld ? housekeepingHosts(plugin).filter((host) => !granted.includes(host)) : [],
       ...keys,
     };
   });

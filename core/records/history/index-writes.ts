@@ -94,6 +94,8 @@ function noteFacts(
       return;
     }
     case "capability": {
+      // Such calls come in every session, and no one has to know.
+      if (event.needed === false) return;
       const { permission, target, decision } = event;
       sql.use.run(gseq, number, seq, ts, adapter.id, permission, target, decision, JSON.stringify(event));
       return;

@@ -14,7 +14,6 @@ const textLength = 200;
 const figures: EventFigures = {
   duration: (ms) => `${Math.ceil(ms / 1000)} s`,
   count: (count) => count.toLocaleString("en-US"),
-  cost: (cost, currency) => `${cost} ${currency ?? "USD"}`,
 };
 
 /** Events whose text begins as the agent wrote it. */

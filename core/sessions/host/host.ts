@@ -4,7 +4,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { BinaryPin, CrashRecord } from "../../../plugin-sdk/plugin-report.ts";
-import type { MissingGrant } from "../../walls/broker/session-broker.ts";
+import type { AskGrant } from "../../walls/broker/session-broker.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { Cursor } from "../../records/journal/journal.ts";
@@ -60,7 +60,7 @@ export interface HostOptions {
   /** Longest wait for each part when closing, where it differs from the default. Milliseconds. */
   closeDeadlines?: Partial<CloseDeadlines> | undefined;
   /** Asks a person for a missing grant. Absent: denied. */
-  askGrant?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
+  askGrant?: AskGrant | undefined;
   /** Receives the log records of host and adapters. */
   writeLog?: ((record: LogRecord) => void) | undefined;
 }

@@ -1,7 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
-import type { SessionResult, StopReason } from "../../../plugin-sdk/result.ts";
+import type { SessionResult, StopReason, UsageReport } from "../../../plugin-sdk/result.ts";
+import { roundMoney } from "../session/priced-usage.ts";
 import { derivedKey } from "./idempotency.ts";
 import type { RunSessionOptions, SessionHandle } from "./session-host.ts";
 
@@ -15,8 +16,13 @@ export interface LoopReport {
   stop_reason: StopReason | "max_iterations";
   /** Ids of the sessions, in their order. */
   session_ids: string[];
-  /** Of all sessions together; null while unknown. */
+  /** Of all sessions together that told it; null while none has, and where they told several currencies. */
   cost: number | null;
+  /** The currency of the cost; null where a plan covers it, and where there is none. */
+  currency: string | null;
+  /** Sessions whose cost is not known; `cost` leaves them out. */
+  cost_unknown: number;
+  /** As `cost`. */
   tokens: number | null;
 }
 
@@ -43,14 +49,17 @@ export async function* runLoop(
     stop_reason: "max_iterations",
     session_ids: [],
     cost: null,
+    currency: null,
+    cost_unknown: 0,
     tokens: null,
   };
+  const spent: Spent = { cost: 0, costs: new Map() };
   for (let iteration = first; iteration <= max_iterations; iteration++) {
-    const spent = spentBudget(request.budget, report);
-    if (spent !== null) return { ...report, stop_reason: spent };
+    const over = spentBudget(request.budget, { report, spent });
+    if (over !== null) return { ...report, stop_reason: over };
     let session: SessionHandle;
     try {
-      session = await host.runSession(nextRequest(request, { iteration, max_iterations, report }), options);
+      session = await host.runSession(nextRequest(request, { iteration, max_iterations, report, spent }), options);
     } catch (error) {
       // An interrupt between two sessions keeps the report on the earlier ones.
       if (report.iterations === 0 || !options.signal?.aborted) throw error;
@@ -60,7 +69,7 @@ export async function* runLoop(
     report.iterations++;
     const again = yield session;
     const result = await session.result();
-    add(report, result);
+    add(result, { report, spent });
     if (result.stop_reason === "loop_complete") return { ...report, complete: true, stop_reason: "loop_complete" };
     if (result.outcome === "completed") continue;
     if (again !== true) return { ...report, stop_reason: result.stop_reason };
@@ -77,7 +86,7 @@ function unenhanced(): BulkheadError {
 
 function nextRequest(
   request: SessionRequest,
-  { iteration, max_iterations, report }: { iteration: number; max_iterations: number; report: LoopReport },
+  { iteration, max_iterations, ...used }: { iteration: number; max_iterations: number } & Used,
 ): SessionRequest {
   const { budget, idempotency_key } = request;
   return {
@@ -86,26 +95,52 @@ function nextRequest(
     iteration,
     max_iterations,
     ...omitUndefined({
-      budget: budget && leftOf(budget, report),
+      budget: budget && leftOf(budget, used),
       idempotency_key: idempotency_key && derivedKey(idempotency_key, String(iteration)),
     }),
   };
 }
 
-/** Returns the rest of the budget for later sessions; turns and tool calls are counted for each session. */
-function leftOf(budget: Budget, { cost, tokens }: LoopReport): Budget {
-  const left = (most: number | undefined, used: number | null) => most === undefined ? undefined : most - (used ?? 0);
-  return { ...budget, ...omitUndefined({ cost: left(budget.cost, cost), tokens: left(budget.tokens, tokens) }) };
+/** What the sessions cost, as far as it is known. */
+interface Spent {
+  /** In all currencies: a budget is a number without one. */
+  cost: number;
+  /** By currency; that of a plan, which costs nothing more, is null. */
+  costs: Map<string | null, number>;
 }
 
-function spentBudget(budget: Budget = {}, report: LoopReport): "budget_cost" | "budget_tokens" | null {
-  const left = leftOf(budget, report);
-  if (left.cost !== undefined && report.iterations > 0 && left.cost <= 0) return "budget_cost";
+interface Used {
+  report: LoopReport;
+  spent: Spent;
+}
+
+/** Returns the rest of the budget for later sessions; turns and tool calls are counted for each session. */
+function leftOf(budget: Budget, { report, spent }: Used): Budget {
+  const left = (most: number | undefined, used: number | null) => most === undefined ? undefined : most - (used ?? 0);
+  const [cost, tokens] = [left(budget.cost, spent.cost), left(budget.tokens, report.tokens)];
+  return { ...budget, ...omitUndefined({ cost, tokens }) };
+}
+
+function spentBudget(budget: Budget = {}, used: Used): "budget_cost" | "budget_tokens" | null {
+  const left = leftOf(budget, used);
+  if (left.cost !== undefined && used.report.iterations > 0 && left.cost <= 0) return "budget_cost";
   return left.tokens !== undefined && left.tokens < 1 ? "budget_tokens" : null;
 }
 
-function add(report: LoopReport, { usage }: SessionResult): void {
-  if (usage.cost !== null) report.cost = (report.cost ?? 0) + usage.cost;
+function add({ usage }: SessionResult, used: Used): void {
+  const { report } = used;
+  addCost(usage, used);
   if (usage.tokens_in === null && usage.tokens_out === null) return;
   report.tokens = (report.tokens ?? 0) + (usage.tokens_in ?? 0) + (usage.tokens_out ?? 0);
+}
+
+function addCost({ cost, currency }: UsageReport, { report, spent }: Used): void {
+  if (cost === null) return void report.cost_unknown++;
+  spent.cost += cost;
+  spent.costs.set(currency, roundMoney((spent.costs.get(currency) ?? 0) + cost));
+  // Nothing is the same in every currency.
+  const paid = [...spent.costs].filter(([, sum]) => sum > 0);
+  const [[told, sum] = [currency, 0]] = paid;
+  report.cost = paid.length > 1 ? null : sum;
+  report.currency = paid.length > 1 ? null : told;
 }

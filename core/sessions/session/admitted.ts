@@ -7,7 +7,7 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { HeldItem } from "../../records/gate/held-item.ts";
 import type { LookStart } from "../../records/gate/known-entries.ts";
 import type { SharedLooks } from "../../records/git/shared-looks.ts";
-import type { MissingGrant, SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
+import type { AskGrant, SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
 import type { WorkerPlace } from "../../walls/pool/plugin-pool.ts";
 import type { OwnEditFilter } from "../../packages/manifest/manifest-edits.ts";
@@ -150,7 +150,7 @@ export interface RunningSessionDeps {
   /** Returns the places that no grant opens. */
   guarded(): Pick<SessionBrokerOptions, "protectedPaths" | "sealedPaths" | "pluginPlaces" | "autoexecNames">;
   makeBroker(options: SessionBrokerOptions): SessionBroker;
-  askGrant?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
+  askGrant?: AskGrant | undefined;
 }
 
 /** Collaborators of an attempt that all attempts of a session share. */

@@ -1,6 +1,6 @@
 import type { Manifest, ModelEndpoint } from "../../../plugin-sdk/manifest.ts";
 import { join } from "../../ground/platform/files/paths.ts";
-import { containsPrograms, programNet, programRead } from "../../packages/permissions/contained-programs.ts";
+import { containsPrograms, housekeepingHosts, programNet, programRead } from "../../packages/permissions/contained-programs.ts";
 import type { SessionBroker } from "../../walls/broker/session-broker.ts";
 import { hostQuestions } from "./ask-host.ts";
 import type { AttemptDeps, Candidate } from "./admitted.ts";
@@ -42,6 +42,11 @@ export function attemptBroker(
     ownPids: plugin.os_walls.bubblewrap !== "off",
     containPrograms: containsPrograms(plugin),
     programNet: programNet(plugin),
+    refusedNet: {
+      denied: plugin.deny.net ?? [],
+      housekeeping: housekeepingHosts(plugin),
+      toolRuns: () => rules.hasOpenCall,
+    },
     programRead: programRead(plugin),
     settingsOf: plugin.settings_of,
     gitMounts: () => deps.git.mounts(),

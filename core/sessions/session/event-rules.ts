@@ -165,6 +165,11 @@ export class EventRules {
       : { ...event, request_id: begun.streamId };
   }
 
+  /** Whether a tool of the agent runs, as far as the agent tells. */
+  get hasOpenCall(): boolean {
+    return this.#openCalls.size > 0;
+  }
+
   /** Returns the kind of an open tool call; null for a call that is not open. */
   kindOf(callId: string | undefined): ToolKind | null {
     return callId === undefined ? null : this.#openCalls.get(callId)?.kind ?? null;

@@ -7,7 +7,7 @@ import { grantCommand } from "../../ground/config/grant-command.ts";
 import { Turns } from "../../ground/platform/engine/turns.ts";
 import { countHost } from "./add-uses.ts";
 import { manifestEntry } from "./manifest-entry.ts";
-import type { MissingGrant, SessionBrokerOptions } from "./session-broker.ts";
+import type { AskGrant, MissingGrant, SessionBrokerOptions } from "./session-broker.ts";
 
 /** A use of authority that needs a grant. */
 export interface Demand {
@@ -28,6 +28,10 @@ export interface Demand {
   unbounded?: boolean;
   /** No person is asked, and no answer that one gave before counts. */
   isUnasked?: boolean;
+  /** The operator denied it: no grant lifts that. */
+  isDenied?: boolean;
+  /** A program can do without it: a denial is told quietly. */
+  isHousekeeping?: boolean;
   /** Reports a denial alone: the caller calls `allowed` once it knows the rest. */
   isReportedLater?: boolean;
   /** For a denial: what to do, where a grant is not all that it takes. Sentences. */
@@ -75,6 +79,7 @@ export class Authority {
   /** Counts of this session's uses and denials. */
   readonly uses: PermissionUses = { allowed: 0, denied: 0, by: {} };
   #options: SessionBrokerOptions;
+  #over: AbortSignal;
   #answers = new Map<string, Promise<boolean>>();
   #questions = new Turns(hostsAskedAtOnce);
   #hostsAsked = 0;
@@ -85,8 +90,10 @@ export class Authority {
   #events = 0;
   #hostsListed = 0;
 
-  constructor(options: SessionBrokerOptions) {
+  /** @param over withdraws every open question */
+  constructor(options: SessionBrokerOptions, over: AbortSignal) {
     this.#options = options;
+    this.#over = over;
   }
 
   /** Whether a person was being asked at any moment of the last so many milliseconds. */
@@ -132,14 +139,15 @@ export class Authority {
     const subject = demand.subject ?? target;
     const grant_command = grantCommand(pluginId, permission, { target });
     const place = this.#placeOf(permission);
-    const outside = this.#isOutside(demand);
+    const outside = demand.isDenied === true || this.#isOutside(demand);
     const entry = outside && !this.#options.narrowed?.has(permission) ? manifestEntry(demand) : null;
     const beyond = {
       ...(outside ? { grantable: false as const } : {}),
       ...(entry === null ? {} : { manifest_entry: entry }),
     };
     const told = demand.reason === undefined ? {} : { reason: demand.reason };
-    const denied = { decision: "denied" as const, grant_command, ...beyond, ...place, ...told };
+    const quiet = demand.isHousekeeping === true ? { needed: false as const } : {};
+    const denied = { decision: "denied" as const, grant_command, ...beyond, ...quiet, ...place, ...told };
     this.#report(permission, subject, { ...denied, ofProgram: demand.unbounded });
     const because = demand.because ?? (entry !== null ? unasked : outside ? outOfReach : null);
     const refused = refusal({ pluginId, permission, subject: cleanLine(subject, maxShownLength) }, because);
@@ -217,7 +225,7 @@ export class Authority {
   }
 
   /** Asks once for each thing and keeps the answer for the session, so that no person is asked until they give in. */
-  #ask(demand: Demand, askGrant: (missing: MissingGrant) => Promise<boolean>): Promise<boolean> {
+  #ask(demand: Demand, askGrant: AskGrant): Promise<boolean> {
     const key = this.#key(demand);
     const known = this.#answers.get(key);
     if (known !== undefined) return known;
@@ -231,7 +239,7 @@ export class Authority {
         permission: demand.permission,
         target: cleanLine(demand.target, maxShownLength),
         grant_command: grantCommand(pluginId, demand.permission, { target: demand.target }),
-      });
+      }, this.#over);
     const answer = (ofProgram ? this.#questions.take("hosts", ask) : ask()).then((yes) => yes === true, () => false)
       .finally(() => {
         this.#open -= 1;
@@ -253,7 +261,7 @@ export class Authority {
     { ofProgram = false, ...decided }:
       & Pick<
         CapabilityEvent,
-        "decision" | "grant_command" | "grantable" | "manifest_entry" | "grant_file" | "grant_line" | "reason"
+        "decision" | "grant_command" | "grantable" | "needed" | "manifest_entry" | "grant_file" | "grant_line" | "reason"
       >
       & { ofProgram?: boolean | undefined },
   ): void {
@@ -261,8 +269,9 @@ export class Authority {
     uses[decided.decision] += 1;
     this.uses[decided.decision] += 1;
     const target = cleanLine(subject, maxShownLength);
-    if (permission === "net") countHost(this.uses, target, { [decided.decision]: 1 });
-    const key = `${decided.decision} ${permission} ${target}`;
+    const isQuiet = decided.needed === false;
+    if (permission === "net") countHost(this.uses, target, { [isQuiet ? "not_needed" : decided.decision]: 1 });
+    const key = `${decided.decision} ${permission} ${target}${isQuiet ? " quietly" : ""}`;
     const times = (this.#reported.get(key) ?? 0) + 1;
     const most = decided.decision === "allowed" || ofProgram ? 1 : maxDenialsOfOneKind;
     if (times > most || this.#events > maxEvents) return;

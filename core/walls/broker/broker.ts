@@ -56,7 +56,7 @@ class Broker implements SessionBroker {
 
   constructor(options: SessionBrokerOptions) {
     const streams = new StreamTable({ most: options.limits.streams, redactor: options.redactor ?? null });
-    const authority = new Authority(options);
+    const authority = new Authority(options, this.#ending.signal);
     const walls = new SessionWalls(options);
     this.#scope = {
       options,

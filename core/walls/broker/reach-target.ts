@@ -85,9 +85,19 @@ export async function programRoute(
   scope: BrokerScope,
   { url, isUnasked }: { url: URL; isUnasked: boolean },
 ): Promise<EgressRoute> {
-  const { programNet = [] } = scope.options;
+  const { programNet = [], refusedNet: { denied = [], housekeeping = [], toolRuns = () => false } = {} } = scope.options;
   const target = netTarget(url);
-  const demand: NetDemand = { target, net: () => programNet, unbounded: true, isUnasked };
+  const isIn = (hosts: readonly string[]) => hosts.some((host) => coversTarget(host, target));
+  const isDenied = isIn(denied);
+  const isHousekeeping = isIn(housekeeping) && !toolRuns();
+  const demand: NetDemand = {
+    target,
+    net: () => programNet,
+    unbounded: true,
+    isUnasked: isUnasked || isDenied || isHousekeeping,
+    isDenied,
+    isHousekeeping,
+  };
   await demandNet(scope, demand);
   return { addresses: await checkedAddresses(scope, demand), port: target.port };
 }
@@ -102,16 +112,18 @@ interface NetDemand {
   net(permissions: Permissions): readonly string[];
   unbounded?: boolean;
   isUnasked?: boolean;
+  isDenied?: boolean;
+  isHousekeeping?: boolean;
 }
 
 const netOf = ({ net = [] }: Permissions): readonly string[] => net;
 
-function demandOf({ target, net, unbounded = false, isUnasked = false }: NetDemand): Demand {
+function demandOf({ target, net, unbounded = false, ...kind }: NetDemand): Demand {
   return {
     permission: "net",
     target: formatTarget(target),
     unbounded,
-    isUnasked,
+    ...kind,
     ...(unbounded && target.port === sshPort ? { reason: withoutSshKeys } : {}),
     grantedBy: (permissions) => net(permissions).some((grant) => coversTarget(grant, target)),
   };

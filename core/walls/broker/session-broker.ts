@@ -21,6 +21,9 @@ export interface MissingGrant {
   grant_command: string;
 }
 
+/** Asks for a missing grant. The signal withdraws the question, which is then answered with no. */
+export type AskGrant = (missing: MissingGrant, signal: AbortSignal) => Promise<boolean>;
+
 /** A line of a file. */
 export interface GrantPlace {
   file: string;
@@ -67,6 +70,14 @@ export interface SessionBrokerOptions {
    * operator alone decides about them: which hosts an agent needs is nothing that a manifest can know.
    */
   programNet?: readonly string[] | undefined;
+  /** `host:port` pairs that contained programs are refused without a question; default: none. */
+  refusedNet?: {
+    /** The operator denied them. */
+    denied?: readonly string[];
+    /** Programs call them and can do without: told quietly, unless a tool runs that may want them. */
+    housekeeping?: readonly string[];
+    toolRuns?(): boolean;
+  };
   /** Paths that contained programs may read besides; default: none. The operator alone decides about them too. */
   programRead?: readonly string[] | undefined;
   /** Agent whose settings contained programs have besides those of their own name; absent: none. The operator alone names it. */
@@ -98,7 +109,7 @@ export interface SessionBrokerOptions {
   /** Ends the session, whose programs used too much; absent: they alone are ended. */
   endSession?: ((error: ErrorData) => void) | undefined;
   /** Asks a person for a missing grant; absent when no person can be asked. */
-  askGrant?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
+  askGrant?: AskGrant | undefined;
   /** Asks the session's client about a host that a contained program calls; absent: what is not granted is denied. */
   askHost?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
   /**

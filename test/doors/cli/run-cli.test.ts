@@ -461,7 +461,7 @@ test("bulkhead run ends quietly when the reader of its output goes away", async 
   expect(terminal.err()).toBe("");
 });
 
-test("bulkhead run asks once, always or no, and remembers always for that tool", async () => {
+test("bulkhead run asks once, always, no or never, and remembers always and never for that tool", async () => {
   const ask = (request_id: string, tool: string, kinds: PermissionOption["kind"][]): Envelope["event"] => ({
     type: "permission_request",
     request_id,
@@ -475,12 +475,16 @@ test("bulkhead run asks once, always or no, and remembers always for that tool",
     ask("r2", "Bash", plain),
     ask("r3", "Bash", ["allow_once", "allow_always", "reject_once"]),
     ask("r4", "Edit", ["allow_once", "allow_always", "reject_always"]),
-    ask("r5", "Bash", ["reject_once", "reject_always", "allow_once"]),
+    ask("r5", "Grep", ["reject_once", "reject_always", "allow_once"]),
+    ask("r6", "Grep", ["allow_once", "reject_once"]),
+    ask("r7", "Plan", ["allow_once", "allow_once", "reject_once"]),
+    { ...ask("r8", "network", plain), input: { host: "a.example.com:443" } } as Envelope["event"],
+    { ...ask("r9", "network", plain), input: { host: "b.example.com:443" } } as Envelope["event"],
   ];
   const during = () => new Promise<void>((resolve) => setTimeout(resolve, 800));
   const { host, err } = await cli(["run", "alpha", "x"], {
     tty: true,
-    stdin: "n\nalways\na\n1\n",
+    stdin: "n\nalways\na\nnever\n1\nalways\nno\n",
     host: { events, during },
   });
   expect(Object.fromEntries(host.answers)).toEqual({
@@ -488,10 +492,15 @@ test("bulkhead run asks once, always or no, and remembers always for that tool",
     r2: "allow_once",
     r3: "allow_once",
     r4: "allow_always",
-    // More than these three are shown as the agent words them.
-    r5: "reject_once",
+    r5: "reject_always",
+    r6: "reject_once",
+    // More than these four are shown as the agent words them.
+    r7: "allow_once",
+    // Each place of the network is a question of its own.
+    r8: "allow_once",
+    r9: "reject_once",
   });
-  expect(err).toContain("[o]nce  [a]lways  [n]o");
+  expect(err).toContain("[o]nce  [a]lways  [n]o  n[e]ver › ");
   expect(err).toContain("[1] Said by the agent");
 });
 
@@ -505,6 +514,7 @@ test("bulkhead run asks the person at the terminal what the agent asks", async (
         request_id: "r1",
         tool: "Bash",
         title: "run rm",
+        input: { command: "rm -r build\nrm -r dist" },
         options: [
           { id: "yes", label: "Allow once", kind: "allow_once" },
           { id: "no", label: "Reject", kind: "reject_once" },
@@ -513,7 +523,7 @@ test("bulkhead run asks the person at the terminal what the agent asks", async (
       during: () => new Promise((resolve) => setTimeout(resolve, 300)),
     },
   });
-  expect(err).toContain(`The agent asks to use "Bash": "run rm"`);
+  expect(err).toContain(`The agent asks to use "Bash": "run rm"\n  │ rm -r build\n  │ rm -r dist\n`);
   expect(err).toContain("[o]nce  [a]lways  [n]o");
   expect(host.answers).toEqual([["r1", "yes"]]);
 });
@@ -717,7 +727,12 @@ test("bulkhead loop runs sessions until the maximum and says so with exit code 9
   const { code, out, host } = await cli(["loop", "Do it.", "--max-iterations", "2"]);
   expect(code).toBe(9);
   expect(host.requests.map(({ request }) => [request.iteration, request.max_iterations])).toEqual([[1, 2], [2, 2]]);
-  expect(out).toMatch(/Iteration 1 of 2[^]*Iteration 2 of 2[^]*not done · 2 iterations · max_iterations/);
+  expect(out).toMatch(
+    /Iteration 1 of 2[^]*Iteration 2 of 2[^]*not done · 2 iterations · max_iterations · 1,440 tokens · \$0\.0072/,
+  );
+  const usage = { ...fakeResult().usage, cost: 0.5, currency: "EUR" };
+  const euros = await cli(["loop", "Do it.", "--max-iterations", "2"], { host: { result: fakeResult({ usage }) } });
+  expect(euros.out).toMatch(/2 iterations · max_iterations · 1,440 tokens · 1\.00 EUR\n/);
 });
 
 test("bulkhead loop ends with the agent's signal, and with the exit code of a session that fails", async () => {

@@ -19,6 +19,7 @@ function agentPlugin(changes: Partial<Plugin> = {}): Plugin {
         run: [{ binary: "acme", env: ["ACME_KEY", "ACME_URL", "ACME_TOKEN"] }],
         net: ["api.example.com:443", "login.example.com:443"],
       },
+      housekeeping: ["telemetry.example.com:443", "registry.example.org:443"],
       endpoints: [{ program: "acme", key: "ACME_KEY", base_url: "ACME_URL", url: "https://api.example.com" }],
     },
     os_walls: defaultOsWallUses,
@@ -37,11 +38,13 @@ test("the walls of an agent's program say whom it may call and which keys it see
     writes: [],
     hosts: ["api.example.com:443", "registry.example.org:443"],
     hosts_missing: ["login.example.com:443"],
+    hosts_not_needed: ["telemetry.example.com:443"],
     keys_kept: ["ACME_KEY"],
     keys_seen: ["ACME_TOKEN"],
   }]);
   expect(lines(agentPlugin()).slice(3)).toEqual([
-    "  calls   api.example.com:443, registry.example.org:443; not granted yet: login.example.com:443",
+    "  calls   api.example.com:443, registry.example.org:443; not granted yet: login.example.com:443; denied, and not needed: " +
+    "telemetry.example.com:443",
     "  keys    ACME_KEY stays with the host; the program sees ACME_TOKEN",
   ]);
 });
@@ -76,7 +79,8 @@ test("before a grant the walls are shown as they would be after it, without a fa
   expect(briefWallLines(walls, { paint: createPaint(false), columns: 200 })).toEqual([
     "    acme then runs contained",
     "      writes  the working directory, a home of its own that is gone after the session, its login and its records",
-    "      calls   api.example.com:443, login.example.com:443",
+    "      calls   api.example.com:443, login.example.com:443; denied, and not needed: telemetry.example.com:443, " +
+    "registry.example.org:443",
     "      keys    ACME_KEY stays with the host; the program sees ACME_TOKEN",
   ]);
   const rows = explainPermissions({ requested: plugin.manifest.permissions ?? {}, grant: {}, deny: {} });

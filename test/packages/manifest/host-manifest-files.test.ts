@@ -203,6 +203,14 @@ describe("replaceGrant", () => {
     expect(granted(replace(old))).toEqual({ ...granted(text), ...left });
   });
 
+  it("lifts a denial of that name, where no grant has it", () => {
+    const denied = addGrant(text, { pluginId: "demo", permission: "net", target: "a.b:443", under: "deny" });
+    const old = { pluginId: "demo", permission: "net", target: "a.b:443", instead: null } as const;
+    expect(denied).toContain("a.b:443");
+    expect(replaceGrant(denied, old, { file: "b" })).not.toContain("a.b:443");
+    expect(() => replaceGrant(denied, { ...old, instead: "c.d:443" }, { file: "b" })).toThrow(/has no such grant/);
+  });
+
   it("takes back kv", () => {
     expect(granted(replace({ permission: "kv", target: "kv" }))?.kv).toBeUndefined();
   });

@@ -446,6 +446,11 @@ const corpus: [name: string, changes: Record<string, string | null>, start: stri
     },
     'p/plugin.yaml:14:23 endpoints[0].key: expected a variable that "env" of "x" names, found string "X_KEY"',
   ],
+  [
+    "a host of housekeeping without a port",
+    { housekeeping: "[telemetry.example.com]" },
+    'p/plugin.yaml:11:16 housekeeping[0]: expected host:port, found string "telemetry.example.com"',
+  ],
   ["no YAML", { name: "[" }, "p/plugin.yaml:4:1: not valid YAML:"],
   [
     "a key twice",

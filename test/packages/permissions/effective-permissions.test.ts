@@ -397,7 +397,7 @@ describe("explainPermissions", () => {
         env: ["HOME"],
         limits: { children: 2 },
       },
-      deny: { run: [{ binary: "git", args: ["push {...}"] }] },
+      deny: { run: [{ binary: "git", args: ["push {...}"] }], net: ["telemetry.example.com:443"] },
       request: { secrets: [{ name: "KEY", env: ["TOKEN"] }] },
     });
     const said = rows.map((
@@ -415,6 +415,7 @@ describe("explainPermissions", () => {
       ["limits", "children 4", true, true, false, "children 2"],
       ["env", "HOME", false, true, false, ""],
       ["secrets", "OTHER", false, true, false, ""],
+      ["net", "telemetry.example.com:443", false, false, true, ""],
     ]);
     expect(rows.map(({ why }) => why)).toEqual([
       "It is asked for and granted.",
@@ -428,6 +429,7 @@ describe("explainPermissions", () => {
       "A smaller ceiling of 2 is set for it.",
       "It is granted, but the manifest does not ask for it.",
       "It is granted, but the manifest does not ask for it.",
+      "It is denied, and no one is asked about it.",
     ]);
   });
 });

@@ -49,11 +49,29 @@ describe("runLoop", () => {
         stop_reason: "fatal",
         session_ids: ["s0", "s1", "s2"],
         cost: 1.5,
+        currency: "USD",
+        cost_unknown: 0,
         tokens: 12,
       },
     });
     expect(requests.map(({ iteration }) => iteration)).toEqual([1, 1, 2]);
     expect(requests.map(({ budget }) => budget?.tokens)).toEqual([100, 97, 93]);
+  });
+
+  test("adds up one currency, counts the sessions of unknown cost, and gives no sum of two currencies", async () => {
+    const usage = (cost: number | null, currency: string | null) => ({
+      stop_reason: "end_turn" as const,
+      usage: { ...fakeResult().usage, cost, currency },
+    });
+    const of = async (...used: ReturnType<typeof usage>[]) => {
+      const { report } = await run([...used, ended("fatal")].slice(0, used.length), { max_iterations: used.length });
+      return [report.cost, report.currency, report.cost_unknown];
+    };
+    expect(await of(usage(0.1, "EUR"), usage(null, null), usage(0.2, "EUR"))).toEqual([0.3, "EUR", 1]);
+    expect(await of(usage(null, null), usage(null, null))).toEqual([null, null, 2]);
+    expect(await of(usage(0, null), usage(0, null))).toEqual([0, null, 0]);
+    expect(await of(usage(0, null), usage(1, "EUR"))).toEqual([1, "EUR", 0]);
+    expect(await of(usage(1, "EUR"), usage(1, "USD"))).toEqual([null, null, 0]);
   });
 
   test("runs fresh sessions until the signal comes", async () => {
@@ -66,6 +84,8 @@ describe("runLoop", () => {
       stop_reason: "loop_complete",
       session_ids: ["s0", "s1", "s2"],
       cost: 1.5,
+      currency: "USD",
+      cost_unknown: 0,
       tokens: 7,
     });
     expect(requests.map(({ iteration, max_iterations, enhance, idempotency_key }) => ({

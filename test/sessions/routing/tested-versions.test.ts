@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { agentRow } from "../../../core/doors/cli/render/agent-rows.ts";
-import { readManifest } from "../../../core/packages/registry/read-manifest.ts";
+import { readManifest } from "../../../core/packages/manifest/read-manifest.ts";
 import { describeAgent } from "../../../core/sessions/routing/agent-report.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import { fakeAgent, fakePlugin } from "../../doors/cli/fake-host.ts";

@@ -226,6 +226,60 @@ describe("an agent's network", () => {
     expect(broker.uses.hosts).toMatchObject({ "127.0.0.1:1": { allowed: 0, denied: 2 } });
   });
 
+  test("a host of housekeeping, and a denied one, are refused without a question; the first is told quietly", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const asked: string[] = [];
+    let toolRuns = false;
+    const { broker, events } = await makeAgent({
+      askGrant: ({ target }) => {
+        asked.push(target);
+        return Promise.resolve(false);
+      },
+      refusedNet: {
+        denied: ["127.0.0.1:2"],
+        housekeeping: ["127.0.0.1:1"],
+        toolRuns: () => toolRuns,
+      },
+    });
+    const call = (port: number) =>
+      `curl -s -o /dev/null -w "%{http_code} " -x "$HTTP_PROXY" --noproxy "" http://127.0.0.1:${port}/;`;
+    expect(await output(broker, call(1) + call(1) + call(2))).toBe("403 403 403 ");
+    expect(asked).toEqual([]);
+    expect(capabilities(events).filter(({ permission }) => permission === "net")).toMatchObject([
+      { target: "127.0.0.1:1", decision: "denied", needed: false },
+      { target: "127.0.0.1:2", decision: "denied", grantable: false },
+    ]);
+    expect(broker.uses.hosts).toEqual({
+      "127.0.0.1:1": { allowed: 0, denied: 0, not_needed: 2 },
+      "127.0.0.1:2": { allowed: 0, denied: 1 },
+    });
+    // A tool that runs may well want the host.
+    toolRuns = true;
+    await output(broker, call(1));
+    expect(asked).toEqual(["127.0.0.1:1"]);
+    expect(capabilities(events).at(-1)).toMatchObject({ target: "127.0.0.1:1", decision: "denied" });
+    expect(capabilities(events).at(-1)).not.toHaveProperty("needed");
+  });
+
+  test("a question that is open when the session ends is taken back, and its host counts as denied", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const signals: AbortSignal[] = [];
+    const { broker, events } = await makeAgent({
+      askGrant: (_missing, signal) =>
+        new Promise((resolve) => {
+          signals.push(signal);
+          signal.addEventListener("abort", () => resolve(false));
+        }),
+    });
+    const { stdout } = await runShell(broker, `curl -s -x "$HTTP_PROXY" --noproxy "" http://127.0.0.1:1/`);
+    void readAll(broker, stdout).catch(() => {});
+    await expect.poll(() => signals).toHaveLength(1);
+    await broker.close();
+    expect(signals[0]?.aborted).toBe(true);
+    expect(capabilities(events)).toContainEqual(expect.objectContaining({ target: "127.0.0.1:1", decision: "denied" }));
+    expect(broker.uses.hosts).toMatchObject({ "127.0.0.1:1": { denied: 1 } });
+  });
+
   test("the program never holds the key: the proxy puts it into the request", async (context) => {
     await needsWall(context, "bubblewrap");
     const model = await openModel();

@@ -3,7 +3,8 @@ import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { exitCodeOf } from "../exit-code.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint } from "../render/paint.ts";
-import { formatCost, formatCount, plural } from "../render/quantities.ts";
+import { formatCost } from "../../../../plugin-sdk/currency.ts";
+import { formatCount, plural } from "../render/quantities.ts";
 import { askForGrants } from "../run-granted.ts";
 import { addSessionFlags, prepareSessions, type SessionCommand } from "../session-command.ts";
 import { showSession } from "../show-session.ts";
@@ -57,8 +58,15 @@ async function conclude(report: LoopReport, { show }: SessionCommand): Promise<v
     plural(report.iterations, "iteration"),
     safeLine(report.stop_reason),
     ...(report.tokens === null ? [] : [`${formatCount(report.tokens)} tokens`]),
-    ...(report.cost === null ? [] : [formatCost(report.cost, "USD")]),
+    ...(report.iterations === 0 ? [] : [costOf(report)]),
   ];
   const line = report.complete ? paint("green", "✓ the agent says it is done") : paint("yellow", "… not done");
   await terminal.stdout.write(`\n${line} ${paint("dim", `· ${facts.join(" · ")}`)}\n`);
+}
+
+/** A sum that leaves sessions out says so. */
+function costOf({ cost, currency, cost_unknown }: LoopReport): string {
+  const sum = formatCost(cost, currency);
+  if (cost === null) return `cost ${sum}`;
+  return cost_unknown === 0 ? sum : `at least ${sum}, ${plural(cost_unknown, "session")} of unknown cost`;
 }

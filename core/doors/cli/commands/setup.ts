@@ -175,13 +175,11 @@ async function hello(call: Invocation, adapter: string): Promise<SessionResult> 
     { adapter, artifacts: "none" },
   );
   if (json) return await session.result();
-  return await showSession(session, {
-    terminal,
-    adapter,
-    mode: "live",
-    verbose: false,
-    questions,
-  });
+  try {
+    return await showSession(session, { terminal, adapter, mode: "live", verbose: false, questions });
+  } finally {
+    await questions?.close();
+  }
 }
 
 async function offerDaemon(call: Invocation): Promise<void> {

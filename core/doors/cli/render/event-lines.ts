@@ -4,8 +4,8 @@ import { eventWords, type Weight } from "../../../ground/checks/event-words.ts";
 import { refusalOf } from "../../../ground/checks/refused-event.ts";
 import { asTyped } from "./as-typed.ts";
 import type { Tone } from "./paint.ts";
-import { copiedText, formatCost, formatCount, formatDuration } from "./quantities.ts";
-import { shortInput, shortJson } from "./short-json.ts";
+import { copiedText, formatCount, formatDuration } from "./quantities.ts";
+import { shortInput, shortJson } from "./input-text.ts";
 
 /** One line about an event, before it is cleaned, fitted and coloured. */
 export interface EventLine {
@@ -87,7 +87,7 @@ function isQuiet(event: Envelope["event"], verbose: boolean): boolean {
   }
 }
 
-const figures = { duration: formatDuration, count: formatCount, cost: formatCost };
+const figures = { duration: formatDuration, count: formatCount };
 
 const tones: { readonly [W in Weight]: Tone } = { debug: "dim", info: "dim", warning: "yellow", error: "red" };
 
@@ -141,6 +141,9 @@ function unparsed(event: UnparsedEvent): EventLine {
 
 function capability(event: Extract<HostEvent, { type: "capability" }>, verbose: boolean): EventLine[] {
   if (event.decision === "allowed") return event.reason !== undefined || verbose ? [wordsLine(event)] : [];
+  if (event.needed === false) {
+    return verbose ? [line("dim", `· denied ${event.permission} ${event.target}, which it does not need`)] : [];
+  }
   const denied = line("red", `✗ denied ${event.permission} ${event.target}`);
   const below = [event.reason ?? null, remedy(event)].filter((text) => text !== null);
   return [denied, ...below.map((text) => ({ tone: "dim" as const, text: `  ${text}`, whole: true as const }))];

@@ -1,5 +1,3 @@
-import { safeLine } from "./agent-text.ts";
-
 /** Formats a duration for people: `480 ms`, `2.1 s`, `3 min 20 s`, `2 h 5 min`. */
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
@@ -29,12 +27,6 @@ export function formatBytes(bytes: number): string {
 /** Formats a number with separators of thousands: `12,345`. */
 export function formatCount(count: number): string {
   return count.toLocaleString("en-US");
-}
-
-/** Formats a cost: `$0.0036` for dollars, else `0.0036 EUR`. */
-export function formatCost(cost: number, currency: string | null): string {
-  const amount = cost === 0 ? "0" : cost < 0.01 ? cost.toFixed(4) : cost.toFixed(2);
-  return currency === null || currency === "USD" ? `$${amount}` : `${amount} ${safeLine(currency)}`;
 }
 
 /** Formats a point in time as the time of day here: `14:03:59`. */

@@ -1,11 +1,12 @@
-import type { Artifact, SessionResult, UsageReport } from "../../../../plugin-sdk/result.ts";
+import type { Artifact, HostUses, SessionResult, UsageReport } from "../../../../plugin-sdk/result.ts";
 import { readGrantCommand } from "../../../ground/config/grant-command.ts";
 import type { GitChange } from "../../../../plugin-sdk/git-changes.ts";
 import { safeLine } from "./agent-text.ts";
 import { heldHeadline, heldLines, scriptLines, settleHint } from "./held-lines.ts";
 import { hintLines, stackLines } from "./message-lines.ts";
 import { outcomeLooks, type Paint, type Tone } from "./paint.ts";
-import { formatBytes, formatCost, formatCount, formatDuration, plural } from "./quantities.ts";
+import { formatCost } from "../../../../plugin-sdk/currency.ts";
+import { formatBytes, formatCount, formatDuration, plural } from "./quantities.ts";
 import { shortId } from "./short-id.ts";
 import { type Cell, tableLines } from "./table.ts";
 import { fitLine, wrapText } from "./text-width.ts";
@@ -87,20 +88,24 @@ function substitutionLines(
   return [...taken, ...open].map((text) => `  ${paint("yellow", fitLine(safeLine(text), columns - 4))}`);
 }
 
-/** Lists the hosts that the session called, and those it was refused. */
+/** Lists the hosts that the session called, those it was refused, and those it could do without. */
 function hostLines({ metadata: { permissions } }: SessionResult, { paint, columns }: ResultLineOptions): string[] {
   const hosts = Object.entries(permissions.hosts ?? {});
-  const listed = (word: string, tone: Tone, decision: "allowed" | "denied") => {
-    const called = hosts.filter(([, uses]) => uses[decision] > 0);
+  const listed = (word: string, tone: Tone, decision: keyof HostUses) => {
+    const called = hosts.map(([host, uses]) => ({ host, times: uses[decision] ?? 0 })).filter(({ times }) => times > 0);
     if (called.length === 0) return [];
-    const names = called.slice(0, shownHosts).map(([host, uses]) =>
-      uses[decision] === 1 ? safeLine(host) : `${safeLine(host)} (${formatCount(uses[decision])} times)`
+    const names = called.slice(0, shownHosts).map(({ host, times }) =>
+      times === 1 ? safeLine(host) : `${safeLine(host)} (${formatCount(times)} times)`
     );
     const rest = called.length > shownHosts ? [`and ${called.length - shownHosts} more`] : [];
     return wrapText(`${word}: ${[...names, ...rest].join(", ")}`, columns - 4, shownMessageLines)
       .map((line) => `  ${paint(tone, line)}`);
   };
-  return [...listed("hosts called", "dim", "allowed"), ...listed("hosts denied", "yellow", "denied")];
+  return [
+    ...listed("hosts called", "dim", "allowed"),
+    ...listed("hosts denied", "yellow", "denied"),
+    ...listed("hosts denied that it does not need", "dim", "not_needed"),
+  ];
 }
 
 function usageLine(usage: UsageReport, { paint, columns }: ResultLineOptions): string[] {

@@ -91,19 +91,20 @@ const places: Readonly<Record<ProgramWalls["contained"], { writes: string; reads
 };
 
 function facts(
-  { contained, writes, reads = [], settings_of, hosts, hosts_missing, keys_kept, keys_seen }: ProgramWalls,
+  { contained, writes, reads = [], settings_of, hosts, hosts_missing, hosts_not_needed, keys_kept, keys_seen }: ProgramWalls,
 ): [string, string][] {
   const place = places[contained];
   const seen = keys_seen.length === 0 ? [] : [`the program sees ${keys_seen.join(", ")}`];
   const kept = keys_kept.length === 0 ? [] : [`${keys_kept.join(", ")} stays with the host`];
   const missing = hosts_missing.length === 0 ? "" : `; not granted yet: ${hosts_missing.join(", ")}`;
+  const quiet = hosts_not_needed.length === 0 ? "" : `; denied, and not needed: ${hosts_not_needed.join(", ")}`;
   const called = hosts === null ? "any host" : hosts.length === 0 ? "no host" : hosts.join(", ");
   const more = [...(settings_of === undefined ? [] : [`the settings of ${settings_of}`]), ...reads];
   return [
     ...(place === null ? [] : [
       ["writes", [place.writes, ...writes].join(", ")] as [string, string],
       ["reads", [place.reads, ...(more.length === 0 ? [] : [`and ${more.join(", ")}`])].join("; ")] as [string, string],
-      ["calls", `${called}${missing}`] as [string, string],
+      ["calls", `${called}${missing}${quiet}`] as [string, string],
     ]),
     ...(kept.length + seen.length === 0 ? [] : [["keys", [...kept, ...seen].join("; ")] as [string, string]]),
   ];

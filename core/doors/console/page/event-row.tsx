@@ -4,6 +4,7 @@ import type { TimelineRow } from "./fold.ts";
 import { FoldRow, JsonText, LongText, Text } from "./text.tsx";
 import { ChangedPath, HostEventText } from "./host-event.tsx";
 import { countText, durationText } from "./parts.tsx";
+import { askedChanges } from "../../../ground/log/edit-text.ts";
 import { DiffText } from "./diff-text.tsx";
 import { addressOf } from "./route.ts";
 import { useConsole } from "./console-context.ts";
@@ -140,17 +141,16 @@ function ToolLine({ call, result }: Pick<Extract<TimelineRow, { kind: "tool" }>,
 /** Input of a tool: a command and the two sides of an edit are shown as such, anything else as JSON. */
 export function Input({ of: input }: { of: unknown }) {
   if (typeof input !== "object" || input === null) return <JsonText of={input} />;
-  const { command, old_string: before, new_string: after, diff, patch } = input as Record<string, unknown>;
+  const { command } = input as Record<string, unknown>;
   if (typeof command === "string") return <LongText of={command} class="command-text" />;
-  const change = typeof diff === "string" ? diff : typeof patch === "string" ? patch : null;
-  if (change !== null) return <DiffText of={change} />;
-  if (typeof before === "string" && typeof after === "string") return <DiffText of={sides(before, after)} />;
-  return <JsonText of={input} />;
-}
-
-function sides(before: string, after: string): string {
-  const lines = (text: string, sign: string) => text.split("\n").map((line) => sign + line).join("\n");
-  return `${lines(before, "-")}\n${lines(after, "+")}`;
+  const changes = askedChanges(input);
+  if (changes.length === 0) return <JsonText of={input} />;
+  return changes.map(({ path, lines }) => (
+    <>
+      {changes.length > 1 && path !== null && <h4>{plainText(path, 300)}</h4>}
+      <DiffText of={lines.join("\n")} />
+    </>
+  ));
 }
 
 /** The one part of a tool's input that a reader looks for. */

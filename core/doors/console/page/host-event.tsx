@@ -3,7 +3,7 @@ import type { HostEvent } from "../../../../plugin-sdk/envelope.ts";
 import { eventWords, type Weight } from "../../../ground/checks/event-words.ts";
 import { FoldRow, LongText, Text } from "./text.tsx";
 import { HeldList } from "./held-item.tsx";
-import { ChangeMark, Command, costText, countText, durationText, OutcomeMark } from "./parts.tsx";
+import { ChangeMark, Command, countText, durationText, OutcomeMark } from "./parts.tsx";
 import type { ShownEvent } from "./shown-event.ts";
 import { plainText } from "./shown-text.ts";
 
@@ -42,7 +42,7 @@ const hostEvents: {
   session_ended: ({ event }) => <Ended event={event} />,
 };
 
-const figures = { duration: durationText, count: countText, cost: costText };
+const figures = { duration: durationText, count: countText };
 
 const looks: { readonly [W in Weight]: string } = {
   debug: "quiet-line",
@@ -74,6 +74,9 @@ function WordsText({ event }: { event: ShownEvent["event"] }) {
 
 /** A denial with what would change it, or a use that a person should know of. */
 function CapabilityText({ event }: { event: Extract<HostEvent, { type: "capability" }> }) {
+  if (event.needed === false) {
+    return <p class="quiet-line">Denied, and not needed: {event.permission} {plainText(event.target, 400)}</p>;
+  }
   return (
     <div class="denied">
       <p>

@@ -154,12 +154,6 @@ export function countText(count: number): string {
   return count < 1_000_000 ? `${(count / 1000).toFixed(1)} k` : `${(count / 1_000_000).toFixed(2)} M`;
 }
 
-/** An amount of money; small ones with the places that they need. */
-export function costText(cost: number, currency: string | null): string {
-  const digits = cost !== 0 && Math.abs(cost) < 0.1 ? 4 : 2;
-  return `${cost.toFixed(digits)} ${currency ?? ""}`.trim();
-}
-
 /** A modal question or form; Escape closes it. */
 export function Dialog(
   { title, close, children }: { title: string; close: () => void; children: ComponentChildren },

@@ -57,7 +57,9 @@ function Permission({ plugin, row, isAsked, ask, changed }: PermissionProps) {
     await found.api.send("POST", `${grantsOf(plugin)}/replace`, { ...old, instead });
   };
   const revoke = async () => {
-    const told = `${plugin.name} may no longer: ${row.permission} ${row.target}`;
+    const told = row.granted
+      ? `${plugin.name} may no longer: ${row.permission} ${row.target}`
+      : `${plugin.name} is no longer denied: ${row.permission} ${row.target}`;
     if (await attempt(found, told, () => replace(null))) changed();
   };
   return (
@@ -94,6 +96,7 @@ function Acts({ of: row, ask, revoke }: { of: ExplainedPermission; ask: () => vo
       )}
       {row.granted && canNarrow(row) && <button type="button" onClick={ask}>Narrow …</button>}
       {row.granted && !isLimit && <button type="button" onClick={revoke}>Revoke</button>}
+      {row.denied && !row.granted && <button type="button" onClick={revoke}>Lift the denial</button>}
     </span>
   );
 }
@@ -128,6 +131,9 @@ function Program({ of: program }: { of: ExplainedPlugin["programs"][number] }) {
       )}
       {program.hosts !== null && program.hosts.length > 0 && (
         <>, calls {program.hosts.map((host) => plainText(host, 80)).join(", ")}</>
+      )}
+      {program.hosts_not_needed.length > 0 && (
+        <>, does without {program.hosts_not_needed.map((host) => plainText(host, 80)).join(", ")}</>
       )}
       {program.keys_kept.length > 0 && `, keys that stay with the host: ${program.keys_kept.join(", ")}`}
     </p>

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { formatCost } from "../../../../plugin-sdk/currency.ts";
 import { useEffect, useState } from "preact/hooks";
 import type { Permissions } from "../../../../plugin-sdk/permissions.ts";
 import type { SessionResult } from "../../../../plugin-sdk/result.ts";
@@ -96,7 +97,7 @@ function UsageSoFar({ of: usage }: { of: Facts["usage"] }) {
   return (
     <p>
       {tokensText(usage.tokens_in, usage.tokens_out)}
-      {usage.cost !== null && ` · ${usage.cost} ${usage.currency ?? ""}`}{" "}
+      {usage.cost !== null && ` · ${formatCost(usage.cost, usage.currency ?? "USD")}`}{" "}
       <span class="quiet-line">reported so far</span>
     </p>
   );
@@ -263,7 +264,9 @@ function withEvent(facts: Facts, { event, seq }: ShownEvent): Facts {
   if (event.type === "usage") return { ...facts, usage: event };
   if (event.type !== "capability") return facts;
   if (event.decision === "allowed") return { ...facts, allowed: facts.allowed + 1 };
-  if (facts.denied.length >= mostDenied || facts.denied.some((one) => one.seq === seq)) return facts;
+  if (event.needed === false || facts.denied.length >= mostDenied || facts.denied.some((one) => one.seq === seq)) {
+    return facts;
+  }
   const { permission, target } = event;
   return { ...facts, denied: [...facts.denied, { seq, permission, target }] };
 }

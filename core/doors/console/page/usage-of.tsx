@@ -1,7 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import type { SessionResult, UsageReport } from "../../../../plugin-sdk/result.ts";
 import { useConsole } from "./console-context.ts";
-import { costText, countText } from "./parts.tsx";
+import { formatCost } from "../../../../plugin-sdk/currency.ts";
+import { countText } from "./parts.tsx";
 
 /** Cost and tokens of a session, read when it comes into view; the basis is always said. */
 export function UsageOf({ id }: { id: string }) {
@@ -34,7 +35,7 @@ export function UsageText({ of: usage }: { of: UsageReport }) {
       <span>
         {usage.cost === null
           ? "cost unknown"
-          : `${usage.basis === "estimated" ? "≈ " : ""}${costText(usage.cost, usage.currency)}`}
+          : `${usage.basis === "estimated" && usage.cost > 0 ? "≈ " : ""}${formatCost(usage.cost, usage.currency)}`}
       </span>
       <span class="quiet-line">
         {[tokens === null ? null : `${countText(tokens)} tokens`, usage.cost === null ? null : usage.basis]

@@ -43,16 +43,20 @@ const grants = named(
   exactly<PluginGrants>()(Type.Object({ plugin_id: text, grant: permissionsSchema, deny: permissionsSchema })),
 );
 
-type GrantBody = Pick<NewGrant, "permission" | "target">;
+type GrantBody = Omit<NewGrant, "pluginId">;
 
 const grantTarget = Type.String({
   minLength: 1,
   maxLength: 4096,
   description: "as it is granted: git, workdir, host:port, a name",
 });
-const grantBody = exactly<GrantBody>()(Type.Object({ permission: oneOf(grantable), target: grantTarget }, closed));
+const grantBody = exactly<GrantBody>()(Type.Object({
+  permission: oneOf(grantable),
+  target: grantTarget,
+  under: Type.Optional({ ...oneOf(["grant", "deny"] as const), description: "deny: it is never asked about again" }),
+}, closed));
 
-type ReplacementBody = Omit<GrantReplacement, "pluginId">;
+type ReplacementBody = Omit<GrantReplacement, "pluginId" | "under">;
 
 const replacementBody = exactly<ReplacementBody>()(Type.Object({
   permission: oneOf(grantable),
@@ -114,7 +118,7 @@ export const pluginRoutes: readonly ApiRoute[] = [
     id: "addGrant",
     method: "POST",
     path: "/v1/plugins/{id}/grants",
-    summary: "grant a plugin one thing more",
+    summary: "grant a plugin one thing more, or deny it",
     scope: "admin",
     body: grantBody,
     answers: { 200: { summary: "its grants now", schema: grants } },
@@ -129,7 +133,7 @@ export const pluginRoutes: readonly ApiRoute[] = [
     id: "replaceGrant",
     method: "POST",
     path: "/v1/plugins/{id}/grants/replace",
-    summary: "replace one grant of a plugin by another, or take it back",
+    summary: "replace one grant of a plugin by another, or take back a grant or a denial",
     scope: "admin",
     body: replacementBody,
     answers: { 200: { summary: "its grants now", schema: grants } },

@@ -66,7 +66,7 @@ export const promiseRules: readonly Rule[] = [
     title: "The adapter uses nothing that its manifest does not ask for.",
     check(seen) {
       const denied = envelopesOf(seen).flatMap(({ event }) =>
-        event.type === "capability" && event.decision === "denied" ? useOf(event, seen) : []
+        event.type === "capability" && event.decision === "denied" && event.needed !== false ? useOf(event, seen) : []
       );
       const hosts = seen.used.net.filter((target) => !isDeclared(target, seen)).map((target) => `net "${target}"`);
       const secrets = seen.used.secrets.filter((name) => !seen.permissions.secrets?.some((one) => one.name === name))

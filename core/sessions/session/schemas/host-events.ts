@@ -80,6 +80,7 @@ const fieldsByType: { readonly [T in HostEventType]: SchemaOf<Fields<T>> } = {
     decision: oneOf(["allowed", "denied"] as const),
     grant_command: Type.Optional(text),
     grantable: Type.Optional(Type.Literal(false)),
+    needed: Type.Optional(Type.Literal(false)),
     manifest_entry: Type.Optional(text),
     grant_file: Type.Optional(text),
     grant_line: Type.Optional(count),

@@ -4,12 +4,12 @@ import { createPaint } from "../../../../core/doors/cli/render/paint.ts";
 import {
   formatAge,
   formatBytes,
-  formatCost,
   formatCount,
   formatDuration,
   plural,
 } from "../../../../core/doors/cli/render/quantities.ts";
-import { shortInput } from "../../../../core/doors/cli/render/short-json.ts";
+import { formatCost } from "../../../../plugin-sdk/currency.ts";
+import { shortInput } from "../../../../core/doors/cli/render/input-text.ts";
 import { asTyped } from "../../../../core/doors/cli/render/as-typed.ts";
 import { ambiguousId } from "../../../../core/doors/cli/render/short-id.ts";
 import { tableLines } from "../../../../core/doors/cli/render/table.ts";
@@ -31,11 +31,17 @@ test("formatBytes, formatCount, formatCost and plural speak to people", () => {
   expect([3, 1536, 20_480, 2 * 1024 ** 2, 3 * 1024 ** 3].map(formatBytes))
     .toEqual(["3 B", "1.5 KiB", "20 KiB", "2 MiB", "3 GiB"]);
   expect(formatCount(12345)).toBe("12,345");
-  expect([formatCost(0.0036, "USD"), formatCost(1.5, "EUR"), formatCost(0, null)]).toEqual([
+  expect([formatCost(0.0036, "USD"), formatCost(1.5, "EUR"), formatCost(0, "USD")]).toEqual([
     "$0.0036",
     "1.50 EUR",
     "$0",
   ]);
+  expect([formatCost(null, null), formatCost(0, null), formatCost(0.006000000000000001, null)]).toEqual([
+    "unknown",
+    "not billed",
+    "$0.0060",
+  ]);
+  expect([formatCost(0.00001, "USD"), formatCost(1e-9, "EUR")]).toEqual(["<$0.0001", "<0.0001 EUR"]);
   expect([plural(1, "event"), plural(2000, "event")]).toEqual(["1 event", "2,000 events"]);
 });
 

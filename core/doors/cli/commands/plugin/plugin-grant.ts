@@ -47,7 +47,7 @@ export async function pluginDeny(call: Invocation): Promise<number> {
   const { pluginId, wanted, file } = await wantedOf(call);
   for (const { permission, target } of wanted) {
     const changed = await changeManifest(file, async ({ text, writeText }) => {
-      const after = addGrant(text, { pluginId, permission, target }, { file, under: "deny" });
+      const after = addGrant(text, { pluginId, permission, target, under: "deny" }, { file });
       if (after !== text) await writeText(after);
       return after !== text;
     });

@@ -9,7 +9,7 @@ import { readPair } from "../../request-flags.ts";
 import { forgetPlugin, removePlugin } from "../../../../packages/install/remove-plugin.ts";
 import { manifestToChange, stateFolder } from "../../installing.ts";
 import { changeManifest } from "../../../../packages/install/manifest-transaction.ts";
-import { removeGrant } from "../../../../packages/manifest/edit-plugin-entry.ts";
+import { removeGrant, takeBack } from "../../../../packages/manifest/edit-plugin-entry.ts";
 import { parseGrant } from "../../parse-grant.ts";
 import { searchRegistry } from "../../../../packages/install/search-registry.ts";
 import { safeLine } from "../../render/agent-text.ts";
@@ -71,9 +71,9 @@ export function defineInstalling(command: Command, bind: Bind): void {
     .addHelpText(...examples(["bulkhead plugin disable greeter", "until it is enabled again"]))
     .action(bind(reloading(pluginDisable)));
   command.command("revoke")
-    .description("take a grant out of bulkhead.yaml")
+    .description("take a grant, or a denial, out of bulkhead.yaml")
     .argument("<id>", "id of a plugin")
-    .argument("<permission:target>", "as it was granted")
+    .argument("<permission:target>", "as it was granted or denied")
     .addHelpText(...examples(["bulkhead plugin revoke greeter write:workdir", "for sessions from now on"]))
     .action(bind(reloading(pluginRevoke)));
 }
@@ -104,14 +104,16 @@ async function pluginRevoke(call: Invocation): Promise<number> {
   const { file } = await manifestToChange(call);
   const [pluginId = "", typed = ""] = call.args;
   const { permission, target } = parseGrant(typed);
-  const changed = await changeManifest(file, async ({ text, writeText }) => {
-    const after = removeGrant(text, { pluginId, permission, target }, { file });
+  const old = { pluginId, permission, target };
+  const { changed, words } = await changeManifest(file, async ({ text, writeText }) => {
+    const after = takeBack(text, old, { file });
     if (after !== text) await writeText(after);
-    return after !== text;
+    const what = `${pluginId} may not ${permission} ${target}`;
+    if (after === text) return { changed: false, words: `Nothing to revoke: ${what}` };
+    const lifted = `Lifted: ${pluginId} is no longer denied ${permission} ${target}`;
+    return { changed: true, words: removeGrant(text, old, { file }) === text ? lifted : `Revoked: ${what}` };
   });
-  const words = changed ? "Revoked" : "Nothing to revoke";
-  const text = `${words}: ${pluginId} may not ${permission} ${target} (${file}).`;
-  return await tell(call, { plugin_id: pluginId, permission, target, file, changed }, text);
+  return await tell(call, { plugin_id: pluginId, permission, target, file, changed }, `${words} (${file}).`);
 }
 
 async function pluginSearch(call: Invocation): Promise<number> {

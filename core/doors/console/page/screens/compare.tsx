@@ -1,9 +1,9 @@
+import { formatCost } from "../../../../../plugin-sdk/currency.ts";
 import { useState } from "preact/hooks";
 import type { Workspace } from "../../../../../plugin-sdk/workspace.ts";
 import type { Comparison } from "../../../../sessions/host/compare-results.ts";
 import { attempt, noticeOf, useConsole } from "../console-context.ts";
 import {
-  costText,
   countText,
   durationText,
   Empty,
@@ -197,7 +197,7 @@ function Facts({ of: row }: { of: Comparison["sessions"][number] }) {
       <dt>Time</dt>
       <dd>{durationText(row.duration_ms)}</dd>
       <dt>Cost</dt>
-      <dd>{row.cost === null ? "unknown" : costText(row.cost, row.currency)}</dd>
+      <dd>{formatCost(row.cost, row.currency)}</dd>
       <dt>Tokens</dt>
       <dd>{row.tokens === null ? "unknown" : countText(row.tokens)}</dd>
       <dt>Changed files</dt>

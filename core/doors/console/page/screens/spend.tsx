@@ -1,6 +1,7 @@
+import { formatCost } from "../../../../../plugin-sdk/currency.ts";
 import { useState } from "preact/hooks";
 import { noticeOf, useConsole } from "../console-context.ts";
-import { costText, countText, Empty, Failure, Screen, useLoaded } from "../parts.tsx";
+import { countText, Empty, Failure, Screen, useLoaded } from "../parts.tsx";
 import { plainText } from "../shown-text.ts";
 
 type Basis = "reported" | "estimated" | "unknown";
@@ -97,10 +98,10 @@ function SpendTable({ rows }: { rows: readonly SpendRow[] }) {
               <td>
                 <span class={`tag basis-${row.basis}`}>{row.basis}</span>
               </td>
-              <td class="number">{row.cost === null ? "—" : costText(row.cost, row.currency)}</td>
-              <td class="number">{row.tokens_in === null ? "—" : countText(row.tokens_in)}</td>
-              <td class="number">{row.tokens_cached === null ? "—" : countText(row.tokens_cached)}</td>
-              <td class="number">{row.tokens_out === null ? "—" : countText(row.tokens_out)}</td>
+              <td class="number">{formatCost(row.cost, row.currency)}</td>
+              <td class="number">{row.tokens_in === null ? "unknown" : countText(row.tokens_in)}</td>
+              <td class="number">{row.tokens_cached === null ? "unknown" : countText(row.tokens_cached)}</td>
+              <td class="number">{row.tokens_out === null ? "unknown" : countText(row.tokens_out)}</td>
               <td class="number">{row.sessions}</td>
             </tr>
           ))}
@@ -113,16 +114,22 @@ function SpendTable({ rows }: { rows: readonly SpendRow[] }) {
 function Tile({ basis, rows }: { basis: Basis; rows: readonly SpendRow[] }) {
   const sums = new Map<string, number>();
   for (const { cost, currency } of rows) {
-    if (cost !== null) sums.set(currency ?? "", (sums.get(currency ?? "") ?? 0) + cost);
+    if (cost !== null && currency !== null) sums.set(currency, (sums.get(currency) ?? 0) + cost);
   }
+  const unknown = rows.filter(({ cost }) => cost === null).reduce((sum, row) => sum + row.sessions, 0);
   const sessions = rows.reduce((sum, row) => sum + row.sessions, 0);
   return (
     <div class={`tile basis-${basis}`}>
       <h2>{basis}</h2>
       <p class="tile-figure">
-        {sums.size === 0 ? "—" : [...sums].map(([currency, cost]) => costText(cost, currency)).join(" + ")}
+        {sums.size === 0
+          ? sessions === 0 ? "—" : formatCost(unknown === sessions ? null : 0, null)
+          : [...sums].map(([currency, cost]) => formatCost(cost, currency)).join(" + ")}
       </p>
-      <p class="quiet-line">{sessions} {sessions === 1 ? "session" : "sessions"}</p>
+      <p class="quiet-line">
+        {sessions} {sessions === 1 ? "session" : "sessions"}
+        {unknown > 0 && unknown < sessions && `, ${unknown} of unknown cost`}
+      </p>
     </div>
   );
 }
@@ -139,17 +146,19 @@ function Bars({ rows, days }: { rows: readonly SpendRow[]; days: number }) {
   const width = 720 / days;
   return (
     <figure class="bars">
-      <figcaption>Cost per day{currency !== null && ` in ${currency}`}, at most {costText(most, currency)}</figcaption>
+      <figcaption>
+        Cost per day{currency !== null && ` in ${currency}`}, at most {formatCost(most, currency)}
+      </figcaption>
       <svg
         viewBox="0 0 720 120"
         role="img"
-        aria-label={`Cost per day, at most ${costText(most, currency)}`}
+        aria-label={`Cost per day, at most ${formatCost(most, currency)}`}
         preserveAspectRatio="none"
       >
         {names.flatMap((day, index) =>
           bases.slice(0, 2).map((basis, place) => (
             <Bar
-              title={`${day}: ${costText(sum(day, basis), currency)} ${basis}`}
+              title={`${day}: ${formatCost(sum(day, basis), currency)} ${basis}`}
               basis={basis}
               x={index * width + place * width * 0.42 + width * 0.08}
               width={width * 0.4}

@@ -190,7 +190,11 @@ function Denials() {
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const leave = live.subscribe((envelopes) => {
-      if (envelopes.some(({ event }) => event.type === "capability" && event.decision === "denied")) {
+      if (
+        envelopes.some(({ event }) =>
+          event.type === "capability" && event.decision === "denied" && event.needed !== false
+        )
+      ) {
         timer ??= setTimeout(() => (timer = undefined, again()), 500);
       }
     });
