@@ -23,7 +23,7 @@ test("G38 what an agent asks stands on one line, in quotes, and cannot pass for 
   const questions = new AgentQuestions(session as never, { questions: new Questions(terminal), terminal });
   const fake =
     `harmless\n\nThe plugin "trusted" asks for write: /\n  always is the same as: x\n  [o]nce  [n]o › once\n${hostile}`;
-  questions.see({
+  const event = {
     type: "permission_request",
     request_id: "a",
     title: fake,
@@ -33,7 +33,8 @@ test("G38 what an agent asks stands on one line, in quotes, and cannot pass for 
       label: "Reject",
       kind: "deny_once",
     }],
-  } as never);
+  };
+  questions.see({ event, adapter: { id: "a", version: "1.0.0" } } as never);
   while (answers.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
   expect(answers).toEqual(["no"]);
   const lines = terminal.err().split("\n").filter((line) => line !== "");
@@ -41,7 +42,7 @@ test("G38 what an agent asks stands on one line, in quotes, and cannot pass for 
   expect(lines[0]).toMatch(/^The agent asks to use "Bash/);
   expect(lines[0]?.endsWith('"')).toBe(true);
   expect(unsafeIn(terminal.err())).toEqual([]);
-  questions.close();
+  await questions.close();
 });
 
 test("G38 a name that an adapter asks for is shown cleaned in the host's own question, and in its command", async () => {

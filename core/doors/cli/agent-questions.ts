@@ -10,30 +10,43 @@ import { createPaint } from "./render/paint.ts";
 // Policy resolves a request in the very next event; the wait keeps such requests from being asked.
 const policyHeadStartMs = 100;
 
+/** Who asks, and until when. */
+interface Asking {
+  who: string;
+  signal: AbortSignal;
+}
+
 /** Puts an agent's permission requests and questions to the person at the terminal, and the answers to the session. */
 export class AgentQuestions {
   readonly #session: Pick<SessionHandle, "answer">;
   readonly #questions: Questions;
   readonly #terminal: Terminal;
+  readonly #named: boolean;
   readonly #open = new Map<string, AbortController>();
   readonly #asked = new Set<Promise<void>>();
   /** What the person has allowed, or denied, for the rest of the session. */
   readonly #kept = new Map<string, "always" | "never">();
 
+  /** @param options.named whether to say which agent asks, where several run at once */
   constructor(
     session: Pick<SessionHandle, "answer">,
-    { questions, terminal }: { questions: Questions; terminal: Terminal },
+    { questions, terminal, named = false }: { questions: Questions; terminal: Terminal; named?: boolean },
   ) {
     this.#session = session;
     this.#questions = questions;
     this.#terminal = terminal;
+    this.#named = named;
   }
 
   /** Notes an event. Returns at once. */
-  see(event: Envelope["event"]): void {
-    if (event.type === "permission_resolved") this.#close(event.request_id);
-    else if (event.type === "permission_request") this.#later(event, (signal) => this.#askPermission(event, signal));
-    else if (event.type === "question") this.#later(event, (signal) => this.#askQuestion(event, signal));
+  see({ event, adapter }: Pick<Envelope, "event" | "adapter">): void {
+    if (event.type === "permission_resolved") return this.#close(event.request_id);
+    const who = this.#named ? `${quoted(adapter.id)} asks` : "The agent asks";
+    if (event.type === "permission_request") {
+      this.#later(event, (signal) => this.#askPermission(event, { who, signal }));
+    } else if (event.type === "question") {
+      this.#later(event, (signal) => this.#askQuestion(event, { who, signal }));
+    }
   }
 
   /** Withdraws all open questions. Returns once the terminal shows none of them, nor holds anything for them. */
@@ -63,14 +76,14 @@ export class AgentQuestions {
     signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
   }
 
-  async #askPermission(event: PermissionRequestEvent, signal: AbortSignal): Promise<string | null> {
+  async #askPermission(event: PermissionRequestEvent, { who, signal }: Asking): Promise<string | null> {
     const { tool, title, input, options } = event;
     const plain = plainAnswers(options);
     // The host asks about each place of the network by itself.
     const what = tool === "network" ? JSON.stringify([tool, input]) : tool;
     const kept = this.#kept.get(what);
     if (plain !== null && kept !== undefined) return kept === "always" ? plain.once : plain.no;
-    const question = `The agent asks to use ${quoted(tool)}: ${quoted(title)}`;
+    const question = `${who} to use ${quoted(tool)}: ${quoted(title)}`;
     const { colours, stderr } = this.#terminal;
     const below = askedText(input, { paint: createPaint(colours.stderr), columns: stderr.columns || 100 });
     if (plain === null) {
@@ -88,12 +101,13 @@ export class AgentQuestions {
     return choice === null ? null : plain[choice];
   }
 
-  async #askQuestion(event: QuestionEvent, signal: AbortSignal): Promise<string | null> {
+  async #askQuestion(event: QuestionEvent, { who, signal }: Asking): Promise<string | null> {
+    const question = `${who}: ${quoted(event.question)}`;
     if (event.options === undefined || event.options.length === 0) {
-      return await this.#questions.text(asked(event.question), signal);
+      return await this.#questions.text(question, signal);
     }
     const choices = event.options.map((option, index) => ({ word: `${index + 1} ${option}`, value: option }));
-    return await this.#questions.choose(asked(event.question), { choices, signal });
+    return await this.#questions.choose(question, { choices, signal });
   }
 }
 
@@ -119,8 +133,4 @@ const shownCharacters = 600;
 /** Quotes an agent's words on one line: on lines of their own they could pass for a question of the host. */
 function quoted(text: string): string {
   return `"${cleanLine(text.replace(/[\r\n\t]+/g, " "), shownCharacters)}"`;
-}
-
-function asked(question: string): string {
-  return `The agent asks: ${quoted(question)}`;
 }

@@ -1,7 +1,7 @@
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import { passedOverLine } from "../../sessions/routing/demand-candidate.ts";
-import type { Route } from "../../sessions/routing/choose-route.ts";
+import type { PassedOver, Route } from "../../sessions/routing/choose-route.ts";
 import type { Invocation } from "./command.ts";
 import { safeLine } from "./render/agent-text.ts";
 import { createPaint } from "./render/paint.ts";
@@ -27,6 +27,8 @@ export interface FoundAdapters {
   first: string;
   /** Choice for the session: an id, or ids in the order in which they are tried. */
   adapter: string | string[];
+  /** Adapters that cannot take it, and why. */
+  passed_over: readonly PassedOver[];
   /** Whether each of them has the required capabilities; a session then need not ask again. */
   isChecked: boolean;
 }
@@ -34,7 +36,7 @@ export interface FoundAdapters {
 /** Adapters that a daemon, or the session, finds by itself. */
 export function unsearched(wanted: string | readonly string[]): FoundAdapters {
   const [first = "auto", ...others] = [wanted].flat();
-  return { first, adapter: others.length === 0 ? first : [first, ...others], isChecked: false };
+  return { first, adapter: others.length === 0 ? first : [first, ...others], passed_over: [], isChecked: false };
 }
 
 /**
@@ -64,23 +66,29 @@ export async function findAdapters(call: Invocation, search: AdapterSearch): Pro
       request,
     }),
   });
-  if (!quiet) await terminal.stderr.write(routeText(route, terminal.colours.stderr));
+  if (!quiet) await terminal.stderr.write(routeText(route, { colours: terminal.colours.stderr, all: search.all }));
   const ids = route.candidates.map(({ adapter_id }) => adapter_id);
   const found = ids.length === 1 ? ids[0]! : ids;
   // A chain stays whole, so its session asks for the capabilities itself.
   const isChecked = typeof wanted === "string" || search.all;
-  return { first: ids[0]!, adapter: isChecked ? found : wanted, isChecked };
+  return { first: ids[0]!, adapter: isChecked ? found : wanted, passed_over: route.passed_over, isChecked };
 }
 
-function routeText({ candidates, passed_over }: Route, colours: boolean): string {
+/** A route as lines for people. */
+function routeText(
+  { candidates, passed_over }: Route,
+  { colours, all }: { colours: boolean; all: boolean },
+): string {
   const paint = createPaint(colours);
+  const left = passed_over.map((one) => paint("dim", `  not ${safeLine(passedOverLine(one))}`));
+  // Sessions that run at once have no first adapter to announce.
+  if (all) return left.map((line) => `${line}\n`).join("");
   const [first, ...others] = candidates.map(({ adapter_id, access_mode, limited_until }) => {
     const through = access_mode === null ? adapter_id : `${adapter_id} (${access_mode.type})`;
     return limited_until === undefined ? through : `${through} (limited until ${limited_until})`;
   });
   const next = others.length === 0 ? "" : paint("dim", `, then ${others.join(", ")}`);
-  const lines = passed_over.map((one) => paint("dim", `  not ${safeLine(passedOverLine(one))}`));
-  return `${[`agent: ${paint("bold", first ?? "none")}${next}`, ...lines].join("\n")}\n`;
+  return `${[`agent: ${paint("bold", first ?? "none")}${next}`, ...left].join("\n")}\n`;
 }
 
 interface ChooseAdapterOptions {

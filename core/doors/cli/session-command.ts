@@ -10,6 +10,7 @@ import { watchInterrupts } from "./interrupts.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { RunSessionOptions, SessionHost } from "../../sessions/host/session-host.ts";
 import { type ListedPlugin, type OpenedSessions, openSessions } from "./open-sessions.ts";
+import type { PassedOver } from "../../sessions/routing/choose-route.ts";
 import { readPrompt } from "./prompt.ts";
 import { Questions } from "./questions.ts";
 import { safeLine } from "./render/agent-text.ts";
@@ -28,6 +29,8 @@ export interface SessionCommand extends AsyncDisposable {
   /** Grants something in the daemon; null where the host in this process asks for grants itself. */
   grant: OpenedSessions["grant"];
   adapter: string | string[];
+  /** Adapters that cannot take the request, and why. */
+  passed_over: readonly PassedOver[];
   request: SessionRequest;
   /** How to start each session; the signal aborts at the first Ctrl-C. */
   how: RunSessionOptions & { signal: AbortSignal };
@@ -102,7 +105,7 @@ export async function prepareSessions(
   try {
     const { sessions, host, grant } = opened;
     const asked = await ask(opened);
-    const { first, adapter, isChecked } = asked;
+    const { first, adapter, passed_over, isChecked } = asked;
     const request = attended ? asked.request : { answer_timeout_ms: 0, ...asked.request };
     const isCopied = request.workspace === "worktree" || options["all"] === true;
     if (isCopied && modeOf(call) !== "quiet") await tellCopied(call, { workdir: request.workdir, signal });
@@ -116,7 +119,7 @@ export async function prepareSessions(
     };
     const require = options["require"] as AgentCapabilities | undefined;
     const how = { adapter, signal, require: isChecked ? undefined : require };
-    return { sessions, host, grant, adapter, request, how, show, [Symbol.asyncDispose]: dispose };
+    return { sessions, host, grant, adapter, passed_over, request, how, show, [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await dispose();
     throw error;
@@ -146,8 +149,7 @@ async function askedByFlags(call: Invocation, opened: OpenedSessions): Promise<A
     wanted,
     prompt,
     all,
-    // Sessions that run at once have no first adapter to announce.
-    quiet: modeOf(call) === "quiet" || all,
+    quiet: modeOf(call) !== "live",
   });
   const { first } = found;
   const config = options["param"] === undefined || first === "auto" ? undefined : await opened.configOf(first);

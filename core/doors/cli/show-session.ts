@@ -44,7 +44,7 @@ export async function showSession(session: ShownSession, options: ShowSessionOpt
       events += 1;
       progress?.count(envelope.event);
       noteMissingGrant(envelope, { missing, askable: options.missing });
-      asked?.see(envelope.event);
+      asked?.see(envelope);
       if (mode === "json") await terminal.stdout.write(`${JSON.stringify(envelope)}\n`);
       else if (mode === "live") await view.show(envelope);
     }

@@ -1,4 +1,5 @@
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import { randomId, sha256Hex } from "../../ground/platform/files/hash.ts";
 import { mergeStreams } from "../../../plugin-sdk/merge-streams.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
@@ -6,6 +7,9 @@ import { demandCandidate } from "../routing/demand-candidate.ts";
 import { compareResults, type Comparison } from "./compare-results.ts";
 import { derivedKey } from "./idempotency.ts";
 import type { Host, ParallelRun, RunAllOptions } from "./host.ts";
+
+/** Label that the sessions of one comparison share. */
+export const comparisonLabel = "comparison";
 
 /**
  * Runs one request on several adapters at once, each in its own worktree, so that none sees another's changes. Reading
@@ -22,10 +26,14 @@ export async function runAll(
     ? await host.route({ adapter: "auto", request, require: options.require })
     : { candidates: adapters.map((adapter_id) => ({ adapter_id })), passed_over: [] };
   const ids = [...new Set(route.candidates.map(({ adapter_id }) => adapter_id))];
+  const key = request.idempotency_key;
+  // The same key must make the same request again.
+  const together = (key === undefined ? randomId() : sha256Hex(key)).slice(0, 12);
   const own = (id: string): SessionRequest => ({
     ...request,
     workspace: "worktree",
-    ...(request.idempotency_key === undefined ? {} : { idempotency_key: derivedKey(request.idempotency_key, id) }),
+    labels: { ...request.labels, [comparisonLabel]: together },
+    ...(key === undefined ? {} : { idempotency_key: derivedKey(key, id) }),
   });
   const started = await Promise.allSettled(ids.map((id) => host.runSession(own(id), { ...options, adapter: id })));
   const sessions = started.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));

@@ -768,8 +768,55 @@ test("bulkhead run --all shows several sessions as one stream and compares them"
   ]);
   expect(out.match(/at work/g)).toHaveLength(2);
   expect(out).toMatch(/adapter +outcome +time +cost[^]*end_turn[^]*session diff\|apply\|discard/);
+  const [first, second] = host.requests.map(({ request }) => request.labels?.["comparison"]);
+  expect(first).toMatch(/^[0-9a-f]{12}$/);
+  expect(second).toBe(first);
   const json = await cli(["run", "--all", "Do it.", "--json"], { host: { plugins, events } });
   expect(JSON.parse(json.out.trim().split("\n").at(-1)!)).toMatchObject({ comparison: { sessions: [{}, {}] } });
+});
+
+test("bulkhead run --all asks at a terminal with the agent's name, and nowhere else", async () => {
+  const plugins = [fakePlugin("alpha"), fakePlugin("beta")];
+  const request: Envelope["event"] = {
+    type: "permission_request",
+    request_id: "r1",
+    tool: "Write",
+    title: "Write a.ts",
+    input: { file_path: "a.ts", content: "one" },
+    options: [
+      { id: "yes", label: "Allow once", kind: "allow_once" },
+      { id: "no", label: "Reject", kind: "reject_once" },
+    ],
+  };
+  const during = () => new Promise<void>((resolve) => setTimeout(resolve, 400));
+  const host = { plugins, events: [request], during };
+  const args = ["run", "--all", "alpha,beta", "Do it."];
+  const attended = await cli(args, { tty: true, stdin: "once\nno\n", host });
+  expect(attended.host.answers).toEqual([["r1", "yes"], ["r1", "no"]]);
+  expect(attended.err).toMatch(/"alpha" asks to use "Write": "Write a.ts"\n {2}│ a.ts\n {2}│ \+one\n/);
+  expect(attended.host.requests[0]?.request.answer_timeout_ms).toBeUndefined();
+  const alone = await cli(args, { host });
+  expect(alone.host.answers).toEqual([]);
+  expect(alone.host.requests[0]?.request.answer_timeout_ms).toBe(0);
+});
+
+test("bulkhead run --all says which agents are left out, and why one was not answered", async () => {
+  const plugins = [fakePlugin("alpha"), fakePlugin("beta")];
+  const passed = { adapter_id: "gamma", code: "unavailable" as const, reason: "It is not logged in.", next_step: "Log in." };
+  const route = {
+    candidates: plugins.map(({ id }) => ({ adapter_id: id, access_mode: null, further_modes: [] })),
+    passed_over: [passed],
+  };
+  const host = { plugins, route, result: fakeResult({ stop_reason: "permission_deadline" }) };
+  const { out, err } = await cli(["run", "--all", "Do it."], { host });
+  expect(err).toContain("not gamma: It is not logged in. Log in.");
+  expect(out).toContain(" gamma was left out: It is not logged in. Log in.\n");
+  expect(out).toContain("asked, and no one answered: run it at a terminal, or with --approval edits\n");
+  const json = await cli(["run", "--all", "Do it.", "--json"], { host });
+  expect(json.err).toBe("");
+  expect(JSON.parse(json.out.trim().split("\n").at(-1)!)).toMatchObject({
+    passed_over: [{ adapter_id: "gamma", reason: "It is not logged in. Log in." }],
+  });
 });
 
 test("run tells of large data before it is copied into a worktree, and how it is left out", async () => {

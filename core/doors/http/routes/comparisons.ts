@@ -5,7 +5,7 @@ import { type SessionRequest, sessionRequestSchema } from "../../../../plugin-sd
 import { closed, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import type { SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
 import { randomId } from "../../../ground/platform/files/hash.ts";
-import { compareSessions } from "../../../sessions/host/run-all.ts";
+import { compareSessions, comparisonLabel } from "../../../sessions/host/run-all.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { type ApiRoute, json, route } from "../route.ts";
 import { count, maybe, named, text } from "../../../sessions/session/schemas/named.ts";
@@ -25,9 +25,6 @@ const bodySchema: SchemaOf<ComparisonBody> = named(
     adapters: Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { minItems: 1, maxItems: 16 }),
   }, closed)),
 );
-
-/** Label that the sessions of one comparison share. */
-const label = "comparison";
 
 /** Sessions of a list that are searched for comparisons. */
 const mostSessions = 500;
@@ -81,7 +78,7 @@ export const comparisonRoutes: readonly ApiRoute[] = [
     answers: { 201: { summary: "they have started", schema: started } },
     async handle({ body: { adapters, ...request }, sessions }) {
       const id = randomId().slice(0, 12);
-      const own = { ...request, workspace: "worktree" as const, labels: { ...request.labels, [label]: id } };
+      const own = { ...request, workspace: "worktree" as const, labels: { ...request.labels, [comparisonLabel]: id } };
       const ids = [...new Set(adapters)];
       const all = await Promise.allSettled(ids.map((adapter) => sessions.admit(own, { adapter })));
       const session_ids = all.flatMap((one) => one.status === "fulfilled" ? [one.value.session.id] : []);
@@ -112,7 +109,7 @@ export const comparisonRoutes: readonly ApiRoute[] = [
     async handle({ sessions }) {
       const groups = new Map<string, SessionSummary[]>();
       for (const one of await sessions.list({ limit: mostSessions })) {
-        const id = one.labels[label];
+        const id = one.labels[comparisonLabel];
         if (id !== undefined) groups.set(id, [one, ...groups.get(id) ?? []]);
       }
       const comparisons = [...groups].map(([id, [first, ...others]]) => ({
@@ -133,7 +130,7 @@ export const comparisonRoutes: readonly ApiRoute[] = [
     answers: { 200: { summary: "those that have ended, compared", schema: comparison } },
     async handle({ params, sessions, workspaces }) {
       const id = params["id"] ?? "";
-      const all = (await sessions.list({ labels: { [label]: id }, limit: 50 })).reverse();
+      const all = (await sessions.list({ labels: { [comparisonLabel]: id }, limit: 50 })).reverse();
       const [first] = all;
       if (first === undefined) {
         throw new BulkheadError("not_found", `There is no comparison "${id.slice(0, 64)}".`, {
