@@ -108,6 +108,8 @@ export interface PluginReport {
   isolation: string;
   /** Its files have changed since the host loaded them: sessions run the loaded code until a reload. */
   edited: boolean;
+  /** Variables that it reads and the host's environment does not have; none of a disabled one. */
+  env_missing: string[];
   quarantine: CrashRecord | null;
   /** An update that was not installed, because it asks for more; null: none waits. */
   waiting_update: WaitingReport | null;

@@ -23,6 +23,8 @@ import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 export interface ListedPlugin extends NamedPlugin {
   /** The daemon runs other code than its files hold now; never for a host in this process. */
   edited?: boolean;
+  /** Variables that it reads and the daemon's environment lacks; never for a host in this process. */
+  env_missing?: readonly string[];
 }
 
 /** Sessions for a command, in this process or in the daemon, and this folder's manifest. */
@@ -76,10 +78,11 @@ async function openRemote(
     workspaces: ourWorkspaces(remote),
     plugins: async () => {
       const [plugins, problems] = await Promise.all([ours(remote.plugins()), ours(remote.pluginProblems())]);
-      const listed = plugins.map(({ id, enabled, edited, blocked }) => ({
+      const listed = plugins.map(({ id, enabled, edited, env_missing, blocked }) => ({
         id,
         enabled,
         edited,
+        env_missing,
         ...(blocked === null ? {} : { blocked }),
       }));
       const known = problems.map((problem) => ({ ...problem, error: errorFromData(problem.error) }));

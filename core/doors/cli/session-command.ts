@@ -19,6 +19,7 @@ import { copiedText, formatBytes } from "./render/quantities.ts";
 import { groupedFlags } from "./request-flags.ts";
 import { readRequired, requireFlag } from "./required-capabilities.ts";
 import { buildRequest } from "./session-request.ts";
+import { tellMissingVariables } from "./tell-missing-variables.ts";
 import { type ShowSessionOptions, showTimes } from "./show-session.ts";
 
 /** A command that runs sessions, with the values of its flags. */
@@ -142,7 +143,10 @@ async function askedByFlags(call: Invocation, opened: OpenedSessions): Promise<A
     plugins,
     routing: manifest?.routing,
   });
-  if (modeOf(call) !== "quiet") await tellEdited(call, { plugins, wanted });
+  if (modeOf(call) !== "quiet") {
+    await tellEdited(call, { plugins, wanted });
+    await tellMissingVariables(terminal, { plugins, wanted });
+  }
   // A daemon finds adapters itself, and its events name the chosen one.
   const found = host === null ? unsearched(wanted) : await findAdapters(call, {
     host,

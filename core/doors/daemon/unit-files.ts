@@ -6,6 +6,8 @@ interface UnitOptions {
   workdir: string;
   /** Environment variables that the daemon needs. */
   env: Readonly<Record<string, string>>;
+  /** File of further variables, which need not be there. Absolute path; systemd alone reads one. */
+  envFile: string;
   /** How long the daemon may take to end. Milliseconds. */
   stopMs: number;
 }
@@ -17,7 +19,7 @@ export const systemdUnitName = "bulkhead.service";
 export const launchdLabel = "io.bulkhead.daemon";
 
 /** Writes a systemd user unit (see systemd.service(5)) that runs, reloads and, after a crash, restarts the daemon. */
-export function systemdUnit({ command, workdir, env, stopMs }: UnitOptions): string {
+export function systemdUnit({ command, workdir, env, envFile, stopMs }: UnitOptions): string {
   return [
     "[Unit]",
     "Description=Bulkhead, a plugin host for AI-agent adapters",
@@ -28,6 +30,7 @@ export function systemdUnit({ command, workdir, env, stopMs }: UnitOptions): str
     `ExecStart=${command.map((word) => systemdWord(word)).join(" ")}`,
     "ExecReload=/bin/kill -HUP $MAINPID",
     ...Object.entries(env).map(([name, value]) => `Environment=${systemdWord(`${name}=${value}`, { dollars: false })}`),
+    `EnvironmentFile=-${specifiersEscaped(envFile)}`,
     "Restart=on-failure",
     "RestartSec=2",
     // The daemon ends its agents itself, and records how each ended.

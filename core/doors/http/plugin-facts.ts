@@ -12,6 +12,8 @@ import { waitingReport, type WaitingUpdate, WaitingUpdates } from "../../package
 import { Explanations } from "../../packages/registry/explanations.ts";
 import type { Plugin } from "../../packages/manifest/plugin.ts";
 import type { RegistryProblem } from "../../packages/registry/registry.ts";
+import { hostEnv } from "../../ground/platform/engine/platform.ts";
+import { variablesRead } from "../../packages/registry/requested-permissions.ts";
 import { pluginOf } from "../../packages/registry/unknown-plugin.ts";
 
 /** The operator's decisions about a plugin's permissions, as written. */
@@ -110,7 +112,7 @@ async function statesOf(
 }
 
 function report(
-  { id, manifest, folder, origin, enabled, blocked, trusted, isolation }: Plugin,
+  { id, manifest, config, folder, origin, enabled, blocked, trusted, isolation }: Plugin,
   { edited, quarantine, waiting }: PluginState,
 ): PluginReport {
   const { name, version, description, adapter_type } = manifest;
@@ -120,6 +122,7 @@ function report(
     instance_of: manifest.id === id ? null : manifest.id,
     blocked: blocked ?? null,
     edited,
+    env_missing: enabled ? variablesRead({ manifest, config }).filter((name) => !hostEnv(name)) : [],
     quarantine: quarantine ?? null,
     waiting_update: waitingReport(id, waiting),
   };

@@ -35,6 +35,15 @@ export function requestedWith(manifest: Manifest, config: Readonly<Record<string
   return requestedPermissions({ ...manifest, permissions: chosenPermissions(manifest, values) });
 }
 
+/** Variables of the host's environment that a plugin's code and programs read, with its options. */
+export function variablesRead(
+  { manifest, config }: { manifest: Manifest; config: Readonly<Record<string, unknown>> },
+): string[] {
+  const { env = [], run = [] } = requestedWith(manifest, config);
+  const keys = (manifest.access_modes ?? []).flatMap((mode) => (mode.type === "api" ? mode.api_key_env_var : null) ?? []);
+  return [...new Set([...keys, ...env, ...run.flatMap((one) => one.env ?? [])])];
+}
+
 /** All that a manifest asks for with any value of its options. */
 export function everRequested(manifest: Manifest): Permissions {
   return requestedPermissions({ ...manifest, permissions: possiblePermissions(manifest) });

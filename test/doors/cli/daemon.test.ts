@@ -412,7 +412,9 @@ test(
     expect(printed.stdout).toContain(
       `"up" "--state-dir" "${join(home, "state")}" "--config" "${join(cwd, "bulkhead.yaml")}"`,
     );
-    const { file } = await json("service", "install", "--system", "systemd") as { file: string };
+    const installed = await json("service", "install", "--system", "systemd") as { file: string };
+    const { file } = installed;
+    expect(installed).toMatchObject({ env_file: join(home, "bulkhead", "daemon.env"), variables: expect.any(Array) });
     expect(file).toBe(join(home, "systemd", "user", "bulkhead.service"));
     expect(await readFile(file, "utf8")).toBe(printed.stdout);
     expect((await cli("service", "install", "--print", "--system", "launchd")).stdout).toContain(

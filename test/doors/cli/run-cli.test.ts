@@ -802,7 +802,12 @@ test("bulkhead run --all asks at a terminal with the agent's name, and nowhere e
 
 test("bulkhead run --all says which agents are left out, and why one was not answered", async () => {
   const plugins = [fakePlugin("alpha"), fakePlugin("beta")];
-  const passed = { adapter_id: "gamma", code: "unavailable" as const, reason: "It is not logged in.", next_step: "Log in." };
+  const passed = {
+    adapter_id: "gamma",
+    code: "unavailable" as const,
+    reason: "It is not logged in.",
+    next_step: "Log in.",
+  };
   const route = {
     candidates: plugins.map(({ id }) => ({ adapter_id: id, access_mode: null, further_modes: [] })),
     passed_over: [passed],

@@ -5,6 +5,7 @@ const options = {
   command: ["/opt/my node/bin/node", "/srv/a$b/100%/cli.js", "up", '--config="x"\\y'],
   workdir: "/home/ann/pro ject%",
   env: { PATH: "/usr/bin:/bin", GREETING: 'say "hi" & <go> $HOME %h' },
+  envFile: "/home/ann/.config/100%/daemon.env",
   stopMs: 35_500,
 };
 
@@ -16,6 +17,7 @@ test("systemdUnit quotes words, doubles $ in the command and % everywhere", () =
   expect(lines).toContain("WorkingDirectory=/home/ann/pro ject%%");
   expect(lines).toContain('Environment="GREETING=say \\"hi\\" & <go> $HOME %%h"');
   expect(lines).toContain("ExecReload=/bin/kill -HUP $MAINPID");
+  expect(lines).toContain("EnvironmentFile=-/home/ann/.config/100%%/daemon.env");
   expect(lines).toContain("TimeoutStopSec=36");
   expect(lines).toContain("Restart=on-failure");
   expect(lines.filter((line) => /^\[.*\]$/.test(line))).toEqual(["[Unit]", "[Service]", "[Install]"]);

@@ -210,6 +210,7 @@ export function memoryFacts(): HostFacts & { state: Readiness; grant: Permission
     trusted: false,
     isolation: "process",
     edited: false,
+    env_missing: [],
     blocked: null,
     quarantine: null,
     waiting_update: null,

@@ -11,6 +11,7 @@ import { explainAll } from "../render/result-lines.ts";
 import { createPaint } from "../render/paint.ts";
 import { readRequired, requireFlag } from "../required-capabilities.ts";
 import { tableText } from "../show-session.ts";
+import { tellMissingVariables } from "../tell-missing-variables.ts";
 import { whileWaiting } from "../while-waiting.ts";
 import { asTyped } from "../render/as-typed.ts";
 
@@ -33,13 +34,15 @@ async function agents(call: Invocation): Promise<number> {
   const { terminal, options } = call;
   await using opened = await openSessions(call);
   const required = (options["require"] ?? {}) as AgentCapabilities;
-  const enabled = (await opened.plugins()).filter((plugin) => plugin.enabled).length;
+  const plugins = await opened.plugins();
+  const enabled = plugins.filter((plugin) => plugin.enabled).length;
   const all = await whileWaiting(`Asking ${enabled === 1 ? "1 agent" : `${enabled} agents`} …`, {
     terminal,
     work: opened.sessions.agents({ refresh: options["refresh"] === true, require: required }),
   });
   const able = all.filter(({ capabilities }) => lackingCapabilities(required, capabilities).length === 0);
   await tellEach(call, able, () => table(able, call));
+  await tellMissingVariables(call.terminal, { plugins });
   return able.some(({ availability }) => availability === "available") ? 0 : errorTable.unavailable.exit_code;
 }
 

@@ -26,6 +26,7 @@ const plugin = named(
     trusted: Type.Boolean(),
     isolation: text,
     edited: Type.Boolean({ description: "its files have changed since the host loaded them; a reload takes them" }),
+    env_missing: Type.Array(text, { description: "variables that it reads and the host's environment does not have" }),
   }),
 );
 const problem = named(
