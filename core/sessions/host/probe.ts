@@ -17,6 +17,7 @@ import type { Probed } from "../routing/availability-board.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { platform } from "../../ground/platform/engine/platform.ts";
+import { withOwnGateway } from "./own-gateway.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
 import { allowedIn, type SessionDeps } from "./start-session.ts";
 
@@ -53,6 +54,8 @@ export async function probe(service: ServedPlugin, options: ProbeOptions): Promi
     if (!isReport().Check(report)) {
       return failed({ availability: "unrunnable", reason: "The adapter's isAvailable() gave no availability." });
     }
+    const corrected = await withOwnGateway(report, service.plugin);
+    if (corrected !== report) return { report: corrected, health: healthOf(corrected, timed()), access_mode: null };
     return {
       report,
       health: isHealth().Check(health) ? health : failedCheck(healthOf(report, timed()), health_error),

@@ -137,6 +137,8 @@ function artifactLines(result: SessionResult, { paint, columns }: ResultLineOpti
   const shared = result.artifacts_shared_with?.length ?? 0;
   if (shared > 0) claimed.push(`  ${paint("yellow", sharedText(shared))}`);
   if (result.artifacts === null) {
+    // The command itself asked for none.
+    if (result.artifacts_reason === "not_asked") return claimed;
     return [
       `  ${paint("dim", `changed files unknown: ${safeLine(reasonWords(result.artifacts_reason))}`)}`,
       ...claimed,
@@ -159,7 +161,6 @@ function reasonWords(reason = "git cannot tell"): string {
     machine_lost: "the machine that ran it was lost",
     git_missing: "there is no git",
     workdir_missing: "the folder is gone",
-    not_asked: "this session did not look for them",
     not_started: "the session did not start",
   };
   return Object.hasOwn(words, reason) ? words[reason]! : reason;

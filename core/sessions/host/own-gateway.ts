@@ -1,0 +1,87 @@
+import type { AvailabilityReport } from "../../../plugin-sdk/availability.ts";
+import { hostEnv } from "../../ground/platform/engine/platform.ts";
+import { realpath } from "../../ground/platform/files/files.ts";
+import { isAbsolute, join } from "../../ground/platform/files/paths.ts";
+import { readPlainText } from "../../ground/platform/files/plain-file.ts";
+import { agentPrograms } from "../../ground/platform/places/key-places.ts";
+import { requestedWith } from "../../packages/registry/requested-permissions.ts";
+import type { Plugin } from "../../packages/registry/plugin.ts";
+
+/** Settings beyond this are no file that a person writes. Bytes. */
+const maxBytes = 256 * 1024;
+
+/**
+ * Corrects the report of an agent that is not logged in, and whose own settings send it to a gateway: a provider that
+ * takes a key from a variable, or none, needs no login. Returns the same report where they do not.
+ */
+export async function withOwnGateway(
+  report: AvailabilityReport,
+  plugin: Pick<Plugin, "manifest" | "config" | "settings_of">,
+): Promise<AvailabilityReport> {
+  if (report.availability !== "unauthenticated") return report;
+  const { run = [] } = requestedWith(plugin.manifest, plugin.config);
+  const program = run.find(({ binary }) => (plugin.settings_of ?? agentPrograms[binary] ?? binary) === "codex");
+  if (program === undefined) return report;
+  const file = join(codexFolder(), "config.toml");
+  const gateway = gatewayOf(await textOf(file));
+  if (gateway === null) return report;
+  const { next_step: _, ...told } = report;
+  const named = `${file} sends it to "${gateway.provider}"`;
+  const { key } = gateway;
+  if (key === null) return { ...told, availability: "available", reason: `${named}, which asks for no login.` };
+  if (!(program.env ?? []).includes(key)) {
+    const handed = (program.env ?? []).join(", ") || "no variable";
+    const next_step = `Name one of these as its env_key: ${handed}. Others do not reach ${program.binary}.`;
+    return { ...told, availability: "unauthenticated", reason: `${named}, with the key in $${key}.`, next_step };
+  }
+  if (!hostEnv(key)) {
+    return { ...report, reason: `${named}, with the key in $${key}, which is not set.`, next_step: `Set ${key}.` };
+  }
+  return { ...told, availability: "available", reason: `${named}, with the key in $${key}.` };
+}
+
+/** The text of a file that may be a link: folders of dotfiles are made of them. */
+async function textOf(file: string): Promise<string> {
+  try {
+    return await readPlainText(await realpath(file), { maxBytes }) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+function codexFolder(): string {
+  const named = hostEnv("CODEX_HOME");
+  return named && isAbsolute(named) ? named : join(hostEnv("HOME") ?? "/", ".codex");
+}
+
+/** The provider that Codex's settings choose, and the variable of its key; null where they leave it at the login. */
+function gatewayOf(toml: string): { provider: string; key: string | null } | null {
+  const tables = tablesOf(toml);
+  const top = tables.get("") ?? {};
+  const profile = top["profile"] === undefined ? {} : tables.get(`profiles.${top["profile"]}`) ?? {};
+  const provider = profile["model_provider"] ?? top["model_provider"];
+  const own = provider === undefined ? undefined : tables.get(`model_providers.${provider}`);
+  // Without a table of its own it is one that Codex brings along, which has its login.
+  if (provider === undefined || own === undefined || own["requires_openai_auth"] === "true") return null;
+  return { provider, key: own["env_key"] ?? null };
+}
+
+/** Plain values of a TOML text, by the dotted name of their table: enough for a person's settings, and no more. */
+function tablesOf(toml: string): Map<string, Record<string, string>> {
+  const tables = new Map<string, Record<string, string>>();
+  let name = "";
+  for (const line of toml.split("\n")) {
+    const head = /^\s*\[([^[\]]+)\]\s*(?:#.*)?$/.exec(line);
+    if (head !== null) name = (head[1] ?? "").split(".").map((part) => unquoted(part.trim())).join(".");
+    const [, key, value] = /^\s*([\w-]+|"[\w-]+")\s*=\s*("[^"]*"|'[^']*'|[\w.-]+)\s*(?:#.*)?$/.exec(line) ?? [];
+    if (key === undefined || value === undefined) continue;
+    const table = tables.get(name) ?? {};
+    tables.set(name, table);
+    table[unquoted(key)] = unquoted(value);
+  }
+  return tables;
+}
+
+function unquoted(text: string): string {
+  return /^"[^"]*"$|^'[^']*'$/.test(text) ? text.slice(1, -1) : text;
+}
