@@ -157,7 +157,7 @@ describe("sessions", () => {
     await waiting.interrupt();
     await page.locator(".session-row", { hasText: "Stay put" }).getByText("Interrupted").waitFor();
     expect(await titles()).toEqual(before);
-    await page.locator(".session-row", { hasText: "Come after" }).getByText("0.0831 USD").waitFor();
+    await page.locator(".session-row", { hasText: "Come after" }).getByText("$0.08").waitFor();
     await page.locator(".session-row", { hasText: "Come after" }).getByText("reported").waitFor();
     const chips = page.getByRole("group", { name: "Filter by state" });
     await chips.getByRole("button", { name: /Interrupted/ }).click();

@@ -45,7 +45,7 @@ test("a timeline has plan, thinking, colours, tools, files, usage, permissions u
       "Thinking The tally counts words",
       "Allowed: write × 2",
       "changed src/tally.js",
-      "18.2 k tokens in, 1,904 out, 0.0831 USD (session) · tide-2",
+      "18.2 k tokens in, 1,904 out, $0.08 (session) · tide-2",
       "Denied net registry.example.org:443",
       "must ask for it first",
       "bulkhead plugin grant works net:registry.example.org:443",
@@ -62,7 +62,7 @@ test("a timeline has plan, thinking, colours, tools, files, usage, permissions u
   await rows.locator(".bold", { hasText: "tally" }).first().waitFor();
   await rows.locator(".ansi-2", { hasText: "✓" }).waitFor();
   const side = page.getByRole("complementary", { name: "About this session" });
-  for (const sign of ["2 of 3 done", "0.0831 USD", "reported", "src/tally.js", "2 allowed, 1 denied", "net registry"]) {
+  for (const sign of ["2 of 3 done", "$0.08", "reported", "src/tally.js", "2 allowed, 1 denied", "net registry"]) {
     await expect.poll(() => side.textContent()).toContain(sign);
   }
   // A denial leads to its event.

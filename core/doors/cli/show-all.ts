@@ -26,7 +26,10 @@ export async function showAll(
   const { terminal, mode, questions = terminal.stdout } = show;
   const adapters = [adapter].flat();
   const run = await host.runAll(request, { adapters, signal });
-  const leftOut = [...passed_over.map(({ adapter_id, ...one }) => ({ adapter_id, reason: whyNot(one) })), ...run.passed_over];
+  const leftOut = [
+    ...passed_over.map(({ adapter_id, ...one }) => ({ adapter_id, reason: whyNot(one) })),
+    ...run.passed_over,
+  ];
   await showEvents(run, { show, adapters });
   const comparison = await run.comparison;
   const drawing = { paint: createPaint(terminal.colours.stdout), columns: tableColumns(terminal) };
@@ -95,7 +98,10 @@ export function comparisonText(
   const lines = [
     ...table,
     ...unanswered.map(({ adapter_id }) =>
-      paint("yellow", ` ${safeLine(adapter_id)} asked, and no one answered: run it at a terminal, or with --approval edits`)
+      paint(
+        "yellow",
+        ` ${safeLine(adapter_id)} asked, and no one answered: run it at a terminal, or with --approval edits`,
+      )
     ),
     ...passed_over.map(({ adapter_id, reason }) =>
       paint("yellow", ` ${safeLine(adapter_id)} was left out: ${safeLine(reason)}`)

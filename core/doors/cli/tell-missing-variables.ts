@@ -21,6 +21,8 @@ export async function tellMissingVariables(
   const names = [...readers].map(([name, ids]) => `${safeLine(name)} (read by ${ids.map(safeLine).join(", ")})`);
   await terminal.stderr.write(
     `The daemon was started without variables that this terminal has: ${names.join(", ")}.\n` +
-      asTyped("  To give them to it: bulkhead restart. To one that the system starts: bulkhead service install says how.\n"),
+      asTyped(
+        "  To give them to it: bulkhead restart. To one that the system starts: bulkhead service install says how.\n",
+      ),
   );
 }

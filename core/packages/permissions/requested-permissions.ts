@@ -40,7 +40,9 @@ export function variablesRead(
   { manifest, config }: { manifest: Manifest; config: Readonly<Record<string, unknown>> },
 ): string[] {
   const { env = [], run = [] } = requestedWith(manifest, config);
-  const keys = (manifest.access_modes ?? []).flatMap((mode) => (mode.type === "api" ? mode.api_key_env_var : null) ?? []);
+  const keys = (manifest.access_modes ?? []).flatMap((mode) =>
+    (mode.type === "api" ? mode.api_key_env_var : null) ?? []
+  );
   return [...new Set([...keys, ...env, ...run.flatMap((one) => one.env ?? [])])];
 }
 

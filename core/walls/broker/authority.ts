@@ -261,7 +261,14 @@ export class Authority {
     { ofProgram = false, ...decided }:
       & Pick<
         CapabilityEvent,
-        "decision" | "grant_command" | "grantable" | "needed" | "manifest_entry" | "grant_file" | "grant_line" | "reason"
+        | "decision"
+        | "grant_command"
+        | "grantable"
+        | "needed"
+        | "manifest_entry"
+        | "grant_file"
+        | "grant_line"
+        | "reason"
       >
       & { ofProgram?: boolean | undefined },
   ): void {

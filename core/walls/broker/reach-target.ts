@@ -85,7 +85,8 @@ export async function programRoute(
   scope: BrokerScope,
   { url, isUnasked }: { url: URL; isUnasked: boolean },
 ): Promise<EgressRoute> {
-  const { programNet = [], refusedNet: { denied = [], housekeeping = [], toolRuns = () => false } = {} } = scope.options;
+  const { programNet = [], refusedNet: { denied = [], housekeeping = [], toolRuns = () => false } = {} } =
+    scope.options;
   const target = netTarget(url);
   const isIn = (hosts: readonly string[]) => hosts.some((host) => coversTarget(host, target));
   const isDenied = isIn(denied);

@@ -51,11 +51,8 @@ async function install(call: Invocation): Promise<number> {
     throw new BulkheadError("io_error", `Cannot write ${file}.`, { cause });
   }
   const variables = await variablesOf(call, manifest);
-  const text = `Wrote ${file}.
-${variablesText(variables, envFile)}` +
-    `Start it now and at every login:
-${enable.map((line) => `  ${line}`).join("
-")}`;
+  const text = `Wrote ${file}.\n${variablesText(variables, envFile)}` +
+    ["Start it now and at every login:", ...enable.map((line) => `  ${line}`)].join("\n");
   return await tell(call, { file, enable, env_file: envFile, variables }, text);
 }
 

@@ -91,7 +91,8 @@ const places: Readonly<Record<ProgramWalls["contained"], { writes: string; reads
 };
 
 function facts(
-  { contained, writes, reads = [], settings_of, hosts, hosts_missing, hosts_not_needed, keys_kept, keys_seen }: ProgramWalls,
+  { contained, writes, reads = [], settings_of, hosts, hosts_missing, hosts_not_needed, keys_kept, keys_seen }:
+    ProgramWalls,
 ): [string, string][] {
   const place = places[contained];
   const seen = keys_seen.length === 0 ? [] : [`the program sees ${keys_seen.join(", ")}`];
