@@ -152,6 +152,8 @@ export interface Manifest {
   housekeeping?: string[];
   /** Keys that contained programs can do without: the host's proxy puts them into their requests. */
   endpoints?: ModelEndpoint[];
+  /** Settings in which a person may send a program to a provider that needs no login. */
+  gateways?: SettingsGateway[];
   defaults?: { timeout_ms?: number; trust_tools?: boolean };
   config?: ConfigSchema;
 }
@@ -166,6 +168,24 @@ export interface ModelEndpoint {
   base_url: string;
   /** Address where that variable has no value: `https://api.example.com`. */
   url: string;
+}
+
+/** Settings of a program, in TOML, that choose a provider by its name, from tables of providers. */
+export interface SettingsGateway {
+  /** The program, as in `run`. */
+  program: string;
+  /** The file below the home, `.agent/config.toml`. */
+  file: string;
+  /** Variable that names another folder for the file. */
+  folder?: string;
+  /** Key whose value is the provider's name, also in the profile that `profile` names. */
+  chosen: string;
+  /** Name of the table that holds a table for each provider. */
+  providers: string;
+  /** Key in a provider's table that names the variable of its key. */
+  key: string;
+  /** Key in a provider's table that is true where the program's own login counts after all. */
+  login?: string;
 }
 
 /** Version of this contract; a manifest's `host` range must allow it. */
@@ -251,6 +271,18 @@ const modelEndpointSchema = exactly<ModelEndpoint>()(
   }, closed),
 );
 
+const settingsGatewaySchema = exactly<SettingsGateway>()(
+  Type.Object({
+    program: text,
+    file: Type.String({ pattern: "^[\\w.-]+(/[\\w.-]+)*$", maxLength: 256 }),
+    folder: Type.Optional(text),
+    chosen: text,
+    providers: text,
+    key: text,
+    login: Type.Optional(text),
+  }, closed),
+);
+
 /** Checks {@link Manifest}. The loader checks separately that it has one of `entry` and `cli`. */
 export const manifestSchema: SchemaOf<Manifest> = exactly<Manifest>()(
   Type.Object({
@@ -292,6 +324,7 @@ export const manifestSchema: SchemaOf<Manifest> = exactly<Manifest>()(
     tested: Type.Optional(Type.Record(text, text, { maxProperties: 32 })),
     housekeeping: Type.Optional(Type.Array(text, { maxItems: 64 })),
     endpoints: Type.Optional(Type.Array(modelEndpointSchema, { maxItems: 16 })),
+    gateways: Type.Optional(Type.Array(settingsGatewaySchema, { maxItems: 16 })),
     defaults: Type.Optional(Type.Object({
       timeout_ms: Type.Optional(Type.Integer({ minimum: 1 })),
       trust_tools: Type.Optional(Type.Boolean()),

@@ -10,7 +10,7 @@ import { createPaint } from "./render/paint.ts";
 // Policy resolves a request in the very next event; the wait keeps such requests from being asked.
 const policyHeadStartMs = 100;
 
-/** Who asks, and until when. */
+/** The words for the agent that asks, and the signal that withdraws its question. */
 interface Asking {
   who: string;
   signal: AbortSignal;
@@ -24,7 +24,7 @@ export class AgentQuestions {
   readonly #named: boolean;
   readonly #open = new Map<string, AbortController>();
   readonly #asked = new Set<Promise<void>>();
-  /** What the person has allowed, or denied, for the rest of the session. */
+  /** Tools that the person has allowed, or denied, for the rest of the session. */
   readonly #kept = new Map<string, "always" | "never">();
 
   /** @param options.named whether to say which agent asks, where several run at once */

@@ -13,7 +13,7 @@ import { Explanations } from "../../packages/registry/explanations.ts";
 import type { Plugin } from "../../packages/manifest/plugin.ts";
 import type { RegistryProblem } from "../../packages/registry/registry.ts";
 import { hostEnv } from "../../ground/platform/engine/platform.ts";
-import { variablesRead } from "../../packages/registry/requested-permissions.ts";
+import { variablesRead } from "../../packages/permissions/requested-permissions.ts";
 import { pluginOf } from "../../packages/registry/unknown-plugin.ts";
 
 /** The operator's decisions about a plugin's permissions, as written. */

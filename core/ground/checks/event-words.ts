@@ -106,7 +106,9 @@ function hostWords(event: HostEvent, figures: EventFigures): EventWords {
       const { decision, permission, target, reason } = event;
       const use = `${permission} ${target}`;
       if (event.needed === false) return { icon: "·", weight: "debug", text: `denied ${use}, which it does not need` };
-      if (decision === "denied") return { icon: "✗", weight: "warning", tag: `denied ${use}`, text: reason ?? "not granted" };
+      if (decision === "denied") {
+        return { icon: "✗", weight: "warning", tag: `denied ${use}`, text: reason ?? "not granted" };
+      }
       if (reason !== undefined) return { icon: "!", weight: "warning", tag: use, text: reason };
       return { icon: "✓", weight: "debug", text: `allowed ${use}` };
     }

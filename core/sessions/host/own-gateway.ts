@@ -1,11 +1,12 @@
 import type { AvailabilityReport } from "../../../plugin-sdk/availability.ts";
+import type { SettingsGateway } from "../../../plugin-sdk/manifest.ts";
+import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { hostEnv } from "../../ground/platform/engine/platform.ts";
 import { realpath } from "../../ground/platform/files/files.ts";
-import { isAbsolute, join } from "../../ground/platform/files/paths.ts";
+import { basename, isAbsolute, join } from "../../ground/platform/files/paths.ts";
 import { readPlainText } from "../../ground/platform/files/plain-file.ts";
-import { agentPrograms } from "../../ground/platform/places/key-places.ts";
-import { requestedWith } from "../../packages/registry/requested-permissions.ts";
-import type { Plugin } from "../../packages/registry/plugin.ts";
+import { requestedWith } from "../../packages/permissions/requested-permissions.ts";
+import type { Plugin } from "../../packages/manifest/plugin.ts";
 
 /** Settings beyond this are no file that a person writes. Bytes. */
 const maxBytes = 256 * 1024;
@@ -16,26 +17,40 @@ const maxBytes = 256 * 1024;
  */
 export async function withOwnGateway(
   report: AvailabilityReport,
-  plugin: Pick<Plugin, "manifest" | "config" | "settings_of">,
+  plugin: Pick<Plugin, "manifest" | "config">,
 ): Promise<AvailabilityReport> {
   if (report.availability !== "unauthenticated") return report;
   const { run = [] } = requestedWith(plugin.manifest, plugin.config);
-  const program = run.find(({ binary }) => (plugin.settings_of ?? agentPrograms[binary] ?? binary) === "codex");
-  if (program === undefined) return report;
-  const file = join(codexFolder(), "config.toml");
-  const gateway = gatewayOf(await textOf(file));
-  if (gateway === null) return report;
+  for (const settings of plugin.manifest.gateways ?? []) {
+    const program = run.find(({ binary }) => binary === settings.program);
+    if (program === undefined) continue;
+    const file = fileOf(settings);
+    const chosen = gatewayOf(await textOf(file), settings);
+    if (chosen !== null) return withGateway(report, { ...chosen, file, program });
+  }
+  return report;
+}
+
+interface Gateway {
+  provider: string;
+  /** Variable of its key; null: it asks for none. */
+  key: string | null;
+}
+
+function withGateway(
+  report: AvailabilityReport,
+  { provider, key, file, program }: Gateway & { file: string; program: RunPermission },
+): AvailabilityReport {
   const { next_step: _, ...told } = report;
-  const named = `${file} sends it to "${gateway.provider}"`;
-  const { key } = gateway;
+  const named = `${file} sends it to "${provider}"`;
   if (key === null) return { ...told, availability: "available", reason: `${named}, which asks for no login.` };
   if (!(program.env ?? []).includes(key)) {
     const handed = (program.env ?? []).join(", ") || "no variable";
-    const next_step = `Name one of these as its env_key: ${handed}. Others do not reach ${program.binary}.`;
-    return { ...told, availability: "unauthenticated", reason: `${named}, with the key in $${key}.`, next_step };
+    const next_step = `Name one of these as the variable of its key: ${handed}. Others do not reach ${program.binary}.`;
+    return { ...told, reason: `${named}, with the key in $${key}.`, next_step };
   }
   if (!hostEnv(key)) {
-    return { ...report, reason: `${named}, with the key in $${key}, which is not set.`, next_step: `Set ${key}.` };
+    return { ...told, reason: `${named}, with the key in $${key}, which is not set.`, next_step: `Set ${key}.` };
   }
   return { ...told, availability: "available", reason: `${named}, with the key in $${key}.` };
 }
@@ -49,21 +64,21 @@ async function textOf(file: string): Promise<string> {
   }
 }
 
-function codexFolder(): string {
-  const named = hostEnv("CODEX_HOME");
-  return named && isAbsolute(named) ? named : join(hostEnv("HOME") ?? "/", ".codex");
+function fileOf({ file, folder }: SettingsGateway): string {
+  const named = folder === undefined ? undefined : hostEnv(folder);
+  return named && isAbsolute(named) ? join(named, basename(file)) : join(hostEnv("HOME") ?? "/", file);
 }
 
-/** The provider that Codex's settings choose, and the variable of its key; null where they leave it at the login. */
-function gatewayOf(toml: string): { provider: string; key: string | null } | null {
+/** The provider that settings choose, and the variable of its key; null where they leave it at the login. */
+function gatewayOf(toml: string, { chosen, providers, key, login }: SettingsGateway): Gateway | null {
   const tables = tablesOf(toml);
   const top = tables.get("") ?? {};
   const profile = top["profile"] === undefined ? {} : tables.get(`profiles.${top["profile"]}`) ?? {};
-  const provider = profile["model_provider"] ?? top["model_provider"];
-  const own = provider === undefined ? undefined : tables.get(`model_providers.${provider}`);
-  // Without a table of its own it is one that Codex brings along, which has its login.
-  if (provider === undefined || own === undefined || own["requires_openai_auth"] === "true") return null;
-  return { provider, key: own["env_key"] ?? null };
+  const provider = profile[chosen] ?? top[chosen];
+  const own = provider === undefined ? undefined : tables.get(`${providers}.${provider}`);
+  // Without a table of its own it is one that the program brings along, which has its login.
+  if (provider === undefined || own === undefined || login !== undefined && own[login] === "true") return null;
+  return { provider, key: own[key] ?? null };
 }
 
 /** Plain values of a TOML text, by the dotted name of their table: enough for a person's settings, and no more. */

@@ -101,7 +101,7 @@ function nextRequest(
   };
 }
 
-/** What the sessions cost, as far as it is known. */
+/** Known cost of the sessions so far. */
 interface Spent {
   /** In all currencies: a budget is a number without one. */
   cost: number;

@@ -1,6 +1,11 @@
 import type { Manifest, ModelEndpoint } from "../../../plugin-sdk/manifest.ts";
 import { join } from "../../ground/platform/files/paths.ts";
-import { containsPrograms, housekeepingHosts, programNet, programRead } from "../../packages/permissions/contained-programs.ts";
+import {
+  containsPrograms,
+  housekeepingHosts,
+  programNet,
+  programRead,
+} from "../../packages/permissions/contained-programs.ts";
 import type { SessionBroker } from "../../walls/broker/session-broker.ts";
 import { hostQuestions } from "./ask-host.ts";
 import type { AttemptDeps, Candidate } from "./admitted.ts";

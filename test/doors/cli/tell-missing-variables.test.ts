@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { tellMissingVariables } from "../../../core/doors/cli/tell-missing-variables.ts";
-import { variablesRead } from "../../../core/packages/registry/requested-permissions.ts";
+import { variablesRead } from "../../../core/packages/permissions/requested-permissions.ts";
 import { fakePlugin } from "./fake-host.ts";
 import { fakeTerminal } from "./fake-terminal.ts";
 

@@ -5,6 +5,7 @@ import process from "node:process";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { withOwnGateway } from "../../../core/sessions/host/own-gateway.ts";
 import type { AvailabilityReport } from "../../../plugin-sdk/availability.ts";
+import type { Plugin } from "../../../core/packages/manifest/plugin.ts";
 import { fakePlugin } from "../../doors/cli/fake-host.ts";
 
 const report: AvailabilityReport = {
@@ -16,7 +17,19 @@ const report: AvailabilityReport = {
 const { manifest, ...rest } = fakePlugin("codex");
 const plugin = {
   ...rest,
-  manifest: { ...manifest, permissions: { run: [{ binary: "codex", env: ["CODEX_HOME", "OPENAI_API_KEY"] }] } },
+  manifest: {
+    ...manifest,
+    gateways: [{
+      program: "codex",
+      file: ".codex/config.toml",
+      folder: "CODEX_HOME",
+      chosen: "model_provider",
+      providers: "model_providers",
+      key: "env_key",
+      login: "requires_openai_auth",
+    }],
+    permissions: { run: [{ binary: "codex", env: ["CODEX_HOME", "OPENAI_API_KEY"] }] },
+  },
 };
 
 const before = { home: process.env["CODEX_HOME"], key: process.env["OPENAI_API_KEY"] };
@@ -39,7 +52,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function corrected(toml: string, changes: Partial<typeof plugin> = {}): Promise<AvailabilityReport> {
+async function corrected(toml: string, changes: Partial<Pick<Plugin, "manifest">> = {}): Promise<AvailabilityReport> {
   await writeFile(join(folder, "dotfile.toml"), toml);
   return await withOwnGateway(report, { ...plugin, ...changes });
 }
@@ -53,7 +66,6 @@ test("withOwnGateway takes a provider with a key in the environment for a login,
   expect(told.reason).toMatch(/config\.toml sends it to "azure", with the key in \$OPENAI_API_KEY\.$/);
   expect(told).not.toHaveProperty("next_step");
   expect(JSON.stringify(told)).not.toContain("the-value");
-  expect(await corrected(azure, { settings_of: "codex" })).toMatchObject({ availability: "available" });
 });
 
 test("withOwnGateway takes one without a key too, and the one of the profile in use", async () => {
@@ -85,7 +97,9 @@ test.each([
 });
 
 test("withOwnGateway leaves other agents, and other reports, as they are", async () => {
-  expect(await corrected(azure, { manifest: { ...manifest, permissions: { run: [{ binary: "claude", env: [] }] } } }))
+  expect(
+    await corrected(azure, { manifest: { ...plugin.manifest, permissions: { run: [{ binary: "claude", env: [] }] } } }),
+  )
     .toBe(
       report,
     );

@@ -10,7 +10,7 @@ import { ownCommand } from "../../../ground/platform/processes/own-command.ts";
 import { platform } from "../../../ground/platform/engine/platform.ts";
 import type { HostManifest } from "../../../ground/config/host-manifest.ts";
 import { createRegistry } from "../../../packages/registry/registry.ts";
-import { variablesRead } from "../../../packages/registry/requested-permissions.ts";
+import { variablesRead } from "../../../packages/permissions/requested-permissions.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { daemonPlace } from "../daemon-place.ts";
 
@@ -51,9 +51,9 @@ async function install(call: Invocation): Promise<number> {
     throw new BulkheadError("io_error", `Cannot write ${file}.`, { cause });
   }
   const variables = await variablesOf(call, manifest);
-  const text = `Wrote ${file}.\n${variablesText(variables, envFile)}` +
+  const told = `Wrote ${file}.\n${variablesText(variables, envFile)}` +
     ["Start it now and at every login:", ...enable.map((line) => `  ${line}`)].join("\n");
-  return await tell(call, { file, enable, env_file: envFile, variables }, text);
+  return await tell(call, { file, enable, env_file: envFile, variables }, told);
 }
 
 /** A variable that enabled agents read. */
