@@ -1,4 +1,4 @@
-import { actedOnPart } from "../../ground/platform/places/acted-on-names.ts";
+import { actedOnBelow } from "../../ground/platform/places/acted-on-names.ts";
 import { foldName } from "../../ground/platform/files/fold-name.ts";
 import { basename, isInside, relative } from "../../ground/platform/files/paths.ts";
 
@@ -54,11 +54,10 @@ function ownedBecause(path: string, options: ForbiddenOptions): string | null {
 }
 
 function actedOnBecause(path: string, { root, pluginPlaces = [], autoexecNames }: ForbiddenOptions): string | null {
-  const below = relative(root, path);
-  const found = actedOnPart(below);
-  if (found !== null) return `${found.group.by} act on "${found.name}" by themselves`;
+  const known = actedOnBelow(root, path);
+  if (known !== null) return known;
   const extra = new Set(autoexecNames.map(foldName));
-  const tools = below.split(/[\\/]/).find((name) => extra.has(foldName(name)));
+  const tools = relative(root, path).split(/[\\/]/).find((name) => extra.has(foldName(name)));
   if (tools !== undefined) return `programs act on "${tools}" by themselves`;
   const place = pluginPlaces.find((folder) => isInside(folder, path) && !isInside(folder, root));
   return place === undefined ? null : `the host looks for plugins in "${basename(place)}"`;

@@ -12,7 +12,7 @@ import {
   namesLiterally,
   type NetTarget,
   netTarget,
-} from "./net-grants.ts";
+} from "../../ground/config/net-target.ts";
 import type { BrokerScope } from "./operation.ts";
 import { allLookupTurns, lookupTurns } from "./call-turns.ts";
 

@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import type { Authority } from "./authority.ts";
-import { coversTarget, formatTarget, type NetTarget } from "./net-grants.ts";
+import { coversTarget, formatTarget, type NetTarget } from "../../ground/config/net-target.ts";
 import { mayHoldSecret } from "./request-headers.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 

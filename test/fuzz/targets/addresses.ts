@@ -5,7 +5,7 @@ import {
   isLocalName,
   namesLiterally,
   netTarget,
-} from "../../../core/walls/broker/net-grants.ts";
+} from "../../../core/ground/config/net-target.ts";
 import { checkHeaders } from "../../../core/walls/broker/request-headers.ts";
 import { promise, type Target } from "../target.ts";
 

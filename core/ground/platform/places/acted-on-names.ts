@@ -1,4 +1,5 @@
 import { foldName } from "../files/fold-name.ts";
+import { relative } from "../files/paths.ts";
 
 /** Files and folders that one kind of program acts on without being told to. */
 export interface ActedOnGroup {
@@ -173,6 +174,12 @@ export function actedOnPart(path: string): { name: string; group: ActedOnGroup }
     if (group !== null) return { name, group };
   }
   return null;
+}
+
+/** Says what programs act on by themselves at a path below a folder; null for nothing. */
+export function actedOnBelow(folder: string, path: string): string | null {
+  const found = actedOnPart(relative(folder, path));
+  return found === null ? null : `${found.group.by} act on "${found.name}" by themselves`;
 }
 
 function words(list: string): ReadonlySet<string> {

@@ -1,7 +1,7 @@
 import { matchesArguments, parseArgumentPattern } from "../../../../plugin-sdk/argument-pattern.ts";
 import type { CapabilityEvent, ProcessSpawnedEvent } from "../../../../plugin-sdk/envelope.ts";
 import { accepts, reports } from "../../../sessions/session/enforceable.ts";
-import { coversTarget } from "../../../walls/broker/net-grants.ts";
+import { coversTarget } from "../../../ground/config/net-target.ts";
 import { type Rule, skipped } from "../rule.ts";
 import { allTakes, ordinary, type Seen } from "../seen.ts";
 

@@ -5,7 +5,7 @@ import {
   isLocalName,
   namesLiterally,
   netTarget,
-} from "../../../core/walls/broker/net-grants.ts";
+} from "../../../core/ground/config/net-target.ts";
 
 const target = (url: string) => netTarget(new URL(url));
 
