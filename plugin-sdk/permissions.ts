@@ -26,7 +26,7 @@ export interface RunPermission {
    *
    * `workdir`: it writes the working directory and the session's temporary folder, and reads all but the host's state and
    * the usual places of keys. `off`, in a grant: it runs with the rights of the host's user. A contained child does not
-   * start on a system that cannot enforce that. Except for `off`, the strictest of manifest, grant and request wins.
+   * start on a system that cannot enforce that. Except for `off`, the strictest of all entries that match the call wins.
    */
   contain?: "workdir" | "off";
   /** True means `contain: workdir`, and no network, not even the machine's own. */
@@ -57,8 +57,8 @@ export interface PermissionLimits {
 }
 
 /**
- * Permissions of adapter code. Absent and empty both mean none. A session's effective permissions are manifest ∩ grant
- * ∩ request − deny − built-in deny.
+ * Permissions of adapter code. Absent and empty both mean none. A call is allowed where manifest, grant and request each
+ * allow it, and no denial matches it, neither the operator's nor a built-in one.
  */
 export interface Permissions {
   run?: RunPermission[];

@@ -33,7 +33,7 @@ export function coversTarget(grant: string, target: NetTarget): boolean {
   return parsed.wildcard ? target.host.endsWith(`.${parsed.host}`) : parsed.host === target.host;
 }
 
-/** The target of a grant; for a domain a name below it that nobody has. Null for text that is no `host:port`. */
+/** Returns the target of a grant, for a domain one name below it. Null for text that is no `host:port`. */
 export function sampleTarget(grant: string): NetTarget | null {
   const parsed = parseGrant(grant);
   return parsed && { host: parsed.wildcard ? `bulkhead-sample.${parsed.host}` : parsed.host, port: parsed.port };

@@ -1,3 +1,5 @@
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import { rightsTo } from "../../packages/permissions/decide.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import type { EscapeServers } from "../../ground/platform/net/escape-servers.ts";
 import { access, mkdir, mkdtemp, realpath, writeFile } from "../../ground/platform/files/files.ts";
@@ -77,6 +79,9 @@ export interface RunEscapeOptions {
 
 /** A session on a stage. */
 export function stageSession({ root, servers, contain }: RunEscapeOptions): SessionBrokerOptions {
+  const permissions: Permissions = {
+    run: [{ binary: "sh", args: ["-c {*}"], ...(contain === "off" ? { contain: "off" as const } : {}) }],
+  };
   return {
     sessionId: `escape-${randomId()}`,
     pluginId: "escape",
@@ -84,9 +89,8 @@ export function stageSession({ root, servers, contain }: RunEscapeOptions): Sess
     pluginDir: join(root, "plugin"),
     dataDir: join(root, "state", "data"),
     tempDir: join(root, "state", "temp"),
-    permissions: {
-      run: [{ binary: "sh", args: ["-c {*}"], ...(contain === "off" ? { contain: "off" as const } : {}) }],
-    },
+    rights: rightsTo(permissions),
+    permissions,
     protectedPaths: [join(root, "state"), join(root, "bulkhead.yaml")],
     sealedPaths: [join(root, "plugin")],
     containPrograms: true,

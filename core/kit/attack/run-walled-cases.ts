@@ -1,6 +1,7 @@
 import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
+import { rightsTo } from "../../packages/permissions/decide.ts";
 import type { SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
 import { type EscapeServers, startEscapeServers } from "../../ground/platform/net/escape-servers.ts";
 import { readFile, rm, stat } from "../../ground/platform/files/files.ts";
@@ -235,12 +236,14 @@ async function begin(stage: Stage, name: "free" | Contained): Promise<WalledSess
     ...one,
     env: ["STAGE_KEY", "STAGE_URL", "SH_HOME"],
   }));
+  const permissions = { run, read: agentSettings };
   const session: SessionBrokerOptions = {
     ...options,
     protectedPaths: [state, join(root, "bulkhead.yaml")],
     tempDir: join(state, `temp-${name}`),
     requestEnv: name === "free" ? {} : filled(stage.case.client_env ?? {}, stage),
-    permissions: { run, read: agentSettings },
+    rights: rightsTo(permissions),
+    permissions,
     programNet: [...options.programNet ?? [], `127.0.0.1:${echo.port}`],
     endpoints: [{
       program: "sh",

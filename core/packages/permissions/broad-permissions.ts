@@ -3,10 +3,9 @@ import { readNet } from "../../ground/config/net-address.ts";
 import { actedOnPart } from "../../ground/platform/places/acted-on-names.ts";
 import { keyPlaces } from "../../ground/platform/places/key-places.ts";
 import { isLoaderName } from "../../ground/platform/places/loader-names.ts";
-import { delimiter, dirname, isAbsolute, join } from "../../ground/platform/files/paths.ts";
+import { delimiter, dirname, isAbsolute, isInside, join } from "../../ground/platform/files/paths.ts";
 import { hostEnv } from "../../ground/platform/engine/platform.ts";
 import { broadRun } from "./broad-run.ts";
-import { holds, rootsOverlap } from "./root-set.ts";
 import type { Breadth } from "../../../plugin-sdk/plugin-report.ts";
 import type { Broadness } from "./breadth.ts";
 
@@ -79,7 +78,7 @@ function broadWrite(root: string, { home, path, manifestFolder }: BreadthOptions
     return everything(`${capital(acted.group.by)} act on "${acted.name}" by themselves. ${acted.group.why}`);
   }
   if (!isAbsolute(root)) return null;
-  if (home !== undefined && holds(root, home)) {
+  if (home !== undefined && isInside(root, home)) {
     return everything("All of the user's own files may be written, with the profiles and settings programs run by.");
   }
   if (path.some((folder) => rootsOverlap(root, folder))) {
@@ -91,13 +90,13 @@ function broadWrite(root: string, { home, path, manifestFolder }: BreadthOptions
   if (home !== undefined && keyPlaces.some((place) => rootsOverlap(root, join(home, place)))) {
     return everything("Keys and logins lie there.");
   }
-  if (manifestFolder === undefined || !holds(root, manifestFolder)) return null;
+  if (manifestFolder === undefined || !isInside(root, manifestFolder)) return null;
   return much("The host manifest's folder lies there, where plugins are looked for.");
 }
 
 function broadRead(root: string, { home }: BreadthOptions): Broadness | null {
   if (!isAbsolute(root)) return null;
-  if (home !== undefined && holds(root, home)) {
+  if (home !== undefined && isInside(root, home)) {
     return everything("All of the user's own files may be read, with the keys and logins among them.");
   }
   if (root === "/") return everything("Every file of the machine may be read.");
@@ -136,6 +135,10 @@ function broadSecret(host: string): Broadness | null {
 
 function capital(words: string): string {
   return words.slice(0, 1).toUpperCase() + words.slice(1);
+}
+
+function rootsOverlap(a: string, b: string): boolean {
+  return isInside(a, b) || isInside(b, a);
 }
 
 function everything(why: string): Broadness {

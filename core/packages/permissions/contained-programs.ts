@@ -1,6 +1,8 @@
-import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { Permissions, RunPermission } from "../../../plugin-sdk/permissions.ts";
+import { containLevel } from "../../ground/config/contain-level.ts";
 import { isAbsolute } from "../../ground/platform/files/paths.ts";
 import { effectivePermissions } from "./effective-permissions.ts";
+import { requestedPermissions } from "./requested-permissions.ts";
 import type { Plugin } from "../manifest/plugin.ts";
 import { requestedPermissions } from "./requested-permissions.ts";
 
@@ -17,9 +19,21 @@ export function containsPrograms({ manifest, os_walls }: Pick<Plugin, "manifest"
   return runsAgents({ manifest }) && os_walls.agents !== "off";
 }
 
-/** Whether all programs of a session run contained. */
-export function allContained(plugin: Pick<Plugin, "manifest" | "os_walls">, { run = [] }: Permissions): boolean {
-  return containsPrograms(plugin) && run.every(({ contain }) => contain !== "off");
+/** Whether all programs of a plugin run contained. */
+export function allContained(plugin: Pick<Plugin, "manifest" | "os_walls" | "grant" | "deny">): boolean {
+  return containsPrograms(plugin) && (plugin.grant.run ?? []).every(({ binary }) => !mayRunFree(plugin, binary));
+}
+
+/** Whether some call may start a program with the rights of the host's user because its grant says so. */
+export function mayRunFree(
+  { manifest, grant, deny }: Pick<Plugin, "manifest" | "grant" | "deny">,
+  program: string,
+): boolean {
+  const some = ({ run = [] }: Permissions, is: (entry: RunPermission) => boolean) =>
+    run.some((entry) => entry.binary === program && is(entry));
+  return some(grant, ({ contain, contain_net }) => contain === "off" && contain_net !== true) &&
+    some(requestedPermissions(manifest), (asked) => containLevel(asked) < 2) &&
+    !some(deny, ({ args, env }) => args === undefined && env === undefined);
 }
 
 /** Whether the operator alone decides about a target for contained programs, whatever the manifest asks for. */

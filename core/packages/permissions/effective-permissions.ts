@@ -1,4 +1,5 @@
 import { omitEmpty } from "../../../plugin-sdk/optional-fields.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type {
   PermissionLimits,
   Permissions,
@@ -6,173 +7,174 @@ import type {
   SecretPermission,
 } from "../../../plugin-sdk/permissions.ts";
 import { containLevel } from "../../ground/config/contain-level.ts";
-import { PatternComparison } from "./argument-set.ts";
-import { meetNet } from "./net-set.ts";
-import { meetSecrets, widestSecrets, withoutSecrets } from "./secret-set.ts";
-import { holds, meetRoots, type Places, rootsOverlap } from "./root-set.ts";
-
-/** Sources of the effective permissions. */
-export interface PermissionSources {
-  /** Permissions that the manifest asks for. */
-  requested: Permissions;
-  /** The operator's grants. A program without `args` or `env` is granted as the manifest asks for it. */
-  grant: Permissions;
-  /** Permissions that the operator denied; they win over grants. */
-  deny: Permissions;
-  /** Permissions that the session narrows to; a kind that it leaves out is not narrowed. */
-  request?: Permissions | undefined;
-  /** Paths of the named roots, so that they can be compared with absolute paths. */
-  places?: Places | undefined;
-}
+import { coversTarget, sampleTarget } from "../../ground/config/net-target.ts";
+import { isAbsolute, isInside, join, normalize } from "../../ground/platform/files/paths.ts";
+import { coversPattern, sameForm, samplesOf } from "./argument-samples.ts";
+import { decide, type PermissionCall, type PermissionLists } from "./decide.ts";
 
 /**
- * Manifest ∩ grant ∩ request − deny. Never wider than any of them. What is denied takes away everything that
- * overlaps with it: a root that holds a denied one goes as a whole, since what is left of it has no name.
+ * Lists what {@link decide} allows: each entry of manifest, grant or request that is allowed as a whole. A root, host or
+ * secret of which a denial takes a part is left out; a program's arguments stay, and the denial is decided at the call.
  * @throws {BulkheadError} `invalid_manifest` for an argument pattern that cannot be read, and for patterns that take too
  * long to compare
  */
-export function effectivePermissions(sources: PermissionSources): Permissions {
-  const { requested, grant, deny, request = {}, places = {} } = sources;
-  const roots = {
-    meet: (a: string, b: string) => meetRoots(a, b, places),
-    within: (a: string, b: string) => holds(b, a, places),
-  };
-  const lists = (["read", "write", "net", "env", "mcp_servers"] as const).map((kind) => {
-    const algebra = kind === "read" || kind === "write" ? roots : kind === "net" ? net : names;
-    const granted = meetLists(requested[kind] ?? [], grant[kind] ?? [], algebra);
-    const narrowed = request[kind] === undefined ? granted : meetLists(granted, request[kind], algebra);
-    const overlaps = kind === "read" || kind === "write"
-      ? (a: string, b: string) => rootsOverlap(a, b, places)
-      : (a: string, b: string) => algebra.meet(a, b) !== null;
-    return [kind, narrowed.filter((item) => !(deny[kind] ?? []).some((denied) => overlaps(item, denied)))] as const;
+export function effectivePermissions(sources: PermissionLists): Permissions {
+  const { requested, grant, deny, request } = sources;
+  const names = (kind: "env" | "mcp_servers", callOf: (name: string) => PermissionCall) =>
+    itemsOf(sources, kind).filter((name) => decide(sources, callOf(name)).allowed);
+  return omitEmpty({
+    run: effectiveRun(sources),
+    read: effectiveRoots(sources, "read"),
+    write: effectiveRoots(sources, "write"),
+    net: hostsOf(itemsOf(sources, "net"), {
+      isAllowed: (target) => decide(sources, { kind: "net", target }).allowed,
+      denied: deny.net ?? [],
+    }),
+    env: names("env", (name) => ({ kind: "env", name })),
+    mcp_servers: names("mcp_servers", (binary) => ({ kind: "mcp_servers", binary })),
+    secrets: effectiveSecrets(sources),
+    kv: decide(sources, { kind: "kv" }).allowed,
+    limits: smallest([requested.limits, grant.limits, request?.limits, deny.limits]),
   });
-  const run = effectiveRun(sources);
-  const secrets = effectiveSecrets(sources);
-  const limits = smallest([requested.limits, grant.limits, request.limits, deny.limits]);
-  const kv = requested.kv === true && grant.kv === true && request.kv !== false && deny.kv !== true;
-  return omitEmpty({ run, ...Object.fromEntries(lists), secrets, kv, limits });
 }
 
-interface ListAlgebra {
-  /** The narrower of two, or null when they share nothing. */
-  meet(a: string, b: string): string | null;
-  within(a: string, b: string): boolean;
+/** Returns a path to compare a root by. A word whose place is not known gets one beside all that are known. */
+function placeOf(root: string, places: Readonly<Record<string, string>> = {}): string {
+  const below = /^workdir:(.*)$/s.exec(root)?.[1];
+  if (below !== undefined) return join(placeOf("workdir", places), below);
+  const path = Object.hasOwn(places, root) ? places[root] ?? root : root;
+  return isAbsolute(path) ? join("/known", normalize(path)) : `/words/${root}`;
 }
 
-const names: ListAlgebra = { meet: (a, b) => (a === b ? a : null), within: (a, b) => a === b };
-const net: ListAlgebra = { meet: meetNet, within: (a, b) => meetNet(a, b) === a };
+/** Makes the call of an adapter to a root itself. */
+export function rootCall(
+  kind: "read" | "write",
+  root: string,
+  places: Readonly<Record<string, string>> = {},
+): PermissionCall & { kind: "read" | "write" } {
+  return { kind, path: placeOf(root, places), placesOf: (word) => [placeOf(word, places)] };
+}
 
-function meetLists(left: readonly string[], right: readonly string[], { meet, within }: ListAlgebra): string[] {
-  const met = left.flatMap((a) => right.map((b) => meet(a, b))).filter((item) => item !== null);
-  const unique = [...new Set(met)].sort();
-  return unique.filter((item, index) =>
-    !unique.some((other, at) => at !== index && within(item, other) && (at < index || !within(other, item)))
+/** Entries of one kind in the lists that allow, each once, in order. */
+function itemsOf(
+  { requested, grant, request }: PermissionLists,
+  kind: "read" | "write" | "net" | "env" | "mcp_servers",
+): string[] {
+  return [...new Set([requested, grant, request].flatMap((list) => list?.[kind] ?? []))].sort();
+}
+
+function effectiveRoots(sources: PermissionLists, kind: "read" | "write"): string[] {
+  const { deny, places } = sources;
+  const held = (outer: string, inner: string) => isInside(placeOf(outer, places), placeOf(inner, places));
+  const allowed = itemsOf(sources, kind).filter((root) =>
+    decide(sources, { ...rootCall(kind, root, places), isNamed: true }).allowed &&
+    !(deny[kind] ?? []).some((denied) => held(root, denied))
+  );
+  return widest(allowed, held);
+}
+
+/** Hosts that are allowed, without those of which a denial takes a part. */
+function hostsOf(
+  hosts: readonly string[],
+  { isAllowed, denied }: {
+    isAllowed(target: NonNullable<ReturnType<typeof sampleTarget>>): boolean;
+    denied: readonly string[];
+  },
+): string[] {
+  const covers = (wide: string, narrow: string) => {
+    const sample = sampleTarget(narrow);
+    return sample !== null && coversTarget(wide, sample);
+  };
+  const allowed = hosts.filter((host) => {
+    const sample = sampleTarget(host);
+    return sample !== null && isAllowed(sample) && !denied.some((other) => covers(host, other));
+  });
+  return widest(allowed, covers);
+}
+
+/** Leaves out what another one holds; of two that hold each other the first stays. */
+function widest(items: readonly string[], holds: (outer: string, inner: string) => boolean): string[] {
+  return items.filter((item, index) =>
+    !items.some((other, at) => at !== index && holds(other, item) && (at < index || !holds(item, other)))
   );
 }
 
-function effectiveRun({ requested, grant, deny, request }: PermissionSources): RunPermission[] {
-  // One comparison for all, so that its bound holds for all together.
-  const patterns = new PatternComparison();
-  // In a manifest no `args` means no arguments, and no `env` no names.
-  const asked = (requested.run ?? []).map((entry) => ({
-    binary: entry.binary,
-    args: listOrNone(entry.args),
-    env: entry.env ?? [],
-    ...(entry.contain === "off" ? {} : containmentOf([entry])),
-  }));
-  const granted = meetRuns(asked, { given: grant.run ?? [], patterns });
-  // A session can shut a program in, and never let it out.
-  const narrowed = request?.run === undefined
-    ? granted
-    : meetRuns(granted, { given: request.run.map(withoutOff), patterns });
-  const allowed = narrowed.map((entry) => withoutDenied(entry, { denied: deny.run ?? [], patterns })).filter((entry) =>
-    entry.args.length > 0
-  );
-  return widestRuns(allowed, patterns).map(writeRun);
+function effectiveSecrets(lists: PermissionLists): SecretPermission[] {
+  const { requested, grant, deny, request = {} } = lists;
+  const names = [...new Set((requested.secrets ?? []).map(({ name }) => name))].sort();
+  return names.flatMap((name) => {
+    const of = (list: Permissions, key: "env" | "hosts") =>
+      (list.secrets ?? []).flatMap((entry) => (entry.name === name ? entry[key] ?? [] : []));
+    const all = (key: "env" | "hosts") =>
+      [...new Set([requested, grant, request].flatMap((list) => of(list, key)))].sort();
+    const env = all("env").filter((variable) => decide(lists, { kind: "secrets", name, env: variable }).allowed);
+    const hosts = hostsOf(all("hosts"), {
+      isAllowed: (host) => decide(lists, { kind: "secrets", name, host }).allowed,
+      denied: of(deny, "hosts"),
+    });
+    return env.length + hosts.length > 0 ? [{ name, ...omitEmpty({ env, hosts }) }] : [];
+  });
 }
 
-interface FullRun {
-  binary: string;
-  args: string[];
-  env: string[];
-  contain?: "workdir" | "off";
-  contain_net?: true;
-}
+/** Comparisons of words that one list of programs may take: a stranger's patterns must not keep the host busy. */
+const maxSteps = 10_000_000;
 
-function meetRuns(
-  asked: readonly FullRun[],
-  { given, patterns }: { given: readonly RunPermission[]; patterns: PatternComparison },
-): FullRun[] {
-  return asked.flatMap((ask) =>
-    given.filter((give) => give.binary === ask.binary).map((give) => ({
-      binary: ask.binary,
-      args: patterns.meet(ask.args, give.args === undefined ? ask.args : listOrNone(give.args)),
-      env: give.env === undefined ? ask.env : ask.env.filter((name) => give.env?.includes(name)),
-      ...containmentOf([ask, give]),
-    }))
-  ).filter((entry) => entry.args.length > 0);
-}
-
-/** The strictest of several that are stated. */
-function containmentOf(entries: readonly RunPermission[]): Pick<FullRun, "contain" | "contain_net"> {
-  if (entries.some((entry) => entry.contain_net === true)) return { contain: "workdir", contain_net: true };
-  if (entries.some((entry) => entry.contain === "workdir")) return { contain: "workdir" };
-  return entries.some((entry) => entry.contain === "off") ? { contain: "off" } : {};
-}
-
-function withoutOff({ contain, ...entry }: RunPermission): RunPermission {
-  return contain === "workdir" ? { ...entry, contain } : entry;
-}
-
-/** An empty list of patterns allows the empty argument list, as none at all does. */
-function listOrNone(args: readonly string[] | undefined): string[] {
-  return args === undefined || args.length === 0 ? [""] : [...args];
-}
-
-/** A denied program without `args` and `env` is denied as a whole; with them, only those. */
-function withoutDenied(
-  entry: FullRun,
-  { denied, patterns }: { denied: readonly RunPermission[]; patterns: PatternComparison },
-): FullRun {
-  return denied.filter((deny) => deny.binary === entry.binary).reduce<FullRun>((left, deny) => {
-    const whole = deny.args === undefined && deny.env === undefined;
-    return {
-      ...left,
-      args: whole ? [] : deny.args === undefined ? left.args : patterns.without(left.args, listOrNone(deny.args)),
-      env: left.env.filter((name) => !deny.env?.includes(name)),
-    };
-  }, entry);
-}
-
-/** One form for the same grants: names sorted, and no entry that another one covers. */
-function widestRuns(entries: readonly FullRun[], patterns: PatternComparison): FullRun[] {
-  const sorted = entries
-    .map((entry) => ({ ...entry, env: [...new Set(entry.env)].sort() }))
-    .sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
-  const covers = (wide: FullRun, narrow: FullRun) => isWithin(narrow, wide) && patterns.covers(wide.args, narrow.args);
-  return sorted.filter((entry, index) =>
-    !sorted.some((other, at) => at !== index && covers(other, entry) && (at < index || !covers(entry, other)))
-  );
+/** Programs with the patterns that are allowed as a whole, those together that run alike. */
+function effectiveRun(lists: PermissionLists): RunPermission[] {
+  const alike = new Map<string, { run: RunPermission; lines: string[] }>();
+  for (const [binary, lines] of patternsOf(lists)) {
+    for (const line of lines) {
+      const run = runOf(lists, { binary, line });
+      if (run === null) continue;
+      const key = JSON.stringify(run);
+      const found = alike.get(key) ?? { run, lines: [] };
+      found.lines.push(line);
+      alike.set(key, found);
+    }
+  }
+  return [...alike.values()].map(({ run: { binary, ...rest }, lines: all }) => {
+    const lines = widest(all, coversPattern);
+    const args = lines.length === 1 && lines[0] === "" ? undefined : lines;
+    return { binary, ...omitEmpty({ args, ...rest }) };
+  });
 }
 
 /**
- * Whether all but the arguments of a run are within another. A less contained run never covers a more contained one:
- * where both allow a run, the more contained one is used.
+ * Returns how a program runs with every call of a pattern; null for a pattern that some list does not allow as a whole,
+ * or a denial takes.
  */
-function isWithin(narrow: FullRun, wide: FullRun): boolean {
-  if (containLevel(wide) < containLevel(narrow)) return false;
-  return wide.binary === narrow.binary && narrow.env.every((name) => wide.env.includes(name));
+function runOf(lists: PermissionLists, { binary, line }: { binary: string; line: string }): RunPermission | null {
+  const decided = samplesOf(line).map((args) => decide(lists, { kind: "run", binary, args }));
+  if (!decided.every((one) => one.allowed || one.against === "denial")) return null;
+  const [first, ...others] = decided.flatMap((one) => (one.allowed && one.run ? [one.run] : []));
+  if (first === undefined) return null;
+  const env = (first.env ?? []).filter((name) => others.every((other) => other.env?.includes(name)));
+  const loosest = others.reduce((least, one) => (containLevel(one) < containLevel(least) ? one : least), first);
+  return { ...loosest, env };
 }
 
-function writeRun({ binary, args, env, ...containment }: FullRun): RunPermission {
-  const onlyEmpty = args.length === 1 && args[0] === "";
-  return { binary, ...omitEmpty({ args: onlyEmpty ? undefined : args, env }), ...containment };
+/**
+ * Argument patterns by program, in order.
+ * @throws {BulkheadError} `invalid_manifest` when comparing them would take too long
+ */
+function patternsOf({ requested, grant, request = {} }: PermissionLists): Map<string, string[]> {
+  const entries = [requested, grant, request].flatMap(({ run = [] }) => run);
+  const found = new Map<string, string[]>();
+  for (const binary of [...new Set(entries.map((entry) => entry.binary))].sort()) {
+    const own = entries.filter((entry) => entry.binary === binary);
+    const lines = own.flatMap(({ args }) => (args === undefined || args.length === 0 ? [""] : args));
+    const words = lines.reduce((sum, line) => sum + 1 + line.split(" ").length, 0);
+    const sampled = lines.flatMap(samplesOf).reduce((sum, args) => sum + 1 + args.length, 0);
+    if (words * sampled > maxSteps) throw tooLong();
+    found.set(binary, [...new Set(lines.map(sameForm))].sort());
+  }
+  return found;
 }
 
-function effectiveSecrets({ requested, grant, deny, request }: PermissionSources): SecretPermission[] {
-  const granted = meetSecrets(requested.secrets ?? [], grant.secrets ?? []);
-  const narrowed = request?.secrets === undefined ? granted : meetSecrets(granted, request.secrets);
-  return widestSecrets(withoutSecrets(narrowed, deny.secrets ?? []));
+function tooLong(): BulkheadError {
+  return new BulkheadError("invalid_manifest", "Cannot compare argument patterns: they are too long or too many.", {
+    hint: "Write fewer and shorter patterns, with fewer {...} in each.",
+  });
 }
 
 function smallest(all: readonly (PermissionLimits | undefined)[]): PermissionLimits {

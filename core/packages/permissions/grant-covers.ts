@@ -2,10 +2,7 @@ import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { effectivePermissions } from "./effective-permissions.ts";
 import type { Grantable } from "../manifest/grantable.ts";
 
-/**
- * Whether a grant would allow a use in the journal. It asks the function that decides about every session:
- * what is left of a plugin that asks for exactly this use, under exactly this grant.
- */
+/** Whether a grant would allow a use in the journal, by a plugin that asks for exactly this use. */
 export function grantCovers(permission: Grantable, { grant, used }: { grant: string; used: string }): boolean {
   const effective = effectivePermissions({
     requested: only(permission, used),

@@ -1,7 +1,7 @@
 import type { ProgramWalls } from "../../../plugin-sdk/plugin-report.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { isSecretName } from "../../ground/config/hidden-values.ts";
-import { containsPrograms, housekeepingHosts, programNet, programRead } from "./contained-programs.ts";
+import { containsPrograms, housekeepingHosts, mayRunFree, programNet, programRead } from "./contained-programs.ts";
 import { effectivePermissions } from "./effective-permissions.ts";
 import { joinPermissions } from "../manifest/join-permissions.ts";
 import type { Plugin } from "../manifest/plugin.ts";
@@ -19,7 +19,7 @@ export function programWalls(
   return programs.map((program) => {
     const own = (permissions: typeof asked) => (permissions.run ?? []).filter(({ binary }) => binary === program);
     const runs = own(inForce).length > 0 ? own(inForce) : own(asked);
-    const contained = weakest(runs, containsPrograms(plugin));
+    const contained = mayRunFree(plugin, program) ? "none" : weakest(runs, containsPrograms(plugin));
     const keys = keysOf(plugin.manifest, { program, runs, contained });
     const isHeld = contained === "agent";
     return {

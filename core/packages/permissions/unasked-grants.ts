@@ -1,7 +1,8 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { isAbsolute } from "../../ground/platform/files/paths.ts";
 import { containsPrograms, isForPrograms } from "./contained-programs.ts";
-import { effectivePermissions, type PermissionSources } from "./effective-permissions.ts";
+import type { PermissionLists } from "./decide.ts";
+import { effectivePermissions } from "./effective-permissions.ts";
 import type { Plugin } from "../manifest/plugin.ts";
 import { requestedPermissions } from "./requested-permissions.ts";
 
@@ -94,6 +95,6 @@ function hasEffect(requested: Permissions, only: Permissions): boolean {
   return allows({ requested, grant: only, deny: {} });
 }
 
-function allows(sources: PermissionSources): boolean {
+function allows(sources: PermissionLists): boolean {
   return Object.keys(effectivePermissions(sources)).some((kind) => kind !== "limits");
 }

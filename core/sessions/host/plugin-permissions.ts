@@ -1,12 +1,16 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { effectivePermissions } from "../../packages/permissions/effective-permissions.ts";
+import { type Rights, rightsOf } from "../../packages/permissions/decide.ts";
 import type { Plugin } from "../../packages/manifest/plugin.ts";
 import { requestedPermissions } from "../../packages/permissions/requested-permissions.ts";
 
 /** Permissions in one working directory. */
-export interface PermissionsThere {
+interface PermissionsThere {
+  /** Decides each call. */
+  rights: Rights;
+  /** Permissions that are allowed as a whole. */
   effective: Permissions;
-  /** The most that a grant given during a session could allow. */
+  /** The same if a person grants all that the manifest asks for. */
   ceiling: Permissions;
 }
 
@@ -24,22 +28,15 @@ export class PluginPermissions {
   /** Returns the permissions in a working directory, as far as a session narrows them. */
   in(workdir: string, narrowed?: Permissions): PermissionsThere {
     if (this.#last?.workdir === workdir && narrowed === undefined) return this.#last;
-    const { grant, manifest } = this.#plugin;
-    const shared = (granted: Permissions) => freezeAll(structuredClone(this.#of(granted, { workdir, narrowed })));
-    const found = { workdir, effective: shared(grant), ceiling: shared(requestedPermissions(manifest)) };
+    const { grant, manifest, deny, folder } = this.#plugin;
+    const requested = requestedPermissions(manifest);
+    const lists = { requested, grant, deny, request: narrowed };
+    const places = { workdir, plugin: folder, data: this.#dataDir };
+    const shared = (granted: Permissions) =>
+      freezeAll(structuredClone(effectivePermissions({ ...lists, grant: granted, places })));
+    const found = { workdir, rights: rightsOf(lists), effective: shared(grant), ceiling: shared(requested) };
     if (narrowed === undefined) this.#last = found;
     return found;
-  }
-
-  #of(grant: Permissions, { workdir, narrowed }: { workdir: string; narrowed: Permissions | undefined }): Permissions {
-    const { manifest, deny, folder } = this.#plugin;
-    return effectivePermissions({
-      requested: requestedPermissions(manifest),
-      grant,
-      deny,
-      request: narrowed,
-      places: { workdir, plugin: folder, data: this.#dataDir },
-    });
   }
 }
 

@@ -83,7 +83,7 @@ async function ask(
 ): Promise<{ value: ProbeAnswer } | { report: AvailabilityReport }> {
   const { plugin, pool } = service;
   const sessionId = `probe-${randomId()}`;
-  const { broker, effective, redactor } = await openBroker(service, { deps, workdir, sessionId });
+  const { broker, redactor } = await openBroker(service, { deps, workdir, sessionId });
   const place = await pool.acquire({ signal });
   const entry = place.lane.open({
     call: "probe",
@@ -91,7 +91,7 @@ async function ask(
     config: {
       working_directory: workdir,
       access_modes: orderAccessModes(plugin.manifest.access_modes ?? []),
-      programs_contained: allContained(plugin, effective),
+      programs_contained: allContained(plugin),
       custom: plugin.config,
     },
     facts: { session_id: sessionId, attempt: 1, workdir, plugin_dir: plugin.folder, platform },
@@ -117,7 +117,10 @@ async function ask(
 async function openBroker(service: ServedPlugin, { deps, workdir, sessionId }: ProbeBrokerOptions) {
   const { claim, settings, writeLog } = deps;
   const { plugin, dataDir } = service;
-  const { effective, secrets, redactor } = await allowedIn({ settings, askGrant: undefined }, { service, workdir });
+  const { rights, effective, secrets, redactor } = await allowedIn({ settings, askGrant: undefined }, {
+    service,
+    workdir,
+  });
   const broker = createSessionBroker({
     sessionId,
     pluginId: plugin.id,
@@ -126,6 +129,7 @@ async function openBroker(service: ServedPlugin, { deps, workdir, sessionId }: P
     dataDir,
     tempDir: join(claim.folder, "scratch", sessionId),
     ...deps.guarded(),
+    rights: { ...rights, reach: undefined },
     permissions: effective,
     spelledRoots: plugin.grant.write ?? [],
     secrets,
@@ -144,7 +148,7 @@ async function openBroker(service: ServedPlugin, { deps, workdir, sessionId }: P
     writeLog: (record) => writeLog({ ...record, plugin_id: plugin.id }),
     waitForAnswer: () => Promise.resolve(null),
   });
-  return { broker, effective, redactor };
+  return { broker, redactor };
 }
 
 /** Reads each part of the guest's answer by itself: the guest code is ours, but its answer is untrusted data. */

@@ -23,7 +23,7 @@ import type { GuardedPlaces } from "./guarded-places.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { openMcpServers } from "./mcp-servers.ts";
 import type { OperatorSettings } from "./operator-settings.ts";
-import type { PermissionsThere } from "./plugin-permissions.ts";
+import type { PluginPermissions } from "./plugin-permissions.ts";
 import type { PinStore } from "./state/pin-store.ts";
 import type { LateEnds } from "../session/late-ends.ts";
 import type { StateHealth } from "../../ground/platform/state/state-health.ts";
@@ -91,9 +91,9 @@ interface Checked extends Pick<Admitted, "sessionId" | "request" | "place" | "re
 export async function allowedIn(
   { askGrant, settings }: Pick<SessionDeps, "askGrant" | "settings">,
   { service, request, workdir }: { service: ServedPlugin; request?: SessionRequest; workdir: string },
-): Promise<PermissionsThere & OpenedSecrets> {
-  const { effective, ceiling } = service.permissions.in(workdir, request?.permissions);
-  return { effective, ceiling, ...await settings.openSecrets(askGrant ? ceiling : effective) };
+): Promise<ReturnType<PluginPermissions["in"]> & OpenedSecrets> {
+  const there = service.permissions.in(workdir, request?.permissions);
+  return { ...there, ...await settings.openSecrets(askGrant ? there.ceiling : there.effective) };
 }
 
 /**
@@ -215,7 +215,7 @@ async function makeCandidate(
   const fitted = fitToPlugin(request, plugin);
   const unenforced = unenforceableFields(fitted, plugin.manifest);
   if (unenforced.length > 0 && request.best_effort !== true) throw unenforceable(plugin.id, unenforced);
-  const { effective, ceiling, secrets } = await allowedIn(deps, { service, request: fitted, workdir });
+  const { rights, effective, ceiling, secrets } = await allowedIn(deps, { service, request: fitted, workdir });
   const grantPlace = (permission: string) => settings.grantPlace(plugin.id, permission);
   const mcp = await mcpServersOf(unenforced.includes("mcp_servers") ? {} : request, settings);
   const takesSystemPrompt = accepts(plugin.manifest, "system_prompt");
@@ -228,8 +228,8 @@ async function makeCandidate(
     started: () => routes.started(way),
     ended: (end) => routes.ended(way, end),
     unenforced,
+    rights,
     effective,
-    ceiling,
     approval: approvalOf(request, plugin.trust_tools ? "all" : settings.approval),
     projectMemory: await readProjectMemory(plugin.manifest.project_memory ?? [], {
       workdir,

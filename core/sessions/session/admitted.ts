@@ -47,9 +47,10 @@ export interface Candidate {
   ended(end: AttemptEnd): void;
   /** Fields of the request that neither adapter nor host can enforce. */
   unenforced: string[];
+  /** Decides each call of the session. */
+  rights: SessionBrokerOptions["rights"];
+  /** Permissions that are allowed as a whole. */
   effective: Permissions;
-  /** The most that a grant given during the session could allow. */
-  ceiling: Permissions;
   approval: ApprovalRules;
   /** Instructions of the project for an agent that does not read them; null for others, and where there are none. */
   projectMemory: ProjectMemory | null;

@@ -194,14 +194,14 @@ export class Attempt {
   /** Returns the call that enters the adapter. */
   #asked(): Pick<EntryOptions, "call" | "request" | "config" | "facts"> {
     const { sessionId, place: { workdir } } = this.#deps.session;
-    const { plugin, request, accessMode, effective } = this.candidate;
+    const { plugin, request, accessMode } = this.candidate;
     return {
       call: "run_session",
       request,
       config: {
         working_directory: workdir,
         access_modes: inOrder(orderAccessModes(plugin.manifest.access_modes ?? []), accessMode),
-        programs_contained: allContained(plugin, effective),
+        programs_contained: allContained(plugin),
         ...omitUndefined({ project_memory: this.candidate.projectMemory ?? undefined }),
         custom: plugin.config,
       },

@@ -1,7 +1,7 @@
 import type { CapabilityEvent } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { PermissionUses } from "../../../plugin-sdk/result.ts";
+import type { PermissionCall, Rights } from "../../packages/permissions/decide.ts";
 import { cleanLine } from "../../ground/log/terminal-text.ts";
 import { grantCommand } from "../../ground/config/grant-command.ts";
 import { Turns } from "../../ground/platform/engine/turns.ts";
@@ -38,7 +38,10 @@ export interface Demand {
   reason?: string;
   /** Facts for the error's details. */
   details?: Record<string, string>;
-  grantedBy(permissions: Permissions): boolean;
+  /** The call that the session's lists decide; absent: they do not allow it. */
+  call?: PermissionCall;
+  /** Answer of the operator's own list, where that alone decides. */
+  isGranted?: boolean;
 }
 
 const outOfReach =
@@ -74,6 +77,8 @@ const hostsAskedAtOnce = 3;
 /** Hosts whose denial to a program is listed, each once: a program tries again and again. */
 const maxListedHosts = 32;
 
+type Decision = ReturnType<Rights["decide"]>;
+
 /** Decides each action of a session when it happens, and reports it to the journal. */
 export class Authority {
   /** Counts of this session's uses and denials. */
@@ -102,29 +107,36 @@ export class Authority {
   }
 
   /**
-   * Resolves with the permissions that allow the demand; asks a person for a missing grant where possible.
+   * Resolves with the decision that allows the demand; asks a person for a missing grant where possible.
    * @throws {BulkheadError} `permission_denied`, with the command that would grant it as its hint
    */
-  async demand(demand: Demand): Promise<Permissions> {
-    const { permissions, ceiling, askHost } = this.#options;
+  async demand(demand: Demand): Promise<Decision> {
+    const { rights: { reach }, askHost } = this.#options;
     const asker = this.#options.askGrant ?? (demand.unbounded === true ? askHost : undefined);
     const askGrant = demand.isUnasked === true ? undefined : asker;
-    if (demand.mustBeAsked !== true && demand.grantedBy(permissions)) {
+    const decided = this.#decide(demand);
+    if (demand.mustBeAsked !== true && decided.allowed) {
       if (demand.isReportedLater !== true) this.allowed(demand);
-      return permissions;
+      return decided;
     }
-    const reachable = ceiling === undefined || demand.unbounded === true || demand.grantedBy(ceiling);
+    const most = reach !== undefined && demand.call !== undefined ? reach(demand.call) : decided;
+    const reachable = reach === undefined || demand.unbounded === true || most.allowed;
     if (askGrant !== undefined && reachable && await this.#ask(demand, askGrant)) {
       if (demand.isReportedLater !== true) this.allowed(demand);
-      return ceiling ?? permissions;
+      return most;
     }
     throw this.deny(demand);
   }
 
   /** True when this was granted, or allowed by a person in this session. Reports nothing and asks no one. */
   async holds(demand: Demand): Promise<boolean> {
-    if (demand.grantedBy(this.#options.permissions)) return true;
+    if (this.#decide(demand).allowed) return true;
     return demand.isUnasked !== true && await this.#answers.get(this.#key(demand)) === true;
+  }
+
+  #decide({ isGranted, call }: Demand): Decision {
+    if (isGranted !== undefined) return isGranted ? { allowed: true } : { allowed: false, against: "grant" };
+    return call === undefined ? { allowed: false, against: "grant" } : this.#options.rights.decide(call);
   }
 
   /** Reports a use that a demand allowed. */
@@ -208,9 +220,10 @@ export class Authority {
 
   /** Whether no grant of the operator could allow it. */
   #isOutside(demand: Demand): boolean {
-    const { ceiling } = this.#options;
-    return ceiling !== undefined && demand.unbounded !== true && demand.because === undefined &&
-      !demand.grantedBy(ceiling);
+    const { reach } = this.#options.rights;
+    const { call, unbounded, because } = demand;
+    if (reach === undefined || unbounded === true || because !== undefined) return false;
+    return call === undefined || !reach(call).allowed;
   }
 
   /** File and line of the host manifest where a grant would go. */
@@ -250,7 +263,7 @@ export class Authority {
   }
 
   #key(demand: Demand): string {
-    const exactly = this.#options.ceiling === undefined ? demand.exactly ?? demand.target : demand.target;
+    const exactly = this.#options.rights.reach === undefined ? demand.exactly ?? demand.target : demand.target;
     return `${demand.permission} ${exactly}`;
   }
 

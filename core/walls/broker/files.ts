@@ -1,7 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { FileInfo } from "../../../plugin-sdk/context.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
 import { lstat, mkdir, realpath, rm } from "../../ground/platform/files/files.ts";
 import { basename, dirname, isBelow, isInside, join } from "../../ground/platform/files/paths.ts";
@@ -10,7 +9,7 @@ import { bytesOfBase64 } from "../../ground/platform/files/text-or-base64.ts";
 import { absolutePath, locate } from "../../ground/platform/files/contain-path.ts";
 import { inFolder, readContained, writeContained } from "./contained-file.ts";
 import { dataQuotas } from "./data-quota.ts";
-import { type GrantedRoot, grantedRoots, rootFor, rootPathFor, wordFor } from "./granted-roots.ts";
+import { type GrantedRoot, grantedRoots, placesOfRoots, rootFor, rootPathFor, wordFor } from "./granted-roots.ts";
 import { type BrokerScope, type Operation, operation } from "./operation.ts";
 import { foldName } from "../../ground/platform/files/fold-name.ts";
 import { bareRepositoryAt } from "./bare-repository.ts";
@@ -94,32 +93,32 @@ async function open(
   const { access } = request;
   const wanted = absolutePath(request.path, options);
   const spelled = access === "write" ? options.spelledRoots : undefined;
-  const [real, roots, reachable, meant] = await onDisk(async () => [
+  const [real, placesOf, meant] = await onDisk(async () => [
     await locate(wanted, request),
-    await grantedRoots(options.permissions[access], options),
-    await grantedRoots(options.ceiling?.[access], options),
+    await placesOfRoots(access, options),
     await grantedRoots(spelled ?? options.permissions[access], options),
   ]);
   const holding = (list: GrantedRoot[]) => narrowest(list.filter((root) => isInside(root.path, real.path)));
   const root = holding(meant)?.path ?? rootPathFor(real.path, options);
   const found = await onDisk(() => forbiddenAt(real.path, { options, access, root }));
   if (found?.grantable === false) throw authority.forbid(access, real.path, found);
-  const reached = (held: Permissions) => holding(held === options.ceiling ? reachable : roots) !== undefined;
-  if (found !== null && (options.ceiling === undefined || reached(options.ceiling))) {
+  const { reach } = options.rights;
+  const call = { kind: access, path: real.path, placesOf, isNamed: found !== null };
+  if (found !== null && reach?.(call).allowed !== false) {
     await authority.demand({
       permission: access,
       target: wordFor(real.path, options),
       subject: real.path,
       because: found.because,
       mustBeAsked: true,
-      grantedBy: reached,
+      call,
     });
   }
   await authority.demand({
     permission: access,
     target: rootFor(real.path, options),
     subject: real.path,
-    grantedBy: reached,
+    call,
   });
   if (real.fault !== null) throw real.fault;
   return { path: real.path, missing: real.missing, root };

@@ -1,4 +1,6 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { PermissionCall } from "../../packages/permissions/decide.ts";
+import { locate } from "../../ground/platform/files/contain-path.ts";
 import { realpath } from "../../ground/platform/files/files.ts";
 import { isAbsolute, isBelow, isInside, join, relative, sep } from "../../ground/platform/files/paths.ts";
 import { hostEnv } from "../../ground/platform/engine/platform.ts";
@@ -27,6 +29,32 @@ export async function grantedRoots(list: Permissions["read"], options: SessionBr
   );
   // A link that an agent made in the working directory must not redirect the operator's grant.
   return real.filter(({ grant, path, named }) => !grant.startsWith(insideWorkdir) || path === named);
+}
+
+/** Resolves the roots of a session's lists, for the decision about a file. */
+export async function placesOfRoots(
+  kind: "read" | "write",
+  options: SessionBrokerOptions,
+): Promise<Extract<PermissionCall, { kind: "read" | "write" }>["placesOf"]> {
+  const { allowing, denying } = options.rights.roots(kind);
+  const [granted, ...denied] = await Promise.all([
+    grantedRoots([...allowing], options),
+    ...denying.flatMap((root) => placesOf(root, options).map((path) => ({ root, path }))).map(
+      async ({ root, path }) => ({ root, paths: [path, (await locate(path, { followLast: true })).path] }),
+    ),
+  ]);
+  // A denial counts where it is named and where its links lead, an agent's links too.
+  return (root, list) =>
+    list === "denying"
+      ? denied.flatMap((one) => (one.root === root ? one.paths : []))
+      : granted.flatMap(({ grant, path }) => (grant === root ? [path] : []));
+}
+
+/** Finds the roots below which a session may write something. */
+export async function writableRoots(options: SessionBrokerOptions): Promise<string[]> {
+  const placesOf = await placesOfRoots("write", options);
+  const places = options.rights.roots("write").allowing.flatMap((root) => placesOf(root, "allowing"));
+  return places.filter((path) => options.rights.decide({ kind: "write", path, placesOf, isNamed: true }).allowed);
 }
 
 /**

@@ -70,7 +70,7 @@ async function demandKv({ authority }: BrokerScope): Promise<void> {
   await authority.demand({
     permission: "kv",
     target: "kv",
-    grantedBy: (permissions) => permissions.kv === true,
+    call: { kind: "kv" },
   });
 }
 

@@ -74,6 +74,6 @@ export async function demandMcpServers(
     target: binary,
     subject,
     exactly: subject,
-    grantedBy: ({ mcp_servers }) => mcp_servers?.includes(binary) ?? false,
+    call: { kind: "mcp_servers", binary },
   });
 }

@@ -1,6 +1,5 @@
 import ipaddr from "ipaddr.js";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { EgressRoute } from "../agent/egress-server.ts";
 import { resolveAddresses } from "../../ground/platform/net/network.ts";
 import type { Demand } from "./authority.ts";
@@ -41,7 +40,7 @@ export async function reachTarget<T>(
   { url, headers }: Wanted,
   act: (way: CheckedTarget) => Promise<T>,
 ): Promise<T> {
-  const demand: NetDemand = { target: netTarget(url), net: netOf };
+  const demand: NetDemand = { target: netTarget(url) };
   const { target } = demand;
   await demandNet(scope, demand);
   const deadline = new AbortController();
@@ -93,8 +92,7 @@ export async function programRoute(
   const isHousekeeping = isIn(housekeeping) && !toolRuns();
   const demand: NetDemand = {
     target,
-    net: () => programNet,
-    unbounded: true,
+    granted: programNet,
     isUnasked: isUnasked || isDenied || isHousekeeping,
     isDenied,
     isHousekeeping,
@@ -109,24 +107,23 @@ const withoutSshKeys =
 
 interface NetDemand {
   target: NetTarget;
-  /** Hosts that are granted. */
-  net(permissions: Permissions): readonly string[];
-  unbounded?: boolean;
+  /** For a program the operator's hosts, which alone decide. */
+  granted?: readonly string[];
   isUnasked?: boolean;
   isDenied?: boolean;
   isHousekeeping?: boolean;
 }
 
-const netOf = ({ net = [] }: Permissions): readonly string[] => net;
-
-function demandOf({ target, net, unbounded = false, ...kind }: NetDemand): Demand {
+function demandOf({ target, granted, ...kind }: NetDemand): Demand {
   return {
     permission: "net",
     target: formatTarget(target),
-    unbounded,
+    unbounded: granted !== undefined,
     ...kind,
-    ...(unbounded && target.port === sshPort ? { reason: withoutSshKeys } : {}),
-    grantedBy: (permissions) => net(permissions).some((grant) => coversTarget(grant, target)),
+    ...(granted !== undefined && target.port === sshPort ? { reason: withoutSshKeys } : {}),
+    ...(granted === undefined
+      ? { call: { kind: "net", target } }
+      : { isGranted: granted.some((grant) => coversTarget(grant, target)) }),
   };
 }
 
@@ -140,7 +137,7 @@ async function demandNet({ authority }: BrokerScope, demand: NetDemand): Promise
  * itself, or as a name that can only be local. An attacker could point a public name at an internal address.
  */
 async function checkedAddresses({ authority, options }: BrokerScope, demand: NetDemand): Promise<string[]> {
-  const { target, net, isUnasked = false } = demand;
+  const { target, granted, isUnasked = false } = demand;
   const addresses = await lookUp(target.host.replace(/^\[(.*)\]$/, "$1"), options).catch((error: unknown) => {
     authority.allowed(demandOf(demand));
     throw error;
@@ -150,7 +147,9 @@ async function checkedAddresses({ authority, options }: BrokerScope, demand: Net
       permission: "net",
       target: formatTarget(named),
       isUnasked,
-      grantedBy: (permissions) => net(permissions).some((grant) => namesLiterally(grant, named)),
+      ...(granted === undefined
+        ? { call: { kind: "net", target: named, isSpelledOut: true } }
+        : { isGranted: granted.some((grant) => namesLiterally(grant, named)) }),
     });
   const isLocal = isLocalName(target.host) && await spelledOut(target);
   for (const address of addresses) {
@@ -162,7 +161,6 @@ async function checkedAddresses({ authority, options }: BrokerScope, demand: Net
       target: formatTarget(named),
       subject: formatTarget(target),
       because: `it leads to ${address}, which is not a public address (${classifyAddress(address)})`,
-      grantedBy: () => false,
     });
   }
   authority.allowed(demandOf(demand));

@@ -1,21 +1,15 @@
 import { Type } from "@sinclair/typebox";
-import {
-  formatArgumentPattern,
-  looksLikeOption,
-  matchesArguments,
-  parseArgumentPattern,
-} from "../../../plugin-sdk/argument-pattern.ts";
+import { formatArgumentPattern, looksLikeOption } from "../../../plugin-sdk/argument-pattern.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { Permissions, RunPermission } from "../../../plugin-sdk/permissions.ts";
+import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
 import type { Operations } from "../channel/operations.ts";
-import { containLevel } from "../../ground/config/contain-level.ts";
 import { redact, type Secret } from "../../ground/log/redact.ts";
 import { mkdir, realpath } from "../../ground/platform/files/files.ts";
 import { isInside, resolve } from "../../ground/platform/files/paths.ts";
 import { buildChildEnv, type EnvRefusal } from "./child-env.ts";
 import { containRun } from "./contain-run.ts";
-import { grantedRoots } from "./granted-roots.ts";
+import { writableRoots } from "./granted-roots.ts";
 import { modelAddresses } from "./model-address.ts";
 import { demandMcpServers, placeMcpConfig } from "./mcp-config.ts";
 import { type BrokerScope, type Operation, operation } from "./operation.ts";
@@ -121,17 +115,17 @@ async function run(scope: BrokerScope, { binary, args, options }: RunArgs): Prom
 /** The program, as it is pinned; nothing that the session could have put there itself. */
 async function findProgram({ options, authority }: BrokerScope, binary: string): Promise<ResolvedBinary> {
   const { workdir, pluginDir, dataDir, tempDir, pins, install, writeLog } = options;
-  const roots = await grantedRoots(options.permissions.write, options);
+  const roots = await writableRoots(options);
   return await resolveBinary(binary, {
     workdir,
     pluginDir,
-    writable: [workdir, dataDir, tempDir, ...roots.map(({ path }) => path)],
+    writable: [workdir, dataDir, tempDir, ...roots],
     pins,
     install,
     refuse({ because, change }) {
       if (change === null) return authority.forbid("run", binary, { because });
       const details = { pinned: change.pin.real, found: change.now.real };
-      return authority.deny({ permission: "run", target: binary, because, details, grantedBy: () => false });
+      return authority.deny({ permission: "run", target: binary, because, details });
     },
     onUpgrade({ from, to }) {
       const message = `Program "${binary}" is a newer version now: ${to.real} instead of ${from.real}.`;
@@ -140,27 +134,30 @@ async function findProgram({ options, authority }: BrokerScope, binary: string):
   });
 }
 
-/** The run permission that allows this; one that does, with another binary or other arguments, does not count. */
+/** How the program runs, where this is allowed; with another binary or other arguments it is another call. */
 async function demandRun(
-  { options, authority }: BrokerScope,
+  { options: { permissions, rights }, authority }: BrokerScope,
   { binary, args }: { binary: string; args: readonly string[] },
 ): Promise<RunPermission> {
-  const named = (options.permissions.run ?? []).filter((entry) => entry.binary === binary);
-  const bounded = [...named, ...(options.ceiling?.run ?? [])];
-  if (named.length > 0 && !bounded.some((entry) => entry.binary === binary && allows(entry, args))) {
+  const call = { kind: "run", binary, args } as const;
+  const named = (permissions.run ?? []).filter((entry) => entry.binary === binary);
+  const against = [rights.decide, ...(rights.reach ? [rights.reach] : [])].map((decide) => decide(call)).filter((one) =>
+    !one.allowed && one.against !== "denial"
+  );
+  if (named.length > 0 && against.length === (rights.reach ? 2 : 1)) {
     const patterns = named.flatMap((entry) => entry.args ?? []);
     const list = patterns.length === 0 ? "none" : patterns.map((pattern) => `"${pattern}"`).join(", ");
     const because = `its arguments fit none of those granted (${list})`;
     throw authority.forbid("run", binary, { because, grantable: true });
   }
-  const permissions = await authority.demand({
+  const decided = await authority.demand({
     permission: "run",
     target: binary,
     exactly: JSON.stringify([binary, ...args]),
     entry: { binary, ...(args.length === 0 ? {} : { args: [argumentsLine(args)] }) },
-    grantedBy: (held) => findRun(held, { binary, args }) !== undefined,
+    call,
   });
-  return findRun(permissions, { binary, args }) ?? { binary };
+  return decided.allowed && decided.run ? decided.run : { binary };
 }
 
 /** Writes arguments as a pattern that allows them; text such as a prompt becomes a placeholder. */
@@ -169,22 +166,6 @@ function argumentsLine(args: readonly string[]): string {
     const isText = argument.length > maxLiteralArgument || /\s/.test(argument);
     return [isText && !looksLikeOption(argument) ? { slot: "value" } : { literal: argument }];
   }));
-}
-
-/** Of several that allow it, the one that shuts it in most, with the variables of all that shut it in as much. */
-function findRun(permissions: Permissions, { binary, args }: { binary: string; args: readonly string[] }) {
-  const allowing = permissions.run?.filter((entry) => entry.binary === binary && allows(entry, args)) ?? [];
-  const level = Math.max(...allowing.map(containLevel));
-  const alike = allowing.filter((entry) => containLevel(entry) === level);
-  const [strictest] = alike;
-  return strictest && { ...strictest, env: [...new Set(alike.flatMap(({ env = [] }) => env))] };
-}
-
-/** Without patterns only the empty argument list is allowed. */
-function allows(permission: RunPermission, args: readonly string[]): boolean {
-  const patterns = permission.args ?? [];
-  if (patterns.length === 0) return args.length === 0;
-  return patterns.some((pattern) => matchesArguments(parseArgumentPattern(pattern), args));
 }
 
 async function containCwd({ options, authority }: BrokerScope, cwd: string | undefined): Promise<string> {

@@ -3,6 +3,7 @@ import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { ModelEndpoint } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { PermissionUses } from "../../../plugin-sdk/result.ts";
+import type { Rights } from "../../packages/permissions/decide.ts";
 import type { GitMounts } from "../../records/git/private/git-mounts.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { ChildLedger } from "../../ground/platform/processes/child-ledger.ts";
@@ -41,7 +42,9 @@ export interface SessionBrokerOptions {
   dataDir: string;
   /** The session's own folder, made on first use and removed at the end. */
   tempDir: string;
-  /** Effective permissions; the broker does nothing outside them. */
+  /** Decides each call; the broker does nothing that it does not allow. */
+  rights: Rights;
+  /** Permissions that are allowed as a whole, for views of programs, messages and limits. They decide no call. */
   permissions: Permissions;
   /** Environment values of the request, already narrowed to granted names. */
   requestEnv: Record<string, string>;
@@ -112,11 +115,6 @@ export interface SessionBrokerOptions {
   askGrant?: AskGrant | undefined;
   /** Asks the session's client about a host that a contained program calls; absent: what is not granted is denied. */
   askHost?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
-  /**
-   * The most that a new grant could allow: manifest ∩ request − deny. Anything outside is denied without asking.
-   * Absent: a person may allow anything, but each approval covers only the exact request.
-   */
-  ceiling?: Permissions | undefined;
   /** Kinds of permission that the request or a denial narrows; for others the manifest alone sets the ceiling. */
   narrowed?: ReadonlySet<string> | undefined;
   /**

@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import type { Authority } from "./authority.ts";
-import { coversTarget, formatTarget, type NetTarget } from "../../ground/config/net-target.ts";
+import { formatTarget, type NetTarget } from "../../ground/config/net-target.ts";
 import { mayHoldSecret } from "./request-headers.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 
@@ -39,7 +39,7 @@ export class SessionSecrets {
       permission: "secrets",
       target: name,
       entry: { name },
-      grantedBy: ({ secrets }) => secrets?.some((secret) => secret.name === name) ?? false,
+      call: { kind: "secrets", name },
     });
     this.#valueOf(name);
     const known = this.#placeholders.get(name);
@@ -62,7 +62,7 @@ export class SessionSecrets {
         subject: `${name} in ${variable}`,
         entry: { name, env: [variable] },
         exactly: `${name} in ${variable}`,
-        grantedBy: ({ secrets }) => secrets?.some((one) => one.name === name && one.env?.includes(variable)) ?? false,
+        call: { kind: "secrets", name, env: variable },
       }));
   }
 
@@ -84,8 +84,7 @@ export class SessionSecrets {
         subject: `${name} to ${host}`,
         entry: { name, hosts: [host] },
         exactly: `${name} to ${host}`,
-        grantedBy: ({ secrets }) =>
-          secrets?.some((one) => one.name === name && one.hosts?.some((grant) => coversTarget(grant, target))) ?? false,
+        call: { kind: "secrets", name, host: target },
       });
       if (/^[\t\u0020-\u007e]*$/.test(this.#valueOf(name))) return;
       throw new BulkheadError("invalid_request", `Cannot send secret "${name}" in a header: a header cannot hold it.`);

@@ -42,7 +42,7 @@ export const smallOperations: readonly Operation[] = [
       await authority.demand({
         permission: "env",
         target: name,
-        grantedBy: (permissions) => permissions.env?.includes(name) ?? false,
+        call: { kind: "env", name },
       });
       if (Object.hasOwn(options.requestEnv, name)) return options.requestEnv[name] ?? null;
       return hostEnv(name) ?? null;

@@ -1,8 +1,8 @@
 import { isBinary, isName } from "../../../core/ground/config/permission-problems.ts";
 import { readNet } from "../../../core/ground/config/net-address.ts";
 import { effectivePermissions } from "../../../core/packages/permissions/effective-permissions.ts";
-import { meetNet } from "../../../core/packages/permissions/net-set.ts";
-import { holds, meetRoots, rootsOverlap } from "../../../core/packages/permissions/root-set.ts";
+import { coversTarget, sampleTarget } from "../../../core/ground/config/net-target.ts";
+import { decide } from "../../../core/packages/permissions/decide.ts";
 import { isLoaderName } from "../../../core/ground/platform/places/loader-names.ts";
 import { forbiddenBecause } from "../../../core/walls/broker/forbidden-paths.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
@@ -62,14 +62,13 @@ export const permissionTargets: readonly Target[] = [
           autoexecNames: [".tool"],
         });
       }
-      const met = meetNet(a, b);
-      if (met !== null) promise(met === a || met === b, "the narrower of two addresses is one of them");
-      const root = meetRoots(a, b, places);
-      if (root !== null) {
-        promise(root === a || root === b, "the narrower of two roots is one of them");
-        promise(holds(a, root, places) && holds(b, root, places), "both roots hold the narrower");
-        promise(rootsOverlap(a, b, places), "roots with a narrower one overlap");
-      }
+      const sample = sampleTarget(a);
+      if (sample !== null) promise(coversTarget(a, sample), "an address covers its sample");
+      const [requested, grant] = [{ read: [a], net: [a] }, { read: [b], net: [b] }];
+      const left = effectivePermissions({ requested, grant, deny: {}, places });
+      for (const root of left.read ?? []) promise(root === a || root === b, "the narrower of two roots is one of them");
+      const denied = effectivePermissions({ requested, grant, deny: grant, places });
+      promise(denied.read === undefined && denied.net === undefined, "nothing is left of what is denied");
     },
   },
   {
@@ -110,6 +109,7 @@ export const permissionTargets: readonly Target[] = [
           "nothing is wider than asked for or granted",
         );
         promise(sources.deny.env?.includes(name) !== true, "what is denied is not in force");
+        promise(decide(sources, { kind: "env", name }).allowed, "what is in force is decided so");
       }
       const again = effectivePermissions({ ...sources, request: effective });
       promise(

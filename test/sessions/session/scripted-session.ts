@@ -1,5 +1,6 @@
 import type { WorkerPlace } from "../../../core/walls/pool/plugin-pool.ts";
 import type { EntryEnd, EntryOptions } from "../../../core/walls/pool/lane-entry.ts";
+import { rightsTo } from "../../../core/packages/permissions/decide.ts";
 import { defaultLimits, type Limits } from "../../../core/ground/config/limits.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { SharedLooks } from "../../../core/records/git/shared-looks.ts";
@@ -171,8 +172,8 @@ function candidate(adapter: ScriptedAdapter, request: SessionRequest): Candidate
     started: () => {},
     ended: () => {},
     unenforced: [],
+    rights: rightsTo({}),
     effective: {},
-    ceiling: {},
     approval: {
       approval: request.approval ?? "ask",
       ...(request.allowed_tools ? { allowed_tools: request.allowed_tools } : {}),

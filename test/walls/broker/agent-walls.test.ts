@@ -5,11 +5,18 @@ import { join } from "node:path";
 import process from "node:process";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import type { SessionBrokerOptions } from "../../../core/walls/broker/session-broker.ts";
 import { afterEveryTest } from "../../clean-up.ts";
 import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { anyShell, capabilities, errorOf, makeBroker, readAll, runShell } from "./broker-fixture.ts";
+import {
+  anyShell,
+  type BrokerChanges,
+  capabilities,
+  errorOf,
+  makeBroker,
+  readAll,
+  runShell,
+} from "./broker-fixture.ts";
 
 const ownHome = process.env["HOME"];
 afterEach(() => {
@@ -42,7 +49,7 @@ async function openModel(): Promise<
   return { port: (server.address() as AddressInfo).port, requests };
 }
 
-async function makeAgent(changes: Partial<SessionBrokerOptions> = {}) {
+async function makeAgent(changes: BrokerChanges = {}) {
   const fixture = await makeBroker({
     permissions: { run: [anyShell] },
     containPrograms: true,

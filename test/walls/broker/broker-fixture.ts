@@ -6,6 +6,8 @@ import { createSessionBroker } from "../../../core/walls/broker/broker.ts";
 import type { SessionBroker, SessionBrokerOptions } from "../../../core/walls/broker/session-broker.ts";
 import { defaultLimits } from "../../../core/ground/config/limits.ts";
 import type { CapabilityEvent, HostEvent } from "../../../plugin-sdk/envelope.ts";
+import { rightsOf, rightsTo } from "../../../core/packages/permissions/decide.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { BulkheadError, type ErrorCode } from "../../../plugin-sdk/errors.ts";
 
 /** A broker over real folders, and what it told. */
@@ -19,6 +21,9 @@ export interface BrokerFixture {
   logs: { level: string; message: string; fields: unknown }[];
 }
 
+/** Options of a broker, what the operator denies, and the most that a person may allow. */
+export type BrokerChanges = Partial<SessionBrokerOptions> & { deny?: Permissions; ceiling?: Permissions | undefined };
+
 const open: BrokerFixture[] = [];
 
 afterEveryTest(async () => {
@@ -29,11 +34,13 @@ afterEveryTest(async () => {
 });
 
 /** Makes a broker whose folders and children are gone after the test. */
-export async function makeBroker(changes: Partial<SessionBrokerOptions> = {}): Promise<BrokerFixture> {
+export async function makeBroker({ ceiling, deny = {}, ...changes }: BrokerChanges = {}): Promise<BrokerFixture> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-broker-")));
   for (const name of ["workdir", "plugin"]) await mkdir(join(root, name));
   const events: HostEvent[] = [];
   const logs: BrokerFixture["logs"] = [];
+  const { permissions = {}, spelledRoots } = changes;
+  const grant = spelledRoots === undefined ? permissions : { ...permissions, write: spelledRoots };
   const options: SessionBrokerOptions = {
     sessionId: "session-1",
     pluginId: "acme",
@@ -48,6 +55,11 @@ export async function makeBroker(changes: Partial<SessionBrokerOptions> = {}): P
     writeLog: (record) => void logs.push(record),
     waitForAnswer: () => Promise.resolve(null),
     ...changes,
+    rights: {
+      decide: rightsOf({ requested: permissions, grant, deny }).decide,
+      reach: ceiling && rightsTo(ceiling).decide,
+      roots: rightsOf({ requested: permissions, grant, deny, request: ceiling }).roots,
+    },
   };
   const fixture = { broker: createSessionBroker(options), options, root, workdir: options.workdir, events, logs };
   open.push(fixture);

@@ -387,3 +387,26 @@ describe("the quota of a data folder", () => {
     await broker.call("fs_write_text", { path: join(workdir, "large"), text: "x".repeat(50_000) });
   });
 });
+
+describe("a denied folder", () => {
+  test("is closed by its name, by a link to it and where its own link leads; the rest of the root stays open", async () => {
+    const { broker, workdir, root } = await makeBroker({
+      permissions: both,
+      deny: { read: ["workdir:closed", "workdir:led", "workdir:later"], write: ["workdir:closed", "workdir:later"] },
+    });
+    for (const folder of ["closed", "open"]) await mkdir(join(workdir, folder));
+    await mkdir(join(root, "elsewhere"));
+    await symlink(join(workdir, "open"), join(workdir, "led"));
+    await symlink(join(workdir, "closed"), join(workdir, "way"));
+    for (const folder of ["closed", "open"]) await writeFile(join(workdir, folder, "x"), folder);
+    await writeFile(join(workdir, "top"), "top");
+    expect(await broker.call("fs_read_text", { path: "top" })).toBe("top");
+    await broker.call("fs_write_text", { path: "open/y", text: "y" });
+    for (const path of ["closed/x", "way/x", "led/x", "open/x"]) {
+      expect(await codeOf(broker.call("fs_read_text", { path })), path).toBe("permission_denied");
+    }
+    for (const path of ["closed/new", "way/new", "later", "later/new"]) {
+      expect(await codeOf(broker.call("fs_write_text", { path, text: "x" })), path).toBe("permission_denied");
+    }
+  });
+});
