@@ -16,6 +16,24 @@ export function grantsCommand(pluginId: string, grants: readonly { permission: s
   return ["bulkhead plugin grant", pluginId, ...words.map(quoteWord)].join(" ");
 }
 
+/**
+ * Returns the target that grants a row of a plugin's permissions, and no more of its program than the row says: `git push`
+ * for a program by its name with arguments. A program's variables, its hidden arguments and a path come with the program.
+ */
+export function grantTarget(
+  { permission, target, binary = target }: { permission: string; target: string; binary?: string },
+): string {
+  if (permission === "secrets") return target.split(" ")[0] ?? target;
+  const isExact = permission === "run" && !target.includes("(hidden)") && readRunTarget(target)?.binary === binary;
+  return isExact ? target : binary;
+}
+
+/** Reads `git push` as a program and its arguments; null for a program alone, and for a path, which may hold blanks. */
+export function readRunTarget(target: string): { binary: string; args: string[] } | null {
+  const [, binary, line] = /^(@runtime|[^\s/\\@.-][^\s/\\]*)[ \t]+(\S.*)$/s.exec(target) ?? [];
+  return binary === undefined || line === undefined ? null : { binary, args: [line] };
+}
+
 /** Quotes a word for a shell where necessary. */
 export function quoteWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;

@@ -1,6 +1,7 @@
 import { BulkheadError, errorFromData } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { readRunTarget } from "../../ground/config/grant-command.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { parseHostManifest } from "../../ground/config/parse-host-manifest.ts";
 import { type ParsedYaml, parseYaml } from "../../ground/config/yaml.ts";
@@ -10,7 +11,7 @@ import type { Grantable } from "./grantable.ts";
 export interface NewGrant {
   pluginId: string;
   permission: Grantable;
-  /** A program, root, `host:port` or name; for `kv` anything. */
+  /** A program, with arguments or without, a root, `host:port` or name; for `kv` anything. */
   target: string;
   /** Whether the permission is granted or denied; default: `grant`. */
   under?: "grant" | "deny";
@@ -73,8 +74,9 @@ export function addGrant(
   } else {
     const list: unknown = document.getIn(path, true);
     if (isAliasNode(list)) throw aliasInTheWay(path, file);
-    if (list === undefined || isEmptyScalar(list)) document.setIn(path, document.createNode([target]));
-    else document.addIn(path, target);
+    const entry = document.createNode(entryOf(permission, target));
+    if (list === undefined || isEmptyScalar(list)) document.setIn(path, document.createNode([entry]));
+    else document.addIn(path, entry);
   }
   return editedText(document, { before, pluginId, file });
 }
@@ -184,7 +186,18 @@ function holdsAlready(
 ): boolean {
   if (permission === "kv") return granted.kv === true;
   const list: unknown = granted[permission];
-  return Array.isArray(list) && list.some((item: unknown) => item === target || isWhole(item, target));
+  return Array.isArray(list) && list.some((item: unknown) => isGrantOf(item, { permission, target }));
+}
+
+/** Writes the target of a grant as the entry of a list. */
+function entryOf(permission: Grantable, target: string): string | { binary: string; args: string[] } {
+  return permission === "run" ? readRunTarget(target) ?? target : target;
+}
+
+/** Whether an entry says just what a target grants. */
+export function isGrantOf(item: unknown, { permission, target }: Omit<NewGrant, "pluginId">): boolean {
+  return item === target || isWhole(item, target) ||
+    JSON.stringify(item) === JSON.stringify(entryOf(permission, target));
 }
 
 /** A grant of a program or secret that says nothing more is as wide as the manifest asks. */

@@ -1,6 +1,14 @@
 import { parseHostManifest } from "../../ground/config/parse-host-manifest.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { addGrant, editedText, makeWay, type NewGrant, openDocument, parseForEdit } from "./edit-host-manifest.ts";
+import {
+  addGrant,
+  editedText,
+  isGrantOf,
+  makeWay,
+  type NewGrant,
+  openDocument,
+  parseForEdit,
+} from "./edit-host-manifest.ts";
 
 /** Names the file in errors. */
 interface EditOptions {
@@ -104,7 +112,9 @@ export function removeGrant(
     document.deleteIn(path);
     return editedText(document, { before, pluginId, file });
   }
-  const kept = (granted[permission] ?? []).map((item) => nameOf(item) !== target);
+  const kept = (granted[permission] ?? []).map((item) =>
+    nameOf(item) !== target && !isGrantOf(item, { permission, target })
+  );
   if (kept.every(Boolean)) return text;
   makeWay(document, [...path, "0"], file);
   // From the end, so that the places before stay where they are.

@@ -1,6 +1,11 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
-import { grantCommand, readGrantCommand } from "../../../core/ground/config/grant-command.ts";
+import { describe, expect, it, test } from "vitest";
+import {
+  grantCommand,
+  grantTarget,
+  readGrantCommand,
+  readRunTarget,
+} from "../../../core/ground/config/grant-command.ts";
 
 describe("readGrantCommand", () => {
   it("reads what grantCommand wrote, whatever has to be quoted in it", () => {
@@ -25,4 +30,25 @@ describe("readGrantCommand", () => {
       expect(readGrantCommand(text)).toBeNull();
     }
   });
+});
+
+test.each<[permission: string, target: string, binary: string | undefined, granted: string]>([
+  ["run", "git push", "git", "git push"],
+  ["run", "git", "git", "git"],
+  ["run", "@runtime x.mjs {...}", "@runtime", "@runtime x.mjs {...}"],
+  ["run", "git --token=(hidden)", "git", "git"],
+  ["run", "/opt/My Tool/bin -v", "/opt/My Tool/bin", "/opt/My Tool/bin"],
+  ["run", "./tool x", "./tool", "./tool"],
+  ["run_env", "git LANG", "git", "git"],
+  ["secrets", "KEY in TOKEN", undefined, "KEY"],
+  ["write", "workdir:a b", undefined, "workdir:a b"],
+])("a row of %s %s is granted as its own target", (permission, target, binary, granted) => {
+  expect(grantTarget({ permission, target, ...(binary === undefined ? {} : { binary }) })).toBe(granted);
+});
+
+test("a grant of a program with arguments is one word for a shell, and reads as itself", () => {
+  const command = grantCommand("brittle", "run", { target: "git push {...}" });
+  expect(command).toBe("bulkhead plugin grant brittle 'run:git push {...}'");
+  expect(readGrantCommand(command)).toEqual({ pluginId: "brittle", word: "run:git push {...}" });
+  expect(readRunTarget("git push {...}")).toEqual({ binary: "git", args: ["push {...}"] });
 });

@@ -154,9 +154,22 @@ describe("addGrant", () => {
     expect(granted(addGrant(part, run))?.run).toEqual([{ binary: "git", args: ["log"] }, { binary: "git" }]);
   });
 
+  it("grants a program with arguments, once, and takes back that grant alone", () => {
+    const push: NewGrant = { ...run, target: 'push "a b" {...}' };
+    const narrow: NewGrant = { ...run, target: "git push {...}" };
+    expect(granted(addGrant("bulkhead: 1\n", push))?.run).toEqual([{ binary: "push", args: ['"a b" {...}'] }]);
+    const after = addGrant(addGrant("bulkhead: 1\n", run), narrow);
+    expect(granted(after)?.run).toEqual([{ binary: "git" }, { binary: "git", args: ["push {...}"] }]);
+    expect(addGrant(after, narrow)).toBe(after);
+    expect(granted(removeGrant(after, narrow, { file: "b" }))?.run).toEqual([{ binary: "git" }]);
+    expect(() => addGrant("bulkhead: 1\n", { ...run, target: "git {x}" })).toThrow(/argument pattern|placeholder/);
+    const path: NewGrant = { ...run, target: "/opt/My Tool/bin" };
+    expect(granted(addGrant("bulkhead: 1\n", path))?.run).toEqual([{ binary: "/opt/My Tool/bin" }]);
+  });
+
   it("writes targets that YAML would read otherwise so that they stay", () => {
-    const after = addGrant("bulkhead: 1\n", { pluginId: "demo", permission: "run", target: "a: #b" });
-    expect(granted(after)?.run).toEqual([{ binary: "a: #b" }]);
+    const after = addGrant("bulkhead: 1\n", { pluginId: "demo", permission: "mcp_servers", target: "a: #b" });
+    expect(granted(after)?.mcp_servers).toEqual(["a: #b"]);
   });
 
   it("refuses what would be no host manifest, and leaves other grants that are shared alone", () => {

@@ -11,6 +11,8 @@ interface GrantFormProps {
   plugin: Pick<ExplainedPlugin, "id" | "name">;
   permission: string;
   target: string;
+  /** Says what else a target allows; absent: that is not known here. */
+  also?: (target: string) => readonly string[];
   /** Replaces a wider grant; null: adds to the others. */
   instead?: ((target: string) => Promise<void>) | null;
   close: () => void;
@@ -18,7 +20,7 @@ interface GrantFormProps {
 }
 
 /** Tries a grant on the history, then gives it. The target may be narrowed first. */
-export function GrantForm({ plugin, permission, target: asked, instead = null, close, changed }: GrantFormProps) {
+export function GrantForm({ plugin, permission, target: asked, also, instead = null, close, changed }: GrantFormProps) {
   const found = useConsole();
   const [target, setTarget] = useState(asked);
   const [preview, setPreview] = useState<{ target: string; value: GrantPreview } | null>(null);
@@ -41,11 +43,8 @@ export function GrantForm({ plugin, permission, target: asked, instead = null, c
   const isTried = preview?.target === target;
   return (
     <form class="grant-form" onSubmit={(event) => (event.preventDefault(), void (isTried ? give() : tryIt()))}>
-      <TargetField
-        label={instead === null ? `Grant ${permission}` : `Allow no more of ${permission} than`}
-        value={target}
-        change={setTarget}
-      />
+      <TargetField label={labelOf(permission, instead !== null)} value={target} change={setTarget} />
+      <Also of={also?.(target) ?? []} />
       {failure !== null && <Failure {...noticeOf(failure)} />}
       {isTried && preview !== null && <Preview of={preview.value} />}
       <GrantActions
@@ -56,6 +55,21 @@ export function GrantForm({ plugin, permission, target: asked, instead = null, c
         tryIt={tryIt}
       />
     </form>
+  );
+}
+
+function labelOf(permission: string, narrows: boolean): string {
+  return narrows ? `Allow no more of ${permission} than` : `Grant ${permission}`;
+}
+
+/** Permissions that come with a grant. */
+function Also({ of: rows }: { of: readonly string[] }) {
+  if (rows.length === 0) return null;
+  return (
+    <p class="quiet-line">
+      <b>This also allows:</b> <Text of={rows.slice(0, 12).map((row) => plainText(row, 200)).join(", ")} />
+      {rows.length > 12 && ` and ${rows.length - 12} more`}
+    </p>
   );
 }
 

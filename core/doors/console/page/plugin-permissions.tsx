@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { attempt, useConsole } from "./console-context.ts";
 import { GrantForm } from "./grant-form.tsx";
 import { Sure } from "./parts.tsx";
+import { grantTarget } from "../../../ground/config/grant-command.ts";
 import { plainText } from "./shown-text.ts";
 import { Text } from "./text.tsx";
 import type { ExplainedPermission, ExplainedPlugin } from "../../../../plugin-sdk/plugin-report.ts";
@@ -77,7 +78,8 @@ function Permission({ plugin, row, isAsked, ask, changed }: PermissionProps) {
         <GrantForm
           plugin={plugin}
           permission={grantOf(row)}
-          target={row.binary ?? row.target}
+          target={grantTarget(row)}
+          also={(target) => alsoAllowed(plugin.permissions, { row, target })}
           instead={row.granted ? replace : null}
           close={() => ask(null)}
           changed={changed}
@@ -138,6 +140,21 @@ function Program({ of: program }: { of: ExplainedPlugin["programs"][number] }) {
       {program.keys_kept.length > 0 && `, keys that stay with the host: ${program.keys_kept.join(", ")}`}
     </p>
   );
+}
+
+/** Returns the rows that a grant allows as well: all of its program, or the variables alone where it names arguments. */
+function alsoAllowed(
+  rows: readonly ExplainedPermission[],
+  { row, target }: { row: ExplainedPermission; target: string },
+): string[] {
+  const { binary } = row;
+  if (binary === undefined) return [];
+  const isWhole = target.trim() === binary;
+  const others = rows.filter((one) =>
+    one !== row && one.binary === binary && !one.denied && one.effective.length === 0
+  );
+  return others.filter(({ permission }) => permission === "run_env" || isWhole && permission === "run")
+    .map((one) => one.target);
 }
 
 function grantsOf({ id }: ExplainedPlugin): string {

@@ -1,3 +1,4 @@
+import { grantCommand, grantTarget } from "../../../ground/config/grant-command.ts";
 import { Type } from "@sinclair/typebox";
 import type { PermissionOption, PermissionRequestEvent, QuestionEvent } from "../../../../plugin-sdk/events.ts";
 import { exactly } from "../../../../plugin-sdk/schema.ts";
@@ -166,18 +167,22 @@ function missingGrants(id: string, plugins: Pick<PluginFacts, "permissions">): W
   const missing = permissionsOf(id, plugins).filter(({ requested, granted, denied }) =>
     requested && !granted && !denied
   );
-  return missing.map(({ permission, target, binary = target, why }) => ({
-    ...ofPlugin(id),
-    kind: "grant",
-    id: `grant ${id} ${permission}:${target}`,
-    at: null,
-    title: `${id} asks for ${permission}: ${target}`,
-    text: why,
-    input: { permission, target: binary },
-    command: permission === "run_env" || permission === "limits"
-      ? null
-      : `bulkhead plugin grant ${id} ${permission}:${target}`,
-  }));
+  return missing.map((row) => {
+    const { permission, target, why } = row;
+    const granted = grantTarget(row);
+    return {
+      ...ofPlugin(id),
+      kind: "grant",
+      id: `grant ${id} ${permission}:${target}`,
+      at: null,
+      title: `${id} asks for ${permission}: ${target}`,
+      text: why,
+      input: { permission, target: granted },
+      command: permission === "run_env" || permission === "limits"
+        ? null
+        : grantCommand(id, permission, { target: granted }),
+    };
+  });
 }
 
 /** None of a plugin that a reload took out meanwhile, or that cannot be explained: its own page says why. */

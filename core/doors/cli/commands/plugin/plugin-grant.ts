@@ -13,6 +13,7 @@ import { type Invocation, tell } from "../../command.ts";
 import { manifestFile } from "../../open-host.ts";
 import { parseGrant } from "../../parse-grant.ts";
 import { type PinGranted, pinGranted } from "../../pin-granted.ts";
+import { readRunTarget } from "../../../../ground/config/grant-command.ts";
 import { safeLine } from "../../render/agent-text.ts";
 
 /** `bulkhead plugin grant <id> <permission:target>…`. */
@@ -26,12 +27,13 @@ export async function pluginGrant(call: Invocation): Promise<number> {
       if (after !== text) await writeText(after);
       return after !== text;
     });
-    const pinned = permission === "run" ? await pinGranted(call, { pluginId, binary: target }) : null;
-    const { note, forPrograms } = await effectOf(file, { pluginId, permission, target });
+    const binary = readRunTarget(target)?.binary ?? target;
+    const pinned = permission === "run" ? await pinGranted(call, { pluginId, binary }) : null;
+    const { note, forPrograms } = await effectOf(file, { pluginId, permission, target: binary });
     const words = `${changed ? "Granted" : "Granted already"}${note === null ? "" : ", with no effect"}`;
     const lines = [
       `${words}: ${note === null ? `${pluginId} may ` : ""}${permission} ${target} (${file}).`,
-      ...(pinned === null ? [] : [pinLine(target, pinned)]),
+      ...(pinned === null ? [] : [pinLine(binary, pinned)]),
       ...(note === null ? [] : [`Note: ${note}`]),
       ...(forPrograms
         ? ["Its contained programs have it; its own code does not, since its manifest does not ask for it."]
