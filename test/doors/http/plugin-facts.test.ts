@@ -14,12 +14,10 @@ const explained = vi.mocked(explainPermissions);
 beforeEach(() => void explained.mockClear());
 
 /** A door to a host with three plugins that ask for the same, and the last was granted some of it. */
-async function made() {
+async function made(manifest = "permissions: { env: [LANG], net: ['a.example:443'] }") {
   const { host, root } = await openHost();
   for (const id of ["alpha", "beta", "gamma"]) {
-    await writePlugin(join(root, "plugins", id), id, {
-      manifest: "permissions: { env: [LANG], net: ['a.example:443'] }",
-    });
+    await writePlugin(join(root, "plugins", id), id, { manifest });
   }
   const reload = async (settings: Record<string, string>) => {
     const lines = Object.entries(settings).map(([id, text]) => `  ${id}: { enabled: true, ${text} }\n`);
@@ -75,4 +73,18 @@ test("what waits is told without a plugin that cannot be explained", async () =>
     throw new Error("It takes too long.");
   });
   expect(await waiting()).toEqual(asked("beta", "gamma net:a.example:443"));
+});
+
+test("a missing grant is offered as its row says, in a command that can be pasted", async () => {
+  const { get } = await made(
+    "permissions: { run: [{ binary: git, args: [push, 'log {...}'] }], secrets: [{ name: KEY, env: [TOKEN] }] }",
+  );
+  const { items } = await get("/v1/waiting") as { items: { plugin_id: string; input: object; command: string }[] };
+  const offered = items.filter(({ plugin_id }) => plugin_id === "alpha").map(({ input, command }) => [input, command]);
+  expect(offered).toHaveLength(3);
+  expect(offered).toEqual(expect.arrayContaining([
+    [{ permission: "run", target: "git push" }, "bulkhead plugin grant alpha 'run:git push'"],
+    [{ permission: "run", target: "git log {...}" }, "bulkhead plugin grant alpha 'run:git log {...}'"],
+    [{ permission: "secrets", target: "KEY" }, "bulkhead plugin grant alpha secrets:KEY"],
+  ]));
 });
