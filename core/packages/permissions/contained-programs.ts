@@ -4,7 +4,6 @@ import { isAbsolute } from "../../ground/platform/files/paths.ts";
 import { effectivePermissions } from "./effective-permissions.ts";
 import { requestedPermissions } from "./requested-permissions.ts";
 import type { Plugin } from "../manifest/plugin.ts";
-import { requestedPermissions } from "./requested-permissions.ts";
 
 /** Types of plugins whose programs decide by themselves what they do: a model, or a prompt, tells them. */
 const agentTypes: ReadonlySet<string> = new Set(["agent", "cli", "acp"]);
