@@ -8,10 +8,7 @@ import {
 import { headerTexts } from "./header-texts.ts";
 import type { Job, StreamMessage } from "./messages.ts";
 
-/**
- * Heartbeats of the servers while a reader has nothing to read; two missed ones end the reading. The library would heal
- * it by itself, but waits for 10 seconds after a failed look.
- */
+/** Heartbeats of the servers to an idle reader; two missed ones end it. The library alone waits for 10 seconds. */
 const readerBeatMs = 1000;
 const workerBeatMs = 2000;
 /** How long the servers keep one request for messages. Milliseconds. */

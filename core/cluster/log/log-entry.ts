@@ -182,7 +182,7 @@ export class LogReader {
     this.#position = { ...this.#position, gseq: last_gseq };
     return {
       kind: "batch",
-      session_id: sessionOf(message),
+      session_id: message.subject.slice(message.subject.lastIndexOf(".") + 1),
       first_gseq,
       last_gseq,
       body: new TextDecoder().decode(data),
@@ -213,8 +213,4 @@ export class LogReader {
     this.dropped++;
     return null;
   }
-}
-
-function sessionOf({ subject }: StreamMessage): string {
-  return subject.slice(subject.lastIndexOf(".") + 1);
 }

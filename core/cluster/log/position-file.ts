@@ -6,10 +6,7 @@ import { type LogPosition, logStart } from "./log-entry.ts";
 /** How often a position is written. Milliseconds. */
 const everyMs = 1000;
 
-/**
- * Keeps how far a local copy has come in a machine's log. What comes after the noted position is read again, so it may
- * lag behind, and must never be ahead.
- */
+/** Keeps how far a local copy has come in a machine's log. It may lag behind, and must never be ahead. */
 export class PositionFile {
   readonly #file: string;
   #noted: LogPosition | null = null;

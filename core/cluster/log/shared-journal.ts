@@ -16,10 +16,7 @@ interface SharedJournalDeps {
   position: PositionFile;
 }
 
-/**
- * A machine's journal in a cluster: what is appended goes to the machine's log first, and into the local copy once the
- * servers have it. Everything is read from the local copy.
- */
+/** A machine's journal in a cluster: appends reach the machine's log before the local copy, which serves reads. */
 export class SharedJournal implements Journal {
   readonly #deps: SharedJournalDeps;
 

@@ -39,10 +39,7 @@ interface Known {
   skewMs: number;
 }
 
-/**
- * Knows the machines that are present. Each sends heartbeats; a machine that is silent for too long is reported. That
- * decides nothing: its log decides whether it may still write.
- */
+/** Knows the machines that are present by their heartbeats. Only a machine's log decides whether it may write. */
 export class Presence {
   readonly #deps: PresenceDeps;
   readonly #known = new Map<string, Known>();

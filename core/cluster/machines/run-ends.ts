@@ -22,10 +22,7 @@ interface RunEndsDeps {
 /** How long the copy of a log may take to come to its end. Milliseconds. */
 const readMs = 5000;
 
-/**
- * Whether a run begins no more sessions, and the copy here has all that it began. A later run of the machine has taken
- * its log from it; where there is none, this machine takes it.
- */
+/** Whether a run begins no more sessions, and the copy here has all that it began. Takes the log that none has. */
 export async function isRunOver({ machine, run }: RunOf, deps: RunEndsDeps): Promise<boolean> {
   const { engine, own, silentMs, presence, mirror, lost } = deps;
   if (machine === own.machine) return run !== own.run;

@@ -15,10 +15,7 @@ const mostHeadBytes = 16 * 1024 * 1024;
 /** Worktrees of a list; the newest stay. */
 const mostListed = 1000;
 
-/**
- * Diffs of sessions' worktrees in the servers' object store: every machine can show them, also when the machine that
- * has the worktree is gone.
- */
+/** Diffs of worktrees in the servers' object store: every machine can show them, also without their machine. */
 export class SharedDiffs {
   readonly #engine: Engine;
   readonly #workspaces: () => Pick<HostWorkspaces, "diff" | "list"> | null;

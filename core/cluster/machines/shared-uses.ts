@@ -6,10 +6,7 @@ import { noteWords, SharedNotes } from "./shared-notes.ts";
 /** Kind of the notes. */
 const kind = "modes";
 
-/**
- * How much the machines have used of each access mode: each tells its counts when they change, and counts those of all.
- * What a machine that is gone has used stays used.
- */
+/** Counts of uses of each access mode by all machines, also those that are gone. Each tells its own counts. */
 export class SharedUses {
   readonly #engine: Engine;
   readonly #machine: string;

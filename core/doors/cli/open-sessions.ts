@@ -138,10 +138,7 @@ async function manifestOf({ config_file }: DaemonRecord, stateDir: string): Prom
 /** How long a daemon may leave its clients without an answer before that is told. Milliseconds. */
 const quietMs = 1000;
 
-/**
- * Makes the function that tells the person, once for each loss, that a daemon is gone or does not answer. Its client
- * calls it before each retry.
- */
+/** Makes the function that a daemon's client calls before each retry. It tells the person of each loss once. */
 export function tellOfLoss(stateDir: string, { stderr }: Pick<Terminal, "stderr">): (lostMs: number) => Promise<void> {
   let isTold = false;
   return async (lostMs) => {

@@ -3,10 +3,7 @@ import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { daemonFor } from "./open-sessions.ts";
 
-/**
- * Wraps a command that changes the host manifest: once the change is written, a daemon that runs with the manifest
- * must reload it.
- */
+/** Wraps a command that changes the host manifest: after it, a daemon that runs with the manifest reloads it. */
 export function reloading(handler: CommandHandler): CommandHandler {
   return async (call) => {
     const code = await handler(call);

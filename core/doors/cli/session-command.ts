@@ -77,10 +77,7 @@ export function addRunFlags(
     .option("--times", "show when each event came");
 }
 
-/**
- * Finds the daemon or opens a host, and asks for the request; by default for the one that the command line describes.
- * Where no person can be asked, no session waits for an answer.
- */
+/** Finds the daemon or opens a host, and asks for the request. Without a person to ask, no session waits for one. */
 export async function prepareSessions(
   call: Invocation,
   ask: (opened: OpenedSessions) => Promise<AskedSession> = (opened) => askedByFlags(call, opened),

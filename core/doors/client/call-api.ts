@@ -11,10 +11,7 @@ export interface HttpAnswer {
   json(): Promise<unknown>;
 }
 
-/**
- * The part of `fetch` that the client uses. A custom one can reach a host behind a unix socket, for example. Headers
- * are an object of texts, and a body is a text.
- */
+/** The part of `fetch` that the client uses: headers are an object of texts, and a body is a text. */
 export type FetchLike = (url: string, init: RequestInit) => Promise<HttpAnswer>;
 
 /** Address of a host, and how to call it. */
@@ -23,10 +20,7 @@ export interface Api {
   url: string;
   fetch: FetchLike;
   token: string | undefined;
-  /**
-   * Resolves once the client may send the token to the server. Called before each request: another program may take the
-   * port between two requests, and no connection reveals that.
-   */
+  /** Resolves once the server may get the token. Called before each request: another program may take the port. */
   prove(signal: AbortSignal | undefined): Promise<void>;
   /** How long a request waits in all for a host that gets too many. Milliseconds. */
   patienceMs: number;

@@ -18,10 +18,7 @@ const types: Readonly<Record<string, string>> = {
 /** Encodings in which the build leaves each file, the smallest first. */
 const encodings = [["br", ".br"], ["gzip", ".gz"]] as const;
 
-/**
- * Rules for the page: code and styles of its own files alone, calls to its own server alone, in no frame, and no text
- * that becomes markup.
- */
+/** Rules for the page: its own code, styles and server alone, in no frame, and no text that becomes markup. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",

@@ -70,17 +70,14 @@ export async function listen(
   }
 }
 
-/**
- * Listens on the first usable path: `XDG_RUNTIME_DIR` may be another user's, as after `su`, or be gone. Null where none
- * works; then the daemon has TCP only.
- */
+/** Listens on the first usable path; null where none works. `XDG_RUNTIME_DIR` may be another user's, or be gone. */
 async function listenAtFirst(
   sockets: readonly string[],
   { refused, ...common }: Pick<HttpServerOptions, "answer" | "limits" | "onStall"> & { refused(reason: string): void },
 ): Promise<{ socket: string; server: HttpServer } | null> {
   for (const socket of sockets) {
     const folder = dirname(socket);
-    if (!isShortEnough(socket)) {
+    if (new TextEncoder().encode(socket).length > socketPathBytes) {
       refused(`"${socket}" is longer than a socket's path may be, ${socketPathBytes} bytes`);
       continue;
     }
@@ -100,10 +97,6 @@ async function listenAtFirst(
 
 /** A socket's address holds 104 bytes on macOS and 108 on Linux; the last must be zero. */
 const socketPathBytes = 103;
-
-function isShortEnough(path: string): boolean {
-  return new TextEncoder().encode(path).length <= socketPathBytes;
-}
 
 function reasonWhereUnfit(socket: string): (error: unknown) => string {
   return (cause) => {

@@ -19,10 +19,7 @@ interface ManifestInForceDeps {
   writeLog(record: LogRecord): void;
 }
 
-/**
- * The host manifest that a daemon works by. Reloads and grants run one after the other: each reads the file when its
- * turn comes.
- */
+/** The host manifest that a daemon works by. Reloads and grants run one after the other, on the file as it is then. */
 export class ManifestInForce {
   readonly #deps: ManifestInForceDeps;
   readonly #started: HostManifest | undefined;

@@ -2,10 +2,7 @@ import { containsPrograms } from "../../packages/permissions/contained-programs.
 import type { Plugin } from "../../packages/manifest/plugin.ts";
 import { probeAgentWall } from "../../walls/agent/contain-agent.ts";
 
-/**
- * Says which plugins' programs this machine cannot contain; null when there is none. The lines below the first one tell
- * what helps.
- */
+/** Says which plugins' programs this machine cannot contain, and what helps; null when there is none. */
 export async function uncontainedPrograms(
   plugins: readonly Pick<Plugin, "id" | "manifest" | "os_walls">[],
 ): Promise<string | null> {

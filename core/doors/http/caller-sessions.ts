@@ -50,10 +50,7 @@ interface CallerSessionsDeps {
   owners: SessionOwners;
 }
 
-/**
- * Restricts a host's sessions to what one caller may see and control. Every door with tokens uses this: the API's
- * routes and the protocols mounted beside them.
- */
+/** Restricts a host's sessions to what one caller may see and control. Every door with tokens uses this. */
 export function callerSessions(caller: Caller, { sessions, owners }: CallerSessionsDeps): CallerSessions {
   const held = (session: SessionHandle) => heldBy(session, { caller, owners });
   return {

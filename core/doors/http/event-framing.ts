@@ -87,10 +87,7 @@ export function envelopeText(envelope: Envelope): string {
   return text;
 }
 
-/**
- * Formats envelopes that follow each other. Most have the same session, time, attempt and adapter as the one before,
- * whose text is used again.
- */
+/** Formats envelopes that follow each other. What most share with the one before is not written again. */
 class EnvelopeWriter {
   readonly #pieces: string[];
   #last: Envelope | null = null;

@@ -23,10 +23,7 @@ const largePiece = 16 * 1024;
 /** Envelopes to read before other work gets its turn. */
 const inOneTurn = 256;
 
-/**
- * Streams envelopes as bytes to one client. Reads ahead a little, so that the events of one turn go out in one piece; a
- * slow client makes it wait.
- */
+/** Streams envelopes as bytes to one client, those of one turn in one piece. A slow client makes it wait. */
 export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(new FramedEvents(options), { highWaterMark: 0 });
 }

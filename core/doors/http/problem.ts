@@ -17,10 +17,7 @@ export const commandHints = "hints=commands";
 /** Errors after which a retry of the same request may succeed a little later. */
 const passing: ReadonlySet<string> = new Set(["busy", "host_closed", "unavailable", "rate_limit", "limit_exceeded"]);
 
-/**
- * Turns anything thrown into a problem document (RFC 9457). An error that is not ours is a defect: the client learns
- * only that, and the log gets the rest.
- */
+/** Turns anything thrown into a problem document (RFC 9457). A defect is told to the log alone. */
 export function problem(thrown: unknown, { writeLog, request }: ProblemPlace): Response {
   const told = errorDataOf(thrown) ?? refusedBySystem(thrown)?.toJSON() ?? null;
   const error = told === null || told.code === "internal" ? defect() : told;

@@ -61,10 +61,7 @@ interface Use {
   calls: number;
 }
 
-/**
- * Serves Streamable HTTP. A request of the newer protocol stands alone; those of the older one belong to a connection
- * that `initialize` opened.
- */
+/** Serves Streamable HTTP: single requests of the newer protocol, connections of the older one. */
 export function createMcpHttp(options: McpHttpOptions = {}): McpHttp {
   const { hostnames, message_bytes = defaultLimits.message_bytes } = options;
   const { surface = bulkheadSurface } = options;

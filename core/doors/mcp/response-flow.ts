@@ -5,10 +5,7 @@ import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
 /** Approximate bytes that may wait for a client before its senders must wait. */
 const mostUnread = 256 * 1024;
 
-/**
- * The streamed answers of one connection, and how its client reads them: the protocol's library queues messages without
- * limit for a client that reads slowly or not at all.
- */
+/** The streamed answers of one connection. The protocol's library would queue without limit for a slow client. */
 export class ResponseFlow {
   readonly #open = new Set<{ isWaiting: boolean }>();
   #told = 0;

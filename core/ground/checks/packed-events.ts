@@ -23,10 +23,7 @@ const heads = {
   thinking: '{"type":"thinking","content":',
 };
 
-/**
- * JSON of a plain piece whose text has at most `most` characters; null for any other value. A stranger's object may run its
- * own code meanwhile, and throw.
- */
+/** JSON of a plain piece of at most `most` characters; null for others. A stranger's object may run its own code. */
 export function pieceJson(value: unknown, most: number = Infinity): PieceJson | null {
   if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return null;
   const keys = Object.keys(value);

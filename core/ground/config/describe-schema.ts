@@ -20,10 +20,7 @@ export interface SchemaShape {
   examples?: unknown[];
 }
 
-/**
- * Describes what a schema expects: `string`, `integer of at least 1`, `"a" or "b"`, `a list`, `a map`, or `a version
- * such as 0.1.0` where the schema has a title and an example.
- */
+/** Describes what a schema expects: `string`, `integer of at least 1`, `"a" or "b"`, `a list`, `a map`. */
 export function describeSchema(shape: SchemaShape): string {
   if (shape.title !== undefined) {
     return shape.examples?.[0] === undefined ? shape.title : `${shape.title} such as ${String(shape.examples[0])}`;

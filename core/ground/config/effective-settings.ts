@@ -9,7 +9,7 @@ import { defaultLimits } from "./limits.ts";
 import { type KeyPath, pathText } from "./yaml-problems.ts";
 
 /** One setting that is in force. */
-export interface EffectiveSetting {
+interface EffectiveSetting {
   /** Path of its key, as a person writes it. */
   key: string;
   /** JSON; `hidden` for what may be a secret. */

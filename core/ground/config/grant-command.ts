@@ -1,9 +1,6 @@
 import { cleanText } from "../log/terminal-text.ts";
 
-/**
- * Returns the command line that grants a permission, safe to paste into a shell: it quotes text of the adapter that a
- * shell would expand.
- */
+/** Returns the command line that grants a permission, safe to paste into a shell. */
 export function grantCommand(pluginId: string, permission: string, { target }: { target: string }): string {
   return grantsCommand(pluginId, [{ permission, target }]);
 }

@@ -102,10 +102,7 @@ export interface HostManifest {
   daemon?: Partial<DaemonSettings>;
   /** How the daemon works with those of other machines; absent: it is alone. */
   cluster?: ClusterSettings;
-  /**
-   * Why an entry of `plugins` or `tools` cannot be used, by its id. It stands in neither of them: one wrong entry costs
-   * its own plugin.
-   */
+  /** Why entries of `plugins` or `tools` cannot be used, by id. One wrong entry costs its own plugin alone. */
   left_out?: Record<string, ErrorData>;
   /** Absolute path of the file this came from; absent when made by a program. */
   file?: string;

@@ -34,10 +34,7 @@ const ofAdapters: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "fatal",
 ]);
 
-/**
- * An error as an adapter gave it. A code that only the host can know, such as `internal`, becomes `fatal`, and
- * `details.agent_code` keeps it.
- */
+/** An error as an adapter gave it. Codes of the host alone become `fatal`; `details.agent_code` keeps them. */
 export function saidByAdapter(error: ErrorData): ErrorData {
   if (ofAdapters.has(error.code)) return error;
   return { ...error, code: "fatal", details: { ...error.details, agent_code: error.code } };

@@ -1,10 +1,7 @@
 /** One spelling of a text: for each UTF-16 unit the units that match it. */
 export type Spelling = readonly string[];
 
-/**
- * One encoding of a whole value: pieces, each with its alternative spellings, and with line breaks in between where an
- * encoder wraps its lines.
- */
+/** One encoding of a whole value: pieces with their spellings, with line breaks where an encoder wraps. */
 export interface SecretForm {
   pieces: readonly (readonly Spelling[])[];
   breaks: readonly Spelling[];

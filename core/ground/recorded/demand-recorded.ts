@@ -89,10 +89,7 @@ export function acceptCommand(path: string, digest: string): string {
 const mostLines = 40;
 const mostCharacters = 200;
 
-/**
- * Compares what stands there with its record: lines that begin with `-` and `+`, or names of files; none for what may hold
- * a key.
- */
+/** Compares content with its record: lines that begin with `-` and `+`, or names; none for what may hold a key. */
 function differenceLines(
   folder: ExposedFolder,
   { content, record }: { content: Content; record: ActedOnRecord | null },

@@ -33,10 +33,7 @@ const sessionPrefix = "session-";
 const endFile = "ended";
 const beginFile = "folder";
 
-/**
- * Returns the place of all records: in the user's data folder, so that every host of this user finds them, whatever its
- * state folder is. No agent may write there.
- */
+/** Returns the place of all records, in the user's data folder for all hosts. No agent may write there. */
 export function recordsFolder(): string {
   return join(stateFolders().data, "recorded");
 }

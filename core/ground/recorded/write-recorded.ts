@@ -55,10 +55,7 @@ async function contentOf(road: Road, text: string): Promise<Content> {
   return content.digest === absent ? { digest: `sha256:${sha256}`, text } : content;
 }
 
-/**
- * The new text is written before what is left of the old one is cut off: the file is never empty. What a full disk does
- * not take is undone.
- */
+/** Writes the new text before cutting the rest off: the file is never empty. Undoes what a full disk refuses. */
 async function writeInPlace(file: string, text: string, mode: number): Promise<void> {
   const isThere = await stat(file).then(() => true, () => false);
   const opened = await open(file, isThere ? "r+" : "wx", mode);

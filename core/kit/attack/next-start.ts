@@ -59,10 +59,7 @@ export default defineAdapter({
 });
 `;
 
-/**
- * Starts a host in a project, with the host manifest that it finds there, and runs a program of its agent. Returns what
- * the program printed, and what the host refused.
- */
+/** Starts a host in a project as it is, and runs a program of its agent. Returns what it printed and was refused. */
 export async function startNext(options: NextStartOptions): Promise<string> {
   const { root, project, stateDir, script } = options;
   const folder = join(root, "agent");

@@ -130,7 +130,7 @@ async function attempt(
     if (attack.before) await (await start(attack.before)).result();
     const session = await start(attack.request);
     for await (const envelope of session.events()) {
-      if (isBeginning(envelope)) {
+      if (envelope.event.type === "thinking" && envelope.event.content === beginning.content) {
         begun = true;
         continue;
       }
@@ -179,10 +179,6 @@ function problemWith(attack: AttackCase, { seen, duration_ms }: { seen: Seen; du
   const said = attack.check?.({ events: seen.events, result: seen.result }) ?? null;
   if (said !== null) return said;
   return duration_ms > attack.withinMs ? `It took ${duration_ms} ms, and may take ${attack.withinMs}.` : null;
-}
-
-function isBeginning({ event }: Envelope): boolean {
-  return event.type === "thinking" && event.content === beginning.content;
 }
 
 function fits(found: Seen["outcome"], expected: Expectation): boolean {

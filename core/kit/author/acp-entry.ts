@@ -202,10 +202,7 @@ function variablesOf({ env = {} }: Start): { values: Record<string, string>; nam
   };
 }
 
-/**
- * Returns the nearest semantic version: `2026.08.11` becomes `2026.8.11`, `v1.2` becomes `1.2.0`, and a fourth number
- * counts as a pre-release. A text without numbers becomes `0.1.0`.
- */
+/** Returns the nearest semantic version: `2026.08.11` becomes `2026.8.11`, and a text without numbers `0.1.0`. */
 export function plainVersion(text: string): string {
   const whole = valid(text);
   if (whole !== null) return whole;

@@ -1,5 +1,4 @@
 import { BulkheadError, type ErrorData } from "../../../plugin-sdk/errors.ts";
-import type { CliTool } from "../../../plugin-sdk/manifest.ts";
 import { manifestJsonSchema } from "../../../plugin-sdk/manifest-json-schema.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
@@ -158,17 +157,13 @@ async function draftTool({ id: own, cli, notes }: FoundTool, options: ImportOpti
   const id = freeId(wanted, { folder: join(into, wanted), taken: deps.taken });
   const words = await wordsOf({ folder: into, template: "cli", name: id }, id);
   const files = await fillCommon({ ...words, files: "[]" });
-  files.set("plugin.yaml", toolManifest(id, withCommand(cli, options)));
+  files.set("plugin.yaml", toolManifest(id, options.command === undefined ? cli : { ...cli, binary: options.command }));
   files.set("conformance.yaml", toolScript(cli));
   files.set(
     "README.md",
     [`# ${id}`, "Made from a map of tools by `bulkhead plugin import`.", ...notes, ""].join("\n\n"),
   );
   return { id, files, notes };
-}
-
-function withCommand(cli: CliTool, { command }: ImportOptions): CliTool {
-  return command === undefined ? cli : { ...cli, binary: command };
 }
 
 async function write(drafts: readonly Draft[], { into }: ImportOptions): Promise<ImportedPlugin[]> {
@@ -225,10 +220,7 @@ interface AcpEntries {
   isList: boolean;
 }
 
-/**
- * Finds the entries of agents in JSON: one `agent.json`, the registry as it is served (`{agents: [...]}`), or a list or
- * map of entries. Null where there are none.
- */
+/** Finds the entries of agents in JSON: one, the registry as served, a list or a map. Null where there are none. */
 function acpEntries(value: object): AcpEntries | null {
   if ("distribution" in value) return { entries: [value], isList: false };
   const held = "agents" in value ? value.agents : value;

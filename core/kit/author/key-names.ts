@@ -8,10 +8,7 @@ import { everRequested } from "../../packages/permissions/requested-permissions.
 /** Names of the variables from which a program reads its key, as far as they are known. */
 export type KeyNames = (program: string) => readonly string[];
 
-/**
- * Reads which program takes its key from which variables: what the host's own adapter for the protocol asks for, and its
- * list of programs that it does not start itself.
- */
+/** Reads which program takes its key from which variables, as the host's own adapter for the protocol asks. */
 export async function readKeyNames(): Promise<KeyNames> {
   const folder = join(ownPluginsDir, "acp");
   const [manifest, others] = await Promise.all([

@@ -89,10 +89,7 @@ export async function wordsOf(
   };
 }
 
-/**
- * A command line split at its blanks; quotes group, and braces have no meaning yet. That the prompt comes from its input
- * goes without saying.
- */
+/** A command line split at its blanks; quotes group, and braces have no meaning yet. */
 function wordsIn(command: string): string[] {
   const line = command.replace(/\s<\s*\{prompt_file\}\s*$/, "");
   return parseArguments(line.replace(/[{}]/g, "\\$&"));

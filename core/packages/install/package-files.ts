@@ -19,10 +19,7 @@ const deviceName = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\.|$)/i;
 // deno-lint-ignore no-control-regex
 const unseen = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/;
 
-/**
- * Takes in the files of a package one by one and refuses it as a whole at the first that could be written, or read back,
- * as another than it says.
- */
+/** Takes in the files of a package, and refuses all of it at the first that could stand for another. */
 export class PackageCollector {
   readonly #name: string;
   readonly #limits: PackageLimits;

@@ -286,10 +286,7 @@ async function manifestInUse(installed: string, id: string, locked: LockedPlugin
   }
 }
 
-/**
- * Keeps the version before: a running host may not have read all of it. Removes a waiting update: it was this one, or
- * the next check finds it again.
- */
+/** Keeps the version before, which a running host may still read. Removes a waiting update. */
 async function removeOthers(folder: string, kept: readonly LockedPlugin[]): Promise<void> {
   const names = kept.map((locked) => versionFolder("", "", locked));
   const stay = new Set(names.flatMap((name) => [name, listFileOf(name)]));

@@ -32,10 +32,7 @@ const fromElsewhere =
 /** Name for the packages of a `package.json` that come from no registry. */
 const elsewhere = "packages from files or addresses";
 
-/**
- * The scripts that an install runs because of a file, by name; none where it is no such file. A `binding.gyp` is a script
- * `install`: package managers build what it describes.
- */
+/** The scripts that an install runs because of a file, by name. A `binding.gyp` is a script `install`. */
 export function installScripts(path: string, text: string): Record<string, string> {
   if (path.split("/").at(-1) === "binding.gyp") return { install: sha256Hex(text) };
   let value: unknown;

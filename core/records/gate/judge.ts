@@ -92,10 +92,7 @@ const besideRepository = new Set([
   "worktrees",
 ]);
 
-/**
- * Whether a folder of these names looks like a repository. Two names of three are enough: the third may be there under
- * another spelling, or come later.
- */
+/** Whether names look like a repository's. Two of three are enough: the third may come, or be spelled otherwise. */
 export function looksLikeRepository(names: Iterable<string>): boolean {
   const found = new Set<string>();
   for (const name of names) {

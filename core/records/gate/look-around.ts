@@ -44,10 +44,7 @@ interface Entry {
 /** Steps that a path may have to be told whole. */
 const longestPath = 2000;
 
-/**
- * Looks at all that a folder holds, for what was made or changed since a session's start and would run a program, or
- * lead one out of the folder. Holds its thread until it is done.
- */
+/** Looks for all that changed in a folder and would run a program or lead out. Holds its thread meanwhile. */
 export function lookAround(question: LookQuestion): LookAnswer {
   return new Look(question).run();
 }

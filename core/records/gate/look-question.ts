@@ -1,9 +1,6 @@
 import type { HeldChange, HeldKind } from "../../../plugin-sdk/held.ts";
 
-/**
- * Entries of a folder at a session's start, by their path: the inode of a folder, which was then not put in place since,
- * and the mark of a file.
- */
+/** Entries of a folder at a session's start, by path: the inode of a folder, and the mark of a file. */
 export type KnownEntries = Readonly<Record<string, number | string>>;
 
 /** Bounds of a look. What lies beyond one is held. */

@@ -83,10 +83,7 @@ async function startLook(
   return { ...call, mark };
 }
 
-/**
- * Has git look at files that were marked as left out of the checkout since the snapshot. With that mark an agent could hide
- * that it removed them.
- */
+/** Has git look at files that were marked as left out since the snapshot: an agent could hide removals so. */
 async function lookAtLeftOut(shadow: ShadowRepository, call: ShadowCall): Promise<void> {
   const atTop = { ...call, cwd: topOf(shadow) };
   const { leftOut } = await listMarked(shadow, atTop);
@@ -207,10 +204,7 @@ interface ChangeOptions {
   tracked: ReadonlySet<string>;
 }
 
-/**
- * Describes one change as an artifact; null for a file that still exists and is only hidden, because it is ignored now
- * or lies in a folder that became a repository.
- */
+/** Describes one change as an artifact; null for a file that still exists and is only hidden. */
 async function describeChange(change: RawChange, context: ChangeOptions): Promise<Artifact | null> {
   const path = pathText(change.path);
   if (change.status === "D") {

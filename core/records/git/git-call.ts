@@ -8,10 +8,7 @@ import {
 } from "../../ground/platform/processes/git-program.ts";
 import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 
-/**
- * Settings of every call, which override any repository's config. git takes them from the environment, so that names
- * and values need no quoting.
- */
+/** Settings of every call, which override any repository's config, from the environment, which needs no quoting. */
 const hardening: readonly (readonly [key: string, value: string])[] = [
   ["core.hooksPath", "/dev/null"],
   ["core.fsmonitor", "false"],
@@ -95,10 +92,7 @@ export function pathKey(path: Uint8Array): string {
 
 const latin1 = new TextDecoder("latin1");
 
-/**
- * Records that one list may have. The largest repositories track half a million files, and some lists have three records
- * of each.
- */
+/** Records that one list may have: half a million files are tracked at most, with three records of each. */
 const mostRecords = 2_000_000;
 
 /**

@@ -25,10 +25,7 @@ const mostKnown = 64;
 /** A repository whose settings come from more files is not kept: it would cost more to look at them than to ask git. */
 const mostFiles = 32;
 
-/**
- * After this time git is asked again: a file of settings that is not there yet may appear in a place that only git
- * knows. Milliseconds.
- */
+/** After this time git is asked again, as a file of settings may appear where only git looks. Milliseconds. */
 const askAgainMs = 60_000;
 
 /**

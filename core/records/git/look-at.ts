@@ -2,10 +2,7 @@ import { readPlainFile } from "../../ground/platform/files/read-plain-file.ts";
 import { lstat } from "../../ground/platform/files/files.ts";
 import { dirname, join } from "../../ground/platform/files/paths.ts";
 
-/**
- * Whether any folder between `top` and `path` is a symbolic link: the path then leads elsewhere, and git does not know
- * it.
- */
+/** Whether any folder between `top` and `path` is a symbolic link: the path then leads elsewhere. */
 export async function isBehindLink(top: string, path: string): Promise<boolean> {
   for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
     if (await lstat(join(top, folder)).then((found) => found.isSymbolicLink(), () => false)) return true;

@@ -168,10 +168,7 @@ async function listChanged(shadow: ShadowRepository, call: ShadowCall): Promise<
 
 const slash = 0x2f;
 
-/**
- * A repository within the work tree: a pointer to its commit, as for a submodule. Without a commit there is nothing to
- * point to, so its files are listed.
- */
+/** A repository within the work tree: a pointer to its commit, as for a submodule, or without one its files. */
 async function listNested(shadow: ShadowRepository, path: Uint8Array, call: ShadowCall): Promise<Uint8Array[]> {
   const name = utf8(path);
   if (name === null) return [];

@@ -57,10 +57,7 @@ export interface HistoryQueries {
   timeAt(gseq: number): string | null;
 }
 
-/**
- * Makes a query of the words that a person typed: each as it is, the last one as the beginning of a word. Nothing that
- * they type has a meaning of its own to the index.
- */
+/** Makes a query of a person's words: each as it is, the last one as a beginning. Signs mean nothing to it. */
 export function wordQuery(typed: string): string | null {
   const words = typed.split(/[^\p{L}\p{N}_]+/u).filter((word) => word !== "").slice(0, 16);
   if (words.length === 0) return null;

@@ -13,10 +13,7 @@ export interface Document {
 /** Characters after which a document ends: a long answer is found where it stands. */
 const mostCharacters = 4096;
 
-/**
- * Joins the pieces of an answer: agents print their words in pieces, and a piece of a word is found by no one. Give it a
- * journal's envelopes in order; what it returns is complete.
- */
+/** Joins the pieces of an answer, of a journal's envelopes in order. What it returns is complete. */
 export class JoinedOutputs {
   readonly #open = new Map<string, Document & { kind: string }>();
 

@@ -11,10 +11,7 @@ interface CheckpointerOptions {
 /** Limit of commits ahead of a move, in `checkpoint_bytes`. */
 const movesBehind = 8;
 
-/**
- * Moves the write-ahead log into the database file, on another thread, while commits go on. Only this protects commits
- * against a power loss.
- */
+/** Moves the write-ahead log into the database file, on another thread. Protects commits against a power loss. */
 export class Checkpointer {
   readonly #options: CheckpointerOptions;
   /** Bytes committed since the last move began. */

@@ -1,10 +1,7 @@
 import type { SyncedFile } from "../../ground/platform/files/synced-file.ts";
 import { closedError } from "./journal-error.ts";
 
-/**
- * Brings commits to the disk while the host's thread goes on. Those made while the disk works are brought there together,
- * by the next turn.
- */
+/** Brings commits to the disk while the host's thread goes on. Those made meanwhile go together in the next turn. */
 export class DiskSync {
   readonly #file: SyncedFile;
   /** Whether there are commits that no turn has begun to bring to the disk. */

@@ -36,10 +36,7 @@ export const childColumns: readonly string[] = [
 /** Columns of the grants beside their session. */
 export const grantedColumns: readonly string[] = ["attempt", "adapter_id", "permissions"];
 
-/**
- * Definitions of the tables. `session` is the session's `first_gseq`: a write then goes to the end of each table, which
- * costs far less than a place by the id would.
- */
+/** Definitions of the tables. `session` is its `first_gseq`, so that a write goes to the end of each table. */
 export const historySchema = `
   CREATE TABLE attempt (
     session INTEGER NOT NULL,

@@ -25,7 +25,7 @@ const hints: Readonly<Record<string, string>> = {
 export function journalError(
   act: string,
   cause: unknown,
-  fault: WriteFault | null = clearFault(cause),
+  fault: WriteFault | null = (isVague(cause) ? null : writeFault(cause, "the journal")),
 ): BulkheadError {
   if (cause instanceof BulkheadError) return cause;
   if (fault !== null) return faultError(act, fault, cause);
@@ -37,10 +37,6 @@ export function journalError(
     : hints[code] ?? Object.entries(hints).find(([start]) => code.startsWith(`${start}_`))?.[1] ??
       "Check that the file can be written and is of this program, or set another state_dir.";
   return new BulkheadError("journal_error", `${act}: ${message}.`, { hint, details: { cause_code: code }, cause });
-}
-
-function clearFault(cause: unknown): WriteFault | null {
-  return isVague(cause) ? null : writeFault(cause, "the journal");
 }
 
 /** Error of every call once a journal is closed. */

@@ -18,10 +18,7 @@ export interface JournalBatch {
   charge?: ((ms: number) => void) | undefined;
 }
 
-/**
- * The JSON list, packed or not, from which the events of consecutive envelopes were parsed, which differ only in their
- * events and in their numbers.
- */
+/** The JSON list, packed or not, from which the events of consecutive envelopes were parsed. */
 export interface EventsText {
   /** Index of the first envelope. */
   at: number;

@@ -34,10 +34,7 @@ const mendsWithinMs = 3_600_000;
 /** Time after which a replacement that failed is tried again. Milliseconds. */
 const retryAfterMs = 5000;
 
-/**
- * A journal whose file is replaced when it turns out damaged, at any call. Calls wait meanwhile; appends that were not
- * durable yet are made again, in their order.
- */
+/** A journal whose file is replaced when it turns out damaged. Calls wait; undurable appends are made again. */
 export class MendedJournal implements Journal {
   readonly #deps: MendedJournalDeps;
   #journal: SqliteJournal;

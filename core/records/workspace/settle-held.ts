@@ -105,10 +105,7 @@ function cannotDrop(folder: string, paths: readonly string[]): BulkheadError {
   );
 }
 
-/**
- * Looks at the folders of sessions whose host was killed. Until then the whole folder of each is held. No content from
- * before is known there any more. Never throws.
- */
+/** Looks at the folders of sessions whose host was killed, which are held until then. Never throws. */
 export async function lookAtLeft(
   files: WorkspaceFiles,
   { held, skip }: { held: HeldFiles; skip: readonly string[] },

@@ -9,10 +9,7 @@ import { join } from "../../ground/platform/files/paths.ts";
 import { replaceFile } from "../../ground/platform/files/replace-file.ts";
 import { type Holder, type WorkspaceRecord, workspaceRecordSchema } from "./workspace-record.ts";
 
-/**
- * The records of all workspaces, a file each, in a folder that all hosts of one state folder share. Nothing is made before
- * there is a workspace.
- */
+/** The records of all workspaces, a file each, in a folder that the hosts of one state folder share. */
 export class WorkspaceFiles {
   /** The folder, which also holds one folder for each workspace. */
   readonly folder: string;

@@ -64,10 +64,7 @@ function compared({ result, patch }: ResultWithPatch): ComparedSession {
   };
 }
 
-/**
- * Counts the lines that a unified diff adds and removes. Only lines inside a hunk count, by the lengths in its header:
- * a removed line that begins with `-- ` looks like a file's header.
- */
+/** Counts the lines that a unified diff adds and removes, inside hunks, by the lengths in their headers. */
 function countLines(patch: string): { added: number; removed: number } {
   const count = { added: 0, removed: 0 };
   let [before, after] = [0, 0];

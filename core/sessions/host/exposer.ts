@@ -18,10 +18,7 @@ interface ExposerDeps {
 /** A data folder that this user cannot write anyway: an agent has no part in that. A full disk is no reason. */
 const noFolder: readonly unknown[] = ["EACCES", "EROFS", "EPERM"];
 
-/**
- * Makes what records the files that hosts act on before a contained session may write them. Where the user has no data
- * folder, sessions run all the same, and the log says so.
- */
+/** Makes what records the files that hosts act on. Where the user has no data folder, the log says so. */
 export function exposer({ root, settings, registry, writeLog }: ExposerDeps): SessionDeps["expose"] {
   // One after the other: of two that begin at once, the first takes over what a person has changed, and the second sees that.
   const turns = new Sequence();

@@ -114,10 +114,7 @@ export interface Host {
    * author's own positions in `details.stack`
    */
   load(adapter: string): Promise<LoadReport>;
-  /**
-   * Returns the ids of the plugins in folders whose files have changed since this host loaded them: sessions run the
-   * loaded code until a reload.
-   */
+  /** Returns the ids of plugins whose files have changed since loading: sessions run the loaded code. */
   edited(): Promise<string[]>;
   /**
    * Returns a digest of the code that new sessions of an adapter run, the same for the same files on every machine; null

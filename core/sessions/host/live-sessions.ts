@@ -174,10 +174,7 @@ export class LiveSessions {
     return { workdir, contextFiles: await readContextFiles(context_files, { workdir, protectedPaths, limits }) };
   }
 
-  /**
-   * Stops all sessions and starts no more. Settles when all have ended and left their places, and unfinished starts are
-   * undone, which may never happen.
-   */
+  /** Stops all sessions and starts no more. Settles when all have left, which may never happen. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const { session } of this.#running.values()) session.stop("interrupted", "The host is shutting down.");

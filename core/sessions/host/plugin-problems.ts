@@ -3,10 +3,7 @@ import { lockName } from "../../packages/manifest/plugin-lock.ts";
 import type { Registry, RegistryProblem } from "../../packages/registry/registry.ts";
 import type { SessionDeps } from "./start-session.ts";
 
-/**
- * Returns why plugins cannot be used, as far as an operator should know: one that is enabled, one whose id another has,
- * and the lock. A broken folder that is not enabled is no news.
- */
+/** Returns the problems that an operator should know: of enabled plugins, of ids used twice, and of the lock. */
 export function toldProblems(problems: readonly RegistryProblem[]): BulkheadError[] {
   const told = problems.filter(({ id, error, unavailable }) =>
     unavailable || error.code === "duplicate_plugin" || id === lockName

@@ -32,10 +32,7 @@ interface ProbeOptions {
   signal: AbortSignal;
 }
 
-/**
- * Asks an adapter, in one entry, whether its agent could run now, how healthy it is and how it is reached. A failure on
- * the way is an answer too: `unrunnable`.
- */
+/** Asks an adapter, in one entry, for its agent's state, health and ways. A failure is the answer `unrunnable`. */
 export async function probe(service: ServedPlugin, options: ProbeOptions): Promise<Probed> {
   const started = performance.now();
   const timed = () => ({

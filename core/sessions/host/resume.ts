@@ -70,10 +70,7 @@ export type ResumeLost = (
   },
 ) => Promise<AfterRestart>;
 
-/**
- * Makes the function that goes on, here, with sessions of a machine that was lost. The agent's own session was there,
- * so a new agent gets the task and looks at what is done.
- */
+/** Makes the function that continues sessions of a lost machine here: a new agent gets the task. */
 export function lostResumer(
   { registry, sessions, writeLog }: Pick<ResumeDeps, "registry" | "sessions" | "writeLog">,
 ): ResumeLost {

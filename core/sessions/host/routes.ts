@@ -293,10 +293,7 @@ function notEnabled({ id, blocked }: Plugin): AvailabilityReport {
   };
 }
 
-/**
- * Returns the ways of a route in the order in which they are tried: all open modes of an adapter, then the next
- * adapter.
- */
+/** Returns the ways of a route as they are tried: all open modes of an adapter, then the next adapter. */
 export function waysOf({ candidates }: Route): Way[] {
   return candidates.flatMap(({ access_mode, further_modes, ...candidate }) =>
     [access_mode, ...further_modes].map((mode) => ({ ...candidate, access_mode: mode }))

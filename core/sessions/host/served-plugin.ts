@@ -105,10 +105,7 @@ export class ServedPlugin {
     return script !== null && await filesMark(this.plugin, script) !== this.#mark;
   }
 
-  /**
-   * Whether the author's files would give another script than the one in service. One that cannot be bundled any more
-   * counts as new: the next session says why.
-   */
+  /** Whether the author's files would give another script. One that cannot be bundled any more counts as new. */
   async isOutdated(): Promise<boolean> {
     const served = await this.#script?.catch(() => null) ?? null;
     if (served === null) return false;

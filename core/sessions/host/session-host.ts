@@ -10,10 +10,7 @@ import type { WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
 import type { AgentsOptions } from "./routes.ts";
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
 
-/**
- * Labels by which a door that serves a person finds the sessions of a conversation again: the door and the
- * conversation.
- */
+/** Labels by which a door finds the sessions of a conversation again: the door and the conversation. */
 export const conversationLabelNames = ["door", "acp_session"] as const;
 
 /** One session as a door sees it: running, ended, or of an earlier host of this state folder. */

@@ -5,10 +5,7 @@ import type { Stream } from "../session/merged-log.ts";
 
 type WriteLog = (record: LogRecord) => void;
 
-/**
- * Writes to the host's log when a session starts and ends, and when its worker ends early. Its records have no
- * `plugin_id`, unlike all that plugins log: none can pass for one of these.
- */
+/** Writes the start, the end and a lost worker of each session to the host's log, never under a `plugin_id`. */
 export function logSession({ sessionId: session_id, adapter }: Stream, event: HostEvent, writeLog: WriteLog): void {
   const { id } = adapter;
   switch (event.type) {

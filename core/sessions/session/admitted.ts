@@ -87,10 +87,7 @@ export interface SessionPlace {
   noteHeld: (() => Promise<HeldChange[]>) | null;
   /** Resets a worktree to its base for another attempt; null when the session works in place. */
   reset: (() => Promise<void>) | null;
-  /**
-   * Resolves to the result once the place is left as well: an unchanged worktree is removed, any other waits for a
-   * client's decision.
-   */
+  /** Resolves to the result once the place is left: an unchanged worktree is removed, any other waits. */
   leave(result: Promise<SessionResult>): Promise<SessionResult>;
   /** Removes the place when the session does not start after all. Never rejects. */
   abandon(): Promise<void>;

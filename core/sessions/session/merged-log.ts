@@ -109,10 +109,7 @@ export class MergedLog {
     return written;
   }
 
-  /**
-   * Returns the batch for a session's events. Its events in one turn share a batch unless another session's come
-   * between, because a batch costs more than an event.
-   */
+  /** Returns the batch for a session's events, one a turn unless another session comes between. */
   #pendingOf(stream: Stream): Pending {
     const last = this.#pending.at(-1);
     if (last?.stream === stream && last.bytes < batchBytes) return last;
@@ -196,10 +193,7 @@ export class MergedLog {
     this.#flushing = null;
   }
 
-  /**
-   * Offers subscriptions to one session their own batches, and those to all sessions joined ones: a large batch costs a
-   * reader as little as a small one.
-   */
+  /** Offers subscriptions to one session their own batches, and those to all sessions joined ones. */
   #deliver(written: readonly Written[]): void {
     for (const one of written) offer(this.#subscriptions.get(one.envelopes[0]!.session_id), one);
     const toAll = this.#subscriptions.get(null);

@@ -89,10 +89,7 @@ interface NextCandidate {
   through: "access_mode" | "adapter";
 }
 
-/**
- * Returns the candidate after this one; null when there is none. Another access mode of the same adapter helps only
- * when the one before was limited.
- */
+/** Returns the next candidate; null without one. Another mode of the same adapter helps only against a limit. */
 export function nextCandidate(
   candidates: readonly Pick<Candidate, "plugin">[],
   index: number,

@@ -34,10 +34,7 @@ import type { AgentAccess } from "./priced-usage.ts";
 import { UsageMeter } from "./usage-meter.ts";
 import { reachVerdict, type Verdict, withWork, type WorkDone } from "./verdict.ts";
 
-/**
- * One session from its first event to its last, over as many attempts as it takes. It ends exactly once, with a result
- * that says how, even if its adapters misbehave.
- */
+/** One session from its first event to its last. It ends exactly once, with a result, whatever adapters do. */
 export class RunningSession {
   /** Rejects only when its end cannot be written. */
   readonly result: Promise<SessionResult>;

@@ -30,10 +30,7 @@ const heldUnread = 64 * 1024;
 /** Size of an envelope without its event's text. Bytes. */
 const envelopeBytes = 256;
 
-/**
- * One reader of the merged log. It holds a bounded number of bytes: a reader that is slower than the sessions catches
- * up from the journal and loses nothing.
- */
+/** One reader of the merged log, of bounded bytes. A slow one catches up from the journal and loses nothing. */
 export class Subscription implements BatchedEvents {
   readonly #source: Source;
   readonly #sessionId: string | undefined;
@@ -113,10 +110,7 @@ export class Subscription implements BatchedEvents {
     this.finish();
   }
 
-  /**
-   * Reads from the cursor on. Leaving the loop ends the subscription. Not a generator, which makes three promises for
-   * each event instead of one.
-   */
+  /** Reads from the cursor on. Leaving the loop ends it. A generator would make three promises an event. */
   [Symbol.asyncIterator](): AsyncIterator<Envelope, void> {
     this.#isRead = true;
     return {

@@ -3,10 +3,7 @@ import { pathText, type RawChange } from "../../records/git/raw-diff.ts";
 import { realpath } from "../../ground/platform/files/files.ts";
 import { dirname, isInside, join, relative, resolve, sep } from "../../ground/platform/files/paths.ts";
 
-/**
- * Most disk look-ups for all claims of a session together: a path of two thousand missing folders takes as many. Later
- * claims are compared only by name.
- */
+/** Most disk look-ups for all claims of a session together. Later claims are compared only by name. */
 const mostLooks = 4000;
 
 /** Working directory of the claims, and the look-ups left. */

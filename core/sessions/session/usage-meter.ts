@@ -2,10 +2,7 @@ import type { CompletedEvent, UsageEvent } from "../../../plugin-sdk/events.ts";
 import type { UsageReport } from "../../../plugin-sdk/result.ts";
 import { type AgentAccess, highestPrice, priceUsage, roundMoney, type UsageFigures } from "./priced-usage.ts";
 
-/**
- * Adds up a session's usage over all its attempts from the agents' reports and, for the cost, from the prices of their
- * access modes. Unknown values stay null.
- */
+/** Adds up a session's usage over its attempts, from reports and, for the cost, prices. Unknown values stay null. */
 export class UsageMeter {
   /** Usage of the attempts before this one; null when there were none. */
   #before: Totals | null = null;
@@ -36,10 +33,7 @@ export class UsageMeter {
     this.#final = null;
   }
 
-  /**
-   * Counts a report: one of a turn adds to the others, one of the session replaces the one before. What it does not know
-   * takes nothing away.
-   */
+  /** Counts a report: a turn's adds to the others, a session's replaces the one before. Nulls take nothing away. */
   take(event: UsageEvent): void {
     this.#currency = event.currency ?? this.#currency;
     this.#model = event.model ?? this.#model;

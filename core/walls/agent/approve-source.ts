@@ -95,10 +95,7 @@ async function whyNotThrough(
   return null;
 }
 
-/**
- * Root, which in a container may have another number, this user, and those who own a home of theirs, as where the host runs
- * by `sudo`.
- */
+/** Root, this user, and those who own a home of theirs, as where the host runs by `sudo`. */
 async function ownersOf(homes: readonly string[]): Promise<ReadonlySet<number>> {
   const own = userId();
   const ofHomes = await Promise.all([sep, ...homes].map((place) => stat(place).then(({ uid }) => uid, () => 0)));

@@ -49,10 +49,7 @@ export interface Egress {
 const headMs = 30_000;
 const connectMs = 15_000;
 
-/**
- * Creates an HTTP proxy: `CONNECT` for everything that is encrypted, and plain `http` requests, one a connection. It
- * connects to addresses that were checked, and to nothing else.
- */
+/** Creates an HTTP proxy: `CONNECT`, and plain `http` requests, one a connection, to checked addresses alone. */
 export function createEgress(options: EgressOptions): Egress {
   const open = new Set<Socket>();
   let server: Server | null = null;

@@ -11,10 +11,7 @@ const readBytes = 262_144;
 /** A connection to one end, before the other end is joined to it. */
 interface FarEnd {
   socket: Socket;
-  /**
-   * Passes bytes both ways until both ends are done; each side waits for the other to read. Call it once, when the
-   * connection stands.
-   */
+  /** Passes bytes both ways until both ends are done, at the speed of the reader. Call it once connected. */
   join(client: Socket): void;
 }
 
@@ -36,10 +33,7 @@ function piped(socket: Socket): FarEnd {
   };
 }
 
-/**
- * A connection that reads into one buffer, again and again: a new one for each piece would have a large host collect
- * garbage all the time. Nothing is read before it is joined.
- */
+/** A connection that reads into one buffer again and again, which spares garbage. Reads once it is joined. */
 function openReusing(where: NetConnectOpts): FarEnd {
   const buffer = Buffer.allocUnsafeSlow(readBytes);
   let client: Socket | null = null;

@@ -12,10 +12,7 @@ const mostShown = 400;
 
 const reason = "This socket was opened by a program outside while the agent's programs ran: they could connect to it.";
 
-/**
- * Unix sockets that others open where a session's programs see them, while these run. A view hides those that are there when it is
- * made, and gets no new mounts: later ones are told.
- */
+/** Unix sockets that others open where a session's programs see them: a view gets no new mounts. */
 export class LateSockets {
   readonly #project: string;
   readonly #emit: (event: CapabilityEvent) => void;

@@ -1,10 +1,7 @@
 import { mkdir, writeFile } from "../../ground/platform/files/files.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 
-/**
- * Joins ssh to a place by way of the session's proxy. A refusal comes with the proxy's words; without this, ssh says that
- * it cannot resolve the name.
- */
+/** Joins ssh to a place by way of the session's proxy, and shows the proxy's words of a refusal. */
 const script = `# Bulkhead: ssh reaches granted hosts through the proxy of its session.
 proxy=\${HTTPS_PROXY#http://}
 place=\${proxy##*@}

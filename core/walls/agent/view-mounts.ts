@@ -119,7 +119,7 @@ async function takeWritable(path: string, gate: Gate): Promise<Place | null> {
   const { rules, lookerAt } = gate;
   const real = await lookerAt(path).of(path);
   if (real === null) return null;
-  if (isOwn(path, gate)) {
+  if ([gate.view.tmp, ...gate.view.own ?? []].some((place) => isInside(place, path))) {
     if (real === resolve(path)) return { named: real, real, kind: "--bind" };
     throw new BulkheadError("io_error", `Cannot contain the agent in "${path}": it leads to "${real}" now.`, {
       hint: "Something has put a link there. Look where it leads, and put the folder back.",
@@ -140,10 +140,6 @@ async function takeShown(path: string, gate: Gate): Promise<Place | null> {
 function rulesFor(path: string, { view, rules }: Gate): SourceRules {
   const own = [view.tmp, ...view.own ?? []].filter((place) => isInside(place, path));
   return { ...rules, hidden: rules.hidden.filter((place) => !own.some((folder) => isInside(place, folder))) };
-}
-
-function isOwn(path: string, { view }: Gate): boolean {
-  return [view.tmp, ...view.own ?? []].some((place) => isInside(place, path));
 }
 
 function taken(source: Awaited<ReturnType<typeof approveSource>>, kind: Place["kind"], { view }: Gate): Place | null {
@@ -171,10 +167,7 @@ async function takeBound(
 /** A place that is mounted somewhere. */
 type Source = Place & { at: string };
 
-/**
- * Under its real path; and under its own name where a private home or `/tmp` lies over the link. A folder that is shown as it is brings
- * its links along.
- */
+/** Under its real path, and under its own name where a private home or `/tmp` lies over the link. */
 function placesOf(place: Place, all: readonly Place[]): Source[] {
   const { named, real, at } = place;
   if (at !== undefined) return [{ ...place, at }];

@@ -16,10 +16,7 @@ export interface WriteBack {
 const maxBytes = 1_000_000;
 const maxFieldBytes = 16_384;
 
-/**
- * Writes the login of an agent back: fields that it changed and that the person did not change meanwhile. All else in the real
- * file stays as it is now. Never throws.
- */
+/** Writes the login of an agent back: fields that it changed and the person did not. Never throws. */
 export async function writeBack({ copy, real, before, fields }: WriteBack): Promise<void> {
   const [left, now] = await Promise.all([
     readPlainText(copy, { maxBytes }),

@@ -34,10 +34,7 @@ export interface ReceivedMessage {
   eventsText?: string;
 }
 
-/**
- * Turns one lane's payloads into messages: decodes strictly, joins parts up to a limit, and drops every own `__proto__`
- * key, which no message of ours has.
- */
+/** Turns one lane's payloads into messages: decodes strictly, joins parts, and drops every own `__proto__`. */
 export class MessageReader {
   readonly #maxBytes: number;
   readonly #maxValues: number;

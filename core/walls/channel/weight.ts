@@ -1,7 +1,4 @@
-/**
- * About the bytes of a JSON value's text, without writing it: what stands behind a backslash counts once. A value in
- * memory takes at least as much.
- */
+/** About the bytes of a JSON value's text, without writing it. A value in memory takes at least as much. */
 export function weightOf(value: unknown): number {
   if (typeof value === "string") return value.length + 2;
   if (typeof value !== "object" || value === null) return 8;

@@ -13,10 +13,7 @@ interface HeartbeatOptions {
   onSilence(): void;
 }
 
-/**
- * Pings a worker and notices when it no longer answers. Time in which the host's own loop stood still does not count:
- * pings and answers were not sent or read in it.
- */
+/** Pings a worker and notices when it no longer answers. Time in which the host stood still does not count. */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   #pings = 0;

@@ -18,10 +18,7 @@ export interface LaneTransport {
   charge(ms: number): void;
   /** Best estimate of the thread's processor time so far; null where it cannot be measured. */
   cpuMs(): number | null;
-  /**
-   * Ends the thread, or its container when the thread alone cannot be ended. `gently` says that the thread is not known
-   * to be stuck.
-   */
+  /** Ends the thread, or else its container. `gently`: the thread is not known to be stuck. */
   kill(why: string, options: { gently: boolean }): void;
 }
 

@@ -57,10 +57,7 @@ interface Waiter extends Waiting {
   refuse(error: BulkheadError): void;
 }
 
-/**
- * One plugin's workers: started when needed, filled up to `sessions_per_worker`, replaced when they die, and put in
- * quarantine when they die too often.
- */
+/** One plugin's workers: started when needed, filled, replaced when they die, quarantined when too often. */
 export class PluginPool {
   readonly #options: PoolOptions;
   #container: Promise<Container> | null = null;

@@ -4,10 +4,7 @@ import { Slots } from "../warden/slots.ts";
 import { HostTime } from "./host-time.ts";
 import type { Container, LaneTransport } from "./lane-transport.ts";
 
-/**
- * The plugin's threads inside the host process: quicker, and only for plugins the operator trusts, because a thread
- * can take the whole process with it.
- */
+/** The plugin's threads inside the host process: quicker, and only for plugins that the operator trusts. */
 export function startThreadContainer(guestFile: string, limits: Limits): Container {
   const slots = new Slots({ guestFile, heapMb: limits.heap_mb, keepsFlags: false });
   let nextLane = 1;

@@ -28,10 +28,7 @@ export interface Slot {
   terminate(withinMs: number): Promise<boolean>;
 }
 
-/**
- * Worker threads of one plugin. Each serves one long call (`serve`) and many sessions over one port, so that a session
- * costs no thread, no task and no port.
- */
+/** Worker threads of one plugin. Each serves one long call (`serve`) and many sessions over one port. */
 export class Slots {
   readonly #pools = new Set<Tinypool>();
   readonly #options: SlotOptions;

@@ -22,10 +22,7 @@ interface ContextOptions {
   permissionOptions(requestId: string): PermissionOption[];
 }
 
-/**
- * All the authority of adapter code: hardened functions over `call`. Converts arguments to plain strings here, so that
- * the broker gets the intended text or nothing.
- */
+/** All the authority of adapter code: hardened functions over `call`, with arguments as plain strings. */
 export function makeContext(options: ContextOptions): AdapterContext {
   const { facts, call, scope } = options;
   const context = {

@@ -280,10 +280,7 @@ async function probe(
   return { availability, access_mode: mode ?? null, health, ...failed };
 }
 
-/**
- * A health check often calls `isAvailable()` as well, which may start programs: it is called once, and both get the
- * answer.
- */
+/** A health check often calls `isAvailable()` as well: it is called once, and both get the answer. */
 function askOnce(adapter: AgentAdapter, ctx: Parameters<AgentAdapter["runSession"]>[1]): () => Promise<unknown> {
   const original: unknown = adapter.isAvailable;
   let answer: Promise<unknown> | null = null;

@@ -8,10 +8,7 @@ const maxStack = 8192;
 /** Levels of an error's data; the host would refuse much more. */
 const maxDepth = 32;
 
-/**
- * Converts a thrown value of adapter code to data. It may be hostile (getters, proxies): it is read once, inside this
- * thread, under the same deadline as the adapter itself.
- */
+/** Converts a value that adapter code threw, hostile or not, to data: read once, in this thread. */
 export function describeThrown(thrown: unknown, code: ErrorCode): ErrorData {
   try {
     return describe(thrown, code);

@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { type EffectiveSetting, effectiveSettings } from "../../../ground/config/effective-settings.ts";
+import { effectiveSettings } from "../../../ground/config/effective-settings.ts";
 import type { HostManifest } from "../../../ground/config/host-manifest.ts";
 import { hostManifestError, type ValueOrigin } from "../../../ground/config/host-manifest-places.ts";
 import { createRegistry, type Registry } from "../../../packages/registry/registry.ts";
@@ -73,7 +73,7 @@ async function show(call: Invocation): Promise<number> {
   const rows = settings.map(({ key, origin, ...setting }) => [
     key,
     { text: originText(origin), tone: origin.from === "default" ? "dim" as const : "green" as const },
-    valueText(setting),
+    setting.hidden ? "(hidden)" : safeLine(JSON.stringify(setting.value) ?? ""),
   ]);
   const paint = createPaint(terminal.colours.stdout);
   const lines = tableLines(rows, { paint, columns: tableColumns(terminal), head: ["setting", "from", "value"] });
@@ -86,10 +86,6 @@ async function written(call: Invocation): Promise<HostManifest & { file: string 
   throw new BulkheadError("not_found", "There is no bulkhead.yaml here or above.", {
     hint: 'Write one with "bulkhead init".',
   });
-}
-
-function valueText({ value, hidden }: Pick<EffectiveSetting, "value" | "hidden">): string {
-  return hidden ? "(hidden)" : safeLine(JSON.stringify(value) ?? "");
 }
 
 function originText(origin: ValueOrigin): string {

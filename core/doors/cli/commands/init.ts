@@ -44,7 +44,7 @@ export async function writeStarter(file: string, { force }: { force: boolean }):
     }
     await writeFile(schema, `${JSON.stringify(hostManifestJsonSchema(), null, 2)}\n`);
   } catch (cause) {
-    if (isExisting(cause)) {
+    if (cause instanceof Error && "code" in cause && cause.code === "EEXIST") {
       throw new BulkheadError("already_exists", `Cannot write ${file}: it already exists.`, {
         hint: "Use --force to overwrite it.",
         cause,
@@ -53,8 +53,4 @@ export async function writeStarter(file: string, { force }: { force: boolean }):
     throw new BulkheadError("io_error", `Cannot write ${file}: the folder is missing or not writable.`, { cause });
   }
   return schema;
-}
-
-function isExisting(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "EEXIST";
 }

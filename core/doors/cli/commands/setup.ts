@@ -87,7 +87,7 @@ async function setup(call: Invocation): Promise<number> {
   if (!json) await terminal.stdout.write(`\nWrote ${file}.\n`);
   const first = chosen.find(isReady);
   const result = options["hello"] === false || first === undefined ? null : await hello(call, first.plugin.id);
-  report.hello = result && helloOf(result);
+  report.hello = result && { session_id: result.session_id, outcome: result.outcome, output: result.output };
   await conclude(call, report, nextSteps(report));
   const code = result === null ? 0 : exitCodeOf(result);
   if (code === 0 && !json && !yes && Questions.possible(terminal)) await offerDaemon(call);
@@ -198,10 +198,6 @@ async function conclude({ terminal, json }: Invocation, report: SetupReport, tex
 function reportOf(agents: readonly AskedAgent[], missing: MissingAgent[]): SetupReport {
   const found = agents.map(foundRow);
   return { file: null, found, missing, enabled: [], pinned: [], hello: null, warnings: [] };
-}
-
-function helloOf({ session_id, outcome, output }: SessionResult): SetupReport["hello"] {
-  return { session_id, outcome, output };
 }
 
 function foundRow({ plugin, program, report }: AskedAgent): SetupReport["found"][number] {

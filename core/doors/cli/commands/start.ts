@@ -1,6 +1,6 @@
 import { BulkheadError, type ErrorData, errorFromData, isErrorCode } from "../../../../plugin-sdk/errors.ts";
 import type { DaemonRecord } from "../../daemon/daemon-record.ts";
-import { type DaemonView, inspectDaemon } from "../../daemon/inspect-daemon.ts";
+import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { startDetached } from "../../../ground/platform/processes/detached-process.ts";
 import { folderFault } from "../../../ground/errors/write-fault.ts";
 import { mkdir, rm } from "../../../ground/platform/files/files.ts";
@@ -100,7 +100,7 @@ export async function startInBackground(
     for (const end = Date.now() + startMs; Date.now() < end; await sleep(lookEveryMs)) {
       if (exit.code !== undefined) throw whyEnded(child.output(), exit.code);
       const view = await inspectDaemon(stateDir);
-      if (!isUp(view, child.pid)) continue;
+      if (view.state !== "running" || view.record?.pid !== child.pid) continue;
       await rm(outputFile, { force: true });
       return view.record!;
     }
@@ -110,10 +110,6 @@ export async function startInBackground(
   throw new BulkheadError("timeout", `The daemon, process ${child.pid}, does not take requests after ${startMs} ms.`, {
     hint: `Look into ${join(stateDir, "daemon.log")}, or stop it with "bulkhead stop".`,
   });
-}
-
-function isUp({ state, record }: DaemonView, pid: number): boolean {
-  return state === "running" && record?.pid === pid;
 }
 
 /** Builds the arguments that run the same program with the same flags, in the foreground of its own session. */

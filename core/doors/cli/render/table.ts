@@ -20,10 +20,7 @@ interface TableOptions {
   head?: readonly string[];
 }
 
-/**
- * Formats a table: columns as wide as their widest cell, two blanks apart, no blanks after the last one. A column without
- * a text in any row is left out.
- */
+/** Formats a table: columns as wide as their widest cell, two blanks apart. A column without a text is left out. */
 export function tableLines(rows: readonly Row[], options: TableOptions): string[] {
   const { paint, indent = 0, head = [] } = options;
   const given = rows.map((row) => "cells" in row ? row : { cells: row, remedy: undefined });

@@ -1,9 +1,6 @@
 import { takeColumns, textWidth } from "./text-width.ts";
 
-/**
- * Wraps text that comes in pieces: adds line ends where words no longer fit. Holds a word back until it is whole, so a
- * piece may end anywhere.
- */
+/** Wraps text that comes in pieces, which may end anywhere: holds a word back until it is whole. */
 export class TextFlow {
   readonly #width: number;
   #column = 0;

@@ -136,10 +136,7 @@ export interface AskedAgent extends FoundAgent {
   report: AgentReport;
 }
 
-/**
- * Asks each agent for its version and its login, as a session would: behind the walls, in a host that keeps nothing.
- * Nothing is written.
- */
+/** Asks each agent for its version and login, behind the walls, in a host that keeps nothing. */
 export async function askAgents(call: Invocation, found: readonly FoundAgent[]): Promise<AskedAgent[]> {
   const host = await call.createHost({ root: call.terminal.cwd, stateDir: null, bundledDir: null });
   try {

@@ -1,7 +1,4 @@
-/**
- * Heights of many blocks below one another, measured or guessed. Finds the block at a place, and the place of a block,
- * in a time that hardly grows with their number.
- */
+/** Heights of many blocks below one another, measured or guessed, with a fast search in both directions. */
 export class HeightIndex {
   #guess: number;
   #count = 0;

@@ -1,7 +1,4 @@
-/**
- * Characters that act instead of being shown: controls but tab and line feed, marks of direction, and other invisible
- * ones. A text could look like another one with them.
- */
+/** Characters that act instead of being shown, with which a text could look like another one. */
 const acting =
   // deno-lint-ignore no-control-regex
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]|[\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/gu;

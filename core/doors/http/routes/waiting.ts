@@ -64,10 +64,7 @@ const searched = 2000;
 /** Most waiting sessions to search. */
 const mostSessions = 100;
 
-/**
- * Routes for everything that waits for a person: requests of agents, missing grants, plugins in quarantine, changes that
- * could not be applied, and changes that can run programs.
- */
+/** Routes for what waits for a person: requests, missing grants, quarantined plugins, conflicts, held changes. */
 export const waitingRoutes: readonly ApiRoute[] = [
   route({
     id: "listWaiting",

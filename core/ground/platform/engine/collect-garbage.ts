@@ -14,10 +14,7 @@ export function collectGarbage(): boolean {
   return true;
 }
 
-/**
- * Collects garbage once, so that native code releases memory that the script no longer holds. Takes some 20 ms; does nothing
- * where the engine cannot.
- */
+/** Collects garbage once, in some 20 ms, so that native code releases its memory; nothing where it cannot. */
 export function collectGarbageOnce(): void {
   // Without options: with some, older engines (V8 11 of Node 20) collect short-lived objects alone.
   findCollector()?.();

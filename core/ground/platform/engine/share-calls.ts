@@ -1,7 +1,4 @@
-/**
- * Lets callers share the runs of something slow. Each gets the outcome of a run that began after its call: those that
- * come while one is under way share the next.
- */
+/** Lets callers share the runs of something slow. Each gets the outcome of a run that began after its call. */
 export function shareCalls<T>(run: () => Promise<T>): () => Promise<T> {
   let running: Promise<void> | null = null;
   let next: Promise<T> | null = null;

@@ -33,10 +33,7 @@ export async function markOf(paths: readonly string[], moment?: { before: number
   return marks.includes(null) ? null : marks.join("\n");
 }
 
-/**
- * Facts of many entries, null for each that cannot be looked up. One promise for all: one for each costs the host's thread
- * four times as much.
- */
+/** Facts of many entries, null for each that cannot be looked up. One promise for all costs a quarter of many. */
 export function factsOfMany(paths: readonly string[]): Promise<(Stats | null)[]> {
   const found: (Stats | null)[] = paths.map(() => null);
   return new Promise((done) => {

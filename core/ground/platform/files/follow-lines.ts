@@ -23,10 +23,7 @@ export async function lastLines(path: string, count: number): Promise<{ lines: s
   return { lines: count === 0 ? [] : lines.slice(-count), end: { file: info.ino, offset } };
 }
 
-/**
- * Yields lines as they are appended, from a place on, also after an empty file of the same name replaced it. Ends when
- * the signal aborts.
- */
+/** Yields lines as they are appended, from a place on, also to a new file of that name. Ends with the signal. */
 export async function* followLines(
   path: string,
   { from, signal }: { from: FilePlace; signal: AbortSignal },

@@ -14,10 +14,7 @@ export function sha256HexOf(...texts: readonly string[]): string {
   return hash.digest("hex");
 }
 
-/**
- * Hex SHA-256 of several byte arrays, one after the other. Yields after each piece, so that it never blocks the event
- * loop.
- */
+/** Hex SHA-256 of several byte arrays, one after the other. Yields after each piece. */
 export async function sha256HexInTurns(parts: readonly Uint8Array[]): Promise<string> {
   const hash = createHash("sha256");
   for (const part of parts) {

@@ -272,10 +272,7 @@ function systemCode(error: unknown): string {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown";
 }
 
-/**
- * How a program in a container ended, by how the container did: that says 128 + n for a program that signal n ended, as
- * shells do.
- */
+/** How a program in a container ended: the container ends with 128 + n where signal n ended the program. */
 export function containerEnd({ exit_code, signal }: ExitStatus): ExitStatus {
   const name = Object.entries(constants.signals).find(([, number]) => number + 128 === exit_code)?.[0];
   return name === undefined ? { exit_code, signal } : { exit_code: null, signal: name };

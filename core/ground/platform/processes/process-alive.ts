@@ -1,10 +1,7 @@
 import process from "node:process";
 import { readRow } from "./process-rows.ts";
 
-/**
- * True while a process with this pid runs, also one of another user. A zombie has ended: in a container without an init
- * its parent may never collect it.
- */
+/** True while a process with this pid runs, also one of another user. A zombie has ended. */
 export function processIsAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -113,10 +113,7 @@ const pipeline =
   "exec 3<&0 4>&1; hold() { exec 5<&0; read -r pid _ </proc/self/stat; echo $pid >&4; read -r _ <&3; }; " +
   Array.from({ length: parts }, () => "hold").join(" | ");
 
-/**
- * Takes the pipes of a shell's pipeline, which have no name; none where there is no shell. A named pipe would not do:
- * opening it to read blocks once its writer is gone.
- */
+/** Takes the pipes of a shell's pipeline, which have no name, as a named one blocks; none without a shell. */
 async function newPipes(): Promise<number[]> {
   const made: number[] = [];
   let told = "";

@@ -45,12 +45,8 @@ function writeNow(descriptor: number, bytes: Uint8Array): void {
       at += writeSync(descriptor, bytes, at);
     } catch (error) {
       // The host has gone, and the main thread ends this process.
-      if (!isFull(error)) return;
+      if (!(error instanceof Error && "code" in error && error.code === "EAGAIN")) return;
       Atomics.wait(sleeper, 0, 0, fullMs);
     }
   }
-}
-
-function isFull(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "EAGAIN";
 }

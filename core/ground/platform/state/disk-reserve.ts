@@ -20,10 +20,7 @@ const portions = 8;
 /** Of one content: a disk that compresses would hold no room with zeros. */
 const pieceBytes = 256 * 1024;
 
-/**
- * Room on a disk that a file holds for those who must still write when it is full. Its file stays when it is closed, so that
- * the next host need not write it again.
- */
+/** Room on a disk that a file holds for those who must write when it is full. The file stays when it is closed. */
 export class DiskReserve {
   readonly #file: string;
   readonly #options: Required<DiskReserveOptions>;

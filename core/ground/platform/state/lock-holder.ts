@@ -54,10 +54,7 @@ export function isAlive({ pid, start }: ProcessName): boolean {
   return now === null || now === start;
 }
 
-/**
- * Whether a holder of this system still runs, from the list of processes alone; null where that list cannot tell:
- * it runs elsewhere, or when it began is not known.
- */
+/** Whether a holder of this system still runs, from the list of processes alone; null where that cannot tell. */
 export function livesHere(holder: LockHolder): boolean | null {
   if (holder.system === undefined) return isAlive(holder);
   if (holder.system === null || holder.system !== systemId()) return null;

@@ -91,10 +91,7 @@ function whereFree(connection: Connection, sql: string): Connection | null {
   }
 }
 
-/**
- * Looks at the file of a lock; null where it is missing. A link or a file with content may be anything of this user's:
- * SQLite would lock it, and repair it where it is a database.
- */
+/** Looks at the file of a lock; null where it is missing. SQLite would repair a file of other content. */
 function emptyFile(file: string): BigIntStats | null {
   const found = lstatSync(file, { bigint: true, throwIfNoEntry: false }) ?? null;
   if (found === null || (found.isFile() && found.size === 0n)) return found;

@@ -151,10 +151,7 @@ function decodeText(bytes: Uint8Array): string {
   }
 }
 
-/**
- * Makes an empty file where there is none. Left to SQLite, it would be readable for all, and a failure be no more than a
- * number.
- */
+/** Makes an empty file where there is none. SQLite's own would be readable for all. */
 export async function makeOwnFile(file: string): Promise<void> {
   try {
     // Never opens a file that exists: closing it again would drop this process's locks on it.

@@ -14,10 +14,7 @@ interface StateFolders {
   cache: string;
 }
 
-/**
- * Folders by the XDG Base Directory Specification 0.8, on every system. As it says, a variable that is empty or
- * not absolute counts as unset.
- */
+/** Folders by the XDG Base Directory Specification 0.8. A variable that is empty or not absolute is unset. */
 export function stateFolders(env: Readonly<Record<string, string | undefined>> = process.env): StateFolders {
   const home = env["HOME"] && isAbsolute(env["HOME"]) ? env["HOME"] : homedir();
   const folder = (variable: string, ...fallback: string[]) => {

@@ -61,10 +61,7 @@ export function standardInput(): TextSource {
   };
 }
 
-/**
- * Standard output on Deno, where it is no terminal; null elsewhere. The stream that Deno has for programs of Node stops
- * the whole process until what it writes is read.
- */
+/** Standard output on Deno where it is no terminal, else null. Deno's own stops the process until it is read. */
 function patientOutput(): Writable | null {
   const { Deno } = globalThis as { Deno?: { stdout: { write(bytes: Uint8Array): Promise<number> } } };
   if (Deno === undefined || process.stdout.isTTY) return null;

@@ -57,10 +57,7 @@ export function openTerminal(): Terminal {
   };
 }
 
-/**
- * Decides whether to colour an output: `FORCE_COLOR` first, then `NO_COLOR` (see no-color.org), `TERM=dumb`, and last
- * whether it goes to a terminal.
- */
+/** Decides whether to colour an output: by `FORCE_COLOR`, `NO_COLOR`, `TERM=dumb`, or else its terminal. */
 function wantsColours(isTty: boolean, env: (name: string) => string | undefined): boolean {
   const forced = env("FORCE_COLOR");
   if (forced !== undefined) return forced !== "0" && forced !== "false";

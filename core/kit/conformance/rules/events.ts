@@ -104,10 +104,7 @@ function repetitions(events: readonly AdapterEvent[]): string[] {
   return [];
 }
 
-/**
- * Sentences about the events that the host could not take as they were: those of no known `shape`, or those that break
- * a `rule` of the stream.
- */
+/** Sentences about events of no known `shape`, or those that break a `rule` of the stream. */
 function misfits(events: readonly AdapterEvent[], kind: "shape" | "rule"): string[] {
   return events.flatMap((event) => {
     const refusal = refusalOf(event);

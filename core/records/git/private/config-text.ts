@@ -9,10 +9,7 @@ interface ConfigEntry {
   value: string;
 }
 
-/**
- * Reads the text of a git config file. Includes are not followed. What is no setting is left out, since git itself would
- * have refused the file.
- */
+/** Reads the text of a git config file. Includes are not followed. Leaves out what is no setting. */
 export function parseConfig(text: string): ConfigEntry[] {
   const entries: ConfigEntry[] = [];
   let section = "";

@@ -1,9 +1,6 @@
 import { type Dirent, opendir } from "../../../ground/platform/files/files.ts";
 
-/**
- * The entries of a folder that an agent owns, up to a number: a list of a million would hold up the host. Empty for what is
- * no folder.
- */
+/** The entries of a folder that an agent owns, up to a number. Empty for what is no folder. */
 export async function fewEntries(folder: string, most: number): Promise<Dirent[]> {
   const entries: Dirent[] = [];
   try {

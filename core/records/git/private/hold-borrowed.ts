@@ -41,10 +41,7 @@ async function holdOne(
   await git(["update-ref", "--stdin"], { ...run, stdin: linesIn(lines) });
 }
 
-/**
- * The name below which refs of a session are kept. For a session with a worktree of its own, the name that `apply` gives to
- * its commits must stay free.
- */
+/** The name below which refs of a session are kept. `apply` gives its commits another name. */
 export function keptRoot(sessionId: string, { isWorktree }: { isWorktree: boolean }): string {
   return `refs/bulkhead/${sessionId}${isWorktree ? ".git" : ""}`;
 }

@@ -54,7 +54,7 @@ export async function planOf(
   const logged = reached.logged.filter((id) => !old.has(id));
   const isSame = refs.size === 0 && deleted.length === 0 && before.head === after.head && index?.length === 0 &&
     reached.stashes.length === 0 && reached.others.size === 0 && logged.length === 0 && !reached.isRebasing &&
-    isSameText(before.under, after.under);
+    before.under.size === after.under.size && [...before.under].every(([name, text]) => after.under.get(name) === text);
   if (isSame) return null;
   const rules = { heldPath, prefix: known.prefix };
   return {
@@ -89,8 +89,4 @@ function changesOfIndex({ before, after, objectFormat }: {
 }): IndexChange[] | null {
   if (after.index === null) return before.index === null ? [] : null;
   return changesBetween(before.index, after.index, objectFormat);
-}
-
-function isSameText(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): boolean {
-  return a.size === b.size && [...a].every(([name, text]) => b.get(name) === text);
 }

@@ -174,7 +174,7 @@ class Settling {
         name: `refs/remotes/${remote}`,
         outcome: "left",
         reason,
-        command: `git fetch ${shellName(remote)}`,
+        command: `git fetch ${/^[\w.-]+$/.test(remote) ? remote : "--all"}`,
       });
     }
     for (const name of deleted) {
@@ -271,8 +271,4 @@ function keptName(name: string): string {
   if (name.startsWith("stash@{")) return `stash/${name.slice("stash@{".length, -1)}`;
   const known = /^refs\/((?:heads|tags|notes)\/.+)$/.exec(name)?.[1];
   return known ?? (name.startsWith("refs/") ? name : `unnamed/${name}`);
-}
-
-function shellName(remote: string): string {
-  return /^[\w.-]+$/.test(remote) ? remote : "--all";
 }

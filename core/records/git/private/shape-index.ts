@@ -64,10 +64,7 @@ export async function wholeIndex(
   return join(folder, "index");
 }
 
-/**
- * Marks what lies outside the session's folder as left out of the checkout: an agent does not see it, and its next commit
- * would remove it.
- */
+/** Marks what lies outside the session's folder as left out, or the agent's next commit would remove it. */
 export async function leaveOut(
   { prefix, object_format: objectFormat }: PrivateRepository,
   { place, signal }: { place: string; signal: AbortSignal },

@@ -4,10 +4,7 @@ import { Breath } from "./breath.ts";
 const commitBytes = 1024 * 1024;
 const moveBytes = 16 * 1024 * 1024;
 
-/**
- * A new journal while it is filled, in portions: a transaction stays small, the host's thread never waits for the disk,
- * and the log beside the file stays short.
- */
+/** A new journal while it is filled, in portions: transactions and the log beside the file stay small. */
 export class Draft {
   readonly database: SqliteFile;
   readonly #breath = new Breath();

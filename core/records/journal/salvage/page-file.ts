@@ -4,10 +4,7 @@ import { defaultPageSize, isPageSize, type LogFrames, readLog } from "./log-fram
 
 const headerBytes = 100;
 
-/**
- * The pages of a SQLite database and its log, read as bytes: SQLite itself gives up at the first page that is damaged,
- * and changes the files. Nothing here trusts what it reads.
- */
+/** The pages of a SQLite database and its log, read as bytes, since SQLite gives up at the first damaged one. */
 export class PageFile {
   readonly #main: FileBlocks;
   readonly #log: FileBlocks;

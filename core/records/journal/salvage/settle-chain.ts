@@ -36,10 +36,7 @@ export interface SettledChain {
   isRenewed: boolean;
 }
 
-/**
- * Goes through the chain of a draft: removes what its host did not write, and signs what is missing, so that a
- * verification tells this loss from any other.
- */
+/** Goes through the chain of a draft: removes what its host did not write, and signs what is missing. */
 export async function settleChain(options: SettleOptions): Promise<SettledChain> {
   const { draft, key } = options;
   const chain = prepareChainTable(draft.database);

@@ -26,10 +26,7 @@ interface ActedOnOptions {
   problems: readonly RegistryProblem[];
 }
 
-/**
- * Returns everything that this host acts on, and what the next one would find in some folders: a host manifest that an
- * agent makes is used by the next host that is started there.
- */
+/** Returns all that this host acts on, and where the next one would find a host manifest. */
 export function actedOnPlaces(
   folders: readonly string[],
   { root, manifest, secretsFile, plugins, problems }: ActedOnOptions,

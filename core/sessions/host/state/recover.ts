@@ -78,10 +78,7 @@ export async function reapFormer(folder: string, { trash, writeLog }: ReapDeps):
   return reaped;
 }
 
-/**
- * Ends the programs and the sessions that the previous host left. Failures are logged: they must not keep the next host
- * from starting.
- */
+/** Ends the programs and sessions that the previous host left. Failures are logged and keep no host from starting. */
 export async function recover({ reaped, journal, log, writeLog, ...options }: RecoverOptions): Promise<void> {
   const isCopy = reaped?.hostLives === true;
   // Sessions of a host that still runs go on there.

@@ -36,10 +36,7 @@ interface HostWorkspacesDeps {
   placeOf(workdir: string): Promise<Pick<ApplyPatchOptions, "workdir" | "exclude">>;
 }
 
-/**
- * Opens the worktrees of sessions to clients. A client that has seen a session's last event may decide on its worktree:
- * `left` resolves when such a session has left it.
- */
+/** Opens the worktrees of sessions to clients. `left` resolves when an ended session has left its worktree. */
 export function hostWorkspaces(
   workspaces: Workspaces,
   { manifest, left, placeOf }: HostWorkspacesDeps,
