@@ -14,7 +14,7 @@ import { listenAt } from "../../../core/ground/platform/net/loopback-server.ts";
 import { join } from "../../../core/ground/platform/files/paths.ts";
 import { pid } from "../../../core/ground/platform/engine/platform.ts";
 import type { AttackCase, AttackPlace } from "../../../core/kit/attack/attack-case.ts";
-import { refusedTries, type Try } from "../../../core/kit/attack/refused-tries.ts";
+import { refusedTries, type Try } from "./refused-tries.ts";
 
 const workdir = { read: ["workdir"], write: ["workdir"] };
 const everything = { read: ["/", "data"], write: ["/", "data"] };

@@ -1,5 +1,5 @@
 import { type AttackCase, baitServer } from "../../../core/kit/attack/attack-case.ts";
-import { refusedTries } from "../../../core/kit/attack/refused-tries.ts";
+import { refusedTries } from "./refused-tries.ts";
 
 type Ending = Pick<AttackCase, "expected" | "withinMs">;
 

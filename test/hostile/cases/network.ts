@@ -7,7 +7,7 @@ import {
   zipBomb,
 } from "../../../core/ground/platform/net/loopback-server.ts";
 import type { AttackCase, AttackStage } from "../../../core/kit/attack/attack-case.ts";
-import { refusedTries, type Try } from "../../../core/kit/attack/refused-tries.ts";
+import { refusedTries, type Try } from "./refused-tries.ts";
 
 const invalid: ErrorCode[] = ["invalid_request"];
 

@@ -1,7 +1,7 @@
 import { chmod, mkdir, readdir, readFile, symlink, writeFile } from "../../../core/ground/platform/files/files.ts";
 import { join } from "../../../core/ground/platform/files/paths.ts";
 import type { AttackCase, AttackPlace } from "../../../core/kit/attack/attack-case.ts";
-import { refusedTries } from "../../../core/kit/attack/refused-tries.ts";
+import { refusedTries } from "./refused-tries.ts";
 
 const shell = { binary: "sh", args: ["-c {*}"] };
 const loaderNames = [

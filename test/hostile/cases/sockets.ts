@@ -3,7 +3,7 @@ import { type LoopbackAnswer, startLoopback } from "../../../core/ground/platfor
 import { startLoopbackSockets } from "../../../core/ground/platform/net/loopback-sockets.ts";
 import { sleep } from "../../../core/ground/platform/engine/wait.ts";
 import type { AttackCase, AttackStage } from "../../../core/kit/attack/attack-case.ts";
-import { refusedTries, type Try } from "../../../core/kit/attack/refused-tries.ts";
+import { refusedTries, type Try } from "./refused-tries.ts";
 
 const invalid: ErrorCode[] = ["invalid_request"];
 

@@ -4,7 +4,7 @@ import { startLoopback } from "../../../core/ground/platform/net/loopback-server
 import { join } from "../../../core/ground/platform/files/paths.ts";
 import { processesIn } from "../../../core/ground/platform/processes/process-rows.ts";
 import type { AttackCase, AttackPlace } from "../../../core/kit/attack/attack-case.ts";
-import { refusedTries } from "../../../core/kit/attack/refused-tries.ts";
+import { refusedTries } from "./refused-tries.ts";
 
 const shell = { run: [{ binary: "sh", args: ["-c {*}"] }] };
 

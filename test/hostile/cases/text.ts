@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "../../../core/ground/platform/files/files.ts";
 import { join } from "../../../core/ground/platform/files/paths.ts";
 import type { AttackCase } from "../../../core/kit/attack/attack-case.ts";
-import { refusedTries } from "../../../core/kit/attack/refused-tries.ts";
+import { refusedTries } from "./refused-tries.ts";
 
 /** Control sequences, invisible and turning characters: each would say something else than it holds. */
 const hostileText = JSON.stringify(

@@ -1,6 +1,6 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
-import { type AttackCase, breach } from "./attack-case.ts";
+import { type AttackCase, breach } from "../../../core/kit/attack/attack-case.ts";
 
 /** One use of authority that must come to nothing. */
 export interface Try {
