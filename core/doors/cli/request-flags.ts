@@ -1,5 +1,5 @@
 import type { SessionPlacement, SessionRequest } from "../../../plugin-sdk/request.ts";
-import { InvalidArgumentError } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import { readTimeWithUnit } from "../../ground/config/read-time.ts";
 
 /** The request field that a flag sets. */
@@ -8,167 +8,107 @@ export type RequestField =
   | `budget.${keyof NonNullable<SessionRequest["budget"]>}`
   | `place.${keyof SessionPlacement}`;
 
+type ReadFlag = (typed: string, before: unknown) => unknown;
+
 /** A flag of `bulkhead run` that sets one field of the request. */
 interface RequestFlag {
   field: RequestField;
   flags: string;
-  description: string;
-  /**
-   * Converts the typed text and, for a repeated flag, the value so far into the field's value.
-   * @throws {InvalidArgumentError} with the expected form
-   */
-  read?: (typed: string, before: unknown) => unknown;
-  choices?: readonly string[];
+  /** Heading of the flag in the help text. */
+  heading: string;
+  /** Makes commander's option, whose parser throws `InvalidArgumentError` with the expected form. */
+  option(): Option;
 }
 
-/** Headings of the flags in the help text; a field that is in none stands under "More". */
-const flagGroups: Readonly<Record<string, readonly RequestField[]>> = {
-  "Prompt": ["prompt", "role", "context_files", "system_prompt", "enhance", "continue_from", "params"],
-  "Agent": ["model", "allowed_tools", "mcp_servers", "env"],
-  "Where": ["workdir", "workspace", "place.machine", "place.labels", "place.repository", "place.wait_ms"],
-  "Limits": [
-    "timeout_ms",
-    "idle_timeout_ms",
-    "max_turns",
-    "budget.cost",
-    "budget.tokens",
-    "budget.turns",
-    "budget.tool_calls",
-    "best_effort",
+/** A row ends with the choices, or with a function that reads the text and, for a repeated flag, the value so far. */
+type FlagRow = readonly [field: RequestField, flags: string, description: string, takes?: ReadFlag | readonly string[]];
+
+const flagTable: Readonly<Record<string, readonly FlagRow[]>> = {
+  "Prompt": [
+    ["prompt", "-p, --prompt <text>", "another prompt"],
+    ["role", "--role <role>", "template of the prompt", ["orchestrator", "implementor"]],
+    ["context_files", "--context-file <path>", "file for the agent; repeat", readOneMore],
+    ["system_prompt", "--system-prompt <text>", "system prompt"],
+    ["continue_from", "--continue-from <id>", "the agent's own session to continue"],
+    [
+      "enhance",
+      "--enhance <answer>",
+      "yes or no: add instructions and the signal of completion; default: with a role or an iteration",
+      readYesNo,
+    ],
+    ["params", "--param <key=value>", "the adapter's own option; repeat", readPair],
   ],
-  "Permissions and questions": ["approval", "tool_approvals", "answer_timeout_ms", "permissions"],
-  "Failures": ["retry", "resume"],
+  "Agent": [
+    ["model", "-m, --model <name>", "model, as the adapter names it"],
+    ["allowed_tools", "--allowed-tools <names>", 'tools the agent may use, with commas; "" for none', readList],
+    ["env", "-e, --env <name=value>", "value for a granted name; repeat", readPair],
+    ["mcp_servers", "--mcp-server <name>", "registered MCP server; repeat", readOneMore],
+  ],
+  "Where": [
+    ["workdir", "-w, --workdir <folder>", "folder the agent works in; default: here"],
+    ["workspace", "--workspace <kind>", "where changes are made", ["inplace", "worktree"]],
+    ["place.machine", "--machine <name>", "machine of the cluster that runs it"],
+    ["place.labels", "--on <key=value>", "label of the machine that runs it; repeat", readPair],
+    [
+      "place.repository",
+      "--repository <url#ref>",
+      "clone it where the session runs; --workdir is then a folder in it",
+      readRepository,
+    ],
+    ["place.wait_ms", "--wait <time>", "how long it waits for a machine that fits; default: 10m", readWait],
+  ],
+  "Limits": [
+    ["max_turns", "--max-turns <n>", "turns of the agent at most", readCount],
+    ["timeout_ms", "--timeout <time>", "total deadline, for example 90s, 5m or 1h", readTimeFlag],
+    ["idle_timeout_ms", "--idle-timeout <time>", "longest silence", readTimeFlag],
+    ["best_effort", "--best-effort", "run even if a limit cannot be enforced"],
+    ["budget.cost", "--budget-cost <amount>", "cost at most", readAmount],
+    ["budget.tokens", "--budget-tokens <n>", "tokens at most", readCount],
+    ["budget.turns", "--budget-turns <n>", "turns at most", readCount],
+    ["budget.tool_calls", "--budget-tool-calls <n>", "tool calls at most", readWhole],
+  ],
+  "Permissions and questions": [
+    ["permissions", "--permissions <json>", "narrows the permissions", readObject],
+    ["approval", "--approval <mode>", "how tool use is answered", ["ask", "reads", "edits", "all", "deny"]],
+    [
+      "tool_approvals",
+      "--tool-approval <tool=answer>",
+      "allow, ask or deny for one tool, * stands for anything; repeat",
+      readPair,
+    ],
+    [
+      "answer_timeout_ms",
+      "--answer-timeout <time>",
+      "how long the agent's questions wait for you; 0: do not wait",
+      readWait,
+    ],
+  ],
+  "Failures": [
+    ["retry", "--retry <when>", "when to retry a failed attempt", ["never", "safe", "always"]],
+    ["resume", "--resume <when>", "whether the session resumes after the host was killed", ["never", "after_restart"]],
+  ],
+  "More": [
+    ["iteration", "--iteration <n>", "number of this iteration", readCount],
+    ["max_iterations", "--max-iterations <n>", "iterations at most", readCount],
+    ["labels", "-l, --label <key=value>", "label of the session; repeat", readPair],
+    ["task_id", "--task-id <id>", "echoed in the result"],
+    ["idempotency_key", "--idempotency-key <key>", "same key, same session"],
+  ],
 };
 
-/** The flags under their headings, in the order of the help text. */
-export function groupedFlags(): { heading: string; flags: RequestFlag[] }[] {
-  const listed = Object.values(flagGroups).flat();
-  const groups = Object.entries(flagGroups).map(([heading, fields]) => ({
+/** A flag for every field of a session request, in the order of the help text. */
+export const requestFlags: readonly RequestFlag[] = Object.entries(flagTable).flatMap(([heading, rows]) =>
+  rows.map(([field, flags, description, takes]) => ({
+    field,
+    flags,
     heading: `${heading}:`,
-    flags: requestFlags.filter(({ field }) => fields.includes(field)),
-  }));
-  return [...groups, { heading: "More:", flags: requestFlags.filter(({ field }) => !listed.includes(field)) }];
-}
-
-/** A flag for every field of a session request. */
-export const requestFlags: readonly RequestFlag[] = [
-  { field: "workdir", flags: "-w, --workdir <folder>", description: "folder the agent works in; default: here" },
-  { field: "prompt", flags: "-p, --prompt <text>", description: "another prompt" },
-  {
-    field: "role",
-    flags: "--role <role>",
-    description: "template of the prompt",
-    choices: ["orchestrator", "implementor"],
-  },
-  { field: "model", flags: "-m, --model <name>", description: "model, as the adapter names it" },
-  {
-    field: "allowed_tools",
-    flags: "--allowed-tools <names>",
-    description: 'tools the agent may use, with commas; "" for none',
-    read: readList,
-  },
-  {
-    field: "context_files",
-    flags: "--context-file <path>",
-    description: "file for the agent; repeat",
-    read: readOneMore,
-  },
-  { field: "system_prompt", flags: "--system-prompt <text>", description: "system prompt" },
-  { field: "max_turns", flags: "--max-turns <n>", description: "turns of the agent at most", read: readCount },
-  {
-    field: "timeout_ms",
-    flags: "--timeout <time>",
-    description: "total deadline, for example 90s, 5m or 1h",
-    read: readTimeFlag,
-  },
-  { field: "idle_timeout_ms", flags: "--idle-timeout <time>", description: "longest silence", read: readTimeFlag },
-  { field: "env", flags: "-e, --env <name=value>", description: "value for a granted name; repeat", read: readPair },
-  { field: "continue_from", flags: "--continue-from <id>", description: "the agent's own session to continue" },
-  { field: "iteration", flags: "--iteration <n>", description: "number of this iteration", read: readCount },
-  { field: "max_iterations", flags: "--max-iterations <n>", description: "iterations at most", read: readCount },
-  { field: "permissions", flags: "--permissions <json>", description: "narrows the permissions", read: readObject },
-  {
-    field: "approval",
-    flags: "--approval <mode>",
-    description: "how tool use is answered",
-    choices: ["ask", "reads", "edits", "all", "deny"],
-  },
-  {
-    field: "tool_approvals",
-    flags: "--tool-approval <tool=answer>",
-    description: "allow, ask or deny for one tool, * stands for anything; repeat",
-    read: readPair,
-  },
-  {
-    field: "answer_timeout_ms",
-    flags: "--answer-timeout <time>",
-    description: "how long the agent's questions wait for you; 0: do not wait",
-    read: readWait,
-  },
-  { field: "best_effort", flags: "--best-effort", description: "run even if a limit cannot be enforced" },
-  {
-    field: "enhance",
-    flags: "--enhance <answer>",
-    description: "yes or no: add instructions and the signal of completion; default: with a role or an iteration",
-    read: readYesNo,
-  },
-  { field: "budget.cost", flags: "--budget-cost <amount>", description: "cost at most", read: readAmount },
-  { field: "budget.tokens", flags: "--budget-tokens <n>", description: "tokens at most", read: readCount },
-  { field: "budget.turns", flags: "--budget-turns <n>", description: "turns at most", read: readCount },
-  { field: "budget.tool_calls", flags: "--budget-tool-calls <n>", description: "tool calls at most", read: readWhole },
-  {
-    field: "mcp_servers",
-    flags: "--mcp-server <name>",
-    description: "registered MCP server; repeat",
-    read: readOneMore,
-  },
-  {
-    field: "workspace",
-    flags: "--workspace <kind>",
-    description: "where changes are made",
-    choices: ["inplace", "worktree"],
-  },
-  { field: "place.machine", flags: "--machine <name>", description: "machine of the cluster that runs it" },
-  {
-    field: "place.labels",
-    flags: "--on <key=value>",
-    description: "label of the machine that runs it; repeat",
-    read: readPair,
-  },
-  {
-    field: "place.repository",
-    flags: "--repository <url#ref>",
-    description: "clone it where the session runs; --workdir is then a folder in it",
-    read: readRepository,
-  },
-  {
-    field: "place.wait_ms",
-    flags: "--wait <time>",
-    description: "how long it waits for a machine that fits; default: 10m",
-    read: readWait,
-  },
-  {
-    field: "retry",
-    flags: "--retry <when>",
-    description: "when to retry a failed attempt",
-    choices: ["never", "safe", "always"],
-  },
-  {
-    field: "resume",
-    flags: "--resume <when>",
-    description: "whether the session resumes after the host was killed",
-    choices: ["never", "after_restart"],
-  },
-  { field: "labels", flags: "-l, --label <key=value>", description: "label of the session; repeat", read: readPair },
-  { field: "task_id", flags: "--task-id <id>", description: "echoed in the result" },
-  { field: "idempotency_key", flags: "--idempotency-key <key>", description: "same key, same session" },
-  {
-    field: "params",
-    flags: "--param <key=value>",
-    description: "the adapter's own option; repeat",
-    read: readPair,
-  },
-];
+    option() {
+      const option = new Option(flags, description);
+      if (takes === undefined) return option;
+      return typeof takes === "function" ? option.argParser(takes) : option.choices(takes);
+    },
+  }))
+);
 
 function readList(typed: string): string[] {
   return typed.split(",").map((name) => name.trim()).filter((name) => name !== "");

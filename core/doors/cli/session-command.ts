@@ -16,7 +16,7 @@ import { Questions } from "./questions.ts";
 import { safeLine } from "./render/agent-text.ts";
 import { editedLine } from "./render/install-lines.ts";
 import { copiedText, formatBytes } from "./render/quantities.ts";
-import { groupedFlags } from "./request-flags.ts";
+import { requestFlags } from "./request-flags.ts";
 import { readRequired, requireFlag } from "./required-capabilities.ts";
 import { buildRequest } from "./session-request.ts";
 import { tellMissingVariables } from "./tell-missing-variables.ts";
@@ -61,14 +61,8 @@ export function addRunFlags(
   command: Command,
   { except = [] }: { except?: readonly (keyof SessionRequest)[] } = {},
 ): Command {
-  for (const { heading, flags } of groupedFlags()) {
-    for (const flag of flags) {
-      if (except.some((field) => field === flag.field)) continue;
-      const option = new Option(flag.flags, flag.description).helpGroup(heading);
-      if (flag.read !== undefined) option.argParser(flag.read);
-      if (flag.choices !== undefined) option.choices(flag.choices);
-      command.addOption(option);
-    }
+  for (const { field, heading, option } of requestFlags) {
+    if (!except.some((one) => one === field)) command.addOption(option().helpGroup(heading));
   }
   return command
     .optionsGroup("Output:")

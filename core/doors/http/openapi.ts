@@ -1,6 +1,6 @@
 import { KindGuard, type TSchema, Type } from "@sinclair/typebox";
 import { hostVersion } from "../../ground/config/version.ts";
-import { type ApiRoute, json, route, type RouteAnswer } from "./route.ts";
+import { type ApiRoute, json, ok, route, type RouteAnswer } from "./route.ts";
 import { nameOf } from "../../sessions/session/schemas/named.ts";
 import { problemSchema } from "./schemas/sessions.ts";
 
@@ -8,11 +8,10 @@ import { problemSchema } from "./schemas/sessions.ts";
 export function openApiRoute(others: readonly ApiRoute[]): ApiRoute {
   const own: ApiRoute = route({
     id: "openapi",
-    method: "GET",
-    path: "/v1/openapi.json",
+    at: "GET /v1/openapi.json",
     summary: "show this document",
     scope: "any",
-    answers: { 200: { summary: "an OpenAPI 3.1 document", schema: Type.Object({ openapi: Type.String() }) } },
+    answers: ok("an OpenAPI 3.1 document", Type.Object({ openapi: Type.String() })),
     handle: () => json(document ??= openApi([...others, own])),
   });
   let document: object | null = null;

@@ -62,9 +62,20 @@ export interface ApiRoute<Q = unknown, B = unknown> {
   handle(call: Call<Q, B>, deps: ApiRouteDeps): Promise<Response> | Response;
 }
 
+/** A route as its file writes it, with method and path in one text such as `GET /v1/sessions/{id}`. */
+interface WrittenRoute<Q, B> extends Omit<ApiRoute<Q, B>, "method" | "path"> {
+  at: `${ApiRoute["method"]} /${string}`;
+}
+
 /** Creates a route that gets its query and body as its schemas say: the router checks both before the call. */
-export function route<Q = unknown, B = unknown>(one: ApiRoute<Q, B>): ApiRoute {
-  return one as unknown as ApiRoute;
+export function route<Q = unknown, B = unknown>({ at, ...rest }: WrittenRoute<Q, B>): ApiRoute {
+  const [method, path] = at.split(" ");
+  return { ...rest, method, path } as unknown as ApiRoute;
+}
+
+/** Answers of a route that has one. */
+export function ok(summary: string, schema?: TSchema): ApiRoute["answers"] {
+  return { 200: { summary, ...(schema === undefined ? {} : { schema }) } };
 }
 
 /** Creates a JSON answer. */

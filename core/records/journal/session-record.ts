@@ -1,7 +1,8 @@
+import type { SessionQuery } from "../../../plugin-sdk/queries.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { fieldsOrNone, stringOf } from "../../../plugin-sdk/json-fields.ts";
 import { type Outcome, type StopReason, stopReasons } from "../../../plugin-sdk/result.ts";
-import type { SessionState, SessionSummary } from "../../../plugin-sdk/session-summary.ts";
+import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 
 /** Actor that deleted a session's events: a client, or the journal's limits on age and size. */
 export type DeletedBy = "client" | "retention";
@@ -31,13 +32,7 @@ function compare(one: string, other: string): number {
 }
 
 /** Filter of a journal's sessions, listed newest first; tombstones are never listed. */
-export interface SessionFilter {
-  state?: SessionState | undefined;
-  outcome?: Outcome | undefined;
-  adapter?: string | undefined;
-  /** Labels that the session must have. */
-  labels?: Readonly<Record<string, string>> | undefined;
-  task_id?: string | undefined;
+export interface SessionFilter extends Omit<SessionQuery, "before" | "limit"> {
   /** Only sessions after this one in the order of {@link compareByAge}, from any journal. */
   before?: SessionAge | undefined;
   limit: number;

@@ -6,12 +6,7 @@ import { sessionRequestSchema } from "../../../plugin-sdk/request.ts";
 
 function parse(...args: string[]): Record<string, unknown> {
   const command = new Command().exitOverride().configureOutput({ outputError: () => {} });
-  for (const flag of requestFlags) {
-    const option = new Option(flag.flags, flag.description);
-    if (flag.read) option.argParser(flag.read);
-    if (flag.choices) option.choices(flag.choices);
-    command.addOption(option);
-  }
+  for (const { option } of requestFlags) command.addOption(option());
   return command.parse(args, { from: "user" }).opts();
 }
 

@@ -1,6 +1,6 @@
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { serveDoor } from "../serve-door.ts";
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
 import { type RequestField, requestFlags } from "../request-flags.ts";
 import { buildRequest } from "../session-request.ts";
@@ -43,12 +43,7 @@ const flags = requestFlags.filter(({ field }) => !ofOneSession.includes(field));
 
 /** Adds the flags that set fields of every session's request. */
 function addDefaultFlags(command: Command): Command {
-  for (const flag of flags) {
-    const option = new Option(flag.flags, flag.description);
-    if (flag.read !== undefined) option.argParser(flag.read);
-    if (flag.choices !== undefined) option.choices(flag.choices);
-    command.addOption(option);
-  }
+  for (const { option } of flags) command.addOption(option());
   return command;
 }
 

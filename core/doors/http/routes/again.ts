@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
+import { closed } from "../../../../plugin-sdk/schema.ts";
 import {
   continuedRequest,
   type EarlierSession,
@@ -10,22 +10,21 @@ import {
 import { type ApiRoute, json, route } from "../route.ts";
 import { sessionSummarySchema } from "../schemas/sessions.ts";
 
-const continueBody = exactly<{ prompt: string }>()(Type.Object({
+const continueBody = Type.Object({
   prompt: Type.String({ minLength: 1, maxLength: 16 * 1024 * 1024 }),
-}, closed));
+}, closed);
 
-const rerunBody = exactly<{ adapter?: string }>()(Type.Object({
+const rerunBody = Type.Object({
   adapter: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: "default: those of the session" })),
-}, closed));
+}, closed);
 
 const answers = { 201: { summary: "the new session has started", schema: sessionSummarySchema } };
 
 /** Routes that start a session from an earlier one, as `session continue` and `session rerun` do. */
 export const againRoutes: readonly ApiRoute[] = [
-  route<unknown, { prompt: string }>({
+  route({
     id: "continueSession",
-    method: "POST",
-    path: "/v1/sessions/{id}/continue",
+    at: "POST /v1/sessions/{id}/continue",
     summary: "say something more to the agent of a session that has ended",
     scope: "run",
     body: continueBody,
@@ -36,10 +35,9 @@ export const againRoutes: readonly ApiRoute[] = [
       return json(await sessions.get(session.id), { status: 201 });
     },
   }),
-  route<unknown, { adapter?: string }>({
+  route({
     id: "rerunSession",
-    method: "POST",
-    path: "/v1/sessions/{id}/rerun",
+    at: "POST /v1/sessions/{id}/rerun",
     summary: "run a session again, from its beginning",
     scope: "run",
     body: rerunBody,

@@ -3,7 +3,7 @@ import { type AgentCapabilities, agentCapabilitiesSchema } from "../../../../plu
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import { checkInput } from "../check-input.ts";
-import { type ApiRoute, json, route } from "../route.ts";
+import { type ApiRoute, json, ok, route } from "../route.ts";
 import { accessModeStatusSchema } from "../../../../plugin-sdk/access-modes.ts";
 import type { AgentReport } from "../../../../plugin-sdk/agent-report.ts";
 import { availabilities, healthStatusSchema } from "../../../../plugin-sdk/availability.ts";
@@ -35,30 +35,22 @@ const agentSchema: SchemaOf<AgentReport> = named(
   })),
 );
 
-interface AgentsQuery {
-  refresh?: boolean;
-  require?: string;
-}
-
-const query = exactly<AgentsQuery>()(Type.Object({
+const query = Type.Object({
   refresh: Type.Optional(Type.Boolean({ description: "ask every agent now" })),
   require: Type.Optional(
     Type.String({ maxLength: 4096, description: "JSON of the capabilities that the primary agent must have" }),
   ),
-}, closed));
+}, closed);
 
 /** Agents and whether they could take a session now. */
 export const agentRoutes: readonly ApiRoute[] = [
-  route<AgentsQuery>({
+  route({
     id: "listAgents",
-    method: "GET",
-    path: "/v1/agents",
+    at: "GET /v1/agents",
     summary: "list agents and whether each could take a session now",
     scope: "any",
     query,
-    answers: {
-      200: { summary: "every agent", schema: Type.Object({ agents: Type.Array(agentSchema) }) },
-    },
+    answers: ok("every agent", Type.Object({ agents: Type.Array(agentSchema) })),
     async handle({ query: { require, ...wanted }, sessions }) {
       const needed = require === undefined ? {} : { require: readRequire(require) };
       return json({ agents: await sessions.agents({ ...wanted, ...needed }) });

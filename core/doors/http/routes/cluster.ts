@@ -63,8 +63,7 @@ const cluster = named(
 /** The route that shows the machines of a cluster. */
 export const clusterRoute: ApiRoute = route({
   id: "showCluster",
-  method: "GET",
-  path: "/v1/cluster",
+  at: "GET /v1/cluster",
   summary: "show the machines of the cluster, as this one sees them, and their logs on the servers",
   scope: "read",
   answers: { 200: { summary: "all of it", schema: cluster } },

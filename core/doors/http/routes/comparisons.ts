@@ -7,7 +7,7 @@ import type { SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
 import { randomId } from "../../../ground/platform/files/hash.ts";
 import { compareSessions, comparisonLabel } from "../../../sessions/host/run-all.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
-import { type ApiRoute, json, route } from "../route.ts";
+import { type ApiRoute, json, ok, route } from "../route.ts";
 import { count, maybe, named, text } from "../../../sessions/session/schemas/named.ts";
 import { outcomeSchema, stopReasonSchema } from "../../../sessions/session/schemas/results.ts";
 
@@ -68,10 +68,9 @@ const comparison = named(
 
 /** Routes that run one request on several agents at once, each in a worktree of its own. */
 export const comparisonRoutes: readonly ApiRoute[] = [
-  route<unknown, ComparisonBody>({
+  route({
     id: "startComparison",
-    method: "POST",
-    path: "/v1/comparisons",
+    at: "POST /v1/comparisons",
     summary: "run one request on several agents at once, each in its own worktree",
     scope: "run",
     body: bodySchema,
@@ -92,20 +91,17 @@ export const comparisonRoutes: readonly ApiRoute[] = [
   }),
   route({
     id: "listComparisons",
-    method: "GET",
-    path: "/v1/comparisons",
+    at: "GET /v1/comparisons",
     summary: "list the comparisons among the newest sessions, the newest first",
     scope: "own",
-    answers: {
-      200: {
-        summary: "all of them",
-        schema: Type.Object({
-          comparisons: Type.Array(
-            Type.Object({ id: text, title: text, started_at: text, session_ids: Type.Array(text) }),
-          ),
-        }),
-      },
-    },
+    answers: ok(
+      "all of them",
+      Type.Object({
+        comparisons: Type.Array(
+          Type.Object({ id: text, title: text, started_at: text, session_ids: Type.Array(text) }),
+        ),
+      }),
+    ),
     async handle({ sessions }) {
       const groups = new Map<string, SessionSummary[]>();
       for (const one of await sessions.list({ limit: mostSessions })) {
@@ -123,11 +119,10 @@ export const comparisonRoutes: readonly ApiRoute[] = [
   }),
   route({
     id: "getComparison",
-    method: "GET",
-    path: "/v1/comparisons/{id}",
+    at: "GET /v1/comparisons/{id}",
     summary: "compare the outcomes of a comparison's sessions",
     scope: "own",
-    answers: { 200: { summary: "those that have ended, compared", schema: comparison } },
+    answers: ok("those that have ended, compared", comparison),
     async handle({ params, sessions, workspaces }) {
       const id = params["id"] ?? "";
       const all = (await sessions.list({ labels: { [comparisonLabel]: id }, limit: 50 })).reverse();

@@ -1,27 +1,26 @@
 import { Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
+import { closed } from "../../../../plugin-sdk/schema.ts";
 import { type ApiRoute, json, route } from "../route.ts";
 import { oneOf, text } from "../../../sessions/session/schemas/named.ts";
-import { scopes, type TokenScope } from "../scopes.ts";
+import { scopes } from "../scopes.ts";
 
 /** Time for which a page's token is valid: a working day. Milliseconds. */
 const tokenMs = 12 * 60 * 60_000;
 
-const codeBody = exactly<{ scope?: TokenScope }>()(Type.Object({
+const codeBody = Type.Object({
   scope: Type.Optional(oneOf(scopes, "of the token that the code is traded for; default: admin")),
-}, closed));
+}, closed);
 
-const tokenBody = exactly<{ code: string }>()(Type.Object({
+const tokenBody = Type.Object({
   code: Type.String({ minLength: 1, maxLength: 256, pattern: "^[\\w-]+$" }),
-}, closed));
+}, closed);
 
 /** Routes by which the console's page gets a token of its own. */
 export const consoleRoutes: readonly ApiRoute[] = [
-  route<unknown, { scope?: TokenScope }>({
+  route({
     id: "createConsoleCode",
-    method: "POST",
-    path: "/v1/console/codes",
+    at: "POST /v1/console/codes",
     summary: "make a code that opens the console once, within a minute",
     scope: "admin",
     body: codeBody,
@@ -29,10 +28,9 @@ export const consoleRoutes: readonly ApiRoute[] = [
     handle: ({ caller, body: { scope = "admin" } }, { codes }) =>
       json(codes.create({ maker: caller, scope }), { status: 201 }),
   }),
-  route<unknown, { code: string }>({
+  route({
     id: "createConsoleToken",
-    method: "POST",
-    path: "/v1/console/tokens",
+    at: "POST /v1/console/tokens",
     summary: "trade a code for the token of a console's page",
     scope: "public",
     body: tokenBody,

@@ -1,8 +1,7 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { BulkheadError, errorDataOf } from "../../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
-import type { NeutralKind } from "../../../../plugin-sdk/normalise.ts";
-import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
+import { closed } from "../../../../plugin-sdk/schema.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { isWanted, labelled } from "../event-filter.ts";
 import { type EventFraming, type EventId, lineFraming, mergedFraming, sessionFraming } from "../event-framing.ts";
@@ -13,20 +12,6 @@ import { labelQuery } from "../label-query.ts";
 import { type ApiRoute, type ApiRouteDeps, type Call, route, type RouteAnswer } from "../route.ts";
 import { envelopeSchema } from "../schemas/events.ts";
 import { oneOf } from "../../../sessions/session/schemas/named.ts";
-
-interface EventsQuery {
-  after?: number;
-  limit?: number;
-  follow?: "true" | "false";
-  type?: string[];
-  kind?: NeutralKind[];
-  adapter?: string[];
-}
-
-interface MergedQuery extends EventsQuery {
-  cursor?: string;
-  label?: string[];
-}
 
 /** A cursor of a cluster, in the form that events carry. */
 const clusterCursor = /^c1\.[A-Za-z0-9_-]+$/;
@@ -42,8 +27,9 @@ const fields = {
   ),
   adapter: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 64 })),
 };
-const eventsQuery = exactly<EventsQuery>()(Type.Object(fields, closed));
-const mergedQuery = exactly<MergedQuery>()(Type.Object({
+const eventsQuery = Type.Object(fields, closed);
+type EventsQuery = Static<typeof eventsQuery>;
+const mergedQuery = Type.Object({
   ...fields,
   cursor: Type.Optional(Type.String({
     pattern: clusterCursor.source,
@@ -51,7 +37,7 @@ const mergedQuery = exactly<MergedQuery>()(Type.Object({
     description: "in a cluster, the cursor of the last event that is known; counts before after",
   })),
   label: labelQuery,
-}, closed));
+}, closed);
 
 const heads = [
   { name: "Last-Event-ID", summary: "the id of the last event that is known; counts before after" },
@@ -65,10 +51,9 @@ const streamed: RouteAnswer = {
 
 /** Routes for the events of one session, and of all. */
 export const eventRoutes: readonly ApiRoute[] = [
-  route<EventsQuery>({
+  route({
     id: "sessionEvents",
-    method: "GET",
-    path: "/v1/sessions/{id}/events",
+    at: "GET /v1/sessions/{id}/events",
     summary: "follow a session's events, from its first on; ids are its seq",
     scope: "own",
     query: eventsQuery,
@@ -90,10 +75,9 @@ export const eventRoutes: readonly ApiRoute[] = [
       });
     },
   }),
-  route<MergedQuery>({
+  route({
     id: "allEvents",
-    method: "GET",
-    path: "/v1/events",
+    at: "GET /v1/events",
     summary: "follow the events of all sessions, from now on; ids are their gseq, in a cluster their cursor",
     scope: "own",
     query: mergedQuery,
@@ -241,7 +225,7 @@ function countStream(meters: Meters, caller: Caller, end: () => void): () => voi
 }
 
 /** Returns the place at which a stream of all sessions begins. */
-function mergedStart(call: Call<MergedQuery>): { after?: number; cursor?: string } {
+function mergedStart(call: Call<Static<typeof mergedQuery>>): { after?: number; cursor?: string } {
   const id = call.headers.get("last-event-id");
   const cursor = id !== null && id.length <= longestCursor && clusterCursor.test(id) ? id : call.query.cursor;
   if (cursor !== undefined) return { cursor };

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { HeldDecision, SessionHeld, SettledHeld } from "../../../../plugin-sdk/held.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
-import { type ApiRoute, json, route } from "../route.ts";
+import { type ApiRoute, json, ok, route } from "../route.ts";
 import { named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 import { heldSchema } from "../../../sessions/session/schemas/results.ts";
 
@@ -32,21 +32,19 @@ const settled = named(
 export const heldRoutes: readonly ApiRoute[] = [
   route({
     id: "listHeld",
-    method: "GET",
-    path: "/v1/held",
+    at: "GET /v1/held",
     summary: "list the changes of sessions that can run programs, and wait for a person's word",
     scope: "own",
-    answers: { 200: { summary: "the oldest first", schema: Type.Object({ sessions: Type.Array(sessionHeld) }) } },
+    answers: ok("the oldest first", Type.Object({ sessions: Type.Array(sessionHeld) })),
     handle: async ({ workspaces }) => json({ sessions: await workspaces.held() }),
   }),
-  route<unknown, HeldDecision>({
+  route({
     id: "settleHeld",
-    method: "POST",
-    path: "/v1/sessions/{id}/held",
+    at: "POST /v1/sessions/{id}/held",
     summary: "apply or drop held changes of a session: all, or those of some paths",
     scope: "run",
     body: decision,
-    answers: { 200: { summary: "what was settled, and what still waits", schema: settled } },
+    answers: ok("what was settled, and what still waits", settled),
     handle: async ({ params, body, workspaces }) => json(await workspaces.settleHeld(params["id"] ?? "", body)),
   }),
 ];

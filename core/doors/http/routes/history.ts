@@ -8,7 +8,7 @@ import { grantable } from "../../../packages/manifest/grantable.ts";
 import { grantCovers } from "../../../packages/permissions/grant-covers.ts";
 import type { HistoryQueries, PermissionUse } from "../../../records/history/history-queries.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
-import { type ApiRoute, json, route } from "../route.ts";
+import { type ApiRoute, json, ok, route } from "../route.ts";
 import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 import { sessionSummarySchema } from "../schemas/sessions.ts";
 
@@ -16,18 +16,11 @@ const adapterId = Type.String({ minLength: 1, maxLength: 256 });
 const before = Type.Optional(Type.Integer({ minimum: 1, description: "next of the page before" }));
 const progress = { indexed_to: count, last: count };
 
-interface CallsQuery {
-  adapter?: string;
-  decision?: CapabilityEvent["decision"];
-  before?: number;
-  limit?: number;
-}
-
-const denialsQuery = exactly<{ adapter?: string; before?: number; limit?: number }>()(Type.Object({
+const denialsQuery = Type.Object({
   adapter: Type.Optional(adapterId),
   before,
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: "default 100" })),
-}, closed));
+}, closed);
 
 const denial = named(
   "Denial",
@@ -44,12 +37,12 @@ const denial = named(
   }),
 );
 
-const callsQuery = exactly<CallsQuery>()(Type.Object({
+const callsQuery = Type.Object({
   adapter: Type.Optional(adapterId),
   decision: Type.Optional(oneOf(["allowed", "denied"] as const)),
   before,
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: "default 100" })),
-}, closed));
+}, closed);
 
 const brokerCall = named(
   "BrokerCall",
@@ -65,10 +58,10 @@ const brokerCall = named(
   }),
 );
 
-const previewBody = exactly<Omit<NewGrant, "pluginId">>()(Type.Object({
+const previewBody = Type.Object({
   permission: oneOf(grantable),
   target: Type.String({ minLength: 1, maxLength: 4096 }),
-}, closed));
+}, closed);
 
 const preview = Type.Object({
   allowed: Type.Integer({ description: "uses in the journal that this grant covers" }),
@@ -87,24 +80,17 @@ const preview = Type.Object({
   ...progress,
 });
 
-const momentQuery = exactly<{ at?: string }>()(Type.Object({
+const momentQuery = Type.Object({
   at: Type.Optional(Type.String({ maxLength: 64, description: "a gseq, or an RFC 3339 time; default: now" })),
-}, closed));
+}, closed);
 
-/** Query of the usage of sessions. */
-interface SpendQuery {
-  days?: number;
-  adapter?: string;
-  time_zone?: string;
-}
-
-const spendQuery = exactly<SpendQuery>()(Type.Object({
+const spendQuery = Type.Object({
   days: Type.Optional(Type.Integer({ minimum: 1, maximum: 3660, description: "today included; default 30" })),
   adapter: Type.Optional(adapterId),
   time_zone: Type.Optional(
     Type.String({ minLength: 1, maxLength: 64, description: "IANA name; days are UTC without it" }),
   ),
-}, closed));
+}, closed);
 
 const spendRow: SchemaOf<UsageRow> = named(
   "SpendRow",
@@ -130,19 +116,16 @@ const mostSessions = 200;
 
 /** Routes that ask the history of all sessions. */
 export const historyRoutes: readonly ApiRoute[] = [
-  route<{ adapter?: string; before?: number; limit?: number }>({
+  route({
     id: "listDenials",
-    method: "GET",
-    path: "/v1/denials",
+    at: "GET /v1/denials",
     summary: "list what plugins and agents were denied, the newest first, with the grant that would change it",
     scope: "read",
     query: denialsQuery,
-    answers: {
-      200: {
-        summary: "a page; next is null on the last",
-        schema: Type.Object({ denials: Type.Array(denial), next: maybe(count), ...progress }),
-      },
-    },
+    answers: ok(
+      "a page; next is null on the last",
+      Type.Object({ denials: Type.Array(denial), next: maybe(count), ...progress }),
+    ),
     handle: async ({ query: { adapter, before = Number.MAX_SAFE_INTEGER, limit = 100 } }, { facts }) =>
       json(
         await facts.history.ask((queries) => {
@@ -152,19 +135,16 @@ export const historyRoutes: readonly ApiRoute[] = [
         }),
       ),
   }),
-  route<CallsQuery>({
+  route({
     id: "listCalls",
-    method: "GET",
-    path: "/v1/calls",
+    at: "GET /v1/calls",
     summary: "list what plugins and agents asked of the broker and what it decided, the newest first",
     scope: "read",
     query: callsQuery,
-    answers: {
-      200: {
-        summary: "a page; next is null on the last",
-        schema: Type.Object({ calls: Type.Array(brokerCall), next: maybe(count), ...progress }),
-      },
-    },
+    answers: ok(
+      "a page; next is null on the last",
+      Type.Object({ calls: Type.Array(brokerCall), next: maybe(count), ...progress }),
+    ),
     handle: async ({ query: { before = Number.MAX_SAFE_INTEGER, limit = 100, ...filter } }, { facts }) =>
       json(
         await facts.history.ask((queries) => {
@@ -179,14 +159,13 @@ export const historyRoutes: readonly ApiRoute[] = [
         }),
       ),
   }),
-  route<unknown, Omit<NewGrant, "pluginId">>({
+  route({
     id: "previewGrant",
-    method: "POST",
-    path: "/v1/plugins/{id}/grants/preview",
+    at: "POST /v1/plugins/{id}/grants/preview",
     summary: "show what a grant would have allowed and refused in the history of a plugin",
     scope: "admin",
     body: previewBody,
-    answers: { 200: { summary: "counts, and examples of both", schema: preview } },
+    answers: ok("counts, and examples of both", preview),
     async handle({ params, body }, { facts }) {
       const { plugin_id: id } = facts.plugins.grants(params["id"] ?? "");
       return json(
@@ -200,64 +179,55 @@ export const historyRoutes: readonly ApiRoute[] = [
       );
     },
   }),
-  route<SpendQuery>({
+  route({
     id: "spend",
-    method: "GET",
-    path: "/v1/spend",
+    at: "GET /v1/spend",
     summary: "show what sessions cost, for each day, agent and model",
     scope: "read",
     query: spendQuery,
-    answers: {
-      200: {
-        summary: "by the day on which sessions began; reported, estimated and unknown costs stand in rows of their own",
-        schema: Type.Object({ rows: Type.Array(spendRow) }),
-      },
-    },
+    answers: ok(
+      "by the day on which sessions began; reported, estimated and unknown costs stand in rows of their own",
+      Type.Object({ rows: Type.Array(spendRow) }),
+    ),
     handle: async ({ query, sessions }) => json({ rows: await sessions.usage(query) }),
   }),
   route({
     id: "verify",
-    method: "GET",
-    path: "/v1/verify",
+    at: "GET /v1/verify",
     summary: "check that every event in the journal is as the host wrote it",
     scope: "admin",
-    answers: {
-      200: {
-        summary: "what was found",
-        schema: Type.Object({
-          ok: Type.Boolean(),
-          events: count,
-          batches: count,
-          problems: Type.Array(Type.Object({})),
-        }),
-      },
-    },
+    answers: ok(
+      "what was found",
+      Type.Object({
+        ok: Type.Boolean(),
+        events: count,
+        batches: count,
+        problems: Type.Array(Type.Object({})),
+      }),
+    ),
     handle: async (_, { facts }) => json(await facts.verify()),
   }),
-  route<{ at?: string }>({
+  route({
     id: "moment",
-    method: "GET",
-    path: "/v1/moment",
+    at: "GET /v1/moment",
     summary: "show the host as it was at an event or at a time",
     scope: "read",
     query: momentQuery,
-    answers: {
-      200: {
-        summary: "its sessions then, the newest first",
-        schema: Type.Object({
-          gseq: count,
-          at: maybe(text),
-          sessions: Type.Array(
-            Type.Intersect([
-              sessionSummarySchema,
-              Type.Object({ requests: Type.Integer({ description: "that waited for an answer then" }) }),
-            ]),
-          ),
-          counts: Type.Object({ running: count, ended: count, waiting: count }),
-          ...progress,
-        }),
-      },
-    },
+    answers: ok(
+      "its sessions then, the newest first",
+      Type.Object({
+        gseq: count,
+        at: maybe(text),
+        sessions: Type.Array(
+          Type.Intersect([
+            sessionSummarySchema,
+            Type.Object({ requests: Type.Integer({ description: "that waited for an answer then" }) }),
+          ]),
+        ),
+        counts: Type.Object({ running: count, ended: count, waiting: count }),
+        ...progress,
+      }),
+    ),
     async handle({ query: { at }, sessions }, { facts }) {
       const then = await facts.history.ask((queries) => moment(at, { queries, sessions }));
       return json(at === undefined ? { ...then, gseq: then.last } : then);

@@ -4,14 +4,14 @@ import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { type Signal, toPrometheusText } from "../../../ground/log/prometheus-text.ts";
 import { hmacSha256Hex } from "../../../ground/platform/files/hash.ts";
 import { isProvable } from "../check-origin.ts";
-import { type ApiRoute, type ApiRouteDeps, json, route } from "../route.ts";
+import { type ApiRoute, type ApiRouteDeps, json, ok, route } from "../route.ts";
 import { textResponse } from "../text-response.ts";
 import type { ReloadChanges } from "../door-options.ts";
 
-const proofQuery = exactly<{ token_id: string; nonce: string }>()(Type.Object({
+const proofQuery = Type.Object({
   token_id: Type.String({ pattern: "^[0-9a-f]{32}$" }),
   nonce: Type.String({ pattern: "^[0-9a-f]{32,64}$" }),
-}, closed));
+}, closed);
 
 /** Text for a person who opens the daemon's address in a browser. */
 const introduction = `This is Bulkhead, a host for AI agents, on this computer.
@@ -28,8 +28,7 @@ It has an API for programs, and a page for people that a command opens.
 export const hostRoutes: readonly ApiRoute[] = [
   route({
     id: "introduce",
-    method: "GET",
-    path: "/",
+    at: "GET /",
     summary: "say to a person with a browser what this is",
     scope: "public",
     answers: { 200: { summary: "a few lines", types: ["text/plain"] } },
@@ -37,22 +36,18 @@ export const hostRoutes: readonly ApiRoute[] = [
   }),
   route({
     id: "health",
-    method: "GET",
-    path: "/health",
+    at: "GET /health",
     summary: "say that the host is alive",
     scope: "public",
-    answers: {
-      200: { summary: "it is", schema: Type.Object({ status: Type.Literal("ok"), program: Type.Literal("bulkhead") }) },
-    },
+    answers: ok("it is", Type.Object({ status: Type.Literal("ok"), program: Type.Literal("bulkhead") })),
     handle: () => json({ status: "ok", program: "bulkhead" }),
   }),
   route({
     id: "ready",
-    method: "GET",
-    path: "/ready",
+    at: "GET /ready",
     summary: "say whether the host takes sessions",
     scope: "public",
-    answers: { 200: { summary: "it does", schema: Type.Object({ ready: Type.Boolean() }) } },
+    answers: ok("it does", Type.Object({ ready: Type.Boolean() })),
     async handle(_, { facts }) {
       const { ready, reason = "it is not ready", isClosing = false } = await facts.readiness();
       if (ready) return json({ ready });
@@ -60,14 +55,13 @@ export const hostRoutes: readonly ApiRoute[] = [
       throw new BulkheadError(isClosing ? "host_closed" : "unavailable", sentence);
     },
   }),
-  route<{ token_id: string; nonce: string }>({
+  route({
     id: "prove",
-    method: "GET",
-    path: "/v1/proof",
+    at: "GET /v1/proof",
     summary: "prove to a client that this server knows its token, before it is sent",
     scope: "public",
     query: proofQuery,
-    answers: { 200: { summary: "the proof", schema: Type.Object({ proof: Type.String() }) } },
+    answers: ok("the proof", Type.Object({ proof: Type.String() })),
     async handle({ query: { token_id, nonce }, headers }, { tokens, meters, hosts }) {
       const host = (headers.get("host") ?? "").toLowerCase();
       if (!isProvable(host, hosts())) throw unproven(host, hosts());
@@ -81,8 +75,7 @@ export const hostRoutes: readonly ApiRoute[] = [
   }),
   route({
     id: "metrics",
-    method: "GET",
-    path: "/metrics",
+    at: "GET /metrics",
     summary: "show counters and gauges in Prometheus' text format",
     scope: "read",
     answers: { 200: { summary: "all of them", schema: Type.String(), types: ["text/plain; version=0.0.4"] } },
@@ -118,8 +111,7 @@ const names = Type.Array(Type.String());
 /** The route that reloads the host manifest. */
 export const reloadRoute: ApiRoute = route({
   id: "reload",
-  method: "POST",
-  path: "/v1/reload",
+  at: "POST /v1/reload",
   summary: "put the host manifest that is there now into force, for the sessions to come",
   scope: "admin",
   answers: {

@@ -1,14 +1,11 @@
 import { Type } from "@sinclair/typebox";
-import type { Permissions } from "../../../../plugin-sdk/permissions.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
-import type { NewGrant } from "../../../packages/manifest/edit-host-manifest.ts";
-import type { GrantReplacement } from "../../../packages/manifest/edit-plugin-entry.ts";
 import { grantable } from "../../../packages/manifest/grantable.ts";
 import type { PluginProblem } from "../../../../plugin-sdk/plugin-report.ts";
 import type { PluginGrants } from "../plugin-facts.ts";
 import { named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 import { errorSchema, permissionsSchema } from "../../../sessions/session/schemas/results.ts";
-import { type ApiRoute, json, route } from "../route.ts";
+import { type ApiRoute, json, ok, route } from "../route.ts";
 
 const plugin = named(
   "Plugin",
@@ -44,70 +41,60 @@ const grants = named(
   exactly<PluginGrants>()(Type.Object({ plugin_id: text, grant: permissionsSchema, deny: permissionsSchema })),
 );
 
-type GrantBody = Omit<NewGrant, "pluginId">;
-
 const grantTarget = Type.String({
   minLength: 1,
   maxLength: 4096,
   description: "as it is granted: git, workdir, host:port, a name",
 });
-const grantBody = exactly<GrantBody>()(Type.Object({
+const grantBody = Type.Object({
   permission: oneOf(grantable),
   target: grantTarget,
   under: Type.Optional({ ...oneOf(["grant", "deny"] as const), description: "deny: it is never asked about again" }),
-}, closed));
+}, closed);
 
-type ReplacementBody = Omit<GrantReplacement, "pluginId" | "under">;
-
-const replacementBody = exactly<ReplacementBody>()(Type.Object({
+const replacementBody = Type.Object({
   permission: oneOf(grantable),
   target: grantTarget,
   instead: Type.Union([grantTarget, Type.Null()], { description: "what is granted in its place; null: nothing" }),
-}, closed));
+}, closed);
 
 /** Routes for plugins, their permissions and their grants. */
 export const pluginRoutes: readonly ApiRoute[] = [
   route({
     id: "listPlugins",
-    method: "GET",
-    path: "/v1/plugins",
+    at: "GET /v1/plugins",
     summary: "list plugins",
     scope: "read",
-    answers: {
-      200: {
-        summary: "every plugin, and those that cannot be used",
-        schema: Type.Object({ plugins: Type.Array(plugin), problems: Type.Array(problem) }),
-      },
-    },
+    answers: ok(
+      "every plugin, and those that cannot be used",
+      Type.Object({ plugins: Type.Array(plugin), problems: Type.Array(problem) }),
+    ),
     handle: async (_, { facts }) =>
       json({ plugins: await facts.plugins.list(), problems: await facts.plugins.problems() }),
   }),
   route({
     id: "explainPlugin",
-    method: "GET",
-    path: "/v1/plugins/{id}",
+    at: "GET /v1/plugins/{id}",
     summary: "show what a plugin asks for and what came of it",
     scope: "read",
-    answers: { 200: { summary: "the plugin with its permissions", schema: plugin } },
+    answers: ok("the plugin with its permissions", plugin),
     handle: async ({ params }, { facts }) => json(await facts.plugins.explain(params["id"] ?? "")),
   }),
   route({
     id: "getGrants",
-    method: "GET",
-    path: "/v1/plugins/{id}/grants",
+    at: "GET /v1/plugins/{id}/grants",
     summary: "show what the operator granted a plugin",
     scope: "admin",
-    answers: { 200: { summary: "its grants, as written", schema: grants } },
+    answers: ok("its grants, as written", grants),
     handle: ({ params }, { facts }) => json(facts.plugins.grants(params["id"] ?? "")),
   }),
-  route<unknown, Permissions>({
+  route({
     id: "setGrants",
-    method: "PUT",
-    path: "/v1/plugins/{id}/grants",
+    at: "PUT /v1/plugins/{id}/grants",
     summary: "replace a plugin's grants",
     scope: "admin",
     body: permissionsSchema,
-    answers: { 200: { summary: "its grants now", schema: grants } },
+    answers: ok("its grants now", grants),
     async handle({ params, body }, { facts }) {
       const id = params["id"] ?? "";
       facts.plugins.grants(id);
@@ -115,14 +102,13 @@ export const pluginRoutes: readonly ApiRoute[] = [
       return json(facts.plugins.grants(id));
     },
   }),
-  route<unknown, GrantBody>({
+  route({
     id: "addGrant",
-    method: "POST",
-    path: "/v1/plugins/{id}/grants",
+    at: "POST /v1/plugins/{id}/grants",
     summary: "grant a plugin one thing more, or deny it",
     scope: "admin",
     body: grantBody,
-    answers: { 200: { summary: "its grants now", schema: grants } },
+    answers: ok("its grants now", grants),
     async handle({ params, body }, { facts }) {
       const id = params["id"] ?? "";
       facts.plugins.grants(id);
@@ -130,14 +116,13 @@ export const pluginRoutes: readonly ApiRoute[] = [
       return json(facts.plugins.grants(id));
     },
   }),
-  route<unknown, ReplacementBody>({
+  route({
     id: "replaceGrant",
-    method: "POST",
-    path: "/v1/plugins/{id}/grants/replace",
+    at: "POST /v1/plugins/{id}/grants/replace",
     summary: "replace one grant of a plugin by another, or take back a grant or a denial",
     scope: "admin",
     body: replacementBody,
-    answers: { 200: { summary: "its grants now", schema: grants } },
+    answers: ok("its grants now", grants),
     async handle({ params, body }, { facts }) {
       const id = params["id"] ?? "";
       facts.plugins.grants(id);
@@ -147,8 +132,7 @@ export const pluginRoutes: readonly ApiRoute[] = [
   }),
   route({
     id: "clearGrants",
-    method: "DELETE",
-    path: "/v1/plugins/{id}/grants",
+    at: "DELETE /v1/plugins/{id}/grants",
     summary: "take back all that a plugin was granted",
     scope: "admin",
     answers: { 204: { summary: "it has no grant" } },

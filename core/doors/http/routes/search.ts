@@ -1,29 +1,23 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
-import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
+import { closed } from "../../../../plugin-sdk/schema.ts";
 import { nextTurn } from "../../../ground/platform/engine/next-turn.ts";
 import { eventText } from "../../../records/history/event-text.ts";
 import { type HistoryQueries, wordQuery } from "../../../records/history/history-queries.ts";
 import type { JournalReader } from "../../../records/journal/journal-reader.ts";
 import { labelQuery, labelsOf } from "../label-query.ts";
-import { type ApiRoute, type Call, json, route } from "../route.ts";
+import { type ApiRoute, type Call, json, ok, route } from "../route.ts";
 import { count, maybe, named, text } from "../../../sessions/session/schemas/named.ts";
 
-interface SearchQuery {
-  q: string;
-  adapter?: string;
-  label?: string[];
-  before?: number;
-  limit?: number;
-}
+type SearchQuery = Static<typeof searchQuery>;
 
-const searchQuery = exactly<SearchQuery>()(Type.Object({
+const searchQuery = Type.Object({
   q: Type.String({ minLength: 1, maxLength: 512, description: "words; the last may be the beginning of one" }),
   adapter: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: "the agent that said it" })),
   label: labelQuery,
   before: Type.Optional(Type.Integer({ minimum: 1, description: "next of the page before" })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: "default 30" })),
-}, closed));
+}, closed);
 
 const hit = named(
   "SearchHit",
@@ -41,19 +35,16 @@ const hit = named(
 
 /** The route that searches the text of all sessions. */
 export const searchRoutes: readonly ApiRoute[] = [
-  route<SearchQuery>({
+  route({
     id: "search",
-    method: "GET",
-    path: "/v1/search",
+    at: "GET /v1/search",
     summary: "search the text of all sessions, the newest first",
     scope: "own",
     query: searchQuery,
-    answers: {
-      200: {
-        summary: "a page; next is null on the last",
-        schema: Type.Object({ hits: Type.Array(hit), next: maybe(count), indexed_to: count, last: count }),
-      },
-    },
+    answers: ok(
+      "a page; next is null on the last",
+      Type.Object({ hits: Type.Array(hit), next: maybe(count), indexed_to: count, last: count }),
+    ),
     async handle({ query, sessions, signal }, { facts }) {
       const answer = await facts.history.ask((queries, journal) =>
         search(query, { queries, journal, sessions, signal })
@@ -72,10 +63,7 @@ interface SearchDeps {
   signal: AbortSignal;
 }
 
-/**
- * Looks at the index that one search takes: a page may be filtered to nothing, and a person waits. A caller that sees only
- * its own sessions has none: where its page ends would tell how often others said the words.
- */
+/** Looks at the index that one search takes. A caller that sees only its own sessions learns nothing by its end. */
 const mostLooks = 10;
 
 async function search(

@@ -1,13 +1,13 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { propertiesOf } from "../../../ground/checks/properties-of.ts";
 import type { AgentCapabilities } from "../../../../plugin-sdk/capabilities.ts";
 import { agentCapabilitiesSchema } from "../../../../plugin-sdk/capabilities.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../../plugin-sdk/request.ts";
-import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
+import { closed, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import type { SessionQuery } from "../../../../plugin-sdk/queries.ts";
 import { labelQuery, labelsOf } from "../label-query.ts";
-import { type ApiRoute, json, route } from "../route.ts";
+import { type ApiRoute, json, ok, route } from "../route.ts";
 import { named, oneOf } from "../../../sessions/session/schemas/named.ts";
 import { sessionSchema, sessionSummarySchema } from "../schemas/sessions.ts";
 
@@ -31,17 +31,9 @@ const startBodySchema: SchemaOf<StartBody> = named(
   }, closed)),
 );
 
-interface ListQuery {
-  state?: "running" | "ended";
-  outcome?: "completed" | "blocked" | "error";
-  adapter?: string;
-  label?: string[];
-  task_id?: string;
-  before?: string;
-  limit?: number;
-}
+type ListQuery = Static<typeof listQuery>;
 
-const listQuery = exactly<ListQuery>()(Type.Object({
+const listQuery = Type.Object({
   state: Type.Optional(oneOf(["running", "ended"] as const)),
   outcome: Type.Optional(oneOf(["completed", "blocked", "error"] as const)),
   adapter: Type.Optional(adapterId),
@@ -49,31 +41,24 @@ const listQuery = exactly<ListQuery>()(Type.Object({
   task_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   before: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: "next of the page before" })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: "default 50" })),
-}, closed));
+}, closed);
 
-const showQuery = exactly<{ output?: "true" | "false" }>()(Type.Object({
+const showQuery = Type.Object({
   output: Type.Optional(oneOf(["true", "false"] as const, "false: the result's output is left empty")),
-}, closed));
+}, closed);
 
-interface Answer {
-  request_id: string;
-  /** Null denies the request. */
-  choice: string | null;
-}
-
-const answerBody = exactly<Answer>()(Type.Object({
+const answerBody = Type.Object({
   request_id: Type.String({ minLength: 1, maxLength: 256 }),
   choice: Type.Union([Type.String({ maxLength: 65_536 }), Type.Null()], {
     description: "one of the choices, or any text for a question without; null: no answer, which denies",
   }),
-}, closed));
+}, closed);
 
 /** Routes to start, list, show, stop, answer and delete sessions. */
 export const sessionRoutes: readonly ApiRoute[] = [
-  route<unknown, StartBody>({
+  route({
     id: "startSession",
-    method: "POST",
-    path: "/v1/sessions",
+    at: "POST /v1/sessions",
     summary: "start a session",
     scope: "run",
     heads: [{ name: "Idempotency-Key", summary: "the same request with the same key is the same session" }],
@@ -94,32 +79,28 @@ export const sessionRoutes: readonly ApiRoute[] = [
       return json(await sessions.get(session.id), { status: known ? 200 : 201, headers: headersOut });
     },
   }),
-  route<ListQuery>({
+  route({
     id: "listSessions",
-    method: "GET",
-    path: "/v1/sessions",
+    at: "GET /v1/sessions",
     summary: "list sessions, the newest first",
     scope: "own",
     query: listQuery,
-    answers: {
-      200: {
-        summary: "a page; next is null on the last",
-        schema: Type.Object({
-          sessions: Type.Array(sessionSummarySchema),
-          next: Type.Union([Type.String(), Type.Null()]),
-        }),
-      },
-    },
+    answers: ok(
+      "a page; next is null on the last",
+      Type.Object({
+        sessions: Type.Array(sessionSummarySchema),
+        next: Type.Union([Type.String(), Type.Null()]),
+      }),
+    ),
     handle: async ({ query, sessions }) => json(await sessions.page(queryOf(query))),
   }),
-  route<{ output?: "true" | "false" }>({
+  route({
     id: "getSession",
-    method: "GET",
-    path: "/v1/sessions/{id}",
+    at: "GET /v1/sessions/{id}",
     summary: "show a session and, when it has ended, its result",
     scope: "own",
     query: showQuery,
-    answers: { 200: { summary: "the session", schema: sessionSchema } },
+    answers: ok("the session", sessionSchema),
     async handle({ params, query, sessions }) {
       const id = params["id"] ?? "";
       const summary = { ...await sessions.get(id), ...await sessions.history(id) };
@@ -130,8 +111,7 @@ export const sessionRoutes: readonly ApiRoute[] = [
   }),
   route({
     id: "deleteSession",
-    method: "DELETE",
-    path: "/v1/sessions/{id}",
+    at: "DELETE /v1/sessions/{id}",
     summary: "forget the events of a session that has ended",
     scope: "run",
     answers: { 204: { summary: "they are forgotten" } },
@@ -142,8 +122,7 @@ export const sessionRoutes: readonly ApiRoute[] = [
   }),
   route({
     id: "interruptSession",
-    method: "POST",
-    path: "/v1/sessions/{id}/interrupt",
+    at: "POST /v1/sessions/{id}/interrupt",
     summary: "stop a session gracefully",
     scope: "run",
     answers: {
@@ -164,14 +143,13 @@ export const sessionRoutes: readonly ApiRoute[] = [
       return json(before, { status: 202 });
     },
   }),
-  route<unknown, Answer>({
+  route({
     id: "answerRequest",
-    method: "POST",
-    path: "/v1/sessions/{id}/answers",
+    at: "POST /v1/sessions/{id}/answers",
     summary: "answer a permission request or a question of the agent",
     scope: "run",
     body: answerBody,
-    answers: { 200: { summary: "the answer was taken", schema: Type.Object({ accepted: Type.Literal(true) }) } },
+    answers: ok("the answer was taken", Type.Object({ accepted: Type.Literal(true) })),
     async handle({ params, body: { request_id, choice }, sessions }) {
       const id = params["id"] ?? "";
       const session = await sessions.control(id);

@@ -7,7 +7,7 @@ import { nextTurn } from "../../../ground/platform/engine/next-turn.ts";
 import type { HostWorkspaces } from "../../../sessions/host/state/workspaces.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { callerPlugins, type PluginFacts } from "../plugin-facts.ts";
-import { type ApiRoute, json, route } from "../route.ts";
+import { type ApiRoute, json, ok, route } from "../route.ts";
 import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 
 /** One thing that waits for a person. */
@@ -68,11 +68,10 @@ const mostSessions = 100;
 export const waitingRoutes: readonly ApiRoute[] = [
   route({
     id: "listWaiting",
-    method: "GET",
-    path: "/v1/waiting",
+    at: "GET /v1/waiting",
     summary: "list everything that waits for a person, the oldest first",
     scope: "own",
-    answers: { 200: { summary: "all of it", schema: Type.Object({ items: Type.Array(item) }) } },
+    answers: ok("all of it", Type.Object({ items: Type.Array(item) })),
     async handle({ sessions, workspaces, caller }, { facts }) {
       const running = await sessions.list({ state: "running", limit: 500 });
       const asking = running.filter(({ waiting }) => waiting.length > 0).slice(0, mostSessions);

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { Workspace, WorkspaceConflict } from "../../../../plugin-sdk/workspace.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { textOrBase64 } from "../../../ground/platform/files/text-or-base64.ts";
-import { type ApiRoute, json, route } from "../route.ts";
+import { type ApiRoute, json, ok, route } from "../route.ts";
 import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 import { artifactSchema, heldSchema } from "../../../sessions/session/schemas/results.ts";
 
@@ -40,56 +40,45 @@ const workspace = named(
   })),
 );
 
-interface ApplyQuery {
-  allow_links?: "true" | "false";
-  with_held?: string[];
-}
-
-const applyQuery = exactly<ApplyQuery>()(Type.Object({
+const applyQuery = Type.Object({
   allow_links: Type.Optional(oneOf(["true", "false"] as const)),
   with_held: Type.Optional(
     Type.Array(text, { maxItems: 1000, description: "path of a held change to apply as well; repeat for several" }),
   ),
-}, closed));
+}, closed);
 
-const pruneBody = exactly<{ older_than_ms?: number }>()(Type.Object({
+const pruneBody = Type.Object({
   older_than_ms: Type.Optional(
     Type.Integer({ minimum: 0, maximum: 1e15, description: "default: workspaces.keep_ms of the host manifest" }),
   ),
-}, closed));
+}, closed);
 
 /** Routes for the changes in sessions' worktrees: show them, apply them to the repository, and remove them. */
 export const workspaceRoutes: readonly ApiRoute[] = [
   route({
     id: "listWorkspaces",
-    method: "GET",
-    path: "/v1/workspaces",
+    at: "GET /v1/workspaces",
     summary: "list the worktrees of sessions with their state",
     scope: "own",
-    answers: {
-      200: { summary: "the oldest first", schema: Type.Object({ workspaces: Type.Array(workspace) }) },
-    },
+    answers: ok("the oldest first", Type.Object({ workspaces: Type.Array(workspace) })),
     handle: async ({ workspaces }) => json({ workspaces: await workspaces.list() }),
   }),
   route({
     id: "diffSession",
-    method: "GET",
-    path: "/v1/sessions/{id}/diff",
+    at: "GET /v1/sessions/{id}/diff",
     summary: "show what a session changed in its worktree",
     scope: "own",
-    answers: {
-      200: {
-        summary: "patch, or patch_base64 where it is not UTF-8, is for git apply",
-        schema: Type.Object({
-          session_id: text,
-          artifacts,
-          artifacts_omitted: Type.Optional(count),
-          held,
-          patch: Type.Optional(text),
-          patch_base64: Type.Optional(text),
-        }),
-      },
-    },
+    answers: ok(
+      "patch, or patch_base64 where it is not UTF-8, is for git apply",
+      Type.Object({
+        session_id: text,
+        artifacts,
+        artifacts_omitted: Type.Optional(count),
+        held,
+        patch: Type.Optional(text),
+        patch_base64: Type.Optional(text),
+      }),
+    ),
     async handle({ params, workspaces }) {
       const session_id = params["id"] ?? "";
       const { patch, ...diff } = await workspaces.diff(session_id);
@@ -97,25 +86,22 @@ export const workspaceRoutes: readonly ApiRoute[] = [
       return json({ session_id, ...diff, ..."text" in held ? { patch: held.text } : { patch_base64: held.base64 } });
     },
   }),
-  route<ApplyQuery>({
+  route({
     id: "applySession",
-    method: "POST",
-    path: "/v1/sessions/{id}/apply",
+    at: "POST /v1/sessions/{id}/apply",
     summary: "bring a session's changes to the repository, all or none but for what is held, and remove its worktree",
     scope: "run",
     query: applyQuery,
-    answers: {
-      200: {
-        summary: "they are there, not staged",
-        schema: Type.Object({
-          session_id: text,
-          artifacts,
-          artifacts_omitted: Type.Optional(count),
-          held,
-          kept_commit: maybeText,
-        }),
-      },
-    },
+    answers: ok(
+      "they are there, not staged",
+      Type.Object({
+        session_id: text,
+        artifacts,
+        artifacts_omitted: Type.Optional(count),
+        held,
+        kept_commit: maybeText,
+      }),
+    ),
     async handle({ params, query, workspaces }) {
       const choice = { allowLinks: query.allow_links === "true", withHeld: query.with_held };
       return json(await workspaces.apply(params["id"] ?? "", choice));
@@ -123,8 +109,7 @@ export const workspaceRoutes: readonly ApiRoute[] = [
   }),
   route({
     id: "discardSession",
-    method: "POST",
-    path: "/v1/sessions/{id}/discard",
+    at: "POST /v1/sessions/{id}/discard",
     summary: "remove a session's worktree with all that was changed in it",
     scope: "run",
     answers: { 204: { summary: "it is gone" } },
@@ -133,22 +118,19 @@ export const workspaceRoutes: readonly ApiRoute[] = [
       return new Response(null, { status: 204 });
     },
   }),
-  route<unknown, { older_than_ms?: number }>({
+  route({
     id: "pruneWorkspaces",
-    method: "POST",
-    path: "/v1/workspaces/prune",
+    at: "POST /v1/workspaces/prune",
     summary: "remove worktrees past their age with all that is in them, except those of running sessions",
     scope: "admin",
     body: pruneBody,
-    answers: {
-      200: {
-        summary: "what was removed, and what could not be",
-        schema: Type.Object({
-          removed: Type.Array(text),
-          failed: Type.Array(Type.Object({ session_id: text, error: Type.Object({ code: text, message: text }) })),
-        }),
-      },
-    },
+    answers: ok(
+      "what was removed, and what could not be",
+      Type.Object({
+        removed: Type.Array(text),
+        failed: Type.Array(Type.Object({ session_id: text, error: Type.Object({ code: text, message: text }) })),
+      }),
+    ),
     handle: async ({ body: { older_than_ms }, workspaces }) =>
       json(await workspaces.prune(older_than_ms === undefined ? {} : { olderThanMs: older_than_ms })),
   }),
