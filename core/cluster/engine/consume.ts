@@ -13,10 +13,7 @@ const readerBeatMs = 1000;
 const workerBeatMs = 2000;
 /** How long the servers keep one request for messages. Milliseconds. */
 const askMs = 10_000;
-/**
- * Messages on their way to one reader, and to all readers of a machine together. The servers drop a connection with more
- * than 64 MiB on their way to a client that is too busy to read: 512 parts of a log are half of that.
- */
+/** Messages on their way to one reader, and to all of a machine: 512 parts are half of the servers' 64 MiB. */
 const mostOnTheWay = 128;
 const mostOnTheWayTogether = 512;
 

@@ -27,10 +27,7 @@ export interface TakenLog {
   log: MachineLog;
 }
 
-/**
- * Makes this machine the writer of its own log: reads what the log has and the local copy lacks, as after another
- * machine ended this one's sessions, begins a term, and offers the servers what they lack.
- */
+/** Makes this machine the writer of its own log: reads what the copy lacks, begins a term, offers what is missing. */
 export async function takeOwnLog(options: TakeOwnLogOptions): Promise<TakenLog> {
   const { engine, machine, file, writeLog } = options;
   const position = new PositionFile(`${file}.position`);

@@ -1,5 +1,5 @@
 import { BulkheadError, isErrorCode } from "../../../plugin-sdk/errors.ts";
-import { fieldsOrNone, stringOf } from "../../../plugin-sdk/json-fields.ts";
+import { fieldsOrNone, parseJson, stringOf } from "../../../plugin-sdk/json-fields.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { Engine } from "../engine/engine.ts";
 import { isAnswer } from "./answer-schemas.ts";
@@ -40,7 +40,7 @@ export async function callMachine<N extends CallName>(
       });
     },
   );
-  const { answer, error } = fieldsOrNone(parse(said));
+  const { answer, error } = fieldsOrNone(parseJson(said));
   if (error !== undefined) throw errorIn(error, machine);
   if (isAnswer(name, answer)) return answer;
   engine.dropped.tell(`An answer of machine "${machine}" to "${name}"`, "it is none that this version reads");
@@ -59,14 +59,6 @@ function errorIn(error: unknown, machine: string): BulkheadError {
     said === null ? `Machine "${machine}" failed.` : said.slice(0, mostText),
     next === null ? {} : { hint: next.slice(0, mostText) },
   );
-}
-
-function parse(said: string): unknown {
-  try {
-    return JSON.parse(said);
-  } catch {
-    return null;
-  }
 }
 
 /** Answers the questions of the other machines, until the returned function is called. */

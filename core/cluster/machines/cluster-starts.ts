@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { BulkheadError, isErrorCode } from "../../../plugin-sdk/errors.ts";
-import { fieldsOrNone, stringOf } from "../../../plugin-sdk/json-fields.ts";
+import { fieldsOrNone, parseJson, stringOf } from "../../../plugin-sdk/json-fields.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { exactly } from "../../../plugin-sdk/schema.ts";
@@ -65,7 +65,7 @@ export class ClusterStarts {
   hear({ kind, name, text }: Note): void {
     if (kind !== "failed" || !this.#waiting.has(name)) return;
     // A session whose start has failed waits no more: a note that says less ends no wait.
-    if (!isErrorCode(fieldsOrNone(parse(text))["code"])) throw new TypeError("it is no error");
+    if (!isErrorCode(fieldsOrNone(parseJson(text))["code"])) throw new TypeError("it is no error");
     this.#failed.set(name, text);
   }
 
@@ -229,14 +229,6 @@ const check = lazyCheck(
   ),
 );
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
 function awayError(reason: string, cause?: unknown): BulkheadError {
   return new BulkheadError("unavailable", `Cannot start a session: ${reason.replace(/^T/, "t")}`, {
     hint: "Try again when they are back: bulkhead cluster status.",
@@ -252,7 +244,7 @@ function interruptedBy(signal: AbortSignal | undefined, session: SessionHandle):
 }
 
 function errorOf(text: string): BulkheadError {
-  const { code, message, hint, details } = fieldsOrNone(parse(text));
+  const { code, message, hint, details } = fieldsOrNone(parseJson(text));
   return new BulkheadError(isErrorCode(code) ? code : "internal", stringOf(message) ?? "It could not start.", {
     hint: stringOf(hint) ?? undefined,
     details: { ...fieldsOrNone(details) },

@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { fieldsOrNone, stringOf } from "../../../plugin-sdk/json-fields.ts";
+import { fieldsOrNone, parseJson, stringOf } from "../../../plugin-sdk/json-fields.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { wait } from "../../ground/platform/engine/wait.ts";
@@ -63,7 +63,7 @@ export class KeptAnswers {
   ): Promise<void> {
     const { mail: stream, mailTo } = this.#engine.names;
     const take = async (job: Job): Promise<void> => {
-      const { session_id, request_id, choice } = fieldsOrNone(parse(job.data));
+      const { session_id, request_id, choice } = fieldsOrNone(parseJson(new TextDecoder().decode(job.data)));
       const [id, request, said] = [stringOf(session_id), stringOf(request_id), stringOf(choice)];
       if (id !== null && request !== null && (said !== null || choice === null)) {
         await sessions.open(id).then((session) => session.answer(request, said)).catch((error: unknown) => {
@@ -95,13 +95,5 @@ async function isOpen({ session_id, request_id }: Answer, { journal }: Mirror): 
       if (event.type === "permission_resolved" && event.request_id === request_id) open = false;
     }
     after = page.at(-1)!.gseq;
-  }
-}
-
-function parse(data: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(data));
-  } catch {
-    return null;
   }
 }

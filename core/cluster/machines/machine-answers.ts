@@ -14,10 +14,7 @@ interface MachineAnswersDeps {
   shares: Pick<SessionShares, "giveBackSpare">;
 }
 
-/**
- * Makes the answers of a machine to the questions of others. Who may ask was checked at the door they came in by. Each
- * answer is about this machine's sessions alone: one that asked other machines in turn would have them ask back.
- */
+/** Makes the answers of a machine to others, about its own sessions alone. Who may ask was checked at their door. */
 export function machineAnswers({ host, own, diffs, shares }: MachineAnswersDeps): CallAnswers {
   const idOf = async (ask: CallAsk): Promise<string> => {
     const session_id = askedText(ask, "session_id");

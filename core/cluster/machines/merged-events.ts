@@ -47,10 +47,7 @@ function parseCursor(text: string): ClusterCursor {
   });
 }
 
-/**
- * Merges the events of all machines: each machine's in its order, with a cursor at each event. On any machine, and after
- * any machine's end, that cursor goes on exactly after the events that were read.
- */
+/** Merges the events of all machines, each in its order. Any machine goes on from the cursor at each event. */
 export function mergedEvents(deps: MergedEventsDeps, { after, cursor, signal }: EventQuery): AsyncIterable<Envelope> {
   const known = cursor === undefined ? null : parseCursor(cursor);
   // Called here, so that a number that no event has yet is refused before a stream begins.

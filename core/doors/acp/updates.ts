@@ -16,10 +16,7 @@ export interface UpdateOptions {
   contextSize(adapterId: string): number | undefined;
 }
 
-/**
- * Turns one session's events into updates. Each event gives at least one; the first carries, under
- * `_meta.bulkhead`, its numbers and every field that the update has no place for: nothing is lost.
- */
+/** Turns one session's events into updates. Under `_meta.bulkhead` the first one carries all that has no place. */
 export class Updates {
   readonly #options: UpdateOptions;
   /** The agent has said something. */

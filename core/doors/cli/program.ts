@@ -19,10 +19,7 @@ interface ProgramOptions {
   whole?: boolean;
 }
 
-/**
- * Creates the command line for commander. Loads only the modules of commands that the arguments name.
- * Parsing throws `CommanderError` for wrong usage, and for help and version with exit code 0.
- */
+/** Creates the command line, with the modules of named commands alone. Parsing throws `CommanderError`, as for help. */
 export async function createProgram(options: ProgramOptions): Promise<Command> {
   const { terminal, whole = false } = options;
   const program = new Command("bulkhead")
@@ -119,10 +116,7 @@ function createBind(options: ProgramOptions, program: Command): Bind {
   };
 }
 
-/**
- * Wraps a command: where it may not use a file because that changed while an agent could write it, the person at the
- * terminal sees the difference and decides with one key. The command then begins again.
- */
+/** Wraps a command: where a file changed while an agent could write it, the person decides, and it begins again. */
 function accepting(handler: CommandHandler): CommandHandler {
   return async (call) => {
     for (;;) {

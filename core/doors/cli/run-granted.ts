@@ -16,10 +16,7 @@ interface AskedGrants {
   givenAfter(result: SessionResult): Promise<boolean>;
 }
 
-/**
- * Runs a session in a daemon and shows it. Where it failed for want of a grant, asks the person at the terminal for it;
- * after a yes it is granted in the daemon, and the session starts again.
- */
+/** Runs a session in a daemon and shows it. Asks for a grant that it lacked; after a yes it starts again. */
 export async function runGranted({ sessions, request, how, ...rest }: GrantedRun): Promise<SessionResult> {
   const grants = askForGrants({ request, how, ...rest });
   for (;;) {

@@ -28,10 +28,7 @@ export function checkOrigin(request: Request, from: RequestSource, hosts: readon
  */
 const loopback = /^(?:127\.0\.0\.1|localhost|\[::1\]):\d{1,5}$/i;
 
-/**
- * Whether this server may prove itself as a host: as its socket, and at addresses where only it, or what the operator
- * named, listens. `localhost` is two addresses, and another program may have the second one.
- */
+/** Whether this server may prove itself as a host: as its socket, and where only it or a named one listens. */
 export function isProvable(host: string, hosts: readonly string[]): boolean {
   return host === "localhost" || (hosts.includes(host) && !host.startsWith("localhost:"));
 }

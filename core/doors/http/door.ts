@@ -88,12 +88,6 @@ function secure(response: Response): Response {
   return response;
 }
 
-interface AuthenticateOptions {
-  from: RequestSource;
-  tokens: TokenStore;
-  meters: Meters;
-}
-
 /**
  * Identifies a request's caller by its bearer token, over TCP and over the unix socket alike. Access to the socket
  * proves nothing: a plugin's process may be able to connect to it, yet unable to read the token's file.
@@ -101,7 +95,7 @@ interface AuthenticateOptions {
  */
 async function authenticate(
   request: Request,
-  { from, tokens, meters }: AuthenticateOptions,
+  { from, tokens, meters }: { from: RequestSource; tokens: TokenStore; meters: Meters },
 ): Promise<Caller> {
   const header = request.headers.get("authorization");
   const token = header === null ? null : /^Bearer ([\w-]{1,256})$/i.exec(header)?.[1] ?? null;

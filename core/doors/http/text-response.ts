@@ -1,11 +1,8 @@
-interface TextAnswer {
-  status?: number;
-  type: string;
-  headers?: Readonly<Record<string, string>>;
-}
-
 /** Creates a text response with its length. */
-export function textResponse(text: string, { status = 200, type, headers = {} }: TextAnswer): Response {
+export function textResponse(
+  text: string,
+  { status = 200, type, headers = {} }: { status?: number; type: string; headers?: Readonly<Record<string, string>> },
+): Response {
   const bytes = new TextEncoder().encode(text);
   return new Response(bytes, {
     status,

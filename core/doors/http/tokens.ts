@@ -1,3 +1,4 @@
+import { parseJson } from "../../../plugin-sdk/json-fields.ts";
 import { absent } from "../../ground/errors/write-fault.ts";
 import { Type } from "@sinclair/typebox";
 import { Check } from "@sinclair/typebox/value";
@@ -329,7 +330,7 @@ export function isOfOneMachine({ name }: TokenRecord): boolean {
 
 /** Parses a token's record; null for anything else. */
 export function parseToken(text: string): TokenRecord | null {
-  const value = parse(text);
+  const value = parseJson(text);
   return Check(record, value) ? value : null;
 }
 
@@ -362,17 +363,9 @@ async function readTokens(file: string): Promise<StoredTokens> {
     if ((await versionOf(file)) === "none") return { tokens: 1, entries: [] };
     throw damaged(file);
   }
-  const value = parse(new TextDecoder().decode(bytes));
+  const value = parseJson(new TextDecoder().decode(bytes));
   if (!Check(fileSchema, value)) throw damaged(file);
   return value;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 function damaged(file: string): BulkheadError {

@@ -179,10 +179,7 @@ export function deleteSessionTool(sessions: SessionHost): McpTool {
   });
 }
 
-/**
- * Starts a session unless the call is cancelled first. After the start the signal no longer affects the session: its
- * follower interrupts it, and a session without a follower outlives the call.
- */
+/** Starts a session unless the call is cancelled first. Later only its follower interrupts it. */
 async function startSession(
   sessions: SessionHost,
   request: SessionRequest,

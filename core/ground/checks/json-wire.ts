@@ -24,10 +24,7 @@ interface Fault {
   message: string;
 }
 
-/**
- * JSON-RPC messages, one a line. What is no message (no UTF-8, no JSON, no object, too large, nested too deeply) is
- * answered with an error of the protocol and skipped; the messages after it come through.
- */
+/** JSON-RPC messages, one a line. A line that is none is answered with an error of the protocol and skipped. */
 export async function* readMessages(wire: ByteWire, bounds: MessageBounds): AsyncGenerator<JsonObject, void, void> {
   for await (const line of readLines(wire.input, bounds.message_bytes)) {
     const parsed = "fault" in line ? line : parse(line.text, bounds.message_depth);

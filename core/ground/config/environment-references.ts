@@ -38,12 +38,7 @@ export function fillReferences(parsed: ParsedYaml, env: (name: string) => string
 
 type Words = { expected: string; found: string; hint?: string };
 
-interface MapTexts {
-  at: KeyPath;
-  map(text: string, path: KeyPath): string;
-}
-
-function mapTexts(value: unknown, { at, map }: MapTexts): unknown {
+function mapTexts(value: unknown, { at, map }: { at: KeyPath; map(text: string, path: KeyPath): string }): unknown {
   if (typeof value === "string") return map(value, at);
   if (Array.isArray(value)) return value.map((item, index) => mapTexts(item, { at: [...at, index], map }));
   if (typeof value !== "object" || value === null) return value;

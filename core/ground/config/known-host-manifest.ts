@@ -30,10 +30,7 @@ interface Known {
 /** Of so many files the last text is kept; what was written first goes first. */
 const mostKept = 32;
 
-/**
- * Finds a host manifest that has passed every check before, with the places of its values; null where this text has
- * not. To check one takes the libraries of YAML and of schemas, longer to load than all else that most commands do.
- */
+/** Finds a host manifest that has passed every check before, else null. A check loads two large libraries. */
 export async function findKnownManifest({ file, text, stateDir }: ManifestText): Promise<HostManifest | null> {
   const [other, kept] = await Promise.all([
     whoElseMayChange(folderIn(stateDir)),
@@ -59,10 +56,7 @@ export async function findKnownManifest({ file, text, stateDir }: ManifestText):
   return manifest;
 }
 
-/**
- * Keeps a host manifest that has just passed every check. One that refers to the environment says another thing each
- * time, and is not kept. A folder that cannot be written costs nothing but time.
- */
+/** Keeps a host manifest that has just passed every check, unless it refers to the environment. Best effort. */
 export async function keepKnownManifest(manifest: HostManifest, { file, text, stateDir }: ManifestText): Promise<void> {
   const places = placesOf(manifest);
   if (places === undefined || places.references.size > 0 || !isPlain(manifest)) return;

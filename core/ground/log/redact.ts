@@ -56,12 +56,7 @@ export function redact(text: string, secrets: readonly Secret[]): string {
   return createRedactor(secrets)?.text(text) ?? text;
 }
 
-interface RedactValueOptions {
-  text(text: string): string;
-  depth: number;
-}
-
-function redactValue(value: unknown, { text, depth }: RedactValueOptions): unknown {
+function redactValue(value: unknown, { text, depth }: { text(text: string): string; depth: number }): unknown {
   if (typeof value === "string") return text(value);
   if (typeof value !== "object" || value === null) return value;
   if (depth === maxDepth) return "[redacted: nested too deeply]";

@@ -15,10 +15,7 @@ interface EscapeOptions {
   onReport?(report: EscapeReport): void;
 }
 
-/**
- * Runs escapes one after the other, each as the program of a session, and looks afterwards at what is left on the machine.
- * It makes all folders, servers and processes that it attacks, and removes them.
- */
+/** Runs escapes one after the other as programs of sessions, and looks afterwards at what is left. */
 export async function runAgentEscapes(
   escapes: readonly AgentEscape[],
   options: EscapeOptions,

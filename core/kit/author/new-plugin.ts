@@ -126,10 +126,7 @@ function classOf(id: string): string {
 const own = import.meta.url;
 const ownFolder = fileURLToPath(new URL(own.endsWith(".ts") ? "../../.." : "../../../..", own));
 
-/**
- * How the `package.json` of a new plugin names this host, so that `npm install` finds it: by a range of versions where npm
- * installed the host from a registry, else by the folder that it runs from.
- */
+/** How a new plugin's `package.json` names this host: by versions of the registry, else by its folder. */
 export async function hostSpecifier(folder: string = ownFolder): Promise<string> {
   const root = folder.replace(/[\\/]$/, "");
   return await isFromRegistry(root) ? `^${hostVersion}` : `file:${root}`;

@@ -13,10 +13,7 @@ type Fields = Record<string, unknown>;
 
 const known = Object.keys(propertiesOf(cliToolSchema));
 
-/**
- * Puts a map of tools into this host's words as far as its form allows; what is of another form stays, so that its
- * check says what is wrong where. One tool alone (`cli: {command, args, prompt_mode}`) is a map of one.
- */
+/** Puts a map of tools into this host's words. Other forms stay, so that their check says why they are wrong. */
 export function plainToolMap(value: unknown): PlainToolMap {
   const toolNotes = new Map<string, string[]>();
   if (!isMap(value)) return { value, notes: [], toolNotes };

@@ -6,10 +6,7 @@ const lookMs = 250;
 /** Folders that an author does not write by hand. */
 const passedOver = new Set(["node_modules", ".git", "dist", "coverage"]);
 
-/**
- * Resolves when a file of a plugin's folder was written, made or removed since `known`; with what is there then. Looks,
- * because notifications of changes differ from system to system. Rejects with the signal's reason.
- */
+/** Resolves when a file of a plugin's folder has changed since `known`. Rejects with the signal's reason. */
 export async function nextChange(folder: string, known: string, signal: AbortSignal): Promise<string> {
   for (;;) {
     signal.throwIfAborted();

@@ -23,10 +23,7 @@ interface StandInPlace {
   workdir: string;
 }
 
-/**
- * Writes a small shell script for each program: it prints the scripted text, or misbehaves as told. A program that a
- * manifest names but no script describes fails with a message about that.
- */
+/** Writes a shell script for each program, which prints the scripted text, or misbehaves as told. */
 export async function writeStandIns(
   programs: readonly ScriptedProgram[],
   place: StandInPlace,

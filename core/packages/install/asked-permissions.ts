@@ -23,10 +23,7 @@ interface AskedOptions {
   hidden: readonly string[];
 }
 
-/**
- * Lists permissions that the operator must still decide on, the riskiest first. A grant of a program or secret by its
- * name alone covers what the version in use asks for, and nothing that a later one adds.
- */
+/** Lists permissions to decide on, the riskiest first. A grant by name covers what the version in use asks for. */
 export function undecidedPermissions(options: AskedOptions): ExplainedPermission[] {
   const { manifest, before, granted, places, config, hidden } = options;
   const known = before === null ? {} : requestedWith(before, config);

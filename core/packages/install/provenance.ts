@@ -13,10 +13,7 @@ const attestationsSchema = z.array(z.looseObject({
   }),
 }));
 
-/**
- * Finds the builder of a package in verified statements: the workflow, or other identity, in the certificate that signed
- * its provenance. Null: none of them is provenance with a certificate.
- */
+/** Finds the builder of a package in verified statements: the identity that signed its provenance, or null. */
 export function builtBy(attestations: unknown): string | null {
   const checked = attestationsSchema.safeParse(attestations);
   if (!checked.success) return null;

@@ -6,10 +6,7 @@ interface PublishedManifestOptions {
   timeoutMs: number;
 }
 
-/**
- * Returns the `package.json` of a published version as its registry tells it, of another version where that one is gone;
- * null where the registry tells nothing in time. Downloads no package.
- */
+/** Returns the `package.json` of a published version, or of another; null where the registry tells none in time. */
 export async function publishedManifest(
   { name, version }: { name: string; version: string | null },
   { folder, timeoutMs }: PublishedManifestOptions,

@@ -1,3 +1,4 @@
+import { parseJson } from "../../../plugin-sdk/json-fields.ts";
 import * as z from "zod";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { pluginKeyword } from "../manifest/plugin-keyword.ts";
@@ -41,7 +42,7 @@ export async function searchRegistry(
   url.searchParams.set("text", [`keywords:${pluginKeyword}`, ...words].join(" "));
   url.searchParams.set("size", String(most));
   const bytes = await fetchArchive(url.href, { folder, maxBytes });
-  const read = answerSchema.safeParse(parse(bytes));
+  const read = answerSchema.safeParse(parseJson(new TextDecoder().decode(bytes)));
   if (!read.success) {
     throw new BulkheadError("network_error", `Cannot search ${registry}: its answer is no list of packages.`, {
       hint: "Look for packages on the registry's own page, with the keyword bulkhead-plugin.",
@@ -56,12 +57,4 @@ export async function searchRegistry(
     publisher: publisher?.username ?? null,
   }));
   return { registry, found };
-}
-
-function parse(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    return null;
-  }
 }

@@ -23,10 +23,7 @@ export async function startLook(top: string): Promise<LookStart> {
   return { since, known };
 }
 
-/**
- * Takes the folders of a folder, and what makes a repository of it or of one of them. The change times of one runtime are
- * in seconds: without this, what was made in the second before would count as changed.
- */
+/** Takes the folders of a folder and those that make repositories: one runtime tells change times in seconds. */
 async function knownEntries(top: string): Promise<KnownEntries> {
   const names = (await entriesOf(top)).filter((entry) => entry.isDirectory() || isGitName(entry.name));
   const folders = names.map(({ name }) => name);

@@ -67,10 +67,7 @@ export async function removeWorktree({ folder, sourceTop, signal }: WorktreePlac
 /** Changes to the worktrees of one repository, one after another. */
 const turns = new Turns(1);
 
-/**
- * git reads all registrations of a repository to change one, and fails at one that another git is making or removing:
- * sessions here wait for each other, and other programs are given a moment.
- */
+/** Changes worktrees one at a time: git fails at a registration that another git is making. */
 async function changeWorktrees(
   args: readonly string[],
   { sourceTop, signal }: Pick<WorktreePlace, "sourceTop" | "signal">,

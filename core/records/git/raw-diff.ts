@@ -11,10 +11,7 @@ export interface RawChange {
   from: Uint8Array | null;
 }
 
-/**
- * Reads the records of `git diff-tree -r -z --raw` (the raw output format of git-diff): `:<mode> <mode> <id> <id> <status>`,
- * a path, and for renames a second path. A change of type counts as a modification.
- */
+/** Reads the records of `git diff-tree -r -z --raw`. A change of type counts as a modification. */
 export class RawDiffReader {
   readonly #changes: RawChange[] = [];
   #header: Omit<RawChange, "path" | "from"> | null = null;

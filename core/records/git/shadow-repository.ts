@@ -6,10 +6,7 @@ import { join, relative, resolve, sep } from "../../ground/platform/files/paths.
 import { eachRecord, git, gitEnv, gitError, joinNul, lineOf } from "./git-call.ts";
 import type { Repository } from "./find-repository.ts";
 
-/**
- * A repository of our own beside the user's: own config, own index, own objects, which borrows the user's objects and
- * work tree. It writes nothing to the user's repository, and runs nothing that its config names.
- */
+/** A repository of our own beside the user's, which borrows its objects and writes and runs nothing of it. */
 export interface ShadowRepository {
   /** The git folder, which holds everything. */
   folder: string;

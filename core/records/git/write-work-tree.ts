@@ -101,10 +101,7 @@ async function withAssumed(
   return [...found, ...modified.filter((path) => !known.has(pathKey(path)))];
 }
 
-/**
- * The tree of the index as it is; null below the top. It takes another name, because git locks an index by its name; git
- * puts a new file in an index's place and never writes to the old one.
- */
+/** The tree of the index as it is; null below the top. Copies it under another name, which git then locks. */
 async function writeCopiedTree(shadow: ShadowRepository, call: ShadowCall): Promise<string | null> {
   if (shadow.repository?.prefix !== "") return null;
   const index = `${call.index}-tree`;

@@ -1,5 +1,5 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import { stat } from "../../ground/platform/files/files.ts";
+import { isThere } from "../git/look-at.ts";
 import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
 import { sleep } from "../../ground/platform/engine/wait.ts";
 import { within } from "../../ground/platform/engine/within.ts";
@@ -138,10 +138,6 @@ export class HistoryIndex {
       await nextTurn();
     }
   }
-}
-
-function isThere(file: string): Promise<boolean> {
-  return stat(file).then(() => true, () => false);
 }
 
 /** Writes events in order; without any, what is still incomplete. */

@@ -10,10 +10,7 @@ import { replaceFile } from "../../ground/platform/files/replace-file.ts";
 /** Newest batches that are checked at every start. */
 const checkedRows = 8;
 
-/**
- * True when a journal's host did not close it, and its last writes are still in the log beside the file, or when a
- * repair of it was begun: a repair closes the damaged file, which takes that log away.
- */
+/** True when a journal was not closed and its last writes are still in the log, or a repair of it was begun. */
 export async function mayBeDamaged(file: string): Promise<boolean> {
   const [log, draft] = await Promise.all([`${file}-wal`, repairDraft(file)].map(sizeOf));
   return (log ?? 0) > 0 || draft !== null;
@@ -86,10 +83,7 @@ function isHeadThere(database: SqliteFile, head: number): boolean {
   return head === Math.max(0, ...found.map((row) => row?.number ?? 0));
 }
 
-/**
- * Marks a journal as damaged, for the host that has it or the next one: a process that only reads a journal finds damage
- * too. Best effort: the mark is lost where the folder cannot be written.
- */
+/** Marks a journal as damaged for its host or the next one. Best effort: the folder may not be writable. */
 export async function markSuspect(file: string, problem: string): Promise<void> {
   await replaceFile(markOf(file), problem).catch(() => {});
 }

@@ -1,6 +1,6 @@
 import type { PruneReport } from "../../../plugin-sdk/workspace.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
-import { stat } from "../../ground/platform/files/files.ts";
+import { isThere } from "../git/look-at.ts";
 import { isAlive } from "./holder.ts";
 import { homeOf, removeAll, removeFiles } from "./open-workspace.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";
@@ -42,8 +42,4 @@ async function pruneOne(
   const isDecided = record.state === "applied" || record.state === "discarded";
   if (isDecided && await isThere(homeOf(files, record.session_id))) await removeFiles(files, record);
   return false;
-}
-
-function isThere(path: string): Promise<boolean> {
-  return stat(path).then(() => true, () => false);
 }

@@ -45,10 +45,7 @@ export interface LiveSession {
   session: RunningSession;
   /** Resolves once the session has also left its place. */
   result: Promise<SessionResult>;
-  /**
-   * Returns the subscription that was open before the session began, to the first who asks for all events and needs no
-   * signal: it holds them without a look at the journal. Null for every other reader.
-   */
+  /** Returns the subscription from before the session began, to the first who asks for all events; else null. */
   firstReader(query: EventQuery): AsyncIterable<Envelope> | null;
 }
 

@@ -13,10 +13,7 @@ export function reports(manifest: Manifest, fact: ReportedFact): boolean {
   return manifest.reports?.includes(fact) === true || mapped(manifest, fact);
 }
 
-/**
- * Returns the fields of a request whose limits neither the adapter's agent nor the host could enforce: the agent does
- * not accept them, and the host gets no report by which it could end the session in time.
- */
+/** Returns the fields of a request whose limits neither the adapter's agent nor the host could enforce. */
 export function unenforceableFields(request: SessionRequest, manifest: Manifest): string[] {
   const held = (fact: ReportedFact) => reports(manifest, fact);
   const { budget = {}, approval } = request;

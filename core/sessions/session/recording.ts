@@ -82,10 +82,7 @@ function note(outline: Outline, { event, adapter, attempt, source, seq }: Envelo
   }
 }
 
-/**
- * Yields the lines of a recording for the `replay` plugin: the agent's events in the last attempt, each change to a
- * file just before the agent reports it, and the other changes before the agent's last word.
- */
+/** Yields the lines of a recording for the `replay` plugin: the last attempt's events, with each file's change. */
 export async function* recordingLines(
   pages: Pages,
   { outline, files }: { outline: Outline; files: readonly PathSteps[] },

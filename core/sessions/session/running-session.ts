@@ -291,10 +291,7 @@ export class RunningSession {
     return this.#stopped?.error ?? null;
   }
 
-  /**
-   * Returns the agent's work that another attempt would repeat on top of the existing changes. Null when a retry is
-   * safe: the agent did nothing, the request allows it, or the worktree could be reset.
-   */
+  /** Returns the agent's work that another attempt would repeat. Null when a retry is safe. */
   async #workInTheWay(): Promise<WorkDone | null> {
     const { request, place } = this.#session;
     if (request.retry === "always") return null;

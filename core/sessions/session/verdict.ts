@@ -26,10 +26,7 @@ export interface Verdict {
   error?: ErrorData;
 }
 
-/**
- * Decides how a session ended. The host's own reason to stop it comes first, then a failure, then the adapter's last
- * word. An adapter without a last word has failed: agents that die often exit with success.
- */
+/** Decides how a session ended: the host's reason, a failure, the adapter's last word; without one it has failed. */
 export function reachVerdict(evidence: Evidence): Verdict {
   const verdict = judge(evidence);
   if (verdict.error === undefined) return verdict;

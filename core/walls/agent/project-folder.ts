@@ -15,10 +15,7 @@ interface ProjectFolderOptions {
 /** Folders that are looked at before the last one is taken as it is. */
 const mostTries = 1000;
 
-/**
- * Path of a project's records, below a folder in which each project has a folder whose marker names its working directory. A
- * missing one is made. Two projects never share one, also if sessions of both begin at once.
- */
+/** Path of a project's own records, below a folder of all. A missing one is made, by one of two at once. */
 export async function projectFolder(folder: string, options: ProjectFolderOptions): Promise<string> {
   const { workdir, records, keepAtHome } = options;
   const { own, taken } = await foldersIn(folder, workdir);

@@ -1,7 +1,4 @@
-/**
- * Items that wait for a reader, first in, first out, up to a number of bytes. It never waits itself and never throws
- * away on its own: {@link offer} refuses what does not fit, and its owner decides what that means.
- */
+/** Items that wait for a reader, first in, first out. {@link offer} refuses what does not fit. */
 export class ByteQueue<T> {
   readonly mostBytes: number;
   #items: { item: T; bytes: number }[] = [];

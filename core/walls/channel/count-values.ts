@@ -1,10 +1,7 @@
 /** Characters of one batch of small events. An event of as many or more travels alone, and costs more credit. */
 export const batchCharacters: number = 32 * 1024;
 
-/**
- * True when a JSON text may hold more values than this. To parse and to check a value costs far more than its bytes do,
- * so this is asked before the text is parsed. A text of two characters a value or fewer is not looked at.
- */
+/** True when a JSON text may hold more values than this: a value costs more to parse and check than its bytes. */
 export function hasMoreValues(text: string, most: number): boolean {
   if (text.length <= 2 * most) return false;
   // Each value but the first one of all stands behind one of these.

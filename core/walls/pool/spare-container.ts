@@ -19,10 +19,7 @@ export interface SpareContainer {
   close(): Promise<void>;
 }
 
-/**
- * Starts a warden with its first worker thread, for the first plugin that needs one: both boot while the host opens its
- * journal and finds the plugin's script. Until then it holds nothing of any plugin.
- */
+/** Starts a warden with its first worker thread, while the host opens its journal, for the first plugin in need. */
 export function startSpareContainer(terms: ContainerOptions, { children }: { children: ChildLedger }): SpareContainer {
   let spare: Promise<Container> | null = startProcessContainer(wardenFile, { ...terms, children }).then(withLaneAhead);
   // Ignored: the next start fails in the same way and reports the reason to its caller.

@@ -17,17 +17,11 @@ export interface Evaluated {
   construct(): AgentAdapter;
 }
 
-interface CompartmentOptions {
-  pluginId: string;
-  script: string;
-  maxTimers: number;
-}
-
 /**
  * Evaluates the script in a new compartment.
  * @throws {BulkheadError} `load_failed` when the script throws, `adapter_incomplete` without an adapter class
  */
-export function evaluatePlugin(options: CompartmentOptions): Evaluated {
+export function evaluatePlugin(options: { pluginId: string; script: string; maxTimers: number }): Evaluated {
   const scope = new Scope(options.maxTimers);
   const name = `plugin:${options.pluginId}`;
   const compartment = new Compartment({ __options__: true, name, globals: endowments(scope) });

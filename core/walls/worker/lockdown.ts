@@ -37,10 +37,7 @@ export function harden<T>(value: T): T {
   return globals.harden(value);
 }
 
-/**
- * Freezes closures of ours and the plain objects that hold them. All they inherit from is hardened with the thread, so
- * this does what {@link harden} does at a fifth of its price, which every session pays.
- */
+/** Freezes closures of ours and the plain objects that hold them, at a fifth of the price of {@link harden}. */
 export function freezeClosures<T extends object>(tree: T): T {
   for (const key of Reflect.ownKeys(tree)) {
     const held: unknown = Reflect.get(tree, key);

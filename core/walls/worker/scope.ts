@@ -1,9 +1,6 @@
 import type { Operations, ScopeCall } from "../channel/operations.ts";
 
-/**
- * The state of one compartment: its timers, its log, its way to fail. It is made before the session is known, so that a
- * warm worker has the next compartment ready, and bound when the session opens.
- */
+/** The state of one compartment: timers, log, way to fail. A warm worker has the next one ready. */
 export class Scope {
   readonly #maxTimers: number;
   readonly #timers = new Map<number, ReturnType<typeof setTimeout>>();

@@ -1,9 +1,6 @@
 import { typedCommand } from "../../../ground/platform/processes/own-command.ts";
 
-/**
- * Writes the commands of a sentence of ours so that the person can type them: with the words by which this program was
- * called, such as `npx bulkhead`, where a shell would not find `bulkhead`. Do not pass text of others.
- */
+/** Writes commands as the person can type them, such as with `npx bulkhead`. Do not pass text of others. */
 export function asTyped(sentence: string): string {
   return sentence.replace(commands, () => `${typedCommand()} `);
 }

@@ -39,10 +39,7 @@ function excerptOf(problem: unknown): string[] {
   return typeof excerpt === "string" ? safeText(excerpt).split("\n") : [];
 }
 
-/**
- * Lists the places in the author's own files where an error was thrown; empty when it was not thrown there. With
- * `faultsOnly` also empty for an error that the author throws on purpose, such as for a missing file of the operator.
- */
+/** Lists where in the author's own files an error was thrown; with `faultsOnly` only one not thrown on purpose. */
 export function stackLines(
   error: ErrorData | undefined,
   { faultsOnly = false }: { faultsOnly?: boolean } = {},

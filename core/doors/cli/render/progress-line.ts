@@ -27,10 +27,7 @@ const everyMs = 1000;
 /** Moves to the first column, and erases to the end of the line (ECMA-48, 8.3.41). */
 const erase = "\r\u001b[K";
 
-/**
- * A line below all other output that shows what the session does, for how long, and its number of events. It disappears
- * before anything else is written, and comes back after a second of silence.
- */
+/** A line below all other output that shows what the session does. It comes back after a second of silence. */
 export class ProgressLine {
   readonly #options: ProgressLineOptions;
   readonly #now: () => number;

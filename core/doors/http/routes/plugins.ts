@@ -5,7 +5,7 @@ import type { PluginProblem } from "../../../../plugin-sdk/plugin-report.ts";
 import type { PluginGrants } from "../plugin-facts.ts";
 import { named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 import { errorSchema, permissionsSchema } from "../../../sessions/session/schemas/results.ts";
-import { type ApiRoute, json, ok, route } from "../route.ts";
+import { type ApiRoute, type ApiRouteDeps, type Call, json, ok, route } from "../route.ts";
 
 const plugin = named(
   "Plugin",
@@ -95,12 +95,7 @@ export const pluginRoutes: readonly ApiRoute[] = [
     scope: "admin",
     body: permissionsSchema,
     answers: ok("its grants now", grants),
-    async handle({ params, body }, { facts }) {
-      const id = params["id"] ?? "";
-      facts.plugins.grants(id);
-      await facts.setGrants(id, body);
-      return json(facts.plugins.grants(id));
-    },
+    handle: ({ params, body }, { facts }) => changed(facts, { params, change: (id) => facts.setGrants(id, body) }),
   }),
   route({
     id: "addGrant",
@@ -109,12 +104,8 @@ export const pluginRoutes: readonly ApiRoute[] = [
     scope: "admin",
     body: grantBody,
     answers: ok("its grants now", grants),
-    async handle({ params, body }, { facts }) {
-      const id = params["id"] ?? "";
-      facts.plugins.grants(id);
-      await facts.addGrant({ pluginId: id, ...body });
-      return json(facts.plugins.grants(id));
-    },
+    handle: ({ params, body }, { facts }) =>
+      changed(facts, { params, change: (pluginId) => facts.addGrant({ pluginId, ...body }) }),
   }),
   route({
     id: "replaceGrant",
@@ -123,12 +114,8 @@ export const pluginRoutes: readonly ApiRoute[] = [
     scope: "admin",
     body: replacementBody,
     answers: ok("its grants now", grants),
-    async handle({ params, body }, { facts }) {
-      const id = params["id"] ?? "";
-      facts.plugins.grants(id);
-      await facts.replaceGrant({ pluginId: id, ...body });
-      return json(facts.plugins.grants(id));
-    },
+    handle: ({ params, body }, { facts }) =>
+      changed(facts, { params, change: (pluginId) => facts.replaceGrant({ pluginId, ...body }) }),
   }),
   route({
     id: "clearGrants",
@@ -144,3 +131,14 @@ export const pluginRoutes: readonly ApiRoute[] = [
     },
   }),
 ];
+
+/** Changes what a plugin is granted and answers with it. @throws {BulkheadError} `not_found` before any change */
+async function changed(
+  { plugins }: Pick<ApiRouteDeps["facts"], "plugins">,
+  { params, change }: Pick<Call, "params"> & { change(pluginId: string): Promise<void> },
+): Promise<Response> {
+  const id = params["id"] ?? "";
+  plugins.grants(id);
+  await change(id);
+  return json(plugins.grants(id));
+}

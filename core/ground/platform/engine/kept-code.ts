@@ -117,10 +117,7 @@ export class KeptCode {
   }
 }
 
-/**
- * Names the runtime's version and its executable. The engine itself takes the code of another release of the same engine,
- * and the process may die from it: Node 20.20.2 does with the code of 20.19.0.
- */
+/** Names the runtime's version and executable: a process may die from the code of another release (Node 20). */
 function ownBuild(): string {
   const { size = 0, mtimeMs = 0 } = statSync(process.execPath, { throwIfNoEntry: false }) ?? {};
   return `${process.version}-${size.toString(16)}-${Math.trunc(mtimeMs).toString(16)}`;

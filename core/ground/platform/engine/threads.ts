@@ -70,10 +70,7 @@ export function heapLimitBytes(): number {
   return getHeapStatistics().heap_size_limit;
 }
 
-/**
- * Removes the means to start a thread from this one. On one of the runtimes a thread can be started without the
- * permissions of its process, so code that escaped its compartment would do that first.
- */
+/** Removes the means to start a thread: one of the runtimes starts them without the permissions of the process. */
 export function forbidThreads(): void {
   const refuse = function () {
     throw new Error("This thread may start no other.");

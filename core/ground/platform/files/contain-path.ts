@@ -47,10 +47,7 @@ export async function locate(path: string, { followLast }: { followLast: boolean
   return await locateMissing(path);
 }
 
-/**
- * The real place of a path that does not exist. Bisects for the existing part: an adapter may name thousands of missing
- * folders, and each look costs the host more than it costs the adapter to ask.
- */
+/** The real place of a path that does not exist. Bisects, as an adapter may name thousands of missing folders. */
 async function locateMissing(path: string): Promise<RealLocation> {
   const chain = ancestors(path);
   let real = chain[0]!;

@@ -85,10 +85,7 @@ const removing = new Turns(4);
 
 const sameDisk: Readonly<Record<string, readonly string[]>> = { linux: ["--one-file-system"], darwin: ["-x"] };
 
-/**
- * Removes a tree by programs of the system, since 200,000 files would hold this thread for seconds. They go from folder
- * to folder by open files, so that no link is followed and no path is too long.
- */
+/** Removes a tree by programs of the system, which spares this thread, from folder to folder by open files. */
 async function byProgram(folder: string): Promise<void> {
   await refuseMounts(folder);
   if (await findProgram("rm") === null) return await rm(folder, { recursive: true, force: true, maxRetries: 3 });
@@ -112,10 +109,7 @@ function isGone(path: string): Promise<boolean> {
   return lstat(path).then(() => false, (error: unknown) => codeOf(error) === "ENOENT");
 }
 
-/**
- * A place at or below a folder on which something is mounted; null where there is none, and where the system does not
- * list its mounts as a file (proc_pid_mountinfo(5)). Real absolute path.
- */
+/** A mounted place at or below a folder; null where there is none, or no list of mounts. Real absolute path. */
 async function mountedInside(folder: string): Promise<string | null> {
   const table = await readFile("/proc/self/mountinfo", "utf8").catch(() => "");
   const points = table.split("\n").flatMap((row) => row.split(" ")[4]?.replaceAll(/\\([0-7]{3})/g, unescape) ?? []);

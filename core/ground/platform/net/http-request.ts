@@ -35,19 +35,25 @@ export function toRequest(
 
 function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
   const pieces = incoming.iterator({ destroyOnReturn: false });
+  return pulledStream(pieces, async () => void await pieces.return?.());
+}
+
+/** Makes a stream that takes a piece from its source only when its reader wants one. */
+export function pulledStream(
+  pieces: AsyncIterator<Uint8Array, unknown>,
+  cancel: () => Promise<void> | void,
+): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
-        const next: IteratorResult<Uint8Array, unknown> = await pieces.next();
+        const next = await pieces.next();
         if (next.done) controller.close();
         else controller.enqueue(new Uint8Array(next.value));
       } catch (error) {
         controller.error(error);
       }
     },
-    async cancel() {
-      await pieces.return?.();
-    },
+    cancel,
   }, { highWaterMark: 0 });
 }
 

@@ -242,10 +242,7 @@ function descriptorLimit(): number {
   }
 }
 
-/**
- * Bounds the open connections of a server. Anyone may open many and say nothing, so when the server is full the
- * connection that has owed the headers of a request the longest makes room: a client that asks at once gets in.
- */
+/** Bounds a server's open connections: when full, the one that has owed its headers the longest makes room. */
 class ConnectionRoom {
   readonly #most: number;
   readonly #open = new Set<Socket>();

@@ -1,3 +1,4 @@
+import { pulledStream } from "./http-request.ts";
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
 
 /** An answer, as far as a client reads it. */
@@ -88,19 +89,7 @@ function bodyOf(sent: ClientRequest, incoming: IncomingMessage): ReadableStream<
     incoming.resume();
     return null;
   }
-  const pieces = incoming[Symbol.asyncIterator]();
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      try {
-        const next: IteratorResult<Uint8Array, unknown> = await pieces.next();
-        if (next.done) controller.close();
-        else controller.enqueue(new Uint8Array(next.value));
-      } catch (error) {
-        controller.error(error);
-      }
-    },
-    cancel: () => void sent.destroy(),
-  }, { highWaterMark: 0 });
+  return pulledStream(incoming[Symbol.asyncIterator](), () => void sent.destroy());
 }
 
 async function readText(body: ReadableStream<Uint8Array> | null): Promise<string> {

@@ -31,10 +31,7 @@ export const ownNamespaces: readonly string[] = [
   "ALL",
 ];
 
-/**
- * A private `/proc` that nothing can write to. Files such as `core_pattern` are guarded by their owner and not by
- * capabilities: in a container of root a program could have the kernel run something outside.
- */
+/** A private `/proc` that nothing can write to: root in a container could have the kernel run `core_pattern`. */
 export const ownProc: readonly string[] = ["--proc", "/proc", "--remount-ro", "/proc"];
 
 /** Finds bwrap, without trying it. */

@@ -215,10 +215,7 @@ interface DiskUse {
 /** Folders of one call: its arguments have a most. */
 const atOnce = 200;
 
-/**
- * Measures folders by a program of the system, since walking 200,000 files would hold this thread for seconds. A file with
- * several names counts once, and what the folder's owner cannot read not at all. Missing folders are left out.
- */
+/** Measures folders by a program of the system. A file with several names counts once. Leaves out missing folders. */
 async function diskUse(folders: readonly string[]): Promise<ReadonlyMap<string, DiskUse>> {
   const use = new Map<string, DiskUse>();
   const du = folders.length === 0 ? null : await findProgram("du");

@@ -2,10 +2,7 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { sha256Hex } from "../files/hash.ts";
 import { processStart } from "./process-rows.ts";
 
-/**
- * Identifies the scope of process ids: this boot of the kernel and this PID namespace. A recorded pid and start time name
- * the same process only under the same id. Null where the system does not show it.
- */
+/** Identifies the scope of process ids: this boot and PID namespace. Null where the system does not show it. */
 export function systemId(): string | null {
   try {
     const boot = readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim();

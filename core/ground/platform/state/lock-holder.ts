@@ -44,10 +44,7 @@ export function parseHolder(text: string): LockHolder | null {
   }
 }
 
-/**
- * True while this very process runs; a pid alone may have been reused. Where this process may not look at others, as
- * Deno has it with narrow permissions, the pid must suffice: better wait for a stranger than share a lock.
- */
+/** True while this very process runs. Where this process may not look at others, the pid must suffice. */
 export function isAlive({ pid, start }: ProcessName): boolean {
   if (!processIsAlive(pid)) return false;
   const now = start === null ? null : processStart(pid);

@@ -101,10 +101,7 @@ function oncePerPress(handler: () => void): () => void {
  */
 const streamsAtTerminal = platform === "linux" ? [0, 1, 2] : [1, 2];
 
-/**
- * Whether this process belongs to the terminal it was started in, so that a SIGHUP means that the terminal was closed.
- * Ask before the first SIGHUP: a terminal that is closed is no longer any process's own.
- */
+/** Whether a SIGHUP means that the terminal of this process was closed. Ask before the first one. */
 function holdsTerminal(): boolean {
   return streamsAtTerminal.some((stream) => isatty(stream)) && hasControllingTerminal();
 }

@@ -7,10 +7,7 @@ import { git, lineOf, linesIn } from "../git-call.ts";
 import type { PrivateRecord, PrivateRepository } from "./private-record.ts";
 import { stateBefore } from "./private-state.ts";
 
-/**
- * Keeps what a session's private git folders borrow, by refs of the repositories: the commit that each begins at, and the
- * tree of its index. A person who amends, or stages something else, and then cleans up would take them away.
- */
+/** Keeps what a session's private git folders borrow, by refs: a clean-up of a person would take it away. */
 export async function holdBorrowed(
   { session_id: sessionId, is_worktree, repositories }: PrivateRecord,
   { folder, signal }: { folder: string; signal: AbortSignal },

@@ -34,10 +34,7 @@ type Refusal = string | null;
 const mostTries = 20;
 const retryMs = 100;
 
-/**
- * Moves all of it under the lock that git takes for the index. The index comes first: a host that is killed in between
- * leaves the agent's changes staged, and never a branch under an older index, whose next commit would undo them.
- */
+/** Moves all of it under git's lock of the index. The index comes first: a killed host leaves changes staged. */
 export async function moveHead(move: HeadMove): Promise<Refusal> {
   const { known: { git_dir: gitDir }, sessionId, signal } = move;
   const lock = join(gitDir, "index.lock");

@@ -1,4 +1,5 @@
-import { readdir, readFile, rm, stat } from "../../../ground/platform/files/files.ts";
+import { readdir, readFile, rm } from "../../../ground/platform/files/files.ts";
+import { isThere } from "../../git/look-at.ts";
 import { basename, dirname, join } from "../../../ground/platform/files/paths.ts";
 import { replaceFile } from "../../../ground/platform/files/replace-file.ts";
 
@@ -75,11 +76,6 @@ async function readReport(path: string): Promise<DamageReport | null> {
   } catch {
     return null;
   }
-}
-
-/** Whether a file is there. */
-export function isThere(path: string): Promise<boolean> {
-  return stat(path).then(() => true, () => false);
 }
 
 /** Describes a damage and what it cost. */

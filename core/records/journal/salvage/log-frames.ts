@@ -91,10 +91,7 @@ function sumsOfFrame(frame: Uint8Array, { before, isLittle }: { before: Sums; is
   return sumsOf(frame.subarray(frameHeaderBytes), { from, isLittle });
 }
 
-/**
- * Counts the frames of a journal's log that SQLite would pass over without a word, with all that was written after
- * them. 0 for a log that merely ends in the middle of a frame, as that of a killed process does.
- */
+/** Counts the frames of a journal's log that SQLite would pass over without a word; 0 for a last half frame. */
 export async function damagedFrames(logFile: string): Promise<number> {
   const log = await FileBlocks.open(logFile);
   try {

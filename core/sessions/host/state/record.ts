@@ -82,14 +82,9 @@ async function* counted(lines: AsyncIterable<string>, count: (line: string) => v
   }
 }
 
-interface ReadChangesOptions {
-  redactor: Redactor | null;
-  maxFileBytes: number;
-}
-
 async function readChanges(
   { workdir, artifacts, omitted }: Outline,
-  { redactor, maxFileBytes }: ReadChangesOptions,
+  { redactor, maxFileBytes }: { redactor: Redactor | null; maxFileBytes: number },
 ): Promise<{ files: PathSteps[]; left_out: RecordReport["left_out"] }> {
   const files: PathSteps[] = [];
   const left_out: RecordReport["left_out"] = [];

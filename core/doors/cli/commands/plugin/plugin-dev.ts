@@ -18,10 +18,7 @@ import { stackLines } from "../../render/message-lines.ts";
 import { errorText } from "../../render/error-text.ts";
 import { showSession } from "../../show-session.ts";
 
-/**
- * `bulkhead plugin dev [folder] [prompt]`: runs one session, live, and another one after each change of the folder. The
- * plugin gets every permission that its manifest asks for, on a host that has nothing else.
- */
+/** `bulkhead plugin dev [folder] [prompt]`: runs a session after each change, with all that the manifest asks for. */
 export async function pluginDev(call: Invocation): Promise<number> {
   const { terminal, createHost, options } = call;
   const { folder, prompt } = await subjectOf(call);
