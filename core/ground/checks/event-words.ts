@@ -14,7 +14,7 @@ interface EventWords {
   tag?: string;
   /** Begins small, and may hold an agent's text of any length and with any characters. */
   text: string;
-  /** What a person can do about it. */
+  /** Advice to a person. */
   hint?: string | undefined;
 }
 
