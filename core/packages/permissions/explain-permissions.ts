@@ -29,8 +29,11 @@ export function explainPermissions(
     })),
   ];
   // The rows of what is asked for, or granted, say themselves what of it is denied.
+  const known = [sources.requested, sources.grant];
+  const programs = new Set(known.flatMap(({ run = [] }) => run.map(({ binary }) => binary)));
   const denied = atoms(sources.deny).filter((atom) =>
-    ![sources.requested, sources.grant].some((permissions) => overlaps(permissions, atom, sources))
+    !(isBareRun(atom) && programs.has(atom.only.run?.[0]?.binary ?? "")) &&
+    !known.some((permissions) => overlaps(permissions, atom, sources))
   );
   all.push(...denied.map((atom) => ({ atom, row: explainDenied(atom) })));
   const beside = { ...places, workdirIsWritten: writesWorkdir(sources.requested) };
