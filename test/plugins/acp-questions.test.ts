@@ -45,11 +45,12 @@ test("what an ACP agent asks is asked once under a name of its own, and every re
     program,
     settings: { grant: { run: [{ binary: "gemini" }] }, config: { agent: "gemini" } },
   });
-  const [again, twice, withdraw, over, child, kinds, nothing] = await Promise.all([
+  const [again, twice, withdraw, over, child, denied, kinds, nothing] = await Promise.all([
     play(agent, { scenario: "again", answer: "no" }),
     play(agent, { scenario: "twice", answer: null }),
     play(agent, { scenario: "withdraw", answer: null }),
     play(agent, { scenario: "over", answer: null }),
+    play(agent, { scenario: "child", answer: "yes" }),
     play(agent, { scenario: "child", answer: "no" }),
     play(agent, { scenario: "kinds", answer: "odd" }),
     play(agent, { scenario: "nothing", answer: null }),
@@ -72,17 +73,18 @@ test("what an ACP agent asks is asked once under a name of its own, and every re
   expect(over.result).toMatchObject(completed("no"));
   expect(over.resolved).toEqual(["null agent"]);
 
-  expect(child.result).toMatchObject(completed("no"));
+  expect(child.result).toMatchObject(completed("yes"));
   expect(child.events).toContainEqual(
     expect.objectContaining({
       type: "permission_request",
-      title: "[sub-agent child-7] Tool run",
-      call_id: "child-7/run",
+      title: "[sub-agent child-7] Tool edit",
+      call_id: "child-7/edit",
     }),
   );
   expect(child.events).toContainEqual({ type: "progress", message: "[sub-agent child-7] I am the helper." });
   expect(child.events.filter(({ type }) => type === "file_change")).toHaveLength(1);
   expect(child.result.claimed_only).toEqual([]);
+  expect(denied.result.error).toMatchObject({ code: "permission_denied" });
 
   expect(kinds.result).toMatchObject(completed("odd"));
   expect(kinds.events).toContainEqual(expect.objectContaining({

@@ -101,7 +101,8 @@ describe("bulkhead journal verify", () => {
     const { head } = JSON.parse((await cli("verify", "--json")).out) as { head: string };
     await sql(
       file,
-      "DELETE FROM batch WHERE number = 2; DELETE FROM session WHERE session_id = 'bb'; " +
+      "DELETE FROM batch WHERE number = 2; DELETE FROM spend WHERE session = " +
+        "(SELECT first_gseq FROM session WHERE session_id = 'bb'); DELETE FROM session WHERE session_id = 'bb'; " +
         "UPDATE state SET last_gseq = 3, head_number = 1, head_mac = (SELECT mac FROM batch)",
     );
     expect((await cli("verify")).code).toBe(0);
