@@ -94,13 +94,14 @@ interface Reading extends ReadContextFilesOptions {
  * Reads a project's instructions for an agent that cannot read them itself: the files of these names in the working
  * directory and above it in its repository, the nearest last, each with the documents that it imports (`@docs/style.md`). A
  * file of the working directory, which agents write, leads to nothing outside of it, by a link or by an import.
+ * @param options.runsPrograms its programs see the project anyway: an adapter without any gets nothing
  * @returns null where the project has none
  */
 export async function readProjectMemory(
   names: readonly string[],
-  options: ReadContextFilesOptions,
+  { runsPrograms, ...options }: ReadContextFilesOptions & { runsPrograms: boolean },
 ): Promise<ProjectMemory | null> {
-  if (names.length === 0) return null;
+  if (names.length === 0 || !runsPrograms) return null;
   const top = await repositoryTop(options.workdir);
   const folders = new Set([".github", ...names.map(dirname)]);
   const reading: Reading = { ...options, top, folders, seen: new Set(), sections: [], bytes: 0, leftOut: [] };

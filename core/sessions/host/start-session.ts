@@ -232,6 +232,7 @@ async function makeCandidate(
     effective,
     approval: approvalOf(request, plugin.trust_tools ? "all" : settings.approval),
     projectMemory: await readProjectMemory(plugin.manifest.project_memory ?? [], {
+      runsPrograms: (effective.run ?? []).length > 0,
       workdir,
       protectedPaths: deps.guarded().protectedPaths,
       limits: plugin.limits,

@@ -111,7 +111,7 @@ export class UnaskedWork {
     if (answer === "allow_once") return;
     this.#lasting.add(workOf({ tool, kind, input }) ?? tool);
     // A person who lets the agent leave its plan, or change its mode, chooses what it asks for afterwards.
-    if (/plan|mode/i.test(tool)) this.#lasting.add(everything);
+    if (/^(?:exit|leave|end)?[ _-]?plan(?:[ _-]?mode)?$|^(?:set|switch|change)[ _-]?mode$/i.test(tool)) this.#lasting.add(everything);
   }
 
   #changed(path: string): ErrorData {

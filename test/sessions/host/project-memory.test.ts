@@ -30,14 +30,17 @@ const read = (workdir = "repo", limits = {}) =>
   readProjectMemory(names, {
     workdir: join(root, workdir),
     protectedPaths: [join(root, "repo/host")],
+    runsPrograms: true,
     limits: { ...defaultLimits, ...limits },
   });
 
-test("a project without instructions has none, and neither has an adapter that names no file", async () => {
+test("a project without instructions has none, nor has an adapter that names no file or runs no program", async () => {
   expect(await read()).toBeNull();
   await write({ "repo/CLAUDE.md": "A" });
-  expect(await readProjectMemory([], { workdir: join(root, "repo"), protectedPaths: [], limits: defaultLimits }))
-    .toBeNull();
+  const options = { workdir: join(root, "repo"), protectedPaths: [], limits: defaultLimits };
+  expect(await readProjectMemory([], { ...options, runsPrograms: true })).toBeNull();
+  expect(await readProjectMemory(names, { ...options, runsPrograms: true })).not.toBeNull();
+  expect(await readProjectMemory(names, { ...options, runsPrograms: false })).toBeNull();
 });
 
 test("the files of the folder and of those above in the repository, the nearest last", async () => {

@@ -220,10 +220,9 @@ describe("work goes on", () => {
   });
 
   test("after a yes for good to the end of a plan, which chooses what is asked from then on", async () => {
-    const script = asks([request("ExitPlanMode", "other")], "ask-ExitPlanMode", [
-      call("Bash", "execute"),
-      result("Bash"),
-    ]);
-    expect((await run(script, ask, "allow_always")).ended.stop_reason).toBe("end_turn");
+    const after = (tool: string) =>
+      asks([request(tool, "other")], `ask-${tool}`, [call("Bash", "execute"), result("Bash")]);
+    expect((await run(after("ExitPlanMode"), ask, "allow_always")).ended.stop_reason).toBe("end_turn");
+    expect((await run(after("train_model"), ask, "allow_always")).ended.error?.code).toBe("permission_denied");
   });
 });
