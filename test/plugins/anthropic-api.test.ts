@@ -172,7 +172,7 @@ test("sends what was asked for, and tells usage with the cost of the access mode
     tokens_in: 16,
     tokens_out: 20,
     tokens_cached: 5,
-    cost: 0.000348,
+    cost: 0.0003345,
     scope: "session",
   });
 });

@@ -2,6 +2,7 @@ import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import { wait } from "../../ground/platform/engine/wait.ts";
 import { type AskedRequest, AskedRequests } from "../../sessions/host/asked-requests.ts";
 import type { SessionHandle } from "../../sessions/host/session-host.ts";
 import type { ClientAnswer } from "./ask-client.ts";
@@ -25,11 +26,15 @@ export interface LastSession {
 /** Why a turn stopped: the session ended, or it waits for an answer that only a prompt can give. */
 export type TurnStop = { result: SessionResult } | "asks";
 
+/** Milliseconds from a no of the client to the word that its prompt is cancelled. */
+const cancelMs = 300;
+
 /** Follows one Bulkhead session, over one prompt or, where the agent asks for words, several. */
 export class Turn {
   readonly #options: TurnOptions;
   readonly #asked: AskedRequests;
   readonly #left = new AbortController();
+  readonly #interrupted = new AbortController();
   /** `seq` of the last event that was seen. */
   #seq = 0;
   /** The agent's question that only a prompt can answer. */
@@ -91,6 +96,7 @@ export class Turn {
 
   /** Stops the session; its end comes as an event. */
   async interrupt(): Promise<void> {
+    this.#interrupted.abort();
     await this.#options.handle.interrupt();
   }
 
@@ -115,6 +121,9 @@ export class Turn {
       this.#pause?.();
       return;
     }
+    // A client that cancels its prompt says no to what was asked as well, before or after.
+    if ("denied" in answer) await wait(cancelMs, this.#interrupted.signal);
+    if (this.#interrupted.signal.aborted) return;
     const { handle } = this.#options;
     // A client that cannot be told is gone, and leaves the request to others.
     if ("denied" in answer && !await this.#tell(`The agent's request is denied: ${answer.denied}.`)) return;

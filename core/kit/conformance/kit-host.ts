@@ -28,7 +28,7 @@ export async function openKitHost(): Promise<KitHost> {
     root,
     bundledDir: null,
     writeLog: (record) => takers.get(record.plugin_id ?? "")?.(record),
-  }).catch(async (error: unknown) => {
+  }, { keyless: true }).catch(async (error: unknown) => {
     await rm(root, { recursive: true, force: true });
     throw error;
   });

@@ -39,6 +39,7 @@ import { openPins } from "./state/pin-store.ts";
 import { PluginServices } from "./plugin-services.ts";
 import { probe } from "./probe.ts";
 import { missingKeys } from "./agent-keys.ts";
+import { noKeyMissing } from "../routing/access-key.ts";
 import { openRoutes, type Routes } from "./routes.ts";
 import { Signals } from "./signals.ts";
 import { logQuarantine, logSession } from "./session-log.ts";
@@ -147,7 +148,8 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     claim,
     probe: (adapter, signal) => probe(services.of(adapter), { deps: sessionDeps, workdir: root, signal }),
     quarantined: () => crashes.quarantined(),
-    missingKeys: (adapter, env) => missingKeys(services.of(adapter), { deps: sessionDeps, workdir: root, env }),
+    missingKeys: async (adapter, env) =>
+      seams.keyless ? noKeyMissing : await missingKeys(services.of(adapter), { deps: sessionDeps, workdir: root, env }),
     shareUses: seams.shareUses,
   });
   const serviceOf = (adapter: string) => services.of(adapter);

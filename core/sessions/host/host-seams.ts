@@ -32,6 +32,8 @@ export interface HostSeams {
   slots?: SessionSlots;
   /** Shares the use of access modes with further hosts; default: with those of the state folder. */
   shareUses?(files: UseStore): UseStore;
+  /** Its agents are stand-ins, which need no keys: no access mode counts as without its own. */
+  keyless?: true;
 }
 
 /** A session in a list, with what it waits for as far as that is known here. */
