@@ -39,6 +39,8 @@ export class Attempt {
   #script: PluginScript | null = null;
   #toolVersion: string | null = null;
   #waitMs: number | null = null;
+  /** What the agent said of a limit. */
+  #limit: string | null = null;
   readonly #words = new TextTail(200);
   readonly #unasked: UnaskedWork;
   /** Whether the preparations that must precede any work of an agent are done. */
@@ -64,6 +66,11 @@ export class Attempt {
   /** Returns the agent's own version, if it reported one. */
   get toolVersion(): string | null {
     return this.#toolVersion;
+  }
+
+  /** Returns what the agent said of a limit that it met. */
+  get limit(): string | null {
+    return this.#limit;
   }
 
   /** Returns the wait that the agent last asked for, in milliseconds; null if it asked for none. */
@@ -290,6 +297,7 @@ export class Attempt {
         return;
       case "rate_limit":
         this.#waitMs = event.wait_ms;
+        this.#limit = event.message;
         return;
       case "question":
         return this.#ask(event.request_id, {

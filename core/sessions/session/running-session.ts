@@ -10,6 +10,7 @@ import type {
   Substitution,
 } from "../../../plugin-sdk/result.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import { shortText } from "../../../plugin-sdk/short-text.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { hostVersion } from "../../ground/config/version.ts";
 import { saysComplete } from "../../ground/prompt/loop-signal.ts";
@@ -47,6 +48,8 @@ export class RunningSession {
   readonly #usage = new UsageMeter();
   readonly #uses: PermissionUses = { allowed: 0, denied: 0, by: {} };
   readonly #deadlines: Deadlines;
+  /** Why the last attempt that failed did. */
+  #setback: string | null = null;
   readonly #changes: SessionChanges;
   readonly #git: SessionGit;
   readonly #started = performance.now();
@@ -90,7 +93,7 @@ export class RunningSession {
         request.timeout_ms ?? plugin.manifest.defaults?.timeout_ms ?? Infinity,
         plugin.limits.timeout_ms,
       ),
-      onTotal: (ms) => this.stop("timeout", `The session was not done within ${ms} ms.`),
+      onTotal: (ms) => this.stop("timeout", `The session was not done within ${ms} ms${this.#delay()}.`),
       waits: () => this.#requests.waits,
       // The client that named an end gets it by the clock.
       waitedMs: () => request.timeout_ms === undefined ? this.#requests.waitedMs : 0,
@@ -118,6 +121,14 @@ export class RunningSession {
   /** Ends the session for a reason of the host. The first reason is kept; none counts once the agent has ended. */
   stop(reason: StopReason, message: string): void {
     if (!this.#isDecided) this.#stopWith(reason, { code: codeFor(reason), message });
+  }
+
+  /** What kept it from its end, as a sentence goes on; empty where nothing is known. */
+  #delay(): string {
+    const limit = this.#attempt?.limit ?? null;
+    if (limit === null && this.#setback === null) return "";
+    const why = shortText(limit ?? this.#setback!, 200).replace(/\.$/, "");
+    return `; ${limit === null ? "its last attempt failed" : "its agent met a limit"}: ${why}`;
   }
 
   /** Returns true once its last event is written, or cannot be written. */
@@ -185,6 +196,7 @@ export class RunningSession {
       const done = step.act === "give_up" ? null : await this.#workInTheWay();
       const gives = step.act === "give_up" || done !== null;
       const { aborted } = this.#abort.signal;
+      this.#setback = error.message;
       this.#stream.host({
         type: "attempt_failed",
         attempt: number,

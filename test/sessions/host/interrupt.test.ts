@@ -162,6 +162,13 @@ describe.each(isolations)("interrupting a session in a %s", (isolation) => {
       stop_reason: "timeout",
       error: { code: "timeout", message: "The session was not done within 600 ms." },
     });
+    const limited = adapterCode(
+      `    yield { type: "rate_limit", message: "429: later", wait_ms: 9000 }; for (;;) await ctx.sleep(20);`,
+    );
+    await made.add("limited", { code: limited }, settings);
+    expect((await made.run("limited", { timeout_ms: 600 })).result.error?.message).toBe(
+      "The session was not done within 600 ms; its agent met a limit: 429: later.",
+    );
     for (const adapter of ["waits", "deaf"]) {
       const idle = await made.run(adapter, { timeout_ms: 20_000, idle_timeout_ms: 300 });
       expect(idle.result).toMatchObject({ stop_reason: "idle_timeout", error: { code: "idle_timeout" } });
