@@ -47,7 +47,7 @@ function* faultsOf(rule: MappingRule, isFirst: boolean): Generator<RuleFault> {
 
 /** Checks which keys stand beside each other. */
 function* shapeFaults(rule: MappingRule, isFirst: boolean): Generator<RuleFault> {
-  const { when, event, ignore, once, whole } = rule;
+  const { when, event, ignore, once, whole, cumulative } = rule;
   if ((when === undefined) === (rule.else === undefined)) {
     const why = when ? 'it has both "when" and "else"' : 'it has neither "when" nor "else"';
     yield {
@@ -66,6 +66,9 @@ function* shapeFaults(rule: MappingRule, isFirst: boolean): Generator<RuleFault>
     yield { why, at: ["once"], hint: "Write a path such as $.id." };
   }
   if (whole && event?.["type"] !== "output") yield { why: '"whole" is only for output', at: ["whole"], of: "key" };
+  if (cumulative && event?.["type"] !== "usage") {
+    yield { why: '"cumulative" is only for usage', at: ["cumulative"], of: "key" };
+  }
 }
 
 function* conditionFaults(rule: MappingRule): Generator<RuleFault> {

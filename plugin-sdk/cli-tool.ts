@@ -144,7 +144,7 @@ class ToolAdapter extends CliAdapter {
   }
 
   async buildCommand(request: SessionRequest, ctx: AdapterContext): Promise<CliCommand> {
-    this.#memory = new MappingMemory();
+    this.#memory = new MappingMemory(request);
     this.#parseLine = this.#parsed.openParser(this.#memory);
     const { manifest, template, tool } = this.#parsed;
     const uses = (placeholder: string) => template.placeholders.includes(placeholder);

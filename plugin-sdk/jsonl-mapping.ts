@@ -4,6 +4,7 @@ import { fieldsOf, type JsonFields, parseJson, parseJsonLine } from "./json-fiel
 import { jsonLineEvents } from "./json-line-events.ts";
 import { atEntry, entriesIn, entriesOf, EntrySet, readPath } from "./json-path.ts";
 import type { Condition, Conditions, MappingRule, Scalar } from "./mapping-rule.ts";
+import type { SessionRequest } from "./request.ts";
 import { SpokenMessages } from "./spoken-messages.ts";
 import { containsText } from "./text-pattern.ts";
 
@@ -15,6 +16,12 @@ export class MappingMemory {
   readonly #seen = new Map<MappingRule, Set<string>>();
   /** The agent's messages. */
   readonly messages: SpokenMessages = new SpokenMessages();
+  /** Whether the session goes on from another one. */
+  readonly isContinued: boolean;
+
+  constructor({ continue_from }: Pick<SessionRequest, "continue_from"> = {}) {
+    this.isContinued = continue_from !== undefined;
+  }
 
   /** Returns true for a value that the rule's `once` meets for the first time. */
   isNew(rule: MappingRule, value: unknown): boolean {
@@ -64,6 +71,7 @@ export function mapJson(
       if (rule.ignore) return true;
       const event = buildEvent(fillIn(rule.event ?? {}, data, entry));
       if (event === null) return false;
+      if (rule.cumulative && memory.isContinued) return true;
       const isNew = rule.once === undefined || memory.isNew(rule, valueOf(rule.once, data, entry));
       if (isNew) events.push(...memory.messages.take([event], rule));
       return true;

@@ -47,6 +47,8 @@ export interface MappingRule {
   once?: string;
   /** For `output`: each event is a whole message, not a part of one. */
   whole?: true;
+  /** For `usage`: the figures count earlier sessions too, so one that goes on from another leaves them out. */
+  cumulative?: true;
 }
 
 /**
@@ -82,5 +84,6 @@ export const mappingRuleSchema: SchemaOf<MappingRule> = exactly<MappingRule>()(
     ignore: Type.Optional(Type.Literal(true)),
     once: Type.Optional(path),
     whole: Type.Optional(Type.Literal(true)),
+    cumulative: Type.Optional(Type.Literal(true)),
   }, closed),
 );

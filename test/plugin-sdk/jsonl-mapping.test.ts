@@ -219,6 +219,17 @@ describe("mapJsonLine", () => {
     expect([told("call", "2"), told("part", "\n"), memory.messages.answer]).toEqual(["tool_call", "\n", "three"]);
   });
 
+  test("leaves out cumulative figures in a session that goes on from another", () => {
+    const counts: MappingRule = {
+      when: { t: "end" },
+      event: { type: "usage", scope: "session", tokens_in: "$.n" },
+      cumulative: true,
+    };
+    const line = { t: "end", n: 7 };
+    expect(mapJson(line, [counts], new MappingMemory())).toMatchObject([{ type: "usage", tokens_in: 7 }]);
+    expect(mapJson(line, [counts], new MappingMemory({ continue_from: "s-1" }))).toEqual([]);
+  });
+
   test("is not fooled by inherited members or by a __proto__ in the line", () => {
     const trap: MappingRule[] = [
       { when: { "constructor.name": "*" }, event: { type: "output", data: "1" } },
@@ -319,6 +330,12 @@ describe("checkMappingRules", () => {
     ["an event that is ignored", { when: {}, event: output, ignore: true }, [], 'both "event" and "ignore"'],
     ["once without a path", { when: {}, event: output, once: "id" }, ["once"], '"once" is no path'],
     ["once without an event", { when: {}, ignore: true, once: "$.id" }, ["once"], '"once" stands without an event'],
+    [
+      "cumulative of another event",
+      { when: {}, event: { type: "progress", message: "$.a" }, cumulative: true },
+      ["cumulative"],
+      '"cumulative" is only for usage',
+    ],
     [
       "whole of another event",
       { when: {}, event: { type: "progress", message: "$.a" }, whole: true },
