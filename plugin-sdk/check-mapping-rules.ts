@@ -132,7 +132,7 @@ function* wordFaults(value: unknown, at: string[]): Generator<RuleFault> {
 /** A rule is about the entries of one list, or of lists in lists: every path with `*` must go through them. */
 function* entryFaults(rule: MappingRule): Generator<RuleFault> {
   const pattern = patternOf(rule);
-  const read = textsIn([rule.event, rule.once]).flatMap((text) => readReference(text)?.path ?? []);
+  const read = textsIn([rule.event, rule.once]).flatMap((text) => readReference(text)?.paths ?? []);
   const stray = [...Object.keys(conditionsOf(rule)), ...read].map(entriesIn).find((one) =>
     one !== "" && one !== pattern && !pattern.startsWith(`${one}.`)
   );

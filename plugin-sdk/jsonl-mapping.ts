@@ -140,19 +140,29 @@ function valueOf(value: unknown, data: unknown, entry: string): unknown {
   if (typeof value === "string") {
     const reference = readReference(value);
     if (!reference) return value.startsWith("$$") ? value.slice(1) : value;
-    const found = readPath(data, atEntry(reference.path, entry));
-    return reference.words.reduce((read, word) => conversions.get(word)?.(read), found);
+    const found = reference.paths.map((path) => readPath(data, atEntry(path, entry)));
+    return reference.words.reduce((read, word) => conversions.get(word)?.(read), sumOf(found));
   }
   if (Array.isArray(value)) return value.map((item) => valueOf(item, data, entry) ?? null);
   const fields = fieldsOf(value);
   return fields ? fillIn(fields, data, entry) : value;
 }
 
-/** Reads a text of a rule that stands for a value of the line, such as `$.a.b | json`; null for any other text. */
-export function readReference(text: string): { path: string; words: string[] } | null {
+/** Returns the value of one path, and of several the sum; what is no number adds nothing to a first that is one. */
+function sumOf([first, ...more]: readonly unknown[]): unknown {
+  if (more.length === 0) return first;
+  if (typeof first !== "number") return undefined;
+  return more.reduce<number>((sum, one) => (typeof one === "number" ? sum + one : sum), first);
+}
+
+/**
+ * Reads a text of a rule that stands for a value of the line, such as `$.a.b | json` or `$.a + $.b`; null for any other
+ * text.
+ */
+export function readReference(text: string): { paths: string[]; words: string[] } | null {
   if (!text.startsWith("$.")) return null;
-  const [path = "", ...words] = text.slice(2).split("|").map((part) => part.trim());
-  return { path, words };
+  const [read = "", ...words] = text.split("|").map((part) => part.trim());
+  return { paths: read.split(" + $.").map((path, index) => (index === 0 ? path.slice(2) : path)), words };
 }
 
 /** Words that may follow a path: what each of them makes of the value there. */

@@ -38,7 +38,7 @@ export interface MappingRule {
    * Event fields; `type` is literal. A string that begins with `$.` is a path in the line; one that begins with `$$` is
    * literal from the second `$` on; any other value is literal, including lists and objects. An optional field is left
    * out when its path leads nowhere. Words may follow a path: `$.a | json` reads a text that holds JSON, `$.a | nonzero`
-   * takes 0 as unknown, and `$.a | not` turns true and false around.
+   * takes 0 as unknown, and `$.a | not` turns true and false around. `$.a + $.b` is a sum.
    */
   event?: Record<string, unknown>;
   /** Instead of `event`: the line, or the entry, is known and gives no event. */

@@ -230,6 +230,14 @@ describe("mapJsonLine", () => {
     expect(mapJson(line, [counts], new MappingMemory({ continue_from: "s-1" }))).toEqual([]);
   });
 
+  test("adds numbers, and what is none to a first that is one adds nothing", () => {
+    const sum: MappingRule = { when: {}, event: { type: "usage", scope: "turn", tokens_in: "$.a + $.b | nonzero" } };
+    const told = (line: object) =>
+      mapJson(line, [sum]).map((event) => ("tokens_in" in event ? event.tokens_in : event));
+    expect([told({ a: 1, b: 2 }), told({ a: 1 }), told({ a: 0, b: 0 })]).toEqual([[3], [1], [null]]);
+    expect(mapJson({ a: "1", b: 2 }, [sum])).toMatchObject([{ tokens_in: null }]);
+  });
+
   test("is not fooled by inherited members or by a __proto__ in the line", () => {
     const trap: MappingRule[] = [
       { when: { "constructor.name": "*" }, event: { type: "output", data: "1" } },
