@@ -32,6 +32,9 @@ export class TokenAccount {
   readonly #send: (prompt: string) => Promise<unknown>;
   #command: AccountCommand | undefined;
   #open = 0;
+  /** Questions that are over and were not answered: an interrupt ends one, and its answer may come later. */
+  #owed = 0;
+  #isTold = false;
   #told: TokenTotal | null = null;
   /** The count from which the last answer must grow; null where it is not known. */
   #from: TokenTotal | null = null;
@@ -53,13 +56,18 @@ export class TokenAccount {
 
   /** Whether the agent was asked and has not answered: a text may be the answer. */
   get isAsked(): boolean {
-    return this.#open > 0;
+    return this.#open + this.#owed > 0;
   }
 
   /** Whether a text of the agent answers the command, and is no word of its model. */
   take(text: string): boolean {
-    const total = this.#open > 0 ? this.#command?.read(text) ?? null : null;
+    const total = this.#open + this.#owed > 0 ? this.#command?.read(text) ?? null : null;
     if (total === null) return false;
+    if (this.#open === 0) {
+      this.#owed--;
+      return true;
+    }
+    this.#isTold = true;
     this.#told = total === "none" ? null : total;
     return true;
   }
@@ -99,6 +107,7 @@ export class TokenAccount {
     if (!this.#command) return null;
     this.#open++;
     this.#told = null;
+    this.#isTold = false;
     try {
       await this.#send(this.#command.prompt);
       return this.#told;
@@ -106,6 +115,7 @@ export class TokenAccount {
       return null;
     } finally {
       this.#open--;
+      if (!this.#isTold) this.#owed++;
     }
   }
 }

@@ -99,3 +99,12 @@ test("what the model itself says in that form is its answer", async () => {
   const { events } = await play({ updates: [say(total(1))], answers: [total(1)] });
   expect(events.at(-1)).toMatchObject({ type: "completed", output: total(1) });
 });
+
+test("an answer that comes after its question was cut off is no word of the agent, once", async () => {
+  const { account: command } = habitsOf("Kimi Code CLI");
+  const account = new TokenAccount(() => Promise.reject(new Error("cancelled")));
+  await account.begin(command, { isResumed: true });
+  expect(account.isAsked).toBe(true);
+  expect([account.take("It is done."), account.take(total(1)), account.take(total(1))]).toEqual([false, true, false]);
+  expect(account.isAsked).toBe(false);
+});
