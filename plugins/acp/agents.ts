@@ -33,6 +33,8 @@ export const knownAgents: ReadonlyMap<string, KnownAgent> = new Map<string, Know
   ["claude", {
     command: "claude-agent-acp",
     args: [],
+    // Ten tries of its own take minutes in which it tells nothing, and no other agent can take over.
+    set: { CLAUDE_CODE_MAX_RETRIES: "2" },
     // Else commands that only read do not ask, and what its user's settings allow.
     asking: {
       meta: (tools) => {
