@@ -162,10 +162,17 @@ describe("bulkhead setup", () => {
     await mkdir(join(root, "home", ".codex"));
     const settings = `base_url = "http://localhost:4321/v1"\nother = "http://127.0.0.1.example.com"\n`;
     await writeFile(join(root, "home", ".codex", "config.toml"), settings);
+    await writeFile(join(root, "bin", "pi"), "#!/bin/sh\necho 0.1.0\n");
+    await chmod(join(root, "bin", "pi"), 0o755);
+    await mkdir(join(root, "home", ".pi", "agent", "sessions"), { recursive: true });
+    await writeFile(join(root, "home", ".pi", "agent", "models.json"), '{"baseUrl":"http://127.0.0.1:4322/v1"}');
+    await writeFile(join(root, "home", ".pi", "agent", "sessions", "one.json"), '{"said":"http://localhost:4323"}');
     process.env["ANTHROPIC_BASE_URL"] = "https://gateway.example.com/claude";
-    const { code, out } = await setup(["--no-hello"], { tty: true, stdin: "codex claude-code\ny\nn\n" });
+    const { code, out } = await setup(["--no-hello"], { tty: true, stdin: "codex claude-code pi\ny\nn\n" });
     expect(code).toBe(0);
     expect(out()).toContain("~/.codex/config.toml points it to localhost:4321");
+    expect(out()).toContain("~/.pi/agent/models.json points it to 127.0.0.1:4322");
+    expect(out()).not.toContain("4323");
     expect(out()).toContain("$ANTHROPIC_BASE_URL points it to gateway.example.com:443");
     const file = join(folder, "bulkhead.yaml");
     const { plugins } = parseHostManifest(await readFile(file, "utf8"), { file });

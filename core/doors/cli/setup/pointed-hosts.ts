@@ -17,6 +17,11 @@ export interface PointedHost {
 /** Settings beyond this are no file that a person writes. */
 const maxBytes = 256 * 1024;
 const maxFiles = 64;
+/** Settings in folders of an agent's place, by program. Others there are records, in which any address may stand. */
+const deeperSettings: Readonly<Record<string, string>> = {
+  pi: ".pi/agent/models.json",
+  cline: ".cline/data/settings/providers.json",
+};
 const maxHosts = 8;
 
 /**
@@ -58,7 +63,9 @@ async function serversInSettings(program: string): Promise<PointedHost[]> {
   const home = hostEnv("HOME");
   if (!home || !/^[\w.-]+$/.test(program)) return [];
   const places = agentPlaces[agentPrograms[program] ?? program] ?? [];
-  const files = (await Promise.all(places.map((place) => settingsIn(home, place)))).flat().slice(0, maxFiles);
+  const deeper = Object.hasOwn(deeperSettings, program) ? [deeperSettings[program]!] : [];
+  const listed = (await Promise.all(places.map((place) => settingsIn(home, place)))).flat();
+  const files = [...deeper, ...listed].slice(0, maxFiles);
   const found = files.map(async (file): Promise<PointedHost[]> => {
     const text = await textOf(join(home, file));
     const urls = text.match(/\bhttps?:\/\/(?:127\.0\.0\.1|localhost)(?::\d{1,5})?(?=[/"'\s]|$)/gm) ?? [];
