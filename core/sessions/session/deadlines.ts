@@ -1,3 +1,4 @@
+import { shortText } from "../../../plugin-sdk/short-text.ts";
 import { wait } from "../../ground/platform/engine/wait.ts";
 import type { SessionStream } from "./session-stream.ts";
 
@@ -111,4 +112,11 @@ export async function waitForLimit(
   stream.host({ type: "queued", position: 1, retry_in_ms: ms, reason });
   await wait(ms, signal);
   return ms;
+}
+
+/** Says that a session was not done in time, and what kept it: what its agent said of a limit, or why an attempt failed. */
+export function outOfTime(ms: number, limit: string | null, setback: string | null): string {
+  const why = shortText(limit ?? setback ?? "", 200).replace(/\.$/, "");
+  const kept = why === "" ? "" : `; ${limit === null ? "its last attempt failed" : "its agent met a limit"}: ${why}`;
+  return `The session was not done within ${ms} ms${kept}.`;
 }

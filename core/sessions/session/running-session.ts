@@ -10,7 +10,6 @@ import type {
   Substitution,
 } from "../../../plugin-sdk/result.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
-import { shortText } from "../../../plugin-sdk/short-text.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { hostVersion } from "../../ground/config/version.ts";
 import { saysComplete } from "../../ground/prompt/loop-signal.ts";
@@ -22,7 +21,7 @@ import { Attempt } from "./attempt.ts";
 import type { Admitted, AttemptDeps, Candidate, RunningSessionDeps } from "./admitted.ts";
 import { effectiveSettings, exceededBudget } from "./effective-settings.ts";
 import { type FailedAttempt, failureClass, nextCandidate, type NextStep, nextStep } from "./retry-policy.ts";
-import { Deadlines, waitForLimit } from "./deadlines.ts";
+import { Deadlines, outOfTime, waitForLimit } from "./deadlines.ts";
 import { EventAllowance, EventRules } from "./event-rules.ts";
 import { OpenRequests } from "./open-requests.ts";
 import { buildResult, recordedRequest } from "./result.ts";
@@ -93,7 +92,7 @@ export class RunningSession {
         request.timeout_ms ?? plugin.manifest.defaults?.timeout_ms ?? Infinity,
         plugin.limits.timeout_ms,
       ),
-      onTotal: (ms) => this.stop("timeout", `The session was not done within ${ms} ms${this.#delay()}.`),
+      onTotal: (ms) => this.stop("timeout", outOfTime(ms, this.#attempt?.limit ?? null, this.#setback)),
       waits: () => this.#requests.waits,
       // The client that named an end gets it by the clock.
       waitedMs: () => request.timeout_ms === undefined ? this.#requests.waitedMs : 0,
@@ -121,14 +120,6 @@ export class RunningSession {
   /** Ends the session for a reason of the host. The first reason is kept; none counts once the agent has ended. */
   stop(reason: StopReason, message: string): void {
     if (!this.#isDecided) this.#stopWith(reason, { code: codeFor(reason), message });
-  }
-
-  /** What kept it from its end, as a sentence goes on; empty where nothing is known. */
-  #delay(): string {
-    const limit = this.#attempt?.limit ?? null;
-    if (limit === null && this.#setback === null) return "";
-    const why = shortText(limit ?? this.#setback!, 200).replace(/\.$/, "");
-    return `; ${limit === null ? "its last attempt failed" : "its agent met a limit"}: ${why}`;
   }
 
   /** Returns true once its last event is written, or cannot be written. */
