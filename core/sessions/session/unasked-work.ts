@@ -111,7 +111,7 @@ export class UnaskedWork {
     if (answer === "allow_once") return;
     this.#lasting.add(workOf({ tool, kind, input }) ?? tool);
     // A person who lets the agent leave its plan, or change its mode, chooses what it asks for afterwards.
-    if (/^(?:exit|leave|end)?[ _-]?plan(?:[ _-]?mode)?$|^(?:set|switch|change)[ _-]?mode$/i.test(tool)) this.#lasting.add(everything);
+    if (modeTools.test(tool)) this.#lasting.add(everything);
   }
 
   #changed(path: string): ErrorData {
@@ -137,6 +137,9 @@ export class UnaskedWork {
     };
   }
 }
+
+/** Names of tools that end a plan or change what is asked. */
+const modeTools = /^(?:exit|leave|end)?[ _-]?plan(?:[ _-]?mode)?$|^(?:set|switch|change)[ _-]?mode$/i;
 
 /** Stands for a yes to all that comes. */
 const everything = "*";
