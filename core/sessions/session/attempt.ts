@@ -39,7 +39,7 @@ export class Attempt {
   #script: PluginScript | null = null;
   #toolVersion: string | null = null;
   #waitMs: number | null = null;
-  /** What the agent said of a limit. */
+  /** Words of the agent about a limit. */
   #limit: string | null = null;
   readonly #words = new TextTail(200);
   readonly #unasked: UnaskedWork;
