@@ -4,6 +4,18 @@ export interface NetTarget {
   port: number;
 }
 
+/**
+ * Null for text that is no URL. Not by `URL.canParse`: once it is hot, Node 20 and 22 answer wrongly for text beyond ASCII,
+ * with yes to what then throws and with no to what is a URL.
+ */
+export function readUrl(text: string, base?: string | URL): URL | null {
+  try {
+    return new URL(text, base);
+  } catch {
+    return null;
+  }
+}
+
 /** Target of an http, https, ws or wss URL; ignores a dot at the end of a name. */
 export function netTarget(url: URL): NetTarget {
   const port = url.port === "" ? (isEncrypted(url) ? 443 : 80) : Number(url.port);
@@ -56,6 +68,5 @@ function parseGrant(grant: string): { host: string; port: number; wildcard: bool
 }
 
 function canonicalHost(name: string): string | null {
-  const text = `http://${name}/`;
-  return URL.canParse(text) ? new URL(text).hostname.replace(/\.$/, "") : null;
+  return readUrl(`http://${name}/`)?.hostname.replace(/\.$/, "") ?? null;
 }

@@ -1,5 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { packageError } from "./package-files.ts";
+import { readUrl } from "../../ground/config/net-target.ts";
 import { takeDefaultDigest } from "../../ground/platform/net/default-digest.ts";
 import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 import { type NpmOptions, npmOptions, unsetNames } from "./npm-options.ts";
@@ -127,9 +128,8 @@ function strongIntegrity({ name, version, _integrity = "" }: Published): string 
 
 /** Refuses another host: a party that can write the registry's answers could serve the archive from anywhere. */
 function checkHost({ name, version, dist }: Published, registry: string): void {
-  const tarball = typeof dist?.tarball === "string" ? dist.tarball : "";
-  if (URL.canParse(tarball) && new URL(tarball).host === new URL(registry).host) return;
-  const host = URL.canParse(tarball) ? new URL(tarball).host : "nowhere";
+  const host = readUrl(typeof dist?.tarball === "string" ? dist.tarball : "")?.host ?? "nowhere";
+  if (host === new URL(registry).host) return;
   throw packageError(
     `${name}@${version}`,
     `its archive lies at ${host}, not at its registry ${new URL(registry).host}`,

@@ -2,6 +2,7 @@ import { formatArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { readNet } from "../../ground/config/net-address.ts";
+import { formatTarget, netTarget, readUrl } from "../../ground/config/net-target.ts";
 import { isBinary, isName, optionNamed } from "../../ground/config/permission-problems.ts";
 import { type ItemPlace, replaceItems } from "../../ground/config/replace-items.ts";
 import { joinPermissions } from "./join-permissions.ts";
@@ -88,9 +89,8 @@ function netsOf(value: unknown): string[] {
 
 function hostAndPort(text: string): string | null {
   const plain = text.replace(/^ws(s?):\/\//i, "http$1://");
-  if (!/^https?:\/\//i.test(plain) || !URL.canParse(plain)) return null;
-  const { hostname, port, protocol } = new URL(plain);
-  return `${hostname}:${port || (protocol === "https:" ? "443" : "80")}`;
+  const url = /^https?:\/\//i.test(plain) ? readUrl(plain) : null;
+  return url && formatTarget(netTarget(url));
 }
 
 function textsOf(value: unknown): string[] {

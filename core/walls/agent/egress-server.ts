@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, isIP, type Server, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { readUrl } from "../../ground/config/net-target.ts";
 import { joinCovered } from "./covered-answer.ts";
 import { type Cover, createCover } from "./cover-bytes.ts";
 import { maxHeadBytes, parseRequestHead, type RequestHead } from "./http-head.ts";
@@ -209,8 +210,8 @@ function targetOf({ method, target }: RequestHead): URL {
   const [, scheme, place = ""] = /^(http:\/\/)?([^/?#]*)/i.exec(target) ?? [];
   const isKnown = authority.test(place) &&
     (method === "CONNECT" ? place === target && /:\d+$/.test(place) : scheme !== undefined);
-  const text = method === "CONNECT" ? `https://${target}` : target;
-  if (isKnown && URL.canParse(text)) return new URL(text);
+  const url = isKnown ? readUrl(method === "CONNECT" ? `https://${target}` : target) : null;
+  if (url !== null) return url;
   throw new BulkheadError("invalid_request", "The request names no place that can be reached through this proxy.");
 }
 

@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { readUrl } from "../../ground/config/net-target.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { containAgent, ownProcesses } from "../agent/contain-agent.ts";
@@ -194,7 +195,7 @@ function checkedAddress(
   { text, by }: ModelAddress,
   { binary, variable }: { binary: string; variable: string },
 ): URL {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = readUrl(text);
   const why = url === null
     ? "is no URL"
     : url.protocol !== "http:" && url.protocol !== "https:"

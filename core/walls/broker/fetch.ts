@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
+import { readUrl } from "../../ground/config/net-target.ts";
 import type { Operations } from "../channel/operations.ts";
 import type { ByteReader } from "../../ground/platform/files/byte-reader.ts";
 import { type NetworkResponse, sendRequest } from "../../ground/platform/net/network.ts";
@@ -88,10 +89,11 @@ async function sendHop(scope: BrokerScope, { url, method, headers, body }: Hop):
 }
 
 function nextHop(hop: Hop, { status, location }: { status: number; location: string }): Hop {
-  if (!URL.canParse(location, hop.url.href)) {
+  const next = readUrl(location, hop.url);
+  if (next === null) {
     throw new BulkheadError("network_error", `Cannot follow the redirect of "${hop.url.host}": it names no URL.`);
   }
-  const url = parseUrl(new URL(location, hop.url).href, schemes);
+  const url = parseUrl(next.href, schemes);
   const becomesGet = status === 303 && hop.method !== "HEAD" ||
     (status === 301 || status === 302) && hop.method === "POST";
   const headers = url.origin === hop.url.origin ? { ...hop.headers } : withoutCredentials(hop.headers);

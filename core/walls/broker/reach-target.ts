@@ -11,6 +11,7 @@ import {
   namesLiterally,
   type NetTarget,
   netTarget,
+  readUrl,
 } from "../../ground/config/net-target.ts";
 import type { BrokerScope } from "./operation.ts";
 import { allLookupTurns, lookupTurns } from "./call-turns.ts";
@@ -64,7 +65,7 @@ export async function reachTarget<T>(
  * @throws {BulkheadError} `invalid_request` for another scheme, a user name or a password
  */
 export function parseUrl(text: string, schemes: readonly ["http:", "https:"] | readonly ["ws:", "wss:"]): URL {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = readUrl(text);
   if (url === null || !schemes.some((scheme) => scheme === url.protocol)) {
     const names = schemes.map((scheme) => scheme.slice(0, -1)).join(" or ");
     throw new BulkheadError("invalid_request", `Cannot reach the address: it is no ${names} URL.`);
@@ -195,8 +196,7 @@ function isIp(address: string): boolean {
 
 /** Eight hex groups: otherwise `::127.0.0.1` counts as an IPv4 address, which it is not for the system. */
 function canonicalIpv6(address: string): string | null {
-  const text = `http://[${address}]/`;
-  return URL.canParse(text) ? new URL(text).hostname.slice(1, -1) : null;
+  return readUrl(`http://[${address}]/`)?.hostname.slice(1, -1) ?? null;
 }
 
 function classOf(range: string): AddressClass {

@@ -27,6 +27,15 @@ describe("netTarget", () => {
 });
 
 describe("coversTarget", () => {
+  test("says the same of names beyond ASCII, however often it is asked", () => {
+    const answers = new Set<string>();
+    for (let n = 0; n < 20_000; n++) {
+      const isCovered = coversTarget("é.fr:443", target("https://é.fr/"));
+      answers.add(`${isCovered} ${coversTarget("1Ý:80", target("http://127.0.0.1/"))}`);
+    }
+    expect([...answers]).toEqual(["true false"]);
+  });
+
   test.each([
     ["example.com:443", "https://example.com", true],
     ["EXAMPLE.com:443", "https://example.com", true],

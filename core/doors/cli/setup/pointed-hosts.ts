@@ -1,5 +1,6 @@
 import type { Manifest } from "../../../../plugin-sdk/manifest.ts";
 import { readdir, readFile, stat } from "../../../ground/platform/files/files.ts";
+import { formatTarget, netTarget, readUrl } from "../../../ground/config/net-target.ts";
 import { agentPlaces, agentPrograms } from "../../../ground/platform/places/key-places.ts";
 import { join } from "../../../ground/platform/files/paths.ts";
 import { hostEnv } from "../../../ground/platform/engine/platform.ts";
@@ -53,9 +54,8 @@ export function withHosts(manifest: Manifest, hosts: readonly PointedHost[]): Ma
 }
 
 function hostOf(address: string): string | null {
-  if (!/^https?:\/\//i.test(address) || !URL.canParse(address)) return null;
-  const { hostname, port, protocol } = new URL(address);
-  return `${hostname}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
+  const url = /^https?:\/\//i.test(address) ? readUrl(address) : null;
+  return url && formatTarget(netTarget(url));
 }
 
 /** Servers of this machine in an agent's own settings. */
