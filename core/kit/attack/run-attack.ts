@@ -27,6 +27,7 @@ const attackLimits: Partial<Limits> = {
   heartbeat_timeout_ms: 2000,
   timeout_ms: 5000,
   idle_timeout_ms: 4000,
+  answer_timeout_ms: 2000,
   cpu_burst_ms: 3000,
   load_timeout_ms: 4000,
   teardown_timeout_ms: 500,

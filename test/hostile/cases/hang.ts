@@ -433,7 +433,7 @@ export default defineAdapter({ id: "attack", name: "Attack", version: "1.0.0",
     body: `yield { type: "question", request_id: "a", question: "First?" };
     yield { type: "question", request_id: "b", question: "Second?" };
     await Promise.all([ctx.answer("a"), ctx.answer("b")]);`,
-    expected: { kind: "error", codes: ["idle_timeout", "timeout"] },
+    expected: { kind: "error", codes: ["unanswered"] },
     withinMs: 15_000,
   },
   {
