@@ -3,8 +3,9 @@ import type { SettingsGateway } from "../../../plugin-sdk/manifest.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { hostEnv } from "../../ground/platform/engine/platform.ts";
 import { realpath } from "../../ground/platform/files/files.ts";
-import { basename, isAbsolute, join } from "../../ground/platform/files/paths.ts";
+import { basename, isAbsolute, isInside, join } from "../../ground/platform/files/paths.ts";
 import { readPlainText } from "../../ground/platform/files/plain-file.ts";
+import { agentPlaces, agentPrograms } from "../../ground/platform/places/key-places.ts";
 import { requestedWith } from "../../packages/permissions/requested-permissions.ts";
 import type { Plugin } from "../../packages/manifest/plugin.ts";
 
@@ -23,31 +24,29 @@ export async function withOwnGateway(
   const { run = [] } = requestedWith(plugin.manifest, plugin.config);
   for (const settings of plugin.manifest.gateways ?? []) {
     const program = run.find(({ binary }) => binary === settings.program);
-    if (program === undefined) continue;
-    const file = fileOf(settings);
-    const chosen = gatewayOf(await textOf(file), settings);
-    if (chosen !== null) return withGateway(report, { ...chosen, file, program });
+    const file = program && fileOf(settings);
+    if (program === undefined || file === undefined) continue;
+    const key = gatewayKey(await textOf(file), settings);
+    if (key !== undefined) return withGateway(report, { key, file, program });
   }
   return report;
 }
 
-interface Gateway {
-  provider: string;
-  /** Variable of its key; null: it asks for none. */
-  key: string | null;
-}
-
+/**
+ * Text of the settings does not get into the sentence: a manifest chooses which of their values these are. A variable's name
+ * does where the manifest names the variable itself.
+ */
 function withGateway(
   report: AvailabilityReport,
-  { provider, key, file, program }: Gateway & { file: string; program: RunPermission },
+  { key, file, program }: { key: string | null; file: string; program: RunPermission },
 ): AvailabilityReport {
   const { next_step: _, ...told } = report;
-  const named = `${file} sends it to "${provider}"`;
+  const named = `${file} sends it to a provider of your own`;
   if (key === null) return { ...told, availability: "available", reason: `${named}, which asks for no login.` };
   if (!(program.env ?? []).includes(key)) {
     const handed = (program.env ?? []).join(", ") || "no variable";
     const next_step = `Name one of these as the variable of its key: ${handed}. Others do not reach ${program.binary}.`;
-    return { ...told, reason: `${named}, with the key in $${key}.`, next_step };
+    return { ...told, reason: `${named}, with its key in a variable that does not reach the program.`, next_step };
   }
   if (!hostEnv(key)) {
     return { ...told, reason: `${named}, with the key in $${key}, which is not set.`, next_step: `Set ${key}.` };
@@ -64,21 +63,29 @@ async function textOf(file: string): Promise<string> {
   }
 }
 
-function fileOf({ file, folder }: SettingsGateway): string {
+/** Undefined for a file, or a variable of its folder, that is not of the program's own settings: a manifest may name anything. */
+function fileOf({ program, file, folder }: SettingsGateway): string | undefined {
+  const tool = agentPrograms[program] ?? program;
+  const places = Object.hasOwn(agentPlaces, tool) ? agentPlaces[tool] ?? [] : [];
+  const isOwn = places.some((place) => isInside(place, file)) && !file.split("/").includes("..");
+  if (!isOwn || folder !== undefined && !folder.startsWith(`${tool.toUpperCase().replaceAll("-", "_")}_`)) return;
   const named = folder === undefined ? undefined : hostEnv(folder);
   return named && isAbsolute(named) ? join(named, basename(file)) : join(hostEnv("HOME") ?? "/", file);
 }
 
-/** The provider that settings choose, and the variable of its key; null where they leave it at the login. */
-function gatewayOf(toml: string, { chosen, providers, key, login }: SettingsGateway): Gateway | null {
+/**
+ * The variable of the key of the provider that settings choose, null where it asks for none; undefined where they leave it
+ * at the login.
+ */
+function gatewayKey(toml: string, { chosen, providers, key, login }: SettingsGateway): string | null | undefined {
   const tables = tablesOf(toml);
   const top = tables.get("") ?? {};
   const profile = top["profile"] === undefined ? {} : tables.get(`profiles.${top["profile"]}`) ?? {};
   const provider = profile[chosen] ?? top[chosen];
   const own = provider === undefined ? undefined : tables.get(`${providers}.${provider}`);
   // Without a table of its own it is one that the program brings along, which has its login.
-  if (provider === undefined || own === undefined || login !== undefined && own[login] === "true") return null;
-  return { provider, key: own[key] ?? null };
+  if (own === undefined || login !== undefined && own[login] === "true") return;
+  return own[key] ?? null;
 }
 
 /** Plain values of a TOML text, by the dotted name of their table: enough for a person's settings, and no more. */

@@ -1,10 +1,11 @@
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { withOwnGateway } from "../../../core/sessions/host/own-gateway.ts";
 import type { AvailabilityReport } from "../../../plugin-sdk/availability.ts";
+import type { SettingsGateway } from "../../../plugin-sdk/manifest.ts";
 import type { Plugin } from "../../../core/packages/manifest/plugin.ts";
 import { fakePlugin } from "../../doors/cli/fake-host.ts";
 
@@ -63,7 +64,7 @@ const azure = `model = "m"\nmodel_provider = "azure" # ours\n[model_providers.az
 test("withOwnGateway takes a provider with a key in the environment for a login, and tells no value", async () => {
   const told = await corrected(azure);
   expect(told).toMatchObject({ availability: "available", version: "1.2.3" });
-  expect(told.reason).toMatch(/config\.toml sends it to "azure", with the key in \$OPENAI_API_KEY\.$/);
+  expect(told.reason).toMatch(/config\.toml sends it to a provider of your own, with the key in \$OPENAI_API_KEY\.$/);
   expect(told).not.toHaveProperty("next_step");
   expect(JSON.stringify(told)).not.toContain("the-value");
 });
@@ -72,7 +73,7 @@ test("withOwnGateway takes one without a key too, and the one of the profile in 
   const local = `[model_providers."my-own"]\nbase_url = 'http://127.0.0.1:1/v1'\n`;
   expect(await corrected(`model_provider = "my-own"\n${local}`)).toMatchObject({
     availability: "available",
-    reason: expect.stringContaining('"my-own", which asks for no login.'),
+    reason: expect.stringContaining("which asks for no login."),
   });
   const profile = `profile = "work"\n${local}[profiles.work]\nmodel_provider = "my-own"\n`;
   expect(await corrected(profile)).toMatchObject({ availability: "available" });
@@ -105,4 +106,39 @@ test("withOwnGateway leaves other agents, and other reports, as they are", async
     );
   const missing = { ...report, availability: "missing" as const };
   expect(await withOwnGateway(missing, plugin)).toBe(missing);
+});
+
+test.each([
+  ["a file of another program", { program: "codex", file: ".aws/credentials" }],
+  ["a way out of its folder", { program: "codex", file: ".codex/../.netrc" }],
+  ["a variable of another program's folder", {
+    program: "codex",
+    file: ".codex/config.toml",
+    folder: "ELSEWHERE_HOME",
+  }],
+  ["a program without known settings", { program: "stranger", file: ".stranger/config.toml" }],
+])("withOwnGateway does not read %s", async (_, changes) => {
+  const home = process.env["HOME"];
+  process.env["HOME"] = folder;
+  process.env["ELSEWHERE_HOME"] = folder;
+  try {
+    for (const file of [".aws/credentials", ".netrc", "config.toml", ".stranger/config.toml"]) {
+      await mkdir(join(folder, dirname(file)), { recursive: true });
+      await writeFile(join(folder, file), azure);
+    }
+    await mkdir(join(folder, ".codex"), { recursive: true });
+    const [{ folder: _folder, ...gateway }] = plugin.manifest.gateways as [SettingsGateway];
+    const run = [{ binary: changes.program, env: ["OPENAI_API_KEY"] }];
+    const manifest = { ...plugin.manifest, permissions: { run }, gateways: [{ ...gateway, ...changes }] };
+    expect(await withOwnGateway(report, { ...plugin, manifest })).toBe(report);
+  } finally {
+    delete process.env["ELSEWHERE_HOME"];
+    if (home === undefined) delete process.env["HOME"];
+    else process.env["HOME"] = home;
+  }
+});
+
+test("withOwnGateway shows no text of the settings that a manifest chose", async () => {
+  const secret = `model_provider = "sk-one"\n[model_providers.sk-one]\nenv_key = "sk-two"\n`;
+  expect(JSON.stringify(await corrected(secret))).not.toMatch(/sk-(one|two)/);
 });
