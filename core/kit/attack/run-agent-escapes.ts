@@ -2,6 +2,7 @@ import { SessionGit } from "../../sessions/session/session-git.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
 import { startEscapeServers } from "../../ground/platform/net/escape-servers.ts";
 import { access, readFile, rm, stat } from "../../ground/platform/files/files.ts";
+import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { execPath, pid, setHostEnv } from "../../ground/platform/engine/platform.ts";
 import { sleep } from "../../ground/platform/engine/wait.ts";
@@ -60,7 +61,7 @@ async function runOne(escape: AgentEscape, contain: "on" | "off"): Promise<Escap
     setHostEnv("HOME", before);
     await servers.close();
     // A program that outlived its session may still write there.
-    await rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+    await removeTree(root);
   }
 }
 

@@ -4,7 +4,8 @@ import { createSessionBroker } from "../../walls/broker/broker.ts";
 import { rightsTo } from "../../packages/permissions/decide.ts";
 import type { SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
 import { type EscapeServers, startEscapeServers } from "../../ground/platform/net/escape-servers.ts";
-import { readFile, rm, stat } from "../../ground/platform/files/files.ts";
+import { readFile, stat } from "../../ground/platform/files/files.ts";
+import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 import { type KeyEcho, startKeyEcho } from "../../ground/platform/net/key-echo.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { setHostEnv } from "../../ground/platform/engine/platform.ts";
@@ -117,7 +118,7 @@ async function runOne(one: WalledCase, host: AttackedHost | undefined): Promise<
     for (const [name, value] of before) setHostEnv(name, value);
     await servers.close();
     echo.close();
-    await rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+    await removeTree(root);
   }
 }
 

@@ -300,7 +300,11 @@ test(
     const session = start(["run", "slow", "hi"]);
     await once(session.stdout!, "data");
     const [state, copy] = [join(home, "state"), join(home, "copy")];
-    await cp(state, copy, { recursive: true, preserveTimestamps: true, filter: (path) => !path.endsWith(".sock") });
+    await cp(state, copy, {
+      recursive: true,
+      preserveTimestamps: true,
+      filter: (path) => !/\.sock$|\/looks\b/.test(path),
+    });
     const at = ["--state-dir", copy];
     expect((await cli("status", ...at)).stdout).toContain("is not the daemon of this folder");
     expect(await cli("start", ...at)).toMatchObject({ code: 0 });
