@@ -1,9 +1,10 @@
 // Bundles the host for Node: some six hundred modules, of ours and of libraries, take several times as long to load as
 // the few files that this makes of them. What is seldom needed stays in files of its own, loaded when it is.
+import { createHash } from "node:crypto";
 import { chmod, readdir, readFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { build } from "esbuild";
-import { root, unlessMissing, writeFolder } from "./outputs.mjs";
+import { listFiles, root, unlessMissing, writeFolder } from "./outputs.mjs";
 
 const folder = join(root, "dist/bundle");
 
@@ -39,7 +40,11 @@ const common = {
     "tar",
   ],
   // The library of WebSockets would load native code where it lies around.
-  define: { "process.env.WS_NO_BUFFER_UTIL": '"1"', "process.env.WS_NO_UTF_8_VALIDATE": '"1"' },
+  define: {
+    "process.env.WS_NO_BUFFER_UTIL": '"1"',
+    "process.env.WS_NO_UTF_8_VALIDATE": '"1"',
+    "bulkheadBuild": JSON.stringify(await digestOfSources()),
+  },
   // As modules, of which what is not used is left out.
   alias: { yaml: join(root, "node_modules/yaml/browser/index.js") },
   write: false,
@@ -56,6 +61,16 @@ const library = await bundleLibrary({
 });
 await writeFolder(folder, [...library, ...await bundleCommandLine()]);
 await chmod(join(folder, "cli.js"), 0o755).catch(unlessMissing);
+
+/** Tells two builds of a version apart. */
+async function digestOfSources() {
+  const folders = await Promise.all(["core", "plugin-sdk"].map((name) => listFiles(join(root, name))));
+  const hash = createHash("sha256");
+  for (const file of [...folders.flat().sort(), join(root, "package-lock.json")]) {
+    hash.update(`${relative(root, file)}\0`).update(await readFile(file).catch(unlessMissing) ?? "");
+  }
+  return hash.digest("hex").slice(0, 12);
+}
 
 async function bundleLibrary(entryPoints) {
   const { outputFiles } = await build({

@@ -5,6 +5,7 @@
 export const slowTests: readonly string[] = [
   // Whole programs: the command line, the daemon, the package as it is installed.
   "test/doors/cli/accept.test.ts",
+  "test/doors/cli/backup.test.ts",
   "test/doors/cli/daemon.test.ts",
   "test/doors/cli/doors.test.ts",
   "test/doors/cli/end-to-end.test.ts",

@@ -166,6 +166,16 @@ export const commandGroups: readonly { heading: string; commands: readonly Comma
         load: async () => (await import("./commands/journal.ts")).defineJournal,
       },
       {
+        name: "backup",
+        summary: "copy sessions, settings, secrets and packages to a folder",
+        load: async () => (await import("./commands/backup.ts")).defineBackup,
+      },
+      {
+        name: "restore",
+        summary: "bring an installation back from a backup",
+        load: async () => (await import("./commands/backup.ts")).defineRestore,
+      },
+      {
         name: "attack",
         summary: "run the hostile corpus against this machine's walls",
         load: async () => (await import("./commands/attack.ts")).defineAttack,

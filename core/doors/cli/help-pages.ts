@@ -19,6 +19,7 @@ export const helpPages = {
   daemon: "run Bulkhead as a service",
   performance: "what a session costs, beside other ways to an agent",
   cluster: "several machines as one",
+  backups: "back up, move to another machine, upgrade and go back",
   journal: "retention, verification and export of the log",
   "http-api": "routes, tokens, streams and the client",
   "mcp-acp": "MCP clients, editors, and MCP servers for agents",

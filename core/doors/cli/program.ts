@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
-import { hostVersion } from "../../ground/config/version.ts";
+import { hostBuild } from "../../ground/config/version.ts";
 import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 import { type Bind, type CommandEntry, type CommandHandler, examples, type Invocation } from "./command.ts";
 import { commandGroups } from "./commands.ts";
@@ -24,7 +24,7 @@ export async function createProgram(options: ProgramOptions): Promise<Command> {
   const { terminal, whole = false } = options;
   const program = new Command("bulkhead")
     .description("A plugin host for AI-agent adapters that can neither crash nor rob it.")
-    .version(hostVersion, "-V, --version", "print the version")
+    .version(hostBuild, "-V, --version", "print the version")
     .helpOption("-h, --help", "show help")
     .helpCommand(false)
     .option("--json", "print JSON, one value a line")

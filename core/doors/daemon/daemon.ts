@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { type DaemonSettings, defaultDaemonSettings } from "../../ground/config/daemon-settings.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { defaultLimits, type Limits } from "../../ground/config/limits.ts";
-import { hostVersion } from "../../ground/config/version.ts";
+import { hostBuild } from "../../ground/config/version.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { McpHttp } from "../mcp/http.ts";
 import type { Cluster } from "../../cluster/machines/cluster.ts";
@@ -289,7 +289,7 @@ function recordOf(
     pid,
     start: processStart(pid),
     started_at: new Date().toISOString(),
-    version: hostVersion,
+    version: hostBuild,
     runtime: runtimeVersion,
     address,
     socket,

@@ -7,6 +7,7 @@ import { checkStructure, mayBeDamaged } from "./check-journal.ts";
 import { DamageError } from "./damage.ts";
 import type { JournalLimits } from "./journal-limits.ts";
 import { migrate, readNumber } from "./journal-schema.ts";
+import { keepBeforeUpgrade } from "./upgrade-copy.ts";
 
 /** Options of {@link openJournalDatabase}. */
 export interface JournalDatabaseOptions {
@@ -25,6 +26,7 @@ export async function openJournalDatabase({ file, limits, key, sync }: JournalDa
     // A commit never waits for the disk on this thread: checkpoints do, on another one, and DiskSync with sync: full.
     database.exec("PRAGMA synchronous = NORMAL");
     database.prepare("PRAGMA wal_autocheckpoint = 0").get();
+    await keepBeforeUpgrade(database, file);
     migrate(database, { file, key });
     if (!isLeft) await demandWhole(database, file);
     if (isLeft && usedBytes(database) <= limits.check_bytes) await checkStructure(database);

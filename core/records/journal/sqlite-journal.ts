@@ -22,6 +22,7 @@ import type { KeyRecord } from "./key-table.ts";
 import { readPage } from "./read-page.ts";
 import type { LostRange } from "./gap.ts";
 import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
+import { forgetInUpgradeCopies } from "./upgrade-copy.ts";
 
 /** How often appends look for room on a full disk. Milliseconds. */
 const roomRetryMs = 50;
@@ -152,6 +153,7 @@ export class SqliteJournal implements Journal {
     if (head === null) return false;
     this.#head = head;
     await this.#erase(sessionId);
+    await forgetInUpgradeCopies(this.#file, by);
     await this.#lasting();
     return true;
   }

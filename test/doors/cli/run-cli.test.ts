@@ -7,7 +7,7 @@ import { commandGroups } from "../../../core/doors/cli/commands.ts";
 import { watchInterrupts } from "../../../core/doors/cli/interrupts.ts";
 import { createProgram } from "../../../core/doors/cli/program.ts";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
-import { hostVersion } from "../../../core/ground/config/version.ts";
+import { hostBuild, hostVersion } from "../../../core/ground/config/version.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { PermissionOption } from "../../../plugin-sdk/events.ts";
@@ -80,7 +80,8 @@ test.each([
 test("bulkhead --version is the package's version", async () => {
   const text = await readFile(new URL("../../../package.json", import.meta.url), "utf8");
   expect(hostVersion).toBe(JSON.parse(text).version);
-  expect(await cli(["--version"])).toMatchObject({ code: 0, out: `${hostVersion}\n` });
+  expect(await cli(["--version"])).toMatchObject({ code: 0, out: `${hostBuild}\n` });
+  expect(hostBuild).toMatch("Deno" in globalThis ? /^[\d.]+$/ : /^[\d.]+(\+[0-9a-f]{12})?$/);
 });
 
 test("bulkhead help errors lists each exit code with its stop reasons", async () => {
@@ -689,7 +690,7 @@ test("bulkhead doctor tells walls that are active from those that are missing", 
   )
     .toEqual(expect.arrayContaining(["compartment", "worker thread", "process per plugin"]));
   expect(report.agents).toEqual([fakeAgent("alpha", { primary: true })]);
-  expect(report).toMatchObject({ bulkhead: hostVersion, host_manifest: join(cwd, "bulkhead.yaml"), problems: [] });
+  expect(report).toMatchObject({ bulkhead: hostBuild, host_manifest: join(cwd, "bulkhead.yaml"), problems: [] });
   expect((await cli(["doctor"])).out).toMatch(/alpha \* +✔ available +9\.9 +It is here\./);
 });
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -135,4 +135,28 @@ describe("migrate", () => {
       await journal.close();
     },
   );
+
+  it("keeps a copy of what an older version wrote, which it can read again, until a client deletes a session", async () => {
+    const file = join(folder, "kept.db");
+    await writeSince(file, { version: schemaVersion - 1, batches: someEnvelopes() });
+    await (await openJournal(file)).close();
+    const copy = `${file}.version-${schemaVersion - 1}`;
+    const database = await openSqlite(copy, { busyTimeoutMs: 1000 });
+    expect(database.prepare("PRAGMA user_version").get()).toMatchObject({ user_version: schemaVersion - 1 });
+    expect(database.prepare("SELECT sum(count) AS events FROM batch").get()).toMatchObject({ events: 12 });
+    database.close();
+
+    const journal = await openJournal(file);
+    await journal.delete("ended", "retention");
+    expect(existsSync(copy)).toBe(true);
+    await journal.delete("open", "client");
+    expect(existsSync(copy)).toBe(true);
+    await journal.append({
+      session_id: "open",
+      envelopes: [{ ...new EnvelopeSource(12).next("open"), seq: 7, event: ended }],
+    });
+    await journal.delete("open", "client");
+    expect(existsSync(copy)).toBe(false);
+    await journal.close();
+  });
 });

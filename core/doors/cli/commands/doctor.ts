@@ -23,7 +23,7 @@ import { asTyped } from "../render/as-typed.ts";
 import { createPaint, type Paint, type Tone } from "../render/paint.ts";
 import { type Cell, type Row, tableLines } from "../render/table.ts";
 import { tableColumns } from "../show-session.ts";
-import { hostVersion } from "../../../ground/config/version.ts";
+import { hostBuild } from "../../../ground/config/version.ts";
 
 interface DoctorReport {
   bulkhead: string;
@@ -76,7 +76,7 @@ async function examine(call: Invocation): Promise<DoctorReport> {
     daemonElsewhere(call),
   ]);
   return {
-    bulkhead: hostVersion,
+    bulkhead: hostBuild,
     runtime: runtimeVersion,
     platform,
     git,
