@@ -1,13 +1,11 @@
 import {
   type AdapterContext,
   type AdapterEvent,
-  BulkheadError,
   errorDataOf,
   fieldsOf,
   fieldsOrNone,
   isWords,
   type JsonFields,
-  mcpServerList,
   objectsOf,
   parseJsonLine,
   type RateLimitEvent,
@@ -18,14 +16,14 @@ import {
   withoutControls,
 } from "bulkhead/plugin-sdk";
 import { AgentConnection, RequestError, rpcCodes } from "./agent-connection.ts";
-import { askingMode, namedTools, saysApproval } from "./asking.ts";
 import { BatchQueue } from "./batch-queue.ts";
 import { offerFiles } from "./client-files.ts";
 import { habitsOf } from "./habits.ts";
 import { Handshake } from "./handshake.ts";
+import { HeldLimit } from "./held-limit.ts";
+import { choose, type Greeting, type OpeningDeps, openSession, tryOpening } from "./open-session.ts";
 import type { AgentOptions } from "./options.ts";
 import { PermissionAnswers } from "./permission-answers.ts";
-import { chooseMode, chooseModel, modelOf } from "./session-choices.ts";
 import { offerTerminals } from "./terminals.ts";
 import { readRun } from "./text-run.ts";
 import { TokenAccount } from "./token-account.ts";
@@ -36,9 +34,6 @@ import { permissionId, UpdateReader } from "./update-reader.ts";
 /** How long a call that runs waits for its input before the host gets it without. */
 const inputMs = 300;
 
-/** How long a limit on the error output waits for the turn's own error, which says the same. */
-const limitMs = 1000;
-
 /** Longest silence after the answer to a prompt, when all seems told; when a call is open; and when nothing was said. */
 const quietMs = 100;
 const openCallMs = 10_000;
@@ -46,9 +41,6 @@ const speechlessMs = 2000;
 
 /** How long the agent has for what it answers without its model. */
 const asideMs = 5000;
-
-/** The protocol's version that is spoken here. */
-const protocolVersion = 1;
 
 /** Channel for messages to and from the agent. */
 export interface Transport {
@@ -70,13 +62,6 @@ export interface OddOutput {
   unfinished(text: string): boolean;
 }
 
-/** The agent's description of itself before a session. */
-interface Greeting {
-  name: string | undefined;
-  version: string | undefined;
-  capabilities: JsonFields;
-}
-
 /** One session with an agent, from the greeting to the end of its turn. */
 export class Conversation {
   readonly #ctx: AdapterContext;
@@ -93,11 +78,8 @@ export class Conversation {
   readonly #agent: AgentConnection;
   #findOutcome: FindOutcome = () => undefined;
   #session: string | null = null;
-  #greeted = false;
-  /** A limit that is not told yet. */
-  #limit: RateLimitEvent | null = null;
-  #toldLimit = false;
   readonly #tools = new ToolOutput();
+  readonly #limit: HeldLimit;
   readonly #handshake = new Handshake();
   #lastWord: AdapterEvent | null = null;
   #turn: Promise<void> = Promise.resolve();
@@ -118,6 +100,11 @@ export class Conversation {
     this.#options = options;
     this.#transport = transport;
     this.#answers = new PermissionAnswers(ctx);
+    this.#limit = new HeldLimit({
+      ctx,
+      isPrinted: (text) => this.#tools.hasPrinted(text),
+      tell: (events) => this.#queue.push(events),
+    });
     this.#agent = this.#connect();
     transport.onOdd?.({
       tooLong: (beginning) => this.#printed(beginning, tooLargeLine(beginning)),
@@ -131,7 +118,7 @@ export class Conversation {
 
   /** Whether the agent has answered its greeting: then it does speak the protocol. */
   get greeted(): boolean {
-    return this.#greeted;
+    return this.#handshake.isAnswered;
   }
 
   /**
@@ -156,12 +143,7 @@ export class Conversation {
     // A probe has no reader for events, and the agent's other messages must not hold up its answers.
     this.#queue.end();
     void this.#pump();
-    const greeting = await this.#greet();
-    const { sessionId } = await this.#newSession({ cwd: this.#ctx.workdir, mcpServers: [] });
-    const { sessionCapabilities } = greeting.capabilities;
-    const method = ["delete", "close"].find((one) => fieldsOf(fieldsOrNone(sessionCapabilities)[one]) !== null);
-    if (method !== undefined) await this.#agent.request(`session/${method}`, { sessionId }).catch(() => {});
-    return greeting;
+    return await tryOpening(this.#openingDeps());
   }
 
   /** Asks the agent to end its turn, and resolves when it has. */
@@ -176,20 +158,9 @@ export class Conversation {
     return this.#reader.toolsRun || this.#tools.hasPrinted(line);
   }
 
-  /**
-   * Takes a rate limit from the agent's error output, and returns the events that report it now. An agent prints the error
-   * with which it answers as well, before or after: then the answer alone is told.
-   */
+  /** Takes a rate limit from the agent's error output, and returns the events that report it now. */
   limited(limit: RateLimitEvent): AdapterEvent[] {
-    // Agents print the whole of an error, and a limit stands in many of its lines.
-    if (this.#toldLimit || this.#limit !== null) return [];
-    if (this.#lastWord) {
-      this.#toldLimit = true;
-      return isLimit(this.#lastWord) ? [] : [limit];
-    }
-    this.#limit = limit;
-    this.#ctx.sleep(limitMs).then(() => this.#queue.push(this.#heldLimit()), () => {});
-    return [];
+    return this.#limit.take(limit);
   }
 
   #connect(): AgentConnection {
@@ -261,29 +232,16 @@ export class Conversation {
 
   /** Gives the turn's last events. */
   #end(events: AdapterEvent[]): void {
-    const last = this.#lastWord = events.at(-1) ?? null;
-    const limit = this.#heldLimit();
-    this.#queue.push(last && isLimit(last) ? events : [...limit, ...events]);
-  }
-
-  #heldLimit(): RateLimitEvent[] {
-    const limit = this.#limit;
-    this.#limit = null;
-    // Nothing orders the two streams: the line may have come before the tool's result that holds it.
-    if (limit === null || this.#tools.hasPrinted(limit.message)) return [];
-    this.#toldLimit = true;
-    return [limit];
+    this.#lastWord = events.at(-1) ?? null;
+    this.#queue.push(this.#limit.end(events));
   }
 
   async #takeTurn(request: SessionRequest): Promise<() => AdapterEvent[]> {
-    const greeting = await this.#greet();
-    const session = await this.#openSession(request, greeting.capabilities);
-    const sessionId = this.#session = textOf(session["sessionId"]) ?? request.continue_from ?? "";
-    const { mode: named, asking, containedMode } = this.#options;
-    const free = this.#contained && !saysApproval(request) ? containedMode : undefined;
-    const mode = askingMode({ session, request, named, known: asking.mode }) ?? free;
-    await chooseMode(this.#agent, { sessionId, session, mode });
-    const model = await chooseModel(this.#agent, { sessionId, session, model: request.model }) ?? modelOf(session);
+    const deps = this.#openingDeps();
+    const opened = await openSession(request, deps);
+    const { greeting, sessionId } = opened;
+    this.#session = sessionId;
+    const model = await choose(request, opened, { ...deps, contained: this.#contained });
     this.#queue.push([{
       type: "agent_info",
       agent_session_id: sessionId,
@@ -313,57 +271,13 @@ export class Conversation {
     this.#ctx.sleep(inputMs).then(() => this.#queue.push(this.#reader.open(callId)), () => {});
   }
 
-  async #greet(): Promise<Greeting> {
-    const { files, terminals, authMethod } = this.#options;
-    const answer = fieldsOrNone(
-      await this.#ask("initialize", {
-        protocolVersion,
-        clientInfo: { name: "bulkhead", version: "1.0.0" },
-        clientCapabilities: { fs: { readTextFile: files, writeTextFile: files }, terminal: terminals },
-      }),
-    );
-    this.#greeted = true;
-    if (answer["protocolVersion"] !== protocolVersion) {
-      const theirs = String(answer["protocolVersion"]).slice(0, 20);
-      throw new BulkheadError(
-        "unsupported",
-        `Cannot talk to the agent: it speaks version ${theirs} of the protocol, and ${protocolVersion} is needed.`,
-      );
-    }
-    if (authMethod !== undefined) await this.#agent.request("authenticate", { methodId: authMethod });
-    const { name, version } = fieldsOrNone(answer["agentInfo"]);
+  #openingDeps(): OpeningDeps {
     return {
-      name: textOf(name),
-      version: textOf(version)?.slice(0, 256),
-      capabilities: fieldsOrNone(answer["agentCapabilities"]),
+      agent: this.#agent,
+      handshake: this.#handshake,
+      options: this.#options,
+      workdir: this.#ctx.workdir,
     };
-  }
-
-  /** The session to talk in: a new one, or an earlier one, by the way to it that the agent has. */
-  async #openSession(request: SessionRequest, capabilities: JsonFields): Promise<JsonFields> {
-    const { continue_from } = request;
-    const where = { cwd: this.#ctx.workdir, mcpServers: serversOf(request, capabilities), ...this.#metaOf(request) };
-    if (continue_from === undefined) return await this.#newSession(where);
-    const { resume } = fieldsOrNone(capabilities["sessionCapabilities"]);
-    const way = capabilities["loadSession"] === true ? "load" : fieldsOf(resume) ? "resume" : null;
-    if (way === null) {
-      throw new BulkheadError("unsupported", "Cannot continue the session: the agent does not keep its sessions.");
-    }
-    return fieldsOrNone(await this.#ask(`session/${way}`, { sessionId: continue_from, ...where }));
-  }
-
-  async #newSession(where: JsonFields): Promise<JsonFields> {
-    return fieldsOrNone(await this.#ask("session/new", where));
-  }
-
-  /** Sends a request of the handshake, which may get words instead of an answer. */
-  #ask(method: string, params: object): Promise<unknown> {
-    return this.#handshake.answer(method, this.#agent.request(method, params));
-  }
-
-  #metaOf(request: SessionRequest): { _meta?: JsonFields } {
-    const { meta } = this.#options.asking;
-    return meta && saysApproval(request) ? { _meta: meta(namedTools(request)) } : {};
   }
 
   /** Reads what the agent sends, as fast as the host takes what becomes of it. */
@@ -470,15 +384,4 @@ function refusalIn({ options }: JsonFields): string | undefined {
 /** Whether an event may be more than words, of which nothing is noted here. */
 function isNoted({ type }: AdapterEvent): boolean {
   return type !== "output" && type !== "thinking";
-}
-
-function isLimit(event: AdapterEvent): boolean {
-  return event.type === "error" && event.code === "rate_limit";
-}
-
-/** Stands for the session's MCP servers: the host alone knows them, and puts them in when the agent is told. */
-function serversOf({ mcp_servers = [] }: SessionRequest, { mcpCapabilities }: JsonFields): string[] {
-  if (mcp_servers.length === 0) return [];
-  const takesHttp = fieldsOrNone(mcpCapabilities)["http"] === true;
-  return [mcpServerList, "command", ...(takesHttp ? ["http"] : [])];
 }

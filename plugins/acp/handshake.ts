@@ -14,6 +14,12 @@ export class Handshake {
   #firstAt: number | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #fail: (() => void) | null = null;
+  #isAnswered = false;
+
+  /** Whether a request was answered without an error: then the agent does speak the protocol. */
+  get isAnswered(): boolean {
+    return this.#isAnswered;
+  }
 
   /**
    * Waits for the answer to a request.
@@ -24,7 +30,9 @@ export class Handshake {
       this.#fail = () => reject(this.#error(method));
     });
     try {
-      return await Promise.race([request, words]);
+      const answer = await Promise.race([request, words]);
+      this.#isAnswered = true;
+      return answer;
     } finally {
       this.#fail = null;
       this.forget();

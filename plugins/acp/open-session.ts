@@ -1,0 +1,128 @@
+import {
+  BulkheadError,
+  fieldsOf,
+  fieldsOrNone,
+  type JsonFields,
+  mcpServerList,
+  type SessionRequest,
+  textOf,
+} from "bulkhead/plugin-sdk";
+import type { AgentConnection } from "./agent-connection.ts";
+import { askingMode, namedTools, saysApproval } from "./asking.ts";
+import type { Handshake } from "./handshake.ts";
+import type { AgentOptions } from "./options.ts";
+import { chooseMode, chooseModel, modelOf } from "./session-choices.ts";
+
+/** The protocol's version that is spoken here. */
+const protocolVersion = 1;
+
+/** The agent's description of itself before a session. */
+export interface Greeting {
+  name: string | undefined;
+  version: string | undefined;
+  capabilities: JsonFields;
+}
+
+/** A session that the agent has opened. */
+interface OpenSession {
+  greeting: Greeting;
+  sessionId: string;
+  /** The agent's answer to its opening. */
+  session: JsonFields;
+}
+
+/** Collaborators of what opens a session. */
+export interface OpeningDeps {
+  agent: AgentConnection;
+  /** Waits for the agent's answers until a session is open: words may come instead. */
+  handshake: Handshake;
+  options: AgentOptions;
+  workdir: string;
+}
+
+/**
+ * Opens the session to talk in: a new one, or an earlier one, by the way to it that the agent has.
+ * @throws {BulkheadError} `unsupported` where the agent speaks another version, or keeps no sessions
+ */
+export async function openSession(request: SessionRequest, deps: OpeningDeps): Promise<OpenSession> {
+  const greeting = await greet(deps);
+  const { continue_from } = request;
+  const { asking: { meta } } = deps.options;
+  const where = {
+    cwd: deps.workdir,
+    mcpServers: serversOf(request, greeting.capabilities),
+    ...(meta && saysApproval(request) ? { _meta: meta(namedTools(request)) } : {}),
+  };
+  const session = continue_from === undefined
+    ? await ask("session/new", where, deps)
+    : await ask(wayBack(greeting.capabilities), { sessionId: continue_from, ...where }, deps);
+  return { greeting, session, sessionId: textOf(session["sessionId"]) ?? continue_from ?? "" };
+}
+
+/** Returns the agent's greeting after checking that a session can begin; sends nothing to its model. */
+export async function tryOpening(deps: OpeningDeps): Promise<Greeting> {
+  const greeting = await greet(deps);
+  const { sessionId } = await ask("session/new", { cwd: deps.workdir, mcpServers: [] }, deps);
+  const { sessionCapabilities } = greeting.capabilities;
+  const method = ["delete", "close"].find((one) => fieldsOf(fieldsOrNone(sessionCapabilities)[one]) !== null);
+  if (method !== undefined) await deps.agent.request(`session/${method}`, { sessionId }).catch(() => {});
+  return greeting;
+}
+
+/**
+ * Asks for the session's mode and model, and returns its model, where that is known.
+ * @throws {BulkheadError} `invalid_model`, `invalid_request` for what the agent does not offer; `unenforceable` where it
+ * does not ask
+ */
+export async function choose(
+  request: SessionRequest,
+  { sessionId, session }: OpenSession,
+  { agent, options, contained }: Pick<OpeningDeps, "agent" | "options"> & { contained: boolean },
+): Promise<string | undefined> {
+  const { mode: named, asking, containedMode } = options;
+  const free = contained && !saysApproval(request) ? containedMode : undefined;
+  const mode = askingMode({ session, request, named, known: asking.mode }) ?? free;
+  await chooseMode(agent, { sessionId, session, mode });
+  return await chooseModel(agent, { sessionId, session, model: request.model }) ?? modelOf(session);
+}
+
+async function greet(deps: OpeningDeps): Promise<Greeting> {
+  const { files, terminals, authMethod } = deps.options;
+  const answer = await ask("initialize", {
+    protocolVersion,
+    clientInfo: { name: "bulkhead", version: "1.0.0" },
+    clientCapabilities: { fs: { readTextFile: files, writeTextFile: files }, terminal: terminals },
+  }, deps);
+  if (answer["protocolVersion"] !== protocolVersion) {
+    const theirs = String(answer["protocolVersion"]).slice(0, 20);
+    throw new BulkheadError(
+      "unsupported",
+      `Cannot talk to the agent: it speaks version ${theirs} of the protocol, and ${protocolVersion} is needed.`,
+    );
+  }
+  if (authMethod !== undefined) await deps.agent.request("authenticate", { methodId: authMethod });
+  const { name, version } = fieldsOrNone(answer["agentInfo"]);
+  return {
+    name: textOf(name),
+    version: textOf(version)?.slice(0, 256),
+    capabilities: fieldsOrNone(answer["agentCapabilities"]),
+  };
+}
+
+async function ask(method: string, params: object, { agent, handshake }: OpeningDeps): Promise<JsonFields> {
+  return fieldsOrNone(await handshake.answer(method, agent.request(method, params)));
+}
+
+/** The method that opens an earlier session. */
+function wayBack({ loadSession, sessionCapabilities }: JsonFields): string {
+  if (loadSession === true) return "session/load";
+  if (fieldsOf(fieldsOrNone(sessionCapabilities)["resume"])) return "session/resume";
+  throw new BulkheadError("unsupported", "Cannot continue the session: the agent does not keep its sessions.");
+}
+
+/** Stands for the session's MCP servers: the host alone knows them, and puts them in when the agent is told. */
+function serversOf({ mcp_servers = [] }: SessionRequest, { mcpCapabilities }: JsonFields): string[] {
+  if (mcp_servers.length === 0) return [];
+  const takesHttp = fieldsOrNone(mcpCapabilities)["http"] === true;
+  return [mcpServerList, "command", ...(takesHttp ? ["http"] : [])];
+}
