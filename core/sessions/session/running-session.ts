@@ -1,6 +1,6 @@
 import type { GitEvent } from "../../../plugin-sdk/envelope.ts";
-import type { ErrorCode, ErrorData } from "../../../plugin-sdk/errors.ts";
-import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
+import type { ErrorData } from "../../../plugin-sdk/errors.ts";
+import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type {
   AttemptReport,
   EffectiveSettings,
@@ -32,7 +32,7 @@ import { unmetClaims } from "./unmet-claims.ts";
 import { runsAgents } from "../../packages/permissions/contained-programs.ts";
 import type { AgentAccess } from "./priced-usage.ts";
 import { UsageMeter } from "./usage-meter.ts";
-import { reachVerdict, type Verdict, withWork, type WorkDone } from "./verdict.ts";
+import { codeOfStop, reachVerdict, type Verdict, withWork, type WorkDone } from "./verdict.ts";
 
 /** One session from its first event to its last. It ends exactly once, with a result, whatever adapters do. */
 export class RunningSession {
@@ -119,7 +119,7 @@ export class RunningSession {
 
   /** Ends the session for a reason of the host. The first reason is kept; none counts once the agent has ended. */
   stop(reason: StopReason, message: string): void {
-    if (!this.#isDecided) this.#stopWith(reason, { code: codeFor(reason), message });
+    if (!this.#isDecided) this.#stopWith(reason, { code: codeOfStop(reason), message });
   }
 
   /** Returns true once its last event is written, or cannot be written. */
@@ -336,12 +336,9 @@ export class RunningSession {
     const { left, ...changed } = await this.#changes.end({ ranPrograms: this.#attemptDeps.processes.lastId > 0 });
     const sharedWith = await this.#deps.sharedWith();
     if (this.#session.artifacts === "git") {
-      const reason = changed.artifacts === null ? { reason: changed.reason } : {};
-      const omitted = changed.artifacts === null || changed.others.length === 0
-        ? {}
-        : { omitted: changed.others.length };
-      const shared = sharedWith.length > 0 ? { shared_with: sharedWith } : {};
-      this.#stream.host({ type: "artifacts", artifacts: changed.artifacts, ...reason, ...omitted, ...shared });
+      const { artifacts } = changed;
+      const more = artifacts === null ? { reason: changed.reason } : { omitted: changed.others.length || undefined };
+      this.#stream.host({ type: "artifacts", artifacts, ...omitEmpty({ ...more, shared_with: sharedWith }) });
     }
     if (left.held.length + left.install_scripts.length > 0) this.#stream.host({ type: "held", ...left });
     const attempt = this.#attempt!;
@@ -369,22 +366,6 @@ export class RunningSession {
     }));
     await this.#stream.end(result, (late) => this.#deps.keepEnd(late));
     return result;
-  }
-}
-
-function codeFor(reason: StopReason): ErrorCode {
-  switch (reason) {
-    case "timeout":
-    case "idle_timeout":
-    case "interrupted":
-      return reason;
-    case "budget_cost":
-    case "budget_tokens":
-    case "budget_turns":
-    case "budget_tool_calls":
-      return "limit_exceeded";
-    default:
-      return "fatal";
   }
 }
 

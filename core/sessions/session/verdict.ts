@@ -81,6 +81,12 @@ function reasonFor(code: ErrorCode): StopReason {
   return reasons[code] ?? "fatal";
 }
 
+/** Returns the code of the error with which the host stops a session for a reason. */
+export function codeOfStop(reason: StopReason): ErrorCode {
+  if (reason === "timeout" || reason === "idle_timeout" || reason === "interrupted") return reason;
+  return reason.startsWith("budget_") ? "limit_exceeded" : "fatal";
+}
+
 /** Work of an agent before it failed. */
 export interface WorkDone {
   tool_calls: number;
