@@ -24,7 +24,7 @@ test("a second apply of a lost machine's session takes what the client chose, as
   };
   const { apply } = clusterWorkspaces(own, {
     engine: {} as Engine,
-    presence: { present: () => null, heard: () => [] },
+    presence: { present: () => null, others: () => [] },
     mirrors: () => [mirror as unknown as Mirror],
     diffs: diffs as unknown as SharedDiffs,
   });

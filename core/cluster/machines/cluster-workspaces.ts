@@ -10,7 +10,7 @@ import type { SharedDiffs } from "./shared-diffs.ts";
 
 interface ClusterWorkspacesDeps {
   engine: Engine;
-  presence: Pick<Presence, "present" | "heard">;
+  presence: Pick<Presence, "present" | "others">;
   mirrors(): readonly Mirror[];
   diffs: SharedDiffs;
 }
@@ -93,8 +93,7 @@ async function ofAll<T>(
   { presence }: Pick<ClusterWorkspacesDeps, "presence">,
   listOf: (machine: string) => Promise<T[]>,
 ): Promise<T[]> {
-  const names = presence.heard().map(({ facts }) => facts.name).filter((name) => presence.present(name) !== null);
-  return (await Promise.all(names.map((machine) => listOf(machine).catch(() => [])))).flat();
+  return (await Promise.all(presence.others().map(({ name }) => listOf(name).catch(() => [])))).flat();
 }
 
 /** The worktrees of machines that are away, as far as their diffs are kept. */

@@ -58,6 +58,7 @@ interface JoinOptions {
 const notesKeptMs = 400 * 24 * 3_600_000;
 /** Longest wait for slots to be given back. Milliseconds. */
 const spareMs = 1000;
+
 /** This machine's part in a cluster: from before its host is made until after it is closed. */
 export class Cluster {
   readonly #options: JoinOptions;
@@ -116,7 +117,7 @@ export class Cluster {
       engine,
       machine: name,
       slots: settings.slots ?? null,
-      sessionsOf: () => new Map(this.#others().map((facts) => [facts.name, facts.sessions])),
+      sessionsOf: () => new Map(this.#presence.others().map((facts) => [facts.name, facts.sessions])),
       askForSpare: () => this.#askForSpare(),
     });
     this.#repositories = new Repositories(options.repositoriesDir, this.#notes);
@@ -213,7 +214,7 @@ export class Cluster {
     this.#serving = Promise.all([
       this.#answers.deliver({ machine, sessions: host.sessions, writeLog, signal: this.#closing.signal }),
       this.#mirrors.keepLooking(this.#closing.signal),
-      this.#keepDiffs(host),
+      this.#diffs.follow(host, this.#closing.signal),
       this.#hearing,
       this.#notes.follow(this.#closing.signal),
       this.#queue.serve(host, { signal: this.#pausing.signal, closing: this.#closing.signal }),
@@ -340,7 +341,7 @@ export class Cluster {
   #askForSpare(): Promise<number[]> {
     const asked = { name: "spare", ask: {}, timeoutMs: spareMs } as const;
     const askOne = ({ name: machine }: MachineFacts) => callMachine(this.#engine, { machine, ...asked }).catch(() => 0);
-    return Promise.all(this.#others().map(askOne));
+    return Promise.all(this.#presence.others().map(askOne));
   }
 
   async #isKnown(sessionId: string): Promise<boolean> {
@@ -363,22 +364,8 @@ export class Cluster {
     });
   }
 
-  /** Facts of the other machines that are there. */
-  #others(): MachineFacts[] {
-    return this.#presence.heard().map(({ facts }) => facts).filter(({ name }) => this.#presence.present(name) !== null);
-  }
-
   get #limits(): ReturnType<Host["limits"]> {
     return this.#host?.limits() ?? defaultLimits;
-  }
-
-  /** Keeps the diffs of worktrees whose sessions end, for when this machine is gone. */
-  async #keepDiffs(host: Host): Promise<void> {
-    for await (const { session_id, event } of host.events({ signal: this.#closing.signal })) {
-      if (event.type !== "session_ended" || event.result.artifacts?.length === 0) continue;
-      // A session that worked in place has none.
-      await this.#diffs.keep(session_id).catch(() => undefined);
-    }
   }
 
   #refuseDouble(startedAt: string): void {

@@ -82,6 +82,11 @@ export class Presence {
     return known === undefined || known.facts.gone || this.silentMs(name) >= this.#deps.silentMs ? null : known.facts;
   }
 
+  /** Returns the facts of the other machines that are there. */
+  others(): MachineFacts[] {
+    return [...this.#known.values()].map(({ facts }) => facts).filter(({ name }) => this.present(name) !== null);
+  }
+
   /** Whether a machine was heard a moment ago, so that it will answer at once. */
   isLively(name: string): boolean {
     return this.present(name) !== null && this.silentMs(name) <= missedBeats * this.#deps.heartbeatMs;

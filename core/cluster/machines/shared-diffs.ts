@@ -4,6 +4,7 @@ import type { Workspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
 import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 import { workspaceSchema } from "../../records/workspace/workspace-record.ts";
+import type { SessionHost } from "../../sessions/host/session-host.ts";
 import type { HostWorkspaces } from "../../sessions/host/state/workspaces.ts";
 import type { Engine } from "../engine/engine.ts";
 import { parseDiffHead } from "./answer-schemas.ts";
@@ -39,6 +40,15 @@ export class SharedDiffs {
     const metadata = { workspace: JSON.stringify(workspace) };
     const head = new TextEncoder().encode(`${JSON.stringify(list)}\n`);
     await (await this.#opened()).putBlob({ name: sessionId, metadata }, joinBytes([head, patch]));
+  }
+
+  /** Keeps the diffs of a host's worktrees whose sessions end, for when this machine is gone. */
+  async follow(host: Pick<SessionHost, "events">, signal: AbortSignal): Promise<void> {
+    for await (const { session_id, event } of host.events({ signal })) {
+      if (event.type !== "session_ended" || event.result.artifacts?.length === 0) continue;
+      // A session that worked in place has none.
+      await this.keep(session_id).catch(() => undefined);
+    }
   }
 
   /**
