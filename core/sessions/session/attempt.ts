@@ -149,7 +149,7 @@ export class Attempt {
   }
 
   async #enter({ lane }: WorkerPlace, before: Promise<void>): Promise<Awaited<LaneEntry["ended"]>> {
-    const { stream, deadlines, requests, signal } = this.#deps;
+    const { stream, deadlines, requests, rules, signal } = this.#deps;
     signal.throwIfAborted();
     this.candidate.started();
     this.#tellStart();
@@ -179,6 +179,7 @@ export class Attempt {
     } finally {
       deadlines.rest();
       requests.closeAll();
+      rules.reword((text) => this.#broker?.addresses.inText(text) ?? text);
       await this.#broker?.close();
     }
   }
@@ -242,7 +243,9 @@ export class Attempt {
     const entries: LogEntry[] = [];
     let isUnchanged = true;
     for (const one of yielded) {
-      const event = rules.accept(stream.redacted(checkEvent(one, limits.message_depth)), limits);
+      const said = checkEvent(one, limits.message_depth);
+      const named = this.#broker?.addresses.inEvent(said) ?? said;
+      const event = rules.accept(stream.redacted(named), limits);
       isUnchanged &&= event === one;
       entries.push({ source: "agent", event });
     }

@@ -227,6 +227,15 @@ export class EventRules {
     return this.#refusedEnd;
   }
 
+  /** Changes the output of the attempt: what has to be replaced in it may have come in pieces. */
+  reword(change: (text: string) => string): void {
+    const before = this.#text.text;
+    const after = change(before);
+    if (after === before) return;
+    this.#text.clear();
+    this.#text.add(after);
+  }
+
   /** Returns the end of the agent's output in the current attempt. */
   get text(): string {
     return this.#text.text;

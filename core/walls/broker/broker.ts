@@ -116,6 +116,10 @@ class Broker implements SessionBroker {
     return this.#closed ??= this.#end();
   }
 
+  get addresses(): SessionBroker["addresses"] {
+    return this.#scope.walls.addresses;
+  }
+
   get uses(): PermissionUses {
     return this.#scope.authority.uses;
   }

@@ -12,6 +12,7 @@ import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 import type { Trash } from "../../ground/platform/files/trash.ts";
 import type { AgentNetworks } from "../agent/agent-networks.ts";
 import type { BinaryPins } from "./binary-pins.ts";
+import type { StandInAddresses } from "./stand-in-addresses.ts";
 
 /** A requested permission that is not granted. */
 export interface MissingGrant {
@@ -159,6 +160,8 @@ export interface SessionBroker {
   call(operation: string, args: unknown): Promise<unknown>;
   /** Begins what contained programs need, so that the first one need not wait for it. Never throws. */
   prepare(): void;
+  /** What the session's programs call their models, for their words. */
+  readonly addresses: Pick<StandInAddresses, "inText" | "inEvent">;
   /** Number of permission uses and denials so far. */
   readonly uses: PermissionUses;
   /** Kills every child with its whole tree, closes every stream, removes the temp folder. Never throws. */

@@ -21,6 +21,7 @@ import { type WriteBack, writeBack } from "../agent/write-back.ts";
 import { searchPath } from "./child-env.ts";
 import { grantedPlaces } from "./granted-roots.ts";
 import { discard, type SessionBrokerOptions } from "./session-broker.ts";
+import { StandInAddresses } from "./stand-in-addresses.ts";
 
 /** The way out of an agent's walls. */
 export interface WayOut {
@@ -30,7 +31,7 @@ export interface WayOut {
   port: number;
   /** Password of that proxy. */
   token: string;
-  /** Adds a place whose key the proxy puts in; returns the name of its path. */
+  /** Adds a place whose key the proxy puts in; returns the address that programs have instead of its own. */
   addEndpoint(endpoint: EgressEndpoint): string;
 }
 
@@ -75,6 +76,8 @@ export class SessionWalls {
   readonly #folder: string;
   readonly #networks: AgentNetworks;
   readonly #guards: SessionGuards;
+  /** What programs call their models. */
+  readonly addresses: StandInAddresses = new StandInAddresses();
   /** Unix sockets that appear while programs run. */
   readonly sockets: LateSockets;
   #views = new Map<string, Promise<AgentView>>();
@@ -264,14 +267,18 @@ export class SessionWalls {
       endpoint: (name) => endpoints.get(name),
       ...decisions,
     });
-    const addEndpoint = (endpoint: EgressEndpoint) => {
+    const at = (port: number) => (endpoint: EgressEndpoint) => {
       const name = randomId();
       endpoints.set(name, endpoint);
-      return name;
+      this.addresses.add(name, { port, url: endpoint.url });
+      return `http://127.0.0.1:${port}/${name}`;
     };
-    if (platform === "darwin") return { network: null, port: await egress.listen(), token, addEndpoint, egress };
+    if (platform === "darwin") {
+      const port = await egress.listen();
+      return { network: null, port, token, addEndpoint: at(port), egress };
+    }
     const network = await this.#networks.take(localPorts);
     network.onClient((client, port) => port === proxyPort ? egress.take(client) : egress.tunnel(client, port));
-    return { network, port: proxyPort, token, addEndpoint, egress };
+    return { network, port: proxyPort, token, addEndpoint: at(proxyPort), egress };
   }
 }

@@ -3,6 +3,7 @@ import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { AdapterEvent, RateLimitEvent } from "../../../plugin-sdk/events.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { StandInAddresses } from "../../../core/walls/broker/stand-in-addresses.ts";
 import { breaksWith, done, failsWith, hangs, says, type ScriptedAdapter, ScriptedSession } from "./scripted-session.ts";
 import { checkSession } from "./session-rules.ts";
 
@@ -552,4 +553,27 @@ test("an agent that said it is done is not set to work again for what befell its
     expect(result).toMatchObject({ stop_reason: "crash", attempts: [{ attempt: 1 }] });
     expect(result.attempts).toHaveLength(1);
   }
+});
+
+test("an agent's words name its model, also where pieces of its output split the address that it has instead", async () => {
+  const addresses = new StandInAddresses();
+  addresses.add("0123456789abcdef", { port: 3128, url: new URL("https://api.example.com") });
+  const makeBroker = () => ({
+    addresses,
+    call: () => Promise.resolve(null),
+    uses: { allowed: 0, denied: 0, by: {} },
+    prepare: () => {},
+    close: () => Promise.resolve(),
+  });
+  const script = async (stage: Parameters<ReturnType<typeof says>>[0]) => {
+    await stage.answer("any");
+    const message = "Cannot reach 127.0.0.1:3128/0123456789abcdef.";
+    const [data, rest] = ["Asked 127.0.0.1:3128/01234", "56789abcdef, in vain."];
+    stage.say({ type: "output", stream: "stdout", data }, { type: "output", stream: "stdout", data: rest });
+    stage.say({ type: "error", code: "unavailable", message, recoverable: false });
+  };
+  const { result, of } = await run([{ id: "alpha", scripts: [script] }], {}, { makeBroker });
+  expect(result.error?.message).toBe("Cannot reach api.example.com.");
+  expect(result.output).toBe("Asked api.example.com, in vain.");
+  expect(of("error")).toMatchObject([{ message: "Cannot reach api.example.com." }]);
 });

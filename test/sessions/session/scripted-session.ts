@@ -13,6 +13,7 @@ import { BulkheadError, type ErrorCode, type ErrorData } from "../../../plugin-s
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { StandInAddresses } from "../../../core/walls/broker/stand-in-addresses.ts";
 import { fakePlugin } from "../../doors/cli/fake-host.ts";
 
 /** What an attempt's script can do. */
@@ -131,6 +132,7 @@ export class ScriptedSession {
           const { request_id } = args as { request_id: string };
           return waitForAnswer(operation === "permission_wait" ? "permission" : "question", request_id);
         },
+        addresses: new StandInAddresses(),
         uses: { allowed: 1, denied: 0, by: { run: { allowed: 1, denied: 0 } } },
         prepare: () => {},
         close: () => Promise.resolve(),

@@ -189,6 +189,14 @@ describe("a key that the host keeps", () => {
     expect(JSON.stringify(events)).not.toContain("the-real-key");
   });
 
+  test("has an address that its program's words do not show", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { run, broker } = await makeAgent({}, "https://api.example.com/base");
+    const said = await run('printf "Cannot reach $MODEL_URL/v1"');
+    expect(said).toMatch(/127\.0\.0\.1:\d+\/[0-9a-f]{32}\/v1$/);
+    expect(broker.addresses.inText(said)).toBe("Cannot reach https://api.example.com/base/v1");
+  });
+
   test("is in none without a network either", async (context) => {
     await needsWall(context, "bubblewrap");
     const { options } = await makeAgent();
