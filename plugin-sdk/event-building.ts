@@ -55,6 +55,7 @@ const fields: { readonly [T in MappableType]: Readonly<Record<string, Field>> } 
     cost: { form: between(0, 1e12), fallback: null },
     currency: { form: currency, optional: true },
     model: { form: label, optional: true },
+    partial: { form: flag, optional: true },
   },
   rate_limit: {
     message: { form: text, fallback: "The agent reports a rate limit." },

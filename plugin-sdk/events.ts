@@ -71,6 +71,8 @@ export interface UsageEvent {
   cost: number | null;
   currency?: string;
   model?: string;
+  /** The agent calls its model besides, for a title or in its sub-agents, and does not count that here. */
+  partial?: boolean;
 }
 /** One answer that a permission request offers. */
 export interface PermissionOption {
@@ -250,6 +252,7 @@ export const adapterEventSchemas: { readonly [T in AdapterEventType]: SchemaOf<E
     cost,
     currency: Type.Optional(Type.String({ pattern: currencyPattern })),
     model: Type.Optional(label),
+    partial: Type.Optional(Type.Boolean()),
   }, closed)),
   permission_request: exactly<PermissionRequestEvent>()(Type.Object({
     type: Type.Literal("permission_request"),

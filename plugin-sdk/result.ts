@@ -57,6 +57,8 @@ export interface UsageReport {
    * not all; null when nothing is known. A session of several attempts is whole when each of them is.
    */
   scope: "session" | "turns" | null;
+  /** The agent called its model besides, for a title or in its sub-agents, and did not count that: the tokens are at least these. */
+  partial?: true;
   /**
    * `reported` by the agent, `estimated` when the host computed the cost from the access mode's prices, or `unknown`.
    */

@@ -12,6 +12,8 @@ export interface Habits {
   counts_every_turn?: true;
   /** Its answer has the tokens of the model's last call alone. */
   counts_last_call?: true;
+  /** It calls its model for a title or the like as well, and does not count that. */
+  calls_besides?: true;
   /** Every turn that went well ends with words, and not with the result of a tool. */
   speaks_last?: true;
   /** The arguments of a call are at first the text of its content, as JSON that grows. */
@@ -34,7 +36,8 @@ const known: readonly [name: RegExp, Habits][] = [
       /^Info: /.test(text) && (callIsOpen || /\bRetrying\.\.\.$|^Info: Operation cancelled\b/.test(text)),
   }],
   [/gemini/i, { counts_every_turn: true }],
-  [/opencode|kilo/i, { counts_last_call: true }],
+  [/opencode|kilo/i, { counts_last_call: true, calls_besides: true }],
+  [/claude/i, { calls_besides: true }],
   [/cline/i, { names_model_errors: true }],
   [/kimi/i, {
     speaks_last: true,

@@ -91,7 +91,12 @@ async function greet(deps: OpeningDeps): Promise<Greeting> {
   const answer = await ask("initialize", {
     protocolVersion,
     clientInfo: { name: "bulkhead", version: "1.0.0" },
-    clientCapabilities: { fs: { readTextFile: files, writeTextFile: files }, terminal: terminals },
+    clientCapabilities: {
+      fs: { readTextFile: files, writeTextFile: files },
+      terminal: terminals,
+      // Else agents put their notices into the answer.
+      session: { notices: {} },
+    },
   }, deps);
   if (answer["protocolVersion"] !== protocolVersion) {
     const theirs = String(answer["protocolVersion"]).slice(0, 20);

@@ -133,6 +133,7 @@ export class UpdateReader {
         counted: account.figures ?? this.#counted,
         // A tool's result goes to the model in another call.
         isPart: this.#habits.counts_last_call === true && this.#signs.worked,
+        callsBesides: this.#habits.calls_besides === true,
       },
       signs: { ...this.#signs, broke: account.broke },
       habits: this.#habits,
@@ -191,7 +192,9 @@ export class UpdateReader {
     const block = fieldsOrNone(update["content"]);
     const text = block["type"] === "text" ? stringOf(block["text"]) : null;
     if (text === null) return null;
-    if (this.#habits.is_notice?.(text, { callIsOpen: this.#calls.areOpen })) {
+    // A notice of `claude-agent-acp`, for clients that have no notices.
+    const isNotice = fieldsOrNone(fieldsOrNone(update["_meta"])["claudeCode"])["kind"] === "informational";
+    if (isNotice || this.#habits.is_notice?.(text, { callIsOpen: this.#calls.areOpen })) {
       return [{ type: "progress", message: text }];
     }
     if (text !== "") this.#account?.modelSpoke();

@@ -30,18 +30,24 @@ export interface TurnUsage {
   counted: Figures | null;
   /** Whether the answer has the tokens of the last of several calls alone, so that those of the turn are not known. */
   isPart: boolean;
+  /** Whether the agent calls its model besides, and does not count that. */
+  callsBesides: boolean;
 }
 
 /**
  * Returns the tokens that a turn took, and the last cost that was told; null where the agent does not say. It may say so
  * in the protocol's own place, in `_meta.quota`, or with each call of its model.
  */
-export function usageOf(answer: JsonFields, { cost, counted, isPart }: TurnUsage): AdapterEvent | null {
+export function usageOf(answer: JsonFields, { cost, counted, isPart, callsBesides }: TurnUsage): AdapterEvent | null {
   const quota = fieldsOrNone(fieldsOrNone(answer["_meta"])["quota"]);
   const own = fieldsOf(answer["usage"]);
-  const models = objectsOf(quota["model_usage"]).flatMap(({ model }) => textOf(model) ?? []);
+  const rows = objectsOf(quota["model_usage"]);
+  const models = rows.flatMap(({ model }) => textOf(model) ?? []);
   const [model] = models.length === 1 ? models : [];
-  const told = own ? figuresOf(own) : quotaFigures(fieldsOrNone(quota["token_count"]));
+  const main = own ? figuresOf(own) : quotaFigures(fieldsOrNone(quota["token_count"]));
+  // Those of the models count sub-agents as well.
+  const all = rows.map((row) => quotaFigures(fieldsOrNone(row["token_count"]))).reduce(added, none);
+  const told = totalOf(all) > totalOf(main) ? all : main;
   // Agents say 0 of turns that they did not count.
   const figures = [told, counted].find((one) => one?.tokens_in || one?.tokens_out);
   if (!figures || (isPart && figures === told)) return null;
@@ -51,6 +57,7 @@ export function usageOf(answer: JsonFields, { cost, counted, isPart }: TurnUsage
     ...figures,
     ...(cost ?? { cost: null }),
     ...(model === undefined ? {} : { model }),
+    ...(callsBesides ? { partial: true } : {}),
   };
 }
 
@@ -58,12 +65,21 @@ export function usageOf(answer: JsonFields, { cost, counted, isPart }: TurnUsage
 export function addChunkUsage(before: Figures | null, { _meta }: JsonFields): Figures | null {
   const usage = fieldsOf(fieldsOrNone(_meta)["usage"]);
   if (!usage) return before;
-  const { tokens_in, tokens_out, tokens_cached } = figuresOf(usage);
+  return added(before ?? none, figuresOf(usage));
+}
+
+const none: Figures = { tokens_in: null, tokens_out: null, tokens_cached: null };
+
+function added(a: Figures, b: Figures): Figures {
   return {
-    tokens_in: sum(before?.tokens_in ?? null, tokens_in),
-    tokens_out: sum(before?.tokens_out ?? null, tokens_out),
-    tokens_cached: sum(before?.tokens_cached ?? null, tokens_cached),
+    tokens_in: sum(a.tokens_in, b.tokens_in),
+    tokens_out: sum(a.tokens_out, b.tokens_out),
+    tokens_cached: sum(a.tokens_cached, b.tokens_cached),
   };
+}
+
+function totalOf({ tokens_in, tokens_out }: Figures): number {
+  return sum(tokens_in, tokens_out) ?? 0;
 }
 
 /**
@@ -115,7 +131,6 @@ export class SessionCost {
 /** A `usage_update` as an event: what the turn has cost, or how full the context is; null where it says neither. */
 export function usageUpdate(update: JsonFields, spent: Cost | null = costOf(update)): AdapterEvent | null {
   const cost = costOf(update) && spent;
-  const none = { tokens_in: null, tokens_out: null, tokens_cached: null };
   if (cost) return { type: "usage", scope: "session", ...none, ...cost };
   const [tokens, room] = [countOf(update["used"]), countOf(update["size"])];
   return tokens === null
@@ -135,6 +150,9 @@ function figuresOf(usage: JsonFields): Figures {
 }
 
 function quotaFigures(counts: JsonFields): Figures {
+  if (countOf(counts["totalTokens"]) !== null) {
+    return figuresOf({ ...counts, cachedReadTokens: counts["cachedInputTokens"] });
+  }
   const either = (a: string, b: string) => countOf(counts[a]) ?? countOf(counts[b]);
   return {
     tokens_in: either("input_tokens", "inputTokens"),

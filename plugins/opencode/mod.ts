@@ -64,7 +64,7 @@ export default class OpenCode extends CliAdapter {
   }
 
   buildCommand(request: SessionRequest): CliCommand {
-    this.#stream = new RunStream(request.model);
+    this.#stream = new RunStream({ model: request.model, isNew: request.continue_from === undefined });
     return runCommand(request);
   }
 

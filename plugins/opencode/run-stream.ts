@@ -25,9 +25,13 @@ export class RunStream {
   #rejected = false;
   #failure: Failure | null = null;
 
+  /** Whether the program called its model for what its lines do not count: a new session's title, or a sub-agent. */
+  #callsBesides: boolean;
+
   /** @param model The one that was asked for; the stream itself names none. */
-  constructor(model?: string) {
+  constructor({ model, isNew = false }: { model?: string | undefined; isNew?: boolean } = {}) {
     this.#model = model;
+    this.#callsBesides = isNew;
   }
 
   /** The events of one line; a line that is not JSON is what some program printed. */
@@ -96,6 +100,7 @@ export class RunStream {
     const use = toolUseOf(part, (callId) => this.#distinct(callId));
     if (!use) return null;
     this.#rejected = use.rejected;
+    this.#callsBesides ||= part["tool"] === "task";
     for (const event of use.events) if (event.type === "file_change") this.#changed.add(event.path);
     return use.events;
   }
@@ -128,6 +133,7 @@ export class RunStream {
       // It says 0 of a model whose price it does not know as well.
       ...(typeof cost === "number" && cost > 0 ? { cost, currency: "USD" } : { cost: null }),
       ...(this.#model === undefined ? {} : { model: this.#model }),
+      ...(this.#callsBesides ? { partial: true } : {}),
     }];
   }
 

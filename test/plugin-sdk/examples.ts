@@ -19,6 +19,7 @@ export const fullEvents: { [T in AdapterEventType]: Required<Extract<AdapterEven
     cost: 0.01,
     currency: "USD",
     model: "large",
+    partial: true,
   },
   permission_request: {
     type: "permission_request",

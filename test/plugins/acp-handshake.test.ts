@@ -21,12 +21,14 @@ type Said = [ms: number, piece: string | null];
 /** One session with an agent that does so; tells its events, its error and how long it took. */
 async function talk(of: string, said: Said[]) {
   const pieces = new BatchQueue<string>();
+  const asked: Record<string, unknown> = {};
   const stdout = (async function* () {
     for await (const list of pieces.batches()) yield* list;
   })();
   const put = (message: object) => pieces.push([`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`]);
   const write = async (text: string) => {
-    const { id, method } = JSON.parse(text) as { id: number; method: string };
+    const { id, method, params } = JSON.parse(text) as { id: number; method: string; params: unknown };
+    asked[method] = params;
     const result = answers[method] ?? { stopReason: "end_turn" };
     if (method === "session/prompt") put({ method: "session/update", params: { sessionId: "s", update } });
     if (method !== of) return put({ id, result });
@@ -56,11 +58,17 @@ async function talk(of: string, said: Said[]) {
   };
   void read().catch((thrown) => error = thrown).finally(() => isOver = true);
   while (!isOver) await vi.advanceTimersByTimeAsync(500);
-  return { events, error, seconds: Math.round((Date.now() - started) / 1000) };
+  return { events, error, asked, seconds: Math.round((Date.now() - started) / 1000) };
 }
 
 const printed = (events: AdapterEvent[]) =>
   events.flatMap((event) => event.type === "output" ? [event.data] : []).join("").replace("Done.", "");
+
+test("a session tells its agent that it takes notices, which else would be in the answer", async () => {
+  const { asked, error } = await talk("none", []);
+  expect(error).toBe(null);
+  expect(asked["initialize"]).toMatchObject({ clientCapabilities: { session: { notices: {} } } });
+});
 
 describe.each(["initialize", "session/new"])("an agent's answer to %s", (method) => {
   test.each<[string, string]>([

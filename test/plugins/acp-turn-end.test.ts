@@ -186,6 +186,14 @@ test("a notice of copilot's own is progress, and no part of its answer", () => {
   expect(play({ updates }).some(({ type }) => type === "progress")).toBe(false);
 });
 
+test("a notice of claude-agent-acp, to a client without notices, is progress and no part of its answer", () => {
+  const warning = "**Warning:** auto mode is not eligible.";
+  const notice = { ...say(warning), _meta: { claudeCode: { kind: "informational", level: "warning" } } };
+  const events = play({ updates: [say("done"), notice], answer: { usage } });
+  expect(events).toContainEqual({ type: "progress", message: warning });
+  expect(events.at(-1)).toMatchObject({ type: "completed", output: "done" });
+});
+
 describe("the usage of a turn", () => {
   const usages = (turn: Turn): unknown[] => play(turn).filter(({ type }) => type === "usage");
   const counted = (inputTokens: number): JsonFields => ({
@@ -202,6 +210,32 @@ describe("the usage of a turn", () => {
     expect(turnFailure({ code: 429, message: "no" }, failed.end())).toMatchObject([{ tokens_in: 5 }, {
       type: "error",
     }]);
+  });
+
+  test("is that of all models where it is more: it counts sub-agents too", () => {
+    const row = (inputTokens: number, cachedInputTokens: number) => ({
+      totalTokens: inputTokens + cachedInputTokens + 9,
+      inputTokens,
+      cachedInputTokens,
+      cachedWriteTokens: 7,
+      outputTokens: 2,
+    });
+    const [large, small] = [{ model: "large", token_count: row(10, 4) }, { model: "small", token_count: row(1, 0) }];
+    const answer = { usage, _meta: { quota: { token_count: row(1, 0), model_usage: [large, small] } } };
+    expect(usages({ updates: [say("done")], answer })).toEqual([
+      { type: "usage", scope: "session", tokens_in: 29, tokens_out: 4, tokens_cached: 4, cost: null },
+    ]);
+    const less = { usage, _meta: { quota: { model_usage: [{ model: "m", token_count: { input_tokens: 1 } }] } } };
+    expect(usages({ updates: [say("done")], answer: less })).toMatchObject([{ tokens_in: 5, tokens_out: 2 }]);
+  });
+
+  test("says that it is a part with agents that call their model for a title besides", () => {
+    for (
+      const [name, partial] of [["OpenCode", true], ["@agentclientprotocol/claude-agent-acp", true], ["", undefined]]
+    ) {
+      const [told] = usages({ name: name as string, updates: [say("done")], answer: { usage } });
+      expect((told as { partial?: true }).partial).toBe(partial);
+    }
   });
 
   test("is not known where the answer has the last call alone, and there were others", () => {

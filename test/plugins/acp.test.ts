@@ -20,7 +20,7 @@ function chunk(text: string, messageId?: string): AdapterEvent[] | null {
   });
 }
 
-const untold = { cost: null, counted: null, isPart: false };
+const untold = { cost: null, counted: null, isPart: false, callsBesides: false };
 
 let reader = new UpdateReader();
 

@@ -289,6 +289,22 @@ test.each([
 });
 
 describe("the adapter of OpenCode", () => {
+  test("says that its figures are a part where it also asked for a title, or had a sub-agent", async () => {
+    const step = part("step_finish", { reason: "stop", tokens: { input: 5, output: 2 } });
+    const state = { status: "completed", input: {}, output: "ok" };
+    const task = part("tool_use", { callID: "1", tool: "task", state });
+    const parts = async (continue_from: string | undefined, ...rows: unknown[]) => {
+      const process = { binary: "opencode", stdout: lines(...rows) };
+      const { events } = await runAdapter(OpenCode, { prompt: "go", ...(continue_from ? { continue_from } : {}) }, {
+        processes: [process],
+      });
+      return events.flatMap((event) => event.type === "usage" ? [event.partial] : []);
+    };
+    expect(await parts(undefined, step)).toEqual([true]);
+    expect(await parts("ses_1", step)).toEqual([undefined]);
+    expect(await parts("ses_1", step, task, step)).toEqual([undefined, true]);
+  });
+
   test("gives the prompt on standard input, and model and session as arguments", async () => {
     const { calls, last } = await runAdapter(
       OpenCode,

@@ -146,13 +146,14 @@ function hostWords(event: HostEvent, figures: EventFigures): EventWords {
 
 type EventOf<T extends Envelope["event"]["type"]> = Extract<Envelope["event"], { type: T }>;
 
-function usageText({ tokens_in, tokens_out, cost, currency, scope, model }: EventOf<"usage">, to: EventFigures) {
+function usageText(event: EventOf<"usage">, to: EventFigures): string {
+  const { tokens_in, tokens_out, cost, currency, scope, model, partial } = event;
   const parts = [
     ...(tokens_in === null ? [] : [`${to.count(tokens_in)} tokens in`]),
     ...(tokens_out === null ? [] : [`${to.count(tokens_out)} out`]),
     ...(cost === null ? [] : [formatCost(cost, currency ?? null)]),
   ];
-  const told = parts.length === 0 ? "tokens unknown" : parts.join(", ");
+  const told = parts.length === 0 ? "tokens unknown" : `${partial === true ? "at least " : ""}${parts.join(", ")}`;
   return `${told} (${scope})${model === undefined ? "" : ` · ${model}`}`;
 }
 

@@ -4,7 +4,7 @@ import type { UsageReport } from "../../../plugin-sdk/result.ts";
 import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 
 /** Usage of a session, by its last event. */
-export interface Spent extends Omit<UsageReport, "duration_ms" | "scope"> {
+export interface Spent extends Omit<UsageReport, "duration_ms" | "scope" | "partial"> {
   adapter_id: string;
 }
 

@@ -1,8 +1,8 @@
 import type { AccessMode, Pricing } from "../../../plugin-sdk/access-modes.ts";
 import type { UsageReport } from "../../../plugin-sdk/result.ts";
 
-/** A usage report without its duration. */
-export type UsageFigures = Omit<UsageReport, "duration_ms">;
+/** Figures of a usage report. */
+export type UsageFigures = Omit<UsageReport, "duration_ms" | "partial">;
 
 /** How an attempt reaches its agent. */
 export interface AgentAccess {

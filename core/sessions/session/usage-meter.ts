@@ -13,6 +13,7 @@ export class UsageMeter {
   #whole: Totals | null = null;
   #turns: Totals | null = null;
   #turnCount = 0;
+  #isPartial = false;
   #currency: string | null = null;
   #model: string | null = null;
   #final: CompletedEvent | null = null;
@@ -37,6 +38,7 @@ export class UsageMeter {
   take(event: UsageEvent): void {
     this.#currency = event.currency ?? this.#currency;
     this.#model = event.model ?? this.#model;
+    this.#isPartial ||= event.partial === true;
     const totals = this.#totalsOf(event);
     if (event.scope === "session") this.#whole = this.#whole ? known(totals, this.#whole) : totals;
     else {
@@ -77,7 +79,8 @@ export class UsageMeter {
 
   report(durationMs: number): UsageReport {
     const { mixed: _, ...figures } = this.#total();
-    return { ...figures, model: this.#model, duration_ms: durationMs };
+    const partial = this.#isPartial ? { partial: true as const } : {};
+    return { ...figures, model: this.#model, duration_ms: durationMs, ...partial };
   }
 
   #total(): Totals {

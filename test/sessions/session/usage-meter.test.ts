@@ -26,6 +26,16 @@ describe("UsageMeter", () => {
     });
   });
 
+  test("figures that leave calls out say so, also after whole ones and in the next attempt", () => {
+    const meter = new UsageMeter();
+    meter.take(usage("turn", { tokens_in: 5 }));
+    expect(meter.report(1)).not.toHaveProperty("partial");
+    meter.take(usage("turn", { tokens_in: 5, partial: true }));
+    meter.take(usage("turn", { tokens_in: 5, partial: false }));
+    meter.begin({ mode: null });
+    expect(meter.report(1)).toMatchObject({ tokens_in: null, partial: true });
+  });
+
   test("a later report takes nothing away by what it does not know", () => {
     const meter = new UsageMeter();
     meter.take(usage("turn", { tokens_in: 5, tokens_out: 2 }));

@@ -109,8 +109,9 @@ function hostLines({ metadata: { permissions } }: SessionResult, { paint, column
 }
 
 function usageLine(usage: UsageReport, { paint, columns }: ResultLineOptions): string[] {
+  const least = usage.partial === true ? "at least " : "";
   const facts = [
-    ...(usage.tokens_in === null ? [] : [`${formatCount(usage.tokens_in)} tokens in`]),
+    ...(usage.tokens_in === null ? [] : [`${least}${formatCount(usage.tokens_in)} tokens in`]),
     ...(usage.tokens_out === null ? [] : [`${formatCount(usage.tokens_out)} out`]),
     ...costOf(usage),
     ...(usage.model === null ? [] : [safeLine(usage.model)]),

@@ -38,8 +38,10 @@ export function UsageText({ of: usage }: { of: UsageReport }) {
           : `${usage.basis === "estimated" && usage.cost > 0 ? "≈ " : ""}${formatCost(usage.cost, usage.currency)}`}
       </span>
       <span class="quiet-line">
-        {[tokens === null ? null : `${countText(tokens)} tokens`, usage.cost === null ? null : usage.basis]
-          .filter((one) => one !== null).join(" · ")}
+        {[
+          tokens === null ? null : `${usage.partial === true ? "at least " : ""}${countText(tokens)} tokens`,
+          usage.cost === null ? null : usage.basis,
+        ].filter((one) => one !== null).join(" · ")}
       </span>
     </span>
   );

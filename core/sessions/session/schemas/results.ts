@@ -92,6 +92,7 @@ const usage = named(
     model: maybe(text),
     duration_ms: count,
     scope: maybe(oneOf(["session", "turns"] as const)),
+    partial: Type.Optional(Type.Literal(true)),
     basis: oneOf(["reported", "estimated", "unknown"] as const),
   })),
 );
