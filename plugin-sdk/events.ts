@@ -35,7 +35,10 @@ export interface ToolResultEvent {
   success: boolean;
   duration_ms: number | null;
 }
-/** The agent says it changed a file. The result's artifacts have the real changes. */
+/**
+ * The agent says it changed a file. The host makes paths below the working directory relative to it, and `create` of a
+ * `modify` where the file was missing as the call began. The result's artifacts have the real changes.
+ */
 export interface FileChangeEvent {
   type: "file_change";
   path: string;

@@ -11,5 +11,16 @@ export const toolKinds = [
   "other",
 ] as const;
 
+/** Fields of a tool's input that name its file. */
+export const pathFields = [
+  "path",
+  "file_path",
+  "filePath",
+  "file",
+  "filename",
+  "absolute_path",
+  "notebook_path",
+] as const;
+
 /** A member of {@link toolKinds}. */
 export type ToolKind = (typeof toolKinds)[number];

@@ -1,6 +1,7 @@
 import type { SessionUpdate, ToolCallContent, ToolCallLocation, ToolKind } from "@agentclientprotocol/sdk";
 import { toAcpUpdate } from "../../../plugin-sdk/acp-update.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { pathFields } from "../../../plugin-sdk/tool-kinds.ts";
 import type { FileChangeEvent, QuestionEvent, UsageEvent } from "../../../plugin-sdk/events.ts";
 import { eventSentence } from "../../sessions/host/event-sentence.ts";
 import type { Weight } from "../../ground/checks/event-words.ts";
@@ -77,7 +78,7 @@ export class Updates {
   #located(input: unknown): { locations?: ToolCallLocation[] } {
     if (typeof input !== "object" || input === null) return {};
     const fields = input as Readonly<Record<string, unknown>>;
-    const paths = ["path", "file_path", "file", "filename", "absolute_path", "notebook_path"].flatMap((key) => {
+    const paths = pathFields.flatMap((key) => {
       const path = fields[key];
       return typeof path === "string" && path !== "" ? [path] : [];
     });

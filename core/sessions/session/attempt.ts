@@ -23,6 +23,7 @@ import { policyAnswer, refusalOf } from "./approval-policy.ts";
 import { checkEvent, waitIn } from "./check-event.ts";
 import type { LogEntry } from "./merged-log.ts";
 import { type Asked, unanswered } from "./open-requests.ts";
+import { ToldChanges } from "./told-changes.ts";
 import { UnaskedWork } from "./unasked-work.ts";
 import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
 
@@ -43,6 +44,7 @@ export class Attempt {
   #limit: string | null = null;
   readonly #words = new TextTail(200);
   readonly #unasked: UnaskedWork;
+  readonly #changes: ToldChanges;
   /** Whether the preparations that must precede any work of an agent are done. */
   #isPrepared = false;
   /** Why the host cut the attempt off; the first reason is kept. */
@@ -54,6 +56,7 @@ export class Attempt {
     this.#deps = deps;
     this.number = number;
     this.candidate = candidate;
+    this.#changes = new ToldChanges(deps.session.place.workdir);
     this.#unasked = new UnaskedWork(candidate.request);
     this.#rate = new TokenBucket(candidate.plugin.limits.events_per_second, performance.now());
   }
@@ -245,7 +248,7 @@ export class Attempt {
     for (const one of yielded) {
       const said = checkEvent(one, limits.message_depth);
       const named = this.#broker?.addresses.inEvent(said) ?? said;
-      const event = rules.accept(stream.redacted(named), limits);
+      const event = rules.accept(stream.redacted(this.#changes.take(named)), limits);
       isUnchanged &&= event === one;
       entries.push({ source: "agent", event });
     }

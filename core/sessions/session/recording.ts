@@ -2,7 +2,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { Artifact } from "../../../plugin-sdk/result.ts";
 import type { TextOrBase64 } from "../../ground/platform/files/text-or-base64.ts";
-import { isAbsolute, isBelow, relative, sep } from "../../ground/platform/files/paths.ts";
+import { relativePaths, within } from "./told-changes.ts";
 
 /** Reads a session's envelopes from the first on, in order; each call reads them again. */
 export type Pages = () => AsyncIterable<readonly Envelope[]>;
@@ -96,7 +96,7 @@ export async function* recordingLines(
       // A recording's times must rise, even if the clock was set back.
       now = Math.max(now, Date.parse(ts) - startedAt);
       for (const step of planned.get(seq) ?? []) yield line({ at_ms: now, ...step });
-      yield line({ at_ms: now, event: relativeTo(workdir, event as AdapterEvent) });
+      yield line({ at_ms: now, event: relativePaths(workdir, event as AdapterEvent) });
     }
   }
   if (lastSaid === null) { for (const step of planned.get(-1) ?? []) yield line({ at_ms: now, ...step }); }
@@ -114,24 +114,6 @@ function plan({ saidAt, lastSaid }: Outline, files: readonly PathSteps[]): Map<n
   }
   for (const steps of planned.values()) steps.sort((a, b) => Number("write" in a) - Number("write" in b));
   return planned;
-}
-
-/** Makes an event's own paths relative to the working directory, so that it also holds in another one. */
-function relativeTo(workdir: string, event: AdapterEvent): AdapterEvent {
-  if (event.type === "file_change") {
-    const from = event.from === undefined ? {} : { from: within(workdir, event.from) };
-    return { ...event, path: within(workdir, event.path), ...from };
-  }
-  if (event.type === "completed") {
-    return { ...event, files_changed: event.files_changed.map((path) => within(workdir, path)) };
-  }
-  return event;
-}
-
-/** Makes an agent's path relative to the working directory if it lies inside it. */
-function within(workdir: string, path: string): string {
-  if (!isAbsolute(path)) return path.replace(/^(\.\/)+/, "");
-  return isBelow(workdir, path) ? relative(workdir, path).split(sep).join("/") : path;
 }
 
 function line(row: unknown): string {

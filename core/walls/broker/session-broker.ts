@@ -160,7 +160,7 @@ export interface SessionBroker {
   call(operation: string, args: unknown): Promise<unknown>;
   /** Begins what contained programs need, so that the first one need not wait for it. Never throws. */
   prepare(): void;
-  /** What the session's programs call their models, for their words. */
+  /** Knows the addresses that the session's programs have instead of their models'. */
   readonly addresses: Pick<StandInAddresses, "inText" | "inEvent">;
   /** Number of permission uses and denials so far. */
   readonly uses: PermissionUses;

@@ -76,7 +76,7 @@ export class SessionWalls {
   readonly #folder: string;
   readonly #networks: AgentNetworks;
   readonly #guards: SessionGuards;
-  /** What programs call their models. */
+  /** Addresses that programs have instead of their models'. */
   readonly addresses: StandInAddresses = new StandInAddresses();
   /** Unix sockets that appear while programs run. */
   readonly sockets: LateSockets;

@@ -25,7 +25,7 @@ export class StandInAddresses {
     this.#bare = new RegExp(`(?<![@\\w.])127\\.0\\.0\\.1:${port}(?![\\d/])`, "g");
   }
 
-  /** A text with the models' own addresses in place of the stand-ins, each of which has a name like no other. */
+  /** Puts the models' own addresses into a text that names stand-ins, each of which has a name like no other. */
   inText(text: string): string {
     let named = text;
     for (const { name, pattern, url, place } of this.#known) {

@@ -577,3 +577,9 @@ test("an agent's words name its model, also where pieces of its output split the
   expect(result.output).toBe("Asked api.example.com, in vain.");
   expect(of("error")).toMatchObject([{ message: "Cannot reach api.example.com." }]);
 });
+
+test("a change is told by its path in the working directory, however the agent spells it", async () => {
+  const change: AdapterEvent = { type: "file_change", path: "/w/src/a.ts", action: "create" };
+  const { of } = await run([{ id: "alpha", scripts: [says(change)] }]);
+  expect(of("file_change")).toEqual([{ ...change, path: "src/a.ts" }]);
+});

@@ -105,7 +105,8 @@ async function run(program: string, args: readonly string[]): Promise<string> {
   return stderr.split("\n", 1)[0] || `${program} ended with ${exit_code}`;
 }
 
-function isGone(path: string): Promise<boolean> {
+/** Whether nothing is there; false where that cannot be seen. */
+export function isGone(path: string): Promise<boolean> {
   return lstat(path).then(() => false, (error: unknown) => codeOf(error) === "ENOENT");
 }
 
