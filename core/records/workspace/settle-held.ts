@@ -2,10 +2,10 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HeldDecision, SessionHeld, SettledHeld } from "../../../plugin-sdk/held.ts";
 import { type HeldItem, type HeldMember, shownHeld } from "../gate/held-item.ts";
 import type { HeldFiles, HeldRecord } from "./held-files.ts";
-import { chmod, lstat, rename, rm, symlink, writeFile } from "../../ground/platform/files/files.ts";
+import { chmod, rename, rm, symlink, writeFile } from "../../ground/platform/files/files.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { join } from "../../ground/platform/files/paths.ts";
-import { removeTree } from "../../ground/platform/files/remove-tree.ts";
+import { isGone, removeTree } from "../../ground/platform/files/remove-tree.ts";
 import { bytesOfBase64 } from "../../ground/platform/files/text-or-base64.ts";
 import { askMarks } from "../gate/ask-gate.ts";
 import { isBehindLink } from "../git/look-at.ts";
@@ -65,12 +65,6 @@ async function dropHeld(folder: string, items: readonly HeldItem[]): Promise<voi
   }
   if (refused.length > 0) throw cannotDrop(folder, refused);
   for (const member of wanted) await dropMember(join(folder, member.path), member);
-}
-
-async function isGone(path: string): Promise<boolean> {
-  return await lstat(path).then(() => false, (error: unknown) => {
-    return error instanceof Error && "code" in error && error.code === "ENOENT";
-  });
 }
 
 async function dropMember(path: string, { before }: HeldMember): Promise<void> {
