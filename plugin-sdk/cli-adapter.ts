@@ -118,6 +118,11 @@ export abstract class CliAdapter extends AgentAdapter {
     return this.getRateLimitDetector().detect(text) ? "rate_limit" : null;
   }
 
+  /** Whether a line of the error output says the same in each session and nothing of it: it is dropped. */
+  isNoise(_line: string): boolean {
+    return false;
+  }
+
   /** Which `completed` or `error` event counts if the program has several. */
   get lastWord(): LastWord {
     return "last";
@@ -199,7 +204,8 @@ export abstract class CliAdapter extends AgentAdapter {
     try {
       if (ctx.signal.aborted) kill();
       if (command.stdin !== undefined) void feedStdin(child, command.stdin, command);
-      for await (const events of this.streamProcess(child, ctx)) {
+      for await (const all of this.streamProcess(child, ctx)) {
+        const events = all.some((event) => this.#isNoise(event)) ? all.filter((event) => !this.#isNoise(event)) : all;
         const passed = ending.take(events);
         settling.heard(events);
         if (passed.length > 0) yield passed;
@@ -212,6 +218,10 @@ export abstract class CliAdapter extends AgentAdapter {
       ctx.signal.removeEventListener("abort", stop);
       this.#running.delete(child);
     }
+  }
+
+  #isNoise(event: AdapterEvent): boolean {
+    return event.type === "output" && event.stream === "stderr" && this.isNoise(event.data.trimEnd());
   }
 
   #stop(child: RunningProcess): Promise<void> {

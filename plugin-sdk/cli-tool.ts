@@ -229,6 +229,10 @@ class ToolAdapter extends CliAdapter {
     return found[0];
   }
 
+  override isNoise(line: string): boolean {
+    return this.#parsed.tool.noise?.some((one) => containsText(line, one)) ?? false;
+  }
+
   override get lastWord(): LastWord {
     const { output } = this.#parsed.tool;
     return output?.format === "jsonl" ? output.last_word ?? "last" : "last";

@@ -80,6 +80,8 @@ export interface CliTool {
    * for anything.
    */
   failures?: { [M in FailureMeaning]?: string[] };
+  /** Texts of lines of the error output that say nothing of a session: those lines are dropped. As those of `failures`. */
+  noise?: string[];
   /** Meanings of exit codes. 0 is `completed` and all others `fatal` unless set here. */
   exit_codes?: Record<string, ExitMeaning>;
 }
@@ -246,6 +248,7 @@ const cli = Type.Object({
     context_overflow: failureTexts,
     fatal: failureTexts,
   }, closed)),
+  noise: failureTexts,
   exit_codes: Type.Optional(Type.Record(
     Type.String({ minLength: 1, maxLength: 4 }),
     Type.Union([

@@ -119,6 +119,11 @@ export default class AcpAgent extends CliAdapter {
     }
   }
 
+  /** Measurements of `gemini --acp`. */
+  override isNoise(line: string): boolean {
+    return line.startsWith("[STARTUP] ");
+  }
+
   /** Asks the agent to end its turn, which lets it end its tools, and kills it when that takes too long. */
   override async stopProcess(child: RunningProcess): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;

@@ -19,6 +19,10 @@ export function failureOf(message: string): ErrorEvent {
   return { type: "error", code, message, recoverable };
 }
 
+/** Lines of each session: about the terminal that it has none of, and that it asks no one, which its flag says. */
+export const noise =
+  /^(?:YOLO mode is enabled\.|\[STARTUP\] |Warning: (?:Basic terminal|256-color support|True color))/;
+
 /** The CLI exits with the HTTP status modulo 256, or with a number of its own. */
 export function meaningOfCode(code: number | null): ExitMeaning {
   switch (code) {

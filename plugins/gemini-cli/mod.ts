@@ -15,7 +15,7 @@ import {
   type RunningProcess,
   type SessionRequest,
 } from "bulkhead/plugin-sdk";
-import { meaningOfCode } from "./failures.ts";
+import { meaningOfCode, noise } from "./failures.ts";
 import { HeadlessStream } from "./headless-stream.ts";
 
 /** Drives the Gemini CLI: one headless run for each session. */
@@ -99,6 +99,10 @@ export default class GeminiCli extends CliAdapter {
 
   override meaningOfExit(exit: ProcessExit): ExitMeaning {
     return meaningOfCode(exit.exit_code);
+  }
+
+  override isNoise(line: string): boolean {
+    return noise.test(line);
   }
 
   override get endsWithEvent(): boolean {

@@ -238,6 +238,15 @@ describe("a tool's session", () => {
     expect(other.last).toMatchObject({ code: "fatal" });
   });
 
+  test("drops the lines of its error output that the manifest names, and no line of its output", async () => {
+    const of = manifest({ noise: ["yolo mode is *enabled"] });
+    const noisy = { stdout: "YOLO mode is enabled\n", stderr: "YOLO mode is ENABLED!\nno key\n", exit_code: 3 };
+    const { events } = await run(of, {}, { processes: [noisy] });
+    expect(events).toContainEqual({ type: "output", stream: "stdout", data: "YOLO mode is enabled\n" });
+    expect(events.filter((event) => event.type === "output" && event.stream === "stderr")).toHaveLength(1);
+    expect(events.at(-1)).toMatchObject({ type: "error", message: "The program exited with code 3: no key" });
+  });
+
   test("tells why it failed by texts of its error output and of its errors, the first meaning that fits", async () => {
     const rules = [{ when: { t: "err" }, event: { type: "error", message: "$.m" } }];
     const failures = {

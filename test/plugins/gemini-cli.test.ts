@@ -302,6 +302,20 @@ describe("the adapter of Gemini CLI", () => {
     expect(await codeOf(1, "You have exhausted your daily quota on this model.")).toMatchObject({ code: "rate_limit" });
   });
 
+  test("drops what it prints in each session, and an exit code tells the line with the cause", async () => {
+    const yolo = "YOLO mode is enabled. All tool calls will be automatically approved.\n";
+    const terminal = "Warning: 256-color support not detected. Using a terminal with more colors is recommended.\n";
+    const startup = "[STARTUP] Phase 'cli_startup' was started but never ended. Skipping metrics.\n";
+    const cause = "Please set an Auth method in your settings.json";
+    const { events } = await runAdapter(GeminiCli, {}, {
+      processes: [{ stderr: `${terminal}${yolo}${yolo}${startup}${cause}\n`, exit_code: 41 }],
+    });
+    expect(events).toEqual([
+      { type: "output", stream: "stderr", data: `${cause}\n` },
+      { type: "error", code: "unavailable", message: `The program exited with code 41: ${cause}`, recoverable: true },
+    ]);
+  });
+
   test("fails with an error that no result followed", async () => {
     const { events } = await runAdapter(GeminiCli, {}, {
       processes: [{ stdout: lines({ type: "error", severity: "error", message: "socket hang up" }) }],

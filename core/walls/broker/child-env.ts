@@ -57,7 +57,8 @@ export function buildChildEnv(options: ChildEnvOptions): ChildEnv {
 }
 
 function plainEnv({ workdir, tempDir }: ChildEnvOptions): Record<string, string> {
-  const env: Record<string, string> = { TERM: "dumb", TMPDIR: tempDir };
+  // Some agents complain of a plain terminal, and no program must print colours, also to a terminal that an agent makes.
+  const env: Record<string, string> = { TERM: "xterm-256color", NO_COLOR: "1", TMPDIR: tempDir };
   for (const name of ["HOME", "LANG", "USER"]) {
     const value = hostEnv(name);
     if (value !== undefined) env[name] = value;

@@ -1,3 +1,4 @@
+import { setupSheet, sheetLines } from "../../../core/doors/cli/setup/setup-sheet.ts";
 import { expect, test } from "vitest";
 import { besideWalls, briefWallLines, wallLines } from "../../../core/doors/cli/render/wall-lines.ts";
 import { createPaint } from "../../../core/doors/cli/render/paint.ts";
@@ -70,6 +71,18 @@ test("a program held to the working directory keeps the machine's network unless
   const grant = (contain_net: boolean) => ({ run: [{ binary: "acme", contain: "workdir" as const, contain_net }] });
   expect(programWalls(agentPlugin({ grant: grant(false) }))).toMatchObject([{ contained: "workdir", hosts: null }]);
   expect(programWalls(agentPlugin({ grant: grant(true) }))).toMatchObject([{ contained: "workdir", hosts: [] }]);
+});
+
+test("what may be granted says of an agent that it does not ask", () => {
+  const shown = (changes: object): string => {
+    const plugin = agentPlugin({ grant: {}, config: {} });
+    const sheet = setupSheet({ plugin: { ...plugin, manifest: { ...plugin.manifest, ...changes } } }, undefined);
+    return sheetLines(sheet, { program: null }, { paint: createPaint(false), columns: 200 }).join("\n");
+  };
+  const words = "and does not ask before it runs commands or changes files";
+  expect(shown({ reports: ["tool_calls"] })).toContain(words);
+  expect(shown({ reports: ["permissions"] })).not.toContain(words);
+  expect(shown({ permissions: {} })).not.toContain(words);
 });
 
 test("before a grant the walls are shown as they would be after it, without a fact twice", () => {

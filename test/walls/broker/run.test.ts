@@ -216,6 +216,7 @@ describe("run makes the environment", () => {
         "BULKHEAD_SESSION_MARK",
         "HOME",
         "LANG",
+        "NO_COLOR",
         "PATH",
         "TERM",
         "TMPDIR",
@@ -224,7 +225,8 @@ describe("run makes the environment", () => {
       // The shell itself sets the others.
       const extra = Object.keys(env).filter((name) => ![...allowed, "PWD", "OLDPWD", "SHLVL", "_"].includes(name));
       expect(extra).toEqual([]);
-      expect(env).toMatchObject({ BROKER_TEST_HOST: "from-host", TERM: "dumb", TMPDIR: options.tempDir });
+      expect(env).toMatchObject({ BROKER_TEST_HOST: "from-host", TERM: "xterm-256color", NO_COLOR: "1" });
+      expect(env).toMatchObject({ TMPDIR: options.tempDir });
     } finally {
       delete process.env["BROKER_TEST_HOST"];
       delete process.env["BROKER_TEST_OTHER"];

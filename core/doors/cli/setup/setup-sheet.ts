@@ -24,6 +24,8 @@ export interface SetupSheet {
   programs: ProgramWalls[];
   /** Hosts among those grants that the environment points it to. */
   pointed: readonly PointedHost[];
+  /** Whether its agent asks before it does something, where an approval wants that. */
+  asks: boolean;
 }
 
 /** Collects what an agent asks for and is not granted yet. */
@@ -50,12 +52,13 @@ export function setupSheet(
     grants: grantsFor(id, rows),
     programs: wallsOnceGranted({ ...plugin, manifest }),
     pointed,
+    asks: manifest.reports?.includes("permissions") === true,
   };
 }
 
 /** The sheet as lines for people: one for each program, however many commands of it the manifest lists. */
 export function sheetLines(
-  { id, rows: all, programs: walls, pointed }: SetupSheet,
+  { id, rows: all, programs: walls, pointed, asks }: SetupSheet,
   agent: Pick<AskedAgent, "program">,
   { paint, columns }: WallLineOptions,
 ): string[] {
@@ -77,6 +80,7 @@ export function sheetLines(
     `${paint("bold", id)} may`,
     ...(all.length === 0 ? ["    do what it is granted already"] : lines),
     ...briefWallLines(walls, { paint, columns }),
+    ...(asks || walls.length === 0 ? [] : ["    and does not ask before it runs commands or changes files"]),
     ...pointed.map(({ host, where }) => paint("dim", `      ${safeLine(where)} points it to ${safeLine(host)}`)),
   ];
 }
