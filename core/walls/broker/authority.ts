@@ -291,7 +291,10 @@ export class Authority {
     const target = cleanLine(subject, maxShownLength);
     const isQuiet = decided.needed === false;
     if (permission === "net") countHost(this.uses, target, { [isQuiet ? "not_needed" : decided.decision]: 1 });
-    const key = `${decided.decision} ${permission} ${target}${isQuiet ? " quietly" : ""}`;
+    const loudly = `${decided.decision} ${permission} ${target}`;
+    // Who knows of the denial learns nothing from a quiet one.
+    if (isQuiet && this.#reported.has(loudly)) return;
+    const key = isQuiet ? `${loudly} quietly` : loudly;
     const times = (this.#reported.get(key) ?? 0) + 1;
     const most = decided.decision === "allowed" || ofProgram ? 1 : maxDenialsOfOneKind;
     if (times > most || this.#events > maxEvents) return;

@@ -268,6 +268,22 @@ describe("an agent's network", () => {
     expect(capabilities(events).at(-1)).not.toHaveProperty("needed");
   });
 
+  test("a host of housekeeping that a tool was refused is not told once more, and counts", async (context) => {
+    await needsWall(context, "bubblewrap");
+    let toolRuns = true;
+    const { broker, events } = await makeAgent({
+      refusedNet: { housekeeping: ["127.0.0.1:1"], toolRuns: () => toolRuns },
+    });
+    const call = `curl -s -o /dev/null -w "%{http_code} " -x "$HTTP_PROXY" --noproxy "" http://127.0.0.1:1/;`;
+    await output(broker, call);
+    toolRuns = false;
+    expect(await output(broker, call)).toBe("403 ");
+    const told = capabilities(events).filter(({ permission }) => permission === "net");
+    expect(told).toMatchObject([{ target: "127.0.0.1:1", decision: "denied" }]);
+    expect(told[0]).not.toHaveProperty("needed");
+    expect(broker.uses.hosts).toEqual({ "127.0.0.1:1": { allowed: 0, denied: 1, not_needed: 1 } });
+  });
+
   test("a question that is open when the session ends is taken back, and its host counts as denied", async (context) => {
     await needsWall(context, "bubblewrap");
     const signals: AbortSignal[] = [];
