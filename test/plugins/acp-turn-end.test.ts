@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import AcpAgent from "../../plugins/acp/mod.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import type { JsonFields } from "../../plugin-sdk/json-fields.ts";
 import { habitsOf } from "../../plugins/acp/habits.ts";
@@ -192,6 +193,12 @@ test("a notice of claude-agent-acp, to a client without notices, is progress and
   const events = play({ updates: [say("done"), notice], answer: { usage } });
   expect(events).toContainEqual({ type: "progress", message: warning });
   expect(events.at(-1)).toMatchObject({ type: "completed", output: "done" });
+});
+
+test("measurements that gemini prints on its error output are dropped, and no other line", () => {
+  const agent = new AcpAgent();
+  expect(agent.isNoise("[STARTUP] Phase 'cli_startup' was started but never ended.")).toBe(true);
+  expect(agent.isNoise("Error: [STARTUP] failed")).toBe(false);
 });
 
 describe("the usage of a turn", () => {

@@ -2,8 +2,10 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { readManifest } from "../../core/packages/manifest/read-manifest.ts";
 import { accepts } from "../../core/sessions/session/enforceable.ts";
+import { cliTool } from "../../plugin-sdk/cli-tool.ts";
 import { argumentPatterns, parseCommandTemplate } from "../../plugin-sdk/command-template.ts";
 import { mapJsonLine } from "../../plugin-sdk/jsonl-mapping.ts";
+import { runAdapter } from "../../plugin-sdk/testing.ts";
 
 test("Qwen Code's calls of several tools at once are all told, each with its result", async () => {
   const { cli } = await readManifest(fileURLToPath(new URL("../../plugins/qwen-code/", import.meta.url)));
@@ -19,6 +21,16 @@ test("Qwen Code's calls of several tools at once are all told, each with its res
     "tool_call b",
     "tool_result a",
     "tool_result b",
+  ]);
+});
+
+test("Qwen Code's word on its mode, which is that of each session, is dropped", async () => {
+  const manifest = await readManifest(fileURLToPath(new URL("../../plugins/qwen-code/", import.meta.url)));
+  const stderr = "YOLO mode is enabled. All tool calls will be automatically approved.\nno auth type\n";
+  const { events } = await runAdapter(cliTool(manifest), { prompt: "hi" }, { processes: [{ stderr, exit_code: 1 }] });
+  expect(events).toMatchObject([
+    { type: "output", stream: "stderr", data: "no auth type\n" },
+    { type: "error", code: "unavailable", message: "The program exited with code 1: no auth type" },
   ]);
 });
 
