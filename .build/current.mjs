@@ -17,6 +17,7 @@ const ground = {
     "walls/package.json",
     "walls/network.js",
     "walls/gate.js",
+    "walls/schema.js",
     "console/app.js",
   ],
 };

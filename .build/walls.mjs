@@ -24,6 +24,7 @@ async function buildWalls() {
       "guest": "core/walls/worker/guest.ts",
       "network": "core/walls/agent/network-main.ts",
       "gate": "core/records/gate/main.ts",
+      "schema": "core/ground/checks/schema-main.ts",
       "bundler": "core/packages/bundler/main.ts",
       // The bundled tinypool starts its threads from `entry/worker.js` beside the file it stands in.
       "entry/worker": "node_modules/tinypool/dist/entry/worker.js",

@@ -4,6 +4,7 @@ import type { AdapterEvent, CompletedEvent, ErrorEvent, RateLimitEvent } from ".
 import { ErrorOutput } from "./error-output.ts";
 import type { ExitMeaning, FailureMeaning } from "./manifest.ts";
 import type { LastWord } from "./mapping-rule.ts";
+import { omitUndefined } from "./optional-fields.ts";
 import { OpenWork } from "./open-work.ts";
 import { statesLimit } from "./limit-words.ts";
 import type { RateLimitDetector } from "./rate-limit.ts";
@@ -263,6 +264,10 @@ function withKnown(
   return {
     ...word,
     ...(output === undefined ? {} : { output }),
+    ...omitUndefined({
+      structured_output: word.structured_output ?? before.structured_output,
+      metadata: word.metadata ?? before.metadata,
+    }),
     tokens_used: word.tokens_used ?? before.tokens_used,
     cost: word.cost ?? before.cost,
   };

@@ -76,6 +76,8 @@ const fields: { readonly [T in MappableType]: Readonly<Record<string, Field>> } 
     tokens_used: { form: count, fallback: null },
     cost: { form: between(0, 1e12), fallback: null },
     confidence: { form: between(0, 1), optional: true },
+    structured_output: { form: anything, optional: true },
+    metadata: { form: facts, optional: true },
   },
   error: {
     code: { form: id, fallback: "fatal" },
@@ -128,6 +130,12 @@ export function buildEvent(loose: Readonly<Record<string, unknown>>): AdapterEve
 
 function anything(value: unknown): unknown {
   return value;
+}
+
+function facts(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  const names = Object.keys(value);
+  return names.length <= 64 && names.every((name) => name !== "" && name.length <= 64) ? value : undefined;
 }
 
 function text(value: unknown): string | undefined {

@@ -146,6 +146,10 @@ export interface CompletedEvent {
   cost: number | null;
   /** 0 to 1, if the agent rates its own answer. */
   confidence?: number;
+  /** The result as data: any JSON. The host checks it where the manifest or the request names an `output_schema`. */
+  structured_output?: unknown;
+  /** More facts about the work; they stand under `metadata` in the result. */
+  metadata?: Record<string, unknown>;
 }
 /** The agent or its adapter failed. `code` is the adapter's own word unless it is one of the host's codes. */
 export interface ErrorEvent {
@@ -313,6 +317,10 @@ export const adapterEventSchemas: { readonly [T in AdapterEventType]: SchemaOf<E
     tokens_used: tokens,
     cost,
     confidence: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
+    structured_output: Type.Optional(Type.Unknown()),
+    metadata: Type.Optional(
+      Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.Unknown(), { maxProperties: 64 }),
+    ),
   }, closed)),
   error: exactly<ErrorEvent>()(Type.Object({
     type: Type.Literal("error"),

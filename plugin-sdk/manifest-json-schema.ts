@@ -28,6 +28,7 @@ const descriptions: Readonly<Record<string, string>> = {
   endpoints: "Programs that send their requests where a variable says: the host adds the key, and they never hold it.",
   defaults: "Values for sessions that do not say otherwise.",
   config: "The plugin's own options.",
+  output_schema: "JSON Schema of the result's structured_output; the host holds every session to it.",
 };
 
 /**

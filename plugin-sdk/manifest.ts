@@ -94,6 +94,7 @@ export const acceptedFields = [
   "system_prompt",
   "continue_from",
   "mcp_servers",
+  "output_schema",
 ] as const;
 
 /** A field of a request that an adapter passes to its agent. */
@@ -158,6 +159,8 @@ export interface Manifest {
   gateways?: SettingsGateway[];
   defaults?: { timeout_ms?: number; trust_tools?: boolean };
   config?: ConfigSchema;
+  /** JSON Schema of its `structured_output`; the host holds every session to it, unless the request names another one. */
+  output_schema?: Record<string, unknown>;
 }
 
 /** A program that takes the address of its model from a variable. Names of variables must also stand under `env`. */
@@ -337,5 +340,6 @@ export const manifestSchema: SchemaOf<Manifest> = exactly<Manifest>()(
       properties: Type.Record(Type.String({ minLength: 1, maxLength: 64 }), option),
       required: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: 256 })),
     }, closed)),
+    output_schema: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   }, closed),
 );

@@ -92,6 +92,11 @@ export interface SessionRequest {
   idempotency_key?: string;
   /** The adapter's own options, declared in its manifest's `config`. */
   params?: Record<string, unknown>;
+  /**
+   * JSON Schema that the result's `structured_output` must fit. An agent whose adapter does not take it is asked for it in
+   * the prompt.
+   */
+  output_schema?: Record<string, unknown>;
 }
 
 const count = Type.Integer({ minimum: 1 });
@@ -156,5 +161,6 @@ export const sessionRequestSchema: SchemaOf<SessionRequest> = exactly<SessionReq
     task_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
     params: Type.Optional(Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.Unknown())),
+    output_schema: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   }, closed),
 );

@@ -26,6 +26,7 @@ export const stopReasons = {
     "crash",
     "host_restarted",
     "machine_lost",
+    "output_invalid",
     "fatal",
   ],
 } as const;
@@ -133,6 +134,11 @@ export interface EffectiveSettings {
   /** Place of its work: the requested folder, or a separate worktree. */
   workspace: "inplace" | "worktree";
   access_mode: AccessMode["type"] | null;
+  /**
+   * How the request's `output_schema` reached the agent: `enforced` by its adapter, or `asked` in the prompt. Absent: the
+   * request has none.
+   */
+  output_schema?: "enforced" | "asked";
   /** Fields of the request that the adapter cannot enforce; only with `best_effort`. */
   unenforced: string[];
 }
@@ -169,6 +175,8 @@ export interface SessionResult {
   stop_reason: StopReason;
   /** The agent's final text. */
   output: string;
+  /** The result as data, if the agent gave any; data that breaks the output schema stands in the error's details. */
+  structured_output?: unknown;
   /**
    * The session's normalised events, replayed from the journal. Left out of `session_ended` on the wire, where the
    * client has just received them.

@@ -44,6 +44,8 @@ export const fullEvents: { [T in AdapterEventType]: Required<Extract<AdapterEven
     tokens_used: 10,
     cost: 0,
     confidence: 0.5,
+    structured_output: { names: ["Ada"] },
+    metadata: { took_ms: 5 },
   },
   error: { type: "error", code: "fatal", message: "no", recoverable: false },
 };

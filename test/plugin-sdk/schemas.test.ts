@@ -45,6 +45,7 @@ const request: Required<SessionRequest> = {
   task_id: "t",
   idempotency_key: "i",
   params: { depth: 1 },
+  output_schema: { type: "object" },
 };
 
 const report = { availability: "missing", reason: "Not found.", next_step: "Install it.", version: "1" };
@@ -90,6 +91,9 @@ const open = new Set([
   "env",
   "labels",
   "params",
+  "structured_output",
+  "metadata",
+  "output_schema",
   "properties",
   "custom",
   "custom_checks",

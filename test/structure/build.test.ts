@@ -84,6 +84,7 @@ describe(".build/walls.mjs", () => {
     write("core/walls/agent/network-main.ts", "export const opens = 1;\n");
     write("core/packages/bundler/main.ts", "export const bundles = 1;\n");
     write("core/records/gate/main.ts", "export const looks = 1;\n");
+    write("core/ground/checks/schema-main.ts", "export const fits = 1;\n");
     write(
       "core/walls/warden/main.ts",
       `import { Tinypool } from "tinypool";

@@ -36,6 +36,7 @@ const flagTable: Readonly<Record<string, readonly FlagRow[]>> = {
       "yes or no: add instructions and the signal of completion; default: with a role or an iteration",
       readYesNo,
     ],
+    ["output_schema", "--output-schema <json>", "JSON Schema that the result's data must fit", readObject],
     ["params", "--param <key=value>", "the adapter's own option; repeat", readPair],
   ],
   "Agent": [

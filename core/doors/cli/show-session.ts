@@ -131,9 +131,14 @@ async function showResult(result: SessionResult, options: ShowSessionOptions & {
 }
 
 async function showOutput(result: SessionResult, terminal: Terminal): Promise<void> {
-  const text = terminal.stdout.isTty ? safeText(result.output) : result.output;
+  const text = terminal.stdout.isTty ? safeText(answerOf(result)) : answerOf(result);
   if (text !== "") await terminal.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
   if (result.error !== undefined) await terminal.stderr.write(errorText(result.error, terminal.colours.stderr));
+}
+
+/** The answer as text: an agent may give data alone. */
+export function answerOf({ output, structured_output: data }: SessionResult): string {
+  return output !== "" || data === undefined ? output : JSON.stringify(data, null, 2);
 }
 
 function noteMissingGrant(

@@ -18,6 +18,7 @@ export const sessionDataSchema: TSchema = Type.Object({
   outcome: Type.Optional(Type.String()),
   stop_reason: Type.Optional(Type.String()),
   output: Type.Optional(Type.String({ description: "The agent's final text." })),
+  structured_output: Type.Optional(Type.Unknown({ description: "The result as data, if the agent gave any." })),
   usage: Type.Optional(Type.Object({}, { additionalProperties: true })),
   artifacts: Type.Optional(
     Type.Union([Type.Array(Type.Object({}, { additionalProperties: true })), Type.Null()], {

@@ -19,5 +19,6 @@ export const stopReasonExitCodes: { readonly [R in StopReason]: number } = {
   crash: 8,
   host_restarted: 8,
   machine_lost: 8,
+  output_invalid: 1,
   fatal: 1,
 };

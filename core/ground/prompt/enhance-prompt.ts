@@ -17,12 +17,14 @@ export interface PromptOptions {
   contextFiles: readonly ContextFile[];
   /** The agent takes a separate system prompt; else the prompt begins with it. */
   takesSystemPrompt: boolean;
+  /** The agent takes an output schema; else the prompt asks for it. */
+  takesOutputSchema: boolean;
 }
 
 /**
  * Builds the prompt for an adapter, the same for every adapter: the system prompt where the agent takes none, the
- * instructions, the working directory, the signal of completion, the scratchpad, the iteration, the context files, and
- * the request's prompt last.
+ * instructions, the working directory, the signal of completion, the scratchpad, the iteration, the context files, the
+ * request's prompt, and an output schema that the agent does not take.
  */
 export function enhancePrompt(request: SessionRequest, parts: PromptOptions): string {
   const sections = [
@@ -30,7 +32,11 @@ export function enhancePrompt(request: SessionRequest, parts: PromptOptions): st
     ...(isEnhanced(request, parts.settings) ? instructions(request, parts) : []),
     ...(parts.contextFiles.length > 0 ? [contextSection(parts.contextFiles)] : []),
   ];
-  return sections.length === 0 ? request.prompt : [...sections, request.prompt].join("\n\n");
+  const { output_schema: schema } = request;
+  const asked = schema === undefined || parts.takesOutputSchema
+    ? []
+    : [`Answer with JSON alone, without any other text, that fits this JSON Schema:\n${JSON.stringify(schema)}`];
+  return [...sections, request.prompt, ...asked].join("\n\n");
 }
 
 function instructions(request: SessionRequest, { settings, workdir }: PromptOptions): string[] {

@@ -5,6 +5,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { type CliTool, contractVersion, type Manifest, manifestSchema } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { checkAgainst } from "../../ground/config/check-against.ts";
+import { outputSchemaFaults } from "../../ground/checks/schema-faults.ts";
 import { defaultLimits, type Limits } from "../../ground/config/limits.ts";
 import { readNet } from "../../ground/config/net-address.ts";
 import { permissionProblems } from "../../ground/config/permission-problems.ts";
@@ -111,6 +112,10 @@ function* manifestFaults(manifest: Manifest): Generator<ManifestFault> {
     yield { path: ["normaliser"], of: "key", expected: "a normaliser only beside cli", found: "one without it" };
   }
   if (config) yield* configSchemaFaults(config);
+  const { output_schema } = manifest;
+  for (const { path, ...words } of output_schema === undefined ? [] : outputSchemaFaults(output_schema)) {
+    yield { path: ["output_schema", ...path], ...words };
+  }
 }
 
 /** Permissions with the place where a manifest asks for them. */

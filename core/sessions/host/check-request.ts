@@ -3,8 +3,10 @@ import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
 import { isPseudoFile } from "../../walls/broker/forbidden-paths.ts";
+import { pathText } from "../../ground/config/yaml-problems.ts";
 import { grantCommand } from "../../ground/config/grant-command.ts";
 import { inputError } from "../../ground/config/input-error.ts";
+import { outputSchemaFaults } from "../../ground/checks/schema-faults.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { checkPluginConfig } from "../../packages/manifest/plugin-config.ts";
 import type { Plugin } from "../../packages/manifest/plugin.ts";
@@ -22,7 +24,17 @@ const check = lazyCheck(sessionRequestSchema);
  */
 export function checkRequest(request: unknown): SessionRequest {
   if (!check().Check(request)) throw inputError("The request", sessionRequestSchema, request);
+  if (request.output_schema !== undefined) checkOutputSchema(request.output_schema);
   return structuredClone(request);
+}
+
+function checkOutputSchema(schema: unknown): void {
+  const [fault] = outputSchemaFaults(schema);
+  if (fault === undefined) return;
+  const path = pathText(["output_schema", ...fault.path]);
+  throw new BulkheadError("invalid_request", `Cannot use ${path}: expected ${fault.expected}, found ${fault.found}.`, {
+    details: { path },
+  });
 }
 
 /**

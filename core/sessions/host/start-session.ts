@@ -219,10 +219,12 @@ async function makeCandidate(
   const grantPlace = (permission: string) => settings.grantPlace(plugin.id, permission);
   const mcp = await mcpServersOf(unenforced.includes("mcp_servers") ? {} : request, settings);
   const takesSystemPrompt = accepts(plugin.manifest, "system_prompt");
-  const prompt = enhancePrompt(fitted, { settings: settings.prompt, workdir, contextFiles, takesSystemPrompt });
+  const takesOutputSchema = accepts(plugin.manifest, "output_schema");
+  const taken = { takesSystemPrompt, takesOutputSchema };
+  const prompt = enhancePrompt(fitted, { settings: settings.prompt, workdir, contextFiles, ...taken });
   return {
     plugin,
-    request: asSent({ ...fitted, workdir, prompt }, { takesSystemPrompt, unenforced }),
+    request: asSent({ ...fitted, workdir, prompt }, { ...taken, unenforced }),
     accessMode: way.access_mode,
     limitedUntil: way.limited_until === undefined ? null : Date.parse(way.limited_until),
     started: () => routes.started(way),
@@ -263,12 +265,17 @@ function approvalOf(request: SessionRequest, otherwise: ApprovalRules["approval"
 
 /** Returns the request without the fields that the host has put into the prompt or that the adapter does not accept. */
 function asSent(
-  { context_files: _inPrompt, system_prompt, ...request }: SessionRequest,
-  { takesSystemPrompt, unenforced }: { takesSystemPrompt: boolean; unenforced: readonly string[] },
+  { context_files: _inPrompt, system_prompt, output_schema, ...request }: SessionRequest,
+  { takesSystemPrompt, takesOutputSchema, unenforced }: {
+    takesSystemPrompt: boolean;
+    takesOutputSchema: boolean;
+    unenforced: readonly string[];
+  },
 ): SessionRequest {
   const kept = Object.entries(request).filter(([field]) => !unenforced.includes(field));
   const system = takesSystemPrompt && system_prompt !== undefined ? { system_prompt } : {};
-  return { ...Object.fromEntries(kept) as unknown as SessionRequest, ...system };
+  const schema = takesOutputSchema && output_schema !== undefined ? { output_schema } : {};
+  return { ...Object.fromEntries(kept) as unknown as SessionRequest, ...system, ...schema };
 }
 
 function unenforceable(pluginId: string, fields: readonly string[]): BulkheadError {

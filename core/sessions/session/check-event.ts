@@ -45,8 +45,12 @@ export function waitIn(message: string): number | null {
 /** The check of a type of event, and the fields of it that may hold any JSON: no schema bounds their nesting. */
 function kindOf(schema: TSchema): { check(): TypeCheck<TSchema>; openFields: string[] } {
   if (!KindGuard.IsObject(schema)) throw new TypeError("an event is an object");
-  const openFields = Object.keys(schema.properties).filter((field) => KindGuard.IsUnknown(schema.properties[field]));
+  const openFields = Object.keys(schema.properties).filter((field) => isOpen(schema.properties[field]));
   return { check: lazyCheck(schema), openFields };
+}
+
+function isOpen(schema: unknown): boolean {
+  return KindGuard.IsUnknown(schema) || KindGuard.IsRecord(schema);
 }
 
 function misfit(yielded: unknown, { problem, maxDepth }: { problem: string; maxDepth: number }): UnparsedEvent {

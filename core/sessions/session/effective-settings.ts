@@ -7,9 +7,11 @@ import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
 /** Returns the settings that a session on this candidate really runs with. */
 export function effectiveSettings(
   candidate: Candidate,
-  { totalMs, answerTimeoutMs, workspace }: {
+  { totalMs, answerTimeoutMs, workspace, outputSchema }: {
     totalMs: number;
     answerTimeoutMs: number;
+    /** The schema that the client asked for. */
+    outputSchema?: unknown;
     workspace: EffectiveSettings["workspace"];
   },
 ): EffectiveSettings {
@@ -27,6 +29,9 @@ export function effectiveSettings(
     budget: heldBudget(candidate),
     workspace,
     access_mode: accessMode?.type ?? null,
+    ...(outputSchema === undefined
+      ? {}
+      : { output_schema: accepts(plugin.manifest, "output_schema") ? "enforced" as const : "asked" as const }),
     unenforced,
   };
 }

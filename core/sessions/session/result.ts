@@ -23,6 +23,8 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 interface ResultOptions {
   verdict: Verdict;
   rules: EventRules;
+  /** Data of the agent that fits the output schema, if there is one. */
+  structured?: unknown;
   usage: UsageReport;
   changed: ArtifactList;
   /** Changes that wait for a person's word, or are named to one; default: none. */
@@ -67,6 +69,7 @@ export function buildResult(session: ResultSubject, parts: ResultOptions): Sessi
     outcome,
     stop_reason: verdict.stop_reason,
     output: completed?.output ?? rules.text,
+    ...omitUndefined({ structured_output: outcome === "error" ? undefined : parts.structured }),
     usage,
     artifacts: changed.artifacts,
     ...(changed.artifacts === null ? { artifacts_reason: changed.reason } : {}),
@@ -75,7 +78,7 @@ export function buildResult(session: ResultSubject, parts: ResultOptions): Sessi
     ...omitEmpty({ held: parts.left?.held ?? [], install_scripts: parts.left?.install_scripts ?? [] }),
     claimed_only: [...parts.claimedOnly],
     confidence: outcome === "error" ? 0 : completed?.confidence ?? null,
-    metadata: { tool_version: parts.toolVersion, permissions: structuredClone(parts.uses) },
+    metadata: { ...completed?.metadata, tool_version: parts.toolVersion, permissions: structuredClone(parts.uses) },
     provenance: provenance(session, parts),
     requested: recordedRequest(request),
     effective: { ...session.effective, model: usage.model ?? session.effective.model },

@@ -32,6 +32,7 @@ import { unmetClaims } from "./unmet-claims.ts";
 import { runsAgents } from "../../packages/permissions/contained-programs.ts";
 import type { AgentAccess } from "./priced-usage.ts";
 import { UsageMeter } from "./usage-meter.ts";
+import { structuredOutput } from "./structured-output.ts";
 import { codeOfStop, reachVerdict, type Verdict, withWork, type WorkDone } from "./verdict.ts";
 
 /** One session from its first event to its last. It ends exactly once, with a result, whatever adapters do. */
@@ -61,6 +62,8 @@ export class RunningSession {
   #isDecided = false;
   /** True once the session's scratch folder may hold files. */
   #usesScratch = false;
+  /** Data of the agent that fits the output schema, if there is one. */
+  #structured: unknown;
   /** Work of the agent that forbids another attempt. */
   #inTheWay: WorkDone | null = null;
 
@@ -208,6 +211,13 @@ export class RunningSession {
     }
   }
 
+  /** Keeps the data of an agent that has done its work; returns why it does not count. */
+  async #checkOutput({ plugin }: Candidate): Promise<ErrorData | null> {
+    const { data, error = null } = await structuredOutput(this.#rules, { request: this.#session.request, plugin });
+    this.#structured = data;
+    return error;
+  }
+
   /** Decides what follows an attempt that has failed. */
   #stepAfter(failure: ErrorData | null, failed: Pick<FailedAttempt, "error" | "tries" | "next">): NextStep {
     const { lastWord } = this.#rules;
@@ -235,7 +245,7 @@ export class RunningSession {
     this.#attempt = attempt;
     this.#usage.begin(accessOf(candidate));
     const held = await waitForLimit(candidate, this.#attemptDeps);
-    const failure = await attempt.run(before);
+    const failure = await attempt.run(before) ?? await this.#checkOutput(candidate);
     if (attempt.uses) addUses(this.#uses, attempt.uses);
     const { error } = this.#verdict(failure);
     candidate.ended({ tokens: this.#usage.attemptTokens, error, wait_ms: attempt.waitMs });
@@ -254,7 +264,8 @@ export class RunningSession {
   #effective(candidate: Candidate): EffectiveSettings {
     const workspace = this.#session.place.workspaceDir === undefined ? "inplace" : "worktree";
     const { answerTimeoutMs } = this.#session;
-    return effectiveSettings(candidate, { totalMs: this.#deadlines.totalMs, answerTimeoutMs, workspace });
+    const { output_schema: outputSchema } = this.#session.request;
+    return effectiveSettings(candidate, { totalMs: this.#deadlines.totalMs, answerTimeoutMs, workspace, outputSchema });
   }
 
   #verdict(failure: ErrorData | null): Verdict {
@@ -351,6 +362,7 @@ export class RunningSession {
     }, {
       verdict: this.#verdict(failure),
       rules: this.#rules,
+      structured: this.#structured,
       usage: this.#usage.report(Math.round(performance.now() - this.#started)),
       changed,
       left,

@@ -72,6 +72,7 @@ const reasons: { readonly [C in ErrorCode]?: StopReason } = {
   host_restarted: "host_restarted",
   machine_lost: "machine_lost",
   crash: "crash",
+  output_invalid: "output_invalid",
   out_of_memory: "crash",
   unresponsive: "crash",
   protocol_violation: "crash",

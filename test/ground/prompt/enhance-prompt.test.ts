@@ -10,6 +10,7 @@ const parts: PromptOptions = {
   workdir: "/work",
   contextFiles: [],
   takesSystemPrompt: false,
+  takesOutputSchema: false,
 };
 
 /** Tokens of English prose, by the usual four characters to a token. */
@@ -80,6 +81,14 @@ describe("enhancePrompt", () => {
     const prompt = enhancePrompt(asked, { ...parts, contextFiles: [{ path: "a.md", text }] });
     expect(prompt).toContain(`\n\`\`\`\`\`\`\n${text}\`\`\`\`\`\`\n`);
   });
+});
+
+test("an output schema is asked for last, unless the agent takes it", () => {
+  const schema = { output_schema: { type: "object" } };
+  expect(enhancePrompt({ ...asked, ...schema }, parts)).toMatch(
+    /^Fix the door\.\n\n.*JSON Schema:\n\{"type":"object"\}$/,
+  );
+  expect(enhancePrompt({ ...asked, ...schema }, { ...parts, takesOutputSchema: true })).toBe("Fix the door.");
 });
 
 describe("isEnhanced", () => {

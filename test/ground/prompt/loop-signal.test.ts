@@ -9,6 +9,7 @@ const prompt = enhancePrompt({ workdir: "/w", prompt: "Do it.", iteration: 1 }, 
   workdir: "/w",
   contextFiles: [],
   takesSystemPrompt: true,
+  takesOutputSchema: false,
 });
 
 test.each([

@@ -141,6 +141,7 @@ export const effectiveSchema: SchemaOf<EffectiveSettings> = named(
     budget: maybe<Budget>(Type.Unsafe<Budget>(requestFields["budget"]!)),
     workspace: oneOf(["inplace", "worktree"] as const),
     access_mode: maybe(accessModeTypeSchema),
+    output_schema: Type.Optional(oneOf(["enforced", "asked"] as const)),
     unenforced: names,
   })),
 );
@@ -167,6 +168,7 @@ export const resultSchema: SchemaOf<SessionResult> = named(
     outcome: outcomeSchema,
     stop_reason: stopReasonSchema,
     output: text,
+    structured_output: Type.Optional(Type.Unknown()),
     events: Type.Optional(Type.Array(Type.Unsafe<AdapterEvent>(adapterEventSchema))),
     usage,
     artifacts: maybe<Artifact[]>(Type.Array(artifactSchema)),

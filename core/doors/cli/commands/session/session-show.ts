@@ -7,7 +7,7 @@ import { safeLine, safeText } from "../../render/agent-text.ts";
 import { createPaint, type Paint } from "../../render/paint.ts";
 import { formatDuration, plural } from "../../render/quantities.ts";
 import { resultLines } from "../../render/result-lines.ts";
-import { drawingColumns } from "../../show-session.ts";
+import { answerOf, drawingColumns } from "../../show-session.ts";
 import { heldOf } from "./session-held.ts";
 import { stateCell } from "./session-list.ts";
 
@@ -32,7 +32,8 @@ export async function sessionShow(call: Invocation): Promise<number> {
     lines.push("", ...resultLines({ ...result, held }, { paint, columns, events: summary.last_seq, indent: 1 }));
     const settled = (result.held?.length ?? 0) - held.length;
     if (settled > 0) lines.push(`   ${paint("dim", `${plural(settled, "change")} that could run programs: settled`)}`);
-    if (result.output !== "") lines.push("", safeText(result.output).trimEnd());
+    const answer = answerOf(result);
+    if (answer !== "") lines.push("", safeText(answer).trimEnd());
   }
   await terminal.stdout.write(`${lines.join("\n")}\n`);
   return 0;
