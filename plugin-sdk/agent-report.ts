@@ -1,7 +1,7 @@
 import type { AccessModeStatus } from "./access-modes.ts";
 import type { Availability, HealthStatus } from "./availability.ts";
 import type { AgentCapabilities } from "./capabilities.ts";
-import type { Manifest } from "./manifest.ts";
+import type { ConfigSchema, Manifest } from "./manifest.ts";
 
 /** Report on one agent: whether it could take a session now, and if not, why and what to do. */
 export interface AgentReport {
@@ -12,6 +12,14 @@ export interface AgentReport {
   version: string | null;
   /** Null where its manifest cannot be read. */
   adapter_type: Manifest["adapter_type"] | null;
+  /** What it drives, in one sentence; absent where its manifest cannot be read. */
+  description?: string;
+  /** Its own options, which a request sets under `params`; absent: it has none. */
+  config?: ConfigSchema;
+  /** JSON Schema of its `structured_output`, if its manifest names one. */
+  output_schema?: Record<string, unknown>;
+  /** Whether it is a tool of its own for clients of the Model Context Protocol. */
+  expose?: "tool";
   /** `unavailable`: the operator enabled it, and its plugin cannot be used. Every other state comes from a probe. */
   availability: Availability | "unavailable";
   /** Reason, in one sentence. */

@@ -29,6 +29,7 @@ const descriptions: Readonly<Record<string, string>> = {
   defaults: "Values for sessions that do not say otherwise.",
   config: "The plugin's own options.",
   output_schema: "JSON Schema of the result's structured_output; the host holds every session to it.",
+  expose: "tool: clients of the Model Context Protocol get a tool of its own for it, with its options as input.",
 };
 
 /**

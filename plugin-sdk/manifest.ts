@@ -161,6 +161,8 @@ export interface Manifest {
   config?: ConfigSchema;
   /** JSON Schema of its `structured_output`; the host holds every session to it, unless the request names another one. */
   output_schema?: Record<string, unknown>;
+  /** `tool`: clients of the Model Context Protocol get a tool of its own for it, with its options as input. */
+  expose?: "tool";
 }
 
 /** A program that takes the address of its model from a variable. Names of variables must also stand under `env`. */
@@ -341,5 +343,6 @@ export const manifestSchema: SchemaOf<Manifest> = exactly<Manifest>()(
       required: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: 256 })),
     }, closed)),
     output_schema: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    expose: Type.Optional(Type.Literal("tool")),
   }, closed),
 );

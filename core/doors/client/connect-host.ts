@@ -67,7 +67,9 @@ export interface RemoteHost {
   open(sessionId: string): Promise<RemoteSession>;
   /** Deletes the events of a session that has ended. */
   delete(sessionId: string): Promise<void>;
-  agents(options?: { refresh?: boolean | undefined; require?: AgentCapabilities | undefined }): Promise<AgentReport[]>;
+  agents(
+    options?: { refresh?: boolean | undefined; probe?: boolean | undefined; require?: AgentCapabilities | undefined },
+  ): Promise<AgentReport[]>;
   /** Adds up what the sessions that have ended used, by day, agent and model. */
   usage(query?: UsageQuery): Promise<UsageRow[]>;
   /** Merges all sessions' events; resumes by itself when the connection breaks. */
@@ -152,8 +154,8 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
       return sessionOf(sessionId);
     },
     delete: async (sessionId) => void await call(api, sessionPath(sessionId), { method: "DELETE" }),
-    async agents({ refresh, require } = {}) {
-      const query = queryText({ refresh, require: require === undefined ? undefined : JSON.stringify(require) });
+    async agents({ refresh, probe, require } = {}) {
+      const query = queryText({ refresh, probe, require: require === undefined ? undefined : JSON.stringify(require) });
       return (await callJson<{ agents: AgentReport[] }>(api, `/v1/agents${query}`)).agents;
     },
     events: (query = {}) =>

@@ -13,6 +13,7 @@ import { defaultLimits } from "../../ground/config/limits.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { bulkheadSurface, type SurfaceDeps } from "./bulkhead-surface.ts";
 import { ResponseFlow } from "./response-flow.ts";
+import { ToolWatch } from "./tool-watch.ts";
 import { createServer, type McpSurface, type McpTool } from "./surface.ts";
 import { ByteQueue } from "../../walls/channel/byte-queue.ts";
 import { weightOf } from "../../walls/channel/weight.ts";
@@ -69,6 +70,13 @@ export function createMcpHttp(options: McpHttpOptions = {}): McpHttp {
     legacy: "reject",
     maxRequestBodySize: message_bytes,
   });
+  // Requests of the newer protocol share their listeners, and all callers see the same plugins.
+  let watch: ToolWatch | null = null;
+  const watchTools = async (caller: McpCaller) => {
+    const { moreTools = async () => [] } = surface(caller);
+    watch ??= new ToolWatch(moreTools, () => modern.notify.toolsChanged());
+    watch.saw(await moreTools());
+  };
   const connections = new Connections(surface, message_bytes);
   return {
     async handle(request, caller) {
@@ -78,10 +86,12 @@ export function createMcpHttp(options: McpHttpOptions = {}): McpHttp {
       if (await isLegacyRequest(request, undefined, { maxRequestBodySize: message_bytes })) {
         return await connections.handle(request, caller);
       }
+      if (watch === null) await watchTools(caller).catch(() => {});
       const flow = new ResponseFlow();
       return flow.watch(await modern.fetch(request, { authInfo: authInfoOf(caller, flow) }));
     },
     async close() {
+      watch?.end();
       await Promise.all([modern.close(), connections.close()]);
     },
   };
@@ -167,7 +177,7 @@ class Connections {
 
 /** Wraps a surface so that it counts its running calls. */
 function counted(surface: McpSurface, use: Use): McpSurface {
-  const tools = surface.tools.map((tool): McpTool => ({
+  const countedTool = (tool: McpTool): McpTool => ({
     ...tool,
     async call(args, call) {
       use.calls += 1;
@@ -178,8 +188,9 @@ function counted(surface: McpSurface, use: Use): McpSurface {
         use.at = performance.now();
       }
     },
-  }));
-  return { ...surface, tools };
+  });
+  const moreTools = async () => (await surface.moreTools?.() ?? []).map(countedTool);
+  return { ...surface, tools: surface.tools.map(countedTool), moreTools };
 }
 
 function tooManyConnections(): Response {

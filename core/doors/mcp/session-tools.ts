@@ -180,7 +180,7 @@ export function deleteSessionTool(sessions: SessionHost): McpTool {
 }
 
 /** Starts a session unless the call is cancelled first. Later only its follower interrupts it. */
-async function startSession(
+export async function startSession(
   sessions: SessionHost,
   request: SessionRequest,
   { signal, ...options }: RunSessionOptions & { signal: AbortSignal },

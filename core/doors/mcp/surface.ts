@@ -15,6 +15,7 @@ import {
   type ServerContext,
   type Tool,
 } from "@modelcontextprotocol/server";
+import { ToolWatch } from "./tool-watch.ts";
 
 /** One call of a tool. */
 export interface McpCall {
@@ -54,6 +55,8 @@ export interface McpSurface {
   version: string;
   instructions?: string;
   tools: readonly McpTool[];
+  /** Returns tools that come and go; default: none. */
+  moreTools?(): Promise<readonly McpTool[]>;
   prompts: readonly McpPrompt[];
   resources: McpResources;
   /** Returns possible values of an argument, the likeliest first. */
@@ -71,13 +74,26 @@ const maxCompletions = 100;
 export function createServer(surface: McpSurface): Server {
   const { name, title, version, instructions, tools, prompts, resources, complete } = surface;
   const server = new Server({ name, version, ...(title ? { title } : {}) }, {
-    capabilities: { tools: {}, prompts: {}, resources: { subscribe: true }, logging: {}, completions: {} },
+    capabilities: {
+      tools: { listChanged: true },
+      prompts: {},
+      resources: { subscribe: true },
+      logging: {},
+      completions: {},
+    },
     inputRequired: { maxRounds },
     ...(instructions ? { instructions } : {}),
   });
-  server.setRequestHandler("tools/list", () => ({ tools: tools.map(({ call: _, ...shown }) => shown) }));
+  const more = async () => await surface.moreTools?.() ?? [];
+  const watch = new ToolWatch(more, () => void server.sendToolListChanged().catch(() => {}));
+  server.setRequestHandler("tools/list", async () => {
+    const others = await more().catch(() => []);
+    watch.saw(others);
+    return { tools: [...tools, ...others].map(({ call: _, ...shown }) => shown) };
+  });
   server.setRequestHandler("tools/call", async ({ params }, context) => {
-    const tool = tools.find((one) => one.name === params.name);
+    const named = (one: McpTool) => one.name === params.name;
+    const tool = tools.find(named) ?? (await more()).find(named);
     if (tool === undefined) throw invalid(`There is no tool "${params.name}".`);
     return await tool.call(params.arguments ?? {}, { context, canAsk: canAsk(server, context) });
   });
@@ -102,7 +118,11 @@ export function createServer(surface: McpSurface): Server {
     const values = all.slice(0, maxCompletions);
     return { completion: { values, total: all.length, hasMore: all.length > values.length } };
   });
-  watchResources(server, resources);
+  const stopWatching = watchResources(server, resources);
+  server.onclose = () => {
+    stopWatching();
+    watch.end();
+  };
   return server;
 }
 
@@ -113,7 +133,8 @@ function canAsk(server: Server, { mcpReq }: ServerContext): boolean {
   return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
 }
 
-function watchResources(server: Server, resources: McpResources): void {
+/** @returns ends the watching */
+function watchResources(server: Server, resources: McpResources): () => void {
   const watched = new Map<string, () => void>();
   server.setRequestHandler("resources/subscribe", ({ params: { uri } }) => {
     if (watched.has(uri)) return {};
@@ -129,7 +150,7 @@ function watchResources(server: Server, resources: McpResources): void {
     watched.delete(uri);
     return {};
   });
-  server.onclose = () => {
+  return () => {
     for (const stop of watched.values()) stop();
     watched.clear();
   };

@@ -64,6 +64,8 @@ export interface RouteOptions {
 export interface AgentsOptions {
   /** Asks every agent now, even if an earlier answer is still fresh. */
   refresh?: boolean | undefined;
+  /** False: asks none; an agent that was never asked counts as available. */
+  probe?: boolean | undefined;
   /** Capabilities that the primary agent must have, in addition to those that the host manifest requires. */
   require?: AgentCapabilities | undefined;
 }
@@ -125,8 +127,8 @@ class HostRoutes implements Routes {
     });
   }
 
-  async agents({ refresh = false, require = {} }: AgentsOptions = {}): Promise<AgentReport[]> {
-    const found = await this.#describe(listed(this.#deps), { refresh });
+  async agents({ refresh, probe, require = {} }: AgentsOptions = {}): Promise<AgentReport[]> {
+    const found = await this.#describe(listed(this.#deps), { refresh, probe });
     const enabled = found.filter(({ report }) => this.#deps.plugin(report.id)?.enabled);
     const [primary] = chooseRoute(this.#wishOf({ require }), enabled).candidates;
     return inOrder([...found, ...this.#unavailable()], ({ report }) => report.id, this.#deps)
@@ -233,15 +235,17 @@ class HostRoutes implements Routes {
 
   async #describe(
     plugins: readonly Plugin[],
-    { refresh = false, env }: { refresh?: boolean; env?: SessionRequest["env"] } = {},
+    { refresh = false, probe = true, env }: Pick<AgentsOptions, "refresh" | "probe"> & {
+      env?: SessionRequest["env"];
+    } = {},
   ): Promise<RoutableAgent[]> {
     const [stopped] = await Promise.all([this.#stoppedPlugins(), this.#counters.refresh()]);
     return await Promise.all(plugins.map(async (plugin) => {
       const why = plugin.enabled ? stopped.get(plugin.id) : notEnabled(plugin);
       if (why) return this.#agentOf(plugin, { stopped: why });
       const [found, missing] = await Promise.all([
-        this.#board.ask(plugin.id, { refresh }),
-        this.#keysOf(plugin, env),
+        probe ? this.#board.ask(plugin.id, { refresh }) : this.#board.known(plugin.id) ?? unasked,
+        probe ? this.#keysOf(plugin, env) : noKeyMissing,
       ]);
       return this.#agentOf(plugin, found, missing);
     }));

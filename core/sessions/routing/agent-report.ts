@@ -54,6 +54,8 @@ export function describeAgent(facts: DescribeAgentOptions): RoutableAgent {
     name: manifest.name,
     version: manifest.version,
     adapter_type: manifest.adapter_type,
+    description: manifest.description,
+    ...omitUndefined({ config: manifest.config, output_schema: manifest.output_schema, expose: manifest.expose }),
     availability,
     reason,
     ...omitUndefined({ next_step, agent_version: version, ...testedVersions(plugin, version) }),

@@ -11,6 +11,8 @@ export const eras = ["legacy", "auto"] as const;
 export interface TestClientOptions {
   era?: (typeof eras)[number];
   /** Answers a form; absent: the client has none. */
+  /** Called when the tools have changed. */
+  onTools?: () => void;
   form?: (message: string, schema: unknown) => Record<string, string> | null;
 }
 
@@ -60,12 +62,13 @@ export async function connectOverHttp(
 
 async function connect(
   transport: Transport,
-  { era = "legacy", form }: TestClientOptions,
+  { era = "legacy", form, onTools }: TestClientOptions,
   end: () => Promise<void>,
 ): Promise<TestMcpClient> {
   const client = new Client({ name: "tester", version: "1.0.0" }, {
     capabilities: form ? { elicitation: { form: {} } } : {},
     versionNegotiation: { mode: era },
+    ...(onTools ? { listChanged: { tools: { autoRefresh: false, onChanged: onTools } } } : {}),
   });
   const logs: TestMcpClient["logs"] = [];
   client.setNotificationHandler("notifications/message", ({ params }) => void logs.push(params));

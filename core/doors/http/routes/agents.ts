@@ -7,8 +7,10 @@ import { type ApiRoute, json, ok, route } from "../route.ts";
 import { accessModeStatusSchema } from "../../../../plugin-sdk/access-modes.ts";
 import type { AgentReport } from "../../../../plugin-sdk/agent-report.ts";
 import { availabilities, healthStatusSchema } from "../../../../plugin-sdk/availability.ts";
+import type { ConfigSchema } from "../../../../plugin-sdk/manifest.ts";
 import { maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 
+const anyMap = Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: true }));
 const mode = named("AccessModeStatus", accessModeStatusSchema);
 
 const agentSchema: SchemaOf<AgentReport> = named(
@@ -18,6 +20,10 @@ const agentSchema: SchemaOf<AgentReport> = named(
     name: text,
     version: maybe(text),
     adapter_type: maybe(oneOf(["agent", "cli", "acp", "model", "tool"] as const)),
+    description: Type.Optional(text),
+    config: Type.Optional(Type.Unsafe<ConfigSchema>(anyMap)),
+    output_schema: Type.Optional(anyMap),
+    expose: Type.Optional(Type.Literal("tool")),
     availability: oneOf([...availabilities, "unavailable"] as const),
     reason: text,
     next_step: Type.Optional(text),
@@ -37,6 +43,7 @@ const agentSchema: SchemaOf<AgentReport> = named(
 
 const query = Type.Object({
   refresh: Type.Optional(Type.Boolean({ description: "ask every agent now" })),
+  probe: Type.Optional(Type.Boolean({ description: "false: ask no agent" })),
   require: Type.Optional(
     Type.String({ maxLength: 4096, description: "JSON of the capabilities that the primary agent must have" }),
   ),
