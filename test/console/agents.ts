@@ -39,7 +39,7 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
     try { await ctx.fetch("https://registry.example.org/"); } catch {}
     yield plan("completed", "completed", "in_progress");
     yield { type: "usage", scope: "session", tokens_in: 18230, tokens_out: 1904, tokens_cached: null, cost: 0.0831, currency: "USD", model: "tide-2" };
-    yield { type: "completed", success: true, output: "Tally returns a text now. One test about plurals still fails.", files_changed: ["src/tally.js"], tokens_used: 20134, cost: 0.0831, confidence: 0.8 };`),
+    yield { type: "completed", success: true, output: "Tally returns a text now. One test about plurals still fails.", files_changed: ["src/tally.js"], tokens_used: 20134, cost: 0.0831, confidence: 0.8, structured_output: { tests_failing: 1 } };`),
   },
   asks: {
     code: adapterCode(

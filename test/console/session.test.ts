@@ -33,6 +33,7 @@ test("a timeline has plan, thinking, colours, tools, files, usage, permissions u
   await opened.go(`#/sessions/${session.id}`);
   const rows = page.locator(".timeline");
   await rows.locator(".ended", { hasText: "The session ended after" }).waitFor();
+  await rows.locator(".ended .json", { hasText: '"tests_failing": 1' }).waitFor();
   await rows.evaluate((list: { scrollTop: number }) => void (list.scrollTop = 0));
   await rows.locator(".prompt", { hasText: "Show everything" }).waitFor();
   const text = await rows.textContent();

@@ -1,7 +1,7 @@
 import type { ComponentChild } from "preact";
 import type { HostEvent } from "../../../../plugin-sdk/envelope.ts";
 import { eventWords, type Weight } from "../../../ground/checks/event-words.ts";
-import { FoldRow, LongText, Text } from "./text.tsx";
+import { FoldRow, JsonText, LongText, Text } from "./text.tsx";
 import { HeldList } from "./held-item.tsx";
 import { ChangeMark, Command, countText, durationText, OutcomeMark } from "./parts.tsx";
 import type { ShownEvent } from "./shown-event.ts";
@@ -176,6 +176,8 @@ function Output({ of: text }: { of: string }) {
 }
 
 function Ended({ event: { result } }: { event: Extract<HostEvent, { type: "session_ended" }> }) {
+  // Data that breaks its schema is kept in the error.
+  const data = result.structured_output ?? result.error?.details?.["structured_output"];
   return (
     <div class="ended">
       <p class="ended-line">
@@ -194,6 +196,7 @@ function Ended({ event: { result } }: { event: Extract<HostEvent, { type: "sessi
         </p>
       )}
       {result.output !== "" && <Output of={result.output} />}
+      {data !== undefined && <JsonText of={data} />}
     </div>
   );
 }
