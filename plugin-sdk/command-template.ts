@@ -50,7 +50,7 @@ export interface CommandTemplateOptions {
 /** Values for the placeholders of a template. */
 export interface TemplateValues
   extends Partial<Record<Exclude<TemplatePlaceholder, ListOrNumber>, string | undefined>> {
-  /** Filled in as one argument, joined with commas; so are lists under `params`. */
+  /** Filled in as one argument, joined with commas; so are lists under `params`, and objects there are JSON. */
   allowed_tools?: readonly string[] | undefined;
   max_turns?: number | undefined;
   binary: string;
@@ -288,7 +288,8 @@ function valueIn(placeholder: string, values: TemplateValues): unknown {
 
 function valueOf(placeholder: string, values: TemplateValues): string {
   const value = valueIn(placeholder, values);
-  if (Array.isArray(value)) return value.join(",");
+  if (Array.isArray(value) && value.every((one) => typeof one !== "object")) return value.join(",");
+  if (typeof value === "object" && value !== null) return JSON.stringify(value);
   if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return String(value);
   throw new BulkheadError("invalid_request", `Cannot fill {${placeholder}}: the request gives no value for it.`, {
     details: { placeholder },

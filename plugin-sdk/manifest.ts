@@ -7,10 +7,9 @@ import { closed, exactly, type SchemaOf } from "./schema.ts";
 import { type ToolKind, toolKinds } from "./tool-kinds.ts";
 
 /** A value's schema in the subset of JSON Schema that a plugin may use for its own options. */
-export interface OptionSchema {
-  type: "string" | "number" | "integer" | "boolean" | "array";
+export interface FieldSchema {
+  type: "string" | "number" | "integer" | "boolean" | "array" | "object";
   description?: string;
-  default?: string | number | boolean | string[];
   enum?: (string | number)[];
   minimum?: number;
   maximum?: number;
@@ -18,7 +17,21 @@ export interface OptionSchema {
   max_length?: number;
 }
 
-/** The plugin's own options: a flat object. */
+/** Schema of an item of a list. */
+export interface ItemSchema extends FieldSchema {
+  /** Fields of an object, and no others; absent: any. */
+  properties?: Record<string, FieldSchema>;
+  required?: string[];
+}
+
+/** Schema of an option. */
+export interface OptionSchema extends ItemSchema {
+  default?: unknown;
+  /** Items of a list; absent: strings. */
+  items?: ItemSchema;
+}
+
+/** The plugin's own options. */
 export interface ConfigSchema {
   type: "object";
   properties: Record<string, OptionSchema>;
@@ -204,23 +217,37 @@ const probe = Type.Object({ args: text, contains: Type.Optional(text) }, closed)
 /** Pattern of a plugin's id: lowercase letters, digits and single hyphens, as in npm names. */
 export const idPattern = "^[a-z0-9]+(-[a-z0-9]+)*$";
 
-const option = Type.Object({
+const optionNames = Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: 256 });
+
+const fieldSchema = {
   type: Type.Union([
     Type.Literal("string"),
     Type.Literal("number"),
     Type.Literal("integer"),
     Type.Literal("boolean"),
     Type.Literal("array"),
+    Type.Literal("object"),
   ]),
   description: Type.Optional(Type.String({ maxLength: 1024 })),
-  default: Type.Optional(
-    Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Array(Type.String(), { maxItems: 256 })]),
-  ),
   enum: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Number()]), { minItems: 1, maxItems: 256 })),
   minimum: Type.Optional(Type.Number()),
   maximum: Type.Optional(Type.Number()),
   min_length: Type.Optional(Type.Integer({ minimum: 0 })),
   max_length: Type.Optional(Type.Integer({ minimum: 0 })),
+};
+
+const itemSchema = {
+  ...fieldSchema,
+  properties: Type.Optional(
+    Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.Object(fieldSchema, closed)),
+  ),
+  required: Type.Optional(optionNames),
+};
+
+const option = Type.Object({
+  ...itemSchema,
+  default: Type.Optional(Type.Unknown()),
+  items: Type.Optional(Type.Object(itemSchema, closed)),
 }, closed);
 
 const failureTexts = Type.Optional(Type.Array(text, { minItems: 1, maxItems: 64 }));
@@ -340,7 +367,7 @@ export const manifestSchema: SchemaOf<Manifest> = exactly<Manifest>()(
     config: Type.Optional(Type.Object({
       type: Type.Literal("object"),
       properties: Type.Record(Type.String({ minLength: 1, maxLength: 64 }), option),
-      required: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: 256 })),
+      required: Type.Optional(optionNames),
     }, closed)),
     output_schema: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     expose: Type.Optional(Type.Literal("tool")),

@@ -18,7 +18,7 @@ const values = {
   output_file: "/temp/output.txt",
   workdir: "/work",
   plugin_dir: "/plugin",
-  params: { depth: 3, fast: true, tags: ["a", "b"], name: "x" },
+  params: { depth: 3, fast: true, tags: ["a", "b"], name: "x", rules: [{ a: 1 }], place: { x: "y z" } },
 };
 
 function fill(template: string, more: object = {}): string[] {
@@ -33,6 +33,7 @@ describe("fillCommandTemplate", () => {
     ["{binary} -p '{prompt}!'", ["-p", "Say hello!"]],
     ["{binary} --model={model}", ["--model=large"]],
     ["{binary}\n  -o {output_file}\t{workdir} {plugin_dir}/x", ["-o", "/temp/output.txt", "/work", "/plugin/x"]],
+    ["{binary} {params.rules} {params.place}", ['[{"a":1}]', '{"x":"y z"}']],
     ["{binary} {params.depth} {params.fast} {params.tags}", ["3", "true", "a,b"]],
     ['{binary} a\\ b "c d"e \'\' \\{x\\} "q\\"q"', ["a b", "c de", "", "{x}", 'q"q']],
     ['{binary} "a | b > c; $(d) & `e` < f"', ["a | b > c; $(d) & `e` < f"]],
@@ -77,7 +78,7 @@ describe("fillCommandTemplate", () => {
     ["{binary} {model}", { model: undefined }, "model"],
     ["{binary} {params.none}", {}, "params.none"],
     ["{binary} {params.constructor}", {}, "params.constructor"],
-    ["{binary} {params.depth}", { params: { depth: {} } }, "params.depth"],
+    ["{binary} {params.depth}", { params: { depth: null } }, "params.depth"],
     ["{binary} < {prompt_file}", { prompt_file: undefined }, "prompt_file"],
   ])("names the placeholder without a value: %s", (template, more, placeholder) => {
     expect(() => fill(template, more)).toThrow(

@@ -86,12 +86,15 @@ function inputOf(config: ConfigSchema | undefined): McpTool["inputSchema"] {
   };
 }
 
-function schemaOf({ type, min_length, max_length, ...same }: OptionSchema): Record<string, unknown> {
+function schemaOf(option: OptionSchema): Record<string, unknown> {
+  const { type, min_length, max_length, items: item = { type: "string" }, properties, ...same } = option;
   const items = type === "array";
+  const fields = Object.entries(properties ?? {}).map(([name, field]) => [name, schemaOf(field)]);
   return {
     type,
     ...same,
-    ...(items ? { items: { type: "string" } } : {}),
+    ...(items ? { items: schemaOf(item) } : {}),
+    ...(properties ? { properties: Object.fromEntries(fields), additionalProperties: false } : {}),
     ...omitUndefined({
       [items ? "minItems" : "minLength"]: min_length,
       [items ? "maxItems" : "maxLength"]: max_length,

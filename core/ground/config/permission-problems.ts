@@ -87,7 +87,8 @@ function* optionFaults(permissions: Permissions, options: ConfigSchema["properti
     const name = optionNamed(item);
     if (name === null) continue;
     const option = Object.hasOwn(options, name) ? options[name] : undefined;
-    if (option && types.includes(option.type)) continue;
+    // A permission is made of texts.
+    if (option && types.includes(option.type) && option.items === undefined) continue;
     const hint = didYouMean(name, Object.keys(options));
     const found = option ? `one of type ${option.type}` : describeFound(item);
     const expected = `an option of the manifest's config, of type ${types.join(" or ")}`;

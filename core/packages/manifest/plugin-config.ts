@@ -1,5 +1,6 @@
 import { BulkheadError, type ErrorCode } from "../../../plugin-sdk/errors.ts";
 import type { ConfigSchema, OptionSchema } from "../../../plugin-sdk/manifest.ts";
+import { isShallow } from "../../ground/checks/depth.ts";
 import { isSecretName } from "../../ground/config/hidden-values.ts";
 import { describeFound, didYouMean } from "../../ground/config/yaml-problems.ts";
 
@@ -23,6 +24,8 @@ interface CheckConfigOptions {
 }
 
 const nothing = "nothing";
+/** Most levels of an object. */
+const mostLevels = 32;
 
 /**
  * Values for a plugin's own options, checked against its manifest's `config`, with defaults filled in.
@@ -92,14 +95,30 @@ function schemaFaults(option: OptionSchema): SchemaFault[] {
     if (option[key] !== undefined && !numeric) faults.push(misplaced(key, type));
   }
   for (const key of ["min_length", "max_length"] as const) {
-    if (option[key] !== undefined && (numeric || type === "boolean")) faults.push(misplaced(key, type));
+    if (option[key] !== undefined && (numeric || type === "boolean" || type === "object")) {
+      faults.push(misplaced(key, type));
+    }
   }
-  if (option.enum && (type === "boolean" || type === "array")) faults.push(misplaced("enum", type));
+  if (option.items && type !== "array") faults.push(misplaced("items", type));
+  for (const key of ["properties", "required"] as const) {
+    if (option[key] && type !== "object") faults.push(misplaced(key, type));
+  }
+  if (option.enum && (type === "boolean" || type === "array" || type === "object")) {
+    faults.push(misplaced("enum", type));
+  }
   if (minimum !== undefined && maximum !== undefined && minimum > maximum) {
     faults.push({ path: ["maximum"], expected: `at least the minimum ${minimum}`, found: String(maximum) });
   }
   if (min_length !== undefined && max_length !== undefined && min_length > max_length) {
     faults.push({ path: ["max_length"], expected: `at least the min_length ${min_length}`, found: String(max_length) });
+  }
+  for (const [key, field] of Object.entries(option.properties ?? {})) {
+    faults.push(...schemaFaults(field).map((fault) => ({ ...fault, path: ["properties", key, ...fault.path] })));
+  }
+  if (option.items) faults.push(...schemaFaults(option.items).map((one) => ({ ...one, path: ["items", ...one.path] })));
+  for (const [index, name] of (option.required ?? []).entries()) {
+    if (option.properties === undefined || Object.hasOwn(option.properties, name)) continue;
+    faults.push({ path: ["required", index], expected: "the name of a declared field", found: describeFound(name) });
   }
   if (faults.length > 0) return faults;
   const { default: fallback, enum: choices, ...plain } = option;
@@ -145,9 +164,12 @@ function fits(option: OptionSchema, value: unknown): boolean {
     case "string":
       return typeof value === "string" && chosen && value.length >= min_length && value.length <= max_length;
     case "array": {
-      const texts = Array.isArray(value) && value.every((item) => typeof item === "string");
-      return texts && value.length >= min_length && value.length <= max_length;
+      const item = option.items ?? { type: "string" };
+      const all = Array.isArray(value) && value.every((one) => fits(item, one));
+      return all && value.length >= min_length && value.length <= max_length;
     }
+    case "object":
+      return fitsObject(option, value);
     case "boolean":
       return typeof value === "boolean";
     default: {
@@ -158,9 +180,18 @@ function fits(option: OptionSchema, value: unknown): boolean {
   }
 }
 
+function fitsObject({ properties, required = [] }: OptionSchema, value: unknown): boolean {
+  if (typeof value !== "object" || value === null || Array.isArray(value) || !isShallow(value, mostLevels)) {
+    return false;
+  }
+  if (!required.every((name) => Object.hasOwn(value, name))) return false;
+  return properties === undefined ||
+    Object.entries(value).every(([name, one]) => Object.hasOwn(properties, name) && fits(properties[name]!, one));
+}
+
 function describeOption(option: OptionSchema): string {
   if (option.enum) return option.enum.map((choice) => JSON.stringify(choice)).join(" or ");
-  const kind = option.type === "array" ? "a list of strings" : option.type;
+  const kind = kindOf(option);
   const [least, most] = option.type === "string" || option.type === "array"
     ? [option.min_length, option.max_length]
     : [option.minimum, option.maximum];
@@ -168,4 +199,13 @@ function describeOption(option: OptionSchema): string {
   if (least !== undefined && most !== undefined) return `${kind} of ${least} to ${most}${unit}`;
   if (least !== undefined) return `${kind} of at least ${least}${unit}`;
   return most === undefined ? kind : `${kind} of at most ${most}${unit}`;
+}
+
+function kindOf({ type, items, properties = {}, required = [] }: OptionSchema): string {
+  if (type === "array") return items ? `a list, of each ${describeOption(items)}` : "a list of strings";
+  if (type !== "object") return type;
+  const fields = Object.entries(properties).map(([name, field]) =>
+    `${name}${required.includes(name) ? "" : "?"}: ${describeOption(field)}`
+  );
+  return fields.length === 0 ? "an object" : `an object with ${fields.join(", ")}`;
 }

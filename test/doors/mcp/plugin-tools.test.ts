@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { adapterCode, openHost, until } from "../../sessions/host/test-host.ts";
 import { connectOverHttp, connectOverPipes, eras } from "./mcp-client.ts";
 
-const ner = adapterCode(`    const { language = "none" } = request.params ?? {};
-    const names = language === "de" ? { name: "Ada" } : { names: [language, request.prompt] };
+const ner = adapterCode(`    const { language = "none", rules = [] } = request.params ?? {};
+    const names = language === "de" ? { name: "Ada" } : { names: [language, request.prompt, ...rules] };
     yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null, output: "Found.",
       structured_output: names };`);
 const manifest = `expose: tool
@@ -13,6 +13,7 @@ config:
     language: { type: string, enum: [en, de], description: Language of the text. }
     depth: { type: integer, minimum: 1 }
     skip: { type: array, max_length: 3 }
+    rules: { type: array, items: { type: object, properties: { word: { type: string } }, required: [word] } }
 output_schema: { type: object, properties: { names: { type: array } }, required: [names] }`;
 
 const wires = { pipes: connectOverPipes, http: connectOverHttp };
@@ -37,6 +38,15 @@ describe.each(cases)("a plugin's own tool over $wire, $era", ({ era, connect }) 
           language: { type: "string", enum: ["en", "de"], description: "Language of the text." },
           depth: { type: "integer", minimum: 1 },
           skip: { type: "array", items: { type: "string" }, maxItems: 3 },
+          rules: {
+            type: "array",
+            items: {
+              type: "object",
+              properties: { word: { type: "string" } },
+              required: ["word"],
+              additionalProperties: false,
+            },
+          },
           prompt: { type: "string" },
           workdir: { type: "string" },
         },
@@ -68,7 +78,13 @@ describe.each(cases)("a plugin's own tool over $wire, $era", ({ era, connect }) 
     expect(right.isError).toBeFalsy();
     expect(right.structuredContent).toEqual({ names: ["en", "Ada"] });
     expect(JSON.parse((right.content[0] as { text: string }).text)).toEqual(right.structuredContent);
-    for (const args of [{ language: "fr" }, { surprise: 1 }, { prompt: 7 }, { workdir: "/no/such/folder" }]) {
+    const rules = await call({ language: "en", rules: [{ word: "of" }] });
+    expect(rules.structuredContent).toEqual({ names: ["en", "Ada", { word: "of" }] });
+    for (
+      const args of [{ rules: [{ words: 1 }] }, { language: "fr" }, { surprise: 1 }, { prompt: 7 }, {
+        workdir: "/no/such/folder",
+      }]
+    ) {
       const wrong = await call(args);
       expect(wrong.isError).toBe(true);
       expect(JSON.parse((wrong.content[0] as { text: string }).text)).toMatchObject({ success: false });

@@ -23,6 +23,61 @@ describe("checkPluginConfig", () => {
     expect(values["tags"]).not.toBe(schema.properties["tags"]?.default);
   });
 
+  const nested: ConfigSchema = {
+    type: "object",
+    properties: {
+      any: { type: "object" },
+      place: { type: "object", properties: { x: { type: "integer" }, y: { type: "integer" } }, required: ["x"] },
+      rules: {
+        type: "array",
+        items: { type: "object", properties: { name: { type: "string", min_length: 1 } }, required: ["name"] },
+        max_length: 2,
+      },
+      counts: { type: "array", items: { type: "integer", minimum: 1 } },
+    },
+  };
+
+  it("takes objects and lists of them", () => {
+    const values = { any: { a: [{ b: 1 }] }, place: { x: 1 }, rules: [{ name: "a" }, { name: "b" }], counts: [1, 2] };
+    expect(checkPluginConfig(nested, values)).toEqual(values);
+    expect(configSchemaFaults(nested)).toEqual([]);
+  });
+
+  let deep: object = {};
+  for (let level = 0; level < 10_000; level++) deep = { deep };
+  it.each([
+    [{ any: [] }, "option any: expected an object, found a list"],
+    [{ any: deep }, "option any: expected an object, found"],
+    [{ place: { y: 1 } }, "option place: expected an object with x: integer, y?: integer, found"],
+    [{ place: { x: 1, z: 1 } }, "option place: expected an object with"],
+    [{ place: { x: "1" } }, "option place: expected an object with"],
+    [
+      { rules: [{ name: "" }] },
+      "expected a list, of each an object with name: string of at least 1 characters of at most 2 items, found a list",
+    ],
+    [{ rules: [{ name: "a" }, {}] }, "option rules"],
+    [{ counts: [0] }, "option counts: expected a list, of each integer of at least 1, found a list"],
+  ])("refuses what does not fit an object, %#", (values, message) => {
+    expect(() => checkPluginConfig(nested, values)).toThrow(message);
+  });
+
+  it("finds faults in the fields of an object and the items of a list", () => {
+    const properties: Record<string, OptionSchema> = {
+      a: { type: "object", properties: { x: { type: "boolean", minimum: 1 } }, required: ["y"] },
+      b: { type: "array", items: { type: "string", minimum: 1 } },
+      c: { type: "string", items: { type: "string" }, properties: {} },
+      d: { type: "object", default: 5 },
+    };
+    expect(configSchemaFaults({ type: "object", properties }).map(({ path }) => path.slice(2).join("."))).toEqual([
+      "a.properties.x.minimum",
+      "a.required.0",
+      "b.items.minimum",
+      "c.items",
+      "c.properties",
+      "d.default",
+    ]);
+  });
+
   it("shows no value that may be a secret", () => {
     const keyed: ConfigSchema = {
       type: "object",
