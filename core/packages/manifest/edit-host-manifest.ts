@@ -17,11 +17,9 @@ export interface NewGrant {
   under?: "grant" | "deny";
 }
 
-/** Returns the file that `bulkhead init` writes. An editor finds the JSON Schema at `schemaUrl`. */
-export function starterHostManifest(
-  { schemaUrl = "./bulkhead.schema.json" }: { schemaUrl?: string } = {},
-): string {
-  return `# yaml-language-server: $schema=${schemaUrl}
+/** Returns a first host manifest. With `schema` an editor finds the JSON Schema beside it. */
+export function starterHostManifest({ schema = true }: { schema?: boolean } = {}): string {
+  return `${schema ? "# yaml-language-server: $schema=./bulkhead.schema.json\n" : ""}\
 # The host manifest: which plugins are enabled, and what each of them may do.
 bulkhead: 1
 

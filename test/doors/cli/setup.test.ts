@@ -23,6 +23,7 @@ const names = [
   "GEMINI_API_KEY",
   "CODEX_API_KEY",
   "ANTHROPIC_BASE_URL",
+  "XDG_CONFIG_HOME",
 ];
 
 let root: string;
@@ -80,6 +81,14 @@ config:
 `;
 
 const unchanged = "bulkhead: 1\nos_walls: { agents: off }\n";
+
+/** Puts programs on the PATH that print a version. */
+async function installOthers(...programs: string[]): Promise<void> {
+  for (const name of programs) {
+    await writeFile(join(root, "bin", name), "#!/bin/sh\necho 0.1.0\n");
+    await chmod(join(root, "bin", name), 0o755);
+  }
+}
 
 /** Puts a program on the PATH that stands in for Codex. It lies in a folder that no walls would show. */
 async function installCodex(): Promise<void> {
@@ -162,8 +171,7 @@ describe("bulkhead setup", () => {
     await mkdir(join(root, "home", ".codex"));
     const settings = `base_url = "http://localhost:4321/v1"\nother = "http://127.0.0.1.example.com"\n`;
     await writeFile(join(root, "home", ".codex", "config.toml"), settings);
-    await writeFile(join(root, "bin", "pi"), "#!/bin/sh\necho 0.1.0\n");
-    await chmod(join(root, "bin", "pi"), 0o755);
+    await installOthers("pi");
     await mkdir(join(root, "home", ".pi", "agent", "sessions"), { recursive: true });
     await writeFile(join(root, "home", ".pi", "agent", "models.json"), '{"baseUrl":"http://127.0.0.1:4322/v1"}');
     await writeFile(join(root, "home", ".pi", "agent", "sessions", "one.json"), '{"said":"http://localhost:4323"}');
@@ -205,6 +213,62 @@ describe("bulkhead setup", () => {
     expect(again.found.map(({ id }: { id: string }) => id)).toEqual(["gemini-cli", "two", "copilot"]);
     expect(parseHostManifest(await readFile(file, "utf8"), { file }).plugins).toEqual(manifest.plugins);
   });
+
+  test("asks a person for which projects it is, and writes one file there, without a schema", async () => {
+    await installOthers("pi");
+    const own = join(root, "home", ".config", "bulkhead", "bulkhead.yaml");
+    const refused = await setup(["--no-hello"], { tty: true, stdin: "pi\n" });
+    expect(refused.out()).toContain("Nothing was written.");
+    expect(refused.err()).toContain(`For which projects?\n  all   ${own}\n  this  ${join(folder, "bulkhead.yaml")}\n`);
+    const all = await setup(["--no-hello"], { tty: true, stdin: "pi\na\ny\nn\n" });
+    expect(all.err()).toContain("Enable them and grant all of this, for all of your projects?");
+    expect(all.out()).toContain(`Wrote ${own}, for all of your projects.\n`);
+    expect(all.code).toBe(0);
+    expect([await readdir(dirname(own)), await readdir(folder)]).toEqual([["bulkhead.yaml"], []]);
+    expect(await readFile(own, "utf8")).not.toContain("schema");
+
+    // It counts here now, so that no one is asked again.
+    const again = await setup(["--no-hello"], { tty: true, stdin: "pi\ny\nn\n" });
+    expect(again.out()).toContain(`Wrote ${own}, for all of your projects.\n`);
+    const one = await setup(["--no-hello", "--for", "this"], { tty: true, stdin: "pi\ny\nn\n" });
+    expect(one.err()).not.toContain("For which projects?");
+    expect(one.out()).toContain(`In this project ${join(folder, "bulkhead.yaml")} counts, and ${own} does not.`);
+    expect(await readdir(folder)).toEqual(["bulkhead.yaml"]);
+  }, 60_000);
+
+  test("a script names the projects; without a word it is this one, which is said", async () => {
+    await installOthers("pi");
+    const file = join(folder, "bulkhead.yaml");
+    const unsaid = await setup(["--yes", "--agents", "pi", "--no-hello"]);
+    expect(unsaid.out()).toContain(`Wrote ${file}, for this project alone.\n`);
+    const report = JSON.parse((await setup(["--yes", "--agents", "pi", "--no-hello", "--for", "all", "--json"])).out());
+    const own = join(root, "home", ".config", "bulkhead", "bulkhead.yaml");
+    expect(report).toMatchObject({
+      file: own,
+      for: "all",
+      enabled: ["pi"],
+      warnings: expect.arrayContaining([`In this project ${file} counts, and ${own} does not.`]),
+    });
+    const both = await setup(["--yes", "--for", "all", "--config", file]);
+    expect([both.code, both.err()]).toEqual([2, expect.stringContaining("Cannot use --for with --config")]);
+  }, 60_000);
+
+  test("run again it keeps the order in which agents are tried, and says it", async () => {
+    await installOthers("pi", "gemini");
+    const file = join(folder, "bulkhead.yaml");
+    const orders = [
+      ["[gemini-cli, other, auto]", "gemini-cli,pi", ["gemini-cli", "other", "pi", "auto"]],
+      ["gemini-cli", "pi,gemini-cli", ["gemini-cli", "pi"]],
+      ["[gemini-cli, pi]", "pi", ["gemini-cli", "pi"]],
+      ["auto", "pi,gemini-cli", ["pi", "gemini-cli"]],
+    ] as const;
+    for (const [before, agents, after] of orders) {
+      await writeFile(file, `${unchanged}routing: { agent: ${before} }\n`);
+      const { out } = await setup(["--yes", "--agents", agents, "--no-hello"]);
+      expect(parseHostManifest(await readFile(file, "utf8"), { file }).routing.agent).toEqual(after);
+      expect(out()).toContain(`Sessions that name no agent try ${after.join(", then ")}.\n`);
+    }
+  }, 60_000);
 
   test("a pipe is told which flags it needs, an unknown id what was found, a bare machine where to look", async () => {
     const none = await setup([]);

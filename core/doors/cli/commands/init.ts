@@ -24,25 +24,27 @@ const next =
 async function init(call: Invocation): Promise<number> {
   const { terminal, configFile, options } = call;
   const file = configFile === undefined ? join(terminal.cwd, "bulkhead.yaml") : resolve(terminal.cwd, configFile);
-  const schema = await writeStarter(file, { force: options["force"] === true });
+  const schema = join(dirname(file), "bulkhead.schema.json");
+  await writeStarter(file, { force: options["force"] === true, schema });
   return await tell(call, { file, schema }, `Wrote ${file}, and beside it its schema for editors.\n${asTyped(next)}`);
 }
 
 /**
- * Writes a starter host manifest and, beside it, its schema for editors.
- * @returns path of the schema
+ * Writes a starter host manifest and, where it is asked for, its schema for editors.
  * @throws {BulkheadError} `already_exists` unless forced, `io_error`
  */
-export async function writeStarter(file: string, { force }: { force: boolean }): Promise<string> {
-  const schema = join(dirname(file), "bulkhead.schema.json");
+export async function writeStarter(
+  file: string,
+  { force = false, schema }: { force?: boolean; schema?: string } = {},
+): Promise<void> {
   try {
-    const text = starterHostManifest();
+    const text = starterHostManifest({ schema: schema !== undefined });
     if (force) await writeRecorded(file, { kind: "manifest", text, mode: 0o644 });
     else {
       await writeFile(file, text, { flag: "wx" });
       await recordWritten(file, { kind: "manifest", text });
     }
-    await writeFile(schema, `${JSON.stringify(hostManifestJsonSchema(), null, 2)}\n`);
+    if (schema !== undefined) await writeFile(schema, `${JSON.stringify(hostManifestJsonSchema(), null, 2)}\n`);
   } catch (cause) {
     if (cause instanceof Error && "code" in cause && cause.code === "EEXIST") {
       throw new BulkheadError("already_exists", `Cannot write ${file}: it already exists.`, {
@@ -52,5 +54,4 @@ export async function writeStarter(file: string, { force }: { force: boolean }):
     }
     throw new BulkheadError("io_error", `Cannot write ${file}: the folder is missing or not writable.`, { cause });
   }
-  return schema;
 }

@@ -1,13 +1,17 @@
 import type { SessionResult } from "../../../../plugin-sdk/result.ts";
 import type { Terminal } from "../../../ground/platform/terminal/terminal.ts";
 import { ownCommand, typedCommand } from "../../../ground/platform/processes/own-command.ts";
-import { dirname, join, resolve } from "../../../ground/platform/files/paths.ts";
+import { dirname } from "../../../ground/platform/files/paths.ts";
 import { createRegistry } from "../../../packages/registry/registry.ts";
+import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { uncontainedPrograms } from "../../daemon/uncontained.ts";
+import { Option } from "commander";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { createAskGrant } from "../ask-grant.ts";
+import { daemonPlace } from "../daemon-place.ts";
 import { exitCodeOf } from "../exit-code.ts";
-import { loadManifest, manifestFile, openHost } from "../open-host.ts";
+import { loadManifest, openHost } from "../open-host.ts";
+import { otherProject } from "../project-daemon.ts";
 import { Questions } from "../questions.ts";
 import { reloading, reloadNote } from "../reloading.ts";
 import { safeLine } from "../render/agent-text.ts";
@@ -23,22 +27,30 @@ import {
   missingAgents,
 } from "../setup/find-agents.ts";
 import { chooseAgents, isReady } from "../setup/choose-agents.ts";
-import { enableAgents, type PinnedProgram } from "../setup/enable-agents.ts";
+import { enableAgents } from "../setup/enable-agents.ts";
 import { pointedHosts } from "../setup/pointed-hosts.ts";
+import {
+  choosePlace,
+  forWords,
+  knownPlace,
+  makeManifest,
+  otherManifest,
+  type SetupPlace,
+} from "../setup/setup-place.ts";
 import { type SetupSheet, setupSheet, sheetLines } from "../setup/setup-sheet.ts";
 import { drawingColumns, showSession } from "../show-session.ts";
 import { whileWaiting } from "../while-waiting.ts";
-import { writeStarter } from "./init.ts";
 import { start } from "./start.ts";
 
-interface SetupReport {
+interface SetupReport extends Awaited<ReturnType<typeof enableAgents>> {
   /** The host manifest; null when nothing was written. */
   file: string | null;
+  /** Projects that it is for; null when nothing was written. */
+  for: SetupPlace["for"] | null;
   found: { id: string; availability: string; reason: string; agent_version: string | null; program: string | null }[];
   /** Agents whose program is not on this machine. */
   missing: MissingAgent[];
   enabled: string[];
-  pinned: PinnedProgram[];
   /** The first session; null when there was none. */
   hello: Pick<SessionResult, "session_id" | "outcome" | "output"> | null;
   /** Sentences on what will keep the chosen agents from starting. */
@@ -50,22 +62,31 @@ export const defineSetup: DefineCommand = (command, bind) => {
   command
     .option(
       "--agents <ids>",
-      "enable these, in this order, with commas",
+      "enable these, with commas; new ones are tried in this order, after those that the file names",
       (ids: string) => ids.split(",").filter(Boolean),
+    )
+    .addOption(
+      new Option(
+        "--for <projects>",
+        "write bulkhead.yaml for all of your projects, or for this one; without a terminal: this",
+      )
+        .choices(Object.keys(forWords)),
     )
     .option("-y, --yes", "grant what they ask for without a question; without --agents, all that could run now")
     .option("--no-hello", "run no first session")
     .addHelpText(...examples(
       ["bulkhead setup", "find the agents of this machine, choose, and run a first session"],
-      ["bulkhead setup --yes --agents my-agent,other-agent --json", "unattended"],
+      ["bulkhead setup --for all", "one setup, and one daemon, for all of your projects"],
+      ["bulkhead setup --yes --agents my-agent,other-agent --json", "unattended, for this project"],
     ))
     .addHelpText("after", reloadNote)
-    .action(bind(reloading(setup)));
+    .action(bind(setup));
 };
 
 async function setup(call: Invocation): Promise<number> {
   const { terminal, options, json } = call;
-  const { agents, missing } = await look(call);
+  const known = await knownPlace(call);
+  const { agents, missing } = await look(call, known);
   const report = reportOf(agents, missing);
   if (agents.length === 0) return await conclude(call, report, nothingFound(missing, terminal));
   const yes = options["yes"] === true;
@@ -73,51 +94,90 @@ async function setup(call: Invocation): Promise<number> {
   if (!json && !yes && wanted === undefined) await terminal.stdout.write(missingText(missing, terminal));
   const chosen = await chooseAgents(agents, { terminal, wanted, yes, missing });
   if (chosen.length === 0) return await conclude(call, report, "Nothing was chosen, and nothing was written.\n");
-  const known = await manifestFile(call);
+  const place = known ?? await choosePlace(call);
+  if (place === null) return await conclude(call, report, nothingWritten);
   const sheets = await Promise.all(
-    chosen.map(async (agent) => setupSheet({ ...agent, pointed: await pointedHosts(agent.plugin) }, known)),
+    chosen.map(async (agent) =>
+      setupSheet({ ...agent, pointed: await pointedHosts(agent.plugin) }, place.exists ? place.file : undefined)
+    ),
   );
   if (!json) await showSheets(call, { sheets, chosen });
-  report.warnings = await warnOfUncontained(call, chosen);
-  if (!yes && !(await agreed(call))) return await conclude(call, report, "Nothing was written.\n");
-  const file = known ?? await firstManifest(call);
-  report.pinned = await enableAgents(call, { file, sheets });
-  report.file = file;
-  report.enabled = sheets.map(({ id }) => id);
-  if (!json) await terminal.stdout.write(`\nWrote ${file}.\n`);
+  report.warnings = await warn(call, { chosen, place });
+  if (!yes && !(await agreed(call, place))) return await conclude(call, report, nothingWritten);
+  await makeManifest(place);
+  // A daemon that runs with this file reloads it.
+  return await reloading((there) => enable(there, { report, place, sheets, chosen }))({
+    ...call,
+    configFile: place.file,
+  });
+}
+
+const nothingWritten = "Nothing was written.\n";
+
+interface Agreed {
+  report: SetupReport;
+  place: SetupPlace;
+  sheets: readonly SetupSheet[];
+  chosen: readonly AskedAgent[];
+}
+
+/** Writes what was agreed to, and shows that it works. */
+async function enable(call: Invocation, { report, place, sheets, chosen }: Agreed): Promise<number> {
+  const { terminal, options, json } = call;
+  const { file } = place;
+  Object.assign(report, await enableAgents(call, { file, sheets }), {
+    file,
+    for: place.for,
+    enabled: sheets.map(({ id }) => id),
+  });
+  if (!json) await terminal.stdout.write(writtenText(report, place));
   const first = chosen.find(isReady);
   const result = options["hello"] === false || first === undefined ? null : await hello(call, first.plugin.id);
   report.hello = result && { session_id: result.session_id, outcome: result.outcome, output: result.output };
   await conclude(call, report, nextSteps(report));
   const code = result === null ? 0 : exitCodeOf(result);
-  if (code === 0 && !json && !yes && Questions.possible(terminal)) await offerDaemon(call);
+  if (code === 0 && !json && options["yes"] !== true && Questions.possible(terminal)) await offerDaemon(call);
   return code;
 }
 
-/** Says which chosen agents this machine cannot contain. */
-async function warnOfUncontained(
-  { terminal, json }: Invocation,
-  chosen: readonly AskedAgent[],
-): Promise<SetupReport["warnings"]> {
-  const uncontained = await uncontainedPrograms(chosen.map(({ plugin }) => plugin));
-  if (uncontained === null) return [];
-  const paint = createPaint(terminal.colours.stdout);
-  if (!json) await terminal.stdout.write(`\n${paint("yellow", `! ${uncontained.replaceAll("\n", "\n  ")}`)}\n`);
-  return [uncontained];
+function writtenText({ order }: SetupReport, { file, for: projects }: SetupPlace): string {
+  const tried = order.length < 2 ? "" : `Sessions that name no agent try ${order.join(", then ")}.\n`;
+  return `\nWrote ${safeLine(file)}, ${forWords[projects]}.\n${tried}`;
 }
 
-async function look(call: Invocation): Promise<{ agents: AskedAgent[]; missing: MissingAgent[] }> {
+/** Says what will keep the chosen agents from starting, or this file from counting. */
+async function warn(
+  call: Invocation,
+  { chosen, place }: Pick<Agreed, "chosen" | "place">,
+): Promise<SetupReport["warnings"]> {
+  const { terminal, json } = call;
+  const uncontained = await uncontainedPrograms(chosen.map(({ plugin }) => plugin));
+  const warnings = [uncontained, await otherManifest(call, place)].filter((text) => text !== null);
+  const paint = createPaint(terminal.colours.stdout);
+  for (const text of json ? [] : warnings) {
+    await terminal.stdout.write(`\n${paint("yellow", `! ${text.replaceAll("\n", "\n  ")}`)}\n`);
+  }
+  return warnings;
+}
+
+async function look(
+  call: Invocation,
+  known: SetupPlace | null,
+): Promise<{ agents: AskedAgent[]; missing: MissingAgent[] }> {
   const { terminal } = call;
-  const { found, missing } = await installedAgents(call);
+  const { found, missing } = await installedAgents(call, known);
   if (found.length === 0) return { agents: [], missing };
   const names = found.map(({ plugin }) => plugin.id).join(", ");
   const agents = await whileWaiting(`Asking ${names} …`, { terminal, work: askAgents(call, found) });
   return { agents, missing };
 }
 
-async function installedAgents(call: Invocation): Promise<{ found: FoundAgent[]; missing: MissingAgent[] }> {
+async function installedAgents(
+  call: Invocation,
+  known: SetupPlace | null,
+): Promise<{ found: FoundAgent[]; missing: MissingAgent[] }> {
   const { cwd } = call.terminal;
-  const manifest = await loadManifest(call);
+  const manifest = known?.exists ? await loadManifest({ ...call, configFile: known.file }) : undefined;
   const root = manifest?.file === undefined ? cwd : dirname(manifest.file);
   const plugins = (await createRegistry({ manifest, root })).list();
   const [found, missing] = await Promise.all([findAgents(plugins, { cwd }), missingAgents(plugins, { cwd })]);
@@ -143,17 +203,11 @@ async function showSheets(
   await terminal.stdout.write(`${lines.join("\n")}\n`);
 }
 
-async function agreed({ terminal }: Invocation): Promise<boolean> {
-  const question = "Enable them and grant all of this?";
+async function agreed({ terminal }: Invocation, place: SetupPlace): Promise<boolean> {
+  const question = `Enable them and grant all of this, ${forWords[place.for]}?`;
   return await new Questions(terminal).choose(question, {
     choices: [{ word: "yes", value: true }, { word: "no", value: false }],
   }) === true;
-}
-
-async function firstManifest({ terminal, configFile }: Invocation): Promise<string> {
-  const file = configFile === undefined ? join(terminal.cwd, "bulkhead.yaml") : resolve(terminal.cwd, configFile);
-  await writeStarter(file, { force: false });
-  return file;
 }
 
 /** Runs a first session that may use no tool; a person at the terminal is asked for what it still lacks. */
@@ -182,7 +236,18 @@ async function hello(call: Invocation, adapter: string): Promise<SessionResult> 
   }
 }
 
+/** Offers to start a daemon where none runs; one of another project cannot serve this one. */
 async function offerDaemon(call: Invocation): Promise<void> {
+  const daemon = await daemonPlace(call);
+  const { state, record } = await inspectDaemon(daemon.stateDir);
+  const other = record && otherProject(record, daemon);
+  if (state === "running") {
+    if (other === null) return;
+    const file = safeLine(other);
+    return await call.terminal.stderr.write(
+      `\nThe daemon that runs serves another project:\n  ${file}\n${asTyped("More: bulkhead help daemon\n")}`,
+    );
+  }
   const answer = await new Questions(call.terminal).choose("Start the daemon now? Then sessions outlive a terminal.", {
     choices: [{ word: "yes", value: true }, { word: "no", value: false }],
   });
@@ -197,7 +262,7 @@ async function conclude({ terminal, json }: Invocation, report: SetupReport, tex
 /** The report of a setup that has changed nothing yet. */
 function reportOf(agents: readonly AskedAgent[], missing: MissingAgent[]): SetupReport {
   const found = agents.map(foundRow);
-  return { file: null, found, missing, enabled: [], pinned: [], hello: null, warnings: [] };
+  return { file: null, for: null, found, missing, enabled: [], pinned: [], order: [], hello: null, warnings: [] };
 }
 
 function foundRow({ plugin, program, report }: AskedAgent): SetupReport["found"][number] {

@@ -28,7 +28,7 @@ export async function pluginAdd(call: Invocation): Promise<number> {
   const { terminal, json } = call;
   if (await manifestFile(call) === undefined) {
     const file = join(terminal.cwd, "bulkhead.yaml");
-    await writeStarter(file, { force: false });
+    await writeStarter(file);
     await terminal.stderr.write(`There was no bulkhead.yaml: wrote ${file}.\n`);
   }
   const manifest = await manifestToChange(call);
