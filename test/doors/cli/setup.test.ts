@@ -145,7 +145,7 @@ describe("bulkhead setup", () => {
     expect(refused.code).toBe(0);
     expect(refused.out()).toMatch(/\[x\] 1 +codex .*available/);
     expect(refused.out()).toMatch(/\[ \] 2 +openai-compatible .*\$OPENAI_API_KEY is set/);
-    expect(refused.out()).toContain("→ bulkhead secret set OPENAI_API_KEY");
+    expect(refused.out()).toContain("→ printenv OPENAI_API_KEY | bulkhead secret set OPENAI_API_KEY");
     expect(refused.out()).toMatch(/Not on this machine:\n {2}claude-code +npm install -g @anthropic-ai\/claude-code\n/);
     expect(refused.err()).toContain('Cannot set up "nonsense": it was not found here.');
     expect(refused.out().replace(/\s+/g, " ")).toMatch(

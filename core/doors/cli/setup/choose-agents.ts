@@ -50,7 +50,8 @@ function agentLines(agents: readonly AskedAgent[], paint: Paint, columns: number
       { text: safeLine(agent.report.availability.replaceAll("_", " ")), tone: isReady(agent) ? "green" : "yellow" },
       { text: safeLine(whereText(agent)), tone: "dim" },
     ],
-    remedy: agent.report.next_step,
+    // A key in the environment need not be typed again.
+    remedy: agent.report.next_step?.replace(`bulkhead secret set ${agent.key}`, `printenv ${agent.key} | $&`),
   }));
   return tableLines(rows, { paint, columns, indent: 2, wraps: true });
 }
