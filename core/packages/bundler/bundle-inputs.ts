@@ -2,6 +2,7 @@ import { digestFile } from "../../ground/platform/files/file-digest.ts";
 import { lstat, readdir, readlink, realpath } from "../../ground/platform/files/files.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import { dirname, join } from "../../ground/platform/files/paths.ts";
+import { Turns } from "../../ground/platform/engine/turns.ts";
 
 /** All that a bundle was made from: where it is the same, the bundle would be the same. */
 export interface BundleInputs {
@@ -15,13 +16,19 @@ export interface BundleInputs {
 
 /** Whether nothing of it has changed. */
 export async function inputsHold({ files, folders, links }: BundleInputs): Promise<boolean> {
+  const turns = new Turns(filesAtOnce);
+  const same = async (path: string, kept: string | null, read: (path: string) => Promise<string | null>) =>
+    await turns.take("file", () => read(path)) === kept;
   const checks = [
-    ...files.map(async ([path, sha256]) => await hashOfFile(path) === sha256),
-    ...folders.map(async ([path, sha256]) => await hashOfFolder(path) === sha256),
-    ...links.map(async ([path, real]) => await realOf(path) === real),
+    ...files.map(([path, sha256]) => same(path, sha256, hashOfFile)),
+    ...folders.map(([path, sha256]) => same(path, sha256, hashOfFolder)),
+    ...links.map(([path, real]) => same(path, real, realOf)),
   ];
   return (await Promise.all(checks)).every(Boolean);
 }
+
+/** Files that are read at once: a bundler may have 256 open, and a package may have thousands. */
+export const filesAtOnce = 32;
 
 /** Notes what a bundle is made from while it is made. */
 export class InputNotes {
@@ -87,7 +94,12 @@ async function hashed(
   paths: Iterable<string>,
   hash: (path: string) => Promise<string | null>,
 ): Promise<[string, string | null][]> {
-  return await Promise.all([...paths].map(async (path): Promise<[string, string | null]> => [path, await hash(path)]));
+  const turns = new Turns(filesAtOnce);
+  const one = async (path: string): Promise<[string, string | null]> => [
+    path,
+    await turns.take("file", () => hash(path)),
+  ];
+  return await Promise.all([...paths].map(one));
 }
 
 /** Larger than any file that can be part of a bundle. */

@@ -19,8 +19,9 @@ import {
 } from "../../ground/platform/files/paths.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import { readPlainFile } from "../../ground/platform/files/read-plain-file.ts";
+import { Turns } from "../../ground/platform/engine/turns.ts";
 import { codeExtensions } from "../manifest/code-extensions.ts";
-import type { InputNotes } from "./bundle-inputs.ts";
+import { filesAtOnce, type InputNotes } from "./bundle-inputs.ts";
 import type { SourceLimits } from "./bundle-order.ts";
 import type { FileHashes } from "../manifest/installed-files.ts";
 import { moduleNamespace } from "./script-positions.ts";
@@ -110,6 +111,7 @@ class Jail {
   readonly #plugin: Package;
   readonly #contract: Package;
   readonly #modules = new Map<string, Module>();
+  readonly #reads = new Turns(filesAtOnce);
   #bytes = 0;
   #loaded = 0;
 
@@ -143,7 +145,7 @@ class Jail {
     if (name === manifestEntry && "source" in entry) return { contents: entry.source, loader: "js" };
     const module = this.#modules.get(name);
     if (!module) return { errors: [{ text: `Cannot bundle ${name}: it was not resolved.` }] };
-    const read = await this.#read(name, module);
+    const read = await this.#reads.take("module", () => this.#read(name, module));
     if (!(read instanceof Uint8Array)) return { errors: [read] };
     const loader = /\.[cm]?ts$/.test(name) ? "ts" : name.endsWith(".json") ? "json" : "js";
     if (!this.#isLocked(module, read)) {
@@ -212,7 +214,7 @@ class Jail {
     const name = packageName(args.path);
     this.#options.notes.packages(from.folder);
     await this.#demandPlainPackages(from.folder);
-    if (!(await namesDependency(args, from))) throw notNamed(args.path, name, from);
+    if (!(await this.#reads.take("package", () => namesDependency(args, from)))) throw notNamed(args.path, name, from);
     for (const base of await this.#bases(name, from)) {
       const found = await this.#ask(args, base);
       const root = await realpath(join(base, "node_modules", name));

@@ -69,6 +69,22 @@ describe("bundlePlugin", () => {
     expect((await refusal({ ...dependency, "package.json": huge })).message).toContain("more than 1048576 bytes");
   }, 20_000);
 
+  it("bundles a package of 600 modules behind one index, though it may open 256 files", async () => {
+    const names = Array.from({ length: 600 }, (_, index) => `one-${index}`);
+    const modules = names.map((
+      name,
+      index,
+    ) => [`node_modules/many/${name}.js`, `export const value${index} = ${index};`]);
+    const { text } = await bundle({
+      "mod.ts": 'import * as many from "many"; export default Object.keys(many).length;',
+      "package.json": '{"dependencies": {"many": "1"}}',
+      "node_modules/many/package.json": '{"name": "many", "version": "1.0.0", "type": "module", "main": "index.js"}',
+      "node_modules/many/index.js": names.map((name) => `export * from "./${name}.js";`).join("\n"),
+      ...Object.fromEntries(modules) as Record<string, string>,
+    });
+    expect(namespaceOf(text)["default"]).toBe(600);
+  }, 60_000);
+
   it("gives up on a pipe that nobody sees beforehand", async () => {
     const made = await source({
       "mod.ts": 'import one from "left"; export default one;',
