@@ -16,6 +16,7 @@ type Decision = NewGrant[] | null;
  * @throws {BulkheadError} `grant_needed` where no terminal can ask; `invalid_config` for a grant that is not asked for
  */
 export async function decideGrants(call: Invocation, install: PreparedInstall, command: string): Promise<Decision> {
+  if (!(await takesDeprecated(call, install))) return null;
   try {
     const decision = await decide(call, install, command);
     if (decision === null) await install.wait(command);
@@ -24,6 +25,25 @@ export async function decideGrants(call: Invocation, install: PreparedInstall, c
     if (error instanceof BulkheadError && error.code === "grant_needed") await install.wait(command);
     throw error;
   }
+}
+
+/**
+ * Whether the operator takes a version although its publisher says not to.
+ * @throws {BulkheadError} `invalid_package` where no terminal can ask
+ */
+async function takesDeprecated({ options, json, terminal }: Invocation, install: PreparedInstall): Promise<boolean> {
+  const { id, deprecated, manifest: { version }, unchanged } = install;
+  if (deprecated === null || unchanged || options["allowDeprecated"] === true) return true;
+  if (!json && Questions.possible(terminal)) {
+    const choices = [{ word: "yes", value: true }, { word: "no", value: false }];
+    return await new Questions(terminal).choose("Install it all the same?", { choices }) ?? false;
+  }
+  const said = JSON.stringify(deprecated);
+  const message = `Cannot install plugin "${id}" ${version}: its publisher says not to use this version: ${said}.`;
+  throw new BulkheadError("invalid_package", message, {
+    hint: "Ask for another version, as <package>@<version>. If this one is meant, say --allow-deprecated.",
+    details: { plugin_id: id, version },
+  });
 }
 
 async function decide(call: Invocation, install: PreparedInstall, command: string): Promise<Decision> {

@@ -69,7 +69,7 @@ export async function commitInstall(
 
 /** Builds the report of an installation, for programs. */
 export function installReport(
-  { id, next, current, unchanged }: PreparedInstall,
+  { id, next, current, unchanged }: Pick<PreparedInstall, "id" | "next" | "current" | "unchanged">,
   { grants, manifest }: { grants: readonly NewGrant[]; manifest: FileManifest },
 ): Record<string, unknown> {
   const { source, version, integrity, files, signed_by, provenance } = next;

@@ -71,7 +71,7 @@ async function fetchPublished(
   if (wanted !== undefined) checkIntegrity(bytes, { name, integrity: wanted });
   const { name: own, registry: from, ...rest } = found;
   const files = await readArchive(bytes, { name, limits });
-  return { ...rest, files, name, source: { type: "registry", name: own, registry: from } };
+  return { ...rest, files, name, source: { type: "registry", name: own, registry: from, wanted: spec.wanted } };
 }
 
 async function fetchTarball(
@@ -114,14 +114,14 @@ function wantedIntegrity(locked: FetchPackageOptions["locked"]): string | undefi
   return locked?.exact ? locked.entry.integrity ?? undefined : undefined;
 }
 
-/** Returns the spec to fetch a locked package again: the same version, or with `newest` the newest of its source. */
+/** Returns the spec to fetch a locked package again: the same version, or with `newest` the newest that was asked for. */
 export function lockedSpec(
   { source, version }: LockedPlugin,
   { manifestFile, newest }: { manifestFile: string; newest: boolean },
 ): PackageSpec {
   switch (source.type) {
     case "registry":
-      return { type: "registry", name: source.name, wanted: newest ? "latest" : version };
+      return { type: "registry", name: source.name, wanted: newest ? source.wanted ?? "latest" : version };
     case "git":
       return { type: "git", url: source.url, ref: newest ? source.ref : source.commit };
     case "remote":

@@ -119,7 +119,7 @@ async function checkStaged(
   const { plugins } = await readLock(hostManifest.file);
   const current = Object.hasOwn(plugins, id) ? plugins[id]! : null;
   if (current === null) checkEntry(hostManifest, id);
-  const next = lockEntry(fetched, { version, files: staged.files, current });
+  const next = lockEntry(fetched, { version, files: staged.files, current: allow.downgrade ? null : current });
   checkRules(id, { current, next, allow, known: await knownIds(hostManifest, plugins) });
   const bound = current !== null && isSameSource(current.source, next.source) ? current : null;
   return { hostManifest, allow, staged, next, current, bound };

@@ -1,6 +1,9 @@
-/** Source of an installed plugin; its id is bound to that. A type alias, so that it is JSON for details. */
+/**
+ * Source of an installed plugin; its id is bound to that. `wanted` is the version, range or tag that the operator asked
+ * for, in which updates stay; absent in old locks: `latest`. A type alias, so that it is JSON for details.
+ */
 export type PackageSource =
-  | { type: "registry"; name: string; registry: string }
+  | { type: "registry"; name: string; registry: string; wanted?: string | undefined }
   | { type: "tarball"; path: string }
   | { type: "remote"; url: string }
   | { type: "git"; url: string; ref: string | null; commit: string }
@@ -14,7 +17,7 @@ export interface LockedPlugin {
   integrity: string | null;
   /** Hex SHA-256 of the list of all its files, each with its own. */
   files: string;
-  /** Highest version of it that was ever in use here. */
+  /** Highest version that was in use here since the last allowed downgrade. */
   highest: string;
   /** Key of the registry that signed it; null: not signed. */
   signed_by: string | null;

@@ -9,7 +9,7 @@ import type { LockedPlugin, PackageSource, PluginLock } from "./lock-format.ts";
 const line = z.string().min(1).max(4096);
 
 const source: z.ZodType<PackageSource> = z.discriminatedUnion("type", [
-  z.strictObject({ type: z.literal("registry"), name: line, registry: z.url() }),
+  z.strictObject({ type: z.literal("registry"), name: line, registry: z.url(), wanted: line.optional() }),
   z.strictObject({ type: z.literal("tarball"), path: line }),
   z.strictObject({ type: z.literal("remote"), url: z.url() }),
   z.strictObject({ type: z.literal("git"), url: line, ref: line.nullable(), commit: line }),

@@ -245,16 +245,53 @@ it("I12: refuses other files under a number that is locked", async () => {
   expect(await operator.bulkhead("plugin", "add", "bulkhead-steady@1.0.1")).toMatchObject(refused);
 });
 
-it("I12: shows what its publisher says of a version that should not be used", async () => {
+it("I12: asks before it takes a version that its publisher says not to use", async () => {
   const operator = await operatorHere();
   await registry.publish(greeterFiles({ id: "leaking" }));
   registry.ways.edit = ({ versions }) => {
     for (const one of Object.values(versions)) one.deprecated = "It leaks.";
   };
-  expect(await operator.bulkhead("plugin", "add", "bulkhead-leaking")).toMatchObject({
-    code: 0,
-    out: expect.stringContaining('its publisher says not to use this version: "It leaks."'),
+  const warned = 'its publisher says not to use this version: "It leaks."';
+  const add = ["plugin", "add", "bulkhead-leaking"];
+  expect(await operator.bulkhead(...add, "--yes")).toMatchObject({
+    code: 2,
+    out: expect.stringContaining(warned),
+    err: expect.stringContaining("--allow-deprecated"),
   });
+  expect(await operator.typing("n\n", ...add)).toMatchObject({ code: 0, out: expect.stringContaining("Nothing was") });
+  expect(await operator.typing("y\n", ...add)).toMatchObject({ code: 0, out: expect.stringContaining("Installed") });
+  expect(await operator.bulkhead("plugin", "update")).toMatchObject({ code: 0, out: "Up to date: leaking 1.0.0.\n" });
+  expect(await operator.bulkhead("plugin", "remove", "leaking")).toMatchObject({ code: 0 });
+  expect(await operator.bulkhead(...add, "--allow-deprecated")).toMatchObject({ code: 0 });
+});
+
+it("updates within the range, tag or version that was asked for, and goes back where that is allowed", async () => {
+  const operator = await operatorHere();
+  const versions = ["1.0.0", "1.1.0", "2.0.0", "3.0.0-beta.1"];
+  for (const version of versions) await registry.publish(greeterFiles({ id: "ranged", version }));
+  const tags = { latest: "2.0.0", next: "3.0.0-beta.1" };
+  registry.ways.edit = (packument) => Object.assign(packument["dist-tags"], tags);
+  const plugin = (...args: string[]) => operator.bulkhead("plugin", ...args);
+  const inUse = async () => (await operator.lock()).plugins["ranged"];
+  const updated = async (out: string, version: string) => {
+    expect(await plugin("update")).toEqual({ code: 0, out: expect.stringContaining(out), err: "" });
+    expect(await inUse()).toMatchObject({ version });
+  };
+  expect(await plugin("add", "bulkhead-ranged@^1.0.0")).toMatchObject({ code: 0 });
+  await updated("ranged 1.1.0 is the newest of ^1.0.0", "1.1.0");
+  expect(await plugin("add", "bulkhead-ranged@1.1.0")).toMatchObject({ code: 0 });
+  await updated("ranged 1.1.0 is the version that was asked for", "1.1.0");
+  expect(await plugin("update", "ranged@next")).toMatchObject({ code: 0 });
+  await updated("ranged 3.0.0-beta.1 is the newest of next", "3.0.0-beta.1");
+  tags.next = "2.0.0";
+  await updated("ranged 3.0.0-beta.1 stays in use, because next is 2.0.0 now", "3.0.0-beta.1");
+  expect(await plugin("update", "--allow-downgrade")).toMatchObject({ code: 0 });
+  expect(await inUse()).toMatchObject({ version: "2.0.0", highest: "2.0.0", source: { wanted: "next" } });
+  expect(await plugin("add", "bulkhead-ranged@1.0.0")).toMatchObject({ code: 2 });
+  expect(await plugin("add", "bulkhead-ranged@1.0.0", "--allow-downgrade")).toMatchObject({ code: 0 });
+  await updated("ranged 1.0.0 is the version that was asked for", "1.0.0");
+  expect(await plugin("update", "ranged@latest")).toMatchObject({ code: 0 });
+  expect(await inUse()).toMatchObject({ version: "2.0.0", source: { wanted: "latest" } });
 });
 
 it("refuses a package whose own name is another's, and one that is not there", async () => {

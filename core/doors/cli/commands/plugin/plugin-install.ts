@@ -38,7 +38,9 @@ export function defineInstalling(command: Command, bind: Bind): void {
     ))
     .action(bind(reloading(pluginAdd)));
   const update = command.command("update")
-    .description("take the newest version into use; one that asks for more waits for its grant")
+    .description(
+      "take the newest version into use, within what was asked for; one that asks for more waits for its grant",
+    )
     .argument("[id]", "id of an installed plugin, or id@version; default: each")
     .addHelpText(...examples(["bulkhead plugin update greeter --grant net:api.example.com:443", "grants the new"]))
     .action(bind(reloading(pluginUpdate)));
@@ -83,6 +85,7 @@ function installFlags(command: Command): void {
     .option("--grant <permission:target>", "grant this, which it asks for; may be said several times", collect)
     .option("--yes", "grant all that it asks for, but what amounts to more than it seems: that has to be named")
     .option("--allow-downgrade", "take a version that is older than one that was in use")
+    .option("--allow-deprecated", "take a version that its publisher says not to use")
     .option("--replace-source", "take a known id from another source, or from one that signs no more")
     .option("--allow-similar-id", "take an id that looks like another one");
 }

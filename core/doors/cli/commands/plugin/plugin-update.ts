@@ -1,11 +1,13 @@
+import compare from "semver/functions/compare.js";
+import valid from "semver/functions/valid.js";
 import { BulkheadError } from "../../../../../plugin-sdk/errors.ts";
-import { lockedSpec } from "../../../../packages/install/fetch-package.ts";
+import { type FetchedPackage, lockedSpec } from "../../../../packages/install/fetch-package.ts";
 import type { PackageSpec } from "../../../../packages/install/package-spec.ts";
 import { type PreparedInstall, prepareInstall } from "../../../../packages/install/prepare-install.ts";
 import type { NewGrant } from "../../../../packages/manifest/edit-host-manifest.ts";
 import { readLock } from "../../../../packages/manifest/plugin-lock.ts";
 import type { LockedPlugin } from "../../../../packages/manifest/lock-format.ts";
-import type { Invocation } from "../../command.ts";
+import { type Invocation, tell } from "../../command.ts";
 import { decideGrants } from "../../decide-grants.ts";
 import {
   allowances,
@@ -46,9 +48,34 @@ export async function pluginUpdate(call: Invocation): Promise<number> {
 
 /** A file holds one version; a newer one is another file, and only the person knows which. */
 function upToDate(id: string, { version, source }: LockedPlugin): string {
+  if (source.type === "registry") return keptVersion(id, version, source.wanted);
   if (source.type !== "tarball") return `Up to date: ${id} ${version}.\n`;
   return `Up to date: ${id} ${version} is what ${source.path} holds. To take another file: ` +
     asTyped("bulkhead plugin add <file>\n");
+}
+
+/** An update stays in what was asked for: the person may have forgotten that it was asked for. */
+function keptVersion(id: string, version: string, asked = "latest"): string {
+  if (asked === "latest") return `Up to date: ${id} ${version}.\n`;
+  const why = valid(asked) === null ? `the newest of ${asked}, as it was asked for` : "the version that was asked for";
+  return `Up to date: ${id} ${version} is ${why}. To take the newest of all: ` +
+    asTyped(`bulkhead plugin update ${id}@latest\n`);
+}
+
+/** Whether the source holds nothing newer than what was in use, where no version was named. */
+function isOlder({ version }: FetchedPackage, { wanted, locked }: Update): boolean {
+  return wanted === undefined && version !== null && compare(version, locked.highest) < 0;
+}
+
+/** Says that the version in use stays, because the source has only older ones by now. */
+async function tellOlder(call: Invocation, { version }: FetchedPackage, update: Update): Promise<void> {
+  const { id, locked, manifest } = update;
+  const source = locked.source.type === "registry" ? locked.source.wanted ?? "latest" : "latest";
+  const text =
+    `Nothing newer: ${id} ${locked.version} stays in use, because ${source} is ${version} now. To take that: ` +
+    asTyped(`bulkhead plugin update ${id} --allow-downgrade`);
+  const install = { id, next: locked, current: locked, unchanged: true };
+  await tell(call, installReport(install, { grants: [], manifest }), text);
 }
 
 interface Update {
@@ -68,7 +95,12 @@ async function update(call: Invocation, wanted: Update): Promise<number> {
     limits: packageLimits(manifest),
     locked: { entry: locked, exact: false },
   });
-  const install = await prepareInstall(fetched, { hostManifest: manifest, allow: allowances(call) });
+  const allow = allowances(call);
+  if (!allow.downgrade && isOlder(fetched, wanted)) {
+    await tellOlder(call, fetched, wanted);
+    return 0;
+  }
+  const install = await prepareInstall(fetched, { hostManifest: manifest, allow });
   try {
     if (install.id !== id) throw renamed(id, install.id);
     await call.terminal.stdout.write(await takeInstall(call, install, wanted));
@@ -88,7 +120,11 @@ async function takeInstall(call: Invocation, install: PreparedInstall, update: U
   const { terminal, json } = call;
   const { id, wanted, locked, manifest } = update;
   const report = (grants: readonly NewGrant[]) => `${JSON.stringify(installReport(install, { grants, manifest }))}\n`;
-  if (install.unchanged) return json ? report([]) : upToDate(id, locked);
+  if (install.unchanged) {
+    // Another wish is kept, though it comes to the same version today.
+    if (wanted !== undefined) await commitInstall(call, install, { grants: [], manifest });
+    return json ? report([]) : upToDate(id, wanted === undefined ? locked : install.next);
+  }
   const paint = createPaint(terminal.colours.stdout);
   const lines = installLines(install, { paint, columns: drawingColumns(terminal) });
   if (!json) await terminal.stdout.write(`${lines.join("\n")}\n`);
