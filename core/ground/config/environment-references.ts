@@ -29,7 +29,7 @@ export function fillReferences(parsed: ParsedYaml, env: (name: string) => string
       return text;
     }
     if (!mayRefer(path)) return text;
-    const { filled, names } = fillText(text, { env, fault });
+    const { filled, names } = fillText(isFolder(path) ? withHome(text, fault) : text, { env, fault });
     if (names.length > 0) references.set(pathText(path), names);
     return filled;
   };
@@ -38,7 +38,17 @@ export function fillReferences(parsed: ParsedYaml, env: (name: string) => string
 
 type Words = { expected: string; found: string; hint?: string };
 
-function mapTexts(value: unknown, { at, map }: { at: KeyPath; map(text: string, path: KeyPath): string }): unknown {
+/** Returns the number or boolean that a variable's text spells; null for any other text. */
+export function scalarOf(text: string): number | boolean | null {
+  if (text === "true" || text === "false") return text === "true";
+  return /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,14})?$/.test(text) ? Number(text) : null;
+}
+
+/** Replaces every text in plain data, by its path. */
+export function mapTexts(
+  value: unknown,
+  { at, map }: { at: KeyPath; map(text: string, path: KeyPath): unknown },
+): unknown {
   if (typeof value === "string") return map(value, at);
   if (Array.isArray(value)) return value.map((item, index) => mapTexts(item, { at: [...at, index], map }));
   if (typeof value !== "object" || value === null) return value;
@@ -70,6 +80,18 @@ function fillText(
     return found ?? whole;
   });
   return { filled, names };
+}
+
+/** A folder may lie in the operator's home, as in a shell: `~/` is `${HOME}/`. */
+function withHome(text: string, fault: (words: Words) => void): string {
+  if (!text.startsWith("~")) return text;
+  if (text === "~" || text.startsWith("~/")) return `\${HOME}${text.slice(1)}`;
+  fault({ expected: "~/ for your own home, or the folder written out", found: describeFound(text) });
+  return text;
+}
+
+function isFolder(path: KeyPath): boolean {
+  return path[0] === "state_dir" || path[2] === "source";
 }
 
 function isPermission(path: KeyPath): boolean {

@@ -17,7 +17,9 @@ export function isHiddenPlace(path: string, references: ReadonlyMap<string, read
   if (/^mcp_servers\b.*\b(env|headers)\b/.test(path)) return true;
   const [, option] = /^plugins\.[^.]+\.config(.*)/.exec(path) ?? [];
   if (option !== undefined && isSecretName(option)) return true;
-  return [...references.keys()].some((key) => path === key || isUnder(path, key) || isUnder(key, path));
+  return [...references].some(([key, names]) =>
+    names.some((name) => name !== "HOME") && (path === key || isUnder(path, key) || isUnder(key, path))
+  );
 }
 
 function isUnder(path: string, other: string): boolean {

@@ -48,6 +48,11 @@ export function isHiddenValue(manifest: HostManifest, path: KeyPath): boolean {
   return isHiddenPlace(pathText(path), sources.get(manifest)?.references ?? new Map());
 }
 
+/** True when the value at a path was made of environment variables. */
+export function isReferred(manifest: HostManifest, path: KeyPath): boolean {
+  return sources.get(manifest)?.references.has(pathText(path)) === true;
+}
+
 /** Position of a grant of this kind, or of the section to add it to; null for a manifest that a program made. */
 export function grantPlace(
   manifest: HostManifest,

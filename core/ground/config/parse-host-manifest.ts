@@ -3,7 +3,7 @@ import { type CliTool, cliToolSchema } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { hostEnv } from "../platform/engine/platform.ts";
 import { schemaProblems } from "./check-against.ts";
-import { fillReferences } from "./environment-references.ts";
+import { fillReferences, mapTexts, scalarOf } from "./environment-references.ts";
 import { isHiddenPlace } from "./hidden-values.ts";
 import type { HostManifest } from "./host-manifest.ts";
 import { rememberPlaces } from "./host-manifest-places.ts";
@@ -11,7 +11,7 @@ import { hostManifestJsonSchema, hostManifestSchema } from "./host-manifest-sche
 import { mostEventBytes } from "./journal-size.ts";
 import { defaultLimits } from "./limits.ts";
 import { permissionProblems } from "./permission-problems.ts";
-import { describeFound, pathText, type Problem, problemsError } from "./yaml-problems.ts";
+import { describeFound, type KeyPath, pathText, type Problem, problemsError } from "./yaml-problems.ts";
 import { type ParsedYaml, parseYaml } from "./yaml.ts";
 import { zodProblems } from "./zod-problems.ts";
 
@@ -40,10 +40,10 @@ export function parseHostManifest(
   const { value, problems: unset, references } = fillReferences(written, env);
   const left = new Map<string, Problem[]>();
   const hidden = (problem: Problem): Problem =>
-    isHiddenPlace(problem.path, references) ? withoutValue(problem) : problem;
+    isHiddenPlace(problem.path, references) ? withoutValue(problem, references.get(problem.path)) : problem;
   let found: Problem[] = unset;
   for (let parsed = { ...written, value };;) {
-    const { manifest, problems } = found.length > 0 ? { problems: found } : checked(parsed, hidden);
+    const { manifest, problems } = found.length > 0 ? { problems: found } : checked(typed(parsed, references), hidden);
     if (manifest !== undefined) {
       rememberPlaces(manifest, { ...written, value, references });
       return left.size === 0 ? manifest : Object.assign(manifest, { left_out: reasons(left, written.source) });
@@ -98,9 +98,22 @@ function reasons(left: ReadonlyMap<string, readonly Problem[]>, source: string):
   );
 }
 
+/** A variable holds text: where a number or a boolean is expected, it is read as one. */
+function typed(parsed: ParsedYaml, references: ReadonlyMap<string, readonly string[]>): ParsedYaml {
+  if (references.size === 0) return parsed;
+  const { error } = hostManifestSchema().safeParse(parsed.value);
+  const wrong = new Set((error?.issues ?? []).map(({ path }) => pathText(path as KeyPath)));
+  const map = (text: string, path: KeyPath) => {
+    const at = pathText(path);
+    return wrong.has(at) && references.has(at) ? scalarOf(text) ?? text : text;
+  };
+  return { ...parsed, value: mapTexts(parsed.value, { at: [], map }) };
+}
+
 /** Hides a malformed secret reference, because it may be the secret itself. */
-function withoutValue({ says: _, ...problem }: Problem): Problem {
-  return { ...problem, found: "something else" };
+function withoutValue({ says: _, ...problem }: Problem, names: readonly string[] = []): Problem {
+  const where = names.length === 0 ? "" : ` in ${names.map((name) => `\${${name}}`).join(", ")}`;
+  return { ...problem, found: `something else${where}` };
 }
 
 function toolProblems(parsed: ParsedYaml): Problem[] {

@@ -81,7 +81,7 @@ interface Place {
   key: number;
   children: Map<string | number, Place>;
 }
-type Fail = (offset: number, path: KeyPath, words: { expected: string; found: string }) => never;
+type Fail = (offset: number, path: KeyPath, words: { expected: string; found: string; hint?: string }) => never;
 
 function checkSize(text: string, maxBytes: number, fail: Fail): void {
   // A UTF-16 unit is at most three bytes, so most texts need no count.
@@ -135,8 +135,8 @@ function compose(text: string, { lines, fail, file, code }: ComposeOptions): Doc
       faults.map((fault) => {
         const found = fault.message.split("\n")[0]!;
         const place = problemAt(lines, file, { offset: fault.pos[0], path: [], expected: "valid YAML", found });
-        return { ...place, says: `not valid YAML: ${found}` };
-      }),
+        return { ...place, says: `not valid YAML: ${found}`, hint: quoteHint(found) };
+      }).filter(({ line }, index, all) => all.findIndex((one) => one.line === line) === index),
       text,
     );
   }
@@ -144,6 +144,16 @@ function compose(text: string, { lines, fail, file, code }: ComposeOptions): Doc
   if (second) fail(second.contents?.range?.[0] ?? text.length, [], { expected: "one document", found: "a second one" });
   return document;
 }
+
+/** What the parser says of a value that YAML takes for something of its own. */
+const wantsQuotes =
+  /^(Plain value cannot start|Nested mappings|Block collections are not|Unresolved tag|Unexpected .* at node end)/;
+
+function quoteHint(found: string): string | undefined {
+  return wantsQuotes.test(found) ? needsQuotes : undefined;
+}
+
+const needsQuotes = "Put the whole value in quotes, as YAML gives its signs a meaning of their own";
 
 /** Splits the text into tokens. Rejects deep nesting, because the parser and the composer are recursive. */
 function tokensOf(text: string, lines: LineCounter, fail: Fail): CST.Token[] {
@@ -220,7 +230,8 @@ class Walk {
     if (this.#aliases.size > cap) this.#fail(offset, path, { expected: `at most ${cap} aliases`, found: "one more" });
     const target = node.resolve(this.#document);
     if (!target) {
-      return this.#fail(offset, path, { expected: `an anchor "${node.source}" before its alias`, found: "none" });
+      const expected = `an anchor "${node.source}" before its alias`;
+      return this.#fail(offset, path, { expected, found: "none", hint: needsQuotes });
     }
     if (this.#open.has(target)) {
       this.#fail(offset, path, { expected: "no alias that contains itself", found: `"*${node.source}"` });
@@ -298,10 +309,10 @@ function offsetOf(root: Place, path: KeyPath, of: "value" | "key"): number {
 function problemAt(
   lines: LineCounter,
   file: string,
-  fault: { offset: number; path: KeyPath; expected: string; found: string },
+  fault: { offset: number; path: KeyPath; expected: string; found: string; hint?: string },
 ): Problem {
-  const { offset, path, expected, found } = fault;
-  return { file, ...lineOf(lines, offset), path: pathText(path), expected, found };
+  const { offset, path, ...words } = fault;
+  return { file, ...lineOf(lines, offset), path: pathText(path), ...words };
 }
 
 function lineOf(lines: LineCounter, offset: number): Position {

@@ -26,8 +26,8 @@ interface FindOptions {
 /**
  * Absolute path of the host manifest: `config`, else `bulkhead.yaml` in the working directory or a folder above it,
  * else the one in the XDG config folder; null when there is none.
- * @throws {BulkheadError} `not_found` when `config` names no file; `unaccepted_change` for one that was removed while an
- * agent could do that
+ * @throws {BulkheadError} `not_found` when `config` names no file; `invalid_config` for a `bulkhead.yml` in its place;
+ * `unaccepted_change` for one that was removed while an agent could do that
  */
 export async function findHostManifest({ config, from, env }: FindOptions): Promise<string | null> {
   if (config !== undefined) {
@@ -43,9 +43,23 @@ export async function findHostManifest({ config, from, env }: FindOptions): Prom
     if (await isFile(file)) return file;
     // One that an agent took away must not bring another one into force.
     await demandRecorded(file, "manifest", { gone: true });
+    await refuseNearMiss(file);
   }
   const own = join(stateFolders(env).config, hostManifestName);
-  return (await isFile(own)) ? own : null;
+  if (await isFile(own)) return own;
+  await refuseNearMiss(own);
+  return null;
+}
+
+/** The host would run without the settings that the operator wrote. */
+async function refuseNearMiss(file: string): Promise<void> {
+  const near = file.replace(/yaml$/, "yml");
+  if (!(await isFile(near))) return;
+  const message = `Cannot use "${near}": a host manifest is called ${hostManifestName}.`;
+  throw new BulkheadError("invalid_config", message, {
+    hint: `Rename it to ${hostManifestName}, or name it with --config.`,
+    details: { file: near },
+  });
 }
 
 /**

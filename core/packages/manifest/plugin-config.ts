@@ -1,6 +1,7 @@
 import { BulkheadError, type ErrorCode } from "../../../plugin-sdk/errors.ts";
 import type { ConfigSchema, OptionSchema } from "../../../plugin-sdk/manifest.ts";
 import { isShallow } from "../../ground/checks/depth.ts";
+import { scalarOf } from "../../ground/config/environment-references.ts";
 import { isSecretName } from "../../ground/config/hidden-values.ts";
 import { describeFound, didYouMean } from "../../ground/config/yaml-problems.ts";
 
@@ -21,6 +22,8 @@ interface CheckConfigOptions {
   where?: (fault: OptionFault) => string;
   /** Whether an option's value is not to be shown; those whose names speak of secrets never are. */
   hides?: (option: string) => boolean;
+  /** Whether an option's value is the text of a variable, to be read as the number or boolean that is expected. */
+  isText?: (option: string) => boolean;
 }
 
 const nothing = "nothing";
@@ -34,10 +37,18 @@ const mostLevels = 32;
  */
 export function checkPluginConfig(
   schema: ConfigSchema | undefined,
-  values: Readonly<Record<string, unknown>>,
-  { code = "invalid_config", where = ({ option }) => `option ${option}`, hides = () => false }: CheckConfigOptions = {},
+  given: Readonly<Record<string, unknown>>,
+  {
+    code = "invalid_config",
+    where = ({ option }) => `option ${option}`,
+    hides = () => false,
+    isText = () => false,
+  }: CheckConfigOptions = {},
 ): Record<string, unknown> {
   const properties = schema?.properties ?? {};
+  const values = Object.fromEntries(
+    Object.entries(given).map(([key, value]) => [key, isText(key) ? readAs(properties[key], value) : value]),
+  );
   const faults = [
     ...Object.keys(values).filter((key) => !Object.hasOwn(properties, key)).map((key) =>
       unknownOption(key, properties)
@@ -63,6 +74,11 @@ export function checkPluginConfig(
     option.default === undefined ? [] : [[key, option.default] as const]
   );
   return structuredClone({ ...Object.fromEntries(defaults), ...values });
+}
+
+function readAs(option: OptionSchema | undefined, value: unknown): unknown {
+  const read = typeof value === "string" && option?.type !== "string" ? scalarOf(value) : null;
+  return read ?? value;
 }
 
 /** Something wrong at a path of a manifest. */

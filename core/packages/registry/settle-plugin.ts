@@ -5,7 +5,7 @@ import { unsaid } from "../../ground/config/host-manifest.ts";
 import { withinJournal } from "../../ground/config/journal-size.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { defaultOsWallUses } from "../../ground/platform/os-walls/os-wall.ts";
-import { hostManifestProblem, isHiddenValue } from "../../ground/config/host-manifest-places.ts";
+import { hostManifestProblem, isHiddenValue, isReferred } from "../../ground/config/host-manifest-places.ts";
 import { blockOf } from "./blocked-plugins.ts";
 import type { FoundPlugin } from "../manifest/find-plugins.ts";
 import { joinPermissions } from "../manifest/join-permissions.ts";
@@ -43,6 +43,7 @@ export function settlePlugin(
     checkPluginConfig(own.config, settings.config, {
       where: (fault) => optionPlace(manifest, id, fault),
       hides: (option) => isHiddenValue(manifest, ["plugins", id, "config", option]),
+      isText: (option) => isReferred(manifest, ["plugins", id, "config", option]),
     });
   // A plugin that is not enabled may still lack options that it requires.
   const config = enabled ? checkConfig() : settings.config;

@@ -70,6 +70,26 @@ describe("parseHostManifest with references to the environment", () => {
     expect(manifest.tools["t"]?.env_vars).toEqual({ A: "${NOWHERE}" });
   });
 
+  it("reads numbers and booleans where they are expected, and no other text", () => {
+    const env = (name: string) => ({ PORT: "8123", TIME: "90s", MANY: "many" })[name];
+    const { daemon } = parseHostManifest("bulkhead: 1\ndaemon:\n  port: ${PORT}\n  drain_ms: ${TIME}\n", {
+      file: "b.yaml",
+      env,
+    });
+    expect(daemon).toEqual({ port: 8123, drain_ms: 90_000 });
+    const many = () => parseHostManifest("bulkhead: 1\ndaemon:\n  port: ${MANY}\n", { file: "b.yaml", env });
+    expect(many).toThrow("daemon.port: expected integer of 0 to 65535, found something else in ${MANY}");
+  });
+
+  it("finds the operator's home in a state_dir and a source that begin with ~/, and nobody else's", () => {
+    const home = (text: string) => parseHostManifest(text, { file: "b.yaml", env: () => "/home/me" });
+    expect(home("bulkhead: 1\nstate_dir: ~/st\nplugins: { a: { source: ~/a } }\n")).toMatchObject({
+      state_dir: "/home/me/st",
+      plugins: { a: { source: "/home/me/a" } },
+    });
+    expect(() => home("bulkhead: 1\nstate_dir: ~you/st\n")).toThrow("expected ~/ for your own home");
+  });
+
   it("reads nothing out of what a variable holds", () => {
     const manifest = parseHostManifest('bulkhead: 1\nstate_dir: "${A}"\n', { file: "b.yaml", env: () => "${B}: [x" });
     expect(manifest.state_dir).toBe("${B}: [x");

@@ -88,6 +88,19 @@ describe("parseYaml().locate", () => {
   });
 });
 
+it.each([
+  ["a map inside a line", "a: b: c\n"],
+  ["a reference", "a: { b: ${C} }\n"],
+  ["a placeholder", "a: {binary} -m {model}\n"],
+  ["a reserved sign", "a: @b\n"],
+  ["a star", "a: [*.example.com]\n"],
+  ["a tag", "a: !shell ls\n"],
+])("says of %s that it needs quotes, once", (_, text) => {
+  const { message } = refusal(text);
+  expect(message).toContain(". Put the whole value in quotes");
+  expect(message.split("\n")).toHaveLength(1);
+});
+
 const deep = `${"[".repeat(17)}${"]".repeat(17)}`;
 const refusals: [name: string, text: string, start: string][] = [
   ["a flow list without its end", "a: [1, 2\n", "plugin.yaml:2:1: not valid YAML: Flow sequence"],

@@ -40,6 +40,21 @@ describe("findHostManifest", () => {
     expect(await findHostManifest({ from: join(root, "empty"), env: { HOME: join(root, "empty") } })).toBe(null);
   });
 
+  it("names a bulkhead.yml that lies where a host manifest would", async () => {
+    const root = await writePackage({
+      "a/bulkhead.yml": "bulkhead: 1\n",
+      "a/b/x.txt": "",
+      "xdg/bulkhead/bulkhead.yml": "",
+    });
+    const env = { HOME: root, XDG_CONFIG_HOME: join(root, "xdg") };
+    for (const [from, file] of [["a/b", "a/bulkhead.yml"], ["xdg", "xdg/bulkhead/bulkhead.yml"]] as const) {
+      await expect(findHostManifest({ from: join(root, from), env })).rejects.toMatchObject({
+        code: "invalid_config",
+        message: `Cannot use "${join(root, file)}": a host manifest is called bulkhead.yaml.`,
+      });
+    }
+  });
+
   it("refuses a --config that is not there, whatever else there is", async () => {
     const root = await writePackage({ "bulkhead.yaml": "bulkhead: 1\n" });
     await expect(findHostManifest({ config: "nope.yaml", from: root })).rejects.toMatchObject({

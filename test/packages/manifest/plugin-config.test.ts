@@ -78,6 +78,14 @@ describe("checkPluginConfig", () => {
     ]);
   });
 
+  it("reads the text of a variable as the number or boolean that an option is", () => {
+    const isText = (option: string) => option !== "ratio";
+    const given = { text: "12", depth: "7", on: "true" };
+    expect(checkPluginConfig(schema, given, { isText })).toMatchObject({ text: "12", depth: 7, on: true });
+    expect(() => checkPluginConfig(schema, { text: "ab", ratio: "0.5" }, { isText })).toThrow("option ratio");
+    expect(() => checkPluginConfig(schema, { text: "ab", depth: "7x" }, { isText })).toThrow("option depth");
+  });
+
   it("shows no value that may be a secret", () => {
     const keyed: ConfigSchema = {
       type: "object",
