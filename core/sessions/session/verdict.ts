@@ -68,6 +68,8 @@ const reasons: { readonly [C in ErrorCode]?: StopReason } = {
   busy: "unavailable",
   quarantined: "unavailable",
   binary_missing: "unavailable",
+  env_missing: "unavailable",
+  git_missing: "unavailable",
   host_closed: "interrupted",
   host_restarted: "host_restarted",
   machine_lost: "machine_lost",
