@@ -1,11 +1,13 @@
 import type { AccessMode } from "./access-modes.ts";
-import type { AdapterClass } from "./adapter.ts";
+import type { AdapterClass, AdapterEvents } from "./adapter.ts";
 import type { AgentCapabilities } from "./capabilities.ts";
 import { CliAdapter, type ParsedLine } from "./cli-adapter.ts";
 import type { AuthStatus } from "./cli-availability.ts";
 import { type CliCommand, collectOutput } from "./cli-command.ts";
 import {
   type CommandTemplate,
+  exposedPromptNote,
+  exposesPrompt,
   fillCommandTemplate,
   neededPlaceholders,
   parseArguments,
@@ -16,6 +18,7 @@ import { expandEnv } from "./env-template.ts";
 import { BulkheadError, InvalidModelError } from "./errors.ts";
 import { checkMappingRules } from "./check-mapping-rules.ts";
 import { mapJsonLine, MappingMemory } from "./jsonl-mapping.ts";
+import { toolModels } from "./tool-models.ts";
 import type { CliTool, ExitMeaning, FailureMeaning, JsonLines, Manifest } from "./manifest.ts";
 import type { LastWord } from "./mapping-rule.ts";
 import { statesLimit } from "./limit-words.ts";
@@ -143,6 +146,13 @@ class ToolAdapter extends CliAdapter {
     return { authenticated: false, reason: `Its login probe does not say "${wanted}".` };
   }
 
+  override async *runSession(request: SessionRequest, ctx: AdapterContext): AdapterEvents {
+    if (request.prompt.startsWith("-") && exposesPrompt(this.#parsed.template)) {
+      yield { type: "progress", message: exposedPromptNote };
+    }
+    yield* super.runSession(request, ctx);
+  }
+
   async buildCommand(request: SessionRequest, ctx: AdapterContext): Promise<CliCommand> {
     this.#memory = new MappingMemory(request);
     this.#parseLine = this.#parsed.openParser(this.#memory);
@@ -208,9 +218,10 @@ class ToolAdapter extends CliAdapter {
 
   override validateModel(model: string): string {
     const { manifest, tool } = this.#parsed;
-    if (tool.models) {
-      const own = Object.hasOwn(tool.models, model) ? tool.models[model] : undefined;
-      if (own === undefined) throw new InvalidModelError(model, Object.keys(tool.models));
+    const models = toolModels(tool);
+    if (models) {
+      const own = Object.hasOwn(models, model) ? models[model] : undefined;
+      if (own === undefined) throw new InvalidModelError(model, Object.keys(models));
       return own;
     }
     if (manifest.models && !manifest.models.includes(model)) throw new InvalidModelError(model, manifest.models);
@@ -241,7 +252,7 @@ class ToolAdapter extends CliAdapter {
   #model(asked: string | undefined): string | undefined {
     const { manifest, template, tool } = this.#parsed;
     const first = neededPlaceholders(template).includes("model")
-      ? Object.keys(tool.models ?? {})[0] ?? manifest.models?.[0]
+      ? Object.keys(toolModels(tool) ?? {})[0] ?? manifest.models?.[0]
       : undefined;
     const model = asked ?? tool.default_model ?? first;
     return model === undefined ? undefined : this.validateModel(model);

@@ -93,6 +93,23 @@ export function parseCommandTemplate(template: string, options: CommandTemplateO
   return new TemplateReader(words, options).read();
 }
 
+/**
+ * Whether the program may take the prompt for an option: it begins an argument, and no `--` before it ends the options.
+ * After a flag of its own it may be that flag's value, which only the program knows.
+ */
+export function exposesPrompt({ args }: CommandTemplate): boolean {
+  const at = args.findIndex(([first]) =>
+    first !== undefined && "placeholder" in first && first.placeholder === "prompt"
+  );
+  const ends = args.findIndex((pieces) => pieces.length === 1 && "literal" in pieces[0]! && pieces[0].literal === "--");
+  return at !== -1 && (ends === -1 || ends > at);
+}
+
+/** What to do about a template that {@link exposesPrompt}. */
+export const exposedPromptNote: string =
+  'A prompt that begins with "-" may be taken for an option of the program. Write -- {prompt}, --flag={prompt} or ' +
+  "< {prompt_file} in the command_template.";
+
 /** Reads the words after the binary. */
 class TemplateReader {
   readonly #words: readonly Word[];

@@ -72,8 +72,11 @@ export interface CliTool {
    * progress.
    */
   command_template: string;
-  /** Names clients use → names the tool takes; absent: those of the manifest's `models`, else any. */
-  models?: Record<string, string>;
+  /**
+   * Names clients use → names the tool takes, or a list where both are the same; absent: those of the manifest's
+   * `models`, else any.
+   */
+  models?: Record<string, string> | string[];
   /**
    * One of the names that clients use. Default: the first of them, or none where `{model}` stands in brackets.
    */
@@ -255,7 +258,7 @@ const failureTexts = Type.Optional(Type.Array(text, { minItems: 1, maxItems: 64 
 const cli = Type.Object({
   binary: Type.Union([text, Type.Record(Type.String({ minLength: 1, maxLength: 32 }), text)]),
   command_template: Type.String({ minLength: 1, maxLength: 8192 }),
-  models: Type.Optional(Type.Record(text, text)),
+  models: Type.Optional(Type.Union([Type.Record(text, text), Type.Array(text, { maxItems: 256 })])),
   default_model: Type.Optional(text),
   env_vars: Type.Optional(Type.Record(text, Type.String({ maxLength: 8192 }))),
   version: Type.Optional(probe),

@@ -78,6 +78,7 @@ describe("a tool's session", () => {
       options: { stdin: "closed" },
     }]);
     expect(result.events).toEqual([
+      { type: "progress", message: expect.stringContaining('A prompt that begins with "-"') },
       { type: "output", stream: "stdout", data: "a\n" },
       { type: "output", stream: "stdout", data: "b\n" },
       completed,
@@ -375,6 +376,9 @@ describe("cliTool", () => {
 
   test("translates models, and knows those of the manifest where the tool has no names of its own", () => {
     expect(new (cliTool(toolManifest))().validateModel("small")).toBe("tool-s-1");
+    const listed = new (cliTool(manifest({ models: ["pro", "flash"] })))();
+    expect(listed.validateModel("flash")).toBe("flash");
+    expect(() => listed.validateModel("x")).toThrow("pro, flash");
     const plain = new (cliTool(manifest({}, { models: ["m"] })))();
     expect(plain.validateModel("m")).toBe("m");
     for (const wrong of ["x", "constructor"]) expect(() => plain.validateModel(wrong)).toThrow(InvalidModelError);

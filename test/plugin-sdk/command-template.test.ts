@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { matchesArguments, parseArgumentPattern } from "../../plugin-sdk/argument-pattern.ts";
 import {
   argumentPatterns,
+  exposesPrompt,
   fillCommandTemplate,
   neededPlaceholders,
   parseArguments,
@@ -130,6 +131,18 @@ describe("parseCommandTemplate", () => {
       expect.objectContaining({ hint: expect.stringContaining("{output_file}") }),
     );
   });
+});
+
+describe("exposesPrompt", () => {
+  test.each([
+    ["{binary} {prompt}", true],
+    ["{binary} run -p {prompt} --json", true],
+    ["{binary} {prompt} -- x", true],
+    ["{binary} -p -- {prompt}", false],
+    ["{binary} --prompt={prompt}", false],
+    ["{binary} -p < {prompt_file}", false],
+    ["{binary} {prompt_file}", false],
+  ])("%s: %s", (template, exposed) => expect(exposesPrompt(parseCommandTemplate(template))).toBe(exposed));
 });
 
 describe("argumentPatterns", () => {

@@ -1,3 +1,4 @@
+import { toolModels } from "../../../plugin-sdk/tool-models.ts";
 import { acceptedFields, type Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { isPinned } from "../../walls/broker/resolve-binary.ts";
@@ -246,7 +247,7 @@ class Trial {
 /** Models that a manifest says a session may name. */
 function modelsOf({ models = [], cli, access_modes = [] }: Manifest): string[] {
   const ofModes = access_modes.flatMap((mode) => (mode.type === "subscription" || !mode.enabled ? [] : [mode.model]));
-  return [...new Set([...models, ...Object.keys(cli?.models ?? {}), ...ofModes])];
+  return [...new Set([...models, ...Object.keys(toolModels(cli ?? {}) ?? {}), ...ofModes])];
 }
 
 async function withBodies(folder: string, servers: readonly ScriptedServer[]): Promise<ScriptedServer[]> {

@@ -1,7 +1,8 @@
 import { checkMappingRules, type RuleFaultDetails } from "../../../plugin-sdk/check-mapping-rules.ts";
-import { parseArguments, parseCommandTemplate, templatePlaceholders } from "../../../plugin-sdk/command-template.ts";
+import { exposedPromptNote, exposesPrompt, parseArguments, parseCommandTemplate, templatePlaceholders } from "../../../plugin-sdk/command-template.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { AcceptedField, CliTool, Manifest } from "../../../plugin-sdk/manifest.ts";
+import { toolModels } from "../../../plugin-sdk/tool-models.ts";
 import { lineProblem } from "../../ground/config/line-problem.ts";
 import { isBinary, isName } from "../../ground/config/permission-problems.ts";
 import { describeFound, didYouMean, type KeyPath } from "../../ground/config/yaml-problems.ts";
@@ -100,8 +101,9 @@ function* binaryFaults({ binary: given }: CliTool): Generator<ManifestFault> {
   }
 }
 
-function* modelFaults({ default_model, models: known }: CliTool): Generator<ManifestFault> {
-  const models = Object.keys(known ?? {});
+function* modelFaults(cli: CliTool): Generator<ManifestFault> {
+  const { default_model } = cli;
+  const models = Object.keys(toolModels(cli) ?? {});
   if (default_model === undefined || models.includes(default_model)) return;
   const expected = models.length > 0 ? `one of the models ${models.join(", ")}` : "models beside it";
   const hint = didYouMean(default_model, models);
@@ -125,4 +127,9 @@ function* exitCodeFaults({ exit_codes }: CliTool): Generator<ManifestFault> {
     const path = ["cli", "exit_codes", code];
     yield { path, of: "key", expected: "an exit code from 0 to 255", found: describeFound(code) };
   }
+}
+
+/** Says what an operator should know of a tool that is no fault. */
+export function toolNotes({ cli }: Pick<Manifest, "cli">): string[] {
+  return cli !== undefined && exposesPrompt(parseCommandTemplate(cli.command_template)) ? [exposedPromptNote] : [];
 }

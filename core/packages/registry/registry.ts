@@ -4,7 +4,7 @@ import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { unsaid } from "../../ground/config/host-manifest.ts";
 import { hostManifestError, hostManifestProblem, placesOf } from "../../ground/config/host-manifest-places.ts";
-import { didYouMean, pathText } from "../../ground/config/yaml-problems.ts";
+import { describeFound, didYouMean, pathText } from "../../ground/config/yaml-problems.ts";
 import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
 import { resolve } from "../../ground/platform/files/paths.ts";
@@ -99,6 +99,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       return changes;
     },
     async register(folder, settings = {}) {
+      demandFolder(folder);
       const place = { origin: "registered" as const, limits: limitsOf(manifest), known: options.known };
       await demandRecorded(resolve(options.root, folder), "plugin");
       const read = await withPackageName(manifest, await readPlugin(resolve(options.root, folder), place));
@@ -111,6 +112,15 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       return plugin;
     },
   };
+}
+
+/** A program without types may give the adapter itself, as other hosts take it: here its code runs behind walls. */
+function demandFolder(folder: unknown): void {
+  if (typeof folder === "string") return;
+  const found = typeof folder === "function" ? `the class or function "${folder.name}"` : describeFound(folder);
+  throw new BulkheadError("invalid_config", `Cannot register a plugin: expected the path of its folder, found ${found}.`, {
+    hint: "Give the folder that holds plugin.yaml. The host loads the adapter from there, behind its walls.",
+  });
 }
 
 /** Keeps the loaded plugins that did not change, and drops their second reading. */

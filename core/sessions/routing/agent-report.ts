@@ -14,6 +14,7 @@ import { isKnownAgent } from "../../ground/platform/places/key-places.ts";
 import { type KeyProblem, keyProblem, type MissingKeys, noKeyMissing } from "./access-key.ts";
 import { type AccessModeState, accessModeState, type ModeUse } from "./access-mode-state.ts";
 import type { Known } from "./availability-board.ts";
+import { toolModels } from "../../../plugin-sdk/tool-models.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 
 /** Options of {@link describeAgent}: what is known of the agent. */
@@ -194,7 +195,8 @@ function isUsable({ availability }: AvailabilityReport): boolean {
 
 /** Models that a manifest offers, by the names clients use; empty where the adapter takes any. */
 export function offeredModels({ cli, models }: Pick<Manifest, "cli" | "models">): string[] {
-  return cli?.models ? Object.keys(cli.models) : models ?? [];
+  const own = cli === undefined ? undefined : toolModels(cli);
+  return own === undefined ? models ?? [] : Object.keys(own);
 }
 
 /**

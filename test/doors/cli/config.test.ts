@@ -43,6 +43,33 @@ describe("config check", () => {
   });
 });
 
+describe("tools", () => {
+  const tool = (lines: string) => newOperator(`bulkhead: 1\ntools:\n  x:\n    binary: tr\n${lines}`);
+
+  it("takes models as a list, as other hosts do", async () => {
+    const operator = await tool(
+      '    command_template: "{binary} -m {model} < {prompt_file}"\n    models: [pro, flash]\n',
+    );
+    expect(await operator.bulkhead("config", "check")).toMatchObject({ code: 0, err: "" });
+    expect(JSON.parse((await operator.bulkhead("agents", "--json")).out.split("\n")[0]!)).toMatchObject({
+      models: ["pro", "flash"],
+    });
+  });
+
+  it("notes that a prompt may become an option of the program, at every place where it is read", async () => {
+    const note = 'A prompt that begins with "-" may be taken for an option of the program. Write -- {prompt}';
+    const operator = await tool('    command_template: "{binary} {prompt}"\n');
+    for (const command of [["config", "check"], ["plugin", "check", "x"]]) {
+      expect(await operator.bulkhead(...command)).toMatchObject({ code: 0, out: expect.stringContaining(note) });
+    }
+    const { out } = await operator.bulkhead("run", "x", "--json", "--", "--help");
+    expect(out).toContain(JSON.stringify(note).slice(1, -1));
+    expect((await operator.bulkhead("run", "x", "hello", "--json")).out).not.toContain("may be taken");
+    const safe = await tool('    command_template: "{binary} -- {prompt}"\n');
+    expect((await safe.bulkhead("config", "check")).out).not.toContain("may be taken");
+  });
+});
+
 describe("routing and grants", () => {
   it("refuses an agent that is not there, and notes a grant that nothing asks for", async () => {
     const operator = await newOperator(`${text}routing: { agent: rplay }\n`);

@@ -437,6 +437,15 @@ describe("instances", () => {
 });
 
 describe("Registry.register", () => {
+  it("says what it takes to a program that gives the adapter's class", async () => {
+    const { register } = await createRegistry({ root: await newFolder(), bundledDir: null });
+    class Mine {}
+    await expect(register(Mine as unknown as string)).rejects.toMatchObject({
+      code: "invalid_config",
+      message: 'Cannot register a plugin: expected the path of its folder, found the class or function "Mine".',
+    });
+  });
+
   it("adds a plugin with the same checks", async () => {
     const made = await registry({ ...plugin("more/demo"), ...plugin("more/bad", { id: "bad", entry: "./gone.ts" }) });
     const added = await made.register("more/demo", { grant: { kv: true }, limits: { queue: 2 } });

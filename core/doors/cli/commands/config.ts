@@ -5,6 +5,7 @@ import { hostManifestError, type ValueOrigin } from "../../../ground/config/host
 import { createRegistry, type Registry } from "../../../packages/registry/registry.ts";
 import { routingFaults } from "../../../packages/registry/routing-faults.ts";
 import { grantNotes } from "../../../packages/permissions/unasked-grants.ts";
+import { toolNotes } from "../../../packages/manifest/tool-faults.ts";
 import { basename, dirname } from "../../../ground/platform/files/paths.ts";
 import { type DefineCommand, examples, type Invocation, tell, tellEach } from "../command.ts";
 import { loadManifest } from "../open-host.ts";
@@ -40,7 +41,15 @@ async function check(call: Invocation): Promise<number> {
   if (wrong.length > 0) throw oneOf(wrong);
   const plugins = registry.list().filter((plugin) => plugin.enabled);
   const enabled = plugins.map(({ id }) => id);
-  const notes = plugins.flatMap((plugin) => grantNotes(plugin).map((one) => ({ plugin_id: plugin.id, ...one })));
+  const notes = plugins.flatMap((plugin) => [
+    ...grantNotes(plugin).map((one) => ({ plugin_id: plugin.id, ...one })),
+    ...toolNotes(plugin.manifest).map((note) => ({
+      plugin_id: plugin.id,
+      permission: "run",
+      target: `${plugin.id}: {prompt}`,
+      note,
+    })),
+  ]);
   const blocked = registry.list().flatMap(({ id, blocked: why }) =>
     why !== undefined && Object.hasOwn(manifest.plugins, id) ? [{ id, why }] : []
   );

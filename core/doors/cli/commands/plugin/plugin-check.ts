@@ -11,6 +11,7 @@ import { bundlePlugin } from "../../../../packages/bundler/plugin-script.ts";
 import { type BreadthOptions, broadPlaces } from "../../../../packages/permissions/broad-permissions.ts";
 import { type BroadPermission, broadPermissions } from "../../../../packages/permissions/explain-permissions.ts";
 import type { Plugin } from "../../../../packages/manifest/plugin.ts";
+import { toolNotes } from "../../../../packages/manifest/tool-faults.ts";
 import { manifestName, readManifest } from "../../../../packages/manifest/read-manifest.ts";
 import { everRequested } from "../../../../packages/permissions/requested-permissions.ts";
 import { realpath, stat } from "../../../../ground/platform/files/files.ts";
@@ -45,6 +46,8 @@ interface CheckReport {
   agent: AvailabilityReport | null;
   /** Requested permissions that allow more than they seem to, the riskiest first. */
   broad: BroadPermission[];
+  /** What its author should know, and no fault. */
+  notes: string[];
 }
 
 interface CheckSubject {
@@ -132,6 +135,7 @@ async function check(host: Host, subject: CheckSubject, places: BreadthOptions):
     passed: steps.every(({ passed }) => passed),
     steps,
     agent: id === null ? null : await host.probe(id),
+    notes: manifest === null ? [] : toolNotes(manifest),
     broad: manifest === null ? [] : broadPermissions(everRequested(manifest), {
       ...places,
       contained: containsPrograms({ manifest, os_walls: defaultOsWallUses }),
@@ -162,7 +166,7 @@ function agentLines({ availability, reason, next_step }: AvailabilityReport, pai
 }
 
 function reportLines(
-  { plugin_id, folder, steps, agent, broad }: CheckReport,
+  { plugin_id, folder, steps, agent, broad, notes }: CheckReport,
   { paint, columns }: WallLineOptions,
 ): string[] {
   const lines = steps.flatMap(({ step, passed, detail, error }) => {
@@ -181,6 +185,7 @@ function reportLines(
     `${paint("bold", plugin_id ?? "plugin")} ${paint("dim", safeText(folder))}`,
     ...lines,
     ...(agent === null ? [] : agentLines(agent, paint)),
+    ...notes.map((note) => `  ${paint("yellow", "!")} ${"note".padEnd(9)} ${safeLine(note)}`),
     ...broadLines(broad, { paint, columns }),
   ];
 }
