@@ -28,6 +28,8 @@ interface PackedPlugin {
   files: readonly PackedFile[];
   /** Paths of files that were listed by their folder and left out, because they hold secrets by their name. */
   leftOut: readonly string[];
+  /** Why JSR cannot publish it; null where it can. */
+  notForJsr: string | null;
 }
 
 interface PackOptions {
@@ -59,7 +61,7 @@ export async function packPlugin(pluginFolder: string, { nodeModules = [] }: Pac
   ]);
   const tarball = makeTarball(files);
   const fileName = `${source.name.replace(/^@/, "").replace("/", "-")}-${source.version}.tgz`;
-  return { manifest, name: source.name, fileName, tarball, sha256: sha256Hex(tarball), files, leftOut };
+  return { manifest, name: source.name, fileName, tarball, sha256: sha256Hex(tarball), files, leftOut, notForJsr: notForJsr(source, script) };
 }
 
 /** The manifest as it is in the package, where its code is one script, and that script; null without code. */
@@ -97,9 +99,15 @@ function jsrFile(
   { name, version }: PluginPackageJson,
   { manifest, script }: { manifest: Manifest; script: PackedFile | null },
 ): PackedFile[] {
-  if (!name.startsWith("@") || script === null) return [];
+  if (script === null || !name.startsWith("@")) return [];
   const settings = { name, version, license: manifest.license, exports: `./${script.path}` };
   return [file("jsr.json", `${JSON.stringify(settings, null, 2)}\n`)];
+}
+
+function notForJsr({ name }: PluginPackageJson, script: PackedFile | null): string | null {
+  if (script === null) return "JSR publishes modules, and this plugin has no code. Publish the tarball to an npm registry.";
+  if (name.startsWith("@")) return null;
+  return `JSR needs a name with a scope. Set "name" in package.json to @<your scope>/${name}, and pack again.`;
 }
 
 function withIntegrity(files: readonly PackedFile[]): PackedFile[] {

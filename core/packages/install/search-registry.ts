@@ -38,9 +38,20 @@ export async function searchRegistry(
   { folder }: { folder: string },
 ): Promise<{ registry: string; found: FoundPackage[] }> {
   const { registry } = await npmOptions(folder);
+  const byKeyword = await search(registry, { text: [`keywords:${pluginKeyword}`, ...words].join(" "), size: most, folder });
+  if (byKeyword.length > 0) return { registry, found: byKeyword };
+  // Some registries take the keyword for a word of the name, and then find nothing.
+  const text = words.length === 0 ? pluginKeyword : words.join(" ");
+  return { registry, found: await search(registry, { text, size: 250, folder }) };
+}
+
+async function search(
+  registry: string,
+  { text, size, folder }: { text: string; size: number; folder: string },
+): Promise<FoundPackage[]> {
   const url = new URL("-/v1/search", registry.endsWith("/") ? registry : `${registry}/`);
-  url.searchParams.set("text", [`keywords:${pluginKeyword}`, ...words].join(" "));
-  url.searchParams.set("size", String(most));
+  url.searchParams.set("text", text);
+  url.searchParams.set("size", String(size));
   const bytes = await fetchArchive(url.href, { folder, maxBytes });
   const read = answerSchema.safeParse(parseJson(new TextDecoder().decode(bytes)));
   if (!read.success) {
@@ -48,13 +59,12 @@ export async function searchRegistry(
       hint: "Look for packages on the registry's own page, with the keyword bulkhead-plugin.",
     });
   }
-  // Some registries do not know the keyword in a search, and answer with all that has the words.
+  // Others do not know the keyword, and answer with all that has the words.
   const plugins = read.data.objects.filter(({ package: { keywords = [] } }) => keywords.includes(pluginKeyword));
-  const found = plugins.slice(0, most).map(({ package: { name, version, description = "", publisher } }) => ({
+  return plugins.slice(0, most).map(({ package: { name, version, description = "", publisher } }) => ({
     name,
     version,
     description,
     publisher: publisher?.username ?? null,
   }));
-  return { registry, found };
 }

@@ -112,6 +112,9 @@ adapter_type: tool\nentry: "./mod.js" # here\ncapabilities: {}\n`,
     expect(new TextDecoder().decode(yaml?.bytes)).toContain("entry: ./plugin.js # here\n");
     // Without a scope there is no place for it on JSR.
     expect(files.map(({ path }) => path)).not.toContain("jsr.json");
+    expect((await packPlugin(plugin)).notForJsr).toContain('Set "name" in package.json to @<your scope>/');
+    await write(pack({ name: "@me/mine" }));
+    expect((await packPlugin(plugin)).notForJsr).toBeNull();
   });
 
   test("leaves out what is never for others, and names files of secrets", async () => {

@@ -48,6 +48,8 @@ it(
     await edit(operator, "roadie/mod.ts", "    ctx.signal.throwIfAborted();", "    await ctx.fs.list(ctx.workdir);");
     const tried = await run("plugin", "test", "roadie", "--json");
     expect({ code: tried.code, passed: JSON.parse(tried.out.trim()).passed }).toEqual({ code: 0, passed: true });
+    const source = registry.npmPublish(join(operator.folder, "roadie"));
+    await expect(source).rejects.toThrow("plugin pack . && npm publish ./bulkhead-plugin-roadie-0.1.0.tgz");
     expect(await run("plugin", "pack", "roadie")).toMatchObject({ code: 0, err: "" });
     await registry.npmPublish(join(operator.folder, "bulkhead-plugin-roadie-0.1.0.tgz"));
 

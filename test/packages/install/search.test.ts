@@ -66,3 +66,27 @@ test("plugin search says where there is none, and what an answer that is no list
   answer = { status: 200, body: `{"objects":[],"x":"${"y".repeat(3 * 1024 * 1024)}"}` };
   expect((await search()).code).not.toBe(0);
 });
+
+test("plugin search asks by the words alone where a registry takes the keyword for a word", async () => {
+  const objects = [plugin("bulkhead-plugin-my-code"), plugin("my-code-other", { keywords: [] })];
+  const handlers = server.listeners("request");
+  server.removeAllListeners("request").on("request", (request, response) => {
+    const text = new URL(request.url ?? "", "http://registry").searchParams.get("text") ?? "";
+    const found = text.startsWith("keywords:") ? [] : objects;
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ objects: found }));
+  });
+  const { code, out } = await search("my-code").finally(() => {
+    server.removeAllListeners("request");
+    for (const handler of handlers) server.on("request", handler as () => void);
+  });
+  expect(code).toBe(0);
+  expect(out).toContain("bulkhead-plugin-my-code");
+  expect(out).not.toContain("my-code-other");
+});
+
+test("plugin add says that hosts install nothing from JSR", async () => {
+  await writeFile(join(folder, "bulkhead.yaml"), "bulkhead: 1\n");
+  const terminal = fakeTerminal({ args: ["plugin", "add", "jsr:@me/mine"], cwd: folder });
+  expect(await runCli(terminal)).toBe(2);
+  expect(terminal.err()).toContain("hosts install nothing from JSR");
+});

@@ -202,7 +202,7 @@ async function pluginPack(call: Invocation): Promise<number> {
   const { packPlugin } = await import("../../../../kit/author/pack-plugin.ts");
   await refuseDrift(call, folder);
   const packed = await packPlugin(folder).finally(stopBundler);
-  const { manifest, fileName, tarball, sha256, files, leftOut } = packed;
+  const { manifest, fileName, tarball, sha256, files, leftOut, notForJsr } = packed;
   const out = resolve(terminal.cwd, typeof options["out"] === "string" ? options["out"] : ".");
   const file = join(out, fileName);
   await mkdir(out, { recursive: true });
@@ -217,6 +217,7 @@ async function pluginPack(call: Invocation): Promise<number> {
     sha256,
     files: rows,
     left_out: leftOut,
+    not_for_jsr: notForJsr,
   };
   const shown = shownPath(terminal.cwd, file);
   const lines = [
@@ -227,8 +228,18 @@ async function pluginPack(call: Invocation): Promise<number> {
     "Next, one of:",
     asTyped(`  bulkhead plugin add ${quoteWord(shown)}`),
     `  npm publish ${quoteWord(shown)}`,
+    ...(typeof options["unpacked"] === "string" ? jsrLines(quoteWord(options["unpacked"]), notForJsr) : []),
   ];
   return await tell(call, report, lines.join("\n"));
+}
+
+/** JSR writes a `package.json` of its own, which the hashes of the package do not allow. */
+function jsrLines(folder: string, notForJsr: string | null): string[] {
+  if (notForJsr !== null) return [`Not for JSR: ${notForJsr}`];
+  return [
+    `  (cd ${folder} && deno publish)`,
+    "From JSR programs can import it. Hosts install plugins from npm registries, tarballs, folders and git alone.",
+  ];
 }
 
 async function writeUnder(root: string, files: readonly { path: string; bytes: Uint8Array }[]): Promise<void> {
