@@ -114,6 +114,12 @@ export function allTakes(seen: Seen): Take[] {
   return [...ordinary(seen), ...interrupted, ...Object.values(seen.modes)];
 }
 
+/** Why sessions ended before their work, where a variable or secret is not set here; null where none did. */
+export function unsetVariable(seen: Seen): string | null {
+  const errors = ordinary(seen).flatMap(({ result }) => result?.error ?? []);
+  return errors.find(({ code }) => code === "env_missing")?.message ?? null;
+}
+
 /** How a session is called in a finding. */
 export function nameOf({ session, mode }: Take): string {
   return mode === "play" ? session : `${session} (tool: ${mode})`;

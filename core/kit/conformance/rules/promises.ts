@@ -3,7 +3,7 @@ import type { CapabilityEvent, ProcessSpawnedEvent } from "../../../../plugin-sd
 import { accepts, reports } from "../../../sessions/session/enforceable.ts";
 import { coversTarget } from "../../../ground/config/net-target.ts";
 import { type Rule, skipped } from "../rule.ts";
-import { allTakes, ordinary, type Seen } from "../seen.ts";
+import { allTakes, ordinary, type Seen, unsetVariable } from "../seen.ts";
 
 /** Fields whose values can be followed to the agent; the others may hold without being handed on. */
 const traced = ["model", "system_prompt", "continue_from"] as const;
@@ -17,6 +17,8 @@ export const promiseRules: readonly Rule[] = [
     check(seen) {
       const { fields, manifest, scripted } = seen;
       if (fields === null) return skipped("It accepts nothing that can be followed.");
+      const unset = unsetVariable(seen);
+      if (unset !== null) return skipped(unset);
       // A tool without code says in its template what it takes; code that only lists models promises no more than those.
       const promised = (field: typeof traced[number]) =>
         manifest.cli === undefined ? manifest.accepts?.includes(field) === true : accepts(manifest, field);
@@ -37,6 +39,8 @@ export const promiseRules: readonly Rule[] = [
     title: "What the manifest reports is told, and what is told and can be limited is reported.",
     check(seen) {
       const { manifest } = seen;
+      const unset = unsetVariable(seen);
+      if (unset !== null) return skipped(unset);
       const told = ordinary(seen).flatMap(({ events }) => events);
       const all = allTakes(seen).flatMap(({ events }) => events);
       const tokens = told.some((event) =>
