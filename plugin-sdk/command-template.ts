@@ -105,7 +105,7 @@ export function exposesPrompt({ args }: CommandTemplate): boolean {
   return at !== -1 && (ends === -1 || ends > at);
 }
 
-/** What to do about a template that {@link exposesPrompt}. */
+/** Advice on a template that {@link exposesPrompt}. */
 export const exposedPromptNote: string =
   'A prompt that begins with "-" may be taken for an option of the program. Write -- {prompt}, --flag={prompt} or ' +
   "< {prompt_file} in the command_template.";

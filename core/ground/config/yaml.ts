@@ -145,7 +145,7 @@ function compose(text: string, { lines, fail, file, code }: ComposeOptions): Doc
   return document;
 }
 
-/** What the parser says of a value that YAML takes for something of its own. */
+/** Messages of the parser on a value that YAML takes for something of its own. */
 const wantsQuotes =
   /^(Plain value cannot start|Nested mappings|Block collections are not|Unresolved tag|Unexpected .* at node end)/;
 

@@ -61,7 +61,16 @@ export async function packPlugin(pluginFolder: string, { nodeModules = [] }: Pac
   ]);
   const tarball = makeTarball(files);
   const fileName = `${source.name.replace(/^@/, "").replace("/", "-")}-${source.version}.tgz`;
-  return { manifest, name: source.name, fileName, tarball, sha256: sha256Hex(tarball), files, leftOut, notForJsr: notForJsr(source, script) };
+  return {
+    manifest,
+    name: source.name,
+    fileName,
+    tarball,
+    sha256: sha256Hex(tarball),
+    files,
+    leftOut,
+    notForJsr: notForJsr(source, script),
+  };
 }
 
 /** The manifest as it is in the package, where its code is one script, and that script; null without code. */
@@ -105,7 +114,9 @@ function jsrFile(
 }
 
 function notForJsr({ name }: PluginPackageJson, script: PackedFile | null): string | null {
-  if (script === null) return "JSR publishes modules, and this plugin has no code. Publish the tarball to an npm registry.";
+  if (script === null) {
+    return "JSR publishes modules, and this plugin has no code. Publish the tarball to an npm registry.";
+  }
   if (name.startsWith("@")) return null;
   return `JSR needs a name with a scope. Set "name" in package.json to @<your scope>/${name}, and pack again.`;
 }

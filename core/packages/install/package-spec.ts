@@ -61,9 +61,14 @@ function checkRef(typed: string, ref: string | null): void {
 
 function unreadable(typed: string, cause?: unknown): BulkheadError {
   if (typed.startsWith("jsr:")) {
-    return new BulkheadError("invalid_config", `Cannot install ${JSON.stringify(typed)}: hosts install nothing from JSR.`, {
-      hint: "JSR rewrites package.json, so what it serves is not what was packed. Ask for its npm name, tarball or repository.",
-    });
+    return new BulkheadError(
+      "invalid_config",
+      `Cannot install ${JSON.stringify(typed)}: hosts install nothing from JSR.`,
+      {
+        hint:
+          "JSR rewrites package.json, so what it serves is not what was packed. Ask for its npm name, tarball or repository.",
+      },
+    );
   }
   return new BulkheadError("invalid_config", `Cannot install ${JSON.stringify(typed)}: it names no package.`, {
     hint: "Give a name, name@version, a folder, a tarball, or git+https://… with #ref.",

@@ -38,7 +38,11 @@ export async function searchRegistry(
   { folder }: { folder: string },
 ): Promise<{ registry: string; found: FoundPackage[] }> {
   const { registry } = await npmOptions(folder);
-  const byKeyword = await search(registry, { text: [`keywords:${pluginKeyword}`, ...words].join(" "), size: most, folder });
+  const byKeyword = await search(registry, {
+    text: [`keywords:${pluginKeyword}`, ...words].join(" "),
+    size: most,
+    folder,
+  });
   if (byKeyword.length > 0) return { registry, found: byKeyword };
   // Some registries take the keyword for a word of the name, and then find nothing.
   const text = words.length === 0 ? pluginKeyword : words.join(" ");

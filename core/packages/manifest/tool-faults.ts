@@ -1,5 +1,11 @@
 import { checkMappingRules, type RuleFaultDetails } from "../../../plugin-sdk/check-mapping-rules.ts";
-import { exposedPromptNote, exposesPrompt, parseArguments, parseCommandTemplate, templatePlaceholders } from "../../../plugin-sdk/command-template.ts";
+import {
+  exposedPromptNote,
+  exposesPrompt,
+  parseArguments,
+  parseCommandTemplate,
+  templatePlaceholders,
+} from "../../../plugin-sdk/command-template.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { AcceptedField, CliTool, Manifest } from "../../../plugin-sdk/manifest.ts";
 import { toolModels } from "../../../plugin-sdk/tool-models.ts";

@@ -118,9 +118,13 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
 function demandFolder(folder: unknown): void {
   if (typeof folder === "string") return;
   const found = typeof folder === "function" ? `the class or function "${folder.name}"` : describeFound(folder);
-  throw new BulkheadError("invalid_config", `Cannot register a plugin: expected the path of its folder, found ${found}.`, {
-    hint: "Give the folder that holds plugin.yaml. The host loads the adapter from there, behind its walls.",
-  });
+  throw new BulkheadError(
+    "invalid_config",
+    `Cannot register a plugin: expected the path of its folder, found ${found}.`,
+    {
+      hint: "Give the folder that holds plugin.yaml. The host loads the adapter from there, behind its walls.",
+    },
+  );
 }
 
 /** Keeps the loaded plugins that did not change, and drops their second reading. */

@@ -46,7 +46,7 @@ interface CheckReport {
   agent: AvailabilityReport | null;
   /** Requested permissions that allow more than they seem to, the riskiest first. */
   broad: BroadPermission[];
-  /** What its author should know, and no fault. */
+  /** Advice for its author; no fault. */
   notes: string[];
 }
 
