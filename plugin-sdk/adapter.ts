@@ -94,7 +94,7 @@ export abstract class AgentAdapter {
   }
 
   /**
-   * Returns the tool's own name of a model.
+   * Returns the tool's own name of a model. The host calls it before `runSession`, whose request then has that name.
    * @throws {InvalidModelError} naming the models that are offered
    */
   validateModel(model: string): string {

@@ -34,6 +34,12 @@ export async function probeCli(probes: CliProbes, ctx: AdapterContext): Promise<
   try {
     const binary = await probes.findBinary(ctx);
     if (binary === null) return { availability: "missing", reason: `It names no program for ${ctx.platform}.` };
+    if (await isMissing(binary, ctx)) {
+      return {
+        availability: "missing",
+        reason: clip(`Cannot run "${binary}": no such program was found on this machine.`),
+      };
+    }
     version = (await probes.getVersion(ctx))?.slice(0, 256);
     const auth = await probes.checkAuth(ctx);
     const status = typeof auth === "boolean" ? { authenticated: auth } : auth;
@@ -41,6 +47,16 @@ export async function probeCli(probes: CliProbes, ctx: AdapterContext): Promise<
   } catch (error) {
     ctx.signal.throwIfAborted();
     return { ...describeError(error), ...omitUndefined({ version }) };
+  }
+}
+
+/** A program that is not granted yet is not missing: the session may ask for it. */
+async function isMissing(binary: string, ctx: AdapterContext): Promise<boolean> {
+  try {
+    return await ctx.which(binary) === null;
+  } catch (error) {
+    if (errorDataOf(error)?.code === "permission_denied") return false;
+    throw error;
   }
 }
 

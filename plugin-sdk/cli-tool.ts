@@ -85,6 +85,14 @@ function parseTool(manifest: Manifest, normaliser: Normaliser | undefined): Pars
   };
 }
 
+/** Returns the model that a tool runs with when the request names none; undefined where the program chooses. */
+export function defaultModel({ cli, models, config }: Manifest): string | undefined {
+  if (!cli) return undefined;
+  if (cli.default_model !== undefined) return cli.default_model;
+  const template = parseCommandTemplate(cli.command_template, { params: Object.keys(config?.properties ?? {}) });
+  return neededPlaceholders(template).includes("model") ? Object.keys(toolModels(cli) ?? {})[0] ?? models?.[0] : undefined;
+}
+
 class ToolAdapter extends CliAdapter {
   readonly id: string;
   readonly name: string;
@@ -160,7 +168,6 @@ class ToolAdapter extends CliAdapter {
     const uses = (placeholder: string) => template.placeholders.includes(placeholder);
     const params = { ...defaultsOf(manifest), ...this.config.custom, ...request.params };
     const env = await expandEnv(tool.env_vars ?? {}, ctx);
-    const model = this.#model(request.model);
     const { continue_from, system_prompt, allowed_tools, max_turns } = request;
     const { stdin_file, ...command } = fillCommandTemplate(template, {
       binary: this.#binary(ctx),
@@ -172,7 +179,7 @@ class ToolAdapter extends CliAdapter {
       workdir: ctx.workdir,
       plugin_dir: ctx.plugin_dir,
       params,
-      model,
+      model: request.model ?? this.#defaultModel(),
       prompt_file: uses("prompt_file") ? await ctx.temp.write(promptFile, request.prompt) : undefined,
       output_file: uses("output_file") ? await ctx.temp.write(outputFile, "") : undefined,
     });
@@ -249,12 +256,9 @@ class ToolAdapter extends CliAdapter {
     return output?.format === "jsonl" ? output.last_word ?? "last" : "last";
   }
 
-  #model(asked: string | undefined): string | undefined {
-    const { manifest, template, tool } = this.#parsed;
-    const first = neededPlaceholders(template).includes("model")
-      ? Object.keys(toolModels(tool) ?? {})[0] ?? manifest.models?.[0]
-      : undefined;
-    const model = asked ?? tool.default_model ?? first;
+  /** For a caller that is not the host, which names the model in each request. */
+  #defaultModel(): string | undefined {
+    const model = defaultModel(this.#parsed.manifest);
     return model === undefined ? undefined : this.validateModel(model);
   }
 

@@ -4,11 +4,7 @@ import type { PermissionOption } from "./events.ts";
 /** Configuration of an adapter, for its `initialize`. */
 export interface AgentConfig {
   working_directory: string;
-  /** The agent's context file, such as `AGENTS.md`. */
-  context_file?: string;
-  env?: Record<string, string>;
   access_modes: AccessMode[];
-  logging?: { level: "debug" | "info" | "warn" | "error"; destination?: string };
   /**
    * Whether its programs run inside the host's walls. A sandbox of the agent's own cannot start in them; these hold in its
    * place.
@@ -166,6 +162,11 @@ export interface AdapterContext {
    * @throws {BulkheadError} `permission_denied`, `binary_missing`, `limit_exceeded`
    */
   run(binary: string, args: readonly string[], options?: RunOptions): Promise<RunningProcess>;
+  /**
+   * Returns the absolute path of a granted program; null when it is not on this machine.
+   * @throws {BulkheadError} `permission_denied`
+   */
+  which(program: string): Promise<string | null>;
   /**
    * Requests a granted `host:port`.
    * @throws {BulkheadError} `permission_denied`, `network_error`, `limit_exceeded`

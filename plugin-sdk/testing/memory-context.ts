@@ -10,7 +10,7 @@ import type {
   RunningProcess,
   RunOptions,
 } from "../context.ts";
-import { BulkheadError } from "../errors.ts";
+import { BulkheadError, errorDataOf } from "../errors.ts";
 import type { PermissionOption } from "../events.ts";
 import { MemoryFiles } from "./memory-files.ts";
 import { promised } from "./promised.ts";
@@ -27,7 +27,10 @@ import type {
 
 /** Options of {@link MemoryContext}. An absent one counts as empty: asking for its content fails as in a real host. */
 export interface MemoryContextOptions {
-  /** Each is used once: a call takes the first unused match. A function is asked for each call. */
+  /**
+   * Each is used once: a call takes the first unused match. A function is asked for each call. `ctx.which` finds the
+   * programs of a list; without a list, every program.
+   */
   processes?: readonly ScriptedProcess[] | ((binary: string, args: readonly string[]) => ScriptedProcess | undefined);
   /** Answers of servers by URL. */
   responses?: Readonly<Record<string, ScriptedResponse>>;
@@ -118,6 +121,17 @@ export class MemoryContext implements AdapterContext {
 
   run(binary: string, args: readonly string[], options: RunOptions = {}): Promise<RunningProcess> {
     return promised(() => this.#start(binary, args, options));
+  }
+
+  which(target: string): Promise<string | null> {
+    return promised(() => {
+      this.calls.push({ call: "which", target });
+      const isThere = !Array.isArray(this.#options.processes) ||
+        this.#scripts.some(({ binary, error }) =>
+          (binary ?? target) === target && errorDataOf(error)?.code !== "binary_missing"
+        );
+      return isThere ? `/bin/${target.slice(target.lastIndexOf("/") + 1)}` : null;
+    });
   }
 
   fetch(url: string, options: FetchOptions = {}): Promise<FetchResponse> {

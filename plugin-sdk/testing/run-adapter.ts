@@ -46,7 +46,7 @@ export interface AdapterProbe {
 
 /**
  * Runs one session of an adapter in this process, in a simulated environment: it starts no program and touches no file
- * or server. It does the same as a host: construct, `initialize`, `runSession`, `shutdown`.
+ * or server. It does the same as a host: construct, `initialize`, `validateModel`, `runSession`, `shutdown`.
  * @throws {BulkheadError} `adapter_incomplete` naming the members the adapter lacks
  */
 export async function runAdapter(
@@ -63,7 +63,9 @@ export async function runAdapter(
   const adapter = construct(Adapter);
   try {
     await adapter.initialize(makeConfig(ctx, options.config));
-    const stream = adapter.runSession({ workdir: ctx.workdir, prompt: "Say hello.", ...request }, ctx);
+    const named = request.model === undefined ? {} : { model: adapter.validateModel(request.model) };
+    const asked = { workdir: ctx.workdir, prompt: "Say hello.", ...request, ...named };
+    const stream = adapter.runSession(asked, ctx);
     for await (const item of flat(untilAborted(stream, stop.signal))) {
       const event = checker.check(item);
       if (event?.type === "permission_request") ctx.offer(event.request_id, event.options);

@@ -70,7 +70,7 @@ export type RecordedCall =
   | RecordedConnection
   | { call: "fetch"; url: string; options: FetchOptions }
   | {
-    call: "fs.readText" | "fs.list" | "fs.stat" | "fs.remove" | "temp.read" | "env.get" | "secrets.use";
+    call: "fs.readText" | "fs.list" | "fs.stat" | "fs.remove" | "temp.read" | "env.get" | "secrets.use" | "which";
     target: string;
   }
   | { call: "kv.get" | "kv.delete" | "kv.list" | "permission" | "answer"; target: string }

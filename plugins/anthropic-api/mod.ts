@@ -57,7 +57,7 @@ export default class AnthropicApi extends AgentAdapter {
     const mode = this.#mode();
     if (mode === undefined) throw new BulkheadError("unavailable", noMode);
     const detector = this.getRateLimitDetector();
-    const model = this.validateModel(request.model ?? mode.model);
+    const model = request.model ?? mode.model;
     const limits = {
       maxTokens: countOf(this.#custom["max_tokens"]) ?? mode.max_tokens,
       thinkingTokens: countOf(this.#custom["thinking_tokens"]),

@@ -57,7 +57,7 @@ export default class OpenAiCompatible extends AgentAdapter {
     if (access === null) throw new BulkheadError("unavailable", noMode);
     const replaced = request.model === undefined ? replacedModel(this.#config, access) : null;
     if (replaced !== null) throw replacedError(replaced);
-    const model = request.model === undefined ? access.model : this.validateModel(request.model);
+    const model = request.model ?? access.model;
     const detector = this.getRateLimitDetector();
     const response = await askForAnswer(ctx, access, { ...request, model });
     yield { type: "agent_info", model };

@@ -67,12 +67,18 @@ export default class Watched extends AgentAdapter {
     else if (take === "missing") yield* this.#missing(own, world(ctx, { ...order, mode: "missing" }));
     else if (take === "fields") yield* this.#fields(own, world(ctx, order));
     else if (take === "record") yield* this.#record(own, ctx);
-    else yield* (await this.#made()).runSession(own, world(ctx, order));
+    else yield* await this.#run(own, world(ctx, order));
   }
   async #made() {
     this.#adapter = new Adapter();
     await this.#adapter.initialize(this.#config);
     return this.#adapter;
+  }
+  /** As the host does: the adapter's own name of a model, then the session. */
+  async #run(request, ctx, seen = (one) => one) {
+    const adapter = await this.#made();
+    const named = request.model === undefined ? {} : { model: await adapter.validateModel(request.model) };
+    return adapter.runSession(seen({ ...request, ...named }), ctx);
   }
   async *#members({ models, texts }, ctx) {
     const adapter = new Adapter();
@@ -109,7 +115,7 @@ export default class Watched extends AgentAdapter {
         yield piece;
       }
     })();
-    const events = (await this.#made()).runSession(request, {
+    const events = await this.#run(request, {
       ...ctx,
       run: async (...args) => {
         read.used = true;
@@ -143,7 +149,7 @@ export default class Watched extends AgentAdapter {
     let last = null;
     let code = null;
     try {
-      for await (const yielded of (await this.#made()).runSession(request, ctx)) {
+      for await (const yielded of await this.#run(request, ctx)) {
         for (const event of [yielded].flat()) if (["completed", "error"].includes(event?.type)) last = event;
       }
     } catch (error) {
@@ -155,14 +161,15 @@ export default class Watched extends AgentAdapter {
   async *#fields(request, ctx) {
     const read = new Set();
     const sent = [];
-    const watched = new Proxy(request, {
-      get(target, key) {
-        read.add(String(key));
-        return target[key];
-      },
-    });
-    const events = (await this.#made()).runSession(watched, overheard(ctx, sent));
+    const watched = (request) =>
+      new Proxy(request, {
+        get(target, key) {
+          read.add(String(key));
+          return target[key];
+        },
+      });
     try {
+      const events = await this.#run(request, overheard(ctx, sent), watched);
       for await (const _event of events);
     } catch (error) {
       sent.push(thrown(error).message);
@@ -175,7 +182,7 @@ export default class Watched extends AgentAdapter {
     await returned(async () => await (await this.#made()).isAvailable(recorder(ctx, heard, true)));
     let last = done;
     try {
-      for await (const yielded of (await this.#made()).runSession(request, recorder(ctx, heard, false))) {
+      for await (const yielded of await this.#run(request, recorder(ctx, heard, false))) {
         for (const event of [yielded].flat()) {
           // Nothing may follow its last word.
           if (event?.type === "completed" || event?.type === "error") last = event;
@@ -228,6 +235,7 @@ function world(ctx, { mode = "play", session = "", servers = [], missing = false
       if (away) throw new BulkheadError("binary_missing", "Cannot run " + binary + ": no such program was found.");
       return await ctx.run(binary, args, options);
     },
+    which: async (program) => away ? null : await ctx.which(program),
     ...(servers.length > 0 || away ? { fetch: answered(ctx, { mode, session, servers }), connect: unanswered(ctx) } : {}),
     ...(servers.length > 0
       ? {

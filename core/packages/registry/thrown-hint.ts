@@ -11,6 +11,7 @@ const members: { readonly [Name in keyof AdapterContext]: readonly (keyof Adapte
   plugin_dir: [],
   platform: [],
   run: [],
+  which: [],
   fetch: [],
   connect: [],
   fs: ["readText", "writeText", "writeBase64", "list", "stat", "remove"],

@@ -1,3 +1,4 @@
+import { defaultModel } from "../../../plugin-sdk/cli-tool.ts";
 import { BulkheadError, InvalidModelError } from "../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
@@ -53,7 +54,9 @@ export function fitToPlugin(request: SessionRequest, { manifest, limits }: Plugi
   if (request.model !== undefined && models.length > 0 && !models.includes(request.model)) {
     throw new InvalidModelError(request.model, models);
   }
-  if (request.params === undefined) return request;
+  const model = request.model ?? defaultModel(manifest);
+  const fitted = model === undefined ? request : { ...request, model };
+  if (request.params === undefined) return fitted;
   const declared = manifest.config ? { ...manifest.config, required: [] } : undefined;
   const checked = checkPluginConfig(declared, request.params, {
     code: "invalid_request",
@@ -61,7 +64,7 @@ export function fitToPlugin(request: SessionRequest, { manifest, limits }: Plugi
   });
   // Defaults belong to the operator's settings; only the client's own values count here.
   const said = Object.keys(request.params).map((key) => [key, checked[key]]);
-  return { ...request, params: Object.fromEntries(said) as Record<string, unknown> };
+  return { ...fitted, params: Object.fromEntries(said) as Record<string, unknown> };
 }
 
 /**

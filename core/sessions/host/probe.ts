@@ -7,8 +7,11 @@ import {
   healthStatusSchema,
 } from "../../../plugin-sdk/availability.ts";
 import { healthOf } from "../../../plugin-sdk/health-of.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
+import type { SessionBroker } from "../../walls/broker/session-broker.ts";
 import { forAuthor } from "../../packages/registry/for-author.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
@@ -80,7 +83,12 @@ async function ask(
 ): Promise<{ value: ProbeAnswer } | { report: AvailabilityReport }> {
   const { plugin, pool } = service;
   const sessionId = `probe-${randomId()}`;
-  const { broker, redactor } = await openBroker(service, { deps, workdir, sessionId });
+  const { broker, effective, redactor } = await openBroker(service, { deps, workdir, sessionId });
+  const missing = await missingPrograms(effective, broker);
+  if (missing !== null) {
+    await broker.close();
+    return { report: missing };
+  }
   const place = await pool.acquire({ signal });
   const entry = place.lane.open({
     call: "probe",
@@ -108,6 +116,21 @@ async function ask(
   }
   const answer = readAnswer(end.value);
   return { value: redactor?.value(answer) ?? answer };
+}
+
+/** Returns the report on an agent none of whose programs is there; null when one is, or it needs none. */
+async function missingPrograms(
+  { run = [] }: Permissions,
+  broker: SessionBroker,
+): Promise<AvailabilityReport | null> {
+  let first: AvailabilityReport | null = null;
+  for (const program of new Set(run.map(({ binary }) => binary))) {
+    const error = await broker.call("which", { program }).then(() => null, toErrorData);
+    if (error?.code !== "binary_missing") return null;
+    const { message: reason, hint: next_step } = error;
+    first ??= { availability: "missing", reason, ...omitUndefined({ next_step }) };
+  }
+  return first;
 }
 
 /** Opens the broker of a probe; it never asks a person for a grant. */
@@ -145,7 +168,7 @@ async function openBroker(service: ServedPlugin, { deps, workdir, sessionId }: P
     writeLog: (record) => writeLog({ ...record, plugin_id: plugin.id }),
     waitForAnswer: () => Promise.resolve(null),
   });
-  return { broker, redactor };
+  return { broker, effective, redactor };
 }
 
 /** Reads each part of the guest's answer by itself: the guest code is ours, but its answer is untrusted data. */

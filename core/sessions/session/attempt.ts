@@ -111,6 +111,7 @@ export class Attempt {
     }
     try {
       const end = await this.#enter(place, before);
+      this.#deps.usage.ran(end.model);
       if (!("error" in end)) return this.#cut;
       if (end.lost) this.#deps.stream.host(workerEvent(end.error));
       return this.#cut ?? forAuthor(end.error, this.#script);

@@ -57,6 +57,11 @@ export class UsageMeter {
     this.#model = name ?? this.#model;
   }
 
+  /** Sets the model that the adapter was told to use, where the agent does not say which one it used. */
+  ran(name: string | undefined): void {
+    this.#model ??= name ?? null;
+  }
+
   /** Returns what the session has cost so far at most, or null while unknown. */
   get cost(): number | null {
     return this.#most().cost;

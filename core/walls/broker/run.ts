@@ -44,6 +44,16 @@ export const runOperations: readonly Operation[] = [
     waits: true,
     perform: run,
   }),
+  operation("which", {
+    args: exactly<Operations["which"]["args"]>()(
+      Type.Object({ program: Type.String({ minLength: 1, maxLength: 1024 }) }, closed),
+    ),
+    async perform(scope, { program }) {
+      const { permissions: { run = [] } } = scope.options;
+      if (run.some(({ binary }) => binary === program)) return (await findProgram(scope, program)).file;
+      throw scope.authority.forbid("run", program, { because: "no permission names it", grantable: true });
+    },
+  }),
   operation("process_write", {
     args: exactly<Operations["process_write"]["args"]>()(
       Type.Object({ process_id: Type.Integer({ minimum: 1 }), text: Type.String() }, closed),

@@ -6,6 +6,8 @@ export interface Operations {
     args: { binary: string; args: string[]; options: RunOptions };
     value: { process_id: number; stdout: number; stderr: number };
   };
+  /** The path of a granted program; an error says why there is none. */
+  which: { args: { program: string }; value: string };
   process_write: { args: { process_id: number; text: string }; value: null };
   process_close_stdin: { args: { process_id: number }; value: null };
   /** Answers when the program is gone. */

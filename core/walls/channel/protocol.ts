@@ -125,6 +125,8 @@ interface CallMessage {
 export interface DoneMessage {
   type: "done";
   sid: number;
+  /** The adapter's own name of the model that was asked for. */
+  model?: string;
   value?: unknown;
   error?: ErrorData;
 }

@@ -26,8 +26,8 @@ export interface EventBatch {
   text?: string | undefined;
 }
 
-/** Outcome of an entry. `lost` says that its worker died under it. */
-export type EntryEnd = { value: unknown } | { error: ErrorData; lost?: LaneEnd };
+/** Outcome of an entry. `lost` says that its worker died under it; `model` is the adapter's own name of the model. */
+export type EntryEnd = ({ value: unknown } | { error: ErrorData; lost?: LaneEnd }) & { model?: string };
 
 /** Host's handle of one entry into an adapter. */
 export interface LaneEntry {

@@ -330,11 +330,12 @@ export class Lane {
     );
   }
 
-  #done({ sid, value, error }: DoneMessage): void {
+  #done({ sid, value, error, model }: DoneMessage): void {
     const entry = this.#entries.get(sid);
     if (!entry) return this.#illegal();
     this.#entries.delete(sid);
-    entry.end(error ? { error: saidByAdapter(error) } : { value: value ?? null });
+    const end = error ? { error: saidByAdapter(error) } : { value: value ?? null };
+    entry.end(model === undefined ? end : { ...end, model });
   }
 
   /** True when data is no deeper than a message may be: deeper data would overflow the stack of its writer. */

@@ -6,6 +6,7 @@ import type {
   RunningProcess,
   RunOptions,
 } from "../../../plugin-sdk/context.ts";
+import { errorDataOf } from "../../../plugin-sdk/errors.ts";
 import type { PermissionOption } from "../../../plugin-sdk/events.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionFacts } from "../channel/protocol.ts";
@@ -31,6 +32,14 @@ export function makeContext(options: ContextOptions): AdapterContext {
     run: async (binary: string, args: readonly string[], runOptions: RunOptions = {}) => {
       const plain = { binary: String(binary), args: Array.from(args, String), options: plainRunOptions(runOptions) };
       return runningProcess(await call("run", plain), call);
+    },
+    which: async (program: string) => {
+      try {
+        return await call("which", { program: String(program) });
+      } catch (error) {
+        if (errorDataOf(error)?.code === "binary_missing") return null;
+        throw error;
+      }
     },
     fetch: async (url: string, init: { method?: string; headers?: Record<string, string>; body?: string } = {}) => {
       const response = await call("fetch", {

@@ -1,7 +1,8 @@
 import type { AgentAdapter } from "../../../plugin-sdk/adapter.ts";
 import { BulkheadError, type ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { PermissionOption } from "../../../plugin-sdk/events.ts";
-import { maxYieldedArray, type OpenMessage, type ProbeAnswer } from "../channel/protocol.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { maxIdentityText, maxYieldedArray, type OpenMessage, type ProbeAnswer } from "../channel/protocol.ts";
 import { creditOf } from "../channel/count-values.ts";
 import { isShallow } from "../../ground/checks/depth.ts";
 import { type PieceJson, pieceJson } from "../../ground/checks/packed-events.ts";
@@ -29,7 +30,7 @@ interface GuestSessionOptions {
 const maxAnswerDepth = 32;
 
 /** Outcome of a session on the guest's side. */
-type GuestEnd = { value: unknown } | { error: ErrorData };
+type GuestEnd = ({ value: unknown } | { error: ErrorData }) & { model?: string };
 
 /**
  * One entry into an adapter: construct, `initialize` once, the call, `shutdown` under the teardown deadline. Adapter
@@ -43,6 +44,8 @@ export class GuestSession {
   #stopError: ErrorData | null = null;
   #rejectCurrent: ((error: BulkheadError) => void) | null = null;
   #cancelled: ErrorData | null = null;
+  /** The adapter's own name of the requested model. */
+  #model: string | null = null;
   #adapter: AgentAdapter | null = null;
   #credit: number;
   readonly #pieceRoom: number;
@@ -68,7 +71,7 @@ export class GuestSession {
     await this.#teardown();
     if (evaluated) await this.#within(evaluated.scope.logged());
     evaluated?.scope.close();
-    return end;
+    return this.#model === null ? end : { ...end, model: this.#model };
   }
 
   /** Asks the adapter to end; abandons it after the teardown time. */
@@ -114,7 +117,7 @@ export class GuestSession {
   }
 
   async #pull(adapter: AgentAdapter, ctx: Parameters<AgentAdapter["runSession"]>[1]): Promise<GuestEnd> {
-    const generator: unknown = adapter.runSession(this.#options.open.request!, ctx);
+    const generator: unknown = adapter.runSession(await this.#request(adapter), ctx);
     const iterator = iteratorOf(generator);
     try {
       await this.#orStopped(this.#drain(iterator));
@@ -123,6 +126,19 @@ export class GuestSession {
       const closing = iterator.return?.();
       await this.#within(Promise.resolve(closing).catch(() => {}));
     }
+  }
+
+  /** Returns the request with the adapter's own name of its model. */
+  async #request(adapter: AgentAdapter): Promise<SessionRequest> {
+    const request = this.#options.open.request!;
+    const { model } = request;
+    if (model === undefined) return request;
+    const own: unknown = await this.#orStopped((async () => await adapter.validateModel(model))());
+    if (typeof own !== "string" || own === "" || own.length > maxIdentityText) {
+      throw new BulkheadError("fatal", `validateModel("${model}") must return the name of a model.`);
+    }
+    this.#model = own;
+    return { ...request, model: own };
   }
 
   /** Pulls to the end. The hot loop: callbacks made once cost less than an `await` of each event. */

@@ -12,8 +12,9 @@ const git = (cwd: string, ...args: string[]) => promisify(execFile)("git", ["-C"
 const says = (text: string) =>
   adapterCode(`    yield { type: "output", stream: "stdout", data: "${text}" };\n    yield ${completed};`);
 const missing = adapterCode(`    await ctx.run("no-such-program", []);`);
-const mayRunMissing = { manifest: `permissions:\n  run:\n    - binary: no-such-program` };
-const grant = { run: [{ binary: "no-such-program" }] };
+// Another program of it is there, so that only the session finds this one missing.
+const mayRunMissing = { manifest: `permissions:\n  run:\n    - binary: no-such-program\n    - binary: echo` };
+const grant = { run: [{ binary: "no-such-program" }, { binary: "echo" }] };
 
 async function run(
   { host, workdir }: TestHost,

@@ -40,8 +40,12 @@ describe("Host.agents", () => {
   test("says whose settings an agent has, and how one of an unknown name that is not logged in gets another's", async () => {
     const made = await openHost();
     const add = (id: string, run: string, settings: object = {}) => {
-      const manifest = `permissions: { run: [{ binary: ${run} }] }`;
-      const granted = { trusted: true, isolation: "thread" as const, grant: { run: [{ binary: run }] } };
+      const manifest = `permissions: { run: [{ binary: ${run} }, { binary: echo }] }`;
+      const granted = {
+        trusted: true,
+        isolation: "thread" as const,
+        grant: { run: [{ binary: run }, { binary: "echo" }] },
+      };
       return made.add(id, { type: "agent", code: entry("unauthenticated"), manifest }, { ...granted, ...settings });
     };
     await add("known", "codex-acp");
