@@ -20,7 +20,7 @@ export interface PluginSettings {
    */
   source?: string;
   trusted: boolean;
-  /** Lets a plugin whose manifest asks for it approve its agent's tool use without asking. */
+  /** Approves each tool use of this plugin's agent without asking. */
   trust_tools?: boolean;
   isolation: "process" | "thread";
   grant: Permissions;

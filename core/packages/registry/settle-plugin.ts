@@ -49,7 +49,7 @@ export function settlePlugin(
   const config = enabled ? checkConfig() : settings.config;
   const limits = withinJournal({ ...defaultLimits, ...manifest.limits, ...settings.limits }, manifest.journal);
   const os_walls = { ...defaultOsWallUses, ...manifest.os_walls, ...settings.os_walls };
-  const trust_tools = settings.trust_tools === true && own.defaults?.trust_tools === true;
+  const trust_tools = settings.trust_tools === true;
   const hidden_texts = hiddenTexts(manifest, id, config);
   return {
     id,

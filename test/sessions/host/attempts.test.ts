@@ -197,7 +197,7 @@ describe("trust_tools", () => {
   test.each([
     ["asked for and granted", manifest, true, "all", "end_turn"],
     ["asked for and not granted", manifest, false, "ask", "permission_deadline"],
-    ["granted and not asked for", "reports: [permissions]", true, "ask", "permission_deadline"],
+    ["granted and not asked for", "reports: [permissions]", true, "all", "end_turn"],
   ])("%s", async (_, manifest, trust_tools, approval, stop_reason) => {
     const made = await openHost();
     await made.add("alpha", { code: asks, manifest }, { trust_tools });
