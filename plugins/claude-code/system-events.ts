@@ -7,7 +7,7 @@ export function systemEvents(message: JsonFields): AdapterEvent[] | null {
       return progress(textOf(message["status"]));
     case "thinking_tokens":
       // The one sign of life of a model that thinks and does not show it.
-      return progress(`thinking, about ${numberOf(message["estimated_tokens"]) ?? "some"} tokens`);
+      return [thinkingEvent(numberOf(message["estimated_tokens"]))];
     case "api_retry":
       return [retryEvent(message)];
     case "permission_denied":
@@ -40,6 +40,12 @@ export function systemEvents(message: JsonFields): AdapterEvent[] | null {
 
 function progress(message: string | undefined): AdapterEvent[] {
   return message === undefined ? [] : [{ type: "progress", message }];
+}
+
+/** Has no text, so that it comes between the pieces of a thought without parting them. */
+function thinkingEvent(tokens: number | null | undefined): AdapterEvent {
+  const isCount = typeof tokens === "number" && Number.isSafeInteger(tokens) && tokens >= 0;
+  return { type: "thinking", content: "", ...(isCount ? { tokens_used: tokens } : {}) };
 }
 
 function retryEvent(message: JsonFields): AdapterEvent {

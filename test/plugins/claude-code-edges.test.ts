@@ -47,6 +47,27 @@ describe("Claude Code", () => {
     expect(parser.tasks.map(({ id }) => id)).toEqual(open);
   });
 
+  test("signs of thinking do not part the thought", () => {
+    const thinking = (estimated_tokens: unknown) => system("thinking_tokens", { estimated_tokens });
+    const piece = (text: string) =>
+      streamed({ type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: text } });
+    const events = parse(
+      begun({}),
+      thinking(3),
+      piece("I should "),
+      thinking(8),
+      piece("think about this"),
+      thinking(-1),
+    );
+    expect(events.filter(({ type }) => type !== "usage" && type !== "agent_info")).toEqual([
+      { type: "thinking", content: "", tokens_used: 3 },
+      { type: "thinking", content: "I should " },
+      { type: "thinking", content: "", tokens_used: 8 },
+      { type: "thinking", content: "think about this" },
+      { type: "thinking", content: "" },
+    ]);
+  });
+
   test("a turn that broke off is no success, and a result of no turn takes nothing away", () => {
     expect(parse(result({ result: "", stop_reason: "tool_use" })).at(-1)).toMatchObject({ code: "unavailable" });
     const spurious = {
