@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import type { AccessMode } from "./access-modes.ts";
 import { closed, exactly, type SchemaOf } from "./schema.ts";
 
 /** All states an agent can be in, always determined by a probe. */
@@ -25,6 +26,8 @@ export interface AvailabilityReport {
   next_step?: string;
   /** The agent's own version, if it reports one. */
   version?: string;
+  /** How the agent itself says that it is logged in: its sessions use no mode of another type. Never a guess. */
+  access_mode?: AccessMode["type"];
 }
 
 /**
@@ -53,6 +56,9 @@ export const availabilityReportSchema: SchemaOf<AvailabilityReport> = exactly<Av
     reason: Type.String({ maxLength: 4096 }),
     next_step: Type.Optional(Type.String({ maxLength: 4096 })),
     version: Type.Optional(Type.String({ maxLength: 256 })),
+    access_mode: Type.Optional(
+      Type.Union([Type.Literal("subscription"), Type.Literal("api"), Type.Literal("local")]),
+    ),
   }, closed),
 );
 

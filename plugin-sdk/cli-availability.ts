@@ -1,3 +1,4 @@
+import type { AccessMode } from "./access-modes.ts";
 import type { Availability, AvailabilityReport } from "./availability.ts";
 import type { AdapterContext } from "./context.ts";
 import { type ErrorCode, errorDataOf } from "./errors.ts";
@@ -11,6 +12,8 @@ export interface AuthStatus {
   reason?: string;
   /** Next step for a person, in one sentence. */
   next_step?: string;
+  /** How the agent itself says that it is logged in. */
+  access_mode?: AccessMode["type"];
 }
 
 /** The probes of an adapter for a command-line program. */
@@ -61,7 +64,10 @@ async function isMissing(binary: string, ctx: AdapterContext): Promise<boolean> 
 }
 
 function describeAuth(auth: AuthStatus, detector: RateLimitDetector): AvailabilityReport {
-  if (auth.authenticated) return { availability: "available", reason: clip(auth.reason ?? "Its probes succeeded.") };
+  if (auth.authenticated) {
+    const reason = clip(auth.reason ?? "Its probes succeeded.");
+    return { availability: "available", reason, ...omitUndefined({ access_mode: auth.access_mode }) };
+  }
   const reason = clip(auth.reason ?? "It is not logged in.");
   return {
     availability: detector.detect(reason) ? "rate_limited" : "unauthenticated",

@@ -63,7 +63,13 @@ export default class ClaudeCode extends CliAdapter {
     const said = await collectOutput({ binary, args: ["auth", "status"] }, ctx);
     const status = fieldsOf(parseJson(said.stdout));
     if (status?.["loggedIn"] === true) {
-      return { authenticated: true, reason: `It is logged in by ${textOf(status["authMethod"]) ?? "some way"}.` };
+      const method = textOf(status["authMethod"]) ?? "some way";
+      const byKey = method === "api_key" || method === "api_key_helper";
+      return {
+        authenticated: true,
+        reason: `It is logged in by ${method}.`,
+        ...(byKey ? { access_mode: "api" } : {}),
+      };
     }
     if (status === null && said.exit_code === 0) return { authenticated: true };
     const next_step = "Run `claude auth login`, or set ANTHROPIC_API_KEY.";

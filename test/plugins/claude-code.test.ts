@@ -96,6 +96,11 @@ test("claude-code is available when the program is there and logged in, and says
   const { host } = await open();
   const [report] = await host.agents({ refresh: true });
   expect(report).toMatchObject({ id: "claude-code", availability: "available", agent_version: "2.1.330" });
+  // The key is set, and it is the login that counts.
+  process.env["CLAUDE_CODE_OAUTH_TOKEN"] = "token-of-the-test";
+  const [byPlan] = await host.agents({ refresh: true });
+  expect(byPlan).toMatchObject({ availability: "available", access_mode: { type: "subscription" } });
+  delete process.env["CLAUDE_CODE_OAUTH_TOKEN"];
   delete process.env["ANTHROPIC_API_KEY"];
   const [without] = await host.agents({ refresh: true });
   expect(without).toMatchObject({
@@ -104,6 +109,18 @@ test("claude-code is available when the program is there and logged in, and says
     next_step: expect.stringContaining("claude auth login"),
   });
   process.env["PATH"] = before.get("PATH")!.split(delimiter).filter((entry) => entry !== bin).join(delimiter);
+});
+
+test("claude-code that says it is logged in by a key works through its api mode, and its sessions say so", async () => {
+  const made = await open();
+  const [report] = await made.host.agents({ refresh: true });
+  expect(report).toMatchObject({
+    availability: "available",
+    access_mode: { type: "api" },
+    access_modes: [{ type: "subscription", status: "unavailable" }, { type: "api", status: "available" }],
+  });
+  const { result } = await play(made, "ok");
+  expect(result.effective.access_mode).toBe("api");
 });
 
 test("claude-code gives text, thinking, usage and what the agent says of itself", async () => {

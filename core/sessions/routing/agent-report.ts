@@ -135,12 +135,14 @@ function modeStates(
   const ordered = [...orderAccessModes(all), ...all.filter(({ enabled }) => !enabled)];
   const said = "stopped" in found ? null : found.access_mode;
   const meant = said === null ? undefined : ordered.find(({ type }) => type === said.type);
+  const login = all.find(({ type, enabled }) => enabled && type === probed.access_mode)?.type;
   return ordered.map((mode) =>
     accessModeState(mode, useOf(mode), {
       now,
-      usable: isUsable(probed),
+      usable: isUsable(probed) && (login === undefined || mode.type === login),
       said: mode === meant ? said : null,
-      lock: keyProblem(mode, plugin, missing),
+      // A program that is logged in has its key, perhaps in its own settings.
+      lock: mode.type === login ? null : keyProblem(mode, plugin, missing),
     })
   );
 }
