@@ -230,3 +230,22 @@ test("a server that is not there is unavailable", async () => {
   expect(result.stop_reason).toBe("unavailable");
   expect(await bench.host.probe(id)).toMatchObject({ availability: "missing" });
 });
+
+test("openai-compatible takes a budget of money only where the operator names a price", async () => {
+  const without = await open({ mode: "auto" });
+  const run = (made: Bench) =>
+    made.host.runSession({ workdir: made.workdir, prompt: "[[ok]]", budget: { cost: 1 } }, { adapter: id });
+  await expect(run(without)).rejects.toMatchObject({
+    code: "unenforceable",
+    message: expect.stringContaining("its model has no known price"),
+    hint: expect.stringContaining("input_per_1k_tokens"),
+    details: { fields: ["budget.cost"] },
+  });
+  expect(without.bodies).toEqual([]);
+});
+
+test("openai-compatible holds a budget of money by the prices that the operator names", async () => {
+  const bench = await open({ mode: "api", model: "ok", input_per_1k_tokens: 1000, output_per_1k_tokens: 1000 });
+  const { result } = await bench.run(id, { model: "ok", budget: { cost: 1 } });
+  expect(result).toMatchObject({ usage: { cost: 15 }, effective: { budget: { cost: 1 }, unenforced: [] } });
+});

@@ -13,7 +13,8 @@ import { type ContextFile, enhancePrompt } from "../../ground/prompt/enhance-pro
 import { isEnhanced } from "../../ground/prompt/prompt-settings.ts";
 import type { ChildLedger } from "../../ground/platform/processes/child-ledger.ts";
 import { join } from "../../ground/platform/files/paths.ts";
-import { accepts, unenforceableFields } from "../session/enforceable.ts";
+import type { Plugin } from "../../packages/manifest/plugin.ts";
+import { accepts, isPriced, priceFields, unenforceableFields } from "../session/enforceable.ts";
 import { RunningSession } from "../session/running-session.ts";
 import type { Admitted, Candidate, PassedOverAdapter, RunningSessionDeps } from "../session/admitted.ts";
 import { readProjectMemory } from "./context-files.ts";
@@ -103,7 +104,10 @@ export async function allowedIn(
 export async function admit(deps: AdmitDeps, { ways, client, contextFiles, ...checked }: Checked): Promise<Admitted> {
   const { sessionId, request, place, resumed, artifacts, chain } = checked;
   const terms = { sessionId, request, place, client, contextFiles };
-  const made = await Promise.allSettled(ways.map((way) => makeCandidate(deps, way, terms)));
+  const made = await Promise.allSettled(ways.map((one) => {
+    const first = ways.find(({ way }) => way.adapter_id === one.way.adapter_id) ?? one;
+    return makeCandidate(deps, { ...one, firstMode: first.way.access_mode }, terms);
+  }));
   const [first, ...others] = made.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   if (!first) throw made.find((one) => one.status === "rejected")?.reason;
   const failed = made.flatMap((one, index) =>
@@ -203,7 +207,7 @@ function commonRedactor(candidates: readonly Candidate[]): ReturnType<typeof cre
  */
 async function makeCandidate(
   deps: AdmitDeps,
-  { way, service }: ServedWay,
+  { way, service, firstMode }: ServedWay & { firstMode: Way["access_mode"] },
   { sessionId, client = "", request, place, contextFiles }: Pick<
     Checked,
     "sessionId" | "client" | "request" | "place" | "contextFiles"
@@ -213,8 +217,13 @@ async function makeCandidate(
   const { workdir } = place;
   const { plugin, pool } = service;
   const fitted = fitToPlugin(request, plugin);
-  const unenforced = unenforceableFields(fitted, plugin.manifest);
-  if (unenforced.length > 0 && request.best_effort !== true) throw unenforceable(plugin.id, unenforced);
+  // Without a price the adapter is refused: its next mode may be another model, of another server.
+  const paid = { modes: [firstMode, way.access_mode], options: plugin.config };
+  const unenforced = unenforceableFields(fitted, plugin.manifest, paid);
+  if (unenforced.length > 0 && request.best_effort !== true) {
+    const isUnpriced = unenforced.join() === "budget.cost" && !isPriced(fitted, paid);
+    throw isUnpriced ? unpriced(plugin, fitted.model) : unenforceable(plugin.id, unenforced);
+  }
   const { rights, effective, ceiling, secrets } = await allowedIn(deps, { service, request: fitted, workdir });
   const grantPlace = (permission: string) => settings.grantPlace(plugin.id, permission);
   const mcp = await mcpServersOf(unenforced.includes("mcp_servers") ? {} : request, settings);
@@ -276,6 +285,20 @@ function asSent(
   const system = takesSystemPrompt && system_prompt !== undefined ? { system_prompt } : {};
   const schema = takesOutputSchema && output_schema !== undefined ? { output_schema } : {};
   return { ...Object.fromEntries(kept) as unknown as SessionRequest, ...system, ...schema };
+}
+
+function unpriced({ id, manifest: { config } }: Plugin, model: string | undefined): BulkheadError {
+  const takesPrice = priceFields.every((field) => config?.properties?.[field] !== undefined);
+  const name = takesPrice
+    ? `Name its price in bulkhead.yaml, as ${priceFields.join(" and ")} under plugins.${id}.config, or use`
+    : "Leave out the model, if its manifest prices the usual one, or use";
+  return new BulkheadError(
+    "unenforceable",
+    `Adapter "${id}" cannot hold its agent to budget.cost: ${
+      model === undefined ? "its model" : `the model "${model}"`
+    } has no known price.`,
+    { hint: `${name} budget.tokens.`, details: { fields: ["budget.cost"] } },
+  );
 }
 
 function unenforceable(pluginId: string, fields: readonly string[]): BulkheadError {

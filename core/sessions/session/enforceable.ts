@@ -1,6 +1,8 @@
+import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import type { AcceptedField, Manifest, ReportedFact } from "../../../plugin-sdk/manifest.ts";
 import { parseCommandTemplate } from "../../../plugin-sdk/command-template.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { isModel } from "./priced-usage.ts";
 
 /** Returns true for a field of a request that the adapter passes to its agent. */
 export function accepts(manifest: Manifest, field: AcceptedField): boolean {
@@ -13,11 +15,32 @@ export function reports(manifest: Manifest, fact: ReportedFact): boolean {
   return manifest.reports?.includes(fact) === true || mapped(manifest, fact);
 }
 
+/** What a session's tokens are paid by. */
+interface Paid {
+  modes?: readonly (AccessMode | null)[];
+  /** The operator's options of the plugin: those named like a field of `pricing` are prices. */
+  options?: Record<string, unknown>;
+}
+
+/** Checks whether a price is known for each token. Under a plan, or on one's own machine, there is nothing to price. */
+export function isPriced({ model }: SessionRequest, { modes = [], options = {} }: Paid): boolean {
+  const isKnown = (prices: object) => priceFields.every((field) => typeof Object(prices)[field] === "number");
+  return modes.every((mode) => {
+    if (mode?.type !== "api") return true;
+    // The operator's prices are of the operator's model.
+    if (isKnown(options) && (model === undefined || model === (options["model"] ?? mode.model))) return true;
+    return isKnown(mode.pricing) && (model === undefined || isModel(model, mode.model));
+  });
+}
+
+/** Fields of an access mode's `pricing` without which no cost is known. */
+export const priceFields = ["input_per_1k_tokens", "output_per_1k_tokens"] as const;
+
 /** Returns the fields of a request whose limits neither the adapter's agent nor the host could enforce. */
-export function unenforceableFields(request: SessionRequest, manifest: Manifest): string[] {
+export function unenforceableFields(request: SessionRequest, manifest: Manifest, paid: Paid = {}): string[] {
   const held = (fact: ReportedFact) => reports(manifest, fact);
   const { budget = {}, approval } = request;
-  const priced = held("tokens") && (manifest.access_modes ?? []).some(({ type }) => type === "api");
+  const counted = held("tokens") && (manifest.access_modes ?? []).some(({ type }) => type === "api");
   const rows: [field: string, asked: boolean, holds: boolean][] = [
     ["model", request.model !== undefined, accepts(manifest, "model")],
     ["continue_from", request.continue_from !== undefined, accepts(manifest, "continue_from")],
@@ -26,7 +49,7 @@ export function unenforceableFields(request: SessionRequest, manifest: Manifest)
     ["max_turns", request.max_turns !== undefined, accepts(manifest, "max_turns") || held("turns")],
     ["approval", approval !== undefined && approval !== "all", held("permissions")],
     ["tool_approvals", request.tool_approvals !== undefined, held("permissions")],
-    ["budget.cost", budget.cost !== undefined, held("cost") || priced],
+    ["budget.cost", budget.cost !== undefined, held("cost") || counted && isPriced(request, paid)],
     ["budget.tokens", budget.tokens !== undefined, held("tokens")],
     ["budget.turns", budget.turns !== undefined, held("turns")],
     ["budget.tool_calls", budget.tool_calls !== undefined, held("tool_calls")],

@@ -53,7 +53,7 @@ function costOf({ tokens_in, tokens_out, tokens_cached }: UsageFigures, pricing:
 }
 
 /** Whether a name is that of a model, perhaps with the date of its version, as providers report it. */
-function isModel(name: string, model: string): boolean {
+export function isModel(name: string, model: string): boolean {
   return name === model ||
     (name.startsWith(model) && /^[-@](?:latest|\d{8}|\d{4}-\d{2}-\d{2})$/.test(name.slice(model.length)));
 }

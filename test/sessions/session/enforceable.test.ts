@@ -60,6 +60,30 @@ test("what is counted in tokens can be limited in money where a price is known",
   expect(unenforceableFields(request, { ...bare, reports: ["tokens"], access_modes: [api] })).toEqual([]);
 });
 
+test("a cost is no limit where the model has no known price, whoever would name one", () => {
+  const pricing = { input_per_1k_tokens: null, output_per_1k_tokens: null, currency: "USD" };
+  const base = { type: "api" as const, enabled: true, model: "m", max_tokens: 1 };
+  const priced = { ...base, pricing: { ...pricing, input_per_1k_tokens: 0, output_per_1k_tokens: 1 } };
+  const unpriced = { ...base, pricing };
+  const local = { type: "local" as const, enabled: true, model: "m", endpoint: "http://127.0.0.1:1" };
+  const manifest: Manifest = { ...bare, reports: ["tokens"], accepts: ["model"], access_modes: [unpriced, local] };
+  const request = { ...asked, budget: { cost: 1 } };
+  const options = { input_per_1k_tokens: 1, output_per_1k_tokens: 0 };
+  const open = (model: string | undefined, paid: Parameters<typeof unenforceableFields>[2]) =>
+    unenforceableFields({ ...request, ...(model && { model }) }, manifest, paid);
+  expect(open(undefined, { modes: [unpriced] })).toEqual(["budget.cost"]);
+  expect(open(undefined, { modes: [unpriced], options: { input_per_1k_tokens: 1 } })).toEqual(["budget.cost"]);
+  expect(open(undefined, { modes: [unpriced], options })).toEqual([]);
+  expect(open("another", { modes: [unpriced], options })).toEqual(["budget.cost"]);
+  expect(open("another", { modes: [unpriced], options: { ...options, model: "another" } })).toEqual([]);
+  expect(open("m", { modes: [priced] })).toEqual([]);
+  expect(open("m-20260101", { modes: [priced] })).toEqual([]);
+  expect(open("another", { modes: [priced] })).toEqual(["budget.cost"]);
+  expect(open(undefined, { modes: [local] })).toEqual([]);
+  expect(open(undefined, { modes: [unpriced, local] })).toEqual(["budget.cost"]);
+  expect(unenforceableFields(request, { ...manifest, reports: ["tokens", "cost"] }, { modes: [unpriced] })).toEqual([]);
+});
+
 test("of a tool without code it follows from its template and its rules", () => {
   const tool = (cli: Partial<CliTool>): Manifest => ({
     ...bare,
