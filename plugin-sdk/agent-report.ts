@@ -22,7 +22,7 @@ export interface AgentReport {
   expose?: "tool";
   /** `unavailable`: the operator enabled it, and its plugin cannot be used. Every other state comes from a probe. */
   availability: Availability | "unavailable";
-  /** Reason, in one sentence. */
+  /** Reason, in one sentence; one more for each access mode that lacks its key, while another is usable. */
   reason: string;
   /** Next step for a person, in one sentence. */
   next_step?: string;

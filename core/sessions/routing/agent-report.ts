@@ -58,7 +58,7 @@ export function describeAgent(facts: DescribeAgentOptions): RoutableAgent {
     description: manifest.description,
     ...omitUndefined({ config: manifest.config, output_schema: manifest.output_schema, expose: manifest.expose }),
     availability,
-    reason,
+    reason: availability === "available" ? [reason, ...locksOf(modes)].join(" ") : reason,
     ...omitUndefined({ next_step, agent_version: version, ...testedVersions(plugin, version) }),
     ...omitUndefined({ settings_of: plugin.settings_of }),
     checked_at: checkedAt,
@@ -72,6 +72,11 @@ export function describeAgent(facts: DescribeAgentOptions): RoutableAgent {
     primary: false,
   };
   return { report, modes, limitedUntil: facts.useOf(null).limitedUntil };
+}
+
+/** Says of each enabled mode that lacks its key which one that is. */
+function locksOf(modes: readonly AccessModeState[]): string[] {
+  return [...new Set(modes.flatMap(({ mode, lock }) => mode.enabled && lock ? [lock.reason] : []))];
 }
 
 /** Returns the versions that a plugin was tested with of the program that it runs, and whether this one is newer. */

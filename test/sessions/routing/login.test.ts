@@ -44,6 +44,17 @@ test("an agent that says it is logged in by a key is used through api, and one t
   expect(described([plan, keyed]).access_mode).toMatchObject({ type: "subscription" });
 });
 
+test("an available agent says which of its modes lacks its key", () => {
+  const lacking = "It is logged in. Its api access needs the key THE_KEY, which has no value.";
+  expect(described([plan, keyed])).toMatchObject({ availability: "available", reason: lacking });
+  expect(described([plan, { ...keyed, enabled: false }]).reason).toBe("It is logged in.");
+  expect(described([plan, keyed], "api").reason).toBe("It is logged in.");
+  expect(described([keyed])).toMatchObject({
+    availability: "unauthenticated",
+    reason: "Its api access needs the key THE_KEY, which has no value.",
+  });
+});
+
 test("a login of a type that no enabled mode has changes nothing", () => {
   for (const modes of [[plan], [plan, { ...keyed, enabled: false }], [plan, local()]]) {
     expect(described(modes, "api").access_mode).toMatchObject({ type: "subscription", status: "available" });

@@ -98,7 +98,7 @@ function Agents({ chosen, toggle }: { chosen: ReadonlySet<string>; toggle: (id: 
 }
 
 function AgentChoice(
-  { agent: { id, name, availability, reason }, isChosen, toggle }: {
+  { agent: { id, name, availability, reason, access_modes }, isChosen, toggle }: {
     agent: AgentReport;
     isChosen: boolean;
     toggle: (id: string) => void;
@@ -116,7 +116,7 @@ function AgentChoice(
             <Text of={id} />
           </code>
         )} <span class={`tag agent-${availability}`}>{availability.replaceAll("_", " ")}</span>
-        {availability !== "available" && (
+        {(availability !== "available" || access_modes.some(({ missing_key }) => missing_key !== undefined)) && (
           <small>
             <Text of={reason} />
           </small>
