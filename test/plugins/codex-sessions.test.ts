@@ -1,5 +1,7 @@
-import { readFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { expect, test } from "vitest";
 import { until } from "../sessions/host/test-host.ts";
 import { printed } from "./recorded-lines.ts";
@@ -83,6 +85,23 @@ test("a thread of Codex goes on by its id", async () => {
   expect(result).toMatchObject({ stop_reason: "end_turn", usage: { tokens_in: null } });
   const [call] = await agent.calls();
   expect(call?.args.slice(-3)).toEqual(["resume", "00000000-0000-4000-8000-000000000001", "-"]);
+});
+
+test("what a gateway of the person's own bills for a session of Codex is unknown", async () => {
+  const before = process.env["CODEX_HOME"];
+  const home = await mkdtemp(join(tmpdir(), "bulkhead-codex-home-"));
+  const provider = `model_provider = "mine"\n[model_providers.mine]\nbase_url = "http://127.0.0.1:1/v1"\n`;
+  await writeFile(join(home, "config.toml"), provider);
+  process.env["CODEX_HOME"] = home;
+  try {
+    const agent = await openStandIn("codex", { binary });
+    const { result } = await agent.run({ prompt: "[[scn:ok]]" });
+    expect(result).toMatchObject({ stop_reason: "end_turn", usage: { tokens_in: 100, cost: null, currency: null } });
+  } finally {
+    if (before === undefined) delete process.env["CODEX_HOME"];
+    else process.env["CODEX_HOME"] = before;
+    await rm(home, { recursive: true });
+  }
 });
 
 test("what Codex cannot hold is refused", async () => {

@@ -21,15 +21,30 @@ export async function withOwnGateway(
   plugin: Pick<Plugin, "manifest" | "config">,
 ): Promise<AvailabilityReport> {
   if (report.availability !== "unauthenticated") return report;
-  const { run = [] } = requestedWith(plugin.manifest, plugin.config);
-  for (const settings of plugin.manifest.gateways ?? []) {
+  const gateway = await ownGateway(plugin);
+  return gateway === null ? report : withGateway(report, gateway);
+}
+
+/** The gateway of the person's own to which an agent's settings send it. */
+interface OwnGateway {
+  key: string | null;
+  file: string;
+  program: RunPermission;
+}
+
+/** Returns null where the settings leave the agent at its login. */
+export async function ownGateway(
+  { manifest, config }: Pick<Plugin, "manifest" | "config">,
+): Promise<OwnGateway | null> {
+  const { run = [] } = requestedWith(manifest, config);
+  for (const settings of manifest.gateways ?? []) {
     const program = run.find(({ binary }) => binary === settings.program);
     const file = program && fileOf(settings);
     if (program === undefined || file === undefined) continue;
     const key = gatewayKey(await textOf(file), settings);
-    if (key !== undefined) return withGateway(report, { key, file, program });
+    if (key !== undefined) return { key, file, program };
   }
-  return report;
+  return null;
 }
 
 /**
@@ -38,7 +53,7 @@ export async function withOwnGateway(
  */
 function withGateway(
   report: AvailabilityReport,
-  { key, file, program }: { key: string | null; file: string; program: RunPermission },
+  { key, file, program }: OwnGateway,
 ): AvailabilityReport {
   const { next_step: _, ...told } = report;
   const named = `${file} sends it to a provider of your own`;

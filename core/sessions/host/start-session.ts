@@ -22,6 +22,7 @@ import { checkEnv, fitToPlugin } from "./check-request.ts";
 import type { ApprovalRules } from "../session/approval-policy.ts";
 import type { GuardedPlaces } from "./guarded-places.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
+import { ownGateway } from "./own-gateway.ts";
 import { openMcpServers } from "./mcp-servers.ts";
 import type { OperatorSettings } from "./operator-settings.ts";
 import type { PluginPermissions } from "./plugin-permissions.ts";
@@ -235,6 +236,7 @@ async function makeCandidate(
     plugin,
     request: asSent({ ...fitted, workdir, prompt }, { ...taken, unenforced }),
     accessMode: way.access_mode,
+    hasOwnGateway: (await ownGateway(plugin)) !== null,
     limitedUntil: way.limited_until === undefined ? null : Date.parse(way.limited_until),
     started: () => routes.started(way),
     ended: (end) => routes.ended(way, end),

@@ -39,6 +39,8 @@ export interface Candidate {
   request: SessionRequest;
   /** How the agent is reached; null when the plugin names no access mode. */
   accessMode: AccessMode | null;
+  /** Whether the person's settings send the agent to a gateway of their own: what that bills is unknown. */
+  hasOwnGateway?: boolean;
   /** When its agent can be used again, in milliseconds since 1970; null when it is not limited. */
   limitedUntil: number | null;
   /** Called when an attempt on it has a worker and enters the adapter. */

@@ -382,6 +382,6 @@ export class RunningSession {
 }
 
 /** How a candidate reaches its agent. A program may have a model of its own in its settings: unknown until it says so. */
-function accessOf({ plugin, accessMode, request: { model } }: Candidate): AgentAccess {
-  return { mode: accessMode, model: model ?? (runsAgents(plugin) ? null : undefined) };
+function accessOf({ plugin, accessMode, hasOwnGateway, request: { model } }: Candidate): AgentAccess {
+  return { mode: hasOwnGateway === true ? null : accessMode, model: model ?? (runsAgents(plugin) ? null : undefined) };
 }
