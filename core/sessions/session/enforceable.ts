@@ -15,7 +15,7 @@ export function reports(manifest: Manifest, fact: ReportedFact): boolean {
   return manifest.reports?.includes(fact) === true || mapped(manifest, fact);
 }
 
-/** What a session's tokens are paid by. */
+/** Access modes and prices of a session. */
 interface Paid {
   modes?: readonly (AccessMode | null)[];
   /** The operator's options of the plugin: those named like a field of `pricing` are prices. */
