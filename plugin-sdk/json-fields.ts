@@ -10,7 +10,8 @@ export function fieldsOf(value: unknown): JsonFields | null {
   return isFields(value) ? value : null;
 }
 
-function isFields(value: unknown): value is JsonFields {
+/** Whether a value is a JSON object. */
+export function isFields(value: unknown): value is JsonFields {
   return typeof value === "object" && value !== null && !isArray(value);
 }
 

@@ -1,3 +1,4 @@
+import type { MsgHdrs } from "@nats-io/transport-node";
 import {
   type ConsumerNotification,
   DeliverPolicy,
@@ -5,7 +6,6 @@ import {
   type JetStreamManager,
   type JsMsg,
 } from "@nats-io/jetstream";
-import { headerTexts } from "./header-texts.ts";
 import type { Job, StreamMessage } from "./messages.ts";
 
 /** Heartbeats of the servers to an idle reader; two missed ones end it. The library alone waits for 10 seconds. */
@@ -137,4 +137,10 @@ function jobOf(message: JsMsg): Job {
     giveBack: (delayMs) => message.nak(delayMs),
     keep: () => message.working(),
   };
+}
+
+/** Returns the headers of a message as texts. */
+export function headerTexts(headers: MsgHdrs | undefined): Record<string, string> {
+  if (headers === undefined) return {};
+  return Object.fromEntries(headers.keys().map((name) => [name, headers.get(name)]));
 }

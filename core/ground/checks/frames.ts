@@ -45,17 +45,6 @@ export function wrapFrame(lane: number, payload: Uint8Array): Uint8Array<ArrayBu
   return frame;
 }
 
-/** Frames one after the other in a buffer of their own. */
-export function joinFrames(frames: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const joined = new Uint8Array(frames.reduce((bytes, frame) => bytes + frame.length, 0));
-  let at = 0;
-  for (const frame of frames) {
-    joined.set(frame, at);
-    at += frame.length;
-  }
-  return joined;
-}
-
 /** One decoded frame; `payload` is a view that is valid until the next push. */
 interface Frame {
   lane: number;

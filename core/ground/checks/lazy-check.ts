@@ -7,7 +7,7 @@ export function lazyCheck<T extends TSchema>(schema: T): () => TypeCheck<T> {
   return () => compiled ??= TypeCompiler.Compile(schema);
 }
 
-/** Parses a text that another machine may have written; null for one that does not fit. */
+/** Parses a JSON text that others may have written, or only half; null for one that does not fit. */
 export function parseChecked<T extends TSchema>(text: string, check: () => TypeCheck<T>): Static<T> | null {
   try {
     const value: unknown = JSON.parse(text);

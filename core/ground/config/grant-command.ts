@@ -31,7 +31,7 @@ export function readRunTarget(target: string): { binary: string; args: string[] 
   return binary === undefined || line === undefined ? null : { binary, args: [line] };
 }
 
-/** Quotes a word for a shell where necessary. */
+/** Quotes a word for a shell where necessary: an agent may have chosen it. */
 export function quoteWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

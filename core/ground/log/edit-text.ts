@@ -1,3 +1,5 @@
+import { isFields } from "../../../plugin-sdk/json-fields.ts";
+
 /** A change to a file that a tool's input asks for. */
 interface AskedChange {
   /** Null where the input does not say. */
@@ -14,7 +16,7 @@ const context = 3;
  * several, a file's whole new text, and the `diff` content of the Agent Client Protocol. Empty where it asks for none.
  */
 export function askedChanges(input: unknown): AskedChange[] {
-  if (!isRecord(input)) return [];
+  if (!isFields(input)) return [];
   const path = textIn(input, ["file_path", "filePath", "path", "file", "abs_path"]);
   const parts = [input, ...["edits", "content"].flatMap((name) => recordsIn(input[name])), ...byPath(input["changes"])];
   return parts.flatMap((part) => {
@@ -25,10 +27,10 @@ export function askedChanges(input: unknown): AskedChange[] {
 
 /** Changes that stand under their paths, each below a word for its kind or beside it. */
 function byPath(changes: unknown): Record<string, unknown>[] {
-  if (!isRecord(changes)) return [];
+  if (!isFields(changes)) return [];
   return Object.entries(changes).flatMap(([path, change]) => {
-    if (!isRecord(change)) return [];
-    const within = Object.values(change).filter(isRecord);
+    if (!isFields(change)) return [];
+    const within = Object.values(change).filter(isFields);
     return [{ path, ...(within[0] ?? change) }];
   });
 }
@@ -76,9 +78,5 @@ function textIn(fields: Readonly<Record<string, unknown>>, names: readonly strin
 }
 
 function recordsIn(value: unknown): Record<string, unknown>[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return Array.isArray(value) ? value.filter(isFields) : [];
 }

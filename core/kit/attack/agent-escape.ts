@@ -31,3 +31,29 @@ export interface EscapeReport {
   detail: string;
   duration_ms: number;
 }
+
+interface RunOptions {
+  signal?: AbortSignal;
+  onReport?(report: EscapeReport): void;
+}
+
+/** Outcome of an attack, and its last output or the reason. */
+type Verdict = [EscapeReport["outcome"], string];
+
+/** Runs attacks one after the other until the signal aborts. */
+export async function runEach<T extends { id: string; name: string }>(
+  attacks: readonly T[],
+  { signal, onReport }: RunOptions,
+  run: (attack: T) => Promise<Verdict>,
+): Promise<EscapeReport[]> {
+  const reports: EscapeReport[] = [];
+  for (const attack of attacks) {
+    if (signal?.aborted) break;
+    const started = Date.now();
+    const [outcome, detail] = await run(attack);
+    const report = { id: attack.id, name: attack.name, outcome, detail, duration_ms: Date.now() - started };
+    onReport?.(report);
+    reports.push(report);
+  }
+  return reports;
+}

@@ -6,14 +6,14 @@ import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { execPath, pid, setHostEnv } from "../../ground/platform/engine/platform.ts";
 import { sleep } from "../../ground/platform/engine/wait.ts";
-import type { AgentEscape, EscapeReport } from "./agent-escape.ts";
+import { type AgentEscape, type EscapeReport, runEach } from "./agent-escape.ts";
 import { canary, makeStage, readAll, type RunEscapeOptions, stageFiles, stageSession } from "./escape-stage.ts";
 
 interface EscapeOptions {
-  /** `off` runs them without walls: the proof that what they try can be done. */
-  contain: "on" | "off";
   signal?: AbortSignal;
   onReport?(report: EscapeReport): void;
+  /** `off` runs them without walls: the proof that what they try can be done. */
+  contain: "on" | "off";
 }
 
 /** Runs escapes one after the other as programs of sessions, and looks afterwards at what is left. */
@@ -21,28 +21,13 @@ export async function runAgentEscapes(
   escapes: readonly AgentEscape[],
   options: EscapeOptions,
 ): Promise<EscapeReport[]> {
-  const reports: EscapeReport[] = [];
-  for (const escape of escapes) {
-    if (options.signal?.aborted) break;
-    const report = await runOne(escape, options.contain);
-    options.onReport?.(report);
-    reports.push(report);
-  }
-  return reports;
+  return await runEach(escapes, options, (escape) => runOne(escape, options.contain));
 }
 
 /** A fresh stage for each, so that what one leaves behind cannot help the next. */
-async function runOne(escape: AgentEscape, contain: "on" | "off"): Promise<EscapeReport> {
-  const { id, name, needs } = escape;
-  const started = Date.now();
-  const report = (outcome: EscapeReport["outcome"], detail: string): EscapeReport => ({
-    id,
-    name,
-    outcome,
-    detail,
-    duration_ms: Date.now() - started,
-  });
-  if (needs !== undefined && !await isThere(needs)) return report("skipped", `${needs} is not installed`);
+async function runOne(escape: AgentEscape, contain: "on" | "off"): Promise<[EscapeReport["outcome"], string]> {
+  const { needs } = escape;
+  if (needs !== undefined && !await isThere(needs)) return ["skipped", `${needs} is not installed`];
   const root = await makeStage();
   const servers = await startEscapeServers(canary, join(root, "victim"));
   const before = setHostEnv("HOME", join(root, "home"));
@@ -54,9 +39,7 @@ async function runOne(escape: AgentEscape, contain: "on" | "off"): Promise<Escap
       ...(servers.victimLives() ? [] : ["the neighbour was killed"]),
       ...await leftBehind(escape, { root, servers }),
     ];
-    return traces.length === 0
-      ? report("held", text.slice(-200))
-      : report("escaped", `${traces.join(", ")}: ${text.slice(-200)}`);
+    return traces.length === 0 ? ["held", text.slice(-200)] : ["escaped", `${traces.join(", ")}: ${text.slice(-200)}`];
   } finally {
     setHostEnv("HOME", before);
     await servers.close();

@@ -1,5 +1,6 @@
 import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
+import { quoteWord } from "../../ground/config/grant-command.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
 import { rightsTo } from "../../packages/permissions/decide.ts";
 import type { SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
@@ -9,7 +10,7 @@ import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 import { type KeyEcho, startKeyEcho } from "../../ground/platform/net/key-echo.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { setHostEnv } from "../../ground/platform/engine/platform.ts";
-import type { EscapeReport } from "./agent-escape.ts";
+import { type EscapeReport, runEach } from "./agent-escape.ts";
 import { agentSettings, canary, makeStage, readAll, stageSession } from "./escape-stage.ts";
 import { failed, type HostStarter, isRefusal, startNext } from "./next-start.ts";
 import type { WalledCase, WalledStep } from "./walled-case.ts";
@@ -63,14 +64,7 @@ export async function runWalledCases(
   cases: readonly WalledCase[],
   options: WalledOptions = {},
 ): Promise<EscapeReport[]> {
-  const reports: EscapeReport[] = [];
-  for (const one of cases) {
-    if (options.signal?.aborted) break;
-    const report = await runOne(one, options.host);
-    options.onReport?.(report);
-    reports.push(report);
-  }
-  return reports;
+  return await runEach(cases, options, (one) => runOne(one, options.host));
 }
 
 interface Stage {
@@ -84,16 +78,8 @@ interface Stage {
   told: HeldChange[];
 }
 
-async function runOne(one: WalledCase, host: AttackedHost | undefined): Promise<EscapeReport> {
-  const { id, name, needs } = one;
-  const started = Date.now();
-  const report = (outcome: EscapeReport["outcome"], detail: string): EscapeReport => ({
-    id,
-    name,
-    outcome,
-    detail,
-    duration_ms: Date.now() - started,
-  });
+async function runOne(one: WalledCase, host: AttackedHost | undefined): Promise<[EscapeReport["outcome"], string]> {
+  const { needs } = one;
   const root = await makeStage();
   const [servers, echo] = await Promise.all([
     startEscapeServers(canary, join(root, "victim")),
@@ -106,13 +92,13 @@ async function runOne(one: WalledCase, host: AttackedHost | undefined): Promise<
       needs !== undefined &&
       !(await act(stage, "repository", `(${needs.script}) && echo can-be-tried`)).includes("can-be-tried")
     ) {
-      return report("skipped", needs.or);
+      return ["skipped", needs.or];
     }
     const { text, traces, isTold } = await play(stage);
-    return report(
+    return [
       traces.length > 0 ? "escaped" : isTold ? "told" : "held",
       `${traces.map((trace) => `${trace}: `).join("")}${text.slice(-400)}`,
-    );
+    ];
   } finally {
     await close(stage, () => true);
     for (const [name, value] of before) setHostEnv(name, value);
@@ -183,7 +169,7 @@ async function act(stage: Stage, actor: Actor, script: string): Promise<string> 
     ECHO: `127.0.0.1:${echo.port}`,
     FORM: form,
   };
-  const exports = Object.entries(variables).map(([name, value]) => `${name}=${quoted(String(value))}`).join(" ");
+  const exports = Object.entries(variables).map(([name, value]) => `${name}=${quoteWord(String(value))}`).join(" ");
   const text = `export ${exports} PROXY="$HTTP_PROXY"\n${prelude}${script}`;
   try {
     if (actor === "start") {
@@ -214,10 +200,6 @@ async function act(stage: Stage, actor: Actor, script: string): Promise<string> 
 function filled(values: Readonly<Record<string, string>>, { root, echo }: Stage): Record<string, string> {
   const fill = (text: string) => text.replaceAll("${ROOT}", root).replaceAll("${ECHO}", `127.0.0.1:${echo.port}`);
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, fill(value)]));
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 function session(stage: Stage, name: "free" | Contained): Promise<WalledSession> {

@@ -26,16 +26,11 @@ const closed = { additionalProperties: false };
 const text = Type.String({ minLength: 1 });
 const script = Type.Optional(text);
 
-const stepSchema = Type.Object({
-  repository: script,
-  first: script,
-  beside: script,
-  next: script,
-  second_host: script,
-  outside: script,
-  person: script,
-  start: script,
-}, { ...closed, minProperties: 1 });
+const stepActors = ["repository", "first", "beside", "next", "second_host", "outside", "person", "start"] as const;
+const stepSchema = Type.Object(
+  Object.fromEntries(stepActors.map((name) => [name, script])) as Record<keyof WalledStep, typeof script>,
+  { ...closed, minProperties: 1 },
+);
 
 const thing = Type.Union(guardedThings.map((name) => Type.Literal(name)));
 const actor = Type.Union(caseActors.map((name) => Type.Literal(name)));
@@ -73,16 +68,7 @@ const check = lazyCheck(fileSchema);
  * session ends after the last step that names it. `start` is the program of an agent of a host that starts in the
  * project then, with the host manifest that it finds.
  */
-export interface WalledStep {
-  repository?: string;
-  first?: string;
-  beside?: string;
-  next?: string;
-  second_host?: string;
-  outside?: string;
-  person?: string;
-  start?: string;
-}
+export type WalledStep = Partial<Record<typeof stepActors[number], string>>;
 
 type GuardedThing = typeof guardedThings[number];
 type CaseActor = typeof caseActors[number];

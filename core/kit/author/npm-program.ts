@@ -1,3 +1,4 @@
+import { isFields } from "../../../plugin-sdk/json-fields.ts";
 import { readFile, realpath } from "../../ground/platform/files/files.ts";
 import { delimiter, dirname, isAbsolute, join } from "../../ground/platform/files/paths.ts";
 import { hostEnv } from "../../ground/platform/engine/platform.ts";
@@ -44,11 +45,11 @@ export function modulesAround(folder: string): string[] {
 
 /** As npx chooses: the only program, the one that all names lead to, else the one called as the package. */
 function binOf(described: unknown, packageName: string): string | null {
-  if (!isMap(described) || described["name"] !== packageName) return null;
+  if (!isFields(described) || described["name"] !== packageName) return null;
   const plain = packageName.replace(/^@[^/]+\//, "");
   const { bin } = described;
   if (typeof bin === "string") return plain;
-  if (!isMap(bin)) return null;
+  if (!isFields(bin)) return null;
   const names = Object.keys(bin);
   const [first] = names;
   if (first === undefined || names.includes(plain)) return first === undefined ? null : plain;
@@ -61,8 +62,4 @@ async function readJson(file: string): Promise<unknown> {
   } catch {
     return null;
   }
-}
-
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+import { isFields, type JsonFields } from "../../../plugin-sdk/json-fields.ts";
 import { cliToolSchema } from "../../../plugin-sdk/manifest.ts";
 import { propertiesOf } from "../../ground/checks/properties-of.ts";
 
@@ -9,20 +10,18 @@ interface PlainToolMap {
   toolNotes: Map<string, string[]>;
 }
 
-type Fields = Record<string, unknown>;
-
 const known = Object.keys(propertiesOf(cliToolSchema));
 
 /** Puts a map of tools into this host's words. Other forms stay, so that their check says why they are wrong. */
 export function plainToolMap(value: unknown): PlainToolMap {
   const toolNotes = new Map<string, string[]>();
-  if (!isMap(value)) return { value, notes: [], toolNotes };
+  if (!isFields(value)) return { value, notes: [], toolNotes };
   const { tools = alone(value), ...others } = value;
   const unused = Object.keys(others).filter((key) => value["tools"] !== undefined || key !== "cli");
   const notes = unused.length === 0 || tools === undefined ? [] : [`Left out of the file: ${unused.join(", ")}.`];
-  if (!isMap(tools)) return { value: { tools }, notes, toolNotes };
+  if (!isFields(tools)) return { value: { tools }, notes, toolNotes };
   const plain = Object.entries(tools).map(([id, tool]) => {
-    if (!isMap(tool)) return [id, tool] as const;
+    if (!isFields(tool)) return [id, tool] as const;
     const { fields, left } = plainTool(tool);
     if (left.length > 0) toolNotes.set(id, [`Left out of the tool: ${left.join(", ")}.`]);
     return [id, fields] as const;
@@ -31,13 +30,13 @@ export function plainToolMap(value: unknown): PlainToolMap {
 }
 
 /** The tool that a file describes as `cli`, called as its program. */
-function alone({ cli }: Fields): Fields | undefined {
-  if (!isMap(cli) || typeof cli["command"] !== "string") return undefined;
+function alone({ cli }: JsonFields): JsonFields | undefined {
+  if (!isFields(cli) || typeof cli["command"] !== "string") return undefined;
   const name = cli["command"].split(/[\s/\\]+/).filter((part) => part !== "").at(-1) ?? "tool";
   return { [name.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "")]: cli };
 }
 
-function plainTool(tool: Fields): { fields: Fields; left: string[] } {
+function plainTool(tool: JsonFields): { fields: JsonFields; left: string[] } {
   const { command, args, prompt_mode, env, ...rest } = tool;
   const renamed = {
     ...rest,
@@ -73,8 +72,4 @@ function templateWord(argument: string): string {
 
 function isNames(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((one) => typeof one === "string");
-}
-
-function isMap(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

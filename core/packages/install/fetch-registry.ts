@@ -1,5 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { packageError } from "./package-files.ts";
+import { codeOf } from "../../ground/errors/write-fault.ts";
 import { readUrl } from "../../ground/config/net-target.ts";
 import { takeDefaultDigest } from "../../ground/platform/net/default-digest.ts";
 import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
@@ -214,9 +215,4 @@ function fetchError(name: string, error: unknown): unknown {
   }
   const hint = code === "E401" || code === "E403" ? "npm login may help: its configuration is used." : undefined;
   return new BulkheadError("network_error", `Cannot fetch ${name}: ${why}.`, { hint, cause: error });
-}
-
-function codeOf(error: unknown): string {
-  const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
-  return typeof code === "string" ? code : "";
 }

@@ -13,7 +13,8 @@ import {
 } from "./shadow-repository.ts";
 import { writeWholeTree } from "./whole-tree.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { repairHint, shellWord } from "./private/git-commands.ts";
+import { quoteWord } from "../../ground/config/grant-command.ts";
+import { repairHint } from "./private/git-commands.ts";
 
 /** Starting point of a worktree, kept on disk. All of it is text, so that a record can hold it. */
 export interface WorktreeBase {
@@ -174,7 +175,7 @@ function hintFor(
   const other = nested.find((path) => !tracked.has(path));
   const ways = ["Ask for workspace: inplace."];
   if (submodule !== undefined) {
-    const word = shellWord(submodule);
+    const word = quoteWord(submodule);
     ways.push(
       `For work in the submodule alone, name it as the working directory: ${word}.`,
       `A submodule that the work does not need can be put away. Run: git submodule deinit ${word}`,
@@ -183,7 +184,7 @@ function hintFor(
   if (other !== undefined) {
     const exclude = join(shadow.repository?.commonDir ?? gitDirOf(shadow), "info", "exclude");
     ways.push(
-      `What does not belong to the work can be ignored. Run: echo ${shellWord(`/${other}/`)} >> ${shellWord(exclude)}`,
+      `What does not belong to the work can be ignored. Run: echo ${quoteWord(`/${other}/`)} >> ${quoteWord(exclude)}`,
     );
   }
   return ways.join(" ");

@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { stat } from "../../ground/platform/files/files.ts";
-import { shellWord } from "../git/private/git-commands.ts";
+import { quoteWord } from "../../ground/config/grant-command.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
 import type { WorkspaceConflict } from "../../../plugin-sdk/workspace.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";
@@ -24,7 +24,7 @@ export async function explainMissing<T>(record: WorkspaceRecord, act: () => Prom
     }
     if (!await isFolder(repository)) {
       throw new BulkheadError("workdir_missing", `The repository "${repository}" is no longer there.`, {
-        hint: `Move it back. Or run where it is now: git worktree repair ${shellWord(folder)}. ` +
+        hint: `Move it back. Or run where it is now: git worktree repair ${quoteWord(folder)}. ` +
           `Then git shows the changes in that folder.`,
         cause: error,
       });

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Check } from "@sinclair/typebox/value";
+import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
 import { mkdir } from "../../ground/platform/files/files.ts";
@@ -36,6 +36,7 @@ const fileSchema = Type.Object({
   kv: Type.Literal(1),
   entries: Type.Array(Type.Tuple([Type.String(), Type.Unknown()])),
 }, closed);
+const check = lazyCheck(fileSchema);
 
 type Store = Map<string, unknown>;
 
@@ -77,7 +78,7 @@ async function demandKv({ authority }: BrokerScope): Promise<void> {
 async function load({ options }: BrokerScope): Promise<Store> {
   const text = await readText(options.dataDir);
   if (text === null) return new Map();
-  const file = parse(text);
+  const file = parseChecked(text, check);
   if (file !== null) return new Map(file.entries);
   throw new BulkheadError("io_error", "Cannot read the key-value store: its file is damaged.", {
     hint: `Remove "${kvFile(options.dataDir)}" to begin with an empty store.`,
@@ -91,15 +92,6 @@ async function readText(dataDir: string): Promise<string | null> {
   } catch (error) {
     if (error instanceof BulkheadError && error.code === "not_found") return null;
     throw error;
-  }
-}
-
-function parse(text: string): { entries: [string, unknown][] } | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Check(fileSchema, value) ? value : null;
-  } catch {
-    return null;
   }
 }
 

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Check } from "@sinclair/typebox/value";
+import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed } from "../../../plugin-sdk/schema.ts";
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
@@ -30,7 +30,7 @@ export async function readSecrets(file: string): Promise<StoredSecrets> {
   const text = await readOwn(file);
   if (text === null) return new Map();
   await demandRecorded(file, "secrets", { sha256: sha256Hex(text) });
-  const stored = parse(text);
+  const stored = parseChecked(text, check);
   if (stored !== null) return new Map(stored.entries);
   throw refused(file, "its file is damaged", `Move "${file}" away and set the secrets again.`);
 }
@@ -59,6 +59,7 @@ const fileSchema = Type.Object({
   secrets: Type.Literal(1),
   entries: Type.Array(Type.Tuple([Type.String(), Type.String()])),
 }, closed);
+const check = lazyCheck(fileSchema);
 
 const maxFileBytes = 4 * 1024 * 1024;
 
@@ -106,15 +107,6 @@ async function readOwn(file: string): Promise<string | null> {
     return await handle.readFile("utf8");
   } finally {
     await handle.close();
-  }
-}
-
-function parse(text: string): { entries: [string, string][] } | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Check(fileSchema, value) ? value : null;
-  } catch {
-    return null;
   }
 }
 

@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { batchCharacters, hasMoreValues } from "../channel/count-values.ts";
-import { joinFrames } from "../../ground/checks/frames.ts";
+import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 import { EventPacker, type PieceJson } from "../../ground/checks/packed-events.ts";
 import { sendText } from "../channel/messages.ts";
 import type { GuestMessage } from "../channel/protocol.ts";
@@ -103,7 +103,7 @@ export class Outbox {
     if (this.#events.length > 0) this.#post(this.#takeBatch(), (frame) => frames.push(frame));
     this.#post(text, (frame) => frames.push(frame));
     // Each post wakes another thread, which costs more than a short session's last events and its end do.
-    const joined = frames.length === 2 ? joinFrames(frames) : null;
+    const joined = frames.length === 2 ? joinBytes(frames) : null;
     if (joined) this.#port.post(joined);
     else for (const frame of frames) this.#port.post(frame);
   }

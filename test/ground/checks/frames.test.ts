@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encodeFrame, FrameReader, headerBytes, joinFrames, wrapFrame } from "../../../core/ground/checks/frames.ts";
+import { encodeFrame, FrameReader, headerBytes, wrapFrame } from "../../../core/ground/checks/frames.ts";
+import { joinBytes } from "../../../core/ground/platform/files/join-bytes.ts";
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const lane = fc.integer({ min: 0, max: 2 ** 32 - 1 });
@@ -36,7 +37,7 @@ describe("FrameReader", () => {
   it("gives the same frames in the same order however the bytes are cut", () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 70 }), { minLength: 1, maxLength: 8 });
     fc.assert(fc.property(messages, sizes, (sent, cut) => {
-      const bytes = joinFrames(sent.map((one) => encodeFrame(one.lane, one.text)));
+      const bytes = joinBytes(sent.map((one) => encodeFrame(one.lane, one.text)));
       expect(readInPieces(bytes, { sizes: cut })).toEqual(sent);
     }));
   });
@@ -58,7 +59,7 @@ describe("FrameReader", () => {
   });
 
   it("hands out the frames before one that is too large", () => {
-    const bytes = joinFrames([encodeFrame(1, "fine"), wrapFrame(1, new Uint8Array(100))]);
+    const bytes = joinBytes([encodeFrame(1, "fine"), wrapFrame(1, new Uint8Array(100))]);
     const seen: string[] = [];
     const push = () => new FrameReader(50).push(bytes, ({ payload }) => seen.push(decoder.decode(payload)));
     expect(push).toThrow(/over the limit of 50/);
@@ -78,7 +79,7 @@ describe("FrameReader", () => {
   });
 
   it("gives frames without payload", () => {
-    const bytes = joinFrames([wrapFrame(7, new Uint8Array(0)), wrapFrame(8, new Uint8Array(0))]);
+    const bytes = joinBytes([wrapFrame(7, new Uint8Array(0)), wrapFrame(8, new Uint8Array(0))]);
     expect(readInPieces(bytes, { sizes: [3] })).toEqual([{ lane: 7, text: "" }, { lane: 8, text: "" }]);
   });
 });
@@ -99,11 +100,11 @@ describe("encodeFrame", () => {
   });
 });
 
-describe("wrapFrame and joinFrames", () => {
+describe("wrapFrame and joinBytes", () => {
   it("copy into a buffer of their own, which can be given away", () => {
     const payload = new TextEncoder().encode("payload");
     const frame = wrapFrame(2, payload);
-    const joined = joinFrames([frame, frame]);
+    const joined = joinBytes([frame, frame]);
     payload.fill(0);
     frame.fill(0);
     expect(joined.buffer.byteLength).toBe(2 * (headerBytes + 7));

@@ -1,3 +1,4 @@
+import { isFields } from "../../../../plugin-sdk/json-fields.ts";
 import { askedChanges } from "../../../ground/log/edit-text.ts";
 import { cleanText } from "../../../ground/log/terminal-text.ts";
 import type { Paint, Tone } from "./paint.ts";
@@ -9,7 +10,7 @@ const telling = ["command", "file_path", "path", "file", "url", "query", "patter
 
 /** Shortens a tool's input to a few words: its most telling value, else its fields, else the value itself. */
 export function shortInput(input: unknown): string {
-  if (!isRecord(input)) return shortJson(input);
+  if (!isFields(input)) return shortJson(input);
   for (const key of telling) {
     const value = input[key];
     if (typeof value === "string" && value !== "") return value;
@@ -22,10 +23,6 @@ export function shortJson(value: unknown): string {
   if (typeof value === "string") return value.slice(0, 400);
   if (value === null || value === undefined) return "";
   return (JSON.stringify(value) ?? "").slice(0, 400);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Lines that are shown at most, as the terminal has them. */

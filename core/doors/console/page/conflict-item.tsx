@@ -5,7 +5,7 @@ import { Sure } from "./parts.tsx";
 import { addressOf } from "./route.ts";
 import { SessionDiffText } from "./diff-text.tsx";
 import { Text } from "./text.tsx";
-import type { WaitingThing } from "./waiting-list.ts";
+import type { WaitingItem } from "../../http/waiting-item.ts";
 
 /** Files that stand in the way of changes. */
 export type ConflictFacts = Pick<WorkspaceConflict, "paths">;
@@ -32,7 +32,7 @@ export function ConflictList({ of: { paths } }: { of: ConflictFacts }) {
 }
 
 /** Ways to settle changes that could not be applied. */
-export function ConflictAnswer({ item: { session_id } }: { item: WaitingThing }) {
+export function ConflictAnswer({ item: { session_id } }: { item: WaitingItem }) {
   const found = useConsole();
   const [shows, setShows] = useState(false);
   const id = session_id ?? "";

@@ -4,7 +4,7 @@ import { attempt, useConsole } from "./console-context.ts";
 import { Sure, toggled } from "./parts.tsx";
 import { addressOf } from "./route.ts";
 import { Text } from "./text.tsx";
-import type { WaitingThing } from "./waiting-list.ts";
+import type { WaitingItem } from "../../http/waiting-item.ts";
 
 /** Held changes of a session, as an item that waits has them. */
 interface HeldFacts {
@@ -112,6 +112,6 @@ export function SettleHeld(
 }
 
 /** Ways to settle held changes that wait. */
-export function HeldAnswer({ item: { session_id, input } }: { item: WaitingThing }) {
+export function HeldAnswer({ item: { session_id, input } }: { item: WaitingItem }) {
   return <SettleHeld id={session_id ?? ""} of={input as HeldFacts} />;
 }

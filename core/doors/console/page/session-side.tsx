@@ -17,7 +17,7 @@ import { addressOf } from "./route.ts";
 import { plainText } from "./shown-text.ts";
 import { Text } from "./text.tsx";
 import { UsageText } from "./usage-of.tsx";
-import type { WaitingThing } from "./waiting-list.ts";
+import type { WaitingItem } from "../../http/waiting-item.ts";
 
 /** A session as `GET /v1/sessions/{id}` shows it. */
 export type WholeSession = SessionSummary & SessionHistory & { result: SessionResult | null };
@@ -79,7 +79,7 @@ export function SessionSide({ session }: { session: WholeSession }) {
   );
 }
 
-function Request({ of: item }: { of: WaitingThing }) {
+function Request({ of: item }: { of: WaitingItem }) {
   return (
     <section class="side-part side-waiting">
       <h2>Waits for you</h2>

@@ -1,32 +1,7 @@
 import { type Signal, signal } from "@preact/signals";
 import { type HostApi, RefusedCall } from "./api.ts";
+import type { WaitingItem } from "../../http/waiting-item.ts";
 import type { LiveEvents } from "./live.ts";
-
-/** One answer that a request offers. */
-interface WaitingChoice {
-  id: string;
-  label: string;
-  kind: string;
-}
-
-/** One thing that waits for a person. */
-export interface WaitingThing {
-  kind: "permission" | "question" | "grant" | "quarantine" | "conflict" | "held";
-  id: string;
-  at: string | null;
-  deadline: string | null;
-  deadline_cut_from_ms: number | null;
-  session_id: string | null;
-  adapter_id: string | null;
-  plugin_id: string | null;
-  title: string;
-  text: string;
-  command: string | null;
-  input: unknown;
-  request_id: string | null;
-  choices: WaitingChoice[];
-  hint: string | null;
-}
 
 // Events after which something else may wait.
 const telling: ReadonlySet<string> = new Set([
@@ -41,7 +16,7 @@ const pollMs = 10_000;
 
 /** Everything that waits for a person, the oldest first. */
 export class WaitingList {
-  readonly items: Signal<readonly WaitingThing[]> = signal([]);
+  readonly items: Signal<readonly WaitingItem[]> = signal([]);
   readonly state: Signal<"loading" | "ready" | { failed: string }> = signal("loading");
   #api: HostApi;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -65,7 +40,7 @@ export class WaitingList {
   async #read(): Promise<void> {
     this.#timer = undefined;
     try {
-      const { items } = await this.#api.get<{ items: WaitingThing[] }>("/v1/waiting");
+      const { items } = await this.#api.get<{ items: WaitingItem[] }>("/v1/waiting");
       this.items.value = items.toSorted((a, b) => (a.at ?? "z").localeCompare(b.at ?? "z"));
       this.state.value = "ready";
     } catch (error) {

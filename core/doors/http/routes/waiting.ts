@@ -7,32 +7,9 @@ import { nextTurn } from "../../../ground/platform/engine/next-turn.ts";
 import type { HostWorkspaces } from "../../../sessions/host/state/workspaces.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { callerPlugins, type PluginFacts } from "../plugin-facts.ts";
+import type { WaitingItem } from "../waiting-item.ts";
 import { type ApiRoute, json, ok, route } from "../route.ts";
 import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
-
-/** One thing that waits for a person. */
-interface WaitingItem {
-  kind: "permission" | "question" | "grant" | "quarantine" | "conflict" | "held";
-  /** The same for the same thing, for as long as it waits. */
-  id: string;
-  /** RFC 3339, UTC; null where it is not known. */
-  at: string | null;
-  deadline: string | null;
-  /** The wait that its session asked for, where a limit of the operator cut it; null elsewhere. */
-  deadline_cut_from_ms: number | null;
-  session_id: string | null;
-  adapter_id: string | null;
-  plugin_id: string | null;
-  title: string;
-  text: string;
-  /** A command line that settles it; null: it is answered through the API. */
-  command: string | null;
-  /** Arguments of a request's tool; permission and target of a missing grant; paths of a conflict; held changes. */
-  input: unknown;
-  request_id: string | null;
-  choices: PermissionOption[];
-  hint: string | null;
-}
 
 const item = named(
   "WaitingItem",

@@ -1,6 +1,6 @@
-import { startBackgroundTimer } from "../engine/background-timer.ts";
 import { diskOf, type DiskSpace, diskSpace } from "../state/disk-space.ts";
 import { findProgram } from "../os-walls/try-program.ts";
+import { lookOften } from "../engine/background-timer.ts";
 import { runPlainProgram } from "./plain-program.ts";
 import { platform } from "../engine/platform.ts";
 
@@ -43,7 +43,6 @@ interface Disk {
   walked: { at: number; tookMs: number; free: number; files: number };
 }
 
-const lookEveryMs = 500;
 /** Removals by other programs hide growth: folders are walked this often in any case. */
 const walkEveryMs = 30_000;
 const manyFiles = 5000;
@@ -53,8 +52,9 @@ const smallGrowth = 4 * 1024 * 1024;
 
 const watched = new Set<Seen>();
 const disks = new Map<string, Disk>();
-let cancelLook: (() => void) | null = null;
-let looking = false;
+const looks = lookOften(watched, async () => {
+  for (const [id, disk] of [...disks]) await lookAt(id, disk);
+});
 
 /**
  * Bounds what programs put on disks, in one look for all of them twice a second. The free space of a file system costs
@@ -69,37 +69,19 @@ export function watchDisks(watch: DiskWatch): () => void {
     found.forEach((disk, at) => disk !== null && !disks.has(disk) && addDisk(disk, watch.places[at]!));
     const on = new Set(found.filter((disk) => disk !== null));
     watched.add(seen = { watch, disks: on, use: { bytes: 0, files: 0 }, written: 0, isOver: false });
-    schedule();
+    looks.start();
   });
   return () => {
     isOver = true;
     if (seen !== null) watched.delete(seen);
     if (watched.size > 0) return;
     disks.clear();
-    cancelLook?.();
-    cancelLook = null;
+    looks.stop();
   };
 }
 
 function addDisk(disk: string, place: string): void {
   disks.set(disk, { place, walked: { at: 0, tookMs: 0, free: Infinity, files: 0 } });
-}
-
-function schedule(): void {
-  if (looking || watched.size === 0) return;
-  cancelLook ??= startBackgroundTimer(() => void look().catch(() => {}), lookEveryMs);
-}
-
-/** One that fails is made again with the next. */
-async function look(): Promise<void> {
-  cancelLook = null;
-  looking = true;
-  try {
-    for (const [id, disk] of [...disks]) await lookAt(id, disk);
-  } finally {
-    looking = false;
-    schedule();
-  }
 }
 
 async function lookAt(id: string, disk: Disk): Promise<void> {

@@ -1,4 +1,4 @@
-import { startBackgroundTimer } from "../engine/background-timer.ts";
+import { lookOften } from "../engine/background-timer.ts";
 import { heldBytes, type MachineMemory, machineMemory } from "./process-memory.ts";
 import { countProcesses, listMarked, type MarkRow } from "./process-rows.ts";
 import type { TreeRoot } from "./process-tree.ts";
@@ -23,15 +23,13 @@ interface ProcessWatch extends ProcessFamily {
   onLook?(): void;
 }
 
-const lookEveryMs = 500;
 /** The memory that others give back hides growth: it is counted this often in any case, in looks. */
 const memoryEvery = 10;
 const watches = new Set<ProcessWatch>();
-let looks = 0;
+const looks = lookOften(watches, look);
+let looked = 0;
 /** The least memory of the machine that was in use since anything is watched, and the least of its files in memory. */
 let least = { used: Infinity, shared: Infinity };
-let cancelLook: (() => void) | null = null;
-let looking = false;
 
 /**
  * Counts processes and their memory twice a second, with one scan for all watched groups; idle when there are none.
@@ -40,12 +38,11 @@ let looking = false;
  */
 export function watchProcesses(watch: ProcessWatch): () => void {
   watches.add(watch);
-  schedule();
+  looks.start();
   return () => {
     watches.delete(watch);
     if (watches.size > 0) return;
-    cancelLook?.();
-    cancelLook = null;
+    looks.stop();
     least = { used: Infinity, shared: Infinity };
   };
 }
@@ -56,35 +53,22 @@ export async function processesOf(family: ProcessFamily): Promise<number[] | nul
   return rows === null ? null : [...membersOf(family, rows)];
 }
 
-function schedule(): void {
-  if (looking || watches.size === 0) return;
-  cancelLook ??= startBackgroundTimer(() => void look().catch(() => {}), lookEveryMs);
-}
-
-/** One that fails is made again with the next. */
 async function look(): Promise<void> {
-  cancelLook = null;
-  looking = true;
-  try {
-    for (const watch of watches) watch.onLook?.();
-    const roots = [...watches].flatMap((watch) => watch.roots());
-    // No tree has more processes than the system.
-    const all = countProcesses();
-    const memory = await machineMemory();
-    const isDue = ++looks % memoryEvery === 0;
-    const mayBeLarge = memory !== null && (memoryMayBeOver(memory) || isDue);
-    if (!mayBeLarge && all !== null && all <= Math.min(...[...watches].map(({ most }) => most))) return;
-    const rows = await listMarked({ since: earliest(roots) });
-    if (rows === null) return;
-    for (const watch of [...watches]) {
-      const members = membersOf(watch, rows);
-      const { most } = watch;
-      if (members.size > most && watches.has(watch)) watch.onOver({ bound: "processes", used: members.size, most });
-      if (mayBeLarge) await holdMemory(watch, { members, memory, isDue });
-    }
-  } finally {
-    looking = false;
-    schedule();
+  for (const watch of watches) watch.onLook?.();
+  const roots = [...watches].flatMap((watch) => watch.roots());
+  // No tree has more processes than the system.
+  const all = countProcesses();
+  const memory = await machineMemory();
+  const isDue = ++looked % memoryEvery === 0;
+  const mayBeLarge = memory !== null && (memoryMayBeOver(memory) || isDue);
+  if (!mayBeLarge && all !== null && all <= Math.min(...[...watches].map(({ most }) => most))) return;
+  const rows = await listMarked({ since: earliest(roots) });
+  if (rows === null) return;
+  for (const watch of [...watches]) {
+    const members = membersOf(watch, rows);
+    const { most } = watch;
+    if (members.size > most && watches.has(watch)) watch.onOver({ bound: "processes", used: members.size, most });
+    if (mayBeLarge) await holdMemory(watch, { members, memory, isDue });
   }
 }
 

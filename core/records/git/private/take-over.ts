@@ -12,7 +12,7 @@ import { withDeadline } from "../deadline.ts";
 import { git, linesIn } from "../git-call.ts";
 import { holdNames } from "./hold-borrowed.ts";
 import { leavePlace } from "./kept-places.ts";
-import { shellWord } from "./git-commands.ts";
+import { quoteWord } from "../../../ground/config/grant-command.ts";
 import { dropOwnLock } from "./move-head.ts";
 import { planOf } from "./plan-take-over.ts";
 import { type PrivateRecord, type PrivateRepository, readPrivateRecord } from "./private-record.ts";
@@ -60,7 +60,7 @@ export async function takeOver(folder: string, options: TakeOverOptions): Promis
     });
     // Nothing else brings back what git could not read or store.
     const lost = own.filter(({ outcome, command }) => outcome === "left" && command === undefined);
-    for (const change of lost) change.command = `ls ${shellWord(join(left, known.name, "git"))}`;
+    for (const change of lost) change.command = `ls ${quoteWord(join(left, known.name, "git"))}`;
     isLeft ||= lost.length > 0;
     changes.push(...own.map((change) => known.below === "" ? change : { ...change, submodule: known.below }));
   }
@@ -119,19 +119,19 @@ function madeThere(path: string, { left, isRepository }: { left: string; isRepos
   const folder = dirname(path);
   if (basename(path) !== ".git") {
     const reason = "the agent worked in a submodule that is not checked out";
-    return { name: path, outcome: "left", reason, command: `ls ${shellWord(left)}` };
+    return { name: path, outcome: "left", reason, command: `ls ${quoteWord(left)}` };
   }
   if (!isRepository) {
     const reason = "the agent wrote into the git folder of a folder that has none";
-    return { name: path, outcome: "left", reason, command: `ls ${shellWord(left)}` };
+    return { name: path, outcome: "left", reason, command: `ls ${quoteWord(left)}` };
   }
   const reason = "the agent made a repository in a folder that has none, and only its files are there";
-  const command = `git init ${shellWord(folder)} && ${fetchFrom(left, `git -C ${shellWord(folder)}`)}`;
+  const command = `git init ${quoteWord(folder)} && ${fetchFrom(left, `git -C ${quoteWord(folder)}`)}`;
   return { name: path, outcome: "left", reason, command };
 }
 
 function fetchFrom(folder: string, git = "git"): string {
-  return `${git} fetch ${shellWord(folder)} '+refs/heads/*:refs/heads/agent/*'`;
+  return `${git} fetch ${quoteWord(folder)} '+refs/heads/*:refs/heads/agent/*'`;
 }
 
 /** Files of git-lfs that are taken over, and bytes of each. */

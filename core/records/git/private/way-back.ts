@@ -5,7 +5,7 @@ import { rm } from "../../../ground/platform/files/files.ts";
 import { join } from "../../../ground/platform/files/paths.ts";
 import { eachRecord, gitError, lineOf } from "../git-call.ts";
 import { checkedOut, topOf } from "./read-refs.ts";
-import { shellWord } from "./git-commands.ts";
+import { quoteWord } from "../../../ground/config/grant-command.ts";
 import { pathOf, readIndexEntries } from "./index-entries.ts";
 import type { TakeOverPlan } from "./plan-take-over.ts";
 import type { PrivateRepository } from "./private-record.ts";
@@ -27,21 +27,21 @@ const mostFiles = 2000;
 /** Command that gives the repository, as it is now, what is kept of an agent. It takes nothing from the person. */
 export async function wayBack(plan: TakeOverPlan, kept: Kept): Promise<string> {
   const { name, keptAs } = kept;
-  const ref = shellWord(keptAs);
+  const ref = quoteWord(keptAs);
   if (name === "HEAD" || name.startsWith("refs/heads/")) return await backOnBranch(plan, kept);
   if (name.startsWith("stash@")) return `git stash apply ${ref}`;
-  return name.startsWith("refs/") ? `git update-ref ${shellWord(name)} ${ref}` : `git log ${ref}`;
+  return name.startsWith("refs/") ? `git update-ref ${quoteWord(name)} ${ref}` : `git log ${ref}`;
 }
 
 /** A branch that is checked out moves with its files, and none moves away from commits of the person. */
 async function backOnBranch({ known, before }: TakeOverPlan, { name, id, keptAs }: Kept): Promise<string> {
   const { git_dir: own, common_dir: commonDir, top: ownTop } = known;
-  const ref = shellWord(keptAs);
+  const ref = quoteWord(keptAs);
   const used = name === "HEAD" ? own : (await checkedOut(commonDir)).get(name);
   if (used !== undefined) {
     const top = used === own ? ownTop : await topOf(used, commonDir);
     if (top === null) return `git log ${ref}`;
-    const git = used === own ? "git" : `git -C ${shellWord(top)}`;
+    const git = used === own ? "git" : `git -C ${quoteWord(top)}`;
     const files = await inTheWay({ gitDir: used, top, branch: "HEAD" }, id);
     return `${addition(git, files)}${git} merge ${await mergeWords(used, ["HEAD", id])} ${ref}`;
   }
@@ -50,9 +50,9 @@ async function backOnBranch({ known, before }: TakeOverPlan, { name, id, keptAs 
   if (old !== null && old !== before.refs.ids.get(name)) {
     const files = await inTheWay({ gitDir: own, top: ownTop, branch: name }, id);
     const merge = `${addition("git", files)}git merge ${await mergeWords(own, [name, id])} ${ref}`;
-    return `git switch ${shellWord(name.slice("refs/heads/".length))} && ${files.length > 0 ? `{ ${merge}; }` : merge}`;
+    return `git switch ${quoteWord(name.slice("refs/heads/".length))} && ${files.length > 0 ? `{ ${merge}; }` : merge}`;
   }
-  return `git update-ref ${shellWord(name)} ${ref}${old === null ? "" : ` ${old}`}`;
+  return `git update-ref ${quoteWord(name)} ${ref}${old === null ? "" : ` ${old}`}`;
 }
 
 /** An agent that rewrote the first commit has a history with nothing in common. */
@@ -75,7 +75,7 @@ function areNamed(paths: readonly string[]): boolean {
 
 /** Paths below the top of the work tree, as words of a command that is run anywhere in it (gitglossary(7), "pathspec"). */
 function pathWords(paths: readonly string[]): string {
-  return paths.map((path) => shellWord(/^[\w.][^*?[\\]*$/.test(path) ? `:/${path}` : `:(top,literal)${path}`)).join(
+  return paths.map((path) => quoteWord(/^[\w.][^*?[\\]*$/.test(path) ? `:/${path}` : `:(top,literal)${path}`)).join(
     " ",
   );
 }
@@ -108,9 +108,9 @@ export async function stageAgain(plan: TakeOverPlan, { id, keptAs }: Omit<Kept, 
   const args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", commit ?? emptyTree(known), id];
   const paths = (await pathsOf(args, known.git_dir)).filter((path) => changed.has(path));
   if (paths.length === 0) return null;
-  const restore = `git restore --staged --source=${shellWord(keptAs)}`;
+  const restore = `git restore --staged --source=${quoteWord(keptAs)}`;
   if (areNamed(paths)) return `${restore} ${pathWords(paths)}`;
-  const list = `git diff --name-only -z ${commit ?? emptyTree(known)} ${shellWord(keptAs)}`;
+  const list = `git diff --name-only -z ${commit ?? emptyTree(known)} ${quoteWord(keptAs)}`;
   return `${list} | ${restore} --pathspec-from-file=- --pathspec-file-nul`;
 }
 

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Check } from "@sinclair/typebox/value";
+import { lazyCheck, parseChecked } from "../../../ground/checks/lazy-check.ts";
 import { type ErrorCode, errorCodes } from "../../../../plugin-sdk/errors.ts";
 import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import type { CrashRecord } from "../../../../plugin-sdk/plugin-report.ts";
@@ -26,6 +26,7 @@ export const crashRecordSchema: SchemaOf<CrashRecord> = exactly<CrashRecord>()(
     quarantined_at: Type.Union([time, Type.Null()]),
   }, closed),
 );
+const check = lazyCheck(crashRecordSchema);
 
 /** The crash records of all plugins, one file each, in a folder that all hosts of one state folder share. */
 export interface CrashFiles extends CrashStore {
@@ -49,7 +50,8 @@ export function openCrashFiles(folder: string): CrashFiles {
       if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
       throw error;
     }
-    return parse(text);
+    // A half-written file counts as empty.
+    return parseChecked(text, check);
   }
 
   async function write(record: CrashRecord): Promise<void> {
@@ -68,15 +70,5 @@ export function openCrashFiles(folder: string): CrashFiles {
     const known = await read(pluginId).catch(() => null);
     await rm(fileOf(pluginId), { force: true });
     return known !== null;
-  }
-}
-
-/** Parses a record; a half-written file counts as empty. */
-function parse(text: string): CrashRecord | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Check(crashRecordSchema, value) ? value : null;
-  } catch {
-    return null;
   }
 }

@@ -10,7 +10,7 @@ import { Ago, Command, durationText, Empty, Failure, Screen, toggled } from "../
 import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";
 import { LongText, Text } from "../text.tsx";
-import type { WaitingThing } from "../waiting-list.ts";
+import type { WaitingItem } from "../../../http/waiting-item.ts";
 
 /** The inbox: everything that waits for a person, answered in place. */
 export function NeedsYou() {
@@ -45,7 +45,7 @@ export function NeedsYou() {
 }
 
 /** The item at which a person is, those that are selected, and the keys that move, select and answer. */
-function useInbox(items: readonly WaitingThing[]) {
+function useInbox(items: readonly WaitingItem[]) {
   const found = useConsole();
   const [at, setAt] = useState<string | null>(null);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
@@ -111,7 +111,7 @@ function InboxHead() {
 
 function Together(
   { picked, answerAll, clear }: {
-    picked: readonly WaitingThing[];
+    picked: readonly WaitingItem[];
     answerAll: (index: number) => void;
     clear: () => void;
   },
@@ -133,7 +133,7 @@ function Together(
 
 function Item(
   { item, isCurrent, isPicked, focus, toggle }: {
-    item: WaitingThing;
+    item: WaitingItem;
     isCurrent: boolean;
     isPicked: boolean;
     focus: () => void;
@@ -159,7 +159,7 @@ function Item(
   );
 }
 
-function ItemHead({ item, isPicked, toggle }: { item: WaitingThing; isPicked: boolean; toggle: () => void }) {
+function ItemHead({ item, isPicked, toggle }: { item: WaitingItem; isPicked: boolean; toggle: () => void }) {
   const asked = askedText(item);
   return (
     <header>
@@ -189,7 +189,7 @@ function ItemHead({ item, isPicked, toggle }: { item: WaitingThing; isPicked: bo
   );
 }
 
-function ItemSession({ item, id }: { item: WaitingThing; id: string }) {
+function ItemSession({ item, id }: { item: WaitingItem; id: string }) {
   const who = item.adapter_id ?? item.plugin_id;
   const asked = askedText(item);
   return (
@@ -206,7 +206,7 @@ function ItemSession({ item, id }: { item: WaitingThing; id: string }) {
   );
 }
 
-const kinds: Readonly<Record<WaitingThing["kind"], string>> = {
+const kinds: Readonly<Record<WaitingItem["kind"], string>> = {
   permission: "Permission",
   question: "Question",
   grant: "Missing grant",
@@ -216,7 +216,7 @@ const kinds: Readonly<Record<WaitingThing["kind"], string>> = {
 };
 
 /** One line that says what is wanted: the words of a request, since its title is the session's. */
-export function askedText({ request_id, title, text }: Pick<WaitingThing, "request_id" | "title" | "text">): string {
+export function askedText({ request_id, title, text }: Pick<WaitingItem, "request_id" | "title" | "text">): string {
   return plainText(request_id !== null && text !== "" ? text : title, longestAsked);
 }
 
@@ -224,7 +224,7 @@ const longestAsked = 300;
 
 /** Subject of a request: the command, the change, or the input. */
 export function About(
-  { item }: { item: Pick<WaitingThing, "title" | "text" | "command" | "input" | "kind" | "request_id"> },
+  { item }: { item: Pick<WaitingItem, "title" | "text" | "command" | "input" | "kind" | "request_id"> },
 ) {
   return (
     <>
@@ -243,7 +243,7 @@ export function About(
 }
 
 /** The ways to answer one item. */
-export function Answer({ item, isCurrent = false }: { item: WaitingThing; isCurrent?: boolean }) {
+export function Answer({ item, isCurrent = false }: { item: WaitingItem; isCurrent?: boolean }) {
   const found = useConsole();
   if (item.request_id !== null) return <RequestAnswer item={item} isCurrent={isCurrent} />;
   if (item.kind === "conflict") return <ConflictAnswer item={item} />;
@@ -270,7 +270,7 @@ export function Answer({ item, isCurrent = false }: { item: WaitingThing; isCurr
 }
 
 /** The choices of a request, or a field for an answer in one's own words. */
-function RequestAnswer({ item, isCurrent }: { item: WaitingThing; isCurrent: boolean }) {
+function RequestAnswer({ item, isCurrent }: { item: WaitingItem; isCurrent: boolean }) {
   const found = useConsole();
   const [text, setText] = useState("");
   const free = item.kind === "question" && item.choices.length === 0;
@@ -302,7 +302,7 @@ function RequestAnswer({ item, isCurrent }: { item: WaitingThing; isCurrent: boo
 }
 
 /** A missing grant: it is tried on the history and given in place. */
-function GrantAnswer({ item: { plugin_id, input } }: { item: WaitingThing }) {
+function GrantAnswer({ item: { plugin_id, input } }: { item: WaitingItem }) {
   const { waiting } = useConsole();
   const [asks, setAsks] = useState(false);
   const id = plugin_id ?? "";
@@ -326,19 +326,19 @@ function GrantAnswer({ item: { plugin_id, input } }: { item: WaitingThing }) {
   );
 }
 
-async function release(found: Console, { plugin_id }: WaitingThing): Promise<void> {
+async function release(found: Console, { plugin_id }: WaitingItem): Promise<void> {
   const path = `/v1/plugins/${encodeURIComponent(plugin_id ?? "")}/release`;
   await attempt(found, `${plugin_id} may run again.`, () => found.api.send("POST", path));
   found.waiting.touch();
 }
 
 /** Answers requests with their choice of this number. */
-async function answer(found: Console, items: readonly WaitingThing[], index: number): Promise<void> {
+async function answer(found: Console, items: readonly WaitingItem[], index: number): Promise<void> {
   const those = items.filter(({ choices, request_id }) => request_id !== null && choices[index] !== undefined);
   for (const item of those) await answerText(found, item, item.choices[index]?.id ?? "");
 }
 
-async function answerText(found: Console, item: WaitingThing, choice: string): Promise<void> {
+async function answerText(found: Console, item: WaitingItem, choice: string): Promise<void> {
   const path = `/v1/sessions/${encodeURIComponent(item.session_id ?? "")}/answers`;
   const body = { request_id: item.request_id, choice };
   const label = item.choices.find(({ id }) => id === choice)?.label ?? choice;

@@ -1,24 +1,11 @@
 import { formatCost } from "../../../../../plugin-sdk/currency.ts";
+import type { UsageRow } from "../../../../../plugin-sdk/usage-row.ts";
 import { useState } from "preact/hooks";
 import { noticeOf, useConsole } from "../console-context.ts";
 import { countText, Empty, Failure, Screen, useLoaded } from "../parts.tsx";
 import { plainText } from "../shown-text.ts";
 
-type Basis = "reported" | "estimated" | "unknown";
-
-/** Spend of one day, agent, model and basis, as `GET /v1/spend` lists it. */
-interface SpendRow {
-  day: string;
-  adapter_id: string;
-  model: string | null;
-  basis: Basis;
-  cost: number | null;
-  currency: string | null;
-  tokens_in: number | null;
-  tokens_out: number | null;
-  tokens_cached: number | null;
-  sessions: number;
-}
+type Basis = UsageRow["basis"];
 
 const bases: readonly Basis[] = ["reported", "estimated", "unknown"];
 
@@ -26,7 +13,7 @@ const bases: readonly Basis[] = ["reported", "estimated", "unknown"];
 export function Spend() {
   const { api } = useConsole();
   const [days, setDays] = useState(30);
-  const [loaded] = useLoaded((signal) => api.get<{ rows: SpendRow[] }>("/v1/spend", { days }, signal), [days]);
+  const [loaded] = useLoaded((signal) => api.get<{ rows: UsageRow[] }>("/v1/spend", { days }, signal), [days]);
   return (
     <Screen
       title="Spend"
@@ -53,7 +40,7 @@ export function Spend() {
   );
 }
 
-function Figures({ rows, days }: { rows: readonly SpendRow[]; days: number }) {
+function Figures({ rows, days }: { rows: readonly UsageRow[]; days: number }) {
   if (rows.length === 0) {
     return (
       <Empty title="No session has ended in these days">
@@ -72,7 +59,7 @@ function Figures({ rows, days }: { rows: readonly SpendRow[]; days: number }) {
   );
 }
 
-function SpendTable({ rows }: { rows: readonly SpendRow[] }) {
+function SpendTable({ rows }: { rows: readonly UsageRow[] }) {
   return (
     <div class="table-scroll" tabIndex={0} role="region" aria-label="Spend per day, agent and model">
       <table class="figures">
@@ -111,7 +98,7 @@ function SpendTable({ rows }: { rows: readonly SpendRow[] }) {
   );
 }
 
-function Tile({ basis, rows }: { basis: Basis; rows: readonly SpendRow[] }) {
+function Tile({ basis, rows }: { basis: Basis; rows: readonly UsageRow[] }) {
   const sums = new Map<string, number>();
   for (const { cost, currency } of rows) {
     if (cost !== null && currency !== null) sums.set(currency, (sums.get(currency) ?? 0) + cost);
@@ -135,7 +122,7 @@ function Tile({ basis, rows }: { basis: Basis; rows: readonly SpendRow[] }) {
 }
 
 /** Costs per day, one bar a basis, side by side: they have nothing to do with one another. */
-function Bars({ rows, days }: { rows: readonly SpendRow[]; days: number }) {
+function Bars({ rows, days }: { rows: readonly UsageRow[]; days: number }) {
   const currency = rows.find(({ cost, currency }) => cost !== null && currency !== null)?.currency ?? null;
   const known = rows.filter((row) => row.cost !== null && row.currency === currency);
   if (known.length === 0) return null;
@@ -175,7 +162,7 @@ function Bars({ rows, days }: { rows: readonly SpendRow[]; days: number }) {
   );
 }
 
-/** The last days, as in `SpendRow.day`. */
+/** The last days, as in `UsageRow.day`. */
 function dayNames(days: number): string[] {
   const today = Date.now();
   return Array.from(
