@@ -12,7 +12,7 @@ export interface AgentReport {
   version: string | null;
   /** Null where its manifest cannot be read. */
   adapter_type: Manifest["adapter_type"] | null;
-  /** What it drives, in one sentence; absent where its manifest cannot be read. */
+  /** Its sentence of what it drives; absent where its manifest cannot be read. */
   description?: string;
   /** Its own options, which a request sets under `params`; absent: it has none. */
   config?: ConfigSchema;

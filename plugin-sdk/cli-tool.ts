@@ -90,7 +90,9 @@ export function defaultModel({ cli, models, config }: Manifest): string | undefi
   if (!cli) return undefined;
   if (cli.default_model !== undefined) return cli.default_model;
   const template = parseCommandTemplate(cli.command_template, { params: Object.keys(config?.properties ?? {}) });
-  return neededPlaceholders(template).includes("model") ? Object.keys(toolModels(cli) ?? {})[0] ?? models?.[0] : undefined;
+  return neededPlaceholders(template).includes("model")
+    ? Object.keys(toolModels(cli) ?? {})[0] ?? models?.[0]
+    : undefined;
 }
 
 class ToolAdapter extends CliAdapter {

@@ -14,7 +14,7 @@ import type { ClusterSettings } from "../../ground/config/cluster-settings.ts";
 import { within } from "../../ground/platform/engine/within.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { connectServers, type SecretOf } from "./connect.ts";
-import { readStream, type ReadStreamOptions, workOn, type WorkOptions, headerTexts } from "./consume.ts";
+import { headerTexts, readStream, type ReadStreamOptions, workOn, type WorkOptions } from "./consume.ts";
 import { DroppedMessages } from "./dropped-messages.ts";
 import type { NewMessage, StreamMessage } from "./messages.ts";
 import { type Names, namesWith } from "./names.ts";
