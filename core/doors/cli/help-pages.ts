@@ -26,6 +26,7 @@ export const helpPages = {
   "write-an-adapter": "ctx, events, templates, packages",
   "conformance-kit": "prove that a plugin keeps the contract",
   errors: "every error code and exit code",
+  words: "what other hosts call it, and its name here",
 } as const;
 
 type HelpPage = keyof typeof helpPages;
