@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { access, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
+import process from "node:process";
 import { dirname, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { guardedPlaces } from "../../../core/sessions/host/guarded-places.ts";
@@ -255,14 +255,14 @@ describe("plugin add", () => {
       "\n    command (now not set): which program it starts\n    args (now not set): with which arguments\n",
     );
     expect(out).toContain('\n    url (now "https://api.example.com/v1"): where it sends what it knows\n');
-    const settings = '\n    config: { command: git, args: [log, "${HOME}/x"], key: SECRET_NAME }\n';
+    const settings = '\n    config: { command: git, args: [log, "${PATH}/x"], key: SECRET_NAME }\n';
     await operator.write("bulkhead.yaml", `${(await operator.manifest()).trimEnd()}${settings}`);
     const info = (await operator.bulkhead("plugin", "info", "greeter")).out;
     expect(info).toContain('start the program "git" with (hidden) (hidden)\n');
     for (const command of ["info", "explain"]) {
       for (const flags of [[], ["--json"]]) {
         const shown = await operator.bulkhead("plugin", command, "greeter", ...flags);
-        expect(shown.out).not.toContain(`${homedir()}/x`);
+        expect(shown.out).not.toContain(`${process.env["PATH"]}/x`);
       }
     }
     expect(info).toContain('\n    command (now "git"): which program it starts\n');

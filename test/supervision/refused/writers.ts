@@ -43,6 +43,8 @@ export const noStores: Readonly<Record<string, string>> = {
   "core/doors/cli/": command,
   "core/packages/install/staging.ts": "a package that is not whole is not installed",
   "core/packages/install/waiting-update.ts": "the next look at the registry finds the update again",
+  "core/records/journal/copy-journal.ts": "a copy that is not whole is removed with its backup",
+  "core/sessions/host/backup/": "a backup without its list is none, and what a restore replaces is kept beside it",
   "core/records/journal/compact-journal.ts": "it changes a journal by SQLite's transactions, as the journal does",
   "core/records/journal/journal-reader.ts": nothing,
   "core/records/journal/salvage/": "it has tests of its own: one that did not end begins again",
