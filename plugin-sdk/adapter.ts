@@ -88,7 +88,10 @@ export abstract class AgentAdapter {
     return healthOf(report, { latency_ms: Date.now() - started, last_check: new Date().toISOString() });
   }
 
-  /** Returns the agent's capabilities. */
+  /**
+   * Returns the agent's capabilities, as far as they are known now. A probe asks: what is false here counts as lacking, and
+   * what the manifest does not state is not added.
+   */
   getCapabilities(): AgentCapabilities {
     return this.capabilities;
   }
@@ -123,6 +126,7 @@ export interface AdapterDefinition {
   isAvailable?(ctx: AdapterContext): Promise<AvailabilityReport>;
   getAccessMode?(): AccessModeStatus | null;
   healthCheck?(ctx: AdapterContext): Promise<HealthStatus>;
+  getCapabilities?(): AgentCapabilities;
   initialize?(config: AgentConfig): Promise<void> | void;
   shutdown?(): Promise<void> | void;
   interrupt?(): Promise<void> | void;

@@ -60,6 +60,8 @@ export interface UsageReport {
   scope: "session" | "turns" | null;
   /** The agent called its model besides, for a title or in its sub-agents, and did not count that: the tokens are at least these. */
   partial?: true;
+  /** Input and output tokens together, where their sum is all that the adapter tells. */
+  tokens_used?: number;
   /**
    * `reported` by the agent, `estimated` when the host computed the cost from the access mode's prices, or `unknown`.
    */

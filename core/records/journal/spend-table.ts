@@ -4,7 +4,7 @@ import type { UsageReport } from "../../../plugin-sdk/result.ts";
 import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 
 /** Usage of a session, by its last event. */
-export interface Spent extends Omit<UsageReport, "duration_ms" | "scope" | "partial"> {
+export interface Spent extends Omit<UsageReport, "duration_ms" | "scope" | "partial" | "tokens_used"> {
   adapter_id: string;
 }
 

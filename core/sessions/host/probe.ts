@@ -6,6 +6,7 @@ import {
   type HealthStatus,
   healthStatusSchema,
 } from "../../../plugin-sdk/availability.ts";
+import { agentCapabilitiesSchema } from "../../../plugin-sdk/capabilities.ts";
 import { healthOf } from "../../../plugin-sdk/health-of.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
@@ -27,6 +28,7 @@ import { allowedIn, type SessionDeps } from "./start-session.ts";
 const isReport = lazyCheck(availabilityReportSchema);
 const isHealth = lazyCheck(healthStatusSchema);
 const isMode = lazyCheck(accessModeStatusSchema);
+const isCapabilities = lazyCheck(agentCapabilitiesSchema);
 
 interface ProbeOptions {
   deps: SessionDeps;
@@ -51,15 +53,17 @@ export async function probe(service: ServedPlugin, options: ProbeOptions): Promi
     const answer = await ask(service, options);
     if ("report" in answer) return failed(answer.report);
     const { availability: report, health, access_mode, health_error } = answer.value;
+    const capabilities = isCapabilities().Check(answer.value.capabilities) ? answer.value.capabilities : undefined;
     if (!isReport().Check(report)) {
       return failed({ availability: "unrunnable", reason: "The adapter's isAvailable() gave no availability." });
     }
     const corrected = await withOwnGateway(report, service.plugin);
-    if (corrected !== report) return { report: corrected, health: healthOf(corrected, timed()), access_mode: null };
+    if (corrected !== report) return { ...failed(corrected), capabilities };
     return {
       report,
       health: isHealth().Check(health) ? health : failedCheck(healthOf(report, timed()), health_error),
       access_mode: isMode().Check(access_mode) ? access_mode : null,
+      capabilities,
     };
   } catch (error) {
     const { code, message, hint } = toErrorData(error);
@@ -178,6 +182,7 @@ function readAnswer(told: unknown): ProbeAnswer {
     availability: value.availability,
     access_mode: value.access_mode,
     health: value.health,
+    capabilities: value.capabilities,
     health_error: typeof value.health_error === "string" ? value.health_error : undefined,
   };
 }

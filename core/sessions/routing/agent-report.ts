@@ -16,6 +16,7 @@ import { type AccessModeState, accessModeState, type ModeUse } from "./access-mo
 import type { Known } from "./availability-board.ts";
 import { toolModels } from "../../../plugin-sdk/tool-models.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
+import { narrowCapabilities } from "./lacking.ts";
 
 /** Options of {@link describeAgent}: what is known of the agent. */
 export interface DescribeAgentOptions {
@@ -67,7 +68,7 @@ export function describeAgent(facts: DescribeAgentOptions): RoutableAgent {
       : healthNow(found.health, { probed, current, remaining: picked?.remaining ?? null }),
     access_mode: picked?.status ?? null,
     access_modes: modes.map(({ status }) => status),
-    capabilities: manifest.capabilities,
+    capabilities: narrowCapabilities(manifest.capabilities, "stopped" in found ? undefined : found.capabilities),
     models: offeredModels(manifest),
     primary: false,
   };

@@ -1,5 +1,6 @@
 import type { AccessModeStatus } from "../../../plugin-sdk/access-modes.ts";
 import type { AvailabilityReport, HealthStatus } from "../../../plugin-sdk/availability.ts";
+import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
 import { healthOf } from "../../../plugin-sdk/health-of.ts";
 import { within } from "../../ground/platform/engine/within.ts";
 
@@ -9,6 +10,8 @@ export interface Probed {
   health: HealthStatus;
   /** The adapter's own status of its access mode; null when it gives none. */
   access_mode: AccessModeStatus | null;
+  /** The adapter's own word on its capabilities; absent when it gives none. */
+  capabilities?: AgentCapabilities | undefined;
 }
 
 /** Last known state of an adapter. */

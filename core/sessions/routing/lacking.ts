@@ -18,6 +18,24 @@ function lacking(required: object, offered: object): string[] {
   );
 }
 
+/**
+ * Takes from stated capabilities what the adapter itself says is not there: a flag that is false, a smaller context. What it
+ * adds does not count: the manifest is what an operator has reviewed.
+ */
+export function narrowCapabilities(stated: AgentCapabilities, said: AgentCapabilities = {}): AgentCapabilities {
+  const { max_context_tokens: room, custom } = stated;
+  return {
+    ...withoutDenied(stated, said),
+    ...(room === undefined ? {} : { max_context_tokens: Math.min(room, said.max_context_tokens ?? room) }),
+    ...(custom === undefined ? {} : { custom: withoutDenied(custom, said.custom ?? {}) }),
+  };
+}
+
+function withoutDenied<T extends object>(stated: T, said: object): T {
+  const denied = Object.keys(stated).filter((name) => Object.hasOwn(said, name) && Reflect.get(said, name) === false);
+  return { ...stated, ...Object.fromEntries(denied.map((name) => [name, false])) };
+}
+
 /** Combines both requirements. */
 export function bothRequired(a: AgentCapabilities, b: AgentCapabilities): AgentCapabilities {
   const context = Math.max(a.max_context_tokens ?? 0, b.max_context_tokens ?? 0);

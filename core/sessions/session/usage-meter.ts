@@ -84,8 +84,17 @@ export class UsageMeter {
 
   report(durationMs: number): UsageReport {
     const { mixed: _, ...figures } = this.#total();
-    const partial = this.#isPartial ? { partial: true as const } : {};
-    return { ...figures, model: this.#model, duration_ms: durationMs, ...partial };
+    const { tokens } = this;
+    const split = sum(figures.tokens_in, figures.tokens_out);
+    // An attempt may have told its sum alone.
+    const isPartial = this.#isPartial || split !== null && (tokens ?? 0) > split;
+    return {
+      ...figures,
+      model: this.#model,
+      duration_ms: durationMs,
+      ...(isPartial ? { partial: true } : {}),
+      ...(split === null && tokens !== null ? { tokens_used: tokens } : {}),
+    };
   }
 
   #total(): Totals {

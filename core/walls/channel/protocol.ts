@@ -18,6 +18,8 @@ export interface ProbeAnswer {
   access_mode: unknown;
   /** Result of `healthCheck()`; null where it threw. */
   health: unknown;
+  /** Result of `getCapabilities()`; null where it threw. */
+  capabilities: unknown;
   health_error?: string | undefined;
 }
 

@@ -286,14 +286,13 @@ async function probe(
     healthError = describeThrown(thrown, "fatal").message;
   }
   const availability: unknown = await isAvailable();
-  let mode: unknown = null;
-  try {
-    mode = await adapter.getAccessMode();
-  } catch {
-    // The host knows the modes of the manifest, and counts them itself.
-  }
+  // What the manifest says counts where one of them throws.
+  const [mode, capabilities] = await Promise.all([
+    (async () => await adapter.getAccessMode())().catch(() => null),
+    (async () => await adapter.getCapabilities())().catch(() => null),
+  ]);
   const failed = healthError === null ? {} : { health_error: healthError };
-  return { availability, access_mode: mode ?? null, health, ...failed };
+  return { availability, access_mode: mode ?? null, health, capabilities: capabilities ?? null, ...failed };
 }
 
 /** A health check often calls `isAvailable()` as well: it is called once, and both get the answer. */

@@ -128,7 +128,7 @@ license: MIT
 host: ^1.0.0
 adapter_type: ${plugin.type ?? "tool"}
 entry: ./${entry}
-capabilities: {}
+${plugin.manifest?.startsWith("capabilities:") ? "" : "capabilities: {}"}
 ${plugin.manifest ?? ""}
 `;
   for (const [name, text] of Object.entries({ "plugin.yaml": manifest, ...files })) {

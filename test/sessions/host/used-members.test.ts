@@ -93,3 +93,23 @@ tools:
   expect(of("ok")).toMatchObject({ availability: "available", primary: true });
   expect(of("code").reason).toMatch(/^\[null,"\/.*\/echo","permission_denied"\]$/);
 });
+
+test("getCapabilities(): it narrows what the manifest states, for people and for routing, and widens nothing", async () => {
+  const { add, host, workdir } = await openHost();
+  const said = `{ testing: false, web_search: true, max_context_tokens: 1000, custom: { maps: false, music: true } }`;
+  await add("alpha", {
+    code: adapterCode(`    yield ${completed};`, `getCapabilities: () => (${said}),`),
+    manifest: "capabilities: { testing: true, debugging: true, max_context_tokens: 8000, custom: { maps: true } }",
+  });
+  const [report] = await host.agents();
+  expect(report?.capabilities).toEqual({
+    testing: false,
+    debugging: true,
+    max_context_tokens: 1000,
+    custom: { maps: false },
+  });
+  const ask = { workdir, prompt: "p" };
+  await expect(host.runSession(ask, { require: { testing: true } })).rejects.toMatchObject({ code: "unavailable" });
+  await expect(host.runSession(ask, { require: { web_search: true } })).rejects.toMatchObject({ code: "unavailable" });
+  await (await host.runSession(ask, { require: { debugging: true } })).result();
+});

@@ -36,6 +36,19 @@ describe("UsageMeter", () => {
     expect(meter.report(1)).toMatchObject({ tokens_in: null, partial: true });
   });
 
+  test("a sum that comes with the last word alone is told as a sum, and makes what was told before the least", () => {
+    const meter = new UsageMeter();
+    meter.begin({ mode: null });
+    meter.complete(done({ tokens_used: 1234 }));
+    expect(meter.report(1)).toMatchObject({ tokens_in: null, tokens_out: null, tokens_used: 1234, basis: "reported" });
+    meter.begin({ mode: null });
+    meter.take(usage("session", { tokens_in: 10, tokens_out: 2 }));
+    expect(meter.report(1)).toMatchObject({ tokens_in: 10, tokens_out: 2, partial: true });
+    expect(meter.report(1)).not.toHaveProperty("tokens_used");
+    meter.begin({ mode: null });
+    expect(new UsageMeter().report(1)).not.toHaveProperty("tokens_used");
+  });
+
   test("a later report takes nothing away by what it does not know", () => {
     const meter = new UsageMeter();
     meter.take(usage("turn", { tokens_in: 5, tokens_out: 2 }));

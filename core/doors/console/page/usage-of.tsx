@@ -28,7 +28,7 @@ export function UsageOf({ id }: { id: string }) {
 /** A cost with its basis. Reported, estimated and unknown look different. */
 export function UsageText({ of: usage }: { of: UsageReport }) {
   const tokens = usage.tokens_in === null && usage.tokens_out === null
-    ? null
+    ? usage.tokens_used ?? null
     : (usage.tokens_in ?? 0) + (usage.tokens_out ?? 0);
   return (
     <span class={`usage usage-${usage.basis}`}>

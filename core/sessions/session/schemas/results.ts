@@ -93,6 +93,7 @@ const usage = named(
     duration_ms: count,
     scope: maybe(oneOf(["session", "turns"] as const)),
     partial: Type.Optional(Type.Literal(true)),
+    tokens_used: Type.Optional(count),
     basis: oneOf(["reported", "estimated", "unknown"] as const),
   })),
 );
