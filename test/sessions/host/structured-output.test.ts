@@ -114,7 +114,7 @@ capabilities: {}
 ${declared}
 `,
     );
-    await host.registry.register(folder, { grant: { run: [{ binary, args: ["line", "file {*}"] }] } });
+    await host.registry.register(folder, { grant: { run: [{ binary, args: ["line", "file {*}"], contain: "off" }] } });
     const { result } = await run("scribe");
     expect(result.error).toBeUndefined();
     expect(result).toMatchObject({ stop_reason: "end_turn", structured_output: { names: ["Ada"] } });

@@ -40,14 +40,25 @@ test("validateModel(): an answer that is no name ends the session with a sentenc
 });
 
 test("a tool's model that the host chose is recorded", async () => {
-  const { root } = await openHost();
-  const folder = join(root, "of-tools");
+  const made = await openHost();
+  const folder = join(made.root, "mm");
   await mkdir(folder);
   await writeFile(
-    join(folder, "bulkhead.yaml"),
-    `bulkhead: 1\ntools:\n  mm: { binary: echo, command_template: "{binary} -m {model}", models: { fast: vendor-fast } }\n`,
+    join(folder, "plugin.yaml"),
+    `manifest: 1
+id: mm
+name: MM
+version: 1.0.0
+description: Made by a test.
+license: MIT
+host: ^1.0.0
+adapter_type: cli
+cli: { binary: echo, command_template: "{binary} -m {model}", models: { fast: vendor-fast } }
+capabilities: {}
+`,
   );
-  const made = await openHost({ manifest: (await loadHostManifest({ from: folder }))! });
+  const run = [{ binary: "echo", args: ["-m {*}"], contain: "off" as const }];
+  await made.host.registry.register(folder, { grant: { run } });
   for (const request of [{}, { model: "fast" }]) {
     const { result } = await made.run("mm", request);
     expect(result).toMatchObject({
