@@ -27,9 +27,11 @@ import { type GatedSessions, gateSessions } from "./gated-sessions.ts";
 import { joinCluster } from "./join-cluster.ts";
 import { listen, type Listening } from "./listen.ts";
 import { ManifestInForce } from "./manifest-in-force.ts";
-import { settleAfterStart } from "./settle-after-start.ts";
 import { openAccess } from "./shared-access.ts";
 import { uncontainedPrograms } from "./uncontained.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
+import { letEngineOptimize } from "../../ground/platform/engine/boot-flags.ts";
+import { collectGarbageOnce } from "../../ground/platform/engine/collect-garbage.ts";
 
 interface DaemonOptions extends Pick<HostOptions, "stateDir" | "bundledDir"> {
   createHost(options: HostOptions, seams?: HostSeams): Promise<Host>;
@@ -302,4 +304,19 @@ function notYet(request: Request): Response {
     hint: "Try again in a moment.",
   });
   return problem(error, { writeLog: () => {}, request });
+}
+
+/** When what the start left is collected. The first requests should not wait for it. Milliseconds. */
+const settleMs = 500;
+
+/**
+ * Gives back the memory that the start of a daemon needed: without work the engine collects nothing for hours. With
+ * sessions, it collects by itself.
+ * @returns cancels it
+ */
+function settleAfterStart(isUnused: () => boolean): () => void {
+  letEngineOptimize();
+  return startBackgroundTimer(() => {
+    if (isUnused()) collectGarbageOnce();
+  }, settleMs);
 }

@@ -2,11 +2,10 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import { realpath, stat } from "../../ground/platform/files/files.ts";
-import { dirname, join } from "../../ground/platform/files/paths.ts";
+import { dirname, fileURLToPath, join } from "../../ground/platform/files/paths.ts";
 import type { FileHashes } from "../manifest/installed-files.ts";
 import { ownPluginsDir } from "../manifest/find-plugins.ts";
 import type { Plugin } from "../manifest/plugin.ts";
-import { sdkFile, typeboxFile } from "./sdk-files.ts";
 import { sdkName } from "./sdk-name.ts";
 
 /** A limit of making a script. */
@@ -111,3 +110,16 @@ async function hostNodeModules(): Promise<string[]> {
   }
   return found;
 }
+
+const own = import.meta.url;
+const isSource = own.endsWith(".ts");
+
+/** Absolute path of the contract's entry: source beside source, build beside build. */
+const sdkFile: string = fileURLToPath(
+  new URL(isSource ? "../../../plugin-sdk/mod.ts" : "../../../plugin-sdk/mod.js", own),
+);
+
+/** Absolute path of the schema library that the contract is written with, as one module. */
+const typeboxFile: string = fileURLToPath(
+  new URL(isSource ? "../../../dist/walls/typebox.js" : "../../../walls/typebox.js", own),
+);

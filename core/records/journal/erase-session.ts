@@ -1,21 +1,10 @@
 import { chainOrigin, type ChainPlace, linkOfDeletion, nextPlace, sealBase, sealLoss } from "./chain.ts";
 import { type BareLink, bareLinkOf, type ChainTable, contentOf } from "./chain-table.ts";
-import type { HistoryTable } from "./history-table.ts";
-import type { KeyTable } from "./key-table.ts";
-import type { LostTable } from "./journal-statements.ts";
+import type { JournalStatements } from "./journal-statements.ts";
 import type { DeletedBy } from "./session-record.ts";
-import type { SpendTable } from "./spend-table.ts";
-import type { SessionTable } from "./session-table.ts";
 
 /** Tables that these functions change, within their caller's transaction. */
-interface ErasingTables {
-  sessions: SessionTable;
-  chain: ChainTable;
-  keys: KeyTable;
-  history: HistoryTable;
-  spend: SpendTable;
-  lost: LostTable;
-}
+type ErasingTables = Pick<JournalStatements, "sessions" | "chain" | "keys" | "history" | "spend" | "lost">;
 
 /** Links folded in one transaction. */
 const foldedInOneGo = 100;

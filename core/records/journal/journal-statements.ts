@@ -144,7 +144,7 @@ function rollBack({ rollback }: JournalStatements): void {
 }
 
 /** The table of lost events. */
-export interface LostTable {
+interface LostTable {
   /** Lost events of a range, in order. */
   find(range: TombstoneRange): LostRange[];
   note(lost: Omit<LostRange, "adapter_id">): void;

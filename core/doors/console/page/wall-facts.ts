@@ -12,13 +12,7 @@ export const permissionNames = [
 ] as const;
 
 /** One refusal of the broker, as `GET /v1/denials` lists it. */
-export interface Denial {
-  session_id: string;
-  seq: number;
-  at: string;
-  adapter_id: string;
-  permission: string;
-  target: string;
+export interface Denial extends Omit<BrokerCall, "gseq" | "decision"> {
   reason?: string | null;
   grant_command?: string | null;
   grantable?: boolean;
@@ -38,14 +32,7 @@ export interface GrantPreview {
   /** Calls of those allowed that were denied when they were made. */
   newly_allowed: number;
   searched: number;
-  examples: {
-    session_id: string;
-    seq: number;
-    at: string;
-    permission: string;
-    target: string;
-    decision: "allowed" | "refused";
-  }[];
+  examples: (Omit<BrokerCall, "adapter_id" | "gseq" | "decision"> & { decision: "allowed" | "refused" })[];
 }
 
 /** One decision of the broker, as `GET /v1/calls` lists it. */

@@ -16,21 +16,15 @@ const adapterId = Type.String({ minLength: 1, maxLength: 256 });
 const before = Type.Optional(Type.Integer({ minimum: 1, description: "next of the page before" }));
 const progress = { indexed_to: count, last: count };
 
-const denialsQuery = Type.Object({
-  adapter: Type.Optional(adapterId),
-  before,
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: "default 100" })),
-}, closed);
+const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: "default 100" }));
+const call = { session_id: text, seq: count, at: text, adapter_id: text, permission: text, target: text };
+
+const denialsQuery = Type.Object({ adapter: Type.Optional(adapterId), before, limit }, closed);
 
 const denial = named(
   "Denial",
   Type.Object({
-    session_id: text,
-    seq: count,
-    at: text,
-    adapter_id: text,
-    permission: text,
-    target: text,
+    ...call,
     reason: text,
     grant_command: maybe(text),
     grantable: Type.Boolean({ description: "whether that command is enough" }),
@@ -41,21 +35,12 @@ const callsQuery = Type.Object({
   adapter: Type.Optional(adapterId),
   decision: Type.Optional(oneOf(["allowed", "denied"] as const)),
   before,
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: "default 100" })),
+  limit,
 }, closed);
 
 const brokerCall = named(
   "BrokerCall",
-  Type.Object({
-    session_id: text,
-    seq: count,
-    gseq: count,
-    at: text,
-    adapter_id: text,
-    permission: text,
-    target: text,
-    decision: oneOf(["allowed", "denied"] as const),
-  }),
+  Type.Object({ ...call, gseq: count, decision: oneOf(["allowed", "denied"] as const) }),
 );
 
 const previewBody = Type.Object({

@@ -182,14 +182,7 @@ async function conflictItems(
     // Retention may have taken the session's events.
     const summary = sessions.get(session_id).catch(() => null);
     return [summary.then((session): WaitingItem => ({
-      ...noRequest,
-      kind: "conflict",
-      id: `conflict ${session_id}`,
-      at,
-      session_id,
-      adapter_id: session?.adapter_id ?? null,
-      plugin_id: null,
-      title: session?.title ?? session_id,
+      ...ofSession(session_id, { kind: "conflict", at, session }),
       text: message,
       command: `bulkhead session apply ${session_id}`,
       input: { paths },
@@ -208,14 +201,7 @@ async function heldItems(
     const count = held.length === 1 ? "1 change" : `${held.length} changes`;
     const where = place === "inplace" ? `in ${folder}` : "in its worktree, not applied";
     return {
-      ...noRequest,
-      kind: "held",
-      id: `held ${session_id}`,
-      at,
-      session_id,
-      adapter_id: session?.adapter_id ?? null,
-      plugin_id: null,
-      title: session?.title ?? session_id,
+      ...ofSession(session_id, { kind: "held", at, session }),
       text: `${count} of this session can run programs: ${where}.`,
       command: `bulkhead session held ${session_id}`,
       input: { place, held },
@@ -228,4 +214,12 @@ const noRequest = { deadline: null, deadline_cut_from_ms: null, request_id: null
 
 function ofPlugin(id: string): Omit<WaitingItem, "kind" | "id" | "at" | "title" | "text" | "command"> {
   return { ...noRequest, session_id: null, adapter_id: null, input: null, hint: null, plugin_id: id };
+}
+
+function ofSession(
+  session_id: string,
+  { kind, at, session }: Pick<WaitingItem, "kind" | "at"> & { session: SessionSummary | null },
+): Omit<WaitingItem, "text" | "command" | "input" | "hint"> {
+  const { adapter_id = null, title = session_id } = session ?? {};
+  return { ...noRequest, kind, id: `${kind} ${session_id}`, at, session_id, adapter_id, plugin_id: null, title };
 }

@@ -65,14 +65,10 @@ function SpendTable({ rows }: { rows: readonly UsageRow[] }) {
       <table class="figures">
         <thead>
           <tr>
-            <th scope="col">Day</th>
-            <th scope="col">Agent</th>
-            <th scope="col">Model</th>
-            <th scope="col">Basis</th>
-            <th scope="col" class="number">Cost</th>
-            <th scope="col" class="number">Tokens in</th>
-            <th scope="col" class="number">Of them cached</th>
-            <th scope="col" class="number">Tokens out</th>
+            {["Day", "Agent", "Model", "Basis"].map((name) => <th scope="col">{name}</th>)}
+            {["Cost", "Tokens in", "Of them cached", "Tokens out"].map((name) => (
+              <th scope="col" class="number">{name}</th>
+            ))}
             <th scope="col" class="number">Sessions</th>
           </tr>
         </thead>
