@@ -91,7 +91,7 @@ export const filesCases: readonly AttackCase[] = [
     let text = "";
     for await (const piece of child.stdout) text += piece;
     const names = text.trim().split("\\n").map((line) => line.slice(0, line.indexOf("=")));
-    const plain = ["DENO_EXTRA_STDIO_FDS", "BULKHEAD_SESSION_MARK", "HOME", "LANG", "PATH", "PWD", "TERM", "TMPDIR", "USER"];
+    const plain = ["DENO_EXTRA_STDIO_FDS", "BULKHEAD_SESSION_MARK", "HOME", "LANG", "NO_COLOR", "PATH", "PWD", "TERM", "TMPDIR", "USER"];
     const others = names.filter((name) => !plain.includes(name) && !name.startsWith("GIT_CONFIG_"));
     if (names.length === 0 || others.length > 0) yield { type: "progress", message: "BREACH " + others.join() };`,
     expected: { kind: "harmless" },
