@@ -115,6 +115,7 @@ test(
     expect(await cli("old", ...session)).toMatchObject({ code: 0 });
     expect(await cli("old", "backup", join(home, "kept"))).toMatchObject({ code: 0 });
     expect((await cli("old", "backup", join(home, "kept"))).stderr).toContain("is there already");
+    expect((await cli("old", "backup", "state/data/kept")).stderr).toContain("it lies in what is backed up");
     const daemon = start("old", "up", "--port", "0", "--json");
     try {
       await once(daemon.stdout!, "data");

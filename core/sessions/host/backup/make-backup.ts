@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { demandRecorded } from "../../../ground/recorded/demand-recorded.ts";
 import { digestFile } from "../../../ground/platform/files/file-digest.ts";
 import { copyFile, mkdir, readdir, stat } from "../../../ground/platform/files/files.ts";
-import { dirname, join } from "../../../ground/platform/files/paths.ts";
+import { dirname, isInside, join } from "../../../ground/platform/files/paths.ts";
 import { removeTree } from "../../../ground/platform/files/remove-tree.ts";
 import { syncFolder } from "../../../ground/platform/files/synced-file.ts";
 import { writeNewFile } from "../../../ground/platform/files/write-new-file.ts";
@@ -43,17 +43,23 @@ interface BackupOptions {
  * Copies an installation into a new folder that only this user may read: journals, plugins' data, tokens, secrets, host
  * manifest, lock and installed packages. A daemon may run meanwhile: each journal is copied as it is at one moment, and the
  * copy is verified. When it throws, nothing stays.
- * @throws {BulkheadError} `already_exists`, `unaccepted_change` for what an agent may have written, `journal_error`, `io_error`
+ * @throws {BulkheadError} `already_exists`, `invalid_config` for a folder in what is backed up, `unaccepted_change` for what an agent may have written, `journal_error`, `io_error`
  */
 export async function makeBackup(
   from: Installation,
   folder: string,
   { version, onProgress = () => {} }: BackupOptions,
 ): Promise<BackupReport> {
+  const { state, installed } = await partsOf(from);
+  if ([state, installed].some((place) => place && isInside(place, folder))) {
+    throw new BulkheadError("invalid_config", `Cannot back up into "${folder}": it lies in what is backed up.`, {
+      hint: "Name a folder outside the state folder and the installed packages.",
+    });
+  }
   await makeFolder(folder);
   try {
     const backup = new Backup(folder, onProgress);
-    // What a file says of the journal is as old as the journal, or newer.
+    // Journals come first: the other files may speak of them.
     for (const { part, file } of await stateJournals(from.stateDir)) await backup.addJournal(part, file);
     for (const name of keptFolders) await backup.addTree(`state/${name}`, join(from.stateDir, name));
     await demandRecorded(from.secretsFile, "secrets");
