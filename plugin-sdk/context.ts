@@ -1,5 +1,6 @@
 import type { AccessMode } from "./access-modes.ts";
 import type { PermissionOption } from "./events.ts";
+import type { Turn } from "./turns.ts";
 
 /** Configuration of an adapter, for its `initialize`. */
 export interface AgentConfig {
@@ -204,4 +205,10 @@ export interface AdapterContext {
   permission(requestId: string): Promise<PermissionOption | null>;
   /** Resolves to the client's answer to the last yielded `question` of that id; null without one. */
   answer(requestId: string): Promise<string | null>;
+  /**
+   * The session's prompts, the request's own first. Ask for the next one when the last word of a turn is yielded: that ends
+   * the turn. Ends when the host wants no more. An adapter that never reads it has one turn an entry. Only for
+   * `accepts: [turns]`; others get one.
+   */
+  readonly turns: AsyncIterable<Turn>;
 }

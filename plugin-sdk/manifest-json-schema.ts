@@ -14,7 +14,8 @@ const descriptions: Readonly<Record<string, string>> = {
   cli: "A command-line tool driven without code.",
   normaliser: "A module inside the package whose default export turns a line of output into events; only with cli.",
   capabilities: "What the agent can do; sessions are routed by it.",
-  accepts: "Fields of a request that the adapter hands to its agent; a request that sets another one is refused.",
+  accepts:
+    "Fields of a request that the adapter hands to its agent (a request that sets another one is refused), and how it can talk: turns, steer, stop_turn.",
   reports: "What the adapter tells while a session runs; only what is told can be limited.",
   access_modes: "How the agent may be reached and who pays.",
   models: "Models a session may name.",

@@ -113,6 +113,15 @@ export const acceptedFields = [
   "output_schema",
 ] as const;
 
+/**
+ * How an adapter can talk: `turns` takes several prompts in one entry, `steer` takes words into a running turn, `stop_turn`
+ * stops a turn and goes on.
+ */
+export const talkAbilities = ["turns", "steer", "stop_turn"] as const;
+
+/** A way in which an adapter can talk. */
+export type TalkAbility = (typeof talkAbilities)[number];
+
 /** A field of a request that an adapter passes to its agent. */
 export type AcceptedField = (typeof acceptedFields)[number];
 
@@ -144,7 +153,7 @@ export interface Manifest {
    * `unenforceable`, except for the system prompt, which then precedes the prompt. For a tool without code the
    * placeholders of its template decide.
    */
-  accepts?: AcceptedField[];
+  accepts?: (AcceptedField | TalkAbility)[];
   /**
    * Facts that it reports during a session: the host can limit only reported facts. For a tool without code the mapping
    * rules decide.
@@ -347,7 +356,9 @@ export const manifestSchema: SchemaOf<Manifest> = exactly<Manifest>()(
     cli: Type.Optional(cli),
     normaliser: Type.Optional(text),
     capabilities: agentCapabilitiesSchema,
-    accepts: Type.Optional(Type.Array(Type.Union(acceptedFields.map((one) => Type.Literal(one))), { maxItems: 16 })),
+    accepts: Type.Optional(
+      Type.Array(Type.Union([...acceptedFields, ...talkAbilities].map((one) => Type.Literal(one))), { maxItems: 16 }),
+    ),
     reports: Type.Optional(Type.Array(Type.Union(reportedFacts.map((one) => Type.Literal(one))), { maxItems: 16 })),
     access_modes: Type.Optional(Type.Array(accessModeSchema, { maxItems: 16 })),
     models: Type.Optional(Type.Array(text, { maxItems: 256 })),

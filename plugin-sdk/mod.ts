@@ -193,6 +193,7 @@ export {
   stopReasons,
   type UsageReport,
 } from "./result.ts";
+export type { Turn, TurnMessage } from "./turns.ts";
 export type { UsageQuery, UsageRow } from "./usage-row.ts";
 export type { GrantsInForce, RecordedAttempt, RecordedChild, SessionHistory } from "./session-history.ts";
 export type { HeldChange, HeldDecision, HeldKind, InstallScripts, SessionHeld, SettledHeld } from "./held.ts";

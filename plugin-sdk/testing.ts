@@ -14,4 +14,5 @@ export type {
   ScriptedProcess,
   ScriptedResponse,
   ScriptedSocket,
+  ScriptedTurn,
 } from "./testing/scripts.ts";

@@ -10,9 +10,19 @@ export class EventChecker {
   readonly #requests = new Set<string>();
   #count = 0;
   #ended = false;
+  #turn = 1;
 
-  /** Checks the next yielded event; returns it as a client would see it, or null if it cannot reach one. */
-  check(yielded: unknown): AdapterEvent | null {
+  /**
+   * Checks the next yielded event; returns it as a client would see it, or null if it cannot reach one.
+   * @param turn number of the turn that the adapter asked for last
+   */
+  check(yielded: unknown, turn = 1): AdapterEvent | null {
+    if (turn > this.#turn) {
+      this.end();
+      this.#ended = false;
+      this.#openCalls.clear();
+      this.#turn = turn;
+    }
     this.#count++;
     let event: unknown;
     try {
@@ -28,9 +38,10 @@ export class EventChecker {
     return event;
   }
 
-  /** Checks the end of the session. */
+  /** Checks the end of the session, or of a turn. */
   end(): void {
-    if (!this.#ended) this.violations.push('The session has no last word: no "completed" and no "error".');
+    const what = this.#turn === 1 ? "The session" : `Turn ${this.#turn}`;
+    if (!this.#ended) this.violations.push(`${what} has no last word: no "completed" and no "error".`);
     for (const id of this.#openCalls) this.violations.push(`Tool call "${id}" has no result.`);
   }
 

@@ -13,6 +13,7 @@ import type {
 import { BulkheadError, errorDataOf } from "../errors.ts";
 import type { PermissionOption } from "../events.ts";
 import { MemoryFiles } from "./memory-files.ts";
+import { MemoryTurns } from "./memory-turns.ts";
 import { promised } from "./promised.ts";
 import { ScriptedChild } from "./scripted-child.ts";
 import { ScriptedConnection } from "./scripted-connection.ts";
@@ -23,6 +24,7 @@ import type {
   ScriptedProcess,
   ScriptedResponse,
   ScriptedSocket,
+  ScriptedTurn,
 } from "./scripts.ts";
 
 /** Options of {@link MemoryContext}. An absent one counts as empty: asking for its content fails as in a real host. */
@@ -44,6 +46,13 @@ export interface MemoryContextOptions {
   kv?: Readonly<Record<string, unknown>>;
   /** Answers to permission requests (an option's id) and questions, by request id; other requests get none. */
   answers?: Readonly<Record<string, string>>;
+  /** Prompt of the first turn; default "Say hello.". */
+  prompt?: string;
+  /**
+   * The session's turns: the first entry is the request's own turn, each other one a further prompt. Absent: one turn, in an
+   * entry that is not kept.
+   */
+  turns?: readonly ScriptedTurn[];
   /** Aborts the session. */
   signal?: AbortSignal;
   /** Default `/work`. */
@@ -79,6 +88,7 @@ export class MemoryContext implements AdapterContext {
   readonly secrets: AdapterContext["secrets"];
   readonly kv: KeyValueStore;
   readonly log: AdapterLog;
+  readonly turns: MemoryTurns;
   readonly #options: MemoryContextOptions;
   readonly #scripts: ScriptedProcess[];
   readonly #requests = new Map<string, readonly PermissionOption[]>();
@@ -92,6 +102,7 @@ export class MemoryContext implements AdapterContext {
     this.platform = options.platform ?? "linux";
     this.memory = new MemoryFiles(this.workdir, (call) => this.calls.push(call));
     this.memory.put(options.files ?? {});
+    this.turns = new MemoryTurns(options);
     this.values = new Map(Object.entries(options.kv ?? {}));
     this.fs = this.memory.access();
     this.temp = this.memory.temp(tempFolder);

@@ -15,6 +15,8 @@ export interface RunAdapterOptions extends Omit<MemoryContextOptions, "signal"> 
   config?: Partial<AgentConfig>;
   /** Interrupts the session after the first event for which it returns true. */
   interruptWhen?: (event: AdapterEvent) => boolean;
+  /** Stops the turn, and not the session, after the first of its events for which it returns true. */
+  stopTurnWhen?: (event: AdapterEvent, turn: number) => boolean;
   /** Milliseconds the session may take; default 10,000. */
   timeoutMs?: number;
 }
@@ -55,7 +57,8 @@ export async function runAdapter(
   options: RunAdapterOptions = {},
 ): Promise<AdapterRun> {
   const stop = new AbortController();
-  const ctx = new MemoryContext({ ...options, signal: stop.signal });
+  const { prompt = "Say hello." } = request;
+  const ctx = new MemoryContext({ prompt, ...options, signal: stop.signal });
   const checker = new EventChecker();
   const events: AdapterEvent[] = [];
   const timer = setTimeout(() => stop.abort(tooSlow()), options.timeoutMs ?? 10_000);
@@ -64,13 +67,14 @@ export async function runAdapter(
   try {
     await adapter.initialize(makeConfig(ctx, options.config));
     const named = request.model === undefined ? {} : { model: adapter.validateModel(request.model) };
-    const asked = { workdir: ctx.workdir, prompt: "Say hello.", ...request, ...named };
+    const asked = { workdir: ctx.workdir, prompt, ...request, ...named };
     const stream = adapter.runSession(asked, ctx);
     for await (const item of flat(untilAborted(stream, stop.signal))) {
-      const event = checker.check(item);
+      const event = checker.check(item, Math.max(ctx.turns.number, 1));
       if (event?.type === "permission_request") ctx.offer(event.request_id, event.options);
       if (!event) continue;
       events.push(event);
+      if (options.stopTurnWhen?.(event, ctx.turns.number)) ctx.turns.stop();
       if (stop.signal.aborted || !options.interruptWhen?.(event)) continue;
       stop.abort(new BulkheadError("interrupted", "The test interrupted the session."));
       await adapter.interrupt();

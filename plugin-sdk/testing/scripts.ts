@@ -77,3 +77,12 @@ export type RecordedCall =
   | { call: "fs.writeText" | "fs.writeBase64" | "temp.write"; target: string; text: string }
   | { call: "kv.set"; target: string; value: unknown }
   | { call: "sleep"; ms: number };
+
+/** One turn that the host gives. */
+export interface ScriptedTurn {
+  /** Required but for the first turn, which has the request's. */
+  prompt?: string;
+  output_schema?: Record<string, unknown>;
+  /** Words of the client into the turn, given as the adapter asks for them; their ids are `turn-1-message-1` and so on. */
+  messages?: readonly string[];
+}

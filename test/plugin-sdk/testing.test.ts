@@ -287,3 +287,44 @@ test("probeAdapter gives the report and says where it breaks the contract", asyn
   const { violations } = await probeAdapter(of({ availability: "perhaps", reason: "" }));
   expect(violations[0]).toContain('at "/availability"');
 });
+
+describe("MemoryContext.turns", () => {
+  const said = (data: string): AdapterEvent => ({ type: "output", stream: "stdout", data });
+  const Talker = adapter(async function* (ctx) {
+    for await (const turn of ctx.turns) {
+      yield said(`${turn.number} ${turn.prompt} ${turn.kept}`);
+      for await (const { message_id, text } of turn.messages) {
+        yield said(`${message_id} ${text}`);
+        if (text === "last") break;
+      }
+      yield said(turn.signal.aborted ? "stopped" : "goes on");
+      yield done;
+    }
+  });
+
+  test("gives the turns of the script with their messages, and stops one of them", async () => {
+    const turns = [{ messages: ["first", "last"] }, { prompt: "more", messages: ["last"] }];
+    const stopTurnWhen = (event: AdapterEvent, turn: number) => turn === 2 && event.type === "output";
+    const { events, violations, error } = await runAdapter(Talker, { prompt: "go" }, { turns, stopTurnWhen });
+    expect(events.map((event) => event.type === "output" ? event.data : event.type)).toEqual([
+      "1 go true",
+      "turn-1-message-1 first",
+      "turn-1-message-2 last",
+      "goes on",
+      "completed",
+      "2 more true",
+      "turn-2-message-1 last",
+      "stopped",
+      "completed",
+    ]);
+    expect([violations, error]).toEqual([[], null]);
+  });
+
+  test("without a script it is one turn that is not kept, and its messages end with it", async () => {
+    const Waits = adapter(async function* (ctx) {
+      for await (const { prompt, kept } of ctx.turns) yield [said(`${prompt} ${kept}`), done];
+    });
+    const { events } = await runAdapter(Waits);
+    expect(events).toEqual([said("Say hello. false"), done]);
+  });
+});

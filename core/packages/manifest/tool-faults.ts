@@ -7,7 +7,7 @@ import {
   templatePlaceholders,
 } from "../../../plugin-sdk/command-template.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { AcceptedField, CliTool, Manifest } from "../../../plugin-sdk/manifest.ts";
+import type { AcceptedField, CliTool, Manifest, TalkAbility } from "../../../plugin-sdk/manifest.ts";
 import { toolModels } from "../../../plugin-sdk/tool-models.ts";
 import { lineProblem } from "../../ground/config/line-problem.ts";
 import { isBinary, isName } from "../../ground/config/permission-problems.ts";
@@ -82,7 +82,7 @@ function* ruleFaults({ output }: CliTool): Generator<ManifestFault> {
 }
 
 /** A client counts on what a manifest accepts, and only a placeholder of the template can hand it on. */
-function* acceptFaults(cli: CliTool, accepts: readonly AcceptedField[]): Generator<ManifestFault> {
+function* acceptFaults(cli: CliTool, accepts: readonly (AcceptedField | TalkAbility)[]): Generator<ManifestFault> {
   const { placeholders } = parseCommandTemplate(cli.command_template);
   for (const [index, field] of accepts.entries()) {
     // MCP servers have no placeholder; a model may be one of the manifest's.

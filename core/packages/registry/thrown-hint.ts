@@ -23,6 +23,7 @@ const members: { readonly [Name in keyof AdapterContext]: readonly (keyof Adapte
   sleep: [],
   permission: [],
   answer: [],
+  turns: [],
 };
 
 /** Every way to write a member: `run`, `fs`, `fs.readText`. */

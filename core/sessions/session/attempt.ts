@@ -24,6 +24,7 @@ import { checkEvent, waitIn } from "./check-event.ts";
 import type { LogEntry } from "./merged-log.ts";
 import { type Asked, unanswered } from "./open-requests.ts";
 import { ToldChanges } from "./told-changes.ts";
+import { answerTurnCall, isTurnOperation, type TurnSource } from "./turn-calls.ts";
 import { UnaskedWork } from "./unasked-work.ts";
 import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
 
@@ -47,6 +48,7 @@ export class Attempt {
   readonly #changes: ToldChanges;
   /** Whether the preparations that must precede any work of an agent are done. */
   #isPrepared = false;
+  #isEntered = false;
   /** Why the host cut the attempt off; the first reason is kept. */
   #cut: ErrorData | null = null;
   /** Durable events whose credit has not been given back yet. */
@@ -221,8 +223,22 @@ export class Attempt {
     };
   }
 
+  /** Gives the request's own turn, and no other. */
+  get #turns(): TurnSource {
+    const { prompt, output_schema } = this.candidate.request;
+    return {
+      next: () => {
+        const first = this.#isEntered ? null : { number: 1, prompt, ...omitUndefined({ output_schema }), kept: false };
+        this.#isEntered = true;
+        return Promise.resolve(first);
+      },
+      wait: () => Promise.resolve(null),
+    };
+  }
+
   async #answerCall(prepared: Promise<void>, { operation, args }: { operation: string; args: unknown }) {
     this.#deps.deadlines.heard();
+    if (isTurnOperation(operation)) return await answerTurnCall(this.#turns, operation, args);
     if (!this.#isPrepared && !waitsItself.has(operation)) await prepared;
     return await this.#brokerOf(prepared).call(operation, args);
   }

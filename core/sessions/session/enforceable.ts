@@ -1,5 +1,5 @@
 import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
-import type { AcceptedField, Manifest, ReportedFact } from "../../../plugin-sdk/manifest.ts";
+import type { AcceptedField, Manifest, ReportedFact, TalkAbility } from "../../../plugin-sdk/manifest.ts";
 import { parseCommandTemplate } from "../../../plugin-sdk/command-template.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { isModel } from "./priced-usage.ts";
@@ -8,6 +8,11 @@ import { isModel } from "./priced-usage.ts";
 export function accepts(manifest: Manifest, field: AcceptedField): boolean {
   if (manifest.accepts?.includes(field)) return true;
   return field === "model" ? takesModel(manifest) : inTemplate(manifest, field);
+}
+
+/** Returns true for a way in which the adapter can talk. */
+export function canTalk(manifest: Manifest, ability: TalkAbility): boolean {
+  return manifest.accepts?.includes(ability) === true;
 }
 
 /** Returns true for a fact that the adapter reports during a session. */

@@ -1,3 +1,4 @@
+import type { Turn, TurnMessage } from "../../../plugin-sdk/turns.ts";
 import type { ConnectOptions, FetchOptions, FileInfo, ProcessExit, RunOptions } from "../../../plugin-sdk/context.ts";
 
 /** Every operation of the broker: what the guest sends as `args`, and what it gets back. All JSON. */
@@ -46,6 +47,10 @@ export interface Operations {
   /** The id of the chosen option, or null. */
   permission_wait: { args: { request_id: string }; value: string | null };
   answer_wait: { args: { request_id: string }; value: string | null };
+  /** Ends the turn under way and waits for the next one; null when there is none. The first call gives the entry's first. */
+  turn_next: { args: Record<string, never>; value: Pick<Turn, "number" | "prompt" | "output_schema" | "kept"> | null };
+  /** Waits for a message into a turn, or for its stop; null once it is over. */
+  turn_wait: { args: { turn: number; for: "message" | "stop" }; value: TurnMessage | { stop: true } | null };
 }
 
 /** Name of an operation of the broker. */

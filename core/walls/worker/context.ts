@@ -10,6 +10,7 @@ import { errorDataOf } from "../../../plugin-sdk/errors.ts";
 import type { PermissionOption } from "../../../plugin-sdk/events.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionFacts } from "../channel/protocol.ts";
+import { guestTurns } from "./guest-turns.ts";
 import { freezeClosures } from "./lockdown.ts";
 import type { Scope } from "./scope.ts";
 import type { ScopeCall } from "../channel/operations.ts";
@@ -100,6 +101,7 @@ export function makeContext(options: ContextOptions): AdapterContext {
       return offered.find((option) => option.id === choice) ?? null;
     },
     answer: (requestId: string) => call("answer_wait", { request_id: String(requestId) }),
+    turns: guestTurns(call),
   } satisfies AdapterContext;
   // The signal is a live object with listeners; its class is hardened, but the object itself must stay mutable.
   const { signal, ...rest } = context;

@@ -1,0 +1,41 @@
+import type { Turn, TurnMessage } from "../../../plugin-sdk/turns.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
+import type { ScopeCall } from "../channel/operations.ts";
+import { SafeAbortController } from "./endowments/abort.ts";
+import { freezeClosures, harden } from "./lockdown.ts";
+
+/** The turns of one entry: the host gives the next one when it is asked for, which ends the one before. */
+export function guestTurns(call: ScopeCall): AsyncIterable<Turn> {
+  return pulled(async () => {
+    const next = await call("turn_next", {});
+    return next === null ? null : makeTurn(next, call);
+  });
+}
+
+function makeTurn(
+  { number, prompt, output_schema, kept }: Pick<Turn, "number" | "prompt" | "output_schema" | "kept">,
+  call: ScopeCall,
+): Turn {
+  const stop = new SafeAbortController();
+  // It stays open until the turn is over; an entry that ends rejects it.
+  call("turn_wait", { turn: number, for: "stop" }).then((given) => given === null || stop.abort(), () => {});
+  const messages = pulled(async () => {
+    const given = await call("turn_wait", { turn: number, for: "message" });
+    return given === null || !("message_id" in given) ? null : harden(given) satisfies TurnMessage;
+  });
+  const plain = freezeClosures({ number, prompt, ...omitUndefined({ output_schema }), kept, messages });
+  // The signal is a live object with listeners: it must stay mutable.
+  return Object.freeze({ ...plain, signal: stop.signal as unknown as AbortSignal });
+}
+
+/** What is asked for one by one until there is no more. Leaving a loop ends nothing: a later loop goes on. */
+function pulled<T>(next: () => Promise<T | null>): AsyncIterableIterator<T> {
+  const iterator: AsyncIterableIterator<T> = {
+    next: async () => {
+      const value = await next();
+      return value === null ? { done: true, value: undefined } : { done: false, value };
+    },
+    [Symbol.asyncIterator]: () => iterator,
+  };
+  return freezeClosures(iterator);
+}

@@ -1,0 +1,63 @@
+import type { Turn, TurnMessage } from "../turns.ts";
+import type { ScriptedTurn } from "./scripts.ts";
+
+/** Options of {@link MemoryTurns}. */
+interface MemoryTurnsOptions {
+  prompt?: string;
+  turns?: readonly ScriptedTurn[];
+}
+
+/** Turns of a session in memory. A turn is over when the adapter asks for the next one. */
+export class MemoryTurns implements AsyncIterableIterator<Turn> {
+  readonly #prompt: string;
+  readonly #script: readonly ScriptedTurn[];
+  readonly #isKept: boolean;
+  #number = 0;
+  #stop = new AbortController();
+  #end: () => void = () => {};
+
+  constructor({ prompt = "Say hello.", turns }: MemoryTurnsOptions) {
+    this.#prompt = prompt;
+    this.#script = turns ?? [{}];
+    this.#isKept = turns !== undefined;
+  }
+
+  /** Returns the number of the turn under way; 0 before the first. */
+  get number(): number {
+    return this.#number;
+  }
+
+  /** Stops the turn under way. */
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  next(): Promise<IteratorResult<Turn>> {
+    this.#end();
+    const script = this.#script[this.#number];
+    if (script === undefined) return Promise.resolve({ done: true, value: undefined });
+    const number = ++this.#number;
+    const { prompt = this.#prompt, output_schema, messages = [] } = script;
+    this.#stop = new AbortController();
+    const over = new Promise<void>((resolve) => (this.#end = resolve));
+    const given = messages.map((text, at): TurnMessage => ({ message_id: `turn-${number}-message-${at + 1}`, text }));
+    const turn: Turn = {
+      number,
+      prompt,
+      ...(output_schema === undefined ? {} : { output_schema }),
+      kept: this.#isKept,
+      messages: wordsUntil(over, given),
+      signal: this.#stop.signal,
+    };
+    return Promise.resolve({ done: false, value: turn });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+}
+
+async function* wordsUntil(over: Promise<void>, messages: readonly TurnMessage[]): AsyncGenerator<TurnMessage, void> {
+  yield* messages;
+  await over;
+}
