@@ -35,6 +35,7 @@ export {
   type HealthStatus,
   healthStatusSchema,
 } from "./availability.ts";
+export { BatchQueue } from "./batch-queue.ts";
 export { type AgentCapabilities, agentCapabilitiesSchema, capabilityFlags } from "./capabilities.ts";
 export { checkMappingRules, type RuleFaultDetails } from "./check-mapping-rules.ts";
 export { CliAdapter, type ParsedLine, requiredCliMembers } from "./cli-adapter.ts";
@@ -142,6 +143,7 @@ export {
 } from "./events.ts";
 export { healthOf } from "./health-of.ts";
 export { readPath } from "./json-path.ts";
+export { JsonRpcPeer, rpcCodes, RpcError } from "./json-rpc-peer.ts";
 export { mapJson, mapJsonLine, MappingMemory } from "./jsonl-mapping.ts";
 export { splitLines, type SplitLinesOptions } from "./lines.ts";
 export { manifestJsonSchema } from "./manifest-json-schema.ts";
@@ -165,6 +167,7 @@ export { mcpConfigFile, mcpServerList } from "./mcp-config.ts";
 export { mergeStreams } from "./merge-streams.ts";
 export { type NeutralKind, neutralKind, neutralKind as normalise, neutralKinds } from "./normalise.ts";
 export { compareAccessModes, orderAccessModes } from "./order-access-modes.ts";
+export { PermissionAnswers } from "./permission-answers.ts";
 export {
   type PermissionLimits,
   type Permissions,

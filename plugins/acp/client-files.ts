@@ -1,9 +1,9 @@
-import { type AdapterContext, errorDataOf } from "bulkhead/plugin-sdk";
-import { type AgentConnection, countParam, RequestError, rpcCodes, textParam } from "./agent-connection.ts";
+import { type AdapterContext, errorDataOf, type JsonRpcPeer, rpcCodes, RpcError } from "bulkhead/plugin-sdk";
+import { countParam, textParam } from "./request-params.ts";
 
 /** Lets the agent read and write files through the host's broker, which holds each call to its grants. */
 export function offerFiles(
-  agent: AgentConnection,
+  agent: JsonRpcPeer,
   { fs, missingFileIsEmpty }: Pick<AdapterContext, "fs"> & { missingFileIsEmpty: boolean },
 ): void {
   agent.onRequest("fs/read_text_file", async ({ params }) => {
@@ -34,6 +34,6 @@ async function asAnswer<T>(call: () => Promise<T>, ifMissing?: T): Promise<T> {
   } catch (thrown) {
     const { code, message } = errorDataOf(thrown) ?? { code: "internal", message: String(thrown) };
     if (code === "not_found" && ifMissing !== undefined) return ifMissing;
-    throw new RequestError(code === "not_found" ? rpcCodes.notFound : rpcCodes.internal, message);
+    throw new RpcError(code === "not_found" ? rpcCodes.notFound : rpcCodes.internal, message);
   }
 }

@@ -1,29 +1,31 @@
 import {
   type AdapterContext,
   type AdapterEvent,
+  BatchQueue,
   errorDataOf,
   fieldsOf,
   fieldsOrNone,
   isWords,
   type JsonFields,
+  JsonRpcPeer,
   objectsOf,
   parseJsonLine,
+  PermissionAnswers,
   type RateLimitEvent,
+  rpcCodes,
+  RpcError,
   type SessionRequest,
   textOf,
   tooLargeLine,
   ToolOutput,
   withoutControls,
 } from "bulkhead/plugin-sdk";
-import { AgentConnection, RequestError, rpcCodes } from "./agent-connection.ts";
-import { BatchQueue } from "./batch-queue.ts";
 import { offerFiles } from "./client-files.ts";
 import { habitsOf } from "./habits.ts";
 import { Handshake } from "./handshake.ts";
 import { HeldLimit } from "./held-limit.ts";
 import { choose, type Greeting, type OpeningDeps, openSession, tryOpening } from "./open-session.ts";
 import type { AgentOptions } from "./options.ts";
-import { PermissionAnswers } from "./permission-answers.ts";
 import { offerTerminals } from "./terminals.ts";
 import { readRun } from "./text-run.ts";
 import { TokenAccount } from "./token-account.ts";
@@ -75,7 +77,7 @@ export class Conversation {
     account: this.#account,
   });
   readonly #answers: PermissionAnswers;
-  readonly #agent: AgentConnection;
+  readonly #agent: JsonRpcPeer;
   #findOutcome: FindOutcome = () => undefined;
   #session: string | null = null;
   readonly #tools = new ToolOutput();
@@ -163,8 +165,8 @@ export class Conversation {
     return this.#limit.take(limit);
   }
 
-  #connect(): AgentConnection {
-    const agent = new AgentConnection((message) =>
+  #connect(): JsonRpcPeer {
+    const agent = new JsonRpcPeer((message) =>
       this.#transport.send(JSON.stringify(message)).catch((thrown) => {
         // The agent never answers a message that was not sent.
         this.#queue.end({ thrown });
@@ -173,7 +175,7 @@ export class Conversation {
     );
     agent.onRequest("session/request_permission", async ({ id, params }) => {
       const outcome = await this.#answers.wait(permissionId(id));
-      if (outcome === "withdrawn") throw new RequestError(rpcCodes.cancelled, "Request cancelled");
+      if (outcome === "withdrawn") throw new RpcError(rpcCodes.cancelled, "Request cancelled");
       // Without a way to say no, this is a denial; else it means that the whole turn is cancelled.
       const optionId = outcome === "closed" ? undefined : outcome?.id ?? refusalIn(params);
       return { outcome: optionId === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId } };
@@ -192,7 +194,7 @@ export class Conversation {
       this.#end(sumUp());
       this.#sumUp = sumUp;
     } catch (thrown) {
-      if (thrown instanceof RequestError) this.#end(turnFailure(thrown, this.#reader.end()));
+      if (thrown instanceof RpcError) this.#end(turnFailure(thrown, this.#reader.end()));
       else if (errorDataOf(thrown)) this.#queue.end({ thrown });
       // Else it is closed: the agent has left, and how it left says the rest.
     } finally {

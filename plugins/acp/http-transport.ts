@@ -1,5 +1,6 @@
 import {
   type AdapterContext,
+  BatchQueue,
   BulkheadError,
   type FetchResponse,
   fieldsOrNone,
@@ -8,7 +9,6 @@ import {
   SseReader,
   textOf,
 } from "bulkhead/plugin-sdk";
-import { BatchQueue } from "./batch-queue.ts";
 import type { Transport } from "./conversation.ts";
 import { hostOf, type RemoteAgent } from "./remote-agent.ts";
 

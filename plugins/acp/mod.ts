@@ -12,11 +12,11 @@ import {
   errorDataOf,
   type ExitMeaning,
   mergeStreams,
+  RpcError,
   type RunningProcess,
   type SessionRequest,
   startCommand,
 } from "bulkhead/plugin-sdk";
-import { RequestError } from "./agent-connection.ts";
 import { saysApproval } from "./asking.ts";
 import { Conversation, type Transport } from "./conversation.ts";
 import { errorOutput } from "./error-output.ts";
@@ -162,7 +162,7 @@ export default class AcpAgent extends CliAdapter {
       return version ?? null;
     } catch (thrown) {
       if (errorDataOf(thrown)) throw thrown;
-      if (!(thrown instanceof RequestError)) throw silent(options, said());
+      if (!(thrown instanceof RpcError)) throw silent(options, said());
       const { code, message, recoverable } = failureOf(thrown);
       if (code !== "unavailable" || recoverable) throw new BulkheadError("unavailable", message);
       this.#login = { authenticated: false, reason: message, next_step: options.nextStep };

@@ -3,11 +3,11 @@ import {
   fieldsOf,
   fieldsOrNone,
   type JsonFields,
+  type JsonRpcPeer,
   mcpServerList,
   type SessionRequest,
   textOf,
 } from "bulkhead/plugin-sdk";
-import type { AgentConnection } from "./agent-connection.ts";
 import { askingMode, namedTools, saysApproval } from "./asking.ts";
 import type { Handshake } from "./handshake.ts";
 import type { AgentOptions } from "./options.ts";
@@ -33,7 +33,7 @@ interface OpenSession {
 
 /** Collaborators of what opens a session. */
 export interface OpeningDeps {
-  agent: AgentConnection;
+  agent: JsonRpcPeer;
   /** Waits for the agent's answers until a session is open: words may come instead. */
   handshake: Handshake;
   options: AgentOptions;

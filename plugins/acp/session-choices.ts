@@ -1,5 +1,12 @@
-import { BulkheadError, fieldsOf, fieldsOrNone, type JsonFields, objectsOf, textOf } from "bulkhead/plugin-sdk";
-import type { AgentConnection } from "./agent-connection.ts";
+import {
+  BulkheadError,
+  fieldsOf,
+  fieldsOrNone,
+  type JsonFields,
+  type JsonRpcPeer,
+  objectsOf,
+  textOf,
+} from "bulkhead/plugin-sdk";
 
 /** A session as the agent opened it. */
 interface Opened {
@@ -19,7 +26,7 @@ export function modelOf(session: JsonFields): string | undefined {
  * @throws {BulkheadError} `invalid_model` for one that it does not offer
  */
 export async function chooseModel(
-  agent: AgentConnection,
+  agent: JsonRpcPeer,
   { sessionId, session, model }: Opened & { model: string | undefined },
 ): Promise<string | undefined> {
   if (model === undefined) return undefined;
@@ -40,7 +47,7 @@ export async function chooseModel(
  * @throws {BulkheadError} `invalid_request` for one that the agent does not offer
  */
 export async function chooseMode(
-  agent: AgentConnection,
+  agent: JsonRpcPeer,
   { sessionId, session, mode }: Opened & { mode: string | undefined },
 ): Promise<void> {
   if (mode === undefined) return;

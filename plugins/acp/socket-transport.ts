@@ -1,5 +1,4 @@
-import { type AdapterContext, BulkheadError, type Connection, errorDataOf } from "bulkhead/plugin-sdk";
-import { BatchQueue } from "./batch-queue.ts";
+import { type AdapterContext, BatchQueue, BulkheadError, type Connection, errorDataOf } from "bulkhead/plugin-sdk";
 import type { Transport } from "./conversation.ts";
 import { hostOf, type RemoteAgent } from "./remote-agent.ts";
 

@@ -2,14 +2,17 @@ import {
   type AdapterContext,
   errorDataOf,
   type JsonFields,
+  type JsonRpcPeer,
   listOf,
   objectsOf,
   type ProcessExit,
+  rpcCodes,
+  RpcError,
   type RunningProcess,
   TextTail,
 } from "bulkhead/plugin-sdk";
-import { type AgentConnection, countParam, RequestError, rpcCodes, textParam } from "./agent-connection.ts";
 import { outcomeOf } from "./command-output.ts";
+import { countParam, textParam } from "./request-params.ts";
 import type { FindOutcome } from "./tool-calls.ts";
 
 /** UTF-16 units kept of a command's output where the agent sets no limit; the broker counts none. */
@@ -37,7 +40,7 @@ interface Order {
  * Runs commands for the agent, each as `sh -c`: what an agent calls a command is often a line for a shell. It needs the
  * grant of `sh`, which is one of everything.
  */
-export function offerTerminals(agent: AgentConnection, ctx: AdapterContext): FindOutcome {
+export function offerTerminals(agent: JsonRpcPeer, ctx: AdapterContext): FindOutcome {
   const terminals = new Terminals();
   const named = (params: JsonFields) => terminals.find(textParam(params, "terminalId"));
   agent.onRequest("terminal/create", async ({ params }) => {
@@ -69,10 +72,10 @@ class Terminals {
   readonly #released = new Map<string, Terminal>();
   #last = 0;
 
-  /** @throws {RequestError} when as many are open as may be */
+  /** @throws {RpcError} when as many are open as may be */
   demandRoom(): void {
     if (this.#open.size < maxTerminals) return;
-    throw new RequestError(rpcCodes.internal, `${maxTerminals} terminals are open.`);
+    throw new RpcError(rpcCodes.internal, `${maxTerminals} terminals are open.`);
   }
 
   /** Adds one and returns its id. */
@@ -82,11 +85,11 @@ class Terminals {
     return id;
   }
 
-  /** @throws {RequestError} for one that is not open */
+  /** @throws {RpcError} for one that is not open */
   find(id: string): Terminal {
     const terminal = this.#open.get(id);
     if (terminal) return terminal;
-    throw new RequestError(rpcCodes.notFound, `There is no terminal "${id}".`);
+    throw new RpcError(rpcCodes.notFound, `There is no terminal "${id}".`);
   }
 
   release(id: string): Terminal {
@@ -115,7 +118,7 @@ async function start(order: Order, cwd: string | undefined, ctx: AdapterContext)
   try {
     return await ctx.run("sh", ["-c", commandLine(order)], cwd === undefined ? {} : { cwd });
   } catch (thrown) {
-    throw new RequestError(rpcCodes.internal, errorDataOf(thrown)?.message ?? "The command could not be started.");
+    throw new RpcError(rpcCodes.internal, errorDataOf(thrown)?.message ?? "The command could not be started.");
   }
 }
 
@@ -123,7 +126,7 @@ async function start(order: Order, cwd: string | undefined, ctx: AdapterContext)
 export function commandLine({ command, args = [], env = [] }: Order): string {
   const set = env.map(({ name, value }) => {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
-      throw new RequestError(rpcCodes.invalidParams, `"${name}" is not the name of an environment variable.`);
+      throw new RpcError(rpcCodes.invalidParams, `"${name}" is not the name of an environment variable.`);
     }
     return `export ${name}=${quoted(value)}; `;
   });

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { AdapterContext, RunningProcess } from "../../plugin-sdk/context.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
-import { BatchQueue } from "../../plugins/acp/batch-queue.ts";
 import { Conversation } from "../../plugins/acp/conversation.ts";
 import { agentOptions } from "../../plugins/acp/options.ts";
 import { processTransport } from "../../plugins/acp/process-transport.ts";
+import { BatchQueue } from "../../plugin-sdk/batch-queue.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

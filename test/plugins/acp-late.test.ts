@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import type { AdapterContext } from "../../plugin-sdk/context.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import type { JsonFields } from "../../plugin-sdk/json-fields.ts";
-import { BatchQueue } from "../../plugins/acp/batch-queue.ts";
 import { Conversation } from "../../plugins/acp/conversation.ts";
 import { agentOptions } from "../../plugins/acp/options.ts";
 import { SessionCost } from "../../plugins/acp/usage.ts";
+import { BatchQueue } from "../../plugin-sdk/batch-queue.ts";
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 const ctx = { workdir: "/", sleep: pause, permission: () => Promise.resolve(null), signal: { aborted: false } };

@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest";
 import type { AdapterContext } from "../../plugin-sdk/context.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import type { JsonFields } from "../../plugin-sdk/json-fields.ts";
-import { BatchQueue } from "../../plugins/acp/batch-queue.ts";
 import { Conversation } from "../../plugins/acp/conversation.ts";
 import { agentOptions } from "../../plugins/acp/options.ts";
 import { readRun } from "../../plugins/acp/text-run.ts";
+import { BatchQueue } from "../../plugin-sdk/batch-queue.ts";
 
 /** Of a session that is stopped: it waits for nothing that comes late. */
 const ctx = {

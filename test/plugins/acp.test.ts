@@ -1,9 +1,7 @@
-import { describe, expect, test } from "vitest";
-import { AgentConnection, textParam } from "../../plugins/acp/agent-connection.ts";
-import { BatchQueue } from "../../plugins/acp/batch-queue.ts";
+import { expect, test } from "vitest";
 import { failureOf, failureOfStop } from "../../plugins/acp/failures.ts";
 import { agentOptions } from "../../plugins/acp/options.ts";
-import { PermissionAnswers } from "../../plugins/acp/permission-answers.ts";
+import { countParam, textParam } from "../../plugins/acp/request-params.ts";
 import { commandLine } from "../../plugins/acp/terminals.ts";
 import { UpdateReader } from "../../plugins/acp/update-reader.ts";
 import { usageOf } from "../../plugins/acp/usage.ts";
@@ -124,115 +122,8 @@ test("options name one agent", () => {
   expect(() => agentOptions({ agent: "nobody" })).toThrow("nobody");
 });
 
-test("answers reach their requests, whichever comes first, and nobody waits when it is over", async () => {
-  const yes = { id: "y", label: "Yes", kind: "allow_once" } as const;
-  const answers = new PermissionAnswers({ permission: (id) => Promise.resolve(id === "a" ? yes : null) });
-  for (const id of ["a", "b", "c", "e"]) answers.begin(id);
-  const early = answers.wait("a");
-  answers.ask("a");
-  expect(await early).toEqual(yes);
-  expect(answers.rejected).toBe(false);
-  const no = answers.wait("b");
-  answers.ask("b");
-  expect([await no, answers.rejected]).toEqual([null, true]);
-  // Its id is free again.
-  expect(await answers.wait("a")).toBe(null);
-  const back = answers.wait("e");
-  expect([answers.withdraw("e"), answers.withdraw("e"), await back]).toEqual([true, false, "withdrawn"]);
-  const never = answers.wait("c");
-  answers.close();
-  expect([await never, await answers.wait("d")]).toEqual(["closed", "closed"]);
-});
-
-test("a queue holds whoever adds until its events were taken, and leaves nobody waiting", async () => {
-  const queue = new BatchQueue<AdapterEvent>();
-  const event: AdapterEvent = { type: "progress", message: "x" };
-  const batches = queue.batches();
-  queue.push([event, event]);
-  let drained = false;
-  const waiting = queue.drained().then(() => drained = true);
-  await Promise.resolve();
-  expect(drained).toBe(false);
-  expect((await batches.next()).value).toEqual([event, event]);
-  await waiting;
-  queue.push([event]);
-  const left = queue.drained();
-  await batches.return();
-  await left;
-  queue.push([event]);
-  expect((await batches.next()).done).toBe(true);
-});
-
-test("a queue that ends with a failure gives what came before it", async () => {
-  const queue = new BatchQueue<AdapterEvent>();
-  queue.push([{ type: "progress", message: "x" }]);
-  queue.end({ thrown: new Error("over") });
-  const batches = queue.batches();
-  expect((await batches.next()).value).toHaveLength(1);
-  await expect(batches.next()).rejects.toThrow("over");
-});
-
-describe("a connection with an agent", () => {
-  const open = () => {
-    const sent: Record<string, unknown>[] = [];
-    const connection = new AgentConnection((message) => Promise.resolve(void sent.push({ ...message })));
-    return { sent, connection, flushed: () => new Promise((resolve) => setTimeout(resolve)) };
-  };
-
-  test("brings each answer to its request, an error as what it says", async () => {
-    const { sent, connection, flushed } = open();
-    const asked = [connection.request("a", {}), connection.request("b", { x: 1 })];
-    await flushed();
-    expect(sent).toEqual([
-      { jsonrpc: "2.0", id: 0, method: "a", params: {} },
-      { jsonrpc: "2.0", id: 1, method: "b", params: { x: 1 } },
-    ]);
-    connection.receive({ jsonrpc: "2.0", id: 1, error: { code: 429, message: "Slow down", data: { of: 1 } } });
-    connection.receive({ jsonrpc: "2.0", id: 7, result: "of nothing that was asked" });
-    connection.receive({ jsonrpc: "2.0", id: 0, result: { y: 2 } });
-    expect(await asked[0]).toEqual({ y: 2 });
-    await expect(asked[1]).rejects.toMatchObject({ code: 429, message: "Slow down", data: { of: 1 } });
-  });
-
-  test("fails what waits when the agent is gone, and what comes later", async () => {
-    const { sent, connection, flushed } = open();
-    const asked = connection.request("a", {});
-    connection.end();
-    await expect(asked).rejects.toThrow("closed");
-    await expect(connection.request("b", {})).rejects.toThrow("closed");
-    await expect(connection.notify("c", {})).rejects.toThrow("closed");
-    connection.receive({ jsonrpc: "2.0", id: 5, method: "d" });
-    await flushed();
-    expect(sent.map(({ method }) => method)).toEqual(["a"]);
-  });
-
-  test("answers what the agent asks, in the protocol's codes", async () => {
-    const { sent, connection, flushed } = open();
-    connection.onRequest("known", ({ id, params }) => ({ id, at: textParam(params, "path") }));
-    connection.onRequest("broken", () => Promise.reject(new Error("of ours, with a path of this machine")));
-    connection.receive({ jsonrpc: "2.0", id: "x", method: "known", params: { path: "/a" } });
-    connection.receive({ jsonrpc: "2.0", id: 2, method: "known", params: [] });
-    connection.receive({ jsonrpc: "2.0", id: 3, method: "other" });
-    connection.receive({ jsonrpc: "2.0", id: 4, method: "broken" });
-    connection.receive({ jsonrpc: "2.0", id: {}, method: "known" });
-    await flushed();
-    expect(sent.sort((a, b) => String(a["id"]) < String(b["id"]) ? -1 : 1)).toMatchObject([
-      { id: 2, error: { code: -32602 } },
-      { id: 3, error: { code: -32601 } },
-      { id: 4, error: { code: -32603, message: "Internal error" } },
-      { id: "x", result: { id: "x", at: "/a" } },
-    ]);
-  });
-
-  test("sends one message after the other", async () => {
-    const order: string[] = [];
-    const connection = new AgentConnection(async (message) => {
-      const { method } = message as { method: string };
-      order.push(`${method} begins`);
-      if (method === "slow") await new Promise((resolve) => setTimeout(resolve, 5));
-      order.push(`${method} ends`);
-    });
-    await Promise.all([connection.notify("slow", {}), connection.notify("quick", {})]);
-    expect(order).toEqual(["slow begins", "slow ends", "quick begins", "quick ends"]);
-  });
+test("a parameter of another kind than it must be is refused in the protocol's words", () => {
+  expect([textParam({ a: "x" }, "a"), countParam({ a: 2 }, "a"), countParam({}, "a")]).toEqual(["x", 2, undefined]);
+  expect(() => textParam({ a: 2 }, "a")).toThrow(expect.objectContaining({ code: -32602 }));
+  expect(() => countParam({ a: -1 }, "a")).toThrow(expect.objectContaining({ code: -32602 }));
 });

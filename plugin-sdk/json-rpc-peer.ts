@@ -1,7 +1,7 @@
-import { fieldsOf, fieldsOrNone, type JsonFields, stringOf } from "bulkhead/plugin-sdk";
+import { fieldsOf, fieldsOrNone, type JsonFields, stringOf } from "./json-fields.ts";
 
-/** An error answer, the agent's or ours (JSON-RPC 2.0). */
-export class RequestError extends Error {
+/** An error answer, the peer's or ours (JSON-RPC 2.0). */
+export class RpcError extends Error {
   readonly code: number;
   readonly data: unknown;
 
@@ -21,14 +21,14 @@ export const rpcCodes = {
   cancelled: -32800,
 } as const;
 
-/** A request of the agent. */
-interface AgentRequest {
+/** A request of the peer. */
+interface PeerRequest {
   id: string | number;
   params: JsonFields;
 }
 
-/** Answers a method of the agent's requests. */
-type AnswerRequest = (request: AgentRequest) => unknown;
+/** Answers a method of the peer's requests. */
+type AnswerRequest = (request: PeerRequest) => unknown;
 
 type Id = string | number;
 
@@ -42,7 +42,7 @@ interface Waiting {
  * megabyte into the compartment of every session, and each session's start and memory would pay for it; what is used of
  * an agent's messages is checked where it is read.
  */
-export class AgentConnection {
+export class JsonRpcPeer {
   readonly #send: (message: object) => Promise<void>;
   readonly #answers = new Map<string, AnswerRequest>();
   readonly #waiting = new Map<Id, Waiting>();
@@ -63,7 +63,7 @@ export class AgentConnection {
 
   /**
    * Asks the agent.
-   * @throws {RequestError} the agent's error answer; another error when it is gone
+   * @throws {RpcError} the agent's error answer; another error when it is gone
    */
   async request(method: string, params: object): Promise<unknown> {
     if (this.#ended) throw closed();
@@ -109,14 +109,14 @@ export class AgentConnection {
     const failure = fieldsOf(error);
     if (failure === null) return waiting.resolve(result);
     const code = typeof failure["code"] === "number" ? failure["code"] : rpcCodes.internal;
-    waiting.reject(new RequestError(code, stringOf(failure["message"]) ?? "", failure["data"]));
+    waiting.reject(new RpcError(code, stringOf(failure["message"]) ?? "", failure["data"]));
   }
 
   async #answer(method: string, { id, message }: { id: Id; message: JsonFields }): Promise<void> {
     const answer = this.#answers.get(method);
     let said: { result: unknown } | { error: object };
     try {
-      if (answer === undefined) throw new RequestError(rpcCodes.methodNotFound, `"Method not found": ${method}`);
+      if (answer === undefined) throw new RpcError(rpcCodes.methodNotFound, `"Method not found": ${method}`);
       said = { result: await answer({ id, params: fieldsOrNone(message["params"]) }) };
     } catch (thrown) {
       said = { error: errorAnswer(thrown) };
@@ -125,32 +125,12 @@ export class AgentConnection {
   }
 }
 
-/**
- * The text in a field of an agent's request.
- * @throws {RequestError} without one
- */
-export function textParam(params: JsonFields, name: string): string {
-  const value = params[name];
-  if (typeof value === "string") return value;
-  throw new RequestError(rpcCodes.invalidParams, `Invalid params: "${name}" must be a text.`);
-}
-
-/**
- * The whole number in a field of an agent's request; undefined without one.
- * @throws {RequestError} for any other value
- */
-export function countParam(params: JsonFields, name: string): number | undefined {
-  const value = params[name] ?? undefined;
-  if (value === undefined || (typeof value === "number" && Number.isSafeInteger(value) && value >= 0)) return value;
-  throw new RequestError(rpcCodes.invalidParams, `Invalid params: "${name}" must be a whole number.`);
-}
-
 function errorAnswer(thrown: unknown): object {
-  if (!(thrown instanceof RequestError)) return { code: rpcCodes.internal, message: "Internal error" };
+  if (!(thrown instanceof RpcError)) return { code: rpcCodes.internal, message: "Internal error" };
   const { code, message, data } = thrown;
   return data === undefined ? { code, message } : { code, message, data };
 }
 
 function closed(): Error {
-  return new Error("The agent's connection is closed.");
+  return new Error("The connection is closed.");
 }

@@ -1,4 +1,5 @@
-import type { AdapterContext, PermissionOption } from "bulkhead/plugin-sdk";
+import type { AdapterContext } from "./context.ts";
+import type { PermissionOption } from "./events.ts";
 
 /** Outcome of a request for permission; null: no answer, which is a denial; `closed`: its turn is over. */
 type Permission = PermissionOption | "withdrawn" | "closed" | null;
