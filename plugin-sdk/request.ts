@@ -93,6 +93,11 @@ export interface SessionRequest {
   /** The adapter's own options, declared in its manifest's `config`. */
   params?: Record<string, unknown>;
   /**
+   * How long the session waits for a further message after each turn, its agent kept where the adapter can. Milliseconds, up to
+   * the operator's `limits.keep_ms`; default: 0, which ends it with its first turn, unless a message waits.
+   */
+  keep_ms?: number;
+  /**
    * JSON Schema that the result's `structured_output` must fit. An agent whose adapter does not take it is asked for it in
    * the prompt.
    */
@@ -161,6 +166,7 @@ export const sessionRequestSchema: SchemaOf<SessionRequest> = exactly<SessionReq
     task_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
     params: Type.Optional(Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.Unknown())),
+    keep_ms: Type.Optional(Type.Integer({ minimum: 0 })),
     output_schema: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   }, closed),
 );

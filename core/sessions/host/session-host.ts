@@ -1,5 +1,13 @@
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type {
+  ConversationReport,
+  MessageReport,
+  MessageState,
+  NewMessage,
+  SaidMessage,
+} from "../../../plugin-sdk/conversation.ts";
+import type { Part } from "../../../plugin-sdk/messages.ts";
 import type { EventQuery, SessionQuery } from "../../../plugin-sdk/queries.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
@@ -36,6 +44,40 @@ export interface SessionHandle {
    * closed, or does not offer the choice. Null denies it: a person gave no answer, or none that can be understood.
    */
   answer(requestId: string, choice: string | null): Promise<boolean>;
+}
+
+/** Talk with agents: each id may be that of any session of a conversation. */
+export interface Conversations {
+  /**
+   * Gives a conversation a message. Where its newest session has ended, or the message asks for other terms, it begins the
+   * conversation's next session. Resolves once it is durable.
+   * @param caller the name of the client, and its admission of a session that the message would begin
+   * @throws {BulkheadError} `not_found`, `conflict` for a turn that does not run, `idempotency_conflict`, `limit_exceeded`,
+   * `too_large`, `unsupported`, `unenforceable`, and what starting a session throws
+   */
+  say(id: string, message: NewMessage, caller?: MessageCaller): Promise<SaidMessage>;
+  /** Lists the messages of a conversation, in the order in which they were accepted. */
+  messages(id: string, query?: { state?: MessageState }): Promise<MessageReport[]>;
+  /** @throws {BulkheadError} `not_found`, `conflict` with its state for a message that waits no more */
+  edit(id: string, messageId: string, content: Part[]): Promise<MessageReport>;
+  /** @throws {BulkheadError} as {@link Conversations.edit} */
+  withdraw(id: string, messageId: string): Promise<MessageReport>;
+  /**
+   * Stops the turn under way; the session goes on with what waits. Resolves once it is asked.
+   * @throws {BulkheadError} `not_found`, `conflict` where no turn runs
+   */
+  stop(id: string, options?: { drop_pending?: boolean }): Promise<void>;
+  /** @throws {BulkheadError} `not_found` */
+  get(id: string): Promise<ConversationReport>;
+  /** Streams the events of its sessions one after the other, by `gseq`; ends when its newest session has ended. */
+  events(id: string, query?: EventQuery): AsyncIterable<Envelope>;
+}
+
+/** Who gives a message. */
+export interface MessageCaller {
+  client?: string;
+  /** Checks, and may narrow, the request of a session that the message would begin. */
+  admit?(request: SessionRequest): SessionRequest | Promise<SessionRequest>;
 }
 
 /**

@@ -1,0 +1,91 @@
+import type { Delivery, Part } from "./messages.ts";
+import type { Approval } from "./request.ts";
+import type { SessionState } from "./session-summary.ts";
+
+/** A message that a client gives to a conversation. */
+export interface NewMessage {
+  /** The client's own id, for a call that is repeated; absent: the host makes one. */
+  message_id?: string;
+  content: Part[];
+  /** Default: `queue`. */
+  delivery?: Delivery;
+  /** Refuses the message unless this turn runs. */
+  expected_turn?: number;
+  /** JSON Schema for the turn that the message begins. */
+  output_schema?: Record<string, unknown>;
+  /** Other terms than those of the session under way: the message begins a session of its own in the conversation. */
+  with?: MessageTerms;
+}
+
+/** Terms of the session that a message begins. */
+export interface MessageTerms {
+  agent?: string;
+  model?: string;
+  approval?: Approval;
+  /** How long the session waits for a further message. Milliseconds. */
+  keep_ms?: number;
+}
+
+/** State of a message. `delivered`, `dropped`: final. */
+export type MessageState = "pending" | "sent" | "delivered" | "dropped";
+
+/** One message of a conversation. */
+export interface MessageReport {
+  message_id: string;
+  /** The session that has it. */
+  session_id: string;
+  state: MessageState;
+  delivery: Delivery;
+  content: Part[];
+  by: { client: string };
+  /** RFC 3339, UTC. */
+  accepted_at: string;
+  /** The turn that it went into. */
+  turn?: number;
+  how?: "new_turn" | "injected";
+  /** Why it was dropped, and the session that takes it. */
+  reason?: string;
+  to?: string;
+}
+
+/** Answer to a message: where it is. `turn` is the one it went into, or is for. */
+export type SaidMessage = Pick<MessageReport, "message_id" | "session_id" | "state" | "turn">;
+
+/** What a conversation does now. `kept`: its agent's program waits for a message; `waiting`: no program runs. */
+export type ConversationState = "working" | "kept" | "waiting" | "ended";
+
+/** One turn of a conversation. */
+export interface ConversationTurn {
+  turn: number;
+  session_id: string;
+  /** `client`, or `agent`: it went on by itself. */
+  by: "client" | "agent";
+  /** Beginning of the prompt, on one line. */
+  title: string;
+  message_ids: string[];
+  /** Null while it runs. */
+  outcome: string | null;
+  stop_reason: string | null;
+  /** RFC 3339, UTC. */
+  started_at: string;
+  ended_at: string | null;
+}
+
+/** A chain of sessions. Its id is that of the first one. */
+export interface ConversationReport {
+  conversation_id: string;
+  state: ConversationState;
+  /** The newest session. */
+  head: string;
+  /** The turn under way, or the last one. */
+  turn: number;
+  sessions: { session_id: string; adapter_id: string | null; state: SessionState; why: string | null }[];
+  turns: ConversationTurn[];
+  /** Messages that wait, in the order in which they are given. */
+  pending: MessageReport[];
+}
+
+/** Returns the text of a message's content. */
+export function textOf(content: readonly Part[]): string {
+  return content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
+}

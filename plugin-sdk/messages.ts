@@ -1,0 +1,32 @@
+import { Type } from "@sinclair/typebox";
+import { closed, exactly, type SchemaOf } from "./schema.ts";
+
+/** One part of a prompt or of a message; the bytes of an image or a file are stored under their hash. */
+export type Part =
+  | { type: "text"; text: string }
+  | { type: "image"; sha256: string; mime_type: string }
+  | { type: "file"; sha256: string; name: string; mime_type: string };
+
+/**
+ * When a message reaches the agent. `queue`: after this turn. `steer`: in this turn; where no turn runs or the agent takes
+ * none, it is the next prompt, before the queue. `interrupt`: it stops this turn and is the next prompt.
+ */
+export type Delivery = "queue" | "steer" | "interrupt";
+
+/** Every {@link Delivery}. */
+export const deliveries: readonly Delivery[] = ["queue", "steer", "interrupt"];
+
+const sha256 = Type.String({ pattern: "^[0-9a-f]{64}$" });
+const name = Type.String({ minLength: 1, maxLength: 256 });
+
+/** Checks a list of {@link Part}. Sizes and counts are limits of the host, not of the schema. */
+export const contentSchema: SchemaOf<Part[]> = exactly<Part[]>()(
+  Type.Array(
+    Type.Union([
+      Type.Object({ type: Type.Literal("text"), text: Type.String() }, closed),
+      Type.Object({ type: Type.Literal("image"), sha256, mime_type: name }, closed),
+      Type.Object({ type: Type.Literal("file"), sha256, name, mime_type: name }, closed),
+    ]),
+    { minItems: 1, maxItems: 64 },
+  ),
+);
