@@ -3,9 +3,24 @@ import type { ErrorData } from "./errors.ts";
 import type { AdapterEvent } from "./events.ts";
 import type { GitChange } from "./git-changes.ts";
 import type { HeldChange, InstallScripts } from "./held.ts";
+import type { Delivery, Part } from "./messages.ts";
 import type { Permissions } from "./permissions.ts";
 import type { SessionRequest } from "./request.ts";
-import type { Artifact, SessionResult } from "./result.ts";
+import type { Artifact, Outcome, SessionResult, StopReason, UsageReport } from "./result.ts";
+
+/** How an agent knows of earlier turns: by its own session, by a text that the host made of them, or not at all. */
+export type Memory = "agent" | "briefing" | "none";
+
+/** The turn that a session of a conversation goes on from. */
+export interface Follows {
+  /** Id of the conversation's first session. */
+  conversation_id: string;
+  session_id: string;
+  turn: number;
+  /** `agent` and `terms`: the message asked for another agent, or what the agent may do has changed. */
+  why: "message" | "restart" | "machine_lost" | "rewind" | "fork" | "agent" | "terms";
+  memory: Memory;
+}
 
 /** First event of every session. */
 export interface SessionStartedEvent {
@@ -25,6 +40,8 @@ export interface SessionStartedEvent {
   resumed_from?: string;
   /** Number of sessions that have continued that agent's session, including this one. */
   times_resumed?: number;
+  /** The turn of an earlier session that this one goes on from. */
+  follows?: Follows;
   /** Large data of the repository that is in no commit, copied into the session's worktree. Absent where it is little. */
   copied?: { files: number; bytes: number };
 }
@@ -150,6 +167,78 @@ export interface HeldEvent {
   /** Packages whose scripts for an install changed: they are named and not held. */
   install_scripts: InstallScripts[];
 }
+/** The session has taken a message of a client. */
+export interface MessageAcceptedEvent {
+  type: "message_accepted";
+  message_id: string;
+  delivery: Delivery;
+  content: Part[];
+  by: { client: string };
+}
+/** A client has changed a message that waits; it keeps its place. */
+export interface MessageChangedEvent {
+  type: "message_changed";
+  message_id: string;
+  content: Part[];
+}
+/** The adapter is about to get a message for the running turn. It answers whether the agent took it. */
+export interface MessageSentEvent {
+  type: "message_sent";
+  message_id: string;
+  turn: number;
+}
+/** The agent has a message: as the prompt of a new turn, or in a turn that ran. */
+export interface MessageDeliveredEvent {
+  type: "message_delivered";
+  message_id: string;
+  turn: number;
+  how: "new_turn" | "injected";
+}
+/** The agent does not get a message in this session. */
+export interface MessageDroppedEvent {
+  type: "message_dropped";
+  message_id: string;
+  /**
+   * `withdrawn` by a client. `unsure`: the agent may have seen it. `turn_failed`: the turn before it. `moved`: another
+   * session takes it.
+   */
+  reason: "withdrawn" | "unsure" | "turn_failed" | "session_ended" | "host_restarted" | "moved";
+  /** The session that takes it. */
+  to?: string;
+}
+/** The agent works on a prompt. A session of one turn has no events of turns. */
+export interface TurnStartedEvent {
+  type: "turn_started";
+  /** Number in the conversation. */
+  turn: number;
+  /** The turn that it goes on from; 0: none. */
+  after: number;
+  /** Messages in its prompt. */
+  message_ids: string[];
+  /** `agent`: it went on by itself. */
+  by: "client" | "agent";
+  memory: Memory;
+  prompt_sha256: string;
+  /** Id of the tree of files before the turn; null where none was kept. */
+  checkpoint: string | null;
+}
+/** A turn is over, with the same facts as in a result. */
+export interface TurnEndedEvent {
+  type: "turn_ended";
+  turn: number;
+  outcome: Outcome;
+  stop_reason: StopReason;
+  output: string;
+  structured_output?: unknown;
+  usage: UsageReport;
+  artifacts: Artifact[] | null;
+  artifacts_reason?: string;
+  /** Id of the tree of files after the turn; null where none was kept. */
+  checkpoint: string | null;
+  /** The agent's own name for this moment of its session. */
+  agent_ref?: string;
+  error?: ErrorData;
+}
 /** Marks events that are no longer stored. */
 export interface GapEvent {
   type: "gap";
@@ -179,6 +268,13 @@ export type HostEvent =
   | GitEvent
   | ArtifactsEvent
   | HeldEvent
+  | MessageAcceptedEvent
+  | MessageChangedEvent
+  | MessageSentEvent
+  | MessageDeliveredEvent
+  | MessageDroppedEvent
+  | TurnStartedEvent
+  | TurnEndedEvent
   | GapEvent
   | SessionEndedEvent;
 
@@ -197,6 +293,13 @@ export const hostEventTypes: readonly HostEvent["type"][] = [
   "git",
   "artifacts",
   "held",
+  "message_accepted",
+  "message_changed",
+  "message_sent",
+  "message_delivered",
+  "message_dropped",
+  "turn_started",
+  "turn_ended",
   "gap",
   "session_ended",
 ];

@@ -3,10 +3,19 @@ import type { AdapterEvent, AdapterEventType } from "./events.ts";
 import { toolKinds } from "./tool-kinds.ts";
 
 /**
- * Event types that can be built from loose fields; requests to a person and their ends cannot, because no code would
- * receive the answer.
+ * Event types that can be built from loose fields; requests to a person, their ends and messages cannot, because no code
+ * would receive or hand over anything.
  */
-type MappableType = Exclude<AdapterEventType, "permission_request" | "question" | "request_withdrawn">;
+type MappableType = Exclude<
+  AdapterEventType,
+  | "permission_request"
+  | "question"
+  | "request_withdrawn"
+  | "message"
+  | "turn_began"
+  | "agent_started"
+  | "agent_ended"
+>;
 
 /** Converts the value to the form of the event's field, or returns undefined if it cannot. */
 type Form = (value: unknown) => unknown;
@@ -21,16 +30,19 @@ interface Field {
 /** Name of a tool that the agent did not name; in a result the host puts that of the call in its place. */
 export const unnamedTool = "unknown";
 
+const agent_id: Field = { form: id, optional: true };
+
 // The schemas in events.ts say the same. They are not used here because every adapter includes this file and the schema
 // library is many times larger; a test keeps the two in agreement.
 const fields: { readonly [T in MappableType]: Readonly<Record<string, Field>> } = {
-  output: { stream: { form: oneOf(["stdout", "stderr"]), fallback: "stdout" }, data: { form: text } },
-  thinking: { content: { form: text }, tokens_used: { form: count, optional: true } },
+  output: { stream: { form: oneOf(["stdout", "stderr"]), fallback: "stdout" }, data: { form: text }, agent_id },
+  thinking: { content: { form: text }, tokens_used: { form: count, optional: true }, agent_id },
   tool_call: {
     call_id: { form: id },
     tool: { form: id, fallback: unnamedTool },
     kind: { form: (value) => oneOf(toolKinds)(value) ?? "other", fallback: "other" },
     input: { form: anything, fallback: null },
+    agent_id,
   },
   tool_result: {
     call_id: { form: id },
@@ -38,14 +50,16 @@ const fields: { readonly [T in MappableType]: Readonly<Record<string, Field>> } 
     output: { form: anything, fallback: null },
     success: { form: flag, fallback: true },
     duration_ms: { form: amount, fallback: null },
+    agent_id,
   },
   file_change: {
     path: { form: path },
     action: { form: oneOf(["create", "modify", "delete", "rename"]), fallback: "modify" },
     from: { form: path, optional: true },
     diff: { form: text, optional: true },
+    agent_id,
   },
-  progress: { message: { form: text }, percentage: { form: between(0, 100), optional: true } },
+  progress: { message: { form: text }, percentage: { form: between(0, 100), optional: true }, agent_id },
   plan: { entries: { form: planEntries } },
   usage: {
     scope: { form: oneOf(["turn", "session"]), fallback: "session" },
@@ -56,6 +70,7 @@ const fields: { readonly [T in MappableType]: Readonly<Record<string, Field>> } 
     currency: { form: currency, optional: true },
     model: { form: label, optional: true },
     partial: { form: flag, optional: true },
+    agent_id,
   },
   rate_limit: {
     message: { form: text, fallback: "The agent reports a rate limit." },

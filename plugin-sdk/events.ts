@@ -11,12 +11,15 @@ export interface OutputEvent {
   type: "output";
   stream: "stdout" | "stderr";
   data: string;
+  /** The agent of the agent that printed it: its text is no part of the answer. */
+  agent_id?: string;
 }
 /** The agent's reasoning, if it shows it. */
 export interface ThinkingEvent {
   type: "thinking";
   content: string;
   tokens_used?: number;
+  agent_id?: string;
 }
 /** The agent calls a tool. `call_id` is unique in the session. */
 export interface ToolCallEvent {
@@ -25,6 +28,7 @@ export interface ToolCallEvent {
   tool: string;
   kind: ToolKind;
   input: unknown;
+  agent_id?: string;
 }
 /** A tool answered. */
 export interface ToolResultEvent {
@@ -34,6 +38,7 @@ export interface ToolResultEvent {
   output: unknown;
   success: boolean;
   duration_ms: number | null;
+  agent_id?: string;
 }
 /**
  * The agent says it changed a file. The host makes paths below the working directory relative to it, and `create` of a
@@ -45,6 +50,7 @@ export interface FileChangeEvent {
   action: "create" | "modify" | "delete" | "rename";
   from?: string;
   diff?: string;
+  agent_id?: string;
 }
 /** A sign of life for people. */
 export interface ProgressEvent {
@@ -52,6 +58,7 @@ export interface ProgressEvent {
   message: string;
   /** 0 to 100. */
   percentage?: number;
+  agent_id?: string;
 }
 /** One step of a plan. */
 export interface PlanEntry {
@@ -76,6 +83,8 @@ export interface UsageEvent {
   model?: string;
   /** The agent calls its model besides, for a title or in its sub-agents, and does not count that here. */
   partial?: boolean;
+  /** The agent of the agent whose part this is: it is in the session's figures already. */
+  agent_id?: string;
 }
 /** One answer that a permission request offers. */
 export interface PermissionOption {
@@ -99,6 +108,7 @@ export interface PermissionRequestEvent {
   call_id?: string;
   input?: unknown;
   options: PermissionOption[];
+  agent_id?: string;
 }
 /** The agent asks a person something. */
 export interface QuestionEvent {
@@ -108,11 +118,42 @@ export interface QuestionEvent {
   call_id?: string;
   question: string;
   options?: string[];
+  agent_id?: string;
 }
 /** The agent no longer waits for the answer to its open permission request or question. */
 export interface RequestWithdrawnEvent {
   type: "request_withdrawn";
   request_id: string;
+}
+/** The agent has a message for its running turn, or it came too late and is given back. */
+export interface MessageEvent {
+  type: "message";
+  message_id: string;
+  state: "taken" | "returned";
+}
+/** The agent went on by itself after its last word: with messages that it had kept, or without any. */
+export interface TurnBeganEvent {
+  type: "turn_began";
+  message_ids: string[];
+}
+/** The agent has handed work to an agent of its own, whose events name it by `agent_id`. */
+export interface AgentStartedEvent {
+  type: "agent_started";
+  agent_id: string;
+  /** The tool call that started it. */
+  call_id?: string;
+  /** The `agent_id` of the one that started it; absent: the session's agent. */
+  parent?: string;
+  name: string;
+  prompt?: string;
+}
+/** An agent of the agent is done. Its usage is a part of the session's. */
+export interface AgentEndedEvent {
+  type: "agent_ended";
+  agent_id: string;
+  outcome: "completed" | "error" | "stopped";
+  usage?: { tokens_in: number | null; tokens_out: number | null; tokens_cached: number | null; cost: number | null };
+  output?: string;
 }
 /** The provider limits requests. */
 export interface RateLimitEvent {
@@ -172,6 +213,10 @@ export type AdapterEvent =
   | PermissionRequestEvent
   | QuestionEvent
   | RequestWithdrawnEvent
+  | MessageEvent
+  | TurnBeganEvent
+  | AgentStartedEvent
+  | AgentEndedEvent
   | RateLimitEvent
   | AgentInfoEvent
   | UnparsedEvent
@@ -201,11 +246,13 @@ export const adapterEventSchemas: { readonly [T in AdapterEventType]: SchemaOf<E
     type: Type.Literal("output"),
     stream: Type.Union([Type.Literal("stdout"), Type.Literal("stderr")]),
     data: text,
+    agent_id: Type.Optional(id),
   }, closed)),
   thinking: exactly<ThinkingEvent>()(Type.Object({
     type: Type.Literal("thinking"),
     content: text,
     tokens_used: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+    agent_id: Type.Optional(id),
   }, closed)),
   tool_call: exactly<ToolCallEvent>()(Type.Object({
     type: Type.Literal("tool_call"),
@@ -213,6 +260,7 @@ export const adapterEventSchemas: { readonly [T in AdapterEventType]: SchemaOf<E
     tool: id,
     kind,
     input: Type.Unknown(),
+    agent_id: Type.Optional(id),
   }, closed)),
   tool_result: exactly<ToolResultEvent>()(Type.Object({
     type: Type.Literal("tool_result"),
@@ -221,6 +269,7 @@ export const adapterEventSchemas: { readonly [T in AdapterEventType]: SchemaOf<E
     output: Type.Unknown(),
     success: Type.Boolean(),
     duration_ms: Type.Union([Type.Number({ minimum: 0 }), Type.Null()]),
+    agent_id: Type.Optional(id),
   }, closed)),
   file_change: exactly<FileChangeEvent>()(Type.Object({
     type: Type.Literal("file_change"),
@@ -233,11 +282,13 @@ export const adapterEventSchemas: { readonly [T in AdapterEventType]: SchemaOf<E
     ]),
     from: Type.Optional(Type.String({ minLength: 1, maxLength: 4096 })),
     diff: Type.Optional(text),
+    agent_id: Type.Optional(id),
   }, closed)),
   progress: exactly<ProgressEvent>()(Type.Object({
     type: Type.Literal("progress"),
     message: text,
     percentage: Type.Optional(Type.Number({ minimum: 0, maximum: 100 })),
+    agent_id: Type.Optional(id),
   }, closed)),
   plan: exactly<PlanEvent>()(Type.Object({
     type: Type.Literal("plan"),
@@ -260,6 +311,7 @@ export const adapterEventSchemas: { readonly [T in AdapterEventType]: SchemaOf<E
     currency: Type.Optional(Type.String({ pattern: currencyPattern })),
     model: Type.Optional(label),
     partial: Type.Optional(Type.Boolean()),
+    agent_id: Type.Optional(id),
   }, closed)),
   permission_request: exactly<PermissionRequestEvent>()(Type.Object({
     type: Type.Literal("permission_request"),
@@ -283,6 +335,7 @@ export const adapterEventSchemas: { readonly [T in AdapterEventType]: SchemaOf<E
       }, closed),
       { minItems: 1, maxItems: 32 },
     ),
+    agent_id: Type.Optional(id),
   }, closed)),
   question: exactly<QuestionEvent>()(Type.Object({
     type: Type.Literal("question"),
@@ -290,10 +343,37 @@ export const adapterEventSchemas: { readonly [T in AdapterEventType]: SchemaOf<E
     call_id: Type.Optional(id),
     question: text,
     options: Type.Optional(Type.Array(label, { maxItems: 64 })),
+    agent_id: Type.Optional(id),
   }, closed)),
   request_withdrawn: exactly<RequestWithdrawnEvent>()(Type.Object({
     type: Type.Literal("request_withdrawn"),
     request_id: id,
+  }, closed)),
+  message: exactly<MessageEvent>()(Type.Object({
+    type: Type.Literal("message"),
+    message_id: id,
+    state: Type.Union([Type.Literal("taken"), Type.Literal("returned")]),
+  }, closed)),
+  turn_began: exactly<TurnBeganEvent>()(Type.Object({
+    type: Type.Literal("turn_began"),
+    message_ids: Type.Array(id, { maxItems: 64 }),
+  }, closed)),
+  agent_started: exactly<AgentStartedEvent>()(Type.Object({
+    type: Type.Literal("agent_started"),
+    agent_id: id,
+    call_id: Type.Optional(id),
+    parent: Type.Optional(id),
+    name: label,
+    prompt: Type.Optional(text),
+  }, closed)),
+  agent_ended: exactly<AgentEndedEvent>()(Type.Object({
+    type: Type.Literal("agent_ended"),
+    agent_id: id,
+    outcome: Type.Union([Type.Literal("completed"), Type.Literal("error"), Type.Literal("stopped")]),
+    usage: Type.Optional(
+      Type.Object({ tokens_in: tokens, tokens_out: tokens, tokens_cached: tokens, cost }, closed),
+    ),
+    output: Type.Optional(text),
   }, closed)),
   rate_limit: exactly<RateLimitEvent>()(Type.Object({
     type: Type.Literal("rate_limit"),

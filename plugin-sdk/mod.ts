@@ -89,17 +89,26 @@ export {
   type CapabilityEvent,
   type Envelope,
   type FallbackEvent,
+  type Follows,
   type GapEvent,
   type GitEvent,
   type HeldEvent,
   type HostEvent,
   hostEventTypes,
+  type Memory,
+  type MessageAcceptedEvent,
+  type MessageChangedEvent,
+  type MessageDeliveredEvent,
+  type MessageDroppedEvent,
+  type MessageSentEvent,
   type PermissionResolvedEvent,
   type ProcessExitedEvent,
   type ProcessSpawnedEvent,
   type QueuedEvent,
   type SessionEndedEvent,
   type SessionStartedEvent,
+  type TurnEndedEvent,
+  type TurnStartedEvent,
   type WorkerEvent,
 } from "./envelope.ts";
 export type { GitChange } from "./git-changes.ts";
@@ -121,11 +130,14 @@ export {
   adapterEventSchemas,
   type AdapterEventType,
   adapterEventTypes,
+  type AgentEndedEvent,
   type AgentInfoEvent,
+  type AgentStartedEvent,
   type CompletedEvent,
   type ErrorEvent,
   type FileChangeEvent,
   type Json,
+  type MessageEvent,
   type OutputEvent,
   type PermissionOption,
   type PermissionRequestEvent,
@@ -138,6 +150,7 @@ export {
   type ThinkingEvent,
   type ToolCallEvent,
   type ToolResultEvent,
+  type TurnBeganEvent,
   type UnparsedEvent,
   type UsageEvent,
 } from "./events.ts";
@@ -165,6 +178,7 @@ export {
 export type { Condition, Conditions, LastWord, MappingRule, Scalar, ValueTest } from "./mapping-rule.ts";
 export { mcpConfigFile, mcpServerList } from "./mcp-config.ts";
 export { mergeStreams } from "./merge-streams.ts";
+export type { Delivery, Part } from "./messages.ts";
 export { type NeutralKind, neutralKind, neutralKind as normalise, neutralKinds } from "./normalise.ts";
 export { compareAccessModes, orderAccessModes } from "./order-access-modes.ts";
 export { PermissionAnswers } from "./permission-answers.ts";

@@ -55,6 +55,18 @@ export function eventWords(event: Envelope["event"], figures: EventFigures): Eve
       return { icon: "?", weight: "warning", tag: "the agent asks", text: event.question };
     case "request_withdrawn":
       return { icon: "✗", weight: "debug", text: "the agent takes its request back" };
+    case "message": {
+      const text = event.state === "taken" ? "the agent has read a message" : "a message came too late for this turn";
+      return { icon: "·", weight: "debug", text };
+    }
+    case "turn_began":
+      return { icon: "·", weight: "debug", text: "the agent goes on by itself" };
+    case "agent_started":
+      return { icon: "▸", weight: "info", tag: "agent", text: event.name };
+    case "agent_ended":
+      return event.outcome === "completed"
+        ? { icon: "▹", weight: "debug", text: `agent ${event.agent_id} is done` }
+        : { icon: "✗", weight: "warning", text: `agent ${event.agent_id}: ${event.outcome}` };
     case "rate_limit": {
       const wait = event.wait_ms === null ? "" : `; wait ${figures.duration(event.wait_ms)}`;
       return { icon: "…", weight: "warning", tag: "rate limit", text: `${event.message}${wait}` };
@@ -125,6 +137,27 @@ function hostWords(event: HostEvent, figures: EventFigures): EventWords {
     }
     case "held":
       return heldWords(event);
+    case "message_accepted":
+      return { icon: "»", weight: "info", tag: tagOf(event), text: contentText(event.content) };
+    case "message_changed":
+      return { icon: "»", weight: "info", tag: "message changed", text: contentText(event.content) };
+    case "message_sent":
+      return { icon: "»", weight: "debug", text: "a message goes to the agent" };
+    case "message_delivered": {
+      const text = event.how === "injected" ? "a message is in this turn" : `a message is the prompt of turn ${event.turn}`;
+      return { icon: "✓", weight: "debug", text };
+    }
+    case "message_dropped":
+      return droppedWords(event);
+    case "turn_started": {
+      const text = `turn ${event.turn}${event.by === "agent" ? ", which the agent began itself" : ""}`;
+      return { icon: "●", weight: "info", text };
+    }
+    case "turn_ended": {
+      const { outcome, stop_reason, turn, error } = event;
+      const weight = outcome === "completed" ? "info" : "error";
+      return { icon: "■", weight, tag: `turn ${turn} ended`, text: error?.message ?? stop_reason, hint: error?.hint };
+    }
     case "gap": {
       const lost = event.damaged === true;
       const text = `events ${event.from_seq} to ${event.to_seq} ${
@@ -193,6 +226,28 @@ function heldWords({ held, install_scripts }: EventOf<"held">): EventWords {
   const scripts = install_scripts.map(({ path, names }) => `${path} (an install runs ${names.join(", ")})`);
   const weight = held.length === 0 ? "warning" : "error";
   return { icon: "!", weight, tag: "changes that can run programs", text: [...named, ...scripts].join(", ") };
+}
+
+function tagOf({ by, delivery }: EventOf<"message_accepted">): string {
+  const how = { queue: "message", steer: "message into this turn", interrupt: "message in place of this turn" };
+  return `${how[delivery]} of ${by.client}`;
+}
+
+function contentText(content: EventOf<"message_accepted">["content"]): string {
+  return content.map((part) => part.type === "text" ? part.text : `[${part.mime_type}]`).join(" ");
+}
+
+function droppedWords({ reason, to }: EventOf<"message_dropped">): EventWords {
+  const why = {
+    withdrawn: "it was withdrawn",
+    unsure: "the agent may have seen it or not",
+    turn_failed: "the turn before it failed",
+    session_ended: "the session ended",
+    host_restarted: "the host stopped",
+    moved: `session ${to ?? "unknown"} takes it`,
+  };
+  const isLoss = reason !== "withdrawn" && reason !== "moved";
+  return { icon: "✗", weight: isLoss ? "warning" : "debug", tag: "message not delivered", text: why[reason] };
 }
 
 /** A sentence without its period, to go on from. */

@@ -91,7 +91,7 @@ export class EventRules {
         return request_id === event.request_id ? event : { ...event, request_id };
       }
       case "output":
-        if (event.stream === "stdout") this.#text.add(event.data);
+        if (event.stream === "stdout" && event.agent_id === undefined) this.#text.add(event.data);
         return event;
       case "file_change":
         this.#claim(event.path);

@@ -34,8 +34,12 @@ export class UsageMeter {
     this.#final = null;
   }
 
-  /** Counts a report: a turn's adds to the others, a session's replaces the one before. Nulls take nothing away. */
+  /**
+   * Counts a report: a turn's adds to the others, a session's replaces the one before. Nulls take nothing away. The part of
+   * an agent's agent is in those figures already.
+   */
   take(event: UsageEvent): void {
+    if (event.agent_id !== undefined) return;
     this.#currency = event.currency ?? this.#currency;
     this.#model = event.model ?? this.#model;
     this.#isPartial ||= event.partial === true;

@@ -261,7 +261,7 @@ const telling: ReadonlySet<string> = new Set(["plan", "usage", "capability"]);
 
 function withEvent(facts: Facts, { event, seq }: ShownEvent): Facts {
   if (event.type === "plan") return { ...facts, plan: event };
-  if (event.type === "usage") return { ...facts, usage: event };
+  if (event.type === "usage") return event.agent_id === undefined ? { ...facts, usage: event } : facts;
   if (event.type !== "capability") return facts;
   if (event.decision === "allowed") return { ...facts, allowed: facts.allowed + 1 };
   if (event.needed === false || facts.denied.length >= mostDenied || facts.denied.some((one) => one.seq === seq)) {

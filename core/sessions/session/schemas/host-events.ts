@@ -1,5 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import type { HostEvent } from "../../../../plugin-sdk/envelope.ts";
+import { contentSchema, deliveries } from "../../../../plugin-sdk/messages.ts";
 import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import { count, maybe, oneOf, text } from "./named.ts";
 import {
@@ -10,10 +11,13 @@ import {
   gitChangeSchema,
   heldSchema,
   installScriptsSchema,
+  outcomeSchema,
   permissionsSchema,
   requestSchema,
   resultSchema,
+  stopReasonSchema,
   substitutionSchema,
+  usageSchema,
 } from "./results.ts";
 
 type HostEventType = HostEvent["type"];
@@ -23,6 +27,8 @@ type Fields<T extends HostEventType> = Omit<Extract<HostEvent, { type: T }>, "ty
 function fields<T extends HostEventType>() {
   return exactly<Fields<T>>();
 }
+
+const memory = oneOf(["agent", "briefing", "none"] as const);
 
 const fieldsByType: { readonly [T in HostEventType]: SchemaOf<Fields<T>> } = {
   session_started: fields<"session_started">()(Type.Object({
@@ -36,6 +42,13 @@ const fieldsByType: { readonly [T in HostEventType]: SchemaOf<Fields<T>> } = {
     passed_over: Type.Array(Type.Object({ adapter_id: text, reason: text })),
     resumed_from: Type.Optional(text),
     times_resumed: Type.Optional(count),
+    follows: Type.Optional(Type.Object({
+      conversation_id: text,
+      session_id: text,
+      turn: count,
+      why: oneOf(["message", "restart", "machine_lost", "rewind", "fork", "agent", "terms"] as const),
+      memory,
+    })),
     copied: Type.Optional(Type.Object({ files: count, bytes: count })),
   })),
   queued: fields<"queued">()(Type.Object({
@@ -103,6 +116,46 @@ const fieldsByType: { readonly [T in HostEventType]: SchemaOf<Fields<T>> } = {
   held: fields<"held">()(Type.Object({
     held: Type.Array(heldSchema),
     install_scripts: Type.Array(installScriptsSchema),
+  })),
+  message_accepted: fields<"message_accepted">()(Type.Object({
+    message_id: text,
+    delivery: oneOf(deliveries),
+    content: contentSchema,
+    by: Type.Object({ client: text }),
+  })),
+  message_changed: fields<"message_changed">()(Type.Object({ message_id: text, content: contentSchema })),
+  message_sent: fields<"message_sent">()(Type.Object({ message_id: text, turn: count })),
+  message_delivered: fields<"message_delivered">()(Type.Object({
+    message_id: text,
+    turn: count,
+    how: oneOf(["new_turn", "injected"] as const),
+  })),
+  message_dropped: fields<"message_dropped">()(Type.Object({
+    message_id: text,
+    reason: oneOf(["withdrawn", "unsure", "turn_failed", "session_ended", "host_restarted", "moved"] as const),
+    to: Type.Optional(text),
+  })),
+  turn_started: fields<"turn_started">()(Type.Object({
+    turn: count,
+    after: count,
+    message_ids: Type.Array(text),
+    by: oneOf(["client", "agent"] as const),
+    memory,
+    prompt_sha256: text,
+    checkpoint: maybe(text),
+  })),
+  turn_ended: fields<"turn_ended">()(Type.Object({
+    turn: count,
+    outcome: outcomeSchema,
+    stop_reason: stopReasonSchema,
+    output: text,
+    structured_output: Type.Optional(Type.Unknown()),
+    usage: usageSchema,
+    artifacts: maybe(Type.Array(artifactSchema)),
+    artifacts_reason: Type.Optional(text),
+    checkpoint: maybe(text),
+    agent_ref: Type.Optional(text),
+    error: Type.Optional(errorSchema),
   })),
   gap: fields<"gap">()(Type.Object({
     from_seq: count,

@@ -81,7 +81,8 @@ export const heldSchema: SchemaOf<HeldChange> = named("HeldChange", anyHeld);
 /** {@link InstallScripts}. */
 export const installScriptsSchema: SchemaOf<InstallScripts> = named("InstallScripts", anyInstallScripts);
 
-const usage = named(
+/** {@link UsageReport}. */
+export const usageSchema: SchemaOf<UsageReport> = named(
   "Usage",
   exactly<UsageReport>()(Type.Object({
     tokens_in: maybe(count),
@@ -171,7 +172,7 @@ export const resultSchema: SchemaOf<SessionResult> = named(
     output: text,
     structured_output: Type.Optional(Type.Unknown()),
     events: Type.Optional(Type.Array(Type.Unsafe<AdapterEvent>(adapterEventSchema))),
-    usage,
+    usage: usageSchema,
     artifacts: maybe<Artifact[]>(Type.Array(artifactSchema)),
     artifacts_reason: Type.Optional(text),
     artifacts_omitted: Type.Optional(count),
