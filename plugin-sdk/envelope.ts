@@ -174,6 +174,8 @@ export interface MessageAcceptedEvent {
   delivery: Delivery;
   content: Part[];
   by: { client: string };
+  /** JSON Schema for the turn that it begins. */
+  output_schema?: Record<string, unknown>;
 }
 /** A client has changed a message that waits; it keeps its place. */
 export interface MessageChangedEvent {

@@ -169,7 +169,18 @@ export interface HostUses {
 /** Most hosts that {@link PermissionUses} counts one by one. */
 export const countedHosts = 200;
 
-/** Result of a session. */
+/** One turn of a session; the event `turn_ended` has the rest. */
+export interface TurnReport {
+  turn: number;
+  outcome: Outcome;
+  stop_reason: StopReason;
+  /** At most the first 4,096 characters. */
+  output: string;
+  usage: UsageReport;
+  error?: ErrorData;
+}
+
+/** Result of a session. Of several turns: output, data, stop reason and error of the last one, usage and changes of all. */
 export interface SessionResult {
   session_id: string;
   task_id: string | null;
@@ -220,6 +231,8 @@ export interface SessionResult {
   effective: EffectiveSettings;
   iterations: number;
   attempts: AttemptReport[];
+  /** Absent for a session of one turn. */
+  turns?: TurnReport[];
   /** In order; empty when the first adapter did the work. */
   substitutions: Substitution[];
   /** The session that this one continues after its host was killed. */

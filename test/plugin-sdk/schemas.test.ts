@@ -45,6 +45,7 @@ const request: Required<SessionRequest> = {
   task_id: "t",
   idempotency_key: "i",
   params: { depth: 1 },
+  keep_ms: 1000,
   output_schema: { type: "object" },
 };
 

@@ -144,7 +144,9 @@ function hostWords(event: HostEvent, figures: EventFigures): EventWords {
     case "message_sent":
       return { icon: "»", weight: "debug", text: "a message goes to the agent" };
     case "message_delivered": {
-      const text = event.how === "injected" ? "a message is in this turn" : `a message is the prompt of turn ${event.turn}`;
+      const text = event.how === "injected"
+        ? "a message is in this turn"
+        : `a message is the prompt of turn ${event.turn}`;
       return { icon: "✓", weight: "debug", text };
     }
     case "message_dropped":

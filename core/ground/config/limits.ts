@@ -146,6 +146,10 @@ export interface Limits {
   idle_timeout_ms: number;
   /** How long an agent's permission request or question waits for a client, at most. */
   answer_timeout_ms: number;
+  /** How long a session waits for a further message, at most. */
+  keep_ms: number;
+  /** Sessions of the host that wait for a message with their agent's program kept; set for all plugins, not for one. */
+  kept_sessions: number;
   /** How often a worker is asked for a sign of life. */
   heartbeat_interval_ms: number;
   /** How long a worker may leave a heartbeat unanswered. */
@@ -267,6 +271,8 @@ export const defaultLimits: Limits = {
   timeout_ms: 3_600_000,
   idle_timeout_ms: 600_000,
   answer_timeout_ms: 86_400_000,
+  keep_ms: 3_600_000,
+  kept_sessions: 8,
   heartbeat_interval_ms: 1000,
   heartbeat_timeout_ms: 5000,
   teardown_timeout_ms: 1000,

@@ -88,8 +88,8 @@ function isStopReason(value: unknown, outcome: Outcome): value is StopReason {
 
 const titleLength = 100;
 
-/** The beginning of a prompt on one line. */
-function titleOf(prompt: string): string {
+/** Returns the beginning of a prompt, on one line. */
+export function titleOf(prompt: string): string {
   // A prompt may be megabytes long and begin with nothing but blanks.
   const line = prompt.slice(0, 4096).replace(/[\s\p{Cc}]+/gu, " ").trim();
   const characters = Array.from(line.slice(0, 2 * titleLength));

@@ -6,6 +6,7 @@ import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { ContextFile } from "../../ground/prompt/enhance-prompt.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
+import { markOf } from "../../ground/platform/files/file-mark.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import type { RunningSession } from "../session/running-session.ts";
 import type { Admitted, Candidate, Resumed, SessionPlace } from "../session/admitted.ts";
@@ -17,7 +18,7 @@ import { readContextFiles } from "./context-files.ts";
 import type { RunSessionOptions } from "./session-host.ts";
 import { type Routes, waysOf } from "./routes.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
-import { admit, type SessionDeps, startSession } from "./start-session.ts";
+import { admit, allowedIn, type SessionDeps, startSession } from "./start-session.ts";
 import { Neighbours } from "./neighbours.ts";
 import type { SessionSlots } from "./host-seams.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
@@ -111,6 +112,7 @@ export class LiveSessions {
     const { signal } = options;
     const admitted = await this.#admit(request, options, resumed);
     const { sessionId, place } = admitted;
+    const { kept } = this.#deps;
     const events = this.#deps.log.subscribe({ sessionId });
     let session: RunningSession;
     let giveBack = (): void => {};
@@ -118,7 +120,13 @@ export class LiveSessions {
       await this.#enter(admitted);
       giveBack = await this.#takeSlot(admitted.candidates[0], signal);
       await begins?.(sessionId);
-      session = startSession(this.#deps, admitted, () => this.#sharedWith(admitted));
+      const manifestMark = await this.#manifestMark();
+      session = startSession(this.#deps, admitted, {
+        sharedWith: () => this.#sharedWith(admitted),
+        termsChanged: (candidate) => this.#termsChanged(candidate, { admitted, manifestMark }),
+        moveMessages: () => randomId(),
+        keep: (pluginId, end) => kept.enter(pluginId, end),
+      });
     } catch (error) {
       giveBack();
       events.settle();
@@ -154,6 +162,7 @@ export class LiveSessions {
         contextFiles,
         artifacts,
         resumed,
+        follows: null,
       });
     } catch (error) {
       await place.abandon();
@@ -227,6 +236,22 @@ export class LiveSessions {
     return live;
   }
 
+  /** Whether a session's terms are no longer those of its start: its plugin, what that may do, or the host manifest. */
+  async #termsChanged(
+    { plugin, effective, request }: Candidate,
+    { admitted, manifestMark }: { admitted: Admitted; manifestMark: string | null },
+  ): Promise<boolean> {
+    const service = this.#deps.serviceOf(plugin.id);
+    if (service.plugin !== plugin || await this.#manifestMark() !== manifestMark) return true;
+    const { effective: now } = await allowedIn(this.#deps, { service, request, workdir: admitted.place.workdir });
+    return JSON.stringify(now) !== JSON.stringify(effective);
+  }
+
+  async #manifestMark(): Promise<string | null> {
+    const file = this.#deps.settings.manifest?.file;
+    return file === undefined ? null : await markOf([file]);
+  }
+
   /** Without artifacts the list of neighbours is not needed; a worktree belongs to its session alone. */
   async #enter({ sessionId, place, artifacts }: Admitted): Promise<void> {
     this.#shared.enter(sessionId, place.workdir);
@@ -265,13 +290,15 @@ export class LiveSessions {
 
   #refuseIfFull({ plugin, load: { sessions } }: Candidate): void {
     const { id, limits } = plugin;
-    if (sessions >= limits.sessions) {
+    const { kept } = this.#deps;
+    // One that is kept makes room as soon as a session needs its place.
+    if (sessions - kept.count(id) >= limits.sessions) {
       throw new BulkheadError("busy", `Plugin "${id}" has ${limits.sessions} sessions, running and waiting, already.`, {
         hint: "Try again later, or raise its limit sessions.",
       });
     }
     const { host_sessions } = this.#deps.settings.limits;
-    if (this.#running.size < host_sessions) return;
+    if (this.#running.size - kept.count() < host_sessions) return;
     throw new BulkheadError("busy", `The host has ${this.#running.size} sessions, running and waiting, already.`, {
       hint: "Try again later, or raise the limit host_sessions.",
     });

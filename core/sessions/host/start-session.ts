@@ -1,3 +1,4 @@
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { HeldRecord } from "../../records/workspace/held-files.ts";
@@ -9,6 +10,7 @@ import { sharedWallsDir } from "../../walls/broker/session-walls.ts";
 import { containsPrograms, programNet } from "../../packages/permissions/contained-programs.ts";
 import { watchManifest } from "../../packages/manifest/manifest-edits.ts";
 import { createRedactor } from "../../ground/log/redact.ts";
+import { briefing } from "../../ground/prompt/briefing.ts";
 import { type ContextFile, enhancePrompt } from "../../ground/prompt/enhance-prompt.ts";
 import { isEnhanced } from "../../ground/prompt/prompt-settings.ts";
 import type { ChildLedger } from "../../ground/platform/processes/child-ledger.ts";
@@ -16,10 +18,11 @@ import { join } from "../../ground/platform/files/paths.ts";
 import type { Plugin } from "../../packages/manifest/plugin.ts";
 import { accepts, isPriced, priceFields, unenforceableFields } from "../session/enforceable.ts";
 import { RunningSession } from "../session/running-session.ts";
-import type { Admitted, Candidate, PassedOverAdapter, RunningSessionDeps } from "../session/admitted.ts";
+import type { Admitted, Candidate, FurtherTurn, PassedOverAdapter, RunningSessionDeps } from "../session/admitted.ts";
 import { readProjectMemory } from "./context-files.ts";
 import { checkEnv, fitToPlugin } from "./check-request.ts";
 import type { ApprovalRules } from "../session/approval-policy.ts";
+import type { KeptSessions } from "./kept-sessions.ts";
 import type { GuardedPlaces } from "./guarded-places.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { ownGateway } from "./own-gateway.ts";
@@ -42,6 +45,8 @@ export interface SessionDeps extends Pick<RunningSessionDeps, "log" | "looks" | 
   /** Records every child process. */
   children: ChildLedger;
   trash: Trash;
+  /** Sessions that rest with their agent's program kept. */
+  kept: KeptSessions;
   networks: AgentNetworks;
   /** Records the pins of programs. */
   pins: PinStore;
@@ -75,7 +80,7 @@ interface ServedWay {
 }
 
 /** A request whose fields are checked, with its place and the ways that could run it. */
-interface Checked extends Pick<Admitted, "sessionId" | "request" | "place" | "resumed" | "artifacts"> {
+interface Checked extends Pick<Admitted, "sessionId" | "request" | "place" | "resumed" | "follows" | "artifacts"> {
   ways: readonly ServedWay[];
   /** Name of the client; clients take turns when sessions wait. */
   client?: string | undefined;
@@ -103,7 +108,7 @@ export async function allowedIn(
  * @throws {BulkheadError} when none can: the first way's error
  */
 export async function admit(deps: AdmitDeps, { ways, client, contextFiles, ...checked }: Checked): Promise<Admitted> {
-  const { sessionId, request, place, resumed, artifacts, chain } = checked;
+  const { sessionId, request, place, resumed, follows, artifacts, chain } = checked;
   const terms = { sessionId, request, place, client, contextFiles };
   const made = await Promise.allSettled(ways.map((one) => {
     const first = ways.find(({ way }) => way.adapter_id === one.way.adapter_id) ?? one;
@@ -123,6 +128,8 @@ export async function admit(deps: AdmitDeps, { ways, client, contextFiles, ...ch
     sessionId,
     request,
     resumed,
+    follows,
+    firstTurn: (follows?.turn ?? 0) + 1,
     place,
     candidates,
     passedOver,
@@ -149,13 +156,11 @@ function namedBefore(
 }
 
 /**
- * Starts an admitted session.
- * @param sharedWith returns the ids of the sessions that worked in the same folder meanwhile
- */
+ * Starts an admitted session. */
 export function startSession(
   deps: SessionDeps,
   admitted: Admitted,
-  sharedWith: RunningSessionDeps["sharedWith"],
+  hooks: Pick<RunningSessionDeps, "sharedWith" | "termsChanged" | "moveMessages" | "keep">,
 ): RunningSession {
   const { claim, networks, settings } = deps;
   const { sessionId: session_id, place, candidates: [{ plugin }] } = admitted;
@@ -172,7 +177,7 @@ export function startSession(
     watchHeld: (watched) => deps.watchHeld({ session_id, ...watched }),
     keepHeld: (held) => deps.keepHeld({ session_id, at: new Date().toISOString(), ...held }),
     keepEnd: (end) => deps.lateEnds.keep(end),
-    sharedWith,
+    ...hooks,
     guarded: () => deps.guarded(),
     makeBroker: (options) => openBroker(deps, options),
     askGrant: deps.askGrant,
@@ -235,6 +240,14 @@ async function makeCandidate(
   return {
     plugin,
     request: asSent({ ...fitted, workdir, prompt }, { ...taken, unenforced }),
+    furtherRequest: (turn) => {
+      const asked = furtherRequest({ ...fitted, workdir }, turn);
+      const { system_prompt: _known, ...alone } = asked;
+      // An agent that remembers has its instructions already.
+      const told = turn.earlier.length > 0 ? asked : alone;
+      const prompt = enhancePrompt(told, { settings: settings.prompt, workdir, contextFiles: [], ...taken });
+      return asSent({ ...asked, prompt }, { ...taken, unenforced });
+    },
     accessMode: way.access_mode,
     hasOwnGateway: (await ownGateway(plugin)) !== null,
     limitedUntil: way.limited_until === undefined ? null : Date.parse(way.limited_until),
@@ -257,8 +270,37 @@ async function makeCandidate(
     dataDir: service.dataDir,
     load: service,
     script: () => service.script(),
-    acquire: (options) => pool.acquire({ ...options, client }),
+    acquire: (options) =>
+      pool.acquire({
+        ...options,
+        client,
+        onQueued: (position, waitMs) => {
+          deps.kept.endOne(plugin.id);
+          options.onQueued(position, waitMs);
+        },
+      }),
     writeLog: (record) => deps.writeLog({ ...record, plugin_id: plugin.id, session_id: sessionId }),
+  };
+}
+
+/** What a first prompt alone needs is left out: the agent has it, or the briefing tells what came of it. */
+function furtherRequest(
+  {
+    context_files: _read,
+    role: _role,
+    iteration: _count,
+    enhance: _text,
+    output_schema: _schema,
+    continue_from: _agent,
+    ...same
+  }: SessionRequest,
+  { text, outputSchema, agentSession, earlier }: FurtherTurn,
+): SessionRequest {
+  const prompt = earlier.length === 0 ? text : `${briefing(earlier)}\n\n${text}`;
+  return {
+    ...same,
+    prompt,
+    ...omitUndefined({ output_schema: outputSchema, continue_from: agentSession ?? undefined }),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import type { ProjectMemory } from "../../../plugin-sdk/context.ts";
+import type { SessionStartedEvent } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
@@ -21,7 +22,8 @@ import type { EventAllowance, EventRules } from "./event-rules.ts";
 import type { OpenRequests } from "./open-requests.ts";
 import type { SessionGit } from "./session-git.ts";
 import type { SessionStream } from "./session-stream.ts";
-import type { UsageMeter } from "./usage-meter.ts";
+import type { SessionMessage, TurnPrompt, Turns } from "./turns.ts";
+import type { SessionUsage } from "./usage-meter.ts";
 
 /** How an attempt on a candidate ended. */
 export interface AttemptEnd {
@@ -30,6 +32,24 @@ export interface AttemptEnd {
   error?: ErrorData | undefined;
   /** For a rate limit: how long it holds; null when the agent did not say. */
   wait_ms?: number | null;
+}
+
+/** A turn that is over, as a briefing tells it. */
+export interface EarlierTurn {
+  prompt: string;
+  output: string;
+  /** Names of changed files. */
+  files: readonly string[];
+}
+
+/** A turn that enters the adapter again. */
+export interface FurtherTurn {
+  text: string;
+  outputSchema: Record<string, unknown> | undefined;
+  /** The agent's own session; null where there is none to go on with. */
+  agentSession: string | null;
+  /** What an agent must be told that does not remember. */
+  earlier: readonly EarlierTurn[];
 }
 
 /** One adapter that may run a session, with everything specific to it. */
@@ -66,6 +86,10 @@ export interface Candidate {
   dataDir: string;
   /** Counts the sessions of its plugin that are under way, including those that wait. */
   load: { sessions: number };
+  /**
+   * Returns the request of a further turn: its prompt alone, to go on with the agent's own session where that is known.
+   */
+  furtherRequest(turn: FurtherTurn): SessionRequest;
   script(): Promise<PluginScript>;
   acquire(options: { signal: AbortSignal; onQueued(position: number, waitMs: number): void }): Promise<WorkerPlace>;
   writeLog: SessionBrokerOptions["writeLog"];
@@ -108,6 +132,8 @@ export interface Admitted {
   readonly request: SessionRequest;
   /** The session whose agent this one continues; null for a fresh agent session. */
   readonly resumed: Resumed | null;
+  /** The turn of an earlier session that this one goes on from; null where it begins a conversation. */
+  readonly follows: SessionStartedEvent["follows"] | null;
   readonly place: SessionPlace;
   /** In the order in which they are tried. */
   readonly candidates: readonly [Candidate, ...Candidate[]];
@@ -118,6 +144,8 @@ export interface Admitted {
   readonly artifacts: "git" | "none";
   /** Redacts the secrets of all candidates from all output; null when there are none. */
   readonly redactor: Redactor | null;
+  /** Number of the session's first turn in its conversation. */
+  readonly firstTurn: number;
   /** The signal by which an agent reports that its whole task is done; null when the agent was given none. */
   readonly loopSignal: string | null;
   /** How long a request or question waits for a client; 0: no client answers. */
@@ -145,6 +173,12 @@ export interface RunningSessionDeps {
   keepHeld(held: { folder: string; items: HeldItem[] }): Promise<void>;
   /** Keeps its end, which could not be written, until it can be. */
   keepEnd(end: LateEnd): void;
+  /** Returns true when the session may not go on with a next turn, because its terms are no longer those of its start. */
+  termsChanged(candidate: Candidate): Promise<boolean>;
+  /** Gives messages to the conversation's next session; returns its id. */
+  moveMessages(messages: SessionMessage[]): string;
+  /** Counts the session as one that rests with its agent kept; `end` ends it to make room. Returns how it leaves. */
+  keep(pluginId: string, end: () => void): () => void;
   /** Returns the ids of the sessions that worked in the same folder meanwhile. */
   sharedWith(): Promise<string[]>;
   /** Returns the places that no grant opens. */
@@ -161,15 +195,27 @@ export interface AttemptDeps {
   rules: EventRules;
   requests: OpenRequests;
   deadlines: Deadlines;
-  usage: UsageMeter;
+  usage: SessionUsage;
+  turns: Turns;
   allowance: EventAllowance;
   git: SessionGit;
   /** The session's own folder; created on first use. */
   scratch: string;
   /** Aborts when the session must end. */
-  signal: AbortSignal;
+  readonly signal: AbortSignal;
   /** The highest process id so far in the stream. */
   processes: { lastId: number };
+  /**
+   * Ends the turn under way of an entry that asks for the next one, and waits for that; null when the entry gets no more.
+   * @param isOver whether the entry has ended meanwhile: the turn then begins in another one
+   */
+  nextTurn(seen: readonly string[], isOver: () => boolean): Promise<TurnPrompt | null>;
+  /** The agent went on by itself, with these steers. */
+  turnBegan(messageIds: readonly string[]): void;
+  /** The agent named its session. */
+  onAgentSession(id: string): void;
+  /** The agent said the last word of a turn. */
+  onLastWord(): void;
   /** Ends the whole session. */
   stop(reason: StopReason, error: ErrorData): void;
   /** Called when an event changes what a budget counts. */

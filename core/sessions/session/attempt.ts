@@ -6,6 +6,8 @@ import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { PermissionUses } from "../../../plugin-sdk/result.ts";
 import { shortText } from "../../../plugin-sdk/short-text.ts";
 import { TextTail } from "../../../plugin-sdk/text-tail.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { OperationName } from "../../walls/channel/operations.ts";
 import type { SessionBroker } from "../../walls/broker/session-broker.ts";
 import type { EntryOptions, EventBatch, LaneEntry } from "../../walls/pool/lane-entry.ts";
 import type { WorkerPlace } from "../../walls/pool/plugin-pool.ts";
@@ -20,6 +22,7 @@ import { unlessAborted } from "../../ground/platform/engine/within.ts";
 import { attemptBroker } from "./attempt-broker.ts";
 import type { AttemptDeps, Candidate } from "./admitted.ts";
 import { policyAnswer, refusalOf } from "./approval-policy.ts";
+import { canTalk } from "./enforceable.ts";
 import { checkEvent, waitIn } from "./check-event.ts";
 import type { LogEntry } from "./merged-log.ts";
 import { type Asked, unanswered } from "./open-requests.ts";
@@ -32,6 +35,8 @@ import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
 export class Attempt {
   readonly number: number;
   readonly candidate: Candidate;
+  /** The request as the adapter gets it in this entry. */
+  readonly request: SessionRequest;
   readonly startedAt: string = new Date().toISOString();
   readonly #started = performance.now();
   readonly #deps: AttemptDeps;
@@ -48,16 +53,22 @@ export class Attempt {
   readonly #changes: ToldChanges;
   /** Whether the preparations that must precede any work of an agent are done. */
   #isPrepared = false;
-  #isEntered = false;
+  /** Whether the adapter has asked for its first turn. */
+  #hasFirst = false;
+  #isOver = false;
   /** Why the host cut the attempt off; the first reason is kept. */
   #cut: ErrorData | null = null;
   /** Durable events whose credit has not been given back yet. */
   #owed = { events: 0, credit: 0 };
 
-  constructor(deps: AttemptDeps, { number, candidate }: { number: number; candidate: Candidate }) {
+  constructor(
+    deps: AttemptDeps,
+    { number, candidate, request }: { number: number; candidate: Candidate; request: SessionRequest },
+  ) {
     this.#deps = deps;
     this.number = number;
     this.candidate = candidate;
+    this.request = request;
     this.#changes = new ToldChanges(deps.session.place.workdir);
     this.#unasked = new UnaskedWork(candidate.request);
     this.#rate = new TokenBucket(candidate.plugin.limits.events_per_second, performance.now());
@@ -120,10 +131,17 @@ export class Attempt {
     } catch (thrown) {
       return this.#cut ?? toErrorData(thrown);
     } finally {
+      this.#isOver = true;
+      this.#deps.turns.endEntry();
       place.release();
       // A session that ended sooner also gets a list of its changes.
       await before.catch(() => {});
     }
+  }
+
+  /** Returns true when its programs' guards do not cover all that a new program's would. */
+  async guardsChanged(): Promise<boolean> {
+    return await this.#broker?.guardsChanged() ?? false;
   }
 
   /** Asks the adapter to end, and abandons it when it does not. */
@@ -167,17 +185,13 @@ export class Attempt {
     prepared.catch(() => {});
     const { plugin, effective } = this.candidate;
     if (containsPrograms(plugin) && effective.run !== undefined) this.#brokerOf(prepared).prepare();
-    deadlines.begin({
-      // A request may only shorten the operator's deadline.
-      idleMs: idleMs(this.candidate),
-      onIdle: (ms) => this.cut({ code: "idle_timeout", message: silence(ms, this.#words.text.trim()) }),
-    });
+    this.#watch();
     try {
       this.#entry = lane.open({
         ...this.#asked(),
         onEvents: (events, batch) => {
           const kept = this.#withinLimits(events, batch.bytes);
-          this.#take(kept, kept === events ? batch : { bytes: batch.bytes, credit: kept.length });
+          this.#takeTurns(kept, kept === events ? batch : { bytes: batch.bytes, credit: kept.length });
         },
         onCall: (operation, args) => this.#answerCall(prepared, { operation, args }),
       });
@@ -188,6 +202,14 @@ export class Attempt {
       rules.reword((text) => this.#broker?.addresses.inText(text) ?? text);
       await this.#broker?.close();
     }
+  }
+
+  #watch(): void {
+    this.#deps.deadlines.begin({
+      // A request may only shorten the operator's deadline.
+      idleMs: idleMs(this.candidate),
+      onIdle: (ms) => this.cut({ code: "idle_timeout", message: silence(ms, this.#words.text.trim()) }),
+    });
   }
 
   #tellStart(): void {
@@ -208,10 +230,10 @@ export class Attempt {
   /** Returns the call that enters the adapter. */
   #asked(): Pick<EntryOptions, "call" | "request" | "config" | "facts"> {
     const { sessionId, place: { workdir } } = this.#deps.session;
-    const { plugin, request, accessMode } = this.candidate;
+    const { plugin, accessMode } = this.candidate;
     return {
       call: "run_session",
-      request,
+      request: this.request,
       config: {
         working_directory: workdir,
         access_modes: inOrder(orderAccessModes(plugin.manifest.access_modes ?? []), accessMode),
@@ -223,22 +245,40 @@ export class Attempt {
     };
   }
 
-  /** Gives the request's own turn, and no other. */
-  get #turns(): TurnSource {
-    const { prompt, output_schema } = this.candidate.request;
-    return {
-      next: () => {
-        const first = this.#isEntered ? null : { number: 1, prompt, ...omitUndefined({ output_schema }), kept: false };
-        this.#isEntered = true;
-        return Promise.resolve(first);
-      },
-      wait: () => Promise.resolve(null),
-    };
-  }
+  /** Gives the entry the turn under way, and then each next one. */
+  readonly #turnSource: TurnSource = {
+    next: async ({ seen }) => {
+      const { turns, deadlines, rules, nextTurn } = this.#deps;
+      const { manifest } = this.candidate.plugin;
+      const kept = (this.#deps.session.request.keep_ms ?? 0) > 0 && canTalk(manifest, "turns");
+      if (!this.#hasFirst) {
+        this.#hasFirst = true;
+        const { prompt, output_schema } = this.request;
+        return { number: turns.current?.number ?? 1, prompt, ...omitUndefined({ output_schema }), kept };
+      }
+      if (!canTalk(manifest, "turns")) return null;
+      rules.reword((text) => this.#broker?.addresses.inText(text) ?? text);
+      const turn = await nextTurn(seen, () => this.#isOver);
+      // What a last word left to say still has to come in time.
+      this.#watch();
+      if (turn === null) return null;
+      deadlines.heard();
+      this.#entry?.beginTurn();
+      const { outputSchema: output_schema } = turn;
+      const { prompt } = this.candidate.furtherRequest({ ...turn, agentSession: null, earlier: [] });
+      return { number: turn.number, prompt, ...omitUndefined({ output_schema }), kept };
+    },
+    wait: (args) =>
+      this.#deps.turns.wait(args, {
+        canSteer: canTalk(this.candidate.plugin.manifest, "steer"),
+        isOver: () => this.#isOver,
+      }),
+  };
 
   async #answerCall(prepared: Promise<void>, { operation, args }: { operation: string; args: unknown }) {
     this.#deps.deadlines.heard();
-    if (isTurnOperation(operation)) return await answerTurnCall(this.#turns, operation, args);
+    if (isTurnOperation(operation)) return await answerTurnCall(this.#turnSource, operation, args);
+    if (!worksBetweenTurns.has(operation)) await this.#deps.turns.working(() => this.#isOver);
     if (!this.#isPrepared && !waitsItself.has(operation)) await prepared;
     return await this.#brokerOf(prepared).call(operation, args);
   }
@@ -250,6 +290,15 @@ export class Attempt {
       candidate: this.candidate,
       workMayBegin,
     });
+  }
+
+  /** Handles a batch, in which the agent may have begun a turn by itself: what follows belongs to that. */
+  #takeTurns(yielded: unknown[], batch: EventBatch): void {
+    const at = canTalk(this.candidate.plugin.manifest, "turns") ? yielded.findIndex(beginsTurn) : -1;
+    if (at < 0) return this.#take(yielded, batch);
+    this.#take(yielded.slice(0, at), { bytes: batch.bytes, credit: 0 });
+    this.#take(yielded.slice(at, at + 1), { bytes: 0, credit: batch.credit });
+    this.#takeTurns(yielded.slice(at + 1), { bytes: 0, credit: 0 });
   }
 
   /**
@@ -310,14 +359,21 @@ export class Attempt {
         return this.#deps.onUsed();
       case "completed":
         usage.complete(event);
-        return this.#deps.onUsed();
+        this.#deps.onUsed();
+        return this.#deps.onLastWord();
       case "agent_info":
         usage.model(event.model);
+        if (event.agent_session_id !== undefined) this.#deps.onAgentSession(event.agent_session_id);
         this.#toolVersion = event.agent_version ?? this.#toolVersion;
         return;
+      case "message":
+        return this.#deps.turns.heard(event);
+      case "turn_began":
+        this.#deps.turnBegan(event.message_ids);
+        return this.#watch();
       case "error":
         if (event.code === "rate_limit") this.#waitMs ??= waitIn(event.message);
-        return;
+        return this.#deps.onLastWord();
       case "rate_limit":
         this.#waitMs = event.wait_ms;
         this.#limit = event.message;
@@ -364,6 +420,10 @@ export class Attempt {
   }
 }
 
+function beginsTurn(yielded: unknown): boolean {
+  return typeof yielded === "object" && yielded !== null && "type" in yielded && yielded.type === "turn_began";
+}
+
 /** Says how long nothing came, and quotes the last words: a program may wait for the answer to a question. */
 function silence(ms: number, words: string): string {
   if (words === "") return `Nothing was heard of the agent for ${ms} ms.`;
@@ -372,6 +432,20 @@ function silence(ms: number, words: string): string {
 
 /** Operations that change nothing, and one that waits by itself before it does. */
 const waitsItself: ReadonlySet<string> = new Set(["run", "env_get", "secret_use", "log"]);
+
+/** Operations that do not begin any work: an adapter may call them between two turns. Others wait for the next one. */
+const worksBetweenTurns: ReadonlySet<string> = new Set<OperationName>([
+  "stream_read",
+  "stream_close",
+  "process_wait",
+  "process_kill",
+  "process_close_stdin",
+  "socket_read",
+  "socket_close",
+  "permission_wait",
+  "answer_wait",
+  "log",
+]);
 
 /** A permission request or question, and its possible answers. */
 interface Question {

@@ -18,13 +18,15 @@ interface Silence {
 }
 
 /**
- * A session's total deadline, which stands still only while the session waits for a person, and the idle deadline of
+ * A turn's total deadline, which stands still only while the session waits for a person, and the idle deadline of
  * its current attempt, which every sign of life restarts.
  */
 export class Deadlines {
   readonly totalMs: number;
   readonly #options: DeadlineOptions;
   #startedAt: number | null = null;
+  /** What the session waited in earlier turns. */
+  #waitedBefore = 0;
   #heardAt = 0;
   #total: ReturnType<typeof setTimeout> | undefined;
   #idle: ReturnType<typeof setTimeout> | undefined;
@@ -37,7 +39,7 @@ export class Deadlines {
   /** Milliseconds until the total deadline. */
   get leftMs(): number {
     if (this.#startedAt === null) return this.totalMs;
-    return this.totalMs - (performance.now() - this.#startedAt) + (this.#options.waitedMs?.() ?? 0);
+    return this.totalMs - (performance.now() - this.#startedAt) + this.#waitedMs - this.#waitedBefore;
   }
 
   /** Starts the total deadline, unless it runs already. */
@@ -64,10 +66,16 @@ export class Deadlines {
     clearTimeout(this.#idle);
   }
 
-  /** Ends all deadlines with the session. */
+  /** Ends all deadlines with the turn, or the session; the next attempt starts the total one again. */
   stop(): void {
     this.rest();
     clearTimeout(this.#total);
+    this.#startedAt = null;
+    this.#waitedBefore = this.#waitedMs;
+  }
+
+  get #waitedMs(): number {
+    return this.#options.waitedMs?.() ?? 0;
   }
 
   #watchTotal(ms: number): void {

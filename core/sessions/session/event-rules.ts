@@ -33,6 +33,8 @@ export class EventRules {
   #last: CompletedEvent | ErrorEvent | null = null;
   #refusedEnd: string | null = null;
   #toolCalls = 0;
+  /** Those of this attempt or turn. */
+  #callsNow = 0;
   #attempt = 1;
   readonly #replayed: boolean;
 
@@ -41,9 +43,11 @@ export class EventRules {
     this.#replayed = replayed;
   }
 
-  /** Begins another attempt: text and ids start again, claims and tool calls stay counted. */
-  begin(attempt: number): void {
-    this.#attempt = attempt;
+  /** Begins another attempt or turn, under a number of its own: text and ids start again, claims and tool calls stay counted. */
+  begin(number: number): void {
+    this.#attempt = number;
+    this.#callsNow = 0;
+    this.#closedCalls.clear();
     this.#requests.restart();
     this.restart();
   }
@@ -137,9 +141,10 @@ export class EventRules {
     if (this.#openCalls.has(event.call_id) || this.#closedCalls.has(event.call_id)) {
       return broken(event, "its call_id was used before");
     }
-    if (this.#toolCalls >= maxRemembered) return broken(event, `more than ${maxRemembered} tool calls`);
+    if (this.#callsNow >= maxRemembered) return broken(event, `more than ${maxRemembered} tool calls`);
     this.#openCalls.set(event.call_id, { tool: event.tool, kind: event.kind });
     this.#toolCalls++;
+    this.#callsNow++;
     return event;
   }
 
@@ -265,10 +270,21 @@ function broken(event: AdapterEvent, problem: string): AdapterEvent {
   return refusedEvent({ problem: `This ${event.type} breaks a rule: ${problem}.`, yielded: event });
 }
 
-/** Counts one session's events, over all its attempts, against the limits for the session. */
+/** Counts one turn's events, over all its attempts, against the limits for a session. */
 export class EventAllowance {
   #events = 0;
   #bytes = 0;
+
+  /** Begins another turn. */
+  begin(): void {
+    this.#events = 0;
+    this.#bytes = 0;
+  }
+
+  /** Returns the number of events in this turn. */
+  get events(): number {
+    return this.#events;
+  }
 
   /** Returns how many events of a batch are still allowed, and the problem if that is not all of them. */
   take(

@@ -47,6 +47,16 @@ interface MailboxOptions {
   maxAttachments?: number;
 }
 
+interface CloseOptions {
+  /** `unsure` where events of the session are lost. */
+  reason?: "session_ended" | "host_restarted" | "unsure";
+  /**
+   * Names the session that takes a pending message: have it accepted there first, from `pending`. After a kill, a later
+   * session may have accepted it already.
+   */
+  to?(messageId: string): string | undefined;
+}
+
 interface OpenMessage {
   message: Message;
   /** Identifies the content that the client gave first. */
@@ -88,13 +98,17 @@ export class Mailbox {
    * `expected_turn` runs, or none, `limit_exceeded` and `too_large`: nothing is accepted
    */
   accept({ expected_turn, ...message }: Message & { expected_turn?: number | undefined }): Accepted {
-    const { message_id, delivery, content, by } = message;
+    const { message_id, delivery, content } = message;
     const known = this.#statusOf(message_id);
     if (known !== null) {
       if (known.print === printOf(message)) return { ...known.status, events: [] };
-      throw new BulkheadError("idempotency_conflict", `Cannot accept message "${message_id}": its id is another one's.`, {
-        hint: "Give each message an id of its own.",
-      });
+      throw new BulkheadError(
+        "idempotency_conflict",
+        `Cannot accept message "${message_id}": its id is another one's.`,
+        {
+          hint: "Give each message an id of its own.",
+        },
+      );
     }
     if (expected_turn !== undefined && expected_turn !== this.#turn) {
       const runs = this.#turn === null ? "no turn runs" : `turn ${this.#turn} runs`;
@@ -107,7 +121,7 @@ export class Mailbox {
     }
     this.#checkSize(message_id, content);
     if (delivery === "interrupt") this.#stop();
-    return { state: "pending", events: this.#write([{ type: "message_accepted", message_id, delivery, content, by }]) };
+    return { state: "pending", events: this.#write([{ type: "message_accepted", ...message }]) };
   }
 
   /** Changes a pending message, which keeps its place. @throws {BulkheadError} `not_found`, `conflict`, `too_large` */
@@ -154,19 +168,21 @@ export class Mailbox {
   }
 
   /**
-   * Hands a steer over to the adapter; null where none waits for the running turn. Each is handed over once: a returned one
-   * is a prompt.
+   * Hands a steer over to the adapter; null where none waits for the running turn. Each is handed over once, so a late word
+   * on it counts for nothing: a returned one is a prompt, and later steers wait behind it.
    */
   pullSteer(): { message: Message; events: MailboxEvent[] } | null {
     const turn = this.#turn;
     if (turn === null || this.#isStopping) return null;
-    const isNew = ({ message, sentIn }: OpenMessage) => message.delivery === "steer" && sentIn === null;
-    const message = this.#all("pending").find(isNew)?.message;
-    if (message === undefined) return null;
+    const { message, sentIn } = this.#all("pending").find(({ message }) => message.delivery === "steer") ?? {};
+    if (message === undefined || sentIn !== null) return null;
     return { message, events: this.#write([{ type: "message_sent", message_id: message.message_id, turn }]) };
   }
 
-  /** Takes the adapter's word on a steer. Nothing follows for one that it does not have: no plugin is trusted. */
+  /**
+   * Takes the adapter's word on a steer, or the host's `returned` for one that it did not hand over after all. Nothing
+   * follows for one that is not sent: no plugin is trusted.
+   */
   heard({ message_id, state }: Pick<MessageEvent, "message_id" | "state">): MailboxEvent[] {
     this.take({ type: "message", message_id, state });
     return this.#settleTaken();
@@ -180,6 +196,13 @@ export class Mailbox {
     this.#turn = turn;
     const sent = this.#all("sent").map(({ message }) => message.message_id).filter((id) => messageIds.includes(id));
     return this.#write(sent.map((message_id) => ({ type: "message_delivered", message_id, turn, how: "new_turn" })));
+  }
+
+  /** The adapter asked for the next turn before it saw other steers than these, which were on their way to it. */
+  unseen(seen: readonly string[]): void {
+    for (const one of this.#all("sent")) {
+      if (!one.isTaken && !seen.includes(one.message.message_id)) one.state = "pending";
+    }
   }
 
   /** The adapter's entry is over, and the turn may be tried again: no word on a sent steer will come. */
@@ -196,17 +219,15 @@ export class Mailbox {
     return [...unsure, ...this.#drop(behind, { reason: "turn_failed" })];
   }
 
-  /**
-   * Closes the mailbox for good. With `to`, that session takes what is pending: accept `pending` there, read before.
-   * @param reason for what is pending else; `unsure` where events of the session are lost
-   */
-  close(
-    { reason = "session_ended", to }: { reason?: "session_ended" | "host_restarted" | "unsure"; to?: string } = {},
-  ): MailboxEvent[] {
+  /** Closes the mailbox for good: what is pending goes to other sessions, or has the reason as its outcome. */
+  close({ reason = "session_ended", to = () => undefined }: CloseOptions = {}): MailboxEvent[] {
     this.#isClosed = true;
-    const taken = this.#settleTaken();
-    const sure = reason === "unsure" ? { reason } : to === undefined ? { reason } : { reason: "moved" as const, to };
-    return [...taken, ...this.endTurn(), ...this.#drop(this.#all("pending"), sure)];
+    const events = [...this.#settleTaken(), ...this.endTurn()];
+    for (const one of this.#all("pending")) {
+      const other = to(one.message.message_id);
+      events.push(...this.#drop([one], other === undefined ? { reason } : { reason: "moved", to: other }));
+    }
+    return events;
   }
 
   /** Takes an event of a journal. The verbs take theirs themselves. */
@@ -306,6 +327,9 @@ function conflict(message: string, details: Record<string, unknown>): BulkheadEr
 }
 
 /** Equal for the same message, also where a client writes its keys in another order. */
-function printOf({ delivery, content }: Pick<Message, "delivery" | "content">): string {
-  return sha256Hex(JSON.stringify([delivery, content], ["type", "text", "sha256", "name", "mime_type"]));
+function printOf(
+  { delivery, content, output_schema }: Pick<Message, "delivery" | "content" | "output_schema">,
+): string {
+  const parts = JSON.stringify([delivery, content], ["type", "text", "sha256", "name", "mime_type"]);
+  return sha256Hex(parts + JSON.stringify(output_schema ?? null));
 }

@@ -8,6 +8,7 @@ import {
   type Provenance,
   type SessionResult,
   type Substitution,
+  type TurnReport,
   type UsageReport,
 } from "../../../plugin-sdk/result.ts";
 import { type ArtifactList, omittedCount } from "../../records/git/artifacts.ts";
@@ -40,6 +41,8 @@ interface ResultOptions {
   toolVersion: string | null;
   uses: PermissionUses;
   attempts: AttemptReport[];
+  /** Default: none. Told where there are several. */
+  turns?: readonly TurnReport[];
   substitutions: Substitution[];
   /** The runtime of the host that ran the session; default: this one. */
   runtime?: string;
@@ -84,6 +87,7 @@ export function buildResult(session: ResultSubject, parts: ResultOptions): Sessi
     effective: { ...session.effective, model: usage.model ?? session.effective.model },
     iterations: request.iteration ?? 1,
     attempts: parts.attempts,
+    ...((parts.turns?.length ?? 0) > 1 ? { turns: [...parts.turns!] } : {}),
     substitutions: parts.substitutions,
     ...omitUndefined({ resumed_from: session.resumed?.from, resumed_as: parts.resumedAs ?? undefined }),
     ...failed,

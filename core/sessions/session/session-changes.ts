@@ -26,6 +26,8 @@ export class SessionChanges {
   readonly #session: Admitted;
   readonly #deps: ChangesDeps;
   #snapshot: Snapshot | null = null;
+  /** The snapshot of the turn under way, where it is not the session's first. */
+  #turn: Snapshot | null = null;
   #withoutOwn: Awaited<ReturnType<RunningSessionDeps["watchOwnFiles"]>> | null = null;
   #start: LookStart | null = null;
   #watching: Promise<void> = Promise.resolve();
@@ -52,6 +54,34 @@ export class SessionChanges {
     this.#watching.catch(() => {});
   }
 
+  /** Takes the snapshot that the changes of a further turn are compared with. */
+  async beginTurn(signal: AbortSignal): Promise<void> {
+    if (this.#snapshot === null) return;
+    const { stateDir, secretPaths } = this.#deps;
+    this.#turn = await this.#deps.looks.take(this.#session.place.workdir, {
+      exclude: [stateDir, ...secretPaths],
+      signal,
+    });
+  }
+
+  /** Returns what has changed in the turn, and what of the session's changes waits for a person's word. */
+  async endTurn({ ranPrograms }: { ranPrograms: boolean }): Promise<ArtifactList & { left: Left }> {
+    const [turn, begun] = [this.#turn, this.#turn ?? this.#snapshot];
+    const looking = this.#left(this.#snapshot, ranPrograms);
+    const changed = begun === null ? this.#none() : await this.#list(begun);
+    this.#turn = null;
+    if (turn !== null) void this.#deps.looks.release(turn);
+    return { ...changed, left: await looking };
+  }
+
+  #none(): ArtifactList {
+    return {
+      artifacts: null,
+      reason: this.#session.artifacts === "none" ? "not_asked" : "not_started",
+      head: null,
+    } as const;
+  }
+
   /** Whether walls kept programs of the session from changing what others act on, and it works in place. */
   get #isGuarded(): boolean {
     const { candidates, place } = this.#session;
@@ -63,9 +93,10 @@ export class SessionChanges {
     return this.#snapshot?.head ?? null;
   }
 
-  /** Returns the paths that have changed until now; null where they are not known. */
+  /** Returns the paths that have changed in the turn until now; null where they are not known. */
   async now(): Promise<string[] | null> {
-    const changed = this.#snapshot === null ? null : await this.#list(this.#snapshot);
+    const begun = this.#turn ?? this.#snapshot;
+    const changed = begun === null ? null : await this.#list(begun);
     if (changed === null || changed.artifacts === null) return null;
     return [...changed.artifacts.map(({ path }) => path), ...changed.others.map(({ path }) => pathText(path))];
   }
@@ -77,10 +108,7 @@ export class SessionChanges {
   async end({ ranPrograms }: { ranPrograms: boolean }): Promise<ArtifactList & { left: Left }> {
     const snapshot = this.#snapshot;
     const looking = this.#left(snapshot, ranPrograms);
-    if (snapshot === null) {
-      const reason = this.#session.artifacts === "none" ? "not_asked" : "not_started";
-      return { artifacts: null, reason, head: null, left: await looking };
-    }
+    if (snapshot === null) return { ...this.#none(), left: await looking };
     const [changed, left] = await Promise.all([this.#list(snapshot), looking]);
     // The session does not wait for the removal of its files. A killed host's next start removes what is left of them.
     void this.#deps.looks.release(snapshot);

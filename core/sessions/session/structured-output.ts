@@ -1,18 +1,16 @@
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
-import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { isShallow } from "../../ground/checks/depth.ts";
-import type { Plugin } from "../../packages/manifest/plugin.ts";
+import type { Limits } from "../../ground/config/limits.ts";
 import { fitsSchema } from "../../ground/checks/fits-schema.ts";
 import type { EventRules } from "./event-rules.ts";
 
-/** Finds the data of an agent that has done its work, and holds it to the schema of the request, or else of the manifest. */
+/** Finds the data of an agent that has done its work, and holds it to the schema. */
 export async function structuredOutput(
   { lastWord, text }: Pick<EventRules, "lastWord" | "text">,
-  { request, plugin: { manifest, limits } }: { request: SessionRequest; plugin: Plugin },
+  { schema, limits }: { schema: Record<string, unknown> | undefined; limits: Pick<Limits, "message_depth"> },
 ): Promise<{ data?: unknown; error?: ErrorData }> {
   if (lastWord?.type !== "completed" || !lastWord.success) return {};
   const said = lastWord.structured_output;
-  const schema = request.output_schema ?? manifest.output_schema;
   if (schema === undefined) return said === undefined ? {} : { data: said };
   const data = said === undefined ? jsonIn(lastWord.output ?? text) : said;
   if (data === undefined || !isShallow(data, limits.message_depth)) {

@@ -9,13 +9,13 @@ type TurnOperation = Extract<OperationName, "turn_next" | "turn_wait">;
 /** Gives an entry its turns. */
 export interface TurnSource {
   /** Ends the turn under way, waits for the next one, and returns it; null when the entry gets no more. */
-  next(): Promise<Operations["turn_next"]["value"]>;
+  next(args: Operations["turn_next"]["args"]): Promise<Operations["turn_next"]["value"]>;
   /** Waits for a message into a turn, or for its stop; null once it is over. */
   wait(args: Operations["turn_wait"]["args"]): Promise<Operations["turn_wait"]["value"]>;
 }
 
 const schemas = {
-  turn_next: Type.Object({}, closed),
+  turn_next: Type.Object({ seen: Type.Array(Type.String({ maxLength: 256 }), { maxItems: 1000 }) }, closed),
   turn_wait: Type.Object({
     turn: Type.Integer({ minimum: 1 }),
     for: Type.Union([Type.Literal("message"), Type.Literal("stop")]),
@@ -35,5 +35,7 @@ export async function answerTurnCall(source: TurnSource, operation: TurnOperatio
   if (!Check(schemas[operation], args)) {
     throw new BulkheadError("invalid_request", `Cannot do "${operation}": its arguments are not valid.`);
   }
-  return operation === "turn_next" ? await source.next() : await source.wait(args as Operations["turn_wait"]["args"]);
+  return operation === "turn_next"
+    ? await source.next(args as Operations["turn_next"]["args"])
+    : await source.wait(args as Operations["turn_wait"]["args"]);
 }

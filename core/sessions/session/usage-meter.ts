@@ -151,6 +151,69 @@ export class UsageMeter {
   }
 }
 
+/** The usage of a session, and that of its turn under way. */
+export class SessionUsage {
+  readonly #all = new UsageMeter();
+  #turn = new UsageMeter();
+  #model: string | undefined;
+  #tokensBefore: number | null = null;
+
+  /** Begins an attempt. */
+  begin(access: AgentAccess): void {
+    this.#model = undefined;
+    this.#tokensBefore = this.#all.tokens;
+    for (const meter of [this.#all, this.#turn]) meter.begin(access);
+  }
+
+  /**
+   * Begins a further turn, whose figures are its own.
+   * @param access of an entry that goes on; null where another attempt begins
+   */
+  beginTurn(access: AgentAccess | null): void {
+    this.#turn = new UsageMeter();
+    if (access === null) return;
+    for (const meter of [this.#all, this.#turn]) {
+      meter.begin(access);
+      // The agent has said it already.
+      meter.model(this.#model);
+    }
+  }
+
+  /** Returns the tokens of the current attempt, in all its turns. */
+  get attemptTokens(): number | null {
+    const { tokens, attemptTokens } = this.#all;
+    if (attemptTokens === null && tokens === this.#tokensBefore) return null;
+    return tokens === null ? null : tokens - (this.#tokensBefore ?? 0);
+  }
+
+  take(event: UsageEvent): void {
+    for (const meter of [this.#all, this.#turn]) meter.take(event);
+  }
+
+  complete(event: CompletedEvent): void {
+    for (const meter of [this.#all, this.#turn]) meter.complete(event);
+  }
+
+  model(name: string | undefined): void {
+    this.#model = name ?? this.#model;
+    for (const meter of [this.#all, this.#turn]) meter.model(name);
+  }
+
+  ran(name: string | undefined): void {
+    for (const meter of [this.#all, this.#turn]) meter.ran(name);
+  }
+
+  /** Returns the meter of the whole session. */
+  get all(): Pick<UsageMeter, "cost" | "tokens" | "turns" | "report"> {
+    return this.#all;
+  }
+
+  /** Returns the usage of the turn under way. */
+  turn(durationMs: number): UsageReport {
+    return this.#turn.report(durationMs);
+  }
+}
+
 interface Totals extends UsageFigures {
   /** True when amounts came in several currencies: there is no single cost. */
   mixed: boolean;

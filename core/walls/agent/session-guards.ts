@@ -84,6 +84,19 @@ export class SessionGuards {
     return { sealed: sealed.filter(isClosed), held, links: links.filter(({ at }) => isClosed(at)) };
   }
 
+  /**
+   * Returns true when a guarded place has appeared or was replaced since programs began: theirs do not hold there, and a
+   * program that starts now gets others.
+   */
+  async changed(): Promise<boolean> {
+    if (this.#since === 0) return false;
+    const { sealed } = await guardedPlaces(this.#folder);
+    if (sealed.some((path) => !this.#notes.has(path) && !isKeptEmpty(path))) return true;
+    const noted = (await Promise.all(this.#notes.values())).filter((note) => note !== null);
+    const closed = noted.filter(({ path }) => !this.#isOpened(path));
+    return (await Promise.all(closed.map(reasonOf))).some((reason) => reason !== null);
+  }
+
   /** Reports changed guarded places. @param before names at the top as the session began */
   async tell(before: ReadonlySet<string>): Promise<void> {
     const folder = this.#folder;

@@ -108,6 +108,10 @@ class Broker implements SessionBroker {
     });
   }
 
+  guardsChanged(): Promise<boolean> {
+    return this.#scope.walls.guardsChanged();
+  }
+
   prepare(): void {
     if (this.#closed === null) this.#scope.walls.prepare();
   }

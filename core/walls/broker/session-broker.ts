@@ -160,6 +160,8 @@ export interface SessionBroker {
   call(operation: string, args: unknown): Promise<unknown>;
   /** Begins what contained programs need, so that the first one need not wait for it. Never throws. */
   prepare(): void;
+  /** Returns true when the guards of running programs do not cover all that a new one's would. */
+  guardsChanged(): Promise<boolean>;
   /** Knows the addresses that the session's programs have instead of their models'. */
   readonly addresses: Pick<StandInAddresses, "inText" | "inEvent">;
   /** Number of permission uses and denials so far. */

@@ -144,6 +144,11 @@ export class SessionWalls {
     };
   }
 
+  /** Returns true when the guards of running programs do not cover all that a new one's would. */
+  guardsChanged(): Promise<boolean> {
+    return this.#guards.changed();
+  }
+
   /** Finds what replaces git's folders; the person may have made a submodule a moment ago. */
   async #gitMounts(): Promise<GitMounts> {
     await this.#entries;

@@ -48,7 +48,11 @@ export interface Operations {
   permission_wait: { args: { request_id: string }; value: string | null };
   answer_wait: { args: { request_id: string }; value: string | null };
   /** Ends the turn under way and waits for the next one; null when there is none. The first call gives the entry's first. */
-  turn_next: { args: Record<string, never>; value: Pick<Turn, "number" | "prompt" | "output_schema" | "kept"> | null };
+  turn_next: {
+    /** `seen`: the messages into the turn that reached the adapter. */
+    args: { seen: string[] };
+    value: Pick<Turn, "number" | "prompt" | "output_schema" | "kept"> | null;
+  };
   /** Waits for a message into a turn, or for its stop; null once it is over. */
   turn_wait: { args: { turn: number; for: "message" | "stop" }; value: TurnMessage | { stop: true } | null };
 }

@@ -33,6 +33,8 @@ export type EntryEnd = ({ value: unknown } | { error: ErrorData; lost?: LaneEnd 
 export interface LaneEntry {
   readonly ended: Promise<EntryEnd>;
   addCredit(credit: number): void;
+  /** Begins another turn in it: processor time counts again from zero. */
+  beginTurn(): void;
   /** Asks the adapter to end, and ends its worker when even the guest does not answer. */
   cancel(error: ErrorData): void;
 }

@@ -142,6 +142,10 @@ export class Lane {
         entry.credit += credit;
         this.#send({ type: "credit", sid, events: credit });
       },
+      beginTurn: () => {
+        const entry = this.#entries.get(sid);
+        if (entry) entry.cpuMs = 0;
+      },
       cancel: (error) => this.#cancel(sid, error),
     };
   }

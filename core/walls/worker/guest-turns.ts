@@ -6,22 +6,34 @@ import { freezeClosures, harden } from "./lockdown.ts";
 
 /** The turns of one entry: the host gives the next one when it is asked for, which ends the one before. */
 export function guestTurns(call: ScopeCall): AsyncIterable<Turn> {
+  let current: Received = { seen: [], isOver: true };
   return pulled(async () => {
-    const next = await call("turn_next", {});
-    return next === null ? null : makeTurn(next, call);
+    // A message that is still on its way then has not reached the adapter.
+    current.isOver = true;
+    const next = await call("turn_next", { seen: current.seen });
+    current = { seen: [], isOver: false };
+    return next === null ? null : makeTurn(next, { call, received: current });
   });
+}
+
+/** The messages into a turn that reached the adapter. */
+interface Received {
+  seen: string[];
+  isOver: boolean;
 }
 
 function makeTurn(
   { number, prompt, output_schema, kept }: Pick<Turn, "number" | "prompt" | "output_schema" | "kept">,
-  call: ScopeCall,
+  { call, received }: { call: ScopeCall; received: Received },
 ): Turn {
   const stop = new SafeAbortController();
   // It stays open until the turn is over; an entry that ends rejects it.
   call("turn_wait", { turn: number, for: "stop" }).then((given) => given === null || stop.abort(), () => {});
   const messages = pulled(async () => {
     const given = await call("turn_wait", { turn: number, for: "message" });
-    return given === null || !("message_id" in given) ? null : harden(given) satisfies TurnMessage;
+    if (given === null || !("message_id" in given) || received.isOver) return null;
+    received.seen.push(given.message_id);
+    return harden(given) satisfies TurnMessage;
   });
   const plain = freezeClosures({ number, prompt, ...omitUndefined({ output_schema }), kept, messages });
   // The signal is a live object with listeners: it must stay mutable.

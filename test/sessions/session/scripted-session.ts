@@ -12,6 +12,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError, type ErrorCode, type ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { StandInAddresses } from "../../../core/walls/broker/stand-in-addresses.ts";
 import { fakePlugin } from "../../doors/cli/fake-host.ts";
@@ -21,6 +22,10 @@ export interface Stage {
   say(...events: AdapterEvent[]): void;
   /** The answer to a permission request or question of this attempt. */
   answer(requestId: string): Promise<unknown>;
+  /** Asks for the next turn, having seen these messages. */
+  next(...seen: string[]): Promise<{ number: number; prompt: string; kept: boolean } | null>;
+  /** Waits for a message into a turn, or for its stop. */
+  wait(turn: number, what: "message" | "stop"): Promise<unknown>;
   /** What the adapter was opened with. */
   opened: EntryOptions;
   /** Settles with the reason when the host cuts it off. */
@@ -97,6 +102,8 @@ export class ScriptedSession {
       sessionId: "s",
       request: asked,
       resumed: null,
+      follows: null,
+      firstTurn: 1,
       candidates: [first!, ...others],
       passedOver: [],
       replaced: [],
@@ -126,6 +133,9 @@ export class ScriptedSession {
       keepHeld: () => Promise.resolve(),
       keepEnd: () => {},
       sharedWith: () => Promise.resolve([]),
+      termsChanged: () => Promise.resolve(false),
+      moveMessages: () => "s2",
+      keep: () => () => {},
       guarded: () => ({}),
       makeBroker: ({ waitForAnswer }) => ({
         call: (operation, args) => {
@@ -135,6 +145,7 @@ export class ScriptedSession {
         addresses: new StandInAddresses(),
         uses: { allowed: 1, denied: 0, by: { run: { allowed: 1, denied: 0 } } },
         prepare: () => {},
+        guardsChanged: () => Promise.resolve(false),
         close: () => Promise.resolve(),
       }),
       ...given,
@@ -169,6 +180,11 @@ function candidate(adapter: ScriptedAdapter, request: SessionRequest): Candidate
   return {
     plugin,
     request,
+    furtherRequest: ({ text, outputSchema, agentSession, earlier }) => ({
+      ...request,
+      prompt: [...earlier.map(({ prompt, output }) => `${prompt} -> ${output}`), text].join("; "),
+      ...omitUndefined({ output_schema: outputSchema, continue_from: agentSession ?? undefined }),
+    }),
     accessMode,
     limitedUntil: null,
     started: () => {},
@@ -208,6 +224,8 @@ function placeOf(script: Script): WorkerPlace {
     const stage: Stage = {
       say: (...events) => opened.onEvents(events, { bytes: 1, credit: events.length }),
       answer: (request_id) => opened.onCall("permission_wait", { request_id }),
+      next: async (...seen) => await opened.onCall("turn_next", { seen }) as Awaited<ReturnType<Stage["next"]>>,
+      wait: (turn, what) => opened.onCall("turn_wait", { turn, for: what }),
       opened,
       cancelled,
     };
@@ -216,7 +234,7 @@ function placeOf(script: Script): WorkerPlace {
       const error = await script(stage);
       return error ? { error } : { value: null };
     })();
-    return { ended, addCredit: () => {}, cancel };
+    return { ended, addCredit: () => {}, beginTurn: () => {}, cancel };
   };
   return { lane: { open } as unknown as WorkerPlace["lane"], release: () => {} };
 }

@@ -17,6 +17,7 @@ import {
   type StopReason,
   stopReasons,
   type Substitution,
+  type TurnReport,
   type UsageReport,
 } from "../../../../plugin-sdk/result.ts";
 import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
@@ -161,6 +162,15 @@ const permissionUses = exactly<PermissionUses>()(Type.Object({
   hosts: Type.Optional(Type.Record(Type.String(), uses)),
 }));
 
+const turnReport = exactly<TurnReport>()(Type.Object({
+  turn: count,
+  outcome: outcomeSchema,
+  stop_reason: stopReasonSchema,
+  output: text,
+  usage: usageSchema,
+  error: Type.Optional(errorSchema),
+}));
+
 /** {@link SessionResult}. */
 export const resultSchema: SchemaOf<SessionResult> = named(
   "SessionResult",
@@ -190,6 +200,7 @@ export const resultSchema: SchemaOf<SessionResult> = named(
     effective: effectiveSchema,
     iterations: count,
     attempts: Type.Array(attempt),
+    turns: Type.Optional(Type.Array(turnReport)),
     substitutions: Type.Array(substitutionSchema),
     resumed_from: Type.Optional(text),
     resumed_as: Type.Optional(text),

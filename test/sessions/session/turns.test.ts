@@ -1,0 +1,314 @@
+import { describe, expect, test } from "vitest";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { done, hangs, type Script, ScriptedSession, type ScriptedSessionOptions } from "./scripted-session.ts";
+
+const talks = ["turns", "steer", "stop_turn", "continue_from"] as const;
+
+function session(
+  scripts: Script[],
+  { request, accepts = talks, ...options }: ScriptedSessionOptions & {
+    request?: Partial<SessionRequest>;
+    accepts?: readonly (typeof talks)[number][];
+  } = {},
+): ScriptedSession {
+  const manifest = { accepts: [...accepts] };
+  return new ScriptedSession([{ id: "a", scripts, manifest }], {
+    request: { keep_ms: 60_000, ...request },
+    ...options,
+  });
+}
+
+function say(
+  session: ScriptedSession,
+  text: string,
+  more: { delivery?: "queue" | "steer" | "interrupt"; id?: string } = {},
+) {
+  const { id: message_id = text, delivery = "queue" } = more;
+  const content = [{ type: "text" as const, text }];
+  return session.session.talk.say({ message_id, content, delivery, by: { client: "c" } });
+}
+
+const output = (data: string): AdapterEvent => ({ type: "output", stream: "stdout", data });
+
+/** Answers each turn in one entry until there is no more. */
+const echoes: Script = async ({ say, next }) => {
+  for (let turn = await next(); turn !== null; turn = await next()) say(output(`to ${turn.prompt}`), done);
+};
+
+/** Resolves when the session has an event for which this is true. */
+async function seen(session: ScriptedSession, isIt: (event: Envelope["event"]) => boolean): Promise<void> {
+  while (!session.events.some(({ event }) => isIt(event))) await new Promise((resolve) => setTimeout(resolve, 2));
+}
+
+const turnEnded = (turn: number) => (event: Envelope["event"]) => event.type === "turn_ended" && event.turn === turn;
+/** Ends a session that rests after this turn. */
+async function endAfter(talk: ScriptedSession, turn: number) {
+  await seen(talk, turnEnded(turn));
+  talk.session.stop("interrupted", "enough");
+  return await talk.ended();
+}
+
+const outcomes = ({ events }: ScriptedSession) =>
+  events.flatMap(({ event }) =>
+    event.type === "message_delivered"
+      ? [`${event.message_id} ${event.how} ${event.turn}`]
+      : event.type === "message_dropped"
+      ? [`${event.message_id} ${event.reason}`]
+      : []
+  );
+
+describe("RunningSession with turns", () => {
+  test("gives each message to the kept entry as a turn, and ends with its last", async () => {
+    const talk = session([echoes]);
+    await seen(talk, turnEnded(1));
+    say(talk, "more");
+    const result = await endAfter(talk, 2);
+    expect(talk.types).toEqual([
+      "session_started",
+      "turn_started",
+      "attempt_started",
+      "output",
+      "completed",
+      "turn_ended",
+      "message_accepted",
+      "message_delivered",
+      "turn_started",
+      "output",
+      "completed",
+      "turn_ended",
+      "session_ended",
+    ]);
+    expect(result).toMatchObject({ outcome: "completed", output: "to more", turns: [{ turn: 1 }, { turn: 2 }] });
+    expect(result.attempts).toHaveLength(1);
+  });
+
+  test("ends when no message comes in time", async () => {
+    const talk = session([echoes], { request: { keep_ms: 20 } });
+    expect(await talk.ended()).toMatchObject({ outcome: "completed", output: "to go" });
+  });
+
+  test("a message that comes while a session of one prompt works is its next turn", async () => {
+    const waits: Script = async ({ say: tell, next, cancelled }) => {
+      await next();
+      await Promise.race([seen(talk, ({ type }) => type === "message_accepted"), cancelled]);
+      tell(output("first"), done);
+      for (let turn = await next(); turn !== null; turn = await next()) tell(output(`to ${turn.prompt}`), done);
+    };
+    const talk = session([waits], { request: { keep_ms: 0 } });
+    await seen(talk, ({ type }) => type === "attempt_started");
+    say(talk, "more");
+    expect((await talk.ended()).output).toBe("to more");
+    expect(talk.types.filter((type) => type.startsWith("turn_"))).toEqual([
+      "turn_started",
+      "turn_ended",
+      "turn_started",
+      "turn_ended",
+    ]);
+    expect(outcomes(talk)).toEqual(["more new_turn 2"]);
+  });
+
+  test("a session of one turn writes none of it", async () => {
+    const talk = session([echoes], { request: { keep_ms: 0 } });
+    const result = await talk.ended();
+    expect(talk.types).toEqual(["session_started", "attempt_started", "output", "completed", "session_ended"]);
+    expect(result).not.toHaveProperty("turns");
+  });
+
+  test.each([
+    ["its agent's own session", talks, "more", "agent"],
+    ["a briefing", ["turns"] as const, "go -> one; more", "briefing"],
+  ])("enters an adapter again that has ended, by %s", async (_how, accepts, prompt, memory) => {
+    const once: Script = async ({ say: tell, next, opened }) => {
+      await next();
+      tell(
+        { type: "agent_info", agent_session_id: "own" },
+        output(opened.request!.prompt === "go" ? "one" : "two"),
+        done,
+      );
+    };
+    const asked: (SessionRequest | null)[] = [];
+    const talk = session([once, (stage) => (asked.push(stage.opened.request), once(stage))], { accepts });
+    await seen(talk, turnEnded(1));
+    say(talk, "more");
+    expect(await endAfter(talk, 2)).toMatchObject({ output: "two", attempts: [{ attempt: 1 }, { attempt: 2 }] });
+    expect(asked[0]).toMatchObject({ prompt, ...(memory === "agent" ? { continue_from: "own" } : {}) });
+    expect(talk.events.map(({ event }) => event)).toContainEqual(
+      expect.objectContaining({ type: "turn_started", turn: 2, memory }),
+    );
+  });
+
+  test("a steer goes into the turn, or becomes the next one before the queue", async () => {
+    const steered: Script = async ({ say: tell, next, wait }) => {
+      await next();
+      const given = await wait(1, "message") as { message_id: string; text: string };
+      tell(output(given.text), { type: "message", message_id: given.message_id, state: "taken" });
+      const late = await wait(1, "message") as { message_id: string };
+      tell({ type: "message", message_id: late.message_id, state: "returned" }, done);
+      for (let turn = await next(); turn !== null; turn = await next()) tell(output(`to ${turn.prompt}`), done);
+    };
+    const talk = session([steered]);
+    say(talk, "queued");
+    say(talk, "s1", { delivery: "steer" });
+    say(talk, "s2", { delivery: "steer" });
+    await endAfter(talk, 3);
+    expect(outcomes(talk)).toEqual(["s1 injected 1", "s2 new_turn 2", "queued new_turn 3"]);
+  });
+
+  test("a steer on its way when the adapter asks for the next turn is not lost and not unsure", async () => {
+    const deaf: Script = async ({ say: tell, next, wait }) => {
+      await next();
+      await wait(1, "message");
+      tell(done);
+      for (let turn = await next(); turn !== null; turn = await next()) tell(output(`to ${turn.prompt}`), done);
+    };
+    const talk = session([deaf]);
+    say(talk, "s1", { delivery: "steer" });
+    expect((await endAfter(talk, 2)).output).toBe("to s1");
+    expect(outcomes(talk)).toEqual(["s1 new_turn 2"]);
+  });
+
+  test("an adapter that dies with a steer leaves it unsure", async () => {
+    const dies: Script = async ({ next, wait }) => {
+      await next();
+      await wait(1, "message");
+      return { code: "crash", message: "It died." };
+    };
+    const talk = session([dies, echoes], { request: { retry: "always" } });
+    say(talk, "s1", { delivery: "steer" });
+    await endAfter(talk, 1);
+    expect(outcomes(talk)).toEqual(["s1 unsure"]);
+  });
+
+  test("stopping the turn lets the agent go on with what waits", async () => {
+    const stops: Script = async ({ say: tell, next, wait }) => {
+      await next();
+      tell(output("half"));
+      expect(await wait(1, "stop")).toEqual({ stop: true });
+      tell({ type: "error", code: "interrupted", message: "stopped", recoverable: true });
+      for (let turn = await next(); turn !== null; turn = await next()) tell(output(`to ${turn.prompt}`), done);
+    };
+    const talk = session([stops]);
+    await seen(talk, ({ type }) => type === "output");
+    say(talk, "queued");
+    say(talk, "now", { delivery: "interrupt" });
+    const result = await endAfter(talk, 3);
+    expect(result).toMatchObject({
+      outcome: "completed",
+      turns: [{ stop_reason: "interrupted", output: "half" }, { output: "to now" }, { output: "to queued" }],
+      attempts: [{ attempt: 1 }],
+    });
+  });
+
+  test("an adapter that cannot stop a turn is cut off and entered again", async () => {
+    const info: AdapterEvent = { type: "agent_info", agent_session_id: "own" };
+    const stuck: Script = async (stage) => (await stage.next(), stage.say(info), await hangs(stage));
+    const talk = session([stuck, echoes], { accepts: ["turns", "continue_from"] });
+    await seen(talk, ({ type }) => type === "agent_info");
+    say(talk, "now", { delivery: "interrupt" });
+    expect(await endAfter(talk, 2)).toMatchObject({
+      output: "to now",
+      turns: [{ stop_reason: "interrupted" }, { stop_reason: "end_turn" }],
+    });
+  });
+
+  test("a failed turn drops what waits behind it, and takes what comes after", async () => {
+    const fails: Script = async ({ say: tell, next }) => {
+      await next();
+      tell({ type: "error", code: "fatal", message: "no", recoverable: false });
+    };
+    const talk = session([fails, echoes], { request: { retry: "never" } });
+    say(talk, "behind");
+    await seen(talk, turnEnded(1));
+    say(talk, "after");
+    expect((await endAfter(talk, 2)).output).toBe("to go -> ; after");
+    expect(outcomes(talk)).toEqual(["behind turn_failed", "after new_turn 2"]);
+  });
+
+  test("a process that dies between turns costs nothing", async () => {
+    const dies: Script = async ({ say: tell, next }) => {
+      await next();
+      tell({ type: "agent_info", agent_session_id: "own" }, output("one"), done);
+      void next();
+      await seen(talk, turnEnded(1));
+      return { code: "crash", message: "It died." };
+    };
+    const talk = session([dies, echoes]);
+    await seen(talk, turnEnded(1));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    say(talk, "more");
+    expect(await endAfter(talk, 2)).toMatchObject({ outcome: "completed", output: "to more" });
+  });
+
+  test("an interrupt of a session that rests ends it with its last turn", async () => {
+    const talk = session([echoes]);
+    await seen(talk, turnEnded(1));
+    talk.session.stop("interrupted", "enough");
+    expect(await talk.ended()).toMatchObject({ outcome: "completed", output: "to go" });
+    expect(say(talk, "late")).toBe("closed");
+  });
+
+  test("the agent's own turn is told, with the steers it had kept", async () => {
+    const goesOn: Script = async ({ say: tell, next, wait }) => {
+      await next();
+      const { message_id } = await wait(1, "message") as { message_id: string };
+      tell(output("one"), done, { type: "turn_began", message_ids: [message_id] }, output("two"), done);
+      for (let turn = await next(message_id); turn !== null; turn = await next()) tell(output(turn.prompt), done);
+    };
+    const talk = session([goesOn]);
+    say(talk, "s1", { delivery: "steer" });
+    expect(await endAfter(talk, 2)).toMatchObject({ turns: [{ output: "one" }, { output: "two" }] });
+    expect(outcomes(talk)).toEqual(["s1 new_turn 2"]);
+  });
+
+  test("an agent that begins a turn between two others ends it with its last word", async () => {
+    const wakes: Script = async ({ say: tell, next }) => {
+      await next();
+      tell(output("one"), done);
+      const more = next();
+      await seen(talk, turnEnded(1));
+      tell({ type: "turn_began", message_ids: [] }, output("two"), done);
+      for (let turn = await more; turn !== null; turn = await next()) tell(output(turn.prompt), done);
+    };
+    const talk = session([wakes]);
+    await seen(talk, turnEnded(2));
+    say(talk, "three");
+    expect(await endAfter(talk, 3)).toMatchObject({
+      turns: [{ output: "one" }, { turn: 2, output: "two" }, { output: "three" }],
+    });
+  });
+
+  test("an entry that cannot serve a turn returns without a word and is entered again", async () => {
+    const other: Script = async ({ say: tell, next }) => {
+      await next();
+      tell({ type: "agent_info", agent_session_id: "own" }, output("one"), done);
+      await next();
+    };
+    const talk = session([other, echoes]);
+    await seen(talk, turnEnded(1));
+    say(talk, "more");
+    expect(await endAfter(talk, 2)).toMatchObject({ output: "to more", attempts: [{ attempt: 1 }, { attempt: 2 }] });
+    expect(talk.types).not.toContain("attempt_failed");
+  });
+
+  test("changed terms end it, and another session takes what waits", async () => {
+    const talk = session([echoes], { termsChanged: () => Promise.resolve(true) });
+    await seen(talk, turnEnded(1));
+    say(talk, "more");
+    expect(await talk.ended()).toMatchObject({ output: "to go" });
+    expect(talk.events.map(({ event }) => event)).toContainEqual({
+      type: "message_dropped",
+      message_id: "more",
+      reason: "moved",
+      to: "s2",
+    });
+  });
+
+  test("a session without a prompt waits for its first message", async () => {
+    const talk = session([echoes], { request: { prompt: "" } });
+    say(talk, "first");
+    expect(await endAfter(talk, 1)).toMatchObject({ output: "to first" });
+    expect(outcomes(talk)).toEqual(["first new_turn 1"]);
+  });
+});
