@@ -255,7 +255,7 @@ export class RunningSession {
         if (!this.#turns.isTold || this.#stopped?.ofTurn === false) this.#turns.end();
         if (!this.#turns.isTold) return failure;
         await this.#endTurn(failure, { isKept: false });
-      }
+      } else await this.#takeOverGit();
       if (!await this.#turns.rest()) return failure;
       await this.#beginTurn({ isKept: false });
       failure = await this.#tryAll(Promise.resolve());
@@ -269,7 +269,9 @@ export class RunningSession {
     const failure = await this.#checkOutput(attempt.candidate);
     const { error } = this.#turnVerdict(failure);
     const isOut = () => isOver() || this.#abort.signal.aborted;
-    if (isOut() || (error !== undefined && !this.#turns.isStopping) || !this.#turns.goesOn) return null;
+    // What the agent did with git comes over with the end of its program alone.
+    const hasMoved = await this.#git.hasMoved();
+    if (hasMoved || isOut() || (error !== undefined && !this.#turns.isStopping) || !this.#turns.goesOn) return null;
     await this.#endTurn(failure, { isKept: true });
     const leave = this.#deps.keep(attempt.candidate.plugin.id, () => this.#turns.end());
     try {
@@ -277,6 +279,7 @@ export class RunningSession {
     } finally {
       leave();
     }
+    if (await this.#git.hasMoved()) return null;
     if (await this.#deps.termsChanged(attempt.candidate) || await attempt.guardsChanged()) {
       this.#turns.end(this.#deps.moveMessages(this.#turns.waiting()));
       return null;

@@ -4,6 +4,7 @@ import type { GitMounts } from "../../records/git/private/git-mounts.ts";
 import { findGitFolder } from "../../records/git/private/git-folder.ts";
 import { holdBorrowed } from "../../records/git/private/hold-borrowed.ts";
 import { makePrivate, type PrivateGit } from "../../records/git/private/make-private.ts";
+import { privateMoved } from "../../records/git/private/private-moved.ts";
 import { takeOver } from "../../records/git/private/take-over.ts";
 import { guardedBy } from "../../ground/platform/places/guarded-name.ts";
 import { platform } from "../../ground/platform/engine/platform.ts";
@@ -31,7 +32,7 @@ const mostChanges = 200;
 /** The git folders that a session's contained programs see instead of the real ones. */
 export class SessionGit {
   readonly #options: SessionGitOptions;
-  readonly #abort = new AbortController();
+  #abort = new AbortController();
   #git: Promise<PrivateGit> | null = null;
   #mounts: Promise<GitMounts> | null = null;
   #holding: Promise<void> = Promise.resolve();
@@ -57,6 +58,19 @@ export class SessionGit {
     return this.#holding.catch(() => {});
   }
 
+  /**
+   * Returns true when a program that sees the folders and the person's repository no longer go together: one of both has
+   * moved on, or that cannot be told.
+   */
+  async hasMoved(): Promise<boolean> {
+    if (this.#git === null) return false;
+    const { sessionId, gitDir } = this.#options;
+    const { record } = await this.#git;
+    return await privateMoved(record, { folder: join(gitDir, sessionId), signal: this.#abort.signal }).catch(() =>
+      true
+    );
+  }
+
   /** Takes over what the agent did with git, and removes the folders. Null where it did nothing. Never rejects. */
   async end(): Promise<GitEvent | null> {
     if (this.#git === null) return null;
@@ -75,6 +89,7 @@ export class SessionGit {
       return { record, mounts, again: () => Promise.resolve(mounts) };
     }
     const folder = join(gitDir, sessionId);
+    if (this.#abort.signal.aborted) this.#abort = new AbortController();
     const { signal } = this.#abort;
     const options = { sessionId, folder, workdir, workspaceDir: workspaceDir ?? undefined, closed, signal };
     const git = await makePrivate(options);
