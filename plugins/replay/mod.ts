@@ -5,6 +5,7 @@ import {
   defineAdapter,
   errorDataOf,
   type SessionRequest,
+  type Turn,
 } from "bulkhead/plugin-sdk";
 import { applyFileStep } from "./file-steps.ts";
 import { parseRecording } from "./recording.ts";
@@ -27,13 +28,30 @@ async function* replay(request: SessionRequest, ctx: AdapterContext): AdapterEve
     );
   }
   const steps = parseRecording(await readRecording(recording, ctx), recording);
+  const turns = ctx.turns[Symbol.asyncIterator]();
+  if (steps.some(({ kind }) => kind === "turn")) await turns.next();
   let now = 0;
   for (const step of steps) {
+    if (step.kind === "turn") {
+      const { done, value: turn } = await turns.next();
+      if (done === true) return;
+      if (turn.prompt !== step.text) throw driftError(turn, step.text);
+      now = step.at_ms;
+      continue;
+    }
     if (speed > 0 && step.at_ms > now) await ctx.sleep((step.at_ms - now) / speed);
     now = step.at_ms;
     if (step.kind === "event") yield step.event;
     else await applyFileStep(step, ctx.fs);
   }
+}
+
+function driftError({ number, prompt }: Turn, recorded: string): BulkheadError {
+  const [said, was] = [prompt, recorded].map((text) => JSON.stringify(text.slice(0, 200)));
+  return new BulkheadError(
+    "invalid_request",
+    `DRIFT: turn ${number} begins with ${said}, and was recorded with ${was}.`,
+  );
 }
 
 async function readRecording(recording: string, ctx: AdapterContext): Promise<string> {

@@ -132,3 +132,26 @@ test.each([
   expect(() => parseRecording(text, "r")).toThrow(BulkheadError);
   expect(() => parseRecording(text, "r")).toThrow(`Cannot replay "r": ${why}`);
 });
+
+test("replay waits at each turn for its message, and says DRIFT for another one", async () => {
+  const done = { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };
+  const recording = lines(
+    output(0, "one"),
+    { at_ms: 1, event: done },
+    { at_ms: 2, turn: "more" },
+    output(3, "two"),
+    { at_ms: 4, event: done },
+  );
+  const play = (turns?: { prompt?: string }[]) =>
+    runAdapter(Replay, { params: { recording: "./my.jsonl", speed: 0 } }, {
+      files: { "my.jsonl": recording },
+      ...(turns === undefined ? {} : { turns }),
+    });
+  const said = ({ events }: { events: AdapterEvent[] }) =>
+    events.map((event) => event.type === "output" ? event.data : event.type);
+  const both = await play([{}, { prompt: "more" }]);
+  expect([said(both), both.error, both.violations]).toEqual([["one", "completed", "two", "completed"], null, []]);
+  expect(said(await play())).toEqual(["one", "completed"]);
+  const other = await play([{}, { prompt: "else" }]);
+  expect(other.error?.message).toBe('DRIFT: turn 2 begins with "else", and was recorded with "more".');
+});

@@ -1,3 +1,4 @@
+import { textOf } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { Artifact } from "../../../plugin-sdk/result.ts";
@@ -12,8 +13,13 @@ export interface Outline {
   workdir: string;
   startedAt: number;
   ended: boolean;
-  /** The recorded attempt: the last. */
+  /** The recorded attempt, the last; of a session of several turns, all that did not fail. */
   attempt: number;
+  failed: Set<number>;
+  /** Texts of the messages that began turns, by the turn's number; null for a session of one turn. */
+  turns: Map<number, string> | null;
+  /** Texts of messages, by id. */
+  messages: Map<string, string>;
   /** Ids of the adapters of all attempts. */
   adapters: Set<string>;
   artifacts: Artifact[];
@@ -53,6 +59,9 @@ function newOutline(workdir: string, startedAt: number): Outline {
     startedAt,
     ended: false,
     attempt: 1,
+    failed: new Set(),
+    turns: null,
+    messages: new Map(),
     adapters: new Set(),
     artifacts: [],
     omitted: 0,
@@ -63,10 +72,21 @@ function newOutline(workdir: string, startedAt: number): Outline {
 
 function note(outline: Outline, { event, adapter, attempt, source, seq }: Envelope): void {
   outline.adapters.add(adapter.id);
+  if (event.type === "message_accepted" || event.type === "message_changed") {
+    outline.messages.set(event.message_id, textOf(event.content));
+  }
+  if (event.type === "attempt_failed") outline.failed.add(event.attempt);
+  if (event.type === "turn_started") {
+    outline.turns ??= new Map();
+    const [id] = event.by === "client" ? event.message_ids : [];
+    if (id !== undefined) outline.turns.set(event.turn, outline.messages.get(id) ?? "");
+  }
   if (attempt > outline.attempt) {
     outline.attempt = attempt;
-    outline.lastSaid = null;
-    outline.saidAt.clear();
+    if (outline.turns === null) {
+      outline.lastSaid = null;
+      outline.saidAt.clear();
+    }
   }
   if (event.type === "session_ended") outline.ended = true;
   if (event.type === "artifacts") {
@@ -82,19 +102,30 @@ function note(outline: Outline, { event, adapter, attempt, source, seq }: Envelo
   }
 }
 
-/** Yields the lines of a recording for the `replay` plugin: the last attempt's events, with each file's change. */
+/**
+ * Yields the lines of a recording for the `replay` plugin: the agent's events, with each file's change, and the message that
+ * began each further turn.
+ */
 export async function* recordingLines(
   pages: Pages,
   { outline, files }: { outline: Outline; files: readonly PathSteps[] },
 ): AsyncGenerator<string, void, void> {
-  const { workdir, startedAt, attempt, lastSaid } = outline;
+  const { workdir, startedAt, attempt, failed, turns, lastSaid } = outline;
+  const isOther = (of: number) => turns === null ? of !== attempt : failed.has(of);
   const planned = plan(outline, files);
   let now = 0;
   for await (const page of pages()) {
     for (const { event, source, synthetic, attempt: of, seq, ts } of page) {
-      if (source !== "agent" || synthetic === true || of !== attempt) continue;
+      const message = event.type === "turn_started" ? turns?.get(event.turn) : undefined;
+      // A word into a turn is none of the agent's: only its effects are.
+      const isAgents = source === "agent" && synthetic !== true && event.type !== "message";
+      if (message === undefined && (!isAgents || isOther(of))) continue;
       // A recording's times must rise, even if the clock was set back.
       now = Math.max(now, Date.parse(ts) - startedAt);
+      if (message !== undefined) {
+        yield line({ at_ms: now, turn: message });
+        continue;
+      }
       for (const step of planned.get(seq) ?? []) yield line({ at_ms: now, ...step });
       yield line({ at_ms: now, event: relativePaths(workdir, event as AdapterEvent) });
     }
