@@ -180,8 +180,8 @@ export class Mailbox {
   }
 
   /**
-   * Takes the adapter's word on a steer, or the host's `returned` for one that it did not hand over after all. Nothing
-   * follows for one that is not sent: no plugin is trusted.
+   * Takes the adapter's word on a steer, or the host's in its place, which is in the log as well: `returned` for one that was
+   * not handed over after all. Nothing follows for one that is not sent: no plugin is trusted.
    */
   heard({ message_id, state }: Pick<MessageEvent, "message_id" | "state">): MailboxEvent[] {
     this.take({ type: "message", message_id, state });

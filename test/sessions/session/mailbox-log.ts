@@ -12,14 +12,12 @@ export class ModelLog {
   durable = 0;
   #batches: number[] = [];
   readonly #ended = new Set<string>();
+  readonly #bySession = new Map<string, Envelope["event"][]>();
 
   /** Adds a batch, as a session's stream does: nothing after the session's end. */
   write(session: string, events: readonly Envelope["event"][]): void {
     if (events.length === 0 || this.#ended.has(session)) return;
-    for (const event of events) {
-      this.written.push({ session, event });
-      if (event.type === "session_ended") this.#ended.add(session);
-    }
+    for (const event of events) this.#add({ session, event });
     this.#batches.push(this.written.length);
   }
 
@@ -30,19 +28,28 @@ export class ModelLog {
 
   /** The host is killed: only what is before stays. */
   cut(end: number): void {
-    this.written.splice(end);
+    const kept = this.written.splice(0).slice(0, end);
     this.durable = end;
     this.#batches = this.#batches.filter((one) => one <= end);
     this.#ended.clear();
-    for (const { session, event } of this.written) if (event.type === "session_ended") this.#ended.add(session);
+    this.#bySession.clear();
+    for (const one of kept) this.#add(one);
   }
 
-  of(session: string): Envelope["event"][] {
-    return this.written.flatMap((one) => one.session === session ? [one.event] : []);
+  #add({ session, event }: Written): void {
+    this.written.push({ session, event });
+    if (event.type === "session_ended") this.#ended.add(session);
+    const own = this.#bySession.get(session);
+    if (own === undefined) this.#bySession.set(session, [event]);
+    else own.push(event);
+  }
+
+  of(session: string): readonly Envelope["event"][] {
+    return this.#bySession.get(session) ?? [];
   }
 
   get unended(): string[] {
-    return [...new Set(this.written.map(({ session }) => session))].filter((session) => !this.#ended.has(session));
+    return [...this.#bySession.keys()].filter((session) => !this.#ended.has(session));
   }
 }
 

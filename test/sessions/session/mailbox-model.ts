@@ -42,8 +42,6 @@ interface Session {
   handing: HandOver | null;
   steer: HandOver | null;
   ended: boolean;
-  /** The host took a steer back that it had not handed over: the log does not say so. */
-  tookBack: boolean;
 }
 
 /** What the model knows of a message by its events alone. */
@@ -65,9 +63,13 @@ export interface ScheduleOptions {
 /** Runs one random schedule of clients, host, adapter, crashes and kills; returns what broke a rule. */
 export function runSchedule(options: ScheduleOptions): { faults: string[]; outcomes: string[] } {
   const world = new World(options);
-  const steps = 20 + world.random.below(60);
-  for (let step = 0; step < steps && world.faults.length === 0; step++) world.step();
-  world.end();
+  const steps = 40 + world.random.below(80);
+  try {
+    for (let step = 0; step < steps; step++) world.step();
+    world.end();
+  } catch (error) {
+    world.faults.push(String(error));
+  }
   const { faults, log, seen, disordered } = world;
   const outcomes = log.written.flatMap(({ event }) =>
     event.type === "message_delivered" ? [event.how] : event.type === "message_dropped" ? [event.reason] : []
@@ -99,38 +101,38 @@ class World {
     const head = this.#head;
     const { adapter, mailbox, handing, steer } = head;
     const does: [weight: number, act: () => void, can?: boolean][] = [
-      [5, () => this.#send()],
-      [1, () => this.#sendAgain()],
+      [7, () => this.#send()],
+      [1, () => this.#sendAgain(), this.random.once(3)],
       [1, () => this.#edit()],
       [1, () => this.#withdraw()],
       [1, () => this.#write(head, mailbox.stopTurn({ dropPending: this.random.once(3) })), this.random.once(4)],
       [6, () => this.log.durable = this.random.pick(this.log.open)],
-      [6, () => this.log.durable = this.log.written.length],
+      [10, () => this.log.durable = this.log.written.length],
     ];
     if (!head.ended) {
       const isReady = (one: HandOver | null) => one !== null && this.log.durable >= one.after;
       does.push(
         [6, () => this.#begin(head, mailbox.next), head.turn === null && mailbox.next !== null],
-        [8, () => this.#handPrompt(head), isReady(handing)],
+        [15, () => this.#handPrompt(head), isReady(handing)],
         // Where the adapter has asked for the next turn, the steer stays with the host, which hears that first.
-        [8, () => this.#handSteer(head, adapter!), adapter !== null && adapter.state !== "asking" && isReady(steer)],
-        [6, () => this.#pull(head), adapter?.state === "working" && steer === null],
-        [6, () => this.#read(head, adapter!), adapter?.state === "working" && adapter.has.length > 0],
-        [3, () => this.#finish(head, adapter!), adapter?.state === "working"],
+        [15, () => this.#handSteer(head, adapter!), adapter !== null && adapter.state !== "asking" && isReady(steer)],
+        [15, () => this.#pull(head), adapter?.state === "working" && steer === null],
+        [7, () => this.#read(head, adapter!), adapter?.state === "working" && adapter.has.length > 0],
+        [5, () => this.#finish(head, adapter!), adapter?.state === "working"],
         [6, () => this.#ask(adapter!), adapter?.state === "finished"],
         [9, () => this.#hear(head, adapter!), adapter !== null && adapter.told.length > 0],
         [1, () => this.#rogue(head), adapter !== null && this.random.once(2)],
         [1, () => this.#beginUnasked(adapter!), this.#options.kind === "queues" && adapter?.state === "asking"],
-        [1, () => this.#endInOrder(head), head.turn === null && handing === null],
+        [1, () => this.#endInOrder(head), head.turn === null && handing === null && this.random.once(3)],
       );
       if (!this.#options.calm) {
         does.push(
           [1, () => this.#crash(head), adapter !== null],
-          [1, () => this.#endInOrder(head), this.random.once(6)],
+          [1, () => this.#endInOrder(head), this.random.once(10)],
         );
       }
     }
-    if (!this.#options.calm) does.push([1, () => this.#kill(), this.random.once(2)]);
+    if (!this.#options.calm) does.push([1, () => this.#kill(), this.random.once(3)]);
     const able = does.filter(([, , can = true]) => can);
     let at = this.random.below(able.reduce((sum, [weight]) => sum + weight, 0));
     able.find(([weight]) => (at -= weight) < 0)![1]();
@@ -139,12 +141,12 @@ class World {
   /** Ends what still runs, in a calm schedule at its own pace; a log must also give the state that the host had. */
   end(): void {
     for (let left = 1000; this.#options.calm && this.#head.turn !== null && left > 0; left--) this.#goOn(this.#head);
-    const { mailbox, id, ended, tookBack } = this.#head;
+    const { mailbox, id, ended } = this.#head;
     if (ended) return;
     const again = new Mailbox();
     for (const event of this.log.of(id)) again.take(event);
-    const [was, is] = [mailbox.pending, again.pending].map((pending) => JSON.stringify(pending));
-    if (!tookBack && was !== is) this.#fault(`the log gives ${is}, the host had ${was}`);
+    const [was, is] = [mailbox, again].map(({ pending }) => pending.map(({ message_id }) => message_id).join());
+    if (was !== is) this.#fault(`the log gives ${is}, the host had ${was}`);
     this.#endInOrder(this.#head);
   }
 
@@ -177,7 +179,7 @@ class World {
     const id = `s${++this.#sessions}`;
     this.log.write(id, [{ type: "gap", from_seq: 0, to_seq: 0 }]);
     const nothing = { turn: null, adapter: null, prompt: null, handing: null, steer: null };
-    return { id, mailbox: make(), ...nothing, ended: false, tookBack: false };
+    return { id, mailbox: make(), ...nothing, ended: false };
   }
 
   #write({ id }: Session, events: readonly Event[]): void {
@@ -188,7 +190,7 @@ class World {
 
   #send(): void {
     const id = `m${++this.#messages}`;
-    const delivery = this.random.pick(deliveries);
+    const delivery = this.random.pick(["queue", "steer", "steer", "steer", "interrupt"] as const);
     const message = { message_id: id, delivery, content: textOf(`${id} first`), by: { client: "c" } };
     const { turn } = this.#head;
     if (this.random.once(8)) {
@@ -229,6 +231,7 @@ class World {
     if (id === undefined) return;
     const text = `${id} edit ${this.log.written.length}`;
     const isPending = this.#states().get(id) === "pending" && !this.#head.ended;
+    if (!isPending && !this.random.once(4)) return;
     const code = codeOf(() => this.#write(this.#head, this.#head.mailbox.edit(id, textOf(text))));
     if ((code === null) !== isPending) this.#fault(`the edit of ${id}, pending ${isPending}: ${code}`);
     if (isPending) this.#known.get(id)!.contents.push({ at: this.log.written.length, text });
@@ -238,6 +241,7 @@ class World {
     const id = this.random.pick([...this.#known.keys()]);
     if (id === undefined) return;
     const isPending = this.#states().get(id) === "pending" && !this.#head.ended;
+    if (!isPending && !this.random.once(4)) return;
     const code = codeOf(() => this.#write(this.#head, this.#head.mailbox.withdraw(id)));
     if ((code === null) !== isPending) this.#fault(`the withdrawal of ${id}, pending ${isPending}: ${code}`);
   }
@@ -254,11 +258,8 @@ class World {
         states.set(event.message_id, "pending");
       }
     }
-    for (const id of this.#tookBack) if (states.get(id) === "sent") states.set(id, "pending");
     return states;
   }
-
-  readonly #tookBack = new Set<string>();
 
   // The host's loop over turns.
 
@@ -283,6 +284,7 @@ class World {
     session.handing = null;
     session.adapter ??= { state: "working", has: [], told: [] };
     session.adapter.state = "working";
+    session.adapter.told = session.adapter.told.filter(({ say }) => say !== "asks");
     if (message !== null) this.#see(session, message.message_id, message.content);
   }
 
@@ -311,14 +313,13 @@ class World {
     else adapter.told.push({ say: "message", id, state: "returned" });
   }
 
-  /** The host keeps a steer that it has not handed over. */
+  /** The host keeps a steer that it has not handed over, and says so in the adapter's place. */
   #takeBack(session: Session): void {
     const id = session.steer?.message?.message_id;
     session.steer = null;
     if (id === undefined) return;
-    this.#write(session, session.mailbox.heard({ message_id: id, state: "returned" }));
-    this.#tookBack.add(id);
-    session.tookBack = true;
+    const event = { type: "message", message_id: id, state: "returned" } as const;
+    this.#write(session, [event, ...session.mailbox.heard(event)]);
   }
 
   #hear(session: Session, adapter: Adapter): void {
@@ -329,11 +330,13 @@ class World {
         this.#write(session, [event]);
         return this.#write(session, session.mailbox.heard(event));
       }
+      // The host has begun a turn meanwhile, whose prompt is on its way: what the agent does belongs to that one.
       case "began":
-        return this.#began(session, told.ids);
+        return session.handing === null ? this.#began(session, told.ids) : undefined;
       case "asks":
+        if (session.handing !== null) return;
         this.#takeBack(session);
-        return this.#endTurn(session, this.random.once(6));
+        return this.#endTurn(session, this.random.once(8));
     }
   }
 
@@ -349,13 +352,13 @@ class World {
     const events = session.mailbox.endTurn({ failed });
     this.#write(session, events);
     session.turn = null;
-    if (drops !== (session.mailbox.next === null) && drops) this.#fault("a failed turn left something behind it");
+    if (drops && session.mailbox.next !== null) this.#fault("a failed turn left something behind it");
     if (!drops && events.some((event) => "reason" in event && event.reason === "turn_failed")) {
       this.#fault("a turn that did not fail dropped something");
     }
     const { next } = session.mailbox;
     if (next !== null) return this.random.once(6) ? this.#changeTerms(session) : this.#begin(session, next);
-    if (this.random.once(2)) this.#endInOrder(session);
+    if (this.random.once(5)) this.#endInOrder(session);
   }
 
   /** Another session goes on with what is pending. */
@@ -435,7 +438,6 @@ class World {
       this.#known.delete(id);
       if (this.seen.some((one) => one.id === id)) this.#fault(`${id} was seen and is in no log`);
     }
-    this.#tookBack.clear();
     const left = this.log.unended;
     const next = this.random.once(3) ? null : this.#session();
     const taken = new Map<string, string>();
@@ -451,7 +453,8 @@ class World {
       }
       return () => this.log.write(session, [...events, ended]);
     });
-    for (const close of closes) {
+    // The older one first: its messages may be in the newer one, whose end would not say so.
+    for (const close of closes.reverse()) {
       if (this.random.once(8)) return this.#kill();
       close();
     }
