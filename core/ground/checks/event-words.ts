@@ -231,7 +231,7 @@ function heldWords({ held, install_scripts }: EventOf<"held">): EventWords {
 }
 
 function tagOf({ by, delivery }: EventOf<"message_accepted">): string {
-  const how = { queue: "message", steer: "message into this turn", interrupt: "message in place of this turn" };
+  const how = { queue: "message", steer: "message into this turn", interrupt: "message instead of this turn" };
   return `${how[delivery]} of ${by.client}`;
 }
 

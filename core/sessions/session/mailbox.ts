@@ -310,14 +310,12 @@ export class Mailbox {
   #checkSize(messageId: string, content: readonly Part[]): void {
     const { maxTextBytes, maxAttachments } = this.#limits;
     const texts = content.flatMap((part) => part.type === "text" ? [part.text] : []);
-    // No character has more than three bytes for each of its units.
-    const units = texts.reduce((sum, text) => sum + text.length, 0);
-    const bytes = units * 3 <= maxTextBytes ? 0 : new TextEncoder().encode(texts.join("")).length;
+    const bytes = new TextEncoder().encode(texts.join("")).length;
     const attachments = content.length - texts.length;
+    if (bytes <= maxTextBytes && attachments <= maxAttachments) return;
     const [found, most] = bytes > maxTextBytes
       ? [`${bytes} bytes of text`, maxTextBytes]
       : [`${attachments} attachments`, maxAttachments];
-    if (bytes <= maxTextBytes && attachments <= maxAttachments) return;
     throw new BulkheadError("too_large", `Cannot accept message "${messageId}": it has ${found}, the most is ${most}.`);
   }
 }

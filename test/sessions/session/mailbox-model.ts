@@ -127,7 +127,7 @@ class World {
       );
       if (!this.#options.calm) {
         does.push(
-          [1, () => this.#crash(head), adapter !== null],
+          [3, () => this.#crash(head), adapter !== null],
           [1, () => this.#endInOrder(head), this.random.once(10)],
         );
       }
