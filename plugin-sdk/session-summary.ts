@@ -44,4 +44,10 @@ export interface SessionSummary {
   last_seq: number;
   /** Requests that wait for an answer; empty for an ended session. */
   waiting: WaitingRequest[];
+  /** Id of the first session of its conversation: its own, unless it goes on from another one. */
+  conversation_id: string;
+  /** The turn that its agent works on, or worked on last; only while the session runs and takes messages. */
+  turn?: { number: number; state: "working" | "kept" | "waiting" };
+  /** Messages that wait; only where there is a `turn`. */
+  pending?: number;
 }

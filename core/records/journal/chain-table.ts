@@ -10,7 +10,7 @@ export interface BareLink extends ChainPlace, Omit<LinkContent, "kind"> {
 }
 
 /** A row of the table of batches. */
-export interface ChainedRow extends Omit<JournalRow, "opening" | "adapter_id" | "ending" | "spent" | "facts"> {
+export interface ChainedRow extends Omit<JournalRow, "opening" | "adapter_id" | "turn" | "ending" | "spent" | "facts"> {
   number: number | null;
   mac: string | null;
 }

@@ -38,7 +38,9 @@ export function nextPlace(key: Uint8Array, before: ChainPlace, content: LinkCont
 }
 
 /** Link content of a batch. */
-export function linkOfRow(row: Omit<JournalRow, "opening" | "adapter_id" | "ending" | "spent" | "facts">): LinkContent {
+export function linkOfRow(
+  row: Omit<JournalRow, "opening" | "adapter_id" | "turn" | "ending" | "spent" | "facts">,
+): LinkContent {
   const { session_id, first_seq, last_seq, first_gseq, last_gseq, count, body } = row;
   const digest = sha256HexOf(`${first_seq} ${last_seq} ${first_gseq} ${last_gseq} ${count}\n`, body);
   return { kind: "batch", session_id, gseq: last_gseq, digest };

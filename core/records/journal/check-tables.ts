@@ -121,6 +121,7 @@ function add(told: Told, row: ChainedRow): boolean {
   for (const fact of facts) addFact(told.history, fact);
   if (isFirst) told.row = openRow(row, first);
   for (const fact of facts) if (fact.what === "attempt") told.row!["adapter_id"] = fact.row.adapter_id;
+  for (const fact of facts) if (fact.what === "turn") told.row!["last_turn"] = fact.turn;
   const ending = endingOf(last);
   const spent = spentOf(last);
   if (spent !== null) told.spent = [{ ...spent }];
@@ -165,6 +166,7 @@ function readTables(database: SqliteFile) {
     "state",
     "last_gseq",
     "last_seq",
+    "last_turn",
     "attempt",
     "process_id",
     "pid",

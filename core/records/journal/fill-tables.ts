@@ -26,7 +26,7 @@ export function fillSessionTable(database: SqliteFile): void {
   const body = database.prepare(
     `SELECT ${asBytes("body")} FROM batch WHERE session_id = ? AND last_gseq >= ? ORDER BY last_gseq LIMIT 1`,
   );
-  const table = prepareSessionNotes(database, { hasOrder: false });
+  const table = prepareSessionNotes(database, { isNewest: false });
   const bodyFrom = (sessionId: string, gseq: number): unknown =>
     (body.get(sessionId, gseq) as Record<string, unknown>)["body"];
   for (const { session_id, first_gseq, last_gseq, last_seq } of sessions) {
@@ -40,9 +40,19 @@ export function fillSessionTable(database: SqliteFile): void {
       last_seq,
       count: 0,
       opening: first === undefined
-        ? { workdir: "", title: "", task_id: null, labels: {}, started_at: last?.ts ?? new Date(0).toISOString() }
+        ? {
+          workdir: "",
+          title: "",
+          task_id: null,
+          labels: {},
+          started_at: last?.ts ?? new Date(0).toISOString(),
+          conversation_id: session_id,
+          follows_session: null,
+          last_turn: 1,
+        }
         : openingOf(first),
       adapter_id: last?.adapter.id ?? null,
+      turn: null,
       ending: last === undefined ? null : endingOf(last),
       spent: null,
       facts: [],

@@ -15,11 +15,12 @@ export type HistoryFact =
   | { what: "attempt"; row: RecordedAttempt; granted: Permissions | null }
   | { what: "attempt_failed"; row: Pick<RecordedAttempt, "attempt" | "ended_at" | "error_code"> }
   | { what: "child"; row: RecordedChild }
-  | { what: "child_gone"; row: Pick<RecordedChild, "process_id" | "ended_at" | "exit_code" | "signal"> };
+  | { what: "child_gone"; row: Pick<RecordedChild, "process_id" | "ended_at" | "exit_code" | "signal"> }
+  | { what: "turn"; turn: number };
 
 /** False for a batch whose text contains none of those events: most of a busy session's batches need no parsing. */
 export function mayHoldFacts(body: string): boolean {
-  return /"type":"(?:session_started|attempt_(?:started|failed)|process_(?:spawned|exited))"/.test(body);
+  return /"type":"(?:session_started|attempt_(?:started|failed)|process_(?:spawned|exited)|turn_started)"/.test(body);
 }
 
 /** Fact of an event; null for an event without one. Fields missing in a damaged event are empty. */
@@ -42,6 +43,8 @@ export function factOf({ event, ts, attempt }: Envelope): HistoryFact | null {
       const end = { ended_at: ts, exit_code, signal: stringOf(event.signal) };
       return { what: "child_gone", row: { process_id: countOf(event.process_id) ?? 0, ...end } };
     }
+    case "turn_started":
+      return { what: "turn", turn: countOf(event.turn) ?? 0 };
     default:
       return null;
   }

@@ -143,6 +143,8 @@ function writeFact(writes: Writes, { sessionId, fact }: { sessionId: string; fac
       if (fact.granted !== null) grant({ attempt, adapter_id, permissions: fact.granted });
       return;
     }
+    case "turn":
+      return;
     case "attempt_failed":
       return void writes.endAttempt.run(fact.row.ended_at, fact.row.error_code, sessionId, fact.row.attempt);
     case "child": {

@@ -18,6 +18,8 @@ export interface JournalRow {
   opening: SessionOpening | null;
   /** Adapter of the last attempt that begins in the batch; null where none begins. */
   adapter_id: string | null;
+  /** The last turn that begins in the batch; null where none begins. */
+  turn: number | null;
   /** Content of the session's last event; null where the batch lacks it. */
   ending: SessionEnding | null;
   /** Usage of the session; null where the batch lacks its last event. */
@@ -45,7 +47,7 @@ export function rowOf(batch: JournalBatch, after: Cursor): JournalRow | null {
   const first = envelopes[0];
   const last = envelopes.at(-1);
   if (first === undefined || last === undefined) return null;
-  const { runs, facts, adapter_id } = gatherRuns(batch, after);
+  const { runs, facts, adapter_id, turn } = gatherRuns(batch, after);
   return {
     session_id,
     first_seq: first.seq,
@@ -55,6 +57,7 @@ export function rowOf(batch: JournalBatch, after: Cursor): JournalRow | null {
     count: envelopes.length,
     opening: first.seq === 1 ? openingOf(first) : null,
     adapter_id,
+    turn,
     ending: endingOf(last),
     spent: spentOf(last),
     facts,
@@ -66,12 +69,13 @@ export function rowOf(batch: JournalBatch, after: Cursor): JournalRow | null {
 function gatherRuns(
   { session_id, envelopes, texts = [] }: JournalBatch,
   after: Cursor,
-): Pick<JournalRow, "facts" | "adapter_id"> & { runs: WrittenRun[] } {
+): Pick<JournalRow, "facts" | "adapter_id" | "turn"> & { runs: WrittenRun[] } {
   const runs: WrittenRun[] = [];
   let run: WrittenRun | null = null;
   let previous = after;
   let known = 0;
   let adapter_id: string | null = null;
+  let turn: number | null = null;
   const facts: HistoryFact[] = [];
   const packer = new EventPacker();
   for (let at = 0; at < envelopes.length;) {
@@ -87,6 +91,7 @@ function gatherRuns(
     const fact = given === null ? factOf(envelope) : null;
     if (fact !== null) facts.push(fact);
     if (fact?.what === "attempt") adapter_id = fact.row.adapter_id;
+    if (fact?.what === "turn") turn = fact.turn;
     if (run === null || !continues(run, envelope)) {
       runs.push(run = beginRun(envelope));
       packer.restart();
@@ -96,7 +101,7 @@ function gatherRuns(
     run.count += count;
     at += count;
   }
-  return { runs, facts, adapter_id };
+  return { runs, facts, adapter_id, turn };
 }
 
 /**

@@ -120,13 +120,22 @@ const migrations: readonly ((database: SqliteFile, key: Uint8Array) => void)[] =
     database.exec(spendSchema);
     fillSpendTable(database);
   },
+  // Conversations: before, each session was one of its own.
+  (database) =>
+    database.exec(`
+      ALTER TABLE session ADD COLUMN conversation_id TEXT NOT NULL DEFAULT '';
+      ALTER TABLE session ADD COLUMN follows_session TEXT;
+      ALTER TABLE session ADD COLUMN last_turn INTEGER NOT NULL DEFAULT 1;
+      UPDATE session SET conversation_id = session_id;
+      CREATE INDEX session_by_conversation ON session (conversation_id, sorted_at);
+    `),
 ];
 
 /** Names of everything that the newest schema defines, but for what SQLite adds by itself. */
 export const definedNames: readonly string[] = [
   ...["base", "batch", "batch_by_session", "attempt", "child", "child_left", "granted", "idempotency"],
   ...["idempotency_by_session", "link", "link_by_session", "lost_event", "lost_event_by_session", "lost_link"],
-  ...["session", "session_by_end", "session_by_order", "spend", "state"],
+  ...["session", "session_by_conversation", "session_by_end", "session_by_order", "spend", "state"],
 ];
 
 /** The newest schema's version. */

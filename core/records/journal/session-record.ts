@@ -1,6 +1,6 @@
 import type { SessionQuery } from "../../../plugin-sdk/queries.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import { fieldsOrNone, stringOf } from "../../../plugin-sdk/json-fields.ts";
+import { countOf, fieldsOrNone, stringOf } from "../../../plugin-sdk/json-fields.ts";
 import { type Outcome, type StopReason, stopReasons } from "../../../plugin-sdk/result.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 
@@ -8,7 +8,11 @@ import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 export type DeletedBy = "client" | "retention";
 
 /** One session as known from the journal's tables, without reading its events. */
-export interface SessionRecord extends Omit<SessionSummary, "waiting"> {
+export interface SessionRecord extends Omit<SessionSummary, "waiting" | "turn" | "pending"> {
+  /** The session that it goes on from in its conversation; null for the first. */
+  follows_session: string | null;
+  /** Number in the conversation of its last turn. */
+  last_turn: number;
   /** Its start, or that of an earlier session where the clock was ahead then: a list goes by the order of events. */
   sorted_at: string;
   first_gseq: number;
@@ -33,13 +37,15 @@ function compare(one: string, other: string): number {
 
 /** Filter of a journal's sessions, listed newest first; tombstones are never listed. */
 export interface SessionFilter extends Omit<SessionQuery, "before" | "limit"> {
+  /** Only sessions of this conversation. */
+  conversation_id?: string | undefined;
   /** Only sessions after this one in the order of {@link compareByAge}, from any journal. */
   before?: SessionAge | undefined;
   limit: number;
 }
 
 /** Facts of a session from its first event on. */
-export interface SessionOpening {
+export interface SessionOpening extends Pick<SessionRecord, "conversation_id" | "follows_session" | "last_turn"> {
   workdir: string;
   title: string;
   task_id: string | null;
@@ -56,17 +62,23 @@ export interface SessionEnding {
 }
 
 /** Reads the opening from a session's first envelope; fields missing in a damaged one are empty. */
-export function openingOf({ event, ts }: Envelope): SessionOpening {
-  const { workdir, task_id, labels, requested } = fieldsOrNone(event.type === "session_started" ? event : null);
+export function openingOf({ event, ts, session_id }: Envelope): SessionOpening {
+  const { workdir, task_id, labels, ...started } = fieldsOrNone(event.type === "session_started" ? event : null);
+  const { conversation_id, session_id: follows_session, turn } = fieldsOrNone(started["follows"]);
+  const prompt = stringOf(fieldsOrNone(started["requested"])["prompt"]);
   const texts = Object.entries(fieldsOrNone(labels)).filter((label): label is [string, string] =>
     typeof label[1] === "string"
   );
   return {
     workdir: stringOf(workdir) ?? "",
-    title: titleOf(stringOf(fieldsOrNone(requested)["prompt"]) ?? ""),
+    title: titleOf(prompt ?? ""),
     task_id: stringOf(task_id),
     labels: Object.fromEntries(texts),
     started_at: ts,
+    conversation_id: stringOf(conversation_id) ?? session_id,
+    follows_session: stringOf(follows_session),
+    // A session without a prompt waits for its first turn.
+    last_turn: (countOf(turn) ?? 0) + (prompt === "" ? 0 : 1),
   };
 }
 

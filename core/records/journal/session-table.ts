@@ -48,6 +48,9 @@ interface TableRow {
   stop_reason: SessionRecord["stop_reason"];
   deleted_at: string | null;
   deleted_by: DeletedBy | null;
+  conversation_id: string;
+  follows_session: string | null;
+  last_turn: number;
 }
 
 /** Columns as they stand in the table. */
@@ -68,12 +71,15 @@ export const sessionColumns: readonly string[] = [
   "stop_reason",
   "deleted_at",
   "deleted_by",
+  "conversation_id",
+  "follows_session",
+  "last_turn",
 ];
 
 /** A running session's `seq` comes from its newest batch, or what is lost after it: its row is not written for each of them. */
 const columns =
   `session_id, state, sorted_at, first_gseq, last_gseq, adapter_id, workdir, title, task_id, labels, started_at,
-  ended_at, outcome, stop_reason, deleted_at, deleted_by, coalesce(last_seq, max(
+  ended_at, outcome, stop_reason, deleted_at, deleted_by, conversation_id, follows_session, last_turn, coalesce(last_seq, max(
   coalesce((SELECT batch.last_seq FROM batch WHERE batch.session_id = session.session_id
     ORDER BY batch.last_gseq DESC LIMIT 1), 0),
   coalesce((SELECT max(to_seq) FROM lost_event WHERE lost_event.session_id = session.session_id), 0))) AS last_seq`;
@@ -87,25 +93,27 @@ export const orderSessions = `
 
 /**
  * Prepares the statement that writes the table from events.
- * @param options `hasOrder`: false for an older schema, without the column of {@link orderSessions}
+ * @param options `isNewest`: false for an older schema, without the columns of {@link orderSessions} and of conversations
  */
 export function prepareSessionNotes(
   database: SqliteFile,
-  { hasOrder = true }: { hasOrder?: boolean } = {},
+  { isNewest = true }: { isNewest?: boolean } = {},
 ): Pick<SessionTable, "note"> {
-  const { open, order, close, move } = prepareNotes(database, hasOrder);
+  const { open, settle, close, move, turn } = prepareNotes(database, isNewest);
   return {
     note(row) {
       const { session_id, last_gseq, last_seq, opening, adapter_id, ending } = row;
       if (opening !== null) {
         open.run(...openingValues(row, opening));
-        order?.run(opening.started_at, row.first_gseq, row.first_gseq);
+        const { started_at, conversation_id, follows_session, last_turn } = opening;
+        settle?.run(conversation_id, follows_session, last_turn, started_at, row.first_gseq, row.first_gseq);
       } else if (ending !== null) {
         const { ended_at, outcome, stop_reason } = ending;
         close.run(last_gseq, last_seq, ending.adapter_id, ended_at, outcome, stop_reason, session_id);
       } else if (adapter_id !== null) {
         move.run(adapter_id, session_id);
       }
+      if (row.turn !== null) turn?.run(row.turn, session_id);
     },
   };
 }
@@ -149,11 +157,11 @@ function prepareOnce(database: SqliteFile): (sql: string) => SqlStatement {
 /** Filters make so many different queries at most. */
 const mostQueries = 64;
 
-function prepareNotes(database: SqliteFile, hasOrder: boolean) {
+function prepareNotes(database: SqliteFile, isNewest: boolean) {
   return {
-    order: hasOrder
+    settle: isNewest
       ? database.prepare(
-        `UPDATE session SET sorted_at = max(?, coalesce((SELECT sorted_at FROM session AS before
+        `UPDATE session SET conversation_id = ?, follows_session = ?, last_turn = ?, sorted_at = max(?, coalesce((SELECT sorted_at FROM session AS before
           WHERE before.first_gseq < ? ORDER BY before.first_gseq DESC LIMIT 1), '')) WHERE first_gseq = ?`,
       )
       : null,
@@ -166,6 +174,7 @@ function prepareNotes(database: SqliteFile, hasOrder: boolean) {
         stop_reason = ? WHERE session_id = ?`,
     ),
     move: database.prepare("UPDATE session SET adapter_id = ? WHERE session_id = ?"),
+    turn: isNewest ? database.prepare("UPDATE session SET last_turn = ? WHERE session_id = ?") : null,
   };
 }
 
@@ -229,7 +238,7 @@ function recordOrNull(found: unknown): SessionRecord | null {
 }
 
 function listQuery(filter: SessionFilter): { sql: string; values: SqlValue[] } {
-  const { state, outcome, adapter, labels = {}, task_id, before, limit } = filter;
+  const { state, outcome, adapter, labels = {}, task_id, conversation_id, before, limit } = filter;
   const wanted: [condition: string, ...values: SqlValue[]][] = [
     state === undefined ? [`state < ${deleted}`] : ["state = ?", state === "running" ? running : ended],
     ...Object.entries(labels).map(([name, value]): [string, ...SqlValue[]] => [
@@ -241,6 +250,7 @@ function listQuery(filter: SessionFilter): { sql: string; values: SqlValue[] } {
   if (outcome !== undefined) wanted.push(["outcome = ?", outcome]);
   if (adapter !== undefined) wanted.push(["adapter_id = ?", adapter]);
   if (task_id !== undefined) wanted.push(["task_id = ?", task_id]);
+  if (conversation_id !== undefined) wanted.push(["conversation_id = ?", conversation_id]);
   if (before !== undefined) {
     const { sorted_at, first_gseq, session_id } = before;
     wanted.push(["(sorted_at, first_gseq) <= (?, ?)", sorted_at, first_gseq]);
@@ -270,6 +280,9 @@ function recordOf({ state, labels, deleted_at, deleted_by, ...row }: TableRow): 
     last_seq: row.last_seq,
     first_gseq: row.first_gseq,
     last_gseq: row.last_gseq,
+    conversation_id: row.conversation_id,
+    follows_session: row.follows_session,
+    last_turn: row.last_turn,
     deleted: deleted_at === null || deleted_by === null ? null : { at: deleted_at, by: deleted_by },
   };
 }

@@ -68,6 +68,7 @@ const summary: SessionSummary = poisoned({
   outcome: "error",
   stop_reason: "fatal",
   last_seq: 3,
+  conversation_id: "s1",
   waiting: [{ request_id: "r", type: "question", text: "Which?", choices: ["x"] }],
 });
 

@@ -53,6 +53,7 @@ export class MemoryHost implements SessionHost {
       outcome: null,
       stop_reason: null,
       last_seq: 0,
+      conversation_id: id,
       waiting: [],
     };
     const stream: Stream = { sessionId: id, adapter: { id: "memory", version: "1.0.0" }, attempt: 0, lastSeq: 0 };

@@ -217,6 +217,31 @@ export function testJournal(openEmpty: OpenEmpty): void {
     await expect(journal.openSessions()).rejects.toMatchObject({ code: "journal_error" });
   });
 
+  it("finds the sessions of a conversation, the newest first, with their last turns", async () => {
+    const journal = await openEmpty();
+    const source = new EnvelopeSource();
+    const append = (id: string, events: unknown[]) => {
+      const envelopes = events.map((event): Envelope => ({ ...source.next(id), event: event as Envelope["event"] }));
+      return journal.append({ session_id: id, envelopes });
+    };
+    const started = (follows?: { session_id: string; turn: number }, prompt = "Say it") => ({
+      type: "session_started",
+      requested: { prompt },
+      ...(follows && { follows: { conversation_id: "a", ...follows } }),
+    });
+    await append("a", [started(), ended]);
+    await append("other", [started()]);
+    await append("b", [started({ session_id: "a", turn: 1 }), { type: "turn_started", turn: 2 }]);
+    await append("b", [{ type: "turn_started", turn: 3 }, ended]);
+    await append("c", [started({ session_id: "b", turn: 3 }, "")]);
+    const found = await journal.sessions({ conversation_id: "a", limit: 9 });
+    expect(found.map(({ session_id, follows_session, last_turn }) => [session_id, follows_session, last_turn]))
+      .toEqual([["c", "b", 3], ["b", "a", 3], ["a", null, 1]]);
+    await journal.delete("a", "client");
+    expect(await journal.session("a")).toMatchObject({ conversation_id: "a", last_turn: 1 });
+    await journal.close();
+  });
+
   it("lists sessions, the newest first, and leaves a gap in place of one that is deleted", async () => {
     const journal = await openEmpty();
     const source = new EnvelopeSource();

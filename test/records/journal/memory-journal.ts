@@ -181,7 +181,7 @@ class MemoryJournal implements Journal {
     this.#rows = [];
   }
 
-  #note({ session_id, first_gseq, last_gseq, last_seq, opening, adapter_id, ending, facts }: JournalRow): void {
+  #note({ session_id, first_gseq, last_gseq, last_seq, opening, adapter_id, turn, ending, facts }: JournalRow): void {
     const history = this.#histories.get(session_id) ?? emptyHistory();
     if (facts.length > 0) this.#histories.set(session_id, history);
     for (const fact of facts) addFact(history, fact);
@@ -196,6 +196,7 @@ class MemoryJournal implements Journal {
     if (session === undefined) return;
     session.last_seq = last_seq;
     if (adapter_id !== null) session.adapter_id = adapter_id;
+    if (turn !== null) session.last_turn = turn;
     if (ending !== null) Object.assign(session, ending, { state: "ended", last_gseq });
   }
 
@@ -234,11 +235,12 @@ class MemoryJournal implements Journal {
 }
 
 function fits(session: SessionRecord, filter: SessionFilter): boolean {
-  const { state, outcome, adapter, labels = {}, task_id, before } = filter;
+  const { state, outcome, adapter, labels = {}, task_id, conversation_id, before } = filter;
   return session.deleted === null && (before === undefined || compareByAge(session, before) > 0) &&
     (state === undefined || session.state === state) && (outcome === undefined || session.outcome === outcome) &&
     (adapter === undefined || session.adapter_id === adapter) &&
     (task_id === undefined || session.task_id === task_id) &&
+    (conversation_id === undefined || session.conversation_id === conversation_id) &&
     Object.entries(labels).every(([name, value]) => session.labels[name] === value);
 }
 

@@ -70,6 +70,8 @@ const added: Readonly<Record<number, string>> = {
   7: `DROP TABLE lost_event; DROP TABLE lost_link; DROP INDEX session_by_order;
     ALTER TABLE session DROP COLUMN sorted_at; CREATE INDEX session_by_start ON session (started_at)`,
   8: "DROP TABLE spend",
+  9: `DROP INDEX session_by_conversation; ALTER TABLE session DROP COLUMN conversation_id;
+    ALTER TABLE session DROP COLUMN follows_session; ALTER TABLE session DROP COLUMN last_turn`,
 };
 
 /** As the newest version writes it, without what came after that version. */
@@ -94,6 +96,7 @@ describe("migrate", () => {
       expect(await readAll(journal)).toEqual(batches.flat());
       expect(await journal.openSessions()).toEqual(["open"]);
       const numbers = { first_gseq: 1, last_gseq: 9, last_seq: 6, deleted: null };
+      const alone = { conversation_id: "ended", follows_session: null, last_turn: 1 };
       expect(await journal.session("ended")).toEqual({
         session_id: "ended",
         state: "ended",
@@ -108,7 +111,10 @@ describe("migrate", () => {
         outcome: "completed",
         stop_reason: "end_turn",
         ...numbers,
+        ...alone,
       });
+      expect((await journal.sessions({ conversation_id: "ended", limit: 9 })).map(({ session_id }) => session_id))
+        .toEqual(["ended"]);
       const at = batches[0]![0]!.ts;
       expect(await journal.history("ended")).toEqual({
         grants: [{ attempt: 1, adapter_id: "echo", permissions: { kv: true } }],

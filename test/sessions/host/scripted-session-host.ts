@@ -236,6 +236,7 @@ function summaryOf(session: ScriptedSession): SessionSummary {
     outcome: ended?.outcome ?? null,
     stop_reason: ended?.stop_reason ?? null,
     last_seq: lastSeq,
+    conversation_id: id,
     waiting: waiting.map((request_id) => ({ request_id, type: "question", text: "", choices: [] })),
   };
 }

@@ -40,6 +40,9 @@ export const sessionSummarySchema: SchemaOf<SessionSummary> = named(
     stop_reason: maybe(stopReasonSchema),
     last_seq: count,
     waiting: Type.Array(waiting),
+    conversation_id: text,
+    turn: Type.Optional(Type.Object({ number: count, state: oneOf(["working", "kept", "waiting"] as const) })),
+    pending: Type.Optional(count),
   })),
 );
 

@@ -2,7 +2,6 @@ import { DamageError, undamaged } from "../damage.ts";
 import type { BareLink, ChainedRow } from "../chain-table.ts";
 import type { ChainBase, ChainPlace } from "../chain.ts";
 import type { KeyRecord } from "../key-table.ts";
-import { sessionColumns } from "../session-table.ts";
 import type { CellValue, LeafRow } from "./leaf-cells.ts";
 
 /** A row of the table of sessions, in the order of its columns. */
@@ -35,7 +34,7 @@ const mac = /^[0-9a-f]{64}$/;
 
 const readers: readonly { fits: RegExp; read(rowid: number, values: CellValue[]): KnownRow | null }[] = [
   { fits: /^-ntnnnt(?:nt|--)?$/, read: batchOf },
-  { fits: /^-tnn[n-][t-]tt[t-]tt[t-]{5}t?$/, read: sessionOf },
+  { fits: /^-tnn[n-][t-]tt[t-]tt[t-]{5}(?:t(?:t[t-]n)?)?$/, read: sessionOf },
   { fits: /^-ttntt$/, read: linkOf },
   {
     fits: /^-ntnt$/,
@@ -89,11 +88,15 @@ function batchOf(last_gseq: number, values: CellValue[]): KnownRow {
   };
 }
 
+/** Place of the one column that is no session's own, after the first. */
+const sortedAt = 15;
+
 function sessionOf(first_gseq: number, [, ...rest]: CellValue[]): KnownRow | null {
-  // What follows is made again.
+  const [conversation = rest[0]!, follows = null, turn = 1] = rest.slice(sortedAt + 1);
+  // The order of the sessions is made again.
   const values = [
     first_gseq,
-    ...rest.slice(0, sessionColumns.length - 1).map((value) =>
+    ...[...rest.slice(0, sortedAt), conversation, follows, turn].map((value) =>
       typeof value === "number" || value === null ? value : text(value)
     ),
   ];

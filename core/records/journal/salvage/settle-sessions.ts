@@ -104,8 +104,8 @@ export class SettledSessions {
     await draft.aside(
       `INSERT OR IGNORE INTO session (${columns}) SELECT ${columns} FROM was_session;
       INSERT OR IGNORE INTO session (first_gseq, session_id, state, last_gseq, last_seq, workdir, title, labels,
-        started_at, deleted_at, deleted_by) SELECT gseq, session_id, 2, gseq, 1, '', '', '{}', '${now}', '${now}',
-        'retention' FROM link WHERE kind = 'deleted' AND session_id NOT IN (SELECT session_id FROM session);
+        started_at, deleted_at, deleted_by, conversation_id) SELECT gseq, session_id, 2, gseq, 1, '', '', '{}', '${now}',
+        '${now}', 'retention', session_id FROM link WHERE kind = 'deleted' AND session_id NOT IN (SELECT session_id FROM session);
       UPDATE session SET (${ending}) = (SELECT ${ending} FROM was_session AS was
         WHERE was.session_id = session.session_id)
         WHERE state = 0 AND session_id IN (SELECT session_id FROM was_session WHERE state = 1);
@@ -152,7 +152,15 @@ export class SettledSessions {
       return;
     }
     const opening = { ...openingOf(first), workdir: "", title: "", task_id: null, labels: {} };
-    this.#sessions.note({ ...row, opening, adapter_id: first.adapter.id, ending: null, spent: null, facts: [] });
+    this.#sessions.note({
+      ...row,
+      opening,
+      adapter_id: first.adapter.id,
+      turn: null,
+      ending: null,
+      spent: null,
+      facts: [],
+    });
   }
 
   #note(row: ChainedRow, envelopes: readonly Envelope[]): void {
@@ -161,10 +169,12 @@ export class SettledSessions {
     if (first === undefined || last === undefined) return;
     const facts = envelopes.flatMap((envelope) => factOf(envelope) ?? []);
     const adapter_id = facts.findLast((fact) => fact.what === "attempt")?.row.adapter_id ?? null;
+    const turns = facts.flatMap((fact) => fact.what === "turn" ? [fact.turn] : []);
     const told: JournalRow = {
       ...row,
       opening: first.seq === 1 ? openingOf(first) : null,
       adapter_id,
+      turn: turns.at(-1) ?? null,
       ending: endingOf(last),
       spent: spentOf(last),
       facts,
