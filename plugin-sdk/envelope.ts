@@ -20,6 +20,8 @@ export interface Follows {
   /** `agent` and `terms`: the message asked for another agent, or what the agent may do has changed. */
   why: "message" | "restart" | "machine_lost" | "rewind" | "fork" | "agent" | "terms";
   memory: Memory;
+  /** The message that began the session: its prompt. */
+  message?: { message_id: string; by: { client: string } };
 }
 
 /** First event of every session. */

@@ -1,3 +1,4 @@
+import { noConversations } from "../../sessions/host/no-conversations.ts";
 import { type ErrorData, errorFromData, isErrorCode } from "../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
@@ -46,6 +47,7 @@ export function remoteSessions(remote: RemoteHost): SessionHost {
     open: (sessionId) => ours(remote.open(sessionId).then(handleOf)),
     delete: (sessionId) => ours(remote.delete(sessionId)),
     agents: (options) => ours(remote.agents(options)),
+    conversations: noConversations,
     usage: (query) => ours(remote.usage(query)),
     events: (query) => oursIn(remote.events(query)),
   };

@@ -1,3 +1,4 @@
+import { noConversations } from "../../sessions/host/no-conversations.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { ByteWire } from "../../ground/checks/json-wire.ts";
 import type { SessionDiffs, SessionHost } from "../../sessions/host/session-host.ts";
@@ -84,6 +85,7 @@ function lazySessions(open: () => Promise<DoorSessions>): DoorSessions {
     open: async (sessionId) => await (await opened()).open(sessionId),
     delete: async (sessionId) => await (await opened()).delete(sessionId),
     agents: async (options) => await (await opened()).agents(options),
+    conversations: noConversations,
     usage: async (query) => await (await opened()).usage(query),
     events: (query) => eventsOf(opened, query),
   };

@@ -1,3 +1,4 @@
+import { noConversations } from "../../sessions/host/no-conversations.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
@@ -81,6 +82,7 @@ export function callerSessions(caller: Caller, { sessions, owners }: CallerSessi
       await sessions.delete(sessionId);
     },
     agents: (options) => sessions.agents(options),
+    conversations: noConversations,
     async usage(query) {
       demandScope(caller, { needed: ["read"], act: "see what all sessions used" });
       return await sessions.usage(query);

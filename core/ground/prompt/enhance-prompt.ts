@@ -15,6 +15,8 @@ export interface PromptOptions {
   /** Absolute path, as the agent will see it. */
   workdir: string;
   contextFiles: readonly ContextFile[];
+  /** What the agent must be told of earlier turns; default: nothing. */
+  briefing?: string | undefined;
   /** The agent takes a separate system prompt; else the prompt begins with it. */
   takesSystemPrompt: boolean;
   /** The agent takes an output schema; else the prompt asks for it. */
@@ -24,13 +26,14 @@ export interface PromptOptions {
 /**
  * Builds the prompt for an adapter, the same for every adapter: the system prompt where the agent takes none, the
  * instructions, the working directory, the signal of completion, the scratchpad, the iteration, the context files, the
- * request's prompt, and an output schema that the agent does not take.
+ * briefing, the request's prompt, and an output schema that the agent does not take.
  */
 export function enhancePrompt(request: SessionRequest, parts: PromptOptions): string {
   const sections = [
     ...(request.system_prompt === undefined || parts.takesSystemPrompt ? [] : [request.system_prompt]),
     ...(isEnhanced(request, parts.settings) ? instructions(request, parts) : []),
     ...(parts.contextFiles.length > 0 ? [contextSection(parts.contextFiles)] : []),
+    ...(parts.briefing === undefined ? [] : [parts.briefing]),
   ];
   const { output_schema: schema } = request;
   const asked = schema === undefined || parts.takesOutputSchema

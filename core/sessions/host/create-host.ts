@@ -10,11 +10,12 @@ import { closeHost } from "./close-host.ts";
 import type { Host, HostOptions } from "./host.ts";
 import type { HostSeams } from "./host-seams.ts";
 import { KeyedSessions } from "./idempotency.ts";
-import { openSessionHost } from "./open-session-host.ts";
+import { LocalConversations } from "./conversations.ts";
+import { openSessionHost, recordOf, recordsOf } from "./open-session-host.ts";
 import { OtherJournals } from "./state/other-journals.ts";
 import { recordSession } from "./state/record.ts";
 import { recover, recoverOthers } from "./state/recover.ts";
-import { lostResumer, resumer } from "./resume.ts";
+import { canContinue, lostResumer, resumer } from "./resume.ts";
 import { runAll } from "./run-all.ts";
 import { runLoop } from "./run-loop.ts";
 import { load } from "./served-plugin.ts";
@@ -58,6 +59,19 @@ function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
       const live = await sessions.start(request, run, { begins });
       return sessionHandle(handles, live.id, live);
     });
+  const others = [new OtherJournals(claim.root, { ownFile: journalFile(claim.folder) }), ...seams.others ?? []];
+  const known = { ...handles, others };
+  const conversations = new LocalConversations({
+    find: handles.find,
+    ofConversation: (id) => sessions.ofConversation(id),
+    record: (id) => recordOf(known, id),
+    records: (id) => recordsOf(known, id),
+    open: (id) => host.sessions.open(id),
+    start: (request, run, next) => sessions.start(request, run, next),
+    canContinue: (adapter) => canContinue(registry.get(adapter)),
+    written: () => log.written(),
+    writeLog: deps.writeLog,
+  });
   let closing: Promise<void> | null = null;
   let verifying: Promise<ChainReport> | null = null;
   const reloads = new Sequence();
@@ -102,8 +116,8 @@ function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
       }),
     }),
     sessions: openSessionHost({
-      ...handles,
-      others: [new OtherJournals(claim.root, { ownFile: journalFile(claim.folder) }), ...seams.others ?? []],
+      ...known,
+      conversations,
       start: runSession,
       onDeleted: () => deps.history.forgetDeleted(),
       agents: (wanted) => routes.agents(wanted),

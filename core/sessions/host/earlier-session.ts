@@ -59,7 +59,7 @@ export function continuedRequest(earlier: EarlierSession, prompt: string): Sessi
 }
 
 /** Returns the request that runs an earlier session again, from its beginning. */
-export function repeatedRequest({ requested }: EarlierSession): SessionRequest {
+export function repeatedRequest({ requested }: Pick<EarlierSession, "requested">): SessionRequest {
   // The values of env are not recorded, and the key stands for the earlier session.
   const { env: _env, idempotency_key: _key, labels, ...same } = requested;
   if (labels === undefined) return same;

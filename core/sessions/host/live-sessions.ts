@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { Envelope, Follows } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
@@ -9,7 +9,7 @@ import { randomId } from "../../ground/platform/files/hash.ts";
 import { markOf } from "../../ground/platform/files/file-mark.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import type { RunningSession } from "../session/running-session.ts";
-import type { Admitted, Candidate, Resumed, SessionPlace } from "../session/admitted.ts";
+import type { Admitted, Candidate, EarlierTurn, Resumed, SessionPlace } from "../session/admitted.ts";
 import { SharedWorkdirs } from "../session/shared-workdirs.ts";
 import type { Subscription } from "../session/subscription.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
@@ -38,12 +38,17 @@ interface LiveStartOptions {
   begins?: ((sessionId: string) => Promise<void>) | undefined;
   /** The session whose agent this one continues. */
   resumed?: Resumed | null;
+  /** The turn of an earlier session that this one goes on from. */
+  follows?: Follows | null;
+  /** Turns of earlier sessions that its agent must be told of. */
+  earlier?: readonly EarlierTurn[];
 }
 
 /** One session that has not ended. */
 export interface LiveSession {
   id: string;
   session: RunningSession;
+  admitted: Pick<Admitted, "request" | "candidates" | "follows">;
   /** Resolves once the session has also left its place. */
   result: Promise<SessionResult>;
   /** Returns the subscription from before the session began, to the first who asks for all events; else null. */
@@ -87,6 +92,11 @@ export class LiveSessions {
     return this.#running.get(sessionId);
   }
 
+  /** Returns the newest session of a conversation that has not ended. */
+  ofConversation(id: string): LiveSession | undefined {
+    return [...this.#running.values()].findLast((live) => conversationOf(live) === id);
+  }
+
   /**
    * Starts a session.
    * @throws {BulkheadError} as `Host.runSession`
@@ -107,10 +117,10 @@ export class LiveSessions {
   async #start(
     request: SessionRequest,
     options: RunSessionOptions,
-    { begins, resumed = null }: LiveStartOptions,
+    { begins, ...terms }: LiveStartOptions,
   ): Promise<LiveSession> {
     const { signal } = options;
-    const admitted = await this.#admit(request, options, resumed);
+    const admitted = await this.#admit(request, options, terms);
     const { sessionId, place } = admitted;
     const { kept } = this.#deps;
     const events = this.#deps.log.subscribe({ sessionId });
@@ -141,7 +151,11 @@ export class LiveSessions {
   }
 
   /** Checks a request, chooses the candidates that may run it, and gives it a place. */
-  async #admit(request: SessionRequest, options: RunSessionOptions, resumed: Resumed | null): Promise<Admitted> {
+  async #admit(
+    request: SessionRequest,
+    options: RunSessionOptions,
+    { resumed = null, follows = null, earlier = [] }: Omit<LiveStartOptions, "begins">,
+  ): Promise<Admitted> {
     const { signal, artifacts = "git", client, sessionId = randomId(), ...wanted } = options;
     const { health, routes, serviceOf } = this.#deps;
     this.#refuseIfClosed();
@@ -162,7 +176,8 @@ export class LiveSessions {
         contextFiles,
         artifacts,
         resumed,
-        follows: null,
+        follows,
+        earlier,
       });
     } catch (error) {
       await place.abandon();
@@ -228,7 +243,7 @@ export class LiveSessions {
       load.sessions--;
     });
     const result = place.leave(session.result).finally(() => this.#leave(admitted));
-    const live: LiveSession = { id: sessionId, session, result, firstReader };
+    const live: LiveSession = { id: sessionId, session, admitted, result, firstReader };
     this.#running.set(sessionId, live);
     const left = () => this.#placed.delete(sessionId);
     this.#placed.set(sessionId, live);
@@ -303,6 +318,11 @@ export class LiveSessions {
       hint: "Try again later, or raise the limit host_sessions.",
     });
   }
+}
+
+/** Returns the id of a session's conversation. */
+export function conversationOf({ id, admitted: { follows } }: Pick<LiveSession, "id" | "admitted">): string {
+  return follows?.conversation_id ?? id;
 }
 
 /** Checks a request that this host alone is to run. */

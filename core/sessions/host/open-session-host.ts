@@ -6,6 +6,7 @@ import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "./ho
 import { deletedError, sessionHandle, type SessionHandleDeps, unknownSession, withLateEnd } from "./session-handle.ts";
 import type { SessionQuery } from "../../../plugin-sdk/queries.ts";
 import { addUpUsage, spentPages } from "./session-usage.ts";
+import { liveTalkOf, stateOf } from "./live-talk.ts";
 import type { SessionHandle, SessionHost } from "./session-host.ts";
 
 /** Collaborators of {@link openSessionHost}. */
@@ -16,7 +17,11 @@ export interface SessionHostDeps extends SessionHandleDeps {
   /** Called after a session was deleted. */
   onDeleted(): void;
   agents: SessionHost["agents"];
+  conversations: SessionHost["conversations"];
 }
+
+/** Collaborators for what is known of sessions. */
+export type KnownSessionsDeps = Pick<SessionHostDeps, "journal" | "log" | "lateEnds" | "others">;
 
 /**
  * How long a reader waits for events that are being written. A journal of one machine needs a moment; in a cluster whose
@@ -34,7 +39,8 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
     list: (query) => listSessions(deps, query),
     async get(sessionId) {
       const { record, elsewhere } = await findKept(deps, sessionId);
-      return summaryOf({ record, waiting: elsewhere === null ? waitingOf(deps, record) : await elsewhere.waiting() });
+      if (elsewhere !== null) return summaryOf({ record, waiting: await elsewhere.waiting() });
+      return { ...summaryOf({ record, waiting: waitingOf(deps, record) }), ...talkOf(deps, record) };
     },
     async history(sessionId) {
       const { elsewhere } = await findKept(deps, sessionId);
@@ -47,6 +53,7 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
     },
     delete: (sessionId) => deleteSession(deps, sessionId),
     agents: deps.agents,
+    conversations: deps.conversations,
     async usage(query = {}) {
       await log.written({ atMostMs: longestWaitMs });
       return await addUpUsage(query, (since) => [
@@ -63,6 +70,28 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
   };
 }
 
+/** Returns a session, also one that was deleted; null for an unknown one. */
+export async function recordOf(deps: KnownSessionsDeps, sessionId: string): Promise<SessionRecord | null> {
+  await deps.log.written({ atMostMs: longestWaitMs });
+  const own = await deps.journal.session(sessionId);
+  if (own !== null) return withLateEnd(own, deps.lateEnds.find(sessionId));
+  return (await findElsewhere(deps, sessionId))?.record ?? null;
+}
+
+/** Returns the sessions of a conversation that were not deleted, the newest first. */
+export async function recordsOf(deps: KnownSessionsDeps, conversation_id: string): Promise<SessionRecord[]> {
+  const wanted = { conversation_id, limit: mostOfConversation };
+  const own = await ownRecords(deps, wanted);
+  const elsewhere = (await Promise.all(deps.others.map((other) => other.list(wanted)))).flat();
+  const known = new Map(
+    [...elsewhere.map(({ record }) => record), ...own].map((record) => [record.session_id, record]),
+  );
+  return [...known.values()].sort(compareByAge);
+}
+
+/** Sessions of a conversation that are looked at. */
+const mostOfConversation = 10_000;
+
 async function listSessions(
   deps: SessionHostDeps,
   { before, limit = defaultLimit, ...filter }: SessionQuery = {},
@@ -78,7 +107,7 @@ async function listSessions(
 
 /** Joins lists of sessions; another machine may say a session's id again, and then this host's is the one. */
 async function newestOnce(
-  { journal }: SessionHostDeps,
+  deps: SessionHostDeps,
   { own, elsewhere, limit }: { own: ElsewhereSummary[]; elsewhere: ElsewhereSummary[]; limit: number },
 ): Promise<SessionSummary[]> {
   const listed = new Map(own.map((one) => [one.record.session_id, one]));
@@ -88,14 +117,16 @@ async function newestOnce(
   const page: SessionSummary[] = [];
   for (const one of all) {
     if (page.length === limit) break;
-    if (isOwn.has(one) || await journal.session(one.record.session_id) === null) page.push(summaryOf(one));
+    const { record } = one;
+    if (isOwn.has(one)) page.push({ ...summaryOf(one), ...talkOf(deps, record) });
+    else if (await deps.journal.session(record.session_id) === null) page.push(summaryOf(one));
   }
   return page;
 }
 
 /** Lists the sessions of this host's journal; those whose ends it does not have yet, as ended ones. */
 async function ownRecords(
-  { journal, lateEnds }: SessionHostDeps,
+  { journal, lateEnds }: Pick<SessionHostDeps, "journal" | "lateEnds">,
   { state, outcome, ...wanted }: SessionFilter,
 ): Promise<SessionRecord[]> {
   const late = lateEnds.all();
@@ -189,8 +220,25 @@ function waitingOf({ find }: Pick<SessionHostDeps, "find">, { state, session_id 
 }
 
 function summaryOf({ record, waiting }: ElsewhereSummary): SessionSummary {
-  const { first_gseq: _first, last_gseq: _last, deleted: _deleted, sorted_at: _at, ...known } = record;
+  const {
+    first_gseq: _first,
+    last_gseq: _last,
+    deleted: _deleted,
+    sorted_at: _at,
+    follows_session: _before,
+    last_turn: _turn,
+    ...known
+  } = record;
   return { ...known, waiting };
+}
+
+/** Returns the turn and the number of waiting messages of a session that runs here and takes messages. */
+function talkOf({ find }: Pick<SessionHostDeps, "find">, record: SessionRecord): Partial<SessionSummary> {
+  const live = record.state === "running" ? find(record.session_id) : undefined;
+  const talk = live === undefined ? null : liveTalkOf(live);
+  if (talk === null) return {};
+  const number = talk.current?.number ?? talk.all.at(-1)?.turn ?? record.last_turn;
+  return { turn: { number, state: stateOf(talk) }, pending: talk.pending };
 }
 
 function checkLimit(limit: number): number {

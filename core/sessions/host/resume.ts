@@ -103,10 +103,15 @@ function whyNot(resumable: Resumable, plugin: Plugin | undefined): string | null
   if (agent_session_id === null) return "its agent had not said the id of its own session";
   const neither = whyNeither(resumable, plugin);
   if (neither !== null) return neither;
-  if (plugin !== undefined && !accepts(plugin.manifest, "continue_from")) {
+  if (!canContinue(plugin)) {
     return `plugin "${adapter_id}" does not take continue_from`;
   }
   return agent_session_id.length > 256 ? "the id of its agent's session is too long" : null;
+}
+
+/** Returns true for a plugin that goes on with its agent's own session. */
+export function canContinue(plugin: Plugin | undefined): boolean {
+  return plugin !== undefined && accepts(plugin.manifest, "continue_from");
 }
 
 /** Returns why a session can go on neither on its own machine nor on another one. */

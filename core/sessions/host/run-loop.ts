@@ -95,7 +95,7 @@ function nextRequest(
     iteration,
     max_iterations,
     ...omitUndefined({
-      budget: budget && leftOf(budget, used),
+      budget: budget && leftOf(budget, usedOf(used)),
       idempotency_key: idempotency_key && derivedKey(idempotency_key, String(iteration)),
     }),
   };
@@ -115,14 +115,18 @@ interface Used {
 }
 
 /** Returns the rest of the budget for later sessions; turns and tool calls are counted for each session. */
-function leftOf(budget: Budget, { report, spent }: Used): Budget {
+export function leftOf(budget: Budget, used: { cost: number | null; tokens: number | null }): Budget {
   const left = (most: number | undefined, used: number | null) => most === undefined ? undefined : most - (used ?? 0);
-  const [cost, tokens] = [left(budget.cost, spent.cost), left(budget.tokens, report.tokens)];
+  const [cost, tokens] = [left(budget.cost, used.cost), left(budget.tokens, used.tokens)];
   return { ...budget, ...omitUndefined({ cost, tokens }) };
 }
 
+function usedOf({ report: { tokens }, spent: { cost } }: Used): { cost: number; tokens: number | null } {
+  return { cost, tokens };
+}
+
 function spentBudget(budget: Budget = {}, used: Used): "budget_cost" | "budget_tokens" | null {
-  const left = leftOf(budget, used);
+  const left = leftOf(budget, usedOf(used));
   if (left.cost !== undefined && used.report.iterations > 0 && left.cost <= 0) return "budget_cost";
   return left.tokens !== undefined && left.tokens < 1 ? "budget_tokens" : null;
 }

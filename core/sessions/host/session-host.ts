@@ -106,6 +106,7 @@ export interface SessionHost {
    */
   delete(sessionId: string): Promise<void>;
   agents(options?: AgentsOptions): Promise<AgentReport[]>;
+  readonly conversations: Conversations;
   /**
    * Adds up what the sessions that have ended used, by day, agent and model, the newest day first.
    * @throws {BulkheadError} `invalid_request` for an unknown time zone

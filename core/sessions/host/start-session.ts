@@ -18,7 +18,14 @@ import { join } from "../../ground/platform/files/paths.ts";
 import type { Plugin } from "../../packages/manifest/plugin.ts";
 import { accepts, isPriced, priceFields, unenforceableFields } from "../session/enforceable.ts";
 import { RunningSession } from "../session/running-session.ts";
-import type { Admitted, Candidate, FurtherTurn, PassedOverAdapter, RunningSessionDeps } from "../session/admitted.ts";
+import type {
+  Admitted,
+  Candidate,
+  EarlierTurn,
+  FurtherTurn,
+  PassedOverAdapter,
+  RunningSessionDeps,
+} from "../session/admitted.ts";
 import { readProjectMemory } from "./context-files.ts";
 import { checkEnv, fitToPlugin } from "./check-request.ts";
 import type { ApprovalRules } from "../session/approval-policy.ts";
@@ -85,6 +92,8 @@ interface Checked extends Pick<Admitted, "sessionId" | "request" | "place" | "re
   /** Name of the client; clients take turns when sessions wait. */
   client?: string | undefined;
   contextFiles: readonly ContextFile[];
+  /** Turns of earlier sessions that the agent must be told of. */
+  earlier: readonly EarlierTurn[];
   /** Adapters that the route passed over. */
   passedOver: readonly PassedOverAdapter[];
   /** Ids of the chain that the request named, in order. */
@@ -107,9 +116,12 @@ export async function allowedIn(
  * Admits a checked request: the ways that can run it become its candidates, in order.
  * @throws {BulkheadError} when none can: the first way's error
  */
-export async function admit(deps: AdmitDeps, { ways, client, contextFiles, ...checked }: Checked): Promise<Admitted> {
+export async function admit(
+  deps: AdmitDeps,
+  { ways, client, contextFiles, earlier, ...checked }: Checked,
+): Promise<Admitted> {
   const { sessionId, request, place, resumed, follows, artifacts, chain } = checked;
-  const terms = { sessionId, request, place, client, contextFiles };
+  const terms = { sessionId, request, place, client, contextFiles, earlier };
   const made = await Promise.allSettled(ways.map((one) => {
     const first = ways.find(({ way }) => way.adapter_id === one.way.adapter_id) ?? one;
     return makeCandidate(deps, { ...one, firstMode: first.way.access_mode }, terms);
@@ -214,9 +226,9 @@ function commonRedactor(candidates: readonly Candidate[]): ReturnType<typeof cre
 async function makeCandidate(
   deps: AdmitDeps,
   { way, service, firstMode }: ServedWay & { firstMode: Way["access_mode"] },
-  { sessionId, client = "", request, place, contextFiles }: Pick<
+  { sessionId, client = "", request, place, contextFiles, earlier }: Pick<
     Checked,
-    "sessionId" | "client" | "request" | "place" | "contextFiles"
+    "sessionId" | "client" | "request" | "place" | "contextFiles" | "earlier"
   >,
 ): Promise<Candidate> {
   const { routes, settings } = deps;
@@ -236,11 +248,13 @@ async function makeCandidate(
   const takesSystemPrompt = accepts(plugin.manifest, "system_prompt");
   const takesOutputSchema = accepts(plugin.manifest, "output_schema");
   const taken = { takesSystemPrompt, takesOutputSchema };
-  const prompt = enhancePrompt(fitted, { settings: settings.prompt, workdir, contextFiles, ...taken });
+  const told = earlier.length === 0 ? {} : { briefing: briefing(earlier) };
+  const prompt = enhancePrompt(fitted, { settings: settings.prompt, workdir, contextFiles, ...told, ...taken });
   return {
     plugin,
     request: asSent({ ...fitted, workdir, prompt }, { ...taken, unenforced }),
-    furtherRequest: (turn) => {
+    furtherRequest: (further) => {
+      const turn = further.agentSession === null ? { ...further, earlier: [...earlier, ...further.earlier] } : further;
       const asked = furtherRequest({ ...fitted, workdir }, turn);
       const { system_prompt: _known, ...alone } = asked;
       // An agent that remembers has its instructions already.

@@ -1,3 +1,4 @@
+import { noConversations } from "../../../core/sessions/host/no-conversations.ts";
 import { defaultLimits } from "../../../core/ground/config/limits.ts";
 import type { RouteOptions } from "../../../core/sessions/host/routes.ts";
 import type { Route } from "../../../core/sessions/routing/choose-route.ts";
@@ -246,6 +247,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
         open: none,
         delete: none,
         agents: (options) => host.agents(options),
+        conversations: noConversations,
         usage: () => Promise.resolve([]),
         events: () => session(new AbortController().signal).events(),
       },

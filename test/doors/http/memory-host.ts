@@ -1,3 +1,4 @@
+import { noConversations } from "../../../core/sessions/host/no-conversations.ts";
 import type { HistoryQueries } from "../../../core/records/history/history-queries.ts";
 import type { UsageRow } from "../../../plugin-sdk/usage-row.ts";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
@@ -156,6 +157,8 @@ export class MemoryHost implements SessionHost {
     if (this.#of(id).summary.state === "running") throw new BulkheadError("busy", `Session "${id}" runs.`);
     this.#kept.delete(id);
   }
+
+  readonly conversations = noConversations;
 
   async agents(): Promise<AgentReport[]> {
     return [{ id: "memory", availability: "available" } as AgentReport];

@@ -2,6 +2,7 @@ import { setImmediate, setTimeout } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { LiveSession } from "../../../core/sessions/host/live-sessions.ts";
 import { openSessionHost, type SessionHostDeps } from "../../../core/sessions/host/open-session-host.ts";
+import { noConversations } from "../../../core/sessions/host/no-conversations.ts";
 import { sessionHandle } from "../../../core/sessions/host/session-handle.ts";
 import type { Journal } from "../../../core/records/journal/journal.ts";
 import type { ElsewhereSummary } from "../../../core/sessions/host/host-seams.ts";
@@ -194,7 +195,8 @@ function sessionsOf(
   const nobody = () => Promise.reject(new Error("Nobody asks."));
   const others = { find: () => Promise.resolve(null), list: () => Promise.resolve(listed) } as unknown as OtherJournals;
   const lateEnds = new LateEnds();
-  const deps = { journal, log, lateEnds, others: [others], find, start: nobody, onDeleted: () => {}, agents: nobody };
+  const asked = { start: nobody, onDeleted: () => {}, agents: nobody, conversations: noConversations };
+  const deps = { journal, log, lateEnds, others: [others], find, ...asked };
   return { log, sessions: openSessionHost(deps) };
 }
 

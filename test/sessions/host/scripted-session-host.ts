@@ -1,3 +1,4 @@
+import { noConversations } from "../../../core/sessions/host/no-conversations.ts";
 import { randomUUID } from "node:crypto";
 import type { RunSessionOptions, SessionHandle, SessionHost } from "../../../core/sessions/host/session-host.ts";
 import type { EventQuery, SessionQuery } from "../../../plugin-sdk/queries.ts";
@@ -201,6 +202,8 @@ export class ScriptedHost implements SessionHost {
   async delete(sessionId: string): Promise<void> {
     this.sessions.splice(this.sessions.indexOf(this.#find(sessionId)), 1);
   }
+
+  readonly conversations = noConversations;
 
   async agents(): Promise<AgentReport[]> {
     return this.agentReports;

@@ -48,6 +48,7 @@ const fieldsByType: { readonly [T in HostEventType]: SchemaOf<Fields<T>> } = {
       turn: count,
       why: oneOf(["message", "restart", "machine_lost", "rewind", "fork", "agent", "terms"] as const),
       memory,
+      message: Type.Optional(Type.Object({ message_id: text, by: Type.Object({ client: text }) })),
     })),
     copied: Type.Optional(Type.Object({ files: count, bytes: count })),
   })),

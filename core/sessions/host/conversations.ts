@@ -1,0 +1,413 @@
+import {
+  type ConversationReport,
+  type ConversationTurn,
+  type MessageReport,
+  type MessageState,
+  type MessageTerms,
+  type NewMessage,
+  type SaidMessage,
+  textOf,
+} from "../../../plugin-sdk/conversation.ts";
+import type { Envelope, Follows } from "../../../plugin-sdk/envelope.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Part } from "../../../plugin-sdk/messages.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
+import type { EventQuery } from "../../../plugin-sdk/queries.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
+import { Sequence } from "../../ground/platform/engine/sequence.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
+import type { EarlierTurn } from "../session/admitted.ts";
+import type { SessionRecord } from "../../records/journal/session-record.ts";
+import { conversationOf, type LiveSession } from "./live-sessions.ts";
+import { type GivenMessage, type LiveTalk, liveTalkOf, stateOf } from "./live-talk.ts";
+import { demandEnv, nextRequest } from "./next-request.ts";
+import { unknownSession } from "./session-handle.ts";
+import type { Conversations, MessageCaller, RunSessionOptions, SessionHandle } from "./session-host.ts";
+import { firstMessage, readTalk, type SessionTalk } from "./session-talk.ts";
+
+/** How the next session of a conversation begins. */
+export interface NextSession {
+  follows: Follows;
+  /** Turns that its agent must be told of. */
+  earlier: readonly EarlierTurn[];
+}
+
+interface ConversationsDeps {
+  /** Returns a session that runs here, by its own id or by that of its conversation. */
+  find(id: string): LiveSession | undefined;
+  ofConversation(id: string): LiveSession | undefined;
+  /** Returns what is known of a session, also of other hosts and deleted ones; null for an unknown one. */
+  record(id: string): Promise<SessionRecord | null>;
+  /** Returns the sessions of a conversation that were not deleted, the newest first. */
+  records(conversationId: string): Promise<SessionRecord[]>;
+  open(sessionId: string): Promise<SessionHandle>;
+  start(request: SessionRequest, options: RunSessionOptions, next: NextSession): Promise<LiveSession>;
+  /** Whether an adapter goes on with its agent's own session. */
+  canContinue(adapter: string): boolean;
+  /** Resolves once the events so far are durable. */
+  written(): Promise<void>;
+  writeLog(record: LogRecord): void;
+}
+
+/** Messages that a session gave to the conversation's next one, whose id it has told. */
+interface Move {
+  to: string;
+  messages: GivenMessage[];
+}
+
+/** Sessions whose talk is remembered: they have ended, so it does not change. */
+const mostTalks = 200;
+
+/** The conversations of one host: chains of its sessions, as their journal tells them. */
+export class LocalConversations implements Conversations {
+  readonly #deps: ConversationsDeps;
+  /** Messages of one conversation are taken one after the other. */
+  readonly #orders = new Map<string, { sequence: Sequence; under: number }>();
+  readonly #moves = new Map<string, Move>();
+  readonly #talks = new Map<string, Promise<SessionTalk | null>>();
+
+  constructor(deps: ConversationsDeps) {
+    this.#deps = deps;
+  }
+
+  async say(id: string, message: NewMessage, caller: MessageCaller = {}): Promise<SaidMessage> {
+    const conversation = await this.#find(id);
+    const given = { ...message, message_id: message.message_id ?? randomId(), by: { client: caller.client ?? "" } };
+    const isRepeatable = message.message_id !== undefined;
+    const { said, written } = await this.#inOrder(
+      conversation,
+      () => this.#say(conversation, given, { caller, isRepeatable }),
+    );
+    await written;
+    return said;
+  }
+
+  async messages(id: string, { state }: { state?: MessageState } = {}): Promise<MessageReport[]> {
+    const { messages } = await this.#told(await this.#find(id));
+    return messages.filter((one) => state === undefined || one.state === state);
+  }
+
+  edit(id: string, messageId: string, content: Part[]): Promise<MessageReport> {
+    return this.#change(id, { messageId, act: "change" }, (talk) => talk.edit(messageId, content));
+  }
+
+  withdraw(id: string, messageId: string): Promise<MessageReport> {
+    return this.#change(id, { messageId, act: "withdraw" }, (talk) => talk.withdraw(messageId));
+  }
+
+  async stop(id: string, { drop_pending: dropPending = false }: { drop_pending?: boolean } = {}): Promise<void> {
+    const conversation = await this.#find(id);
+    const live = this.#deps.ofConversation(conversation);
+    const talk = live === undefined ? null : liveTalkOf(live);
+    if (talk === null || talk.current === null) {
+      throw new BulkheadError("conflict", `Cannot stop conversation "${conversation}": no turn runs.`);
+    }
+    talk.stopTurn({ dropPending });
+  }
+
+  async get(id: string): Promise<ConversationReport> {
+    const conversation = await this.#find(id);
+    const { records, talks, turns, messages } = await this.#told(conversation);
+    const head = records.at(-1) ?? unknownSession(id);
+    const live = this.#deps.find(head.session_id);
+    const talk = live === undefined ? null : liveTalkOf(live);
+    return {
+      conversation_id: conversation,
+      state: head.state === "ended" ? "ended" : talk === null ? "working" : stateOf(talk),
+      head: head.session_id,
+      turn: turns.at(-1)?.turn ?? head.last_turn,
+      sessions: records.map(({ session_id, adapter_id, state }, at) => ({
+        session_id,
+        adapter_id,
+        state,
+        why: talks[at]?.follows?.why ?? null,
+      })),
+      turns,
+      pending: messages.filter(({ state }) => state === "pending"),
+    };
+  }
+
+  async *events(id: string, { after = 0, signal }: EventQuery = {}): AsyncGenerator<Envelope, void, void> {
+    const conversation = await this.#find(id);
+    const read = new Set<string>();
+    for (;;) {
+      const next = (await this.#records(conversation)).find(({ session_id }) => !read.has(session_id));
+      if (next === undefined || signal?.aborted) return;
+      read.add(next.session_id);
+      if (next.state === "ended" && next.last_gseq <= after) continue;
+      for await (const envelope of (await this.#deps.open(next.session_id)).events(omitUndefined({ signal }))) {
+        if (envelope.gseq > after) yield envelope;
+      }
+    }
+  }
+
+  /**
+   * Takes messages of a session that ends with them: its next one, whose id this returns, begins with the first.
+   * @param live the session, whose log tells that they have moved
+   */
+  move(live: LiveSession, messages: GivenMessage[]): string {
+    const conversation = conversationOf(live);
+    const to = randomId();
+    this.#moves.set(conversation, { to, messages });
+    this.#inOrder(conversation, async () => {
+      await live.result.catch(() => {});
+      await this.#takeMoved(conversation);
+    }).catch((error: unknown) => {
+      const message = `Cannot go on with the messages of a session: ${toErrorData(error).message}`;
+      this.#deps.writeLog({ level: "error", message, session_id: live.id });
+    });
+    return to;
+  }
+
+  /** Runs an act on a conversation once those before it are over. */
+  async #inOrder<T>(conversation: string, act: () => Promise<T>): Promise<T> {
+    const order = this.#orders.get(conversation) ?? { sequence: new Sequence(), under: 0 };
+    this.#orders.set(conversation, order);
+    order.under++;
+    try {
+      return await order.sequence.run(act);
+    } finally {
+      if (--order.under === 0) this.#orders.delete(conversation);
+    }
+  }
+
+  async #say(
+    conversation: string,
+    message: GivenMessage,
+    { caller, isRepeatable }: { caller: MessageCaller; isRepeatable: boolean },
+  ): Promise<{ said: SaidMessage; written?: Promise<void> }> {
+    const known = isRepeatable ? await this.#knownMessage(conversation, message) : null;
+    if (known !== null) return { said: known };
+    for (;;) {
+      const live = this.#deps.ofConversation(conversation);
+      if (live === undefined) break;
+      const talk = liveTalkOf(live);
+      if (talk === null) throw stillRunning(live.id);
+      const isOther = changesTerms(live, message.with);
+      const said = isOther ? endFor(talk, message) : talk.say(message);
+      if (said !== "closed") return said;
+      // What it gives is in its log: the next one goes on from there.
+      await live.result.catch(() => {});
+      await this.#takeMoved(conversation);
+    }
+    return { said: await this.#begin(conversation, message, { caller }) };
+  }
+
+  /** Begins the conversation's next session with the message as its prompt. */
+  async #begin(
+    conversation: string,
+    message: GivenMessage,
+    { caller, sessionId }: { caller: MessageCaller; sessionId?: string },
+  ): Promise<SaidMessage> {
+    const { message_id, by, content, expected_turn, output_schema, with: terms = {} } = message;
+    if (expected_turn !== undefined) {
+      throw new BulkheadError("conflict", `Cannot give a message to turn ${expected_turn}: no turn runs.`);
+    }
+    refuseAttachments(content);
+    const records = await this.#records(conversation);
+    const head = records.at(-1) ?? unknownSession(conversation);
+    if (head.state === "running") throw stillRunning(head.session_id);
+    const talk = await this.#talk(head) ?? unknownEvents(head.session_id);
+    const wanted = nextRequest(talk, { prompt: textOf(content), output_schema, with: terms });
+    const request = await caller.admit?.(wanted) ?? wanted;
+    demandEnv(talk, request);
+    const adapter = terms.agent ?? talk.adapter;
+    const agentSession = adapter === talk.adapter && this.#deps.canContinue(adapter) ? talk.agent_session_id : null;
+    const remembers = agentSession !== null && agentSession.length <= 256;
+    const earlier = remembers ? [] : await this.#earlierTurns(records);
+    const follows: Follows = {
+      conversation_id: conversation,
+      session_id: head.session_id,
+      turn: Math.max(...records.map(({ last_turn }) => last_turn)),
+      why: adapter !== talk.adapter ? "agent" : isOtherThan(talk.requested, terms) ? "terms" : "message",
+      memory: remembers ? "agent" : earlier.length === 0 ? "none" : "briefing",
+      message: { message_id, by },
+    };
+    const live = await this.#deps.start(
+      remembers ? { ...request, continue_from: agentSession } : request,
+      { adapter, ...omitUndefined({ client: caller.client, sessionId }) },
+      { follows, earlier },
+    );
+    await this.#deps.written();
+    return { message_id, session_id: live.id, state: "delivered", turn: follows.turn + 1 };
+  }
+
+  /** Begins the session that a former one gave its messages to. */
+  async #takeMoved(conversation: string): Promise<void> {
+    const move = this.#moves.get(conversation);
+    if (move === undefined) return;
+    this.#moves.delete(conversation);
+    const [first, ...others] = move.messages;
+    if (first === undefined) return;
+    await this.#begin(conversation, first, { caller: first.by, sessionId: move.to });
+    for (const message of others) await this.#say(conversation, message, { caller: message.by, isRepeatable: false });
+  }
+
+  /**
+   * Returns where a message is that was given before; null for a new one.
+   * @throws {BulkheadError} `idempotency_conflict` for an id of another message
+   */
+  async #knownMessage(conversation: string, { message_id, content }: GivenMessage): Promise<SaidMessage | null> {
+    const live = this.#deps.ofConversation(conversation);
+    const first = live === undefined ? null : begunBy(live);
+    const ended = (await this.#records(conversation)).filter(({ session_id }) => session_id !== live?.id);
+    const talks = await Promise.all(ended.map((record) => this.#talk(record)));
+    const all = [...talks.flatMap((talk) => talk?.messages ?? []), ...(first === null ? [] : [first])];
+    const known = all.findLast((one) => one.message_id === message_id);
+    // The session that runs completes it, and knows the content that was given first.
+    if (known === undefined || known.reason === "moved" && live !== undefined) return null;
+    if (!isSame(known, content)) {
+      throw new BulkheadError("idempotency_conflict", `The message id "${message_id}" was used for another message.`, {
+        hint: "Send the very same message again, or choose a new id.",
+        details: { message_id },
+      });
+    }
+    const { session_id, state, turn } = known;
+    return { message_id, session_id, state, ...omitUndefined({ turn }) };
+  }
+
+  async #change(
+    id: string,
+    { messageId, act }: { messageId: string; act: string },
+    change: (talk: LiveTalk) => MessageReport,
+  ): Promise<MessageReport> {
+    const conversation = await this.#find(id);
+    const live = this.#deps.ofConversation(conversation);
+    const talk = live === undefined ? null : liveTalkOf(live);
+    if (talk?.messages.some(({ message_id }) => message_id === messageId)) {
+      const changed = change(talk);
+      await this.#deps.written();
+      return changed;
+    }
+    const { messages } = await this.#told(conversation);
+    const known = messages.find(({ message_id }) => message_id === messageId);
+    const sentence = `Cannot ${act} message "${messageId}"`;
+    if (known === undefined) throw new BulkheadError("not_found", `${sentence}: the conversation has none of that id.`);
+    const { state, turn, reason, to } = known;
+    throw new BulkheadError("conflict", `${sentence}: it is ${state}.`, {
+      details: { state, ...omitUndefined({ turn, reason, to }) },
+    });
+  }
+
+  /** Returns the id of a session's conversation. */
+  async #find(id: string): Promise<string> {
+    const live = this.#deps.find(id) ?? this.#deps.ofConversation(id);
+    if (live !== undefined) return conversationOf(live);
+    const record = await this.#deps.record(id);
+    if (record !== null && record.deleted === null) return record.conversation_id;
+    const conversation = record?.conversation_id ?? id;
+    // Its other sessions may be there when the one is not.
+    return (await this.#deps.records(conversation)).length > 0 ? conversation : unknownSession(id);
+  }
+
+  /** Returns the sessions of a conversation, in their order. */
+  async #records(conversation: string): Promise<SessionRecord[]> {
+    return (await this.#deps.records(conversation)).reverse();
+  }
+
+  /** Returns what a conversation's sessions tell, in their order. */
+  async #told(conversation: string): Promise<{
+    records: SessionRecord[];
+    talks: (Pick<SessionTalk, "follows"> | null)[];
+    turns: ConversationTurn[];
+    messages: MessageReport[];
+  }> {
+    const records = await this.#records(conversation);
+    const talks = await Promise.all(records.map((record) => this.#shownTalk(record)));
+    const messages = new Map<string, MessageReport>();
+    // A message that has moved stands where it was accepted, with what became of it.
+    for (const talk of talks) for (const one of talk?.messages ?? []) messages.set(one.message_id, one);
+    return { records, talks, turns: talks.flatMap((talk) => talk?.turns ?? []), messages: [...messages.values()] };
+  }
+
+  async #shownTalk(
+    record: SessionRecord,
+  ): Promise<Pick<SessionTalk, "follows" | "messages"> & { turns: ConversationTurn[] } | null> {
+    const live = this.#deps.find(record.session_id);
+    if (live === undefined) {
+      const talk = await this.#talk(record);
+      return talk && { ...talk, turns: talk.turns.map(shownTurn) };
+    }
+    const first = begunBy(live);
+    const { messages = [], all = [] } = liveTalkOf(live) ?? {};
+    const [begun, ...later] = all;
+    // The session does not know the message that began it.
+    const turns = begun === undefined || first === null || begun.turn !== first.turn
+      ? all
+      : [{ ...begun, message_ids: [first.message_id] }, ...later];
+    const { follows = null } = live.admitted;
+    return { follows, messages: first === null ? messages : [first, ...messages], turns };
+  }
+
+  /** Returns what a session that has ended tells; null for one that runs elsewhere, or whose events are gone. */
+  #talk({ session_id, state }: SessionRecord): Promise<SessionTalk | null> {
+    if (state === "running") return Promise.resolve(null);
+    const known = this.#talks.get(session_id);
+    if (known !== undefined) return known;
+    const reading = this.#deps.open(session_id).then((handle) => readTalk(handle.events()));
+    this.#talks.set(session_id, reading);
+    reading.catch(() => this.#talks.delete(session_id));
+    for (const oldest of this.#talks.keys()) if (this.#talks.size > mostTalks) this.#talks.delete(oldest);
+    return reading;
+  }
+
+  async #earlierTurns(records: readonly SessionRecord[]): Promise<EarlierTurn[]> {
+    const talks = await Promise.all(records.map((record) => this.#talk(record)));
+    return talks.flatMap((talk) => talk?.turns ?? []);
+  }
+}
+
+function shownTurn({ prompt: _prompt, output: _output, files: _files, ...turn }: SessionTalk["turns"][number]) {
+  return turn;
+}
+
+function begunBy({ id, admitted: { request, follows = null } }: LiveSession): MessageReport | null {
+  const at = new Date().toISOString();
+  return firstMessage({ session_id: id, requested: request, follows, at });
+}
+
+/** Ends a session in order for a message that it cannot take: those before it come first, unless it interrupts. */
+function endFor(talk: LiveTalk, { delivery }: GivenMessage): "closed" {
+  if (delivery === "interrupt" && talk.current !== null) talk.stopTurn({ dropPending: false });
+  talk.retire();
+  return "closed";
+}
+
+function changesTerms({ admitted: { request, candidates } }: LiveSession, terms: MessageTerms = {}): boolean {
+  const { agent } = terms;
+  return agent !== undefined && agent !== candidates[0].plugin.id || isOtherThan(request, terms);
+}
+
+function isOtherThan(request: SessionRequest, { model, approval, keep_ms }: MessageTerms): boolean {
+  return model !== undefined && model !== request.model || approval !== undefined && approval !== request.approval ||
+    keep_ms !== undefined && keep_ms !== (request.keep_ms ?? 0);
+}
+
+function isSame({ content }: MessageReport, other: readonly Part[]): boolean {
+  const shape = (parts: readonly Part[]) => JSON.stringify(parts, ["type", "text", "sha256", "name", "mime_type"]);
+  return shape(content) === shape(other) || textOf(content) === textOf(other) && [...content, ...other].every(isText);
+}
+
+function isText({ type }: Part): boolean {
+  return type === "text";
+}
+
+function refuseAttachments(content: readonly Part[]): void {
+  if (content.every(isText)) return;
+  throw new BulkheadError("unsupported", "Cannot begin a session with an image or a file.", {
+    hint: "Put it into the working directory, and name it in the message.",
+  });
+}
+
+function stillRunning(sessionId: string): BulkheadError {
+  return new BulkheadError("busy", `Cannot go on from session "${sessionId}": it is still running.`, {
+    hint: "Wait for its end, or interrupt it.",
+    details: { session_id: sessionId },
+  });
+}
+
+function unknownEvents(sessionId: string): never {
+  throw new BulkheadError("not_found", `Cannot go on from session "${sessionId}": its events are not kept any more.`);
+}

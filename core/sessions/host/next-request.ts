@@ -1,0 +1,66 @@
+import type { MessageTerms } from "../../../plugin-sdk/conversation.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
+import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
+import { repeatedRequest } from "./earlier-session.ts";
+import { leftOf } from "./run-loop.ts";
+import type { SessionTalk } from "./session-talk.ts";
+
+/** The message that begins a session, as far as its request goes. */
+interface NextMessage {
+  prompt: string;
+  output_schema?: Record<string, unknown> | undefined;
+  with?: MessageTerms | undefined;
+}
+
+/**
+ * Returns the request of a conversation's next session: that of the one before it, with the message as its prompt and what is
+ * left of the budget. What the agent has read already, and what stands for the one session alone, is not taken over.
+ * @throws {BulkheadError} `limit_exceeded` for a budget that is spent
+ */
+export function nextRequest(
+  talk: SessionTalk,
+  { prompt, output_schema, with: terms = {} }: NextMessage,
+): SessionRequest {
+  const {
+    context_files: _read,
+    iteration: _number,
+    max_iterations: _most,
+    continue_from: _before,
+    output_schema: _schema,
+    place: _place,
+    budget,
+    ...same
+  } = repeatedRequest(talk);
+  const { model: _model, params: _params, ...ofAnyAgent } = same;
+  const { agent = talk.adapter, model, approval, keep_ms } = terms;
+  return {
+    ...(agent === talk.adapter ? same : ofAnyAgent),
+    prompt,
+    ...omitUndefined({ output_schema, model, approval, keep_ms, budget: budget && budgetLeft(budget, talk) }),
+  };
+}
+
+/** Refuses a request that lacks values of an earlier one's `env`: they may be credentials, so they are never kept. */
+export function demandEnv({ session_id, requested }: SessionTalk, request: SessionRequest): void {
+  const lacking = Object.keys(requested.env ?? {}).filter((name) => request.env?.[name] === undefined);
+  if (lacking.length === 0) return;
+  throw new BulkheadError("unsupported", `Cannot go on from session "${session_id}": its env was not kept.`, {
+    hint: `Start a new session, and give the values of ${lacking.join(", ")} again.`,
+    details: { session_id, env: lacking },
+  });
+}
+
+function budgetLeft(budget: Budget, { session_id, usage }: SessionTalk): Budget {
+  const { cost = null, tokens_in = null, tokens_out = null } = usage ?? {};
+  const left = leftOf(budget, { cost, tokens: (tokens_in ?? 0) + (tokens_out ?? 0) });
+  if ((left.cost === undefined || left.cost > 0) && (left.tokens === undefined || left.tokens >= 1)) return left;
+  throw new BulkheadError(
+    "limit_exceeded",
+    `Cannot go on from session "${session_id}": the conversation's budget is spent.`,
+    {
+      hint: "Start a new session with a budget of its own.",
+      details: { session_id, left },
+    },
+  );
+}

@@ -1,0 +1,19 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Conversations } from "./session-host.ts";
+
+/** Conversations of a door that has none yet. */
+export const noConversations: Conversations = {
+  say: () => Promise.reject(refused()),
+  messages: () => Promise.reject(refused()),
+  edit: () => Promise.reject(refused()),
+  withdraw: () => Promise.reject(refused()),
+  stop: () => Promise.reject(refused()),
+  get: () => Promise.reject(refused()),
+  events: () => {
+    throw refused();
+  },
+};
+
+function refused(): BulkheadError {
+  return new BulkheadError("unsupported", "Cannot talk with a session through this door.");
+}
