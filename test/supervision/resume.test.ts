@@ -74,6 +74,10 @@ describe("a session whose host was killed", { timeout: 120_000 }, () => {
     const on = await endOf(next, resumed_as!);
     expect(checkSession(on.events)).toEqual([]);
     expect(on.events[0]?.event).toMatchObject({ type: "session_started", resumed_from: id, times_resumed: 1 });
+    const follows = { conversation_id: id, session_id: id, turn: 1, why: "restart", memory: "agent" };
+    expect(on.events[0]?.event).toMatchObject({ follows });
+    const report = await next.host.sessions.conversations.get(id);
+    expect(report.sessions.map(({ session_id }) => session_id)).toEqual([id, resumed_as]);
     expect(on.result).toMatchObject({
       outcome: "completed",
       resumed_from: id,

@@ -1,15 +1,18 @@
+import type { Follows } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import { sessionPages } from "../../records/journal/read-page.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import type { Plugin } from "../../packages/manifest/plugin.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import { accepts } from "../session/enforceable.ts";
 import type { AfterRestart, Resumable } from "../session/interrupted-session.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import type { LiveSessions } from "./live-sessions.ts";
+import type { LiveSession, LiveSessions } from "./live-sessions.ts";
+import { liveTalkOf } from "./live-talk.ts";
 
 interface ResumeDeps {
-  journal: Pick<Journal, "findKey" | "noteKey" | "session">;
+  journal: Pick<Journal, "findKey" | "noteKey" | "read" | "session">;
   registry: { get(id: string): Plugin | undefined };
   sessions: Pick<LiveSessions, "start">;
   writeLog(record: LogRecord): void;
@@ -34,7 +37,9 @@ export function resumer(deps: ResumeDeps): (resumable: Resumable) => Promise<Aft
     const name = sha256Hex(`resume ${session_id}`);
     // A host that was killed over this has begun the session already, whose turn comes by itself.
     const begun = await journal.findKey(name);
-    if (begun !== null && await journal.session(begun.session_id) !== null) return { resumed_as: begun.session_id };
+    if (begun !== null && await journal.session(begun.session_id) !== null) {
+      return { resumed_as: begun.session_id, moved: await hasTaken(journal, begun.session_id, resumable) };
+    }
     const reason = whyNot(resumable, deps.registry.get(resumable.adapter_id));
     if (reason !== null) {
       writeLog({ level: "warn", message: `Cannot resume a session: ${reason}.`, session_id });
@@ -44,9 +49,10 @@ export function resumer(deps: ResumeDeps): (resumable: Resumable) => Promise<Aft
       const session = await deps.sessions.start(requestOf(resumable), { adapter: resumable.adapter_id }, {
         begins: (id) => journal.noteKey({ name, digest: "", session_id: id }, Number.MAX_SAFE_INTEGER),
         resumed: { from: session_id, times: resumable.times + 1 },
+        follows: followsOf(resumable, { why: "restart", memory: "agent" }),
       });
       writeLog({ level: "info", message: `Session ${session.id} goes on with one that was cut off.`, session_id });
-      return { resumed_as: session.id };
+      return { resumed_as: session.id, moved: moveTo(session, resumable) };
     } catch (error) {
       const { message } = toErrorData(error);
       writeLog({ level: "error", message: `Cannot resume a session: ${message}`, session_id });
@@ -87,14 +93,43 @@ export function lostResumer(
       const session = await sessions.start(
         { ...kept, prompt: goOnElsewhere + request.prompt, ...(clone === undefined ? {} : { workspace: "worktree" }) },
         { adapter: adapter_id, sessionId },
-        { resumed: { from: session_id, times: times + 1 } },
+        {
+          resumed: { from: session_id, times: times + 1 },
+          follows: followsOf(resumable, { why: "machine_lost", memory: "none" }),
+        },
       );
       writeLog({ level: "info", message: `Session ${session.id} goes on with one of a lost machine.`, session_id });
-      return { resumed_as: session.id };
+      return { resumed_as: session.id, moved: moveTo(session, resumable) };
     } catch (error) {
       return { reason: toErrorData(error).message.replace(/\.$/, "") };
     }
   };
+}
+
+function followsOf(
+  { conversation_id, session_id, turn }: Resumable,
+  how: Pick<Follows, "why" | "memory">,
+): Follows {
+  return { conversation_id, session_id, turn, ...how };
+}
+
+/** Gives a session the messages that waited; false where it takes none. */
+function moveTo(session: LiveSession, { pending }: Resumable): boolean {
+  const talk = liveTalkOf(session);
+  return talk !== null && pending.every((message) => talk.say(message) !== "closed");
+}
+
+/** Whether a session has the messages that waited: they were given to it at once. */
+async function hasTaken(
+  journal: Pick<Journal, "read">,
+  sessionId: string,
+  { pending: [first] }: Resumable,
+): Promise<boolean> {
+  for await (const page of sessionPages(journal, sessionId, { skipDamaged: true })) {
+    const has = page.some(({ event }) => event.type === "message_accepted" && event.message_id === first?.message_id);
+    if (has) return true;
+  }
+  return false;
 }
 
 /** Returns why a session cannot be resumed; null when it can. */

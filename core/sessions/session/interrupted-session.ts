@@ -5,13 +5,16 @@ import type {
   Envelope,
   GitEvent,
   SessionStartedEvent,
+  TurnEndedEvent,
 } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { AttemptReport, EffectiveSettings, PermissionUses, Substitution } from "../../../plugin-sdk/result.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { countHost } from "../../walls/broker/add-uses.ts";
 import { EventRules } from "./event-rules.ts";
+import { Mailbox } from "./mailbox.ts";
 import type { LogEntry, MergedLog, Stream } from "./merged-log.ts";
 import { buildResult } from "./result.ts";
 import { UsageMeter } from "./usage-meter.ts";
@@ -58,7 +61,13 @@ export async function endInterrupted(
 }
 
 /** Outcome for a session whose request asks for a resume: the session that continues it, or why none does. */
-export type AfterRestart = { resumed_as: string } | { reason: string };
+export type AfterRestart =
+  | {
+    resumed_as: string;
+    /** Whether that session has taken the messages that waited. */
+    moved?: boolean;
+  }
+  | { reason: string };
 
 /** Facts that another session needs to continue the agent's session of an interrupted one. */
 export interface Resumable {
@@ -70,7 +79,15 @@ export interface Resumable {
   agent_session_id: string | null;
   /** Number of sessions that have continued that agent's session already. */
   times: number;
+  conversation_id: string;
+  /** The turn that was cut off. */
+  turn: number;
+  /** Messages that waited, in the order in which they were to be given. */
+  pending: PendingMessage[];
 }
+
+/** A message that waits for a session. */
+type PendingMessage = Mailbox["pending"][number];
 
 /** Outcomes that belong into the end of an interrupted session. */
 interface AfterEnd {
@@ -106,6 +123,11 @@ interface FirstEvent {
 class InterruptedSession {
   readonly #rules = new EventRules({ replayed: true });
   readonly #usage = new UsageMeter();
+  readonly #mailbox = new Mailbox();
+  /** The last turn that began, of those that are told. */
+  #turn: number | null = null;
+  /** How the last turn ended, where none was under way: no work was lost then. */
+  #rested: TurnEndedEvent | null = null;
   readonly #processes = new Map<number, { pid: number; at: number }>();
   readonly #lastSeq: number;
   #read = 0;
@@ -134,12 +156,15 @@ class InterruptedSession {
     if (envelope.event.type === "gap") return;
     this.#last = envelope;
     this.#read++;
+    this.#mailbox.take(envelope.event);
     if (envelope.source === "agent") return this.#said(envelope.event as AdapterEvent);
     const { event } = envelope;
     if (event.type === "permission_request") this.#rules.accept(event);
     if (event.type === "attempt_started") this.#usage.begin({ mode: null });
     if (event.type === "session_started") this.#first ??= { envelope, event };
     if (event.type === "permission_resolved") this.#rules.resolve(event.request_id);
+    if (event.type === "turn_started") this.#begin(event.turn);
+    if (event.type === "turn_ended") this.#rested = event;
     if (event.type === "attempt_started") this.#attempt(envelope, event);
     if (event.type === "attempt_failed") this.#failed(envelope, event);
     if (event.type === "fallback") this.#substitutions.push({ from: event.from, to: event.to, reason: event.reason });
@@ -161,8 +186,9 @@ class InterruptedSession {
   get resumable(): Resumable | null {
     if (this.#first === null || this.#last === null || this.#last.event.type === "session_ended") return null;
     // A missing event may be another attempt, or the last message to the agent.
-    if (this.unread > 0) return null;
+    if (this.unread > 0 || this.#rested !== null) return null;
     const { envelope, event } = this.#first;
+    const { conversation_id = envelope.session_id, turn = 0 } = event.follows ?? {};
     if (event.requested.resume !== "after_restart") return null;
     return {
       session_id: envelope.session_id,
@@ -170,6 +196,9 @@ class InterruptedSession {
       adapter_id: this.#last.adapter.id,
       agent_session_id: this.#agentSessionId,
       times: event.times_resumed ?? 0,
+      conversation_id,
+      turn: this.#turn ?? turn + 1,
+      pending: this.#mailbox.pending,
     };
   }
 
@@ -180,7 +209,10 @@ class InterruptedSession {
     const lastSeq = Math.max(seq, this.#lastSeq);
     const told: LogEntry[] = git === null ? [] : [{ source: "host", event: git }];
     const ended = this.#ended(this.#first, { former, next, git });
-    const entries = [...this.#exits(Date.now()), ...this.#rules.finish(), ...told, ended];
+    const to = next !== null && "resumed_as" in next && next.moved === true ? { to: next.resumed_as } : {};
+    const reason = this.unread > 0 ? "unsure" : "host_restarted";
+    const closed = this.#mailbox.close({ reason, ...to }).map((event): LogEntry => ({ source: "host", event }));
+    const entries = [...this.#exits(Date.now()), ...this.#rules.finish(), ...closed, ...told, ended];
     return { stream: { sessionId, adapter, attempt, lastSeq }, entries };
   }
 
@@ -193,6 +225,13 @@ class InterruptedSession {
       this.#toolVersion = event.agent_version ?? this.#toolVersion;
       this.#agentSessionId = event.agent_session_id ?? this.#agentSessionId;
     }
+  }
+
+  /** A further turn has its own answer. */
+  #begin(turn: number): void {
+    if (this.#turn !== null) this.#rules.restart();
+    this.#turn = turn;
+    this.#rested = null;
   }
 
   #attempt({ attempt, ts }: Envelope, event: AttemptStartedEvent): void {
@@ -237,13 +276,15 @@ class InterruptedSession {
     { envelope, event }: FirstEvent,
     { former, next, git }: AfterEnd & { former: FormerHost },
   ): LogEntry {
-    const error = errorOf(former.end, { next, unread: this.unread });
+    const rested = this.unread === 0 ? this.#rested : null;
+    const error = rested === null ? errorOf(former.end, { next, unread: this.unread }) : rested.error;
+    const stop_reason = rested?.stop_reason ?? former.end;
     const { requested } = event;
     const effective: EffectiveSettings = { ...event.effective, ...this.#changed };
     const { adapter, ts } = this.#last!;
     const running = this.#attempts.at(-1);
     if (running && running.error === undefined) {
-      Object.assign(running, { error, duration_ms: since(running.started_at, ts) });
+      Object.assign(running, { ...omitUndefined({ error }), duration_ms: since(running.started_at, ts) });
     }
     const result = buildResult({
       sessionId: envelope.session_id,
@@ -254,7 +295,7 @@ class InterruptedSession {
       sentPrompt: null,
       hostVersion: former.hostVersion,
     }, {
-      verdict: { stop_reason: former.end, error },
+      verdict: { stop_reason, ...omitUndefined({ error }) },
       rules: this.#rules,
       usage: this.#usage.report(since(envelope.ts, ts)),
       git,

@@ -1,8 +1,13 @@
 import { expect, test } from "vitest";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
-import { endInterrupted, readInterrupted } from "../../../core/sessions/session/interrupted-session.ts";
+import {
+  type AfterRestart,
+  endInterrupted,
+  readInterrupted,
+} from "../../../core/sessions/session/interrupted-session.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { breaksWith, hangs, type ScriptedAdapter, ScriptedSession } from "./scripted-session.ts";
 import { hostVersion } from "../../../core/ground/config/version.ts";
 
@@ -10,7 +15,14 @@ const api = { type: "api", priority: 1, enabled: true, model: "m", max_tokens: 1
 const pricing = { input_per_1k_tokens: 0, output_per_1k_tokens: 0, currency: "USD" };
 
 /** The last event that is added to what the first events of a session are. */
-async function endOf(events: readonly Envelope[]) {
+async function endOf(events: readonly Envelope[], next?: AfterRestart) {
+  const last = (await endsOf(events, next)).at(-1)!;
+  if (last.type !== "session_ended") throw new Error("It has no end.");
+  return last.result;
+}
+
+/** All events that are added. */
+async function endsOf(events: readonly Envelope[], next: AfterRestart | null = null): Promise<Envelope["event"][]> {
   const journal = createMemoryJournal();
   await journal.append({ session_id: "s", envelopes: [...events], texts: [] });
   async function* pages() {
@@ -20,11 +32,83 @@ async function endOf(events: readonly Envelope[]) {
   await endInterrupted(await readInterrupted(pages(), events.length), {
     log,
     former: { runtime: "node 20", hostVersion, end: "host_restarted" },
+    next,
   });
-  const last = (await journal.read({ after: 0, limit: 1000 })).at(-1)!.event;
-  if (last.type !== "session_ended") throw new Error("It has no end.");
-  return last.result;
+  return (await journal.read({ after: events.length, limit: 1000 })).map(({ event }) => event);
 }
+
+/** The events of a session that works, and these after them. */
+async function goesOn(request: Partial<SessionRequest>, more: readonly object[]): Promise<Envelope[]> {
+  const scripted = new ScriptedSession([{ id: "alpha", scripts: [hangs] }], { request });
+  while (!scripted.types.includes("attempt_started")) await new Promise((resolve) => setTimeout(resolve, 1));
+  const events = [...scripted.events];
+  scripted.session.stop("interrupted", "The test is over.");
+  await scripted.ended();
+  const last = events.at(-1)!;
+  const added = more.map((event, at): Envelope => ({
+    ...last,
+    seq: last.seq + at + 1,
+    gseq: last.gseq + at + 1,
+    source: "host",
+    event: event as Envelope["event"],
+  }));
+  return [...events, ...added];
+}
+
+const accepted = (message_id: string, delivery = "queue") => ({
+  type: "message_accepted",
+  message_id,
+  delivery,
+  content: [{ type: "text", text: message_id }],
+  by: { client: "ann" },
+});
+
+const turn = (number: number) => ({
+  type: "turn_started",
+  turn: number,
+  after: number - 1,
+  message_ids: [],
+  by: "client",
+  memory: "agent",
+  prompt_sha256: "",
+  checkpoint: null,
+});
+
+test("a killed session's messages have one outcome each: unsure, given to its next session, or dropped", async () => {
+  const sent = { type: "message_sent", message_id: "steer", turn: 4 };
+  const more = [turn(4), accepted("queued"), accepted("steer", "steer"), sent];
+  const events = await goesOn({ resume: "after_restart" }, more);
+  async function* pages() {
+    yield events;
+  }
+  const { resumable } = await readInterrupted(pages(), events.length);
+  expect(resumable).toMatchObject({ conversation_id: "s", turn: 4, pending: [{ message_id: "queued" }] });
+  const dropped = async (next?: AfterRestart) =>
+    (await endsOf(events, next)).filter(({ type }) => type === "message_dropped");
+  const unsure = { type: "message_dropped", message_id: "steer", reason: "unsure" };
+  const lost = { type: "message_dropped", message_id: "queued", reason: "host_restarted" };
+  expect(await dropped({ resumed_as: "s2", moved: true })).toEqual([unsure, { ...lost, reason: "moved", to: "s2" }]);
+  expect(await dropped({ resumed_as: "s2" })).toEqual([unsure, lost]);
+  expect(await dropped()).toEqual([unsure, lost]);
+});
+
+test("a session that rested when its host was killed ends as its last turn did, and is not resumed", async () => {
+  const over = {
+    type: "turn_ended",
+    turn: 1,
+    outcome: "completed",
+    stop_reason: "end_turn",
+    output: "",
+    checkpoint: null,
+  };
+  const events = await goesOn({ resume: "after_restart" }, [turn(1), over]);
+  async function* pages() {
+    yield events;
+  }
+  expect((await readInterrupted(pages(), events.length)).resumable).toBeNull();
+  expect(await endOf(events)).toMatchObject({ outcome: "completed", stop_reason: "end_turn" });
+  expect(await endOf(await goesOn({}, [turn(1), over, turn(2)]))).toMatchObject({ stop_reason: "host_restarted" });
+});
 
 test("endInterrupted says by what the last attempt was held, and not by what the first one was", async () => {
   const alpha: ScriptedAdapter = { id: "alpha", scripts: [breaksWith("unavailable")] };

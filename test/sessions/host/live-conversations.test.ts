@@ -1,0 +1,152 @@
+import { expect, test } from "vitest";
+import { LocalConversations } from "../../../core/sessions/host/conversations.ts";
+import type { LiveSession } from "../../../core/sessions/host/live-sessions.ts";
+import type { GivenMessage, LiveTalk } from "../../../core/sessions/host/live-talk.ts";
+import type { SessionRecord } from "../../../core/records/journal/session-record.ts";
+import type { NewMessage } from "../../../plugin-sdk/conversation.ts";
+import type { Envelope, Follows } from "../../../plugin-sdk/envelope.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+
+/** A session that takes messages until it ends. */
+class FakeSession {
+  readonly taken: GivenMessage[] = [];
+  readonly live: LiveSession;
+  isRetired = false;
+  current: { number: number } | null = { number: 1 };
+  end!: () => void;
+
+  readonly id: string;
+  readonly request: SessionRequest;
+  readonly follows: Follows | null;
+
+  constructor(id: string, { request, follows }: { request: SessionRequest; follows: Follows | null }) {
+    [this.id, this.request, this.follows] = [id, request, follows];
+    const result = new Promise<void>((resolve) => (this.end = resolve));
+    const talk: Partial<LiveTalk> = {
+      say: (message) => {
+        if (this.isRetired) return "closed";
+        this.taken.push(message);
+        const { message_id } = message;
+        return { said: { message_id, session_id: id, state: "pending" }, written: Promise.resolve() };
+      },
+      stopTurn: () => void (this.current = null),
+      retire: () => void (this.isRetired = true),
+      messages: [],
+      all: [],
+    };
+    Object.defineProperty(talk, "current", { get: () => this.current });
+    const candidates = [{ plugin: { id: "agent" } }];
+    this.live = { id, result, session: { talk }, admitted: { request, follows, candidates } } as unknown as LiveSession;
+  }
+}
+
+class FakeHost {
+  readonly sessions: FakeSession[] = [];
+  readonly ended = new Set<FakeSession>();
+  readonly conversations = new LocalConversations({
+    find: (id) => this.running.find((one) => one.id === id)?.live,
+    ofConversation: () => this.running.at(-1)?.live,
+    record: () => Promise.resolve(null),
+    records: () => Promise.resolve(this.sessions.map((one) => this.#record(one)).reverse()),
+    open: (id) => Promise.resolve({ events: () => this.#events(id) } as never),
+    start: (request, { sessionId }, { follows }) => Promise.resolve(this.begin(request, { sessionId, follows }).live),
+    canContinue: () => false,
+    written: () => Promise.resolve(),
+    writeLog: () => {},
+  });
+
+  constructor() {
+    this.begin({ workdir: "/w", prompt: "one" }, { follows: null });
+  }
+
+  get running(): FakeSession[] {
+    return this.sessions.filter((one) => !this.ended.has(one));
+  }
+
+  begin(
+    request: SessionRequest,
+    { sessionId, follows }: { sessionId?: string | undefined; follows: Follows | null },
+  ): FakeSession {
+    const session = new FakeSession(sessionId ?? `s${this.sessions.length + 1}`, { request, follows });
+    this.sessions.push(session);
+    return session;
+  }
+
+  end(session: FakeSession): void {
+    session.isRetired = true;
+    this.ended.add(session);
+    session.end();
+  }
+
+  #record(session: FakeSession): SessionRecord {
+    const state = this.ended.has(session) ? "ended" : "running";
+    return { session_id: session.id, state, conversation_id: "s1", last_turn: 1, last_gseq: 1 } as SessionRecord;
+  }
+
+  async *#events(id: string): AsyncGenerator<Envelope> {
+    const { request: requested, follows } = this.sessions.find((one) => one.id === id)!;
+    const event = { type: "session_started", requested, adapter_id: "agent", follows };
+    yield { session_id: id, ts: "", gseq: 1, event } as unknown as Envelope;
+  }
+}
+
+const text = (words: string, more: Partial<NewMessage> = {}): NewMessage => ({
+  message_id: words,
+  content: [{ type: "text", text: words }],
+  ...more,
+});
+
+const ids = (messages: readonly { message_id: string }[]) => messages.map(({ message_id }) => message_id);
+
+test("say gives a running session its message, of each client in turn", async () => {
+  const host = new FakeHost();
+  const said = await Promise.all([
+    host.conversations.say("s1", text("two"), { client: "ann" }),
+    host.conversations.say("s1", text("three"), { client: "bob" }),
+  ]);
+  expect(said.map(({ session_id, state }) => [session_id, state])).toEqual([["s1", "pending"], ["s1", "pending"]]);
+  expect(host.sessions[0]!.taken.map(({ message_id, by }) => [message_id, by.client])).toEqual([
+    ["two", "ann"],
+    ["three", "bob"],
+  ]);
+});
+
+test("say ends a session in order for a message with other terms, which begins the next one", async () => {
+  const host = new FakeHost();
+  const [first] = host.sessions as [FakeSession];
+  const asked = host.conversations.say("s1", text("two", { with: { model: "big" } }));
+  const behind = host.conversations.say("s1", text("three"));
+  await expect.poll(() => first.isRetired).toBe(true);
+  expect([first.current, host.sessions.length]).toEqual([{ number: 1 }, 1]);
+  host.end(first);
+  expect(await asked).toMatchObject({ session_id: "s2", state: "delivered" });
+  expect(await behind).toMatchObject({ session_id: "s2", state: "pending" });
+  expect(host.sessions[1]).toMatchObject({ request: { prompt: "two", model: "big" }, follows: { why: "terms" } });
+  // The same terms are no others.
+  await host.conversations.say("s1", text("four", { with: { model: "big", agent: "agent" } }));
+  expect(ids(host.sessions[1]!.taken)).toEqual(["three", "four"]);
+});
+
+test("say stops the turn for an interrupt with other terms", async () => {
+  const host = new FakeHost();
+  const [first] = host.sessions as [FakeSession];
+  const asked = host.conversations.say("s1", text("two", { delivery: "interrupt", with: { model: "big" } }));
+  await expect.poll(() => first.isRetired).toBe(true);
+  expect(first.current).toBeNull();
+  host.end(first);
+  await asked;
+});
+
+test("move begins the next session with the first message and gives it the others, before any later one", async () => {
+  const host = new FakeHost();
+  const [first] = host.sessions as [FakeSession];
+  first.isRetired = true;
+  const later = host.conversations.say("s1", text("later"));
+  const given = ["two", "three"].map((words) => ({ ...text(words), message_id: words, by: { client: "ann" } }));
+  const to = host.conversations.move(first.live, given);
+  host.end(first);
+  expect(await later).toMatchObject({ session_id: to, state: "pending" });
+  const [, next] = host.sessions;
+  expect(next).toMatchObject({ id: to, request: { prompt: "two" }, follows: { message: { message_id: "two" } } });
+  expect(ids(next!.taken)).toEqual(["three", "later"]);
+});
