@@ -58,6 +58,7 @@ describe("openSessionHost", () => {
       adapter_id: "says",
       workdir,
       title: "one two",
+      conversation_id: handle.id,
       task_id: "t",
       labels: { team: "a" },
       started_at: events[0]?.ts,
