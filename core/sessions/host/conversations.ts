@@ -21,7 +21,7 @@ import { randomId } from "../../ground/platform/files/hash.ts";
 import type { EarlierTurn } from "../session/admitted.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
 import { conversationOf, type LiveSession } from "./live-sessions.ts";
-import { type GivenMessage, type LiveTalk, liveTalkOf, stateOf } from "./live-talk.ts";
+import { type LiveTalk, type SessionMessage, stateOf } from "../session/turns.ts";
 import { demandEnv, nextRequest } from "./next-request.ts";
 import { unknownSession } from "./session-handle.ts";
 import type { Conversations, MessageCaller, RunSessionOptions, SessionHandle } from "./session-host.ts";
@@ -54,7 +54,7 @@ interface ConversationsDeps {
 /** Messages that a session gave to the conversation's next one, whose id it has told. */
 interface Move {
   to: string;
-  messages: GivenMessage[];
+  messages: SessionMessage[];
 }
 
 /** Sessions whose talk is remembered: they have ended, so it does not change. */
@@ -100,8 +100,8 @@ export class LocalConversations implements Conversations {
   async stop(id: string, { drop_pending: dropPending = false }: { drop_pending?: boolean } = {}): Promise<void> {
     const conversation = await this.#find(id);
     const live = this.#deps.ofConversation(conversation);
-    const talk = live === undefined ? null : liveTalkOf(live);
-    if (talk === null || talk.current === null) {
+    const talk = live?.session.talk;
+    if (talk === undefined || talk.current === null) {
       throw new BulkheadError("conflict", `Cannot stop conversation "${conversation}": no turn runs.`);
     }
     talk.stopTurn({ dropPending });
@@ -112,10 +112,10 @@ export class LocalConversations implements Conversations {
     const { records, talks, turns, messages } = await this.#told(conversation);
     const head = records.at(-1) ?? unknownSession(id);
     const live = this.#deps.find(head.session_id);
-    const talk = live === undefined ? null : liveTalkOf(live);
+    const working = live === undefined ? "working" : stateOf(live.session.talk);
     return {
       conversation_id: conversation,
-      state: head.state === "ended" ? "ended" : talk === null ? "working" : stateOf(talk),
+      state: head.state === "ended" ? "ended" : working,
       head: head.session_id,
       turn: turns.at(-1)?.turn ?? head.last_turn,
       sessions: records.map(({ session_id, adapter_id, state }, at) => ({
@@ -147,7 +147,7 @@ export class LocalConversations implements Conversations {
    * Takes messages of a session that ends with them: its next one, whose id this returns, begins with the first.
    * @param live the session, whose log tells that they have moved
    */
-  move(live: LiveSession, messages: GivenMessage[]): string {
+  move(live: LiveSession, messages: SessionMessage[]): string {
     const conversation = conversationOf(live);
     const to = randomId();
     this.#moves.set(conversation, { to, messages });
@@ -175,7 +175,7 @@ export class LocalConversations implements Conversations {
 
   async #say(
     conversation: string,
-    message: GivenMessage,
+    message: SessionMessage,
     { caller, isRepeatable }: { caller: MessageCaller; isRepeatable: boolean },
   ): Promise<{ said: SaidMessage; written?: Promise<void> }> {
     const known = isRepeatable ? await this.#knownMessage(conversation, message) : null;
@@ -183,8 +183,7 @@ export class LocalConversations implements Conversations {
     for (;;) {
       const live = this.#deps.ofConversation(conversation);
       if (live === undefined) break;
-      const talk = liveTalkOf(live);
-      if (talk === null) throw stillRunning(live.id);
+      const { talk } = live.session;
       const isOther = changesTerms(live, message.with);
       const said = isOther ? endFor(talk, message) : talk.say(message);
       if (said !== "closed") return said;
@@ -198,7 +197,7 @@ export class LocalConversations implements Conversations {
   /** Begins the conversation's next session with the message as its prompt. */
   async #begin(
     conversation: string,
-    message: GivenMessage,
+    message: SessionMessage,
     { caller, sessionId }: { caller: MessageCaller; sessionId?: string },
   ): Promise<SaidMessage> {
     const { message_id, by, content, expected_turn, output_schema, with: terms = {} } = message;
@@ -249,7 +248,7 @@ export class LocalConversations implements Conversations {
    * Returns where a message is that was given before; null for a new one.
    * @throws {BulkheadError} `idempotency_conflict` for an id of another message
    */
-  async #knownMessage(conversation: string, { message_id, content }: GivenMessage): Promise<SaidMessage | null> {
+  async #knownMessage(conversation: string, { message_id, content }: SessionMessage): Promise<SaidMessage | null> {
     const live = this.#deps.ofConversation(conversation);
     const first = live === undefined ? null : begunBy(live);
     const ended = (await this.#records(conversation)).filter(({ session_id }) => session_id !== live?.id);
@@ -275,7 +274,7 @@ export class LocalConversations implements Conversations {
   ): Promise<MessageReport> {
     const conversation = await this.#find(id);
     const live = this.#deps.ofConversation(conversation);
-    const talk = live === undefined ? null : liveTalkOf(live);
+    const talk = live?.session.talk;
     if (talk?.messages.some(({ message_id }) => message_id === messageId)) {
       const changed = change(talk);
       await this.#deps.written();
@@ -331,7 +330,7 @@ export class LocalConversations implements Conversations {
       return talk && { ...talk, turns: talk.turns.map(shownTurn) };
     }
     const first = begunBy(live);
-    const { messages = [], all = [] } = liveTalkOf(live) ?? {};
+    const { messages, all } = live.session.talk;
     const [begun, ...later] = all;
     // The session does not know the message that began it.
     const turns = begun === undefined || first === null || begun.turn !== first.turn
@@ -369,7 +368,7 @@ function begunBy({ id, admitted: { request, follows = null } }: LiveSession): Me
 }
 
 /** Ends a session in order for a message that it cannot take: those before it come first, unless it interrupts. */
-function endFor(talk: LiveTalk, { delivery }: GivenMessage): "closed" {
+function endFor(talk: LiveTalk, { delivery }: SessionMessage): "closed" {
   if (delivery === "interrupt" && talk.current !== null) talk.stopTurn({ dropPending: false });
   talk.retire();
   return "closed";

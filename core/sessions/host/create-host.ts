@@ -72,6 +72,7 @@ function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
     written: () => log.written(),
     writeLog: deps.writeLog,
   });
+  sessions.moveMessagesBy((live, messages) => conversations.move(live, messages));
   let closing: Promise<void> | null = null;
   let verifying: Promise<ChainReport> | null = null;
   const reloads = new Sequence();

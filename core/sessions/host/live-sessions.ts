@@ -10,6 +10,7 @@ import { markOf } from "../../ground/platform/files/file-mark.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import type { RunningSession } from "../session/running-session.ts";
 import type { Admitted, Candidate, EarlierTurn, Resumed, SessionPlace } from "../session/admitted.ts";
+import type { SessionMessage } from "../session/turns.ts";
 import { SharedWorkdirs } from "../session/shared-workdirs.ts";
 import type { Subscription } from "../session/subscription.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
@@ -44,6 +45,9 @@ interface LiveStartOptions {
   earlier?: readonly EarlierTurn[];
 }
 
+/** Begins a session's next one with messages that it has not delivered; returns its id. */
+type MessageMover = (live: LiveSession, messages: SessionMessage[]) => string;
+
 /** One session that has not ended. */
 export interface LiveSession {
   id: string;
@@ -65,6 +69,7 @@ export class LiveSessions {
   readonly #begun = new Set<Promise<SessionResult>>();
   readonly #shared = new SharedWorkdirs();
   readonly #neighbours: Neighbours;
+  #move: MessageMover = () => randomId();
   #closed = false;
 
   constructor(deps: LiveSessionsDeps) {
@@ -90,6 +95,11 @@ export class LiveSessions {
   /** Returns a session that has not ended; undefined for any other. */
   find(sessionId: string): LiveSession | undefined {
     return this.#running.get(sessionId);
+  }
+
+  /** Gives messages of a session that ends with them to its conversation from now on. */
+  moveMessagesBy(move: MessageMover): void {
+    this.#move = move;
   }
 
   /** Returns the newest session of a conversation that has not ended. */
@@ -134,7 +144,7 @@ export class LiveSessions {
       session = startSession(this.#deps, admitted, {
         sharedWith: () => this.#sharedWith(admitted),
         termsChanged: (candidate) => this.#termsChanged(candidate, { admitted, manifestMark }),
-        moveMessages: () => randomId(),
+        moveMessages: (messages) => this.#move(this.#running.get(sessionId)!, messages),
         keep: (pluginId, end) => kept.enter(pluginId, end),
       });
     } catch (error) {

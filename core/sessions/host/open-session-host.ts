@@ -6,7 +6,7 @@ import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "./ho
 import { deletedError, sessionHandle, type SessionHandleDeps, unknownSession, withLateEnd } from "./session-handle.ts";
 import type { SessionQuery } from "../../../plugin-sdk/queries.ts";
 import { addUpUsage, spentPages } from "./session-usage.ts";
-import { liveTalkOf, stateOf } from "./live-talk.ts";
+import { stateOf } from "../session/turns.ts";
 import type { SessionHandle, SessionHost } from "./session-host.ts";
 
 /** Collaborators of {@link openSessionHost}. */
@@ -232,11 +232,11 @@ function summaryOf({ record, waiting }: ElsewhereSummary): SessionSummary {
   return { ...known, waiting };
 }
 
-/** Returns the turn and the number of waiting messages of a session that runs here and takes messages. */
+/** Returns the turn and the number of waiting messages of a session that runs here. */
 function talkOf({ find }: Pick<SessionHostDeps, "find">, record: SessionRecord): Partial<SessionSummary> {
   const live = record.state === "running" ? find(record.session_id) : undefined;
-  const talk = live === undefined ? null : liveTalkOf(live);
-  if (talk === null) return {};
+  if (live === undefined) return {};
+  const { talk } = live.session;
   const number = talk.current?.number ?? talk.all.at(-1)?.turn ?? record.last_turn;
   return { turn: { number, state: stateOf(talk) }, pending: talk.pending };
 }

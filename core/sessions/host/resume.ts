@@ -9,7 +9,6 @@ import { accepts } from "../session/enforceable.ts";
 import type { AfterRestart, Resumable } from "../session/interrupted-session.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { LiveSession, LiveSessions } from "./live-sessions.ts";
-import { liveTalkOf } from "./live-talk.ts";
 
 interface ResumeDeps {
   journal: Pick<Journal, "findKey" | "noteKey" | "read" | "session">;
@@ -38,7 +37,7 @@ export function resumer(deps: ResumeDeps): (resumable: Resumable) => Promise<Aft
     // A host that was killed over this has begun the session already, whose turn comes by itself.
     const begun = await journal.findKey(name);
     if (begun !== null && await journal.session(begun.session_id) !== null) {
-      return { resumed_as: begun.session_id, moved: await hasTaken(journal, begun.session_id, resumable) };
+      return { resumed_as: begun.session_id, moved: await takenBy(journal, begun.session_id) };
     }
     const reason = whyNot(resumable, deps.registry.get(resumable.adapter_id));
     if (reason !== null) {
@@ -113,23 +112,18 @@ function followsOf(
   return { conversation_id, session_id, turn, ...how };
 }
 
-/** Gives a session the messages that waited; false where it takes none. */
-function moveTo(session: LiveSession, { pending }: Resumable): boolean {
-  const talk = liveTalkOf(session);
-  return talk !== null && pending.every((message) => talk.say(message) !== "closed");
+/** Gives a session the messages that waited; returns the ids of those that it has taken. */
+function moveTo({ session: { talk } }: LiveSession, { pending }: Resumable): string[] {
+  return pending.filter((message) => talk.say(message) !== "closed").map(({ message_id }) => message_id);
 }
 
-/** Whether a session has the messages that waited: they were given to it at once. */
-async function hasTaken(
-  journal: Pick<Journal, "read">,
-  sessionId: string,
-  { pending: [first] }: Resumable,
-): Promise<boolean> {
+/** Returns the ids of the messages that a session has taken. */
+async function takenBy(journal: Pick<Journal, "read">, sessionId: string): Promise<string[]> {
+  const taken: string[] = [];
   for await (const page of sessionPages(journal, sessionId, { skipDamaged: true })) {
-    const has = page.some(({ event }) => event.type === "message_accepted" && event.message_id === first?.message_id);
-    if (has) return true;
+    for (const { event } of page) if (event.type === "message_accepted") taken.push(event.message_id);
   }
-  return false;
+  return taken;
 }
 
 /** Returns why a session cannot be resumed; null when it can. */

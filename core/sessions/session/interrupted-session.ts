@@ -64,8 +64,8 @@ export async function endInterrupted(
 export type AfterRestart =
   | {
     resumed_as: string;
-    /** Whether that session has taken the messages that waited. */
-    moved?: boolean;
+    /** Messages that waited, and that it has taken. */
+    moved?: readonly string[];
   }
   | { reason: string };
 
@@ -209,9 +209,10 @@ class InterruptedSession {
     const lastSeq = Math.max(seq, this.#lastSeq);
     const told: LogEntry[] = git === null ? [] : [{ source: "host", event: git }];
     const ended = this.#ended(this.#first, { former, next, git });
-    const to = next !== null && "resumed_as" in next && next.moved === true ? { to: next.resumed_as } : {};
+    const taken = next !== null && "resumed_as" in next ? next : null;
+    const to = (id: string) => taken?.moved?.includes(id) ? taken.resumed_as : undefined;
     const reason = this.unread > 0 ? "unsure" : "host_restarted";
-    const closed = this.#mailbox.close({ reason, ...to }).map((event): LogEntry => ({ source: "host", event }));
+    const closed = this.#mailbox.close({ reason, to }).map((event): LogEntry => ({ source: "host", event }));
     const entries = [...this.#exits(Date.now()), ...this.#rules.finish(), ...closed, ...told, ended];
     return { stream: { sessionId, adapter, attempt, lastSeq }, entries };
   }

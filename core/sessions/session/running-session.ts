@@ -37,7 +37,7 @@ import { SessionStream } from "./session-stream.ts";
 import { unmetClaims } from "./unmet-claims.ts";
 import { runsAgents } from "../../packages/permissions/contained-programs.ts";
 import type { AgentAccess } from "./priced-usage.ts";
-import { type TurnFacts, type TurnPrompt, Turns } from "./turns.ts";
+import { type LiveTalk, type TurnFacts, type TurnPrompt, Turns } from "./turns.ts";
 import { SessionUsage } from "./usage-meter.ts";
 import { structuredOutput } from "./structured-output.ts";
 import { codeOfStop, reachVerdict, type Verdict, withWork, type WorkDone } from "./verdict.ts";
@@ -172,7 +172,7 @@ export class RunningSession {
   }
 
   /** Returns its turns and messages. */
-  get talk(): Pick<Turns, "say" | "edit" | "withdraw" | "stopTurn" | "messages" | "all" | "pending" | "current"> {
+  get talk(): LiveTalk {
     return this.#turns;
   }
 

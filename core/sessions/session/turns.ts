@@ -13,6 +13,18 @@ import type { SessionStream } from "./session-stream.ts";
 /** A message of a client of this session. */
 export type SessionMessage = NewMessage & { message_id: string; by: { client: string } };
 
+/** The turns of a session that runs, as its host sees them. */
+export type LiveTalk = Pick<
+  Turns,
+  "say" | "edit" | "withdraw" | "stopTurn" | "retire" | "messages" | "all" | "pending" | "current"
+>;
+
+/** Returns what a session that runs does: it works, rests with its agent's program kept, or waits for its first message. */
+export function stateOf({ current, all }: Pick<LiveTalk, "current" | "all">): "working" | "kept" | "waiting" {
+  if (current !== null) return "working";
+  return all.length > 0 ? "kept" : "waiting";
+}
+
 /** The prompt of one turn. */
 export interface TurnPrompt {
   number: number;
@@ -51,6 +63,7 @@ export class Turns {
   #last: number;
   #isTold = false;
   #isClosed = false;
+  #isRetired = false;
   #resting: Promise<boolean> | null = null;
   #written: Promise<void> = Promise.resolve();
   /** Resolves at the next change; everything that waits looks again. */
@@ -79,7 +92,7 @@ export class Turns {
 
   /** Whether the session goes on after the turn under way: a message waits, or it waits for one. */
   get goesOn(): boolean {
-    return !this.#isClosed && (this.#options.keepMs > 0 || this.#mailbox.next !== null);
+    return !this.#isClosed && (this.#options.keepMs > 0 && !this.#isRetired || this.#mailbox.next !== null);
   }
 
   /** Whether the session rests until its next turn. */
@@ -108,6 +121,7 @@ export class Turns {
    */
   say(message: SessionMessage): { said: SaidMessage; written: Promise<void> } | "closed" {
     const { message_id, content, delivery = "queue", by, expected_turn, output_schema } = message;
+    if (this.#isRetired && !this.#reports.some((known) => known.message_id === message_id)) return "closed";
     const taken = { message_id, content, delivery, by, ...omitUndefined({ output_schema }) };
     const { state, events, ...status } = this.#mailbox.accept({ ...taken, expected_turn });
     if (state === "closed") return "closed";
@@ -138,6 +152,12 @@ export class Turns {
   stopTurn({ dropPending }: { dropPending: boolean }): void {
     this.#write([...this.#opening(), ...this.#mailbox.stopTurn({ dropPending })]);
     this.#options.onStop();
+  }
+
+  /** Takes no further message: the session ends once none waits and no turn is under way. */
+  retire(): void {
+    this.#isRetired = true;
+    this.#change();
   }
 
   /** Begins the session's own turn; tells it if the session may take more. */
@@ -297,7 +317,7 @@ export class Turns {
         }
         if (this.#mailbox.next !== null) return true;
         const leftMs = restsUntil - performance.now();
-        if (leftMs <= 0) {
+        if (leftMs <= 0 || this.#isRetired) {
           this.end();
           return false;
         }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { LocalConversations } from "../../../core/sessions/host/conversations.ts";
 import type { LiveSession } from "../../../core/sessions/host/live-sessions.ts";
-import type { GivenMessage, LiveTalk } from "../../../core/sessions/host/live-talk.ts";
+import type { LiveTalk, SessionMessage } from "../../../core/sessions/session/turns.ts";
 import type { SessionRecord } from "../../../core/records/journal/session-record.ts";
 import type { NewMessage } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope, Follows } from "../../../plugin-sdk/envelope.ts";
@@ -9,7 +9,7 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 
 /** A session that takes messages until it ends. */
 class FakeSession {
-  readonly taken: GivenMessage[] = [];
+  readonly taken: SessionMessage[] = [];
   readonly live: LiveSession;
   isRetired = false;
   current: { number: number } | null = { number: 1 };

@@ -87,7 +87,11 @@ test("a killed session's messages have one outcome each: unsure, given to its ne
     (await endsOf(events, next)).filter(({ type }) => type === "message_dropped");
   const unsure = { type: "message_dropped", message_id: "steer", reason: "unsure" };
   const lost = { type: "message_dropped", message_id: "queued", reason: "host_restarted" };
-  expect(await dropped({ resumed_as: "s2", moved: true })).toEqual([unsure, { ...lost, reason: "moved", to: "s2" }]);
+  expect(await dropped({ resumed_as: "s2", moved: ["queued"] })).toEqual([unsure, {
+    ...lost,
+    reason: "moved",
+    to: "s2",
+  }]);
   expect(await dropped({ resumed_as: "s2" })).toEqual([unsure, lost]);
   expect(await dropped()).toEqual([unsure, lost]);
 });
