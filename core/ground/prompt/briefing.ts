@@ -1,5 +1,5 @@
-/** A turn of a conversation as an agent is told of it that does not remember. */
-export interface BriefedTurn {
+/** An earlier turn, for an agent that does not remember it. */
+interface BriefedTurn {
   prompt: string;
   output: string;
   /** Names of changed files. */

@@ -15,7 +15,7 @@ export interface PromptOptions {
   /** Absolute path, as the agent will see it. */
   workdir: string;
   contextFiles: readonly ContextFile[];
-  /** What the agent must be told of earlier turns; default: nothing. */
+  /** Earlier turns for an agent that does not remember them; default: none. */
   briefing?: string | undefined;
   /** The agent takes a separate system prompt; else the prompt begins with it. */
   takesSystemPrompt: boolean;

@@ -28,9 +28,9 @@ import type { Conversations, MessageCaller, RunSessionOptions, SessionHandle } f
 import { firstMessage, readTalk, type SessionTalk } from "./session-talk.ts";
 
 /** How the next session of a conversation begins. */
-export interface NextSession {
+interface NextSession {
   follows: Follows;
-  /** Turns that its agent must be told of. */
+  /** Turns for an agent that does not remember them. */
   earlier: readonly EarlierTurn[];
 }
 
@@ -316,7 +316,7 @@ export class LocalConversations implements Conversations {
     const records = await this.#records(conversation);
     const talks = await Promise.all(records.map((record) => this.#shownTalk(record)));
     const messages = new Map<string, MessageReport>();
-    // A message that has moved stands where it was accepted, with what became of it.
+    // A message that has moved stands where it was accepted, with its last state.
     for (const talk of talks) for (const one of talk?.messages ?? []) messages.set(one.message_id, one);
     return { records, talks, turns: talks.flatMap((talk) => talk?.turns ?? []), messages: [...messages.values()] };
   }

@@ -41,7 +41,7 @@ interface LiveStartOptions {
   resumed?: Resumed | null;
   /** The turn of an earlier session that this one goes on from. */
   follows?: Follows | null;
-  /** Turns of earlier sessions that its agent must be told of. */
+  /** Turns of earlier sessions, for an agent that does not remember them. */
   earlier?: readonly EarlierTurn[];
 }
 

@@ -6,7 +6,7 @@ import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { EarlierTurn } from "../session/admitted.ts";
 import { titleOf } from "../../records/journal/session-record.ts";
 
-/** A turn with what a briefing tells of it. */
+/** A turn with its texts, for a briefing. */
 export interface ToldTurn extends ConversationTurn, EarlierTurn {}
 
 /** The part that one session has in its conversation. */

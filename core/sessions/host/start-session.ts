@@ -92,7 +92,7 @@ interface Checked extends Pick<Admitted, "sessionId" | "request" | "place" | "re
   /** Name of the client; clients take turns when sessions wait. */
   client?: string | undefined;
   contextFiles: readonly ContextFile[];
-  /** Turns of earlier sessions that the agent must be told of. */
+  /** Turns of earlier sessions, for an agent that does not remember them. */
   earlier: readonly EarlierTurn[];
   /** Adapters that the route passed over. */
   passedOver: readonly PassedOverAdapter[];
