@@ -23,6 +23,9 @@ interface RequestFlag {
 /** A row ends with the choices, or with a function that reads the text and, for a repeated flag, the value so far. */
 type FlagRow = readonly [field: RequestField, flags: string, description: string, takes?: ReadFlag | readonly string[]];
 
+/** Every mode of approval. */
+export const approvals = ["ask", "reads", "edits", "all", "deny"] as const;
+
 const flagTable: Readonly<Record<string, readonly FlagRow[]>> = {
   "Prompt": [
     ["prompt", "-p, --prompt <text>", "another prompt"],
@@ -37,6 +40,7 @@ const flagTable: Readonly<Record<string, readonly FlagRow[]>> = {
       readYesNo,
     ],
     ["output_schema", "--output-schema <json>", "JSON Schema that the result's data must fit", readObject],
+    ["keep_ms", "--keep <time>", "how long it waits for a further message after each turn, such as 15m", readWait],
     ["params", "--param <key=value>", "the adapter's own option; repeat", readPair],
   ],
   "Agent": [
@@ -70,7 +74,7 @@ const flagTable: Readonly<Record<string, readonly FlagRow[]>> = {
   ],
   "Permissions and questions": [
     ["permissions", "--permissions <json>", "narrows the permissions", readObject],
-    ["approval", "--approval <mode>", "how tool use is answered", ["ask", "reads", "edits", "all", "deny"]],
+    ["approval", "--approval <mode>", "how tool use is answered", approvals],
     [
       "tool_approvals",
       "--tool-approval <tool=answer>",
@@ -163,7 +167,8 @@ function readYesNo(typed: string): boolean {
   return typed === "yes";
 }
 
-function readObject(typed: string): unknown {
+/** Reads a JSON object. */
+export function readObject(typed: string): unknown {
   let value: unknown;
   try {
     value = JSON.parse(typed);

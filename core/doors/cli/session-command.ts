@@ -178,7 +178,7 @@ async function tellEdited(
   await terminal.stderr.write(edited.map(({ id }) => `${editedLine(id)}\n`).join(""));
 }
 
-function modeOf({ json, options }: Invocation): ShowSessionOptions["mode"] {
+export function modeOf({ json, options }: Invocation): ShowSessionOptions["mode"] {
   return json ? "json" : options["quiet"] === true ? "quiet" : "live";
 }
 

@@ -34,6 +34,23 @@ type ShownSession = Pick<SessionHandle, "id" | "events" | "result" | "answer">;
 /** Shows a session's events as they come, then its result. */
 export async function showSession(session: ShownSession, options: ShowSessionOptions): Promise<SessionResult> {
   const { terminal, mode, questions } = options;
+  const { events, missing } = await showEvents(session, options);
+  const result = await session.result();
+  if (mode === "live") await showResult(result, { ...options, events });
+  if (mode === "quiet") await showOutput(result, terminal);
+  // A question of another session may still be open: what this one did is shown above it.
+  await questions?.flush();
+  const isAsked = questions !== undefined && (options.missing?.size ?? 0) > 0;
+  if (mode !== "json" && !isAsked) await showMissing(missing, { result, terminal });
+  return result;
+}
+
+/** Shows a session's events as they come; returns their number, and the command lines that grant what was denied. */
+export async function showEvents(
+  session: Omit<ShownSession, "result">,
+  options: ShowSessionOptions,
+): Promise<{ events: number; missing: Set<string> }> {
+  const { terminal, mode, questions } = options;
   const progress = createProgress(options);
   const view = createView(options, progress);
   const asked = questions === undefined ? null : new AgentQuestions(session, { questions, terminal });
@@ -53,14 +70,7 @@ export async function showSession(session: ShownSession, options: ShowSessionOpt
     await view.finish();
     progress?.close();
   }
-  const result = await session.result();
-  if (mode === "live") await showResult(result, { ...options, events });
-  if (mode === "quiet") await showOutput(result, terminal);
-  // A question of another session may still be open: what this one did is shown above it.
-  await questions?.flush();
-  const isAsked = questions !== undefined && (options.missing?.size ?? 0) > 0;
-  if (mode !== "json" && !isAsked) await showMissing(missing, { result, terminal });
-  return result;
+  return { events, missing };
 }
 
 /** Whether the flags of a command ask for the time of each event. */

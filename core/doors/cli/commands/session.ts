@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from "commander";
 import type { Outcome } from "../../../../plugin-sdk/result.ts";
 import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
-import { readTimeFlag } from "../request-flags.ts";
+import { approvals, readObject, readTimeFlag } from "../request-flags.ts";
 import { addRunFlags } from "../session-command.ts";
 import { sessionContinue, sessionRerun } from "./session/session-again.ts";
 import { sessionAnswer } from "./session/session-answer.ts";
@@ -11,6 +11,7 @@ import { sessionEvents } from "./session/session-events.ts";
 import { sessionHeld } from "./session/session-held.ts";
 import { sessionList } from "./session/session-list.ts";
 import { sessionShow } from "./session/session-show.ts";
+import { sessionEdit, sessionMessages, sessionSay, sessionStop, sessionWithdraw } from "./session/session-talk.ts";
 import { findSession, findWorkspace } from "../find-session.ts";
 import { openSessions } from "../open-sessions.ts";
 import { errorTable } from "../../../ground/errors/error-table.ts";
@@ -18,8 +19,10 @@ import { safeLine } from "../render/agent-text.ts";
 import { plural } from "../render/quantities.ts";
 
 const idMeaning = "id of a session, or its beginning";
+const messageMeaning = "id of the message, or its beginning";
 
-const subcommands = "list|show|events|continue|rerun|interrupt|answer|held|delete|diff|apply|discard|prune";
+const subcommands =
+  "list|show|events|say|messages|edit|withdraw|stop|continue|rerun|interrupt|answer|held|delete|diff|apply|discard|prune";
 
 /** `bulkhead session` and its sub-commands. */
 export const defineSession: DefineCommand = (command, bind) => {
@@ -33,6 +36,8 @@ export const defineSession: DefineCommand = (command, bind) => {
   ));
   command.commandsGroup("Look:");
   defineReading(command, bind);
+  command.commandsGroup("Talk:");
+  defineTalk(command, bind);
   command.commandsGroup("Act:");
   defineActing(command, bind);
   defineAgain(command, bind);
@@ -67,6 +72,60 @@ const defineReading: DefineCommand = (command, bind) => {
     .option("--times", "show when each event came")
     .addHelpText(...examples(["bulkhead session events 3f2a --json", "one envelope a line"]))
     .action(bind(sessionEvents));
+};
+
+const defineTalk: DefineCommand = (command, bind) => {
+  command.command("say")
+    .description("say something to the agent: its next prompt, or a word into the turn that it works on")
+    .usage("<id> [text] [flags]")
+    .argument("<id>", idMeaning)
+    .argument("[text]", "the message; default: standard input, where it is a pipe")
+    .option("--steer", "into this turn, where the agent takes it")
+    .option("--interrupt", "stop this turn, and go on with it")
+    .option("--no-wait", "do not show the turn that it goes into")
+    .option("-f, --prompt-file <file>", "read the message from a file")
+    .option("--schema <json>", "JSON Schema that the turn's data must fit", readObject)
+    .option("--message-id <id>", "same id, same message")
+    .option("-a, --agent <id>", "go on with another agent, in a session of its own")
+    .option("-m, --model <name>", "go on with another model")
+    .addOption(new Option("--approval <mode>", "how tool use is answered from now on").choices(approvals))
+    .option("--keep <time>", "how long the session waits for a further message then", readTimeFlag)
+    .option("-q, --quiet", "print only the turn's output")
+    .option("-v, --verbose", "also show times, what was allowed, and the end of every process")
+    .option("--times", "show when each event came")
+    .addHelpText(...examples(
+      ['bulkhead session say 3f2a "And the tests?"', "its next turn"],
+      ['bulkhead session say 3f2a --steer "Only in core/"', "while it works"],
+      ['bulkhead session say 3f2a --agent codex "Review that"', "another agent goes on"],
+    ))
+    .action(bind(sessionSay));
+  command.command("messages")
+    .description("list what was said to the agent, and what became of it")
+    .argument("<id>", idMeaning)
+    .option("--pending", "only what waits")
+    .addHelpText(...examples(["bulkhead session messages 3f2a --json", "one message a line"]))
+    .action(bind(sessionMessages));
+  command.command("edit")
+    .description("change a message that waits; it keeps its place")
+    .argument("<id>", idMeaning)
+    .argument("<message>", messageMeaning)
+    .argument("<text>", "the new text")
+    .addHelpText(
+      ...examples(['bulkhead session edit 3f2a 91c0 "And the slow tests?"', '"session messages" lists them']),
+    )
+    .action(bind(sessionEdit));
+  command.command("withdraw")
+    .description("take back a message that waits")
+    .argument("<id>", idMeaning)
+    .argument("<message>", messageMeaning)
+    .addHelpText(...examples(["bulkhead session withdraw 3f2a 91c0", "the agent never sees it"]))
+    .action(bind(sessionWithdraw));
+  command.command("stop")
+    .description("stop the turn that the agent works on; the session goes on with what waits")
+    .argument("<id>", idMeaning)
+    .option("--drop-pending", "take back what waits as well")
+    .addHelpText(...examples(["bulkhead session stop 3f2a", '"session interrupt" ends the session']))
+    .action(bind(sessionStop));
 };
 
 const defineAgain: DefineCommand = (command, bind) => {
