@@ -19,7 +19,7 @@ interface Asking {
 /** Puts an agent's permission requests and questions to the person at the terminal, and the answers to the session. */
 export class AgentQuestions {
   readonly #session: Pick<SessionHandle, "answer">;
-  readonly #questions: Questions;
+  readonly #questions: Pick<Questions, "choose" | "text">;
   readonly #terminal: Terminal;
   readonly #named: boolean;
   readonly #open = new Map<string, AbortController>();
@@ -30,7 +30,11 @@ export class AgentQuestions {
   /** @param options.named whether to say which agent asks, where several run at once */
   constructor(
     session: Pick<SessionHandle, "answer">,
-    { questions, terminal, named = false }: { questions: Questions; terminal: Terminal; named?: boolean },
+    { questions, terminal, named = false }: {
+      questions: Pick<Questions, "choose" | "text">;
+      terminal: Terminal;
+      named?: boolean;
+    },
   ) {
     this.#session = session;
     this.#questions = questions;

@@ -16,6 +16,11 @@ export const commandGroups: readonly { heading: string; commands: readonly Comma
         load: async () => (await import("./commands/run.ts")).defineRun,
       },
       {
+        name: "chat",
+        summary: "talk with an agent: prompts, words while it works, stops and other agents",
+        load: async () => (await import("./commands/chat.ts")).defineChat,
+      },
+      {
         name: "loop",
         summary: "run fresh sessions of one prompt until the agent says that it is done",
         load: async () => (await import("./commands/loop.ts")).defineLoop,

@@ -3,7 +3,7 @@ import { Sequence } from "../../ground/platform/engine/sequence.ts";
 import { safeLine, safeText } from "./render/agent-text.ts";
 
 /** One answer that a question offers. */
-interface Choice<T> {
+export interface Choice<T> {
   /** The word to type; the letter in brackets is enough, and case does not matter. */
   word: string;
   value: T;
@@ -132,7 +132,7 @@ export class Questions {
 }
 
 /** A key for each word: its first letter that no earlier word has taken, or the whole word. */
-function keysOf(words: readonly string[]): string[] {
+export function keysOf(words: readonly string[]): string[] {
   const keys: string[] = [];
   for (const word of words) {
     keys.push(
@@ -143,12 +143,12 @@ function keysOf(words: readonly string[]): string[] {
 }
 
 /** The word with its key in brackets: `[c]ode`, `c[l]i`. */
-function marked(word: string, key: string): string {
+export function marked(word: string, key: string): string {
   const at = word.toLowerCase().indexOf(key);
   return `${word.slice(0, at)}[${word.slice(at, at + key.length)}]${word.slice(at + key.length)}`;
 }
 
-function matching<T>(
+export function matching<T>(
   typed: string,
   choices: readonly Choice<T>[],
   keys: readonly string[],

@@ -1,0 +1,200 @@
+import { textOf } from "../../../../plugin-sdk/conversation.ts";
+import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
+import type { Delivery } from "../../../../plugin-sdk/messages.ts";
+import type { LineEditor, LineHandlers } from "../../../ground/platform/terminal/line-editor.ts";
+import { cleanLine } from "../../../ground/log/terminal-text.ts";
+import { AgentQuestions } from "../agent-questions.ts";
+import { LiveView } from "../render/live-view.ts";
+import type { Paint } from "../render/paint.ts";
+import type { Terminal } from "../../../ground/platform/terminal/terminal.ts";
+import { ChatQuestions } from "./chat-questions.ts";
+
+/** What a chat does for its person. */
+export interface ChatActions {
+  /** Gives the agent a message; the first one begins the conversation. */
+  say(text: string, delivery: Delivery): Promise<void>;
+  stop(): Promise<void>;
+  withdraw(messageId: string): Promise<void>;
+  answer(requestId: string, choice: string | null): Promise<boolean>;
+  /** Goes on with another agent. */
+  agent(id: string): void;
+  leave(): void;
+}
+
+interface ChatScreenOptions {
+  terminal: Terminal;
+  paint: Paint;
+  actions: ChatActions;
+  open(handlers: LineHandlers): LineEditor;
+}
+
+interface Pending {
+  id: string;
+  text: string;
+  delivery: Delivery;
+}
+
+const help = `  Enter         the next prompt; while the agent works, a word into its turn
+  Alt-Enter     after this turn, while the agent works
+  Esc, /stop    stop the turn
+  /edit         take the newest message that waits back into the line
+  /withdraw     take the newest message that waits back
+  /agent <id>   go on with another agent
+  /quit         leave (or Ctrl-C twice, or Ctrl-D); the conversation stays
+`;
+
+/** How soon a second Ctrl-C follows the first. Milliseconds. */
+const twiceMs = 3000;
+
+/** The screen of `bulkhead chat`: what the agent says above, the typed line below, and what waits between them. */
+export class ChatScreen {
+  readonly #options: ChatScreenOptions;
+  readonly #line: LineEditor;
+  readonly #view: LiveView;
+  readonly #questions: ChatQuestions;
+  readonly #asked: AgentQuestions;
+  #pending: Pending[] = [];
+  #isWorking = false;
+  #interruptedAt = -Infinity;
+
+  constructor(options: ChatScreenOptions) {
+    this.#options = options;
+    const { terminal, paint, actions } = options;
+    this.#line = options.open({
+      onLine: (text, { later }) => this.#take(text, later),
+      onEscape: () => this.#stop(),
+      onInterrupt: () => this.#interrupt(),
+      onEnd: () => actions.leave(),
+    });
+    const print = (text: string) => this.#line.print(text);
+    this.#questions = new ChatQuestions({ print, onChange: () => this.#draw() });
+    this.#asked = new AgentQuestions({ answer: (id, choice) => actions.answer(id, choice) }, {
+      questions: this.#questions,
+      terminal,
+    });
+    this.#view = new LiveView({
+      write: (text) => Promise.resolve(print(text)),
+      paint,
+      columns: Math.min(160, Math.max(40, this.#line.columns)),
+      adapters: [],
+      streaming: false,
+    });
+    this.#draw();
+  }
+
+  /** Shows one event. */
+  async see(envelope: Envelope): Promise<void> {
+    const { event } = envelope;
+    this.#note(event);
+    this.#asked.see(envelope);
+    await this.#view.show(envelope);
+    if (event.type === "turn_ended" || event.type === "session_ended") await this.#view.finish();
+    this.#draw();
+  }
+
+  /** Tells the person something. */
+  tell(text: string): void {
+    this.#line.print(`${this.#options.paint("dim", text)}\n`);
+  }
+
+  /** The agent works from now on, or does not. */
+  set isWorking(works: boolean) {
+    this.#isWorking = works;
+    this.#draw();
+  }
+
+  async close(): Promise<void> {
+    await this.#asked.close();
+    await this.#view.finish();
+    this.#line.close();
+  }
+
+  #note(event: Envelope["event"]): void {
+    switch (event.type) {
+      case "session_started":
+      case "turn_started":
+        this.#isWorking = true;
+        return;
+      case "turn_ended":
+      case "session_ended":
+        this.#isWorking = false;
+        return;
+      case "message_accepted":
+        this.#pending.push({ id: event.message_id, text: textOf(event.content), delivery: event.delivery });
+        return;
+      case "message_changed":
+        this.#pending = this.#pending.map((one) =>
+          one.id === event.message_id ? { ...one, text: textOf(event.content) } : one
+        );
+        return;
+      case "message_delivered":
+      case "message_dropped":
+        this.#pending = this.#pending.filter(({ id }) => id !== event.message_id);
+        return;
+    }
+  }
+
+  #take(text: string, later: boolean): void {
+    if (this.#questions.prompt !== null) this.#questions.answer(text);
+    else if (text.startsWith("/")) this.#command(text);
+    else if (text.trim() !== "") this.#say(text, this.#isWorking && !later ? "steer" : "queue");
+    this.#draw();
+  }
+
+  #say(text: string, delivery: Delivery): void {
+    this.#do(this.#options.actions.say(text, delivery));
+  }
+
+  #command(typed: string): void {
+    const [word, argument = ""] = typed.trim().split(/\s+/, 2);
+    const { actions } = this.#options;
+    const newest = this.#pending.at(-1);
+    switch (word) {
+      case "/stop":
+        return this.#stop();
+      case "/edit":
+      case "/withdraw":
+        if (newest === undefined) return this.tell("No message waits.");
+        this.#do(actions.withdraw(newest.id));
+        if (word === "/edit") this.#line.text = newest.text;
+        return;
+      case "/agent":
+        if (argument === "") return this.tell("Name the agent: /agent <id>.");
+        return actions.agent(argument);
+      case "/quit":
+        return actions.leave();
+      case "/help":
+        return this.#line.print(help);
+      default:
+        return this.tell(`There is no ${word}. /help lists what there is.`);
+    }
+  }
+
+  #stop(): void {
+    if (this.#isWorking) this.#do(this.#options.actions.stop());
+  }
+
+  #interrupt(): void {
+    const now = performance.now();
+    if (now - this.#interruptedAt < twiceMs) return this.#options.actions.leave();
+    this.#interruptedAt = now;
+    this.tell("Press Ctrl-C again to leave; the conversation stays. Esc stops the turn.");
+  }
+
+  #do(action: Promise<void>): void {
+    action.catch((error: unknown) => this.tell(error instanceof Error ? error.message : String(error)));
+  }
+
+  #draw(): void {
+    const { paint } = this.#options;
+    const { columns } = this.#line;
+    const above = this.#pending.map(({ text, delivery }) =>
+      paint(
+        "dim",
+        cleanLine(`⋯ ${delivery === "queue" ? "waits" : delivery}: ${text.replace(/\s+/g, " ")}`, columns - 1),
+      )
+    );
+    const prompt = this.#questions.prompt ?? (this.#isWorking ? "steer › " : "› ");
+    this.#line.show(prompt, above);
+  }
+}

@@ -1,0 +1,210 @@
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import type { Delivery } from "../../../../plugin-sdk/messages.ts";
+import { omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
+import { formatDuration } from "../render/quantities.ts";
+import { defaultLimits } from "../../../ground/config/limits.ts";
+import { randomId } from "../../../ground/platform/files/hash.ts";
+import { wait } from "../../../ground/platform/engine/wait.ts";
+import { openLineEditor } from "../../../ground/platform/terminal/line-editor.ts";
+import { ChatScreen } from "../chat/chat-screen.ts";
+import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { exitCodeOf } from "../exit-code.ts";
+import { chooseAdapter } from "../find-adapters.ts";
+import { findSession } from "../find-session.ts";
+import { type OpenedSessions, openSessions } from "../open-sessions.ts";
+import { createPaint } from "../render/paint.ts";
+import { asTyped } from "../render/as-typed.ts";
+import { addRunFlags, modeOf, textFlag } from "../session-command.ts";
+import { buildRequest } from "../session-request.ts";
+import { showTurn } from "../show-turn.ts";
+
+/** How long the agent is kept between two prompts, without a flag. Milliseconds. */
+const usualKeepMs = 15 * 60_000;
+
+/** How long a lost daemon is waited for between two tries. Milliseconds. */
+const retryMs = 1000;
+
+/** `bulkhead chat [agent]`. */
+export const defineChat: DefineCommand = (command, bind) => {
+  command.usage("[agent] [flags]").argument("[agent]", "id of an enabled adapter; default: routing.agent");
+  addRunFlags(command, { except: ["prompt", "continue_from", "iteration", "max_iterations", "idempotency_key"] })
+    .option("--conversation <id>", "go on with this one: the id of any of its sessions, or its beginning")
+    .addHelpText(...examples(
+      ["bulkhead chat claude-code", "type the first prompt; /help lists the keys"],
+      ["bulkhead chat --conversation 3f2a", "come back to it, also while it works"],
+      ["printf 'Fix it\\nAdd a test\\n' | bulkhead chat claude-code", "a prompt a line, one after the other"],
+    ))
+    .action(bind(chat));
+};
+
+async function chat(call: Invocation): Promise<number> {
+  await using opened = await openSessions(call, { warm: true });
+  const talk = new Talk(call, opened);
+  const typed = textFlag(call, "conversation");
+  if (typed !== undefined) talk.id = (await findSession(opened.sessions, typed)).session_id;
+  else talk.wanted = await adapterOf(call, opened);
+  const { terminal } = call;
+  const isPerson = terminal.stdin.isTty && terminal.stderr.isTty && modeOf(call) === "live";
+  return isPerson ? await talkAtTerminal(call, talk) : await talkByLines(call, talk);
+}
+
+async function adapterOf(call: Invocation, { plugins, manifest }: OpenedSessions): Promise<string | string[]> {
+  const [given] = call.args;
+  return chooseAdapter({ given, plugins: await plugins(), routing: manifest?.routing });
+}
+
+/** One conversation from this end. */
+class Talk {
+  readonly #call: Invocation;
+  readonly #opened: OpenedSessions;
+  /** Id of one of its sessions; null before the first prompt. */
+  id: string | null = null;
+  /** The agent that takes the next message, where it is another one than before. */
+  wanted: string | string[] | null = null;
+
+  constructor(call: Invocation, opened: OpenedSessions) {
+    this.#call = call;
+    this.#opened = opened;
+  }
+
+  get sessions(): OpenedSessions["sessions"] {
+    return this.#opened.sessions;
+  }
+
+  /** Whether the conversation's host lives on without this command. */
+  get isKept(): boolean {
+    return this.#opened.host === null;
+  }
+
+  /** Says something; returns the session that has it, and the message's id, null for the session's own prompt. */
+  async say(text: string, delivery: Delivery): Promise<{ sessionId: string; messageId: string | null }> {
+    const { options, terminal } = this.#call;
+    const { conversations } = this.sessions;
+    if (this.id === null) {
+      const adapter = this.wanted ?? "auto";
+      const [first = "auto"] = [adapter].flat();
+      const config = options["param"] === undefined ? undefined : await this.#opened.configOf(first);
+      const request = buildRequest({ options, prompt: text, cwd: terminal.cwd, config });
+      const session = await this.sessions.start({ keep_ms: usualKeepMs, ...request }, { adapter });
+      this.id = session.id;
+      this.wanted = null;
+      return { sessionId: session.id, messageId: null };
+    }
+    const messageId = randomId();
+    const said = await conversations.say(this.id, {
+      message_id: messageId,
+      content: [{ type: "text", text }],
+      delivery,
+      ...omitUndefined({ with: typeof this.wanted === "string" ? { agent: this.wanted } : undefined }),
+    });
+    this.wanted = null;
+    this.id = said.session_id;
+    return { sessionId: said.session_id, messageId };
+  }
+}
+
+/** Without a person at a terminal: each line of standard input is a prompt, after the turn before it. */
+async function talkByLines(call: Invocation, talk: Talk): Promise<number> {
+  const { terminal, options } = call;
+  let code = 0;
+  const text = await terminal.stdin.readAll(defaultLimits.prompt_bytes);
+  const prompts = text.split("\n").filter((line) => line.trim() !== "");
+  if (prompts.length === 0) {
+    throw new BulkheadError("invalid_config", "There is no prompt on standard input.", {
+      hint: "Give one a line, or start it at a terminal.",
+    });
+  }
+  for (const prompt of prompts) {
+    const { sessionId, messageId } = await talk.say(prompt, "queue");
+    const end = await showTurn(await talk.sessions.open(sessionId), {
+      messageId,
+      terminal,
+      adapter: "",
+      mode: modeOf(call),
+      verbose: options["verbose"] === true,
+    });
+    code = exitCodeOf(end);
+    if (end.outcome !== "completed") break;
+  }
+  return code;
+}
+
+async function talkAtTerminal(call: Invocation, talk: Talk): Promise<number> {
+  const { terminal } = call;
+  const left = new AbortController();
+  const isOver = new Promise<void>((resolve) => left.signal.addEventListener("abort", () => resolve(), { once: true }));
+  const paint = createPaint(terminal.colours.stderr);
+  let watching: Promise<void> | null = null;
+  let lastGseq = 0;
+  const screen = new ChatScreen({
+    terminal,
+    paint,
+    open: openLineEditor,
+    actions: {
+      say: async (text, delivery) => {
+        const isFirst = talk.id === null;
+        if (isFirst) screen.isWorking = true;
+        await talk.say(text, delivery).catch((error: unknown) => {
+          if (isFirst) screen.isWorking = false;
+          throw error;
+        });
+        watch();
+      },
+      stop: async () => {
+        if (talk.id !== null) await talk.sessions.conversations.stop(talk.id);
+      },
+      withdraw: async (messageId) => {
+        if (talk.id !== null) await talk.sessions.conversations.withdraw(talk.id, messageId);
+      },
+      answer: async (requestId, choice) =>
+        talk.id !== null && await (await talk.sessions.open(talk.id)).answer(requestId, choice),
+      agent: (id) => {
+        talk.wanted = id;
+        screen.tell(`The next message goes to ${id}.`);
+      },
+      leave: () => left.abort(),
+    },
+  });
+  const stopHangUp = terminal.onInterrupt(() => left.abort());
+  if (talk.id !== null) watch();
+  else screen.tell("Type a prompt. /help lists the keys.");
+  await isOver;
+  stopHangUp();
+  await screen.close();
+  await tellWayBack();
+  return 0;
+
+  /** Shows what comes of the conversation, and after its end what comes of its next session. */
+  function watch(): void {
+    watching ??= follow().finally(() => (watching = null));
+  }
+
+  async function follow(): Promise<void> {
+    let isLost = false;
+    while (!left.signal.aborted && talk.id !== null) {
+      try {
+        const { conversations } = talk.sessions;
+        for await (const envelope of conversations.events(talk.id, { after: lastGseq, signal: left.signal })) {
+          if (isLost) screen.tell("It is back.");
+          isLost = false;
+          lastGseq = envelope.gseq;
+          await screen.see(envelope);
+        }
+        return;
+      } catch (error) {
+        if (left.signal.aborted) return;
+        if (!isLost) screen.tell(`${error instanceof Error ? error.message : String(error)} Trying again.`);
+        isLost = true;
+        await wait(retryMs, left.signal);
+      }
+    }
+  }
+
+  async function tellWayBack(): Promise<void> {
+    if (talk.id === null) return;
+    const line = asTyped(`bulkhead chat --conversation ${talk.id}`);
+    const keepMs = typeof call.options["keep"] === "number" ? call.options["keep"] : usualKeepMs;
+    const kept = talk.isKept ? ` Its agent is kept for ${formatDuration(keepMs)}.` : "";
+    await terminal.stderr.write(`Go on with: ${line}.${kept}\n`);
+  }
+}
