@@ -294,6 +294,7 @@ export class LocalConversations implements Conversations {
   async #find(id: string): Promise<string> {
     const live = this.#deps.find(id) ?? this.#deps.ofConversation(id);
     if (live !== undefined) return conversationOf(live);
+    await this.#deps.written();
     const record = await this.#deps.record(id);
     if (record !== null && record.deleted === null) return record.conversation_id;
     const conversation = record?.conversation_id ?? id;
@@ -303,6 +304,8 @@ export class LocalConversations implements Conversations {
 
   /** Returns the sessions of a conversation, in their order. */
   async #records(conversation: string): Promise<SessionRecord[]> {
+    // One that has just begun is in it only then.
+    await this.#deps.written();
     return (await this.#deps.records(conversation)).reverse();
   }
 

@@ -76,7 +76,11 @@ export async function sessionMessages(call: Invocation): Promise<number> {
   return await tellEach(call, messages, () => {
     if (messages.length === 0) return query.state === undefined ? "There is no message." : "No message waits.";
     const rows = messages.map((message) => [message.message_id, stateText(message), safeLine(textOf(message.content))]);
-    return tableText(rows.map((cells) => ({ cells })), { terminal, head: ["message", "state", "text"], wraps: true });
+    return tableText(rows.map((cells) => ({ cells, remedy: undefined })), {
+      terminal,
+      head: ["message", "state", "text"],
+      wraps: true,
+    });
   });
 }
 

@@ -1,0 +1,135 @@
+import { execFileSync } from "node:child_process";
+import { mkdtemp, readFile, realpath, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseHostManifest } from "bulkhead";
+import type { Conversations } from "../../../core/sessions/host/session-host.ts";
+import type { ConversationReport } from "../../../plugin-sdk/conversation.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { expect, test } from "vitest";
+import { adapterCode, openHost, type TestHost } from "./test-host.ts";
+
+/** Answers each turn with its prompt, in one process. */
+const echo = adapterCode(`
+    for await (const turn of ctx.turns) {
+      yield { type: "output", stream: "stdout", data: turn.number + ": " + turn.prompt };
+      yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };
+    }`);
+
+const text = (words: string) => ({ content: [{ type: "text" as const, text: words }] });
+
+/** A host with a manifest of its own. */
+async function hostWith(lines = ""): Promise<TestHost & { file: string }> {
+  const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-kept-")));
+  const file = join(root, "bulkhead.yaml");
+  await writeFile(file, `bulkhead: 1\nplugins: {}\n${lines}`);
+  return {
+    ...await openHost({ root, manifest: await parseHostManifest(await readFile(file, "utf8"), { file }) }),
+    file,
+  };
+}
+
+async function talking(made: TestHost, adapter = "alpha", more: object = {}) {
+  const { host, workdir } = made;
+  const session = await host.runSession({ workdir, prompt: "one", keep_ms: 60_000, ...more }, { adapter });
+  const { conversations } = host.sessions;
+  await until(conversations, session.id, ({ state }) => state === "kept");
+  return { session, conversations, id: session.id };
+}
+
+async function until(
+  conversations: Conversations,
+  id: string,
+  isIt: (report: ConversationReport) => boolean,
+): Promise<ConversationReport> {
+  for (;;) {
+    const report = await conversations.get(id);
+    if (isIt(report)) return report;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+async function all(events: AsyncIterable<Envelope>): Promise<Envelope["event"][]> {
+  const seen = [];
+  for await (const { event } of events) seen.push(event);
+  return seen;
+}
+
+test("a kept agent takes the next message in the same entry", async () => {
+  const made = await openHost();
+  await made.add("alpha", { code: echo, manifest: "accepts: [turns]" });
+  const { session, conversations, id } = await talking(made);
+  expect(await conversations.say(id, text("two"))).toMatchObject({ session_id: id });
+  await until(conversations, id, ({ state, turn }) => state === "kept" && turn === 2);
+  const result = await session.interrupt();
+  expect(result).toMatchObject({ outcome: "completed", output: "2: two", attempts: [{ attempt: 1 }] });
+});
+
+test("between two turns the adapter's own calls wait for the next one", async () => {
+  const made = await openHost();
+  const code = adapterCode(`
+    let wrote = "not yet";
+    for await (const turn of ctx.turns) {
+      yield { type: "output", stream: "stdout", data: turn.number + " " + wrote };
+      yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };
+      setTimeout(() => ctx.kv.set("k", turn.number).then(() => { wrote = "wrote " + turn.number; }), 0);
+    }`);
+  await made.add("alpha", { code, manifest: "accepts: [turns]\npermissions:\n  kv: true" }, { grant: { kv: true } });
+  const { session, conversations, id } = await talking(made);
+  await conversations.say(id, text("two"));
+  await until(conversations, id, ({ state, turn }) => state === "kept" && turn === 2);
+  const outputs = (await all((await made.host.sessions.open(id)).events({ signal: AbortSignal.timeout(300) }))).flatMap(
+    (event) => event.type === "output" ? [event.data] : [],
+  );
+  expect(outputs).toEqual(["1 not yet", "2 not yet"]);
+  await session.interrupt();
+});
+
+test("the longest kept session makes room when there are too many", async () => {
+  const made = await hostWith("limits: { kept_sessions: 2 }\n");
+  await made.add("alpha", { code: echo, manifest: "accepts: [turns]" });
+  const [first, second, third] = [await talking(made), await talking(made), await talking(made)];
+  expect(await first.session.result()).toMatchObject({ outcome: "completed", stop_reason: "end_turn" });
+  expect((await second.conversations.get(second.id)).state).toBe("kept");
+  const said = await first.conversations.say(first.id, text("more"));
+  expect(said.session_id).not.toBe(first.id);
+  await third.session.interrupt();
+  await made.host.sessions.open(said.session_id).then((session) => session.interrupt());
+});
+
+test("a kept session gives its place to one that waits for it", async () => {
+  const made = await hostWith("limits: { sessions_per_worker: 1, workers: 1 }\n");
+  await made.add("alpha", { code: echo, manifest: "accepts: [turns]" });
+  const { session } = await talking(made);
+  const other = await made.host.runSession({ workdir: made.workdir, prompt: "other" }, { adapter: "alpha" });
+  expect(await other.result()).toMatchObject({ output: "1: other" });
+  expect(await session.result()).toMatchObject({ outcome: "completed", output: "1: one" });
+});
+
+test("a kept session ends before its next prompt once the host manifest was edited", async () => {
+  const made = await hostWith();
+  await made.add("alpha", { code: echo, manifest: "accepts: [turns]" });
+  const { session, conversations, id } = await talking(made);
+  await writeFile(made.file, "bulkhead: 1\nplugins: {}\n# edited\n");
+  const said = await conversations.say(id, text("two"));
+  expect(await session.result()).toMatchObject({ output: "1: one" });
+  const next = await until(conversations, id, ({ sessions }) => sessions.length === 2);
+  expect(next.head).not.toBe(id);
+  expect(await conversations.messages(id)).toMatchObject([{ message_id: said.message_id }]);
+});
+
+test("a commit of the person between two turns is seen by the next one", async () => {
+  const made = await openHost();
+  const git = (...args: string[]) => execFileSync("git", args, { cwd: made.workdir, stdio: "pipe" });
+  git("init", "-q");
+  git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "one");
+  await made.add("alpha", { code: echo, manifest: "accepts: [turns]" });
+  const { conversations, id, session } = await talking(made);
+  await writeFile(join(made.workdir, "a.txt"), "a");
+  await conversations.say(id, text("two"));
+  await until(conversations, id, ({ state, turn }) => state === "kept" && turn === 2);
+  const events = await all((await made.host.sessions.open(id)).events({ signal: AbortSignal.timeout(300) }));
+  // What the person did between the turns is none of the agent's changes.
+  expect(events.filter(({ type }) => type === "turn_ended")).toMatchObject([{ artifacts: [] }, { artifacts: [] }]);
+  await session.interrupt();
+});
