@@ -24,7 +24,7 @@ async function hostWith(lines = ""): Promise<TestHost & { file: string }> {
   const file = join(root, "bulkhead.yaml");
   await writeFile(file, `bulkhead: 1\nplugins: {}\n${lines}`);
   return {
-    ...await openHost({ root, manifest: await parseHostManifest(await readFile(file, "utf8"), { file }) }),
+    ...await openHost({ root, manifest: { ...await parseHostManifest(await readFile(file, "utf8"), { file }), file } }),
     file,
   };
 }
