@@ -109,6 +109,31 @@ test("a restore replaces nothing unasked, and keeps what it replaces", async () 
   expect(await readdir(to)).toContain("host-1");
 }, 60_000);
 
+test("a restore that stops half way names what it set aside, and the command that finishes it", async () => {
+  expect(await cli("old", ...session)).toMatchObject({ code: 0 });
+  expect(await cli("old", "secret", "set", "API_KEY")).toMatchObject({ code: 0 });
+  expect(await cli("old", "backup", join(home, "kept"))).toMatchObject({ code: 0 });
+  // Nothing can be written below a file.
+  const blocked = join(home, "old", "bulkhead");
+  await rm(blocked, { recursive: true });
+  await writeFile(blocked, "");
+  const stopped = await cli("old", "restore", join(home, "kept"), "--replace", "--json");
+  expect(stopped.code).not.toBe(0);
+  const { error } = JSON.parse(stopped.stdout) as {
+    error: { message: string; hint: string; details: { set_aside: { from: string; to: string }[] } };
+  };
+  const [{ from, to } = { from: "", to: "" }] = error.details.set_aside;
+  expect(error.message).toContain("is no folder");
+  expect(error.message).toContain(`What was in "${from}" is in "${to}".`);
+  expect(error.hint).toContain(`bulkhead restore "${join(home, "kept")}" --replace`);
+  expect(error.hint).toContain(`remove "${from}" and rename "${to}" to it`);
+  expect(await readdir(to)).toContain("host-1");
+
+  await rm(blocked);
+  expect(await cli("old", "restore", join(home, "kept"), "--replace")).toMatchObject({ code: 0 });
+  expect(await countSessions("old")).toBe(1);
+}, 60_000);
+
 test(
   "a restore refuses a running host, a changed file, a stranger's folder and half a backup, and changes nothing",
   async () => {

@@ -5,6 +5,8 @@ import { whoElseMayChange } from "../../../ground/platform/files/own-folder.ts";
 import { dirname, join } from "../../../ground/platform/files/paths.ts";
 import { takeLock } from "../../../ground/platform/state/lock-file.ts";
 import { holderText } from "../../../ground/platform/state/lock-holder.ts";
+import { folderFault } from "../../../ground/errors/write-fault.ts";
+import { toErrorData } from "../../../ground/errors/to-error-data.ts";
 import type { ActedOnKind } from "../../../ground/recorded/acted-on-kinds.ts";
 import { writeRecorded } from "../../../ground/recorded/write-recorded.ts";
 import { claimPartOf, stateParts } from "../state/state-claim.ts";
@@ -38,7 +40,7 @@ interface RestoreOptions {
  * Brings an installation back from a backup. All of it is checked before anything changes, and what stood there is kept
  * beside it.
  * @throws {BulkheadError} `not_found`, `invalid_config` for what is no backup or has changed, `already_exists` for what
- * stands in the way, `busy` while a host uses the state folder, `io_error`
+ * stands in the way, `busy` while a host uses the state folder, `io_error`, which names what was set aside
  */
 export async function restoreBackup(
   folder: string,
@@ -65,10 +67,15 @@ export async function restoreBackup(
     });
   }
   await demandIdle(to.stateDir);
-  const set_aside = await setAside(inTheWay);
-  for (const { name, path } of targets.found) {
-    onProgress(`restoring ${name}`);
-    await put(join(folder, name), name, path);
+  const set_aside: RestoreReport["set_aside"] = [];
+  try {
+    for await (const one of setAside(inTheWay)) set_aside.push(one);
+    for (const { name, path } of targets.found) {
+      onProgress(`restoring ${name}`);
+      await put(join(folder, name), name, path);
+    }
+  } catch (error) {
+    throw stoppedHalfWay(error, folder, set_aside);
   }
   const { made_at, version } = index;
   return { made_at, version, files: targets.found.length, set_aside, left_out: targets.none };
@@ -140,18 +147,29 @@ function busy(who: string): BulkheadError {
   });
 }
 
-async function setAside(paths: readonly string[]): Promise<RestoreReport["set_aside"]> {
+async function* setAside(paths: readonly string[]): AsyncGenerator<RestoreReport["set_aside"][number], void, void> {
   const at = new Date().toISOString().replaceAll(/[:.]/g, "-");
-  const moved: RestoreReport["set_aside"] = [];
   for (const from of paths) {
     const place = await realpath(from);
     const to = `${place}.before-restore-${at}`;
     await rename(place, to).catch((cause: unknown) => {
       throw new BulkheadError("io_error", `Cannot set "${from}" aside.`, { cause });
     });
-    moved.push({ from, to });
+    yield { from, to };
   }
-  return moved;
+}
+
+/** Adds to an error what was set aside, and how a person finishes or undoes. */
+function stoppedHalfWay(thrown: unknown, folder: string, set_aside: RestoreReport["set_aside"]): BulkheadError {
+  const { code, message, hint = "Mend that.", details } = toErrorData(thrown);
+  const moved = set_aside.map(({ from, to }) => `What was in "${from}" is in "${to}".`);
+  const back = set_aside.map(({ from, to }) => `remove "${from}" and rename "${to}" to it`);
+  const undo = back.length === 0 ? "" : ` To undo: ${back.join("; ")}.`;
+  return new BulkheadError(code, [message, "The restore stopped half way.", ...moved].join(" "), {
+    cause: thrown,
+    hint: `${hint} Then finish it: bulkhead restore "${folder}" --replace.${undo}`,
+    details: { ...details, set_aside },
+  });
 }
 
 /** Files that a host acts on only where it knows who wrote them. */
@@ -174,6 +192,7 @@ async function put(from: string, name: string, path: string): Promise<void> {
     if (isPrivate) await chmod(path, 0o600);
   } catch (cause) {
     if (cause instanceof BulkheadError) throw cause;
-    throw new BulkheadError("io_error", `Cannot write "${path}".`, { cause });
+    const { state, hint } = folderFault(cause, dirname(path));
+    throw new BulkheadError("io_error", `Cannot write "${path}": ${state}.`, { cause, hint });
   }
 }
