@@ -231,6 +231,7 @@ export {
   textOf,
   withoutControls,
 } from "./json-fields.ts";
+export { requestIn, type SchemaDialect } from "./output-schema.ts";
 export { isWords, jsonLineEvents, tooLargeLine } from "./json-line-events.ts";
 export { type ToolKind, toolKinds } from "./tool-kinds.ts";
 export { SseReader } from "./sse-reader.ts";

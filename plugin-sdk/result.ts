@@ -137,8 +137,8 @@ export interface EffectiveSettings {
   workspace: "inplace" | "worktree";
   access_mode: AccessMode["type"] | null;
   /**
-   * How the request's `output_schema` reached the agent: `enforced` by its adapter, or `asked` in the prompt. Absent: the
-   * request has none.
+   * How the agent was held to the request's `output_schema`: `enforced` by its adapter, or `asked` in its prompt. Absent:
+   * the request has none.
    */
   output_schema?: "enforced" | "asked";
   /** Fields of the request that the adapter cannot enforce; only with `best_effort`. */

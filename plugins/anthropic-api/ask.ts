@@ -23,7 +23,7 @@ export function askForAnswer(
   { request, limits }: { request: SessionRequest; limits: AnswerLimits },
 ): Promise<FetchResponse> {
   const { maxTokens, thinkingTokens } = limits;
-  const { prompt, system_prompt, model = mode.model } = request;
+  const { prompt, system_prompt, model = mode.model, output_schema: schema } = request;
   const max_tokens = Math.min(maxTokens, mode.max_tokens, request.budget?.tokens ?? Infinity);
   const thinks = thinkingTokens !== null && thinkingTokens < max_tokens;
   return send(ctx, mode, {
@@ -34,6 +34,7 @@ export function askForAnswer(
       stream: true,
       system: system_prompt,
       messages: [{ role: "user", content: prompt }],
+      output_config: schema && { format: { type: "json_schema", schema } },
       thinking: thinks ? { type: "enabled", budget_tokens: thinkingTokens } : undefined,
     }),
   });

@@ -13,14 +13,18 @@ import { failureEvents } from "./failures.ts";
 /** Turns the data of a stream's events into the session's events, and knows how the answer ended. */
 export class MessageStream {
   readonly #detector: RateLimitDetector;
+  readonly #isData: boolean;
+  #said = "";
   #usage: JsonFields = {};
   #model: string | undefined;
   #stopReason: string | null = null;
   #done = false;
   #failure: AdapterEvent[] | null = null;
 
-  constructor(detector: RateLimitDetector) {
+  /** @param options.isData whether the API holds the answer to a schema: it is data */
+  constructor(detector: RateLimitDetector, { isData = false }: { isData?: boolean } = {}) {
     this.#detector = detector;
+    this.#isData = isData;
   }
 
   /** Nothing that follows counts. */
@@ -59,9 +63,9 @@ export class MessageStream {
         return [];
       }
       case "content_block_start":
-        return shown(fieldsOrNone(event["content_block"])) ?? [{ type: "unparsed", data: value }];
+        return this.#part(event["content_block"], value);
       case "content_block_delta":
-        return shown(fieldsOrNone(event["delta"])) ?? [{ type: "unparsed", data: value }];
+        return this.#part(event["delta"], value);
       case "message_delta":
         this.#stopReason = textOf(fieldsOrNone(event["delta"])["stop_reason"]) ?? this.#stopReason;
         // Later counts are of the whole message and replace the earlier ones; null says nothing.
@@ -81,6 +85,12 @@ export class MessageStream {
     }
   }
 
+  #part(part: unknown, event: unknown): AdapterEvent[] {
+    const events = shown(fieldsOrNone(part)) ?? [{ type: "unparsed", data: event }];
+    if (this.#isData) for (const one of events) this.#said += one.type === "output" ? one.data : "";
+    return events;
+  }
+
   #ended(usage: UsageEvent | null): AdapterEvent[] {
     switch (this.#stopReason) {
       case "refusal":
@@ -93,7 +103,9 @@ export class MessageStream {
     if (!this.#done) return failed("crash", "The API ended its stream in the middle of the answer.", true);
     const { tokens_in = null, tokens_out = null } = usage ?? {};
     const tokens_used = tokens_in === null || tokens_out === null ? null : tokens_in + tokens_out;
-    return [{ type: "completed", success: true, files_changed: [], tokens_used, cost: null }];
+    const data = this.#isData ? parseJson(this.#said) : undefined;
+    const more = data === undefined ? {} : { structured_output: data };
+    return [{ type: "completed", success: true, files_changed: [], tokens_used, cost: null, ...more }];
   }
 
   /** The API counts cached input beside the other; here it is a part of it. */

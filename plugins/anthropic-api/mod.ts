@@ -11,12 +11,14 @@ import {
   countOf,
   errorDataOf,
   type FetchResponse,
+  requestIn,
   type SessionRequest,
   SseReader,
 } from "bulkhead/plugin-sdk";
 import { askForAnswer } from "./ask.ts";
 import { failureEvents } from "./failures.ts";
 import { MessageStream } from "./message-stream.ts";
+import { dialectOf } from "./output-schema.ts";
 import { probeApi } from "./probe.ts";
 
 const noMode = "Cannot ask a model: no access mode of the type api is enabled.";
@@ -62,9 +64,10 @@ export default class AnthropicApi extends AgentAdapter {
       maxTokens: countOf(this.#custom["max_tokens"]) ?? mode.max_tokens,
       thinkingTokens: countOf(this.#custom["thinking_tokens"]),
     };
-    const response = await askForAnswer(ctx, mode, { request: { ...request, model }, limits });
+    const asked = requestIn({ ...request, model }, dialectOf(model));
+    const response = await askForAnswer(ctx, mode, { request: asked, limits });
     yield { type: "agent_info", model };
-    if (response.ok) yield* readAnswer(ctx, response, new MessageStream(detector));
+    if (response.ok) yield* readAnswer(ctx, response, new MessageStream(detector, { isData: asked.output_schema !== undefined }));
     else {
       yield failureEvents(
         { status: response.status, headers: response.headers, body: await response.text() },

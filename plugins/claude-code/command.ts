@@ -1,6 +1,7 @@
-import { type CliCommand, mcpConfigFile, type SessionRequest } from "bulkhead/plugin-sdk";
+import { type CliCommand, mcpConfigFile, requestIn, type SessionRequest } from "bulkhead/plugin-sdk";
 import { toolsThatAsk } from "./asking.ts";
 import { openingLines } from "./control-requests.ts";
+import { checked } from "./output-schema.ts";
 import { toolsOption } from "./tool-names.ts";
 
 /** The program, as the run permission names it. */
@@ -32,6 +33,7 @@ export interface Options {
  */
 export function sessionCommand(request: SessionRequest, options: Options, memory: string | null): CliCommand {
   const { model, allowed_tools, system_prompt, max_turns, continue_from, mcp_servers = [] } = request;
+  const { prompt, output_schema } = requestIn(request, checked);
   return {
     binary,
     args: [
@@ -49,7 +51,8 @@ export function sessionCommand(request: SessionRequest, options: Options, memory
       CLAUDE_CODE_MAX_RETRIES: String(options.max_retries),
       DISABLE_AUTOUPDATER: "1",
     },
-    stdin: openingLines(request.prompt, {
+    stdin: openingLines(prompt, {
+      schema: output_schema ?? null,
       ask: toolsThatAsk(request),
       system: memory === null ? null : [memory, system_prompt ?? ""].join("\n\n").trim(),
     }),

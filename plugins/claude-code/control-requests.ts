@@ -105,10 +105,11 @@ export class ControlRequests {
 /** The lines that begin a session: the greeting with what is added to the system prompt, the tools that must ask, the prompt. */
 export function openingLines(
   prompt: string,
-  { ask, system }: { ask: readonly string[]; system: string | null },
+  { ask, system, schema = null }: { ask: readonly string[]; system: string | null; schema?: JsonFields | null },
 ): string {
   // It takes the place of the option --append-system-prompt.
-  const initialize = { subtype: "initialize", hooks: {}, ...(system === null ? {} : { appendSystemPrompt: system }) };
+  const added = { appendSystemPrompt: system ?? undefined, jsonSchema: schema ?? undefined };
+  const initialize = { subtype: "initialize", hooks: {}, ...added };
   const greeting = { type: "control_request", request_id: "initialize", request: initialize };
   const message = { role: "user", content: [{ type: "text", text: prompt }] };
   const settings = {

@@ -41,9 +41,11 @@ export function endingEvents(result: JsonFields, seen: Seen): AdapterEvent[] {
   }
   if (result["is_error"] !== true && result["subtype"] === "success" && !refused) {
     const files_changed = [...seen.filesChanged];
+    const { structured_output } = result;
     return [usage, {
       type: "completed",
       success: true,
+      ...(structured_output === undefined ? {} : { structured_output }),
       output: text,
       files_changed,
       tokens_used: tokens,
@@ -74,6 +76,7 @@ function failureCode(
   if (reason.startsWith("aborted")) return "interrupted";
   if (result["subtype"] === "error_max_turns") return "max_turns";
   if (result["subtype"] === "error_max_budget_usd") return "max_budget";
+  if (result["subtype"] === "error_max_structured_output_retries") return "output_invalid";
   if (/^No conversation found/.test(text)) return "not_found";
   if (reason === "prompt_too_long" || /^Prompt is too long/i.test(text)) return "context_overflow";
   // Versions without the word, and gateways, say it in the text alone.

@@ -9,6 +9,7 @@ import {
   textOf,
 } from "bulkhead/plugin-sdk";
 import { plainContent } from "./spoken-text.ts";
+import { answerTool } from "./output-schema.ts";
 import { kindOfTool } from "./tool-names.ts";
 
 /** Calls whose answers are awaited, and paths remembered; more are passed on without being remembered. */
@@ -17,6 +18,8 @@ const maxKept = 10_000;
 /** Tool calls and their results, with what they say of files and of the plan. */
 export class ToolEvents {
   readonly #open = new Map<string, { tool: string; at: number | null }>();
+  /** Calls that give the answer's data. */
+  readonly #answers = new Set<string>();
   readonly #changed = new Set<string>();
   #cwd = "";
 
@@ -35,6 +38,10 @@ export class ToolEvents {
     const id = textOf(block["id"]);
     const tool = textOf(block["name"]);
     if (!String(block["type"]).endsWith("tool_use") || id === undefined || tool === undefined) return null;
+    if (tool === answerTool && this.#answers.size < maxKept) {
+      this.#answers.add(id);
+      return [];
+    }
     if (this.#open.size < maxKept) this.#open.set(id, { tool, at: timeOf(timestamp) });
     const input = block["input"] ?? {};
     const call: AdapterEvent = { type: "tool_call", call_id: id, tool, kind: kindOfTool(tool), input };
@@ -46,6 +53,9 @@ export class ToolEvents {
   result(block: JsonFields, message: JsonFields): AdapterEvent[] | null {
     const id = textOf(block["tool_use_id"]);
     if (!String(block["type"]).endsWith("tool_result") || id === undefined) return null;
+    if (this.#answers.delete(id)) {
+      return block["is_error"] === true ? [{ type: "progress", message: String(plainContent(block["content"])) }] : [];
+    }
     const open = this.#open.get(id);
     this.#open.delete(id);
     const success = block["is_error"] !== true;

@@ -12,7 +12,7 @@ import type { Access } from "./access.ts";
  * @throws {BulkheadError} `unavailable` where nothing answers, `permission_denied`, `env_missing`
  */
 export function askForAnswer(ctx: AdapterContext, access: Access, request: SessionRequest): Promise<FetchResponse> {
-  const { prompt, system_prompt } = request;
+  const { prompt, system_prompt, output_schema: schema } = request;
   const system = system_prompt === undefined ? [] : [{ role: "system", content: system_prompt }];
   const limits = [access.maxTokens, request.budget?.tokens].filter((one) => typeof one === "number");
   // The API has renamed its limit; the servers that people run know the older name.
@@ -24,6 +24,7 @@ export function askForAnswer(ctx: AdapterContext, access: Access, request: Sessi
       messages: [...system, { role: "user", content: prompt }],
       stream: true,
       stream_options: { include_usage: true },
+      response_format: schema && { type: "json_schema", json_schema: { name: "answer", schema, strict: true } },
       [limit]: limits.length === 0 ? undefined : Math.min(...limits),
     }),
   });

@@ -27,6 +27,8 @@ const unfinishedBy: Readonly<Record<string, [code: string, message: string, reco
 interface ChatStreamOptions {
   prices: Access["prices"];
   detector: RateLimitDetector;
+  /** The server holds the answer to a schema: it is data. */
+  isData?: boolean;
 }
 
 /** Turns the data of a stream's events into the session's events, and knows how the answer ended. */
@@ -37,6 +39,7 @@ export class ChatStream {
   #finish: string | null = null;
   #refused = false;
   #answered = false;
+  #said = "";
   #done = false;
   #failure: AdapterEvent[] | null = null;
 
@@ -85,7 +88,9 @@ export class ChatStream {
     }
     const { tokens_in = null, tokens_out = null, cost = null } = this.#usage ?? {};
     const tokens_used = tokens_in === null || tokens_out === null ? null : tokens_in + tokens_out;
-    return [{ type: "completed", success: true, files_changed: [], tokens_used, cost }];
+    const data = this.#options.isData ? parseJson(this.#said) : undefined;
+    const more = data === undefined ? {} : { structured_output: data };
+    return [{ type: "completed", success: true, files_changed: [], tokens_used, cost, ...more }];
   }
 
   #fail(code: string, message: string): void {
@@ -114,6 +119,7 @@ export class ChatStream {
     const { events, refused, odd } = readDelta(fieldsOrNone(choice["delta"] ?? choice["message"]));
     this.#refused ||= refused;
     this.#answered ||= events.length > 0;
+    if (this.#options.isData) for (const event of events) this.#said += event.type === "output" ? event.data : "";
     this.#finish = textOf(choice["finish_reason"]) ?? this.#finish;
     return odd ? [...events, kept] : events;
   }

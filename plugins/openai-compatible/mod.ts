@@ -10,6 +10,7 @@ import {
   BulkheadError,
   errorDataOf,
   type FetchResponse,
+  requestIn,
   type SessionRequest,
   SseReader,
 } from "bulkhead/plugin-sdk";
@@ -17,6 +18,7 @@ import { chooseAccess, replacedModel } from "./access.ts";
 import { askForAnswer } from "./ask.ts";
 import { ChatStream } from "./chat-stream.ts";
 import { failureEvents } from "./failures.ts";
+import { dialectOf } from "./output-schema.ts";
 import { probeServer } from "./probe.ts";
 
 const noMode = "Cannot ask a model: no access mode that fits the option mode is enabled.";
@@ -59,7 +61,8 @@ export default class OpenAiCompatible extends AgentAdapter {
     if (replaced !== null) throw replacedError(replaced);
     const model = request.model ?? access.model;
     const detector = this.getRateLimitDetector();
-    const response = await askForAnswer(ctx, access, { ...request, model });
+    const asked = requestIn({ ...request, model }, dialectOf(access, model));
+    const response = await askForAnswer(ctx, access, asked);
     yield { type: "agent_info", model };
     if (!response.ok) {
       const failure = { status: response.status, headers: response.headers, body: await response.text() };
@@ -68,7 +71,7 @@ export default class OpenAiCompatible extends AgentAdapter {
     }
     // The operator's prices are of the operator's model.
     const prices = access.type === "local" || model === access.model ? access.prices : null;
-    yield* readAnswer(ctx, response, new ChatStream({ prices, detector }));
+    yield* readAnswer(ctx, response, new ChatStream({ prices, detector, isData: asked.output_schema !== undefined }));
   }
 }
 

@@ -71,6 +71,7 @@ const error = (type: string, message: string) => event({ type: "error", error: {
 const long = "The quick brown fox jumps over the lazy dog. ".repeat(4552).slice(0, 204_800);
 
 const streams: Record<string, string> = {
+  data: start + text('{"names":') + text('["Ada"]}') + stop("end_turn"),
   ok: start + text("Hel") + text("lo") + stop("end_turn"),
   thinking: start + delta({ type: "thinking_delta", thinking: "Let me see." }) +
     delta({ type: "signature_delta", signature: "x" }) + text("42") + stop("end_turn"),
@@ -236,4 +237,35 @@ test("the stream's reader gives the same events however the text is cut", () => 
   expect(events).toHaveLength(8);
   for (let at = 0; at <= whole.length; at++) expect(read([whole.slice(0, at), whole.slice(at)])).toEqual(events);
   expect(read(whole.split(""))).toEqual(events);
+});
+
+test("a schema of objects that can be closed holds the model, and for any other one the prompt asks", async () => {
+  const bench = await open();
+  const schema = { type: "object", properties: { names: { type: "array", title: "N" } }, required: ["names"] };
+  const closed = {
+    type: "object",
+    properties: { names: { type: "array" } },
+    required: ["names"],
+    additionalProperties: false,
+  };
+  const ask = (output_schema: Record<string, unknown>) =>
+    bench.run(id, { model: "data", output_schema, retry: "never" });
+  const held = await ask(schema);
+  expect(held.result).toMatchObject({
+    structured_output: { names: ["Ada"] },
+    effective: { output_schema: "enforced" },
+  });
+  expect(JSON.parse(bench.bodies[0] ?? "")).toMatchObject({
+    messages: [{ content: "go" }],
+    output_config: { format: { type: "json_schema", schema: closed } },
+  });
+  const openMap = { type: "object", additionalProperties: { type: "array" } };
+  expect((await ask(openMap)).result).toMatchObject({
+    structured_output: { names: ["Ada"] },
+    effective: { output_schema: "asked" },
+  });
+  expect(bench.bodies[1]).toContain("that fits this JSON Schema");
+  expect(bench.bodies[1]).not.toContain("json_schema");
+  await bench.run(id, { model: "claude-3-5-haiku-20241022", output_schema: schema, retry: "never" });
+  expect(bench.bodies[2]).not.toContain("json_schema");
 });

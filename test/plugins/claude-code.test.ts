@@ -289,3 +289,34 @@ async function processesIn(workdir: string): Promise<string[]> {
   const places = await Promise.all(pids.map((pid) => readlink(`/proc/${pid}/cwd`).catch(() => "")));
   return pids.filter((_, index) => places[index] === workdir);
 }
+
+const namesSchema = {
+  type: "object",
+  properties: { names: { type: "array", items: { type: "string" } } },
+  required: ["names"],
+  additionalProperties: false,
+};
+
+test("claude-code has the program hold its model to an output schema, and shows no call of the tool that gives the data", async () => {
+  const made = await open();
+  const output_schema = { $schema: "https://json-schema.org/draft/2020-12/schema", title: "Names", ...namesSchema };
+  // The tool is none of the allowed ones.
+  const { result, events } = await play(made, "schema", { output_schema, allowed_tools: ["Read"] });
+  expect(result).toMatchObject({
+    stop_reason: "end_turn",
+    structured_output: { names: ["a"] },
+    effective: { output_schema: "enforced" },
+  });
+  expect(story(events)).toBe("output completed");
+  const broken = await play(made, "schema-broken", { output_schema });
+  expect(broken.result).toMatchObject({
+    stop_reason: "output_invalid",
+    error: { message: expect.stringContaining("/names: must be array") },
+  });
+});
+
+test("claude-code asks in the prompt for what the program's own check does not know", async () => {
+  // The recording has no schema, and the stand-in takes no other.
+  const { result } = await play(await open(), "ok", { output_schema: { type: "array", prefixItems: [{}] } });
+  expect(result).toMatchObject({ stop_reason: "output_invalid", effective: { output_schema: "asked" } });
+});

@@ -62,6 +62,7 @@ const done = "data: [DONE]\n\n";
 const long = "The quick brown fox jumps over the lazy dog. ".repeat(4552).slice(0, 204_800);
 
 const streams: Record<string, string> = {
+  data: chunk({ content: '{"names":' }) + chunk({ content: '["Ada"]}' }, "stop") + done,
   ok:
     [chunk({ role: "assistant", content: "" }), chunk({ content: "Hel" }), ": keep-alive\n\n", chunk({ content: "lo" })]
       .join("") + chunk({}, "stop") + usage + done,
@@ -248,4 +249,35 @@ test("openai-compatible holds a budget of money by the prices that the operator 
   const bench = await open({ mode: "api", model: "ok", input_per_1k_tokens: 1000, output_per_1k_tokens: 1000 });
   const { result } = await bench.run(id, { model: "ok", budget: { cost: 1 } });
   expect(result).toMatchObject({ usage: { cost: 15 }, effective: { budget: { cost: 1 }, unenforced: [] } });
+});
+
+test("a schema of objects that can be closed holds the model, and for any other one the prompt asks", async () => {
+  const bench = await open();
+  const schema = { type: "object", properties: { names: { type: "array", title: "N" } }, required: ["names"] };
+  const closed = {
+    type: "object",
+    properties: { names: { type: "array" } },
+    required: ["names"],
+    additionalProperties: false,
+  };
+  const ask = (output_schema: Record<string, unknown>) =>
+    bench.run(id, { model: "data", output_schema, retry: "never" });
+  const held = await ask(schema);
+  expect(held.result).toMatchObject({
+    structured_output: { names: ["Ada"] },
+    effective: { output_schema: "enforced" },
+  });
+  expect(JSON.parse(bench.bodies[0] ?? "")).toMatchObject({
+    messages: [{ content: "go" }],
+    response_format: { type: "json_schema", json_schema: { schema: closed, strict: true } },
+  });
+  const openMap = { type: "object", additionalProperties: { type: "array" } };
+  expect((await ask(openMap)).result).toMatchObject({
+    structured_output: { names: ["Ada"] },
+    effective: { output_schema: "asked" },
+  });
+  expect(bench.bodies[1]).toContain("that fits this JSON Schema");
+  expect(bench.bodies[1]).not.toContain("json_schema");
+  await bench.run(id, { model: "gpt-4-turbo", output_schema: schema, retry: "never" });
+  expect(bench.bodies[2]).not.toContain("json_schema");
 });

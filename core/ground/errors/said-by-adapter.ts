@@ -31,6 +31,7 @@ const ofAdapters: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "unenforceable",
   "git_missing",
   "unsupported",
+  "output_invalid",
   "fatal",
 ]);
 

@@ -1,3 +1,4 @@
+import { wordsForSchema } from "../../../plugin-sdk/output-schema.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { instructionsFor } from "./instructions.ts";
 import { isEnhanced, type PromptSettings } from "./prompt-settings.ts";
@@ -36,9 +37,7 @@ export function enhancePrompt(request: SessionRequest, parts: PromptOptions): st
     ...(parts.briefing === undefined ? [] : [parts.briefing]),
   ];
   const { output_schema: schema } = request;
-  const asked = schema === undefined || parts.takesOutputSchema
-    ? []
-    : [`Answer with JSON alone, without any other text, that fits this JSON Schema:\n${JSON.stringify(schema)}`];
+  const asked = schema === undefined || parts.takesOutputSchema ? [] : [wordsForSchema(schema)];
   return [...sections, request.prompt, ...asked].join("\n\n");
 }
 

@@ -1,21 +1,26 @@
 import type { EffectiveSettings, StopReason } from "../../../plugin-sdk/result.ts";
 import { idleMs } from "./attempt.ts";
 import { accepts } from "./enforceable.ts";
+import type { CompletedEvent, ErrorEvent } from "../../../plugin-sdk/events.ts";
 import type { Candidate } from "./admitted.ts";
 import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
 
 /** Returns the settings that a session on this candidate really runs with. */
 export function effectiveSettings(
   candidate: Candidate,
-  { totalMs, answerTimeoutMs, workspace, outputSchema }: {
+  { totalMs, answerTimeoutMs, workspace, outputSchema, lastWord }: {
     totalMs: number;
     answerTimeoutMs: number;
     /** The schema that the client asked for. */
     outputSchema?: unknown;
+    /** An adapter whose agent could not be held to this schema gives no data, but the agent's words. */
+    lastWord?: CompletedEvent | ErrorEvent | null;
     workspace: EffectiveSettings["workspace"];
   },
 ): EffectiveSettings {
   const { request, plugin, accessMode, approval, unenforced, effective } = candidate;
+  const wordsOnly = lastWord?.type === "completed" && lastWord.structured_output === undefined;
+  const isHeld = accepts(plugin.manifest, "output_schema") && !wordsOnly;
   const held = <T>(field: string, value: T): T | null => (unenforced.includes(field) ? null : value);
   return {
     permissions: effective,
@@ -29,9 +34,7 @@ export function effectiveSettings(
     budget: heldBudget(candidate),
     workspace,
     access_mode: accessMode?.type ?? null,
-    ...(outputSchema === undefined
-      ? {}
-      : { output_schema: accepts(plugin.manifest, "output_schema") ? "enforced" as const : "asked" as const }),
+    ...(outputSchema === undefined ? {} : { output_schema: isHeld ? "enforced" as const : "asked" as const }),
     unenforced,
   };
 }

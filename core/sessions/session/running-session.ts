@@ -510,7 +510,9 @@ export class RunningSession {
     const workspace = this.#session.place.workspaceDir === undefined ? "inplace" : "worktree";
     const { answerTimeoutMs } = this.#session;
     const { output_schema: outputSchema } = this.#session.request;
-    return effectiveSettings(candidate, { totalMs: this.#deadlines.totalMs, answerTimeoutMs, workspace, outputSchema });
+    const { lastWord } = this.#rules;
+    const { totalMs } = this.#deadlines;
+    return effectiveSettings(candidate, { totalMs, answerTimeoutMs, workspace, outputSchema, lastWord });
   }
 
   #verdict(failure: ErrorData | null): Verdict {

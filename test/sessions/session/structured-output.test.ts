@@ -62,6 +62,9 @@ test("the effective settings say whether the adapter takes a schema or the promp
   expect((await run(told, request)).result.effective.output_schema).toBe("asked");
   const taken = await run({ ...told, manifest: { accepts: ["output_schema"] } }, request);
   expect(taken.result.effective.output_schema).toBe("enforced");
+  // Its agent could not be held to this one, and answered in words.
+  const words = await run({ ...gives({ output: "{}" }), manifest: { accepts: ["output_schema"] } }, request);
+  expect(words.result.effective.output_schema).toBe("asked");
 });
 
 test("data that is nested too deeply, and facts that are none, are refused", async () => {
