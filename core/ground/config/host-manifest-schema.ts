@@ -57,7 +57,12 @@ export function hostManifestJsonSchema(): Record<string, unknown> {
 
 function build(): Schemas {
   /** The contract's schema, which packages use as well, checks a tool's own keys. */
-  const tool = z.looseObject({ grant: permissionsSection().prefault({}) });
+  const tool = z.looseObject({
+    grant: permissionsSection().prefault({}),
+    description: line().exactOptional(),
+    output_schema: z.record(z.string(), z.unknown()).exactOptional(),
+    expose: z.literal("tool").exactOptional(),
+  });
 
   const schema: z.ZodType<WrittenManifest> = z
     .strictObject({

@@ -1,7 +1,7 @@
 import type { JournalSync } from "./journal-sync.ts";
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
-import type { CliTool } from "../../../plugin-sdk/manifest.ts";
+import type { CliTool, Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { Approval } from "../../../plugin-sdk/request.ts";
 import type { PromptSettings } from "../prompt/prompt-settings.ts";
@@ -71,12 +71,18 @@ export interface Routing {
   availability_ttl_ms?: number;
 }
 
+/** A tool without a package: the keys of a package's `cli`, and some of its manifest. */
+export type InlineTool =
+  & CliTool
+  & Partial<Pick<Manifest, "description" | "output_schema" | "expose">>
+  & { grant: Permissions };
+
 /** The host manifest, `bulkhead.yaml`, with defaults filled in. */
 export interface HostManifest {
   bulkhead: 1;
   plugins: Record<string, PluginSettings>;
   /** Tools added without a plugin package; each becomes a plugin of that id. */
-  tools: Record<string, CliTool & { grant: Permissions }>;
+  tools: Record<string, InlineTool>;
   /** Plugins that are never installed or loaded; overrides every other setting. */
   blocked?: BlockedPlugin[];
   /** Sources of secrets: name → `stored` (the default), `env:NAME` or `file:/absolute/path`. */

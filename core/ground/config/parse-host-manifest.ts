@@ -1,11 +1,11 @@
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
-import { type CliTool, cliToolSchema } from "../../../plugin-sdk/manifest.ts";
-import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import { cliToolSchema } from "../../../plugin-sdk/manifest.ts";
+import { outputSchemaFaults } from "../checks/schema-faults.ts";
 import { hostEnv } from "../platform/engine/platform.ts";
 import { schemaProblems } from "./check-against.ts";
 import { fillReferences, mapTexts, scalarOf } from "./environment-references.ts";
 import { isHiddenPlace } from "./hidden-values.ts";
-import type { HostManifest } from "./host-manifest.ts";
+import type { HostManifest, InlineTool } from "./host-manifest.ts";
 import { rememberPlaces } from "./host-manifest-places.ts";
 import { hostManifestJsonSchema, hostManifestSchema } from "./host-manifest-schema.ts";
 import { mostEventBytes } from "./journal-size.ts";
@@ -119,7 +119,7 @@ function withoutValue({ says: _, ...problem }: Problem, names: readonly string[]
 function toolProblems(parsed: ParsedYaml): Problem[] {
   return entriesOf(parsed.value, "tools").flatMap(([id, tool]) => {
     if (typeof tool !== "object" || tool === null || Array.isArray(tool)) return [];
-    const { grant: _, ...own } = tool as CliTool & { grant?: unknown };
+    const { grant: _, description: _said, output_schema: _schema, expose: _to, ...own } = tool as InlineTool;
     return schemaProblems(cliToolSchema, own, { parsed, prefix: ["tools", id] });
   });
 }
@@ -133,10 +133,18 @@ function detailProblems(
     ...permissionProblems(settings.deny, { parsed, prefix: ["plugins", id, "deny"] }),
   ]);
   const tools = Object.entries(manifest.tools).flatMap(([id, tool]) => [
-    ...permissionProblems((tool as { grant: Permissions }).grant, { parsed, prefix: ["tools", id, "grant"] }),
+    ...permissionProblems((tool as InlineTool).grant, { parsed, prefix: ["tools", id, "grant"] }),
+    ...schemaFaults(tool as InlineTool, ["tools", id, "output_schema"]).map(({ path, ...fault }): Problem => {
+      return { file: parsed.file, ...parsed.locate(path, "value"), path: pathText(path), ...fault };
+    }),
     ...(Object.hasOwn(manifest.plugins, id) ? [twice(id, parsed)] : []),
   ]);
   return [...plugins, ...tools, ...journalProblems(manifest, parsed)];
+}
+
+function schemaFaults({ output_schema }: InlineTool, prefix: string[]): ReturnType<typeof outputSchemaFaults> {
+  const faults = output_schema === undefined ? [] : outputSchemaFaults(output_schema);
+  return faults.map(({ path, ...fault }) => ({ ...fault, path: [...prefix, ...path] }));
 }
 
 /** Keeps one session from filling the journal: it would leave no room for the history of other sessions. */

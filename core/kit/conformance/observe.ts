@@ -40,6 +40,12 @@ const tracedFields: Readonly<Partial<SessionRequest>> = {
   continue_from: "00000000-0000-4000-8000-00000000c0de",
   allowed_tools: ["traced_tool"],
   max_turns: 7919,
+  output_schema: {
+    type: "object",
+    properties: { traced_field: { type: "string" } },
+    required: ["traced_field"],
+    additionalProperties: false,
+  },
 };
 
 /** Runs every session that rules need, one after another, and gives all that was seen. */

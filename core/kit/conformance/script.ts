@@ -18,6 +18,8 @@ export interface ScriptedSession {
   name: string;
   prompt: string;
   params?: Record<string, unknown>;
+  /** As in a request: the data of the session must fit it. */
+  output_schema?: Record<string, unknown>;
   /** Files of the working directory before it, by path. */
   files?: Record<string, string>;
   expect?: { outcome?: "completed" | "blocked" | "error"; output?: string };
@@ -112,6 +114,7 @@ const schema: SchemaOf<Partial<ConformanceScript> & { conformance: 1 }> = Type.O
       name,
       prompt: text,
       params: optional(Type.Record(name, Type.Unknown())),
+      output_schema: optional(Type.Record(name, Type.Unknown())),
       files,
       expect: optional(Type.Object({
         outcome: optional(Type.Union([Type.Literal("completed"), Type.Literal("blocked"), Type.Literal("error")])),

@@ -1,5 +1,6 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { Host } from "../../sessions/host/host.ts";
@@ -45,7 +46,7 @@ export async function runTake(host: Host, order: TakeOrder): Promise<Take> {
       {
         workdir,
         prompt: scripted.prompt,
-        ...(scripted.params === undefined ? {} : { params: scripted.params }),
+        ...omitUndefined({ params: scripted.params, output_schema: scripted.output_schema }),
         retry: "never",
         answer_timeout_ms: 0,
         approval: "all",

@@ -60,8 +60,10 @@ export default class Watched extends AgentAdapter {
     await this.#adapter?.shutdown();
   }
   async *runSession(request, ctx) {
-    const { take, ...order } = JSON.parse(request.prompt);
-    const own = { ...request, prompt: order.prompt };
+    // Words of the host, for a schema that the adapter does not take, follow the order.
+    const [given, ...words] = request.prompt.split("\n\n");
+    const { take, ...order } = JSON.parse(given);
+    const own = { ...request, prompt: [order.prompt, ...words].join("\n\n") };
     if (take === "members") yield* this.#members(order, world(ctx, order));
     else if (take === "held") yield* this.#held(own, world(ctx, order));
     else if (take === "missing") yield* this.#missing(own, world(ctx, { ...order, mode: "missing" }));

@@ -1,4 +1,5 @@
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { withinJournal } from "../../ground/config/journal-size.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
@@ -15,19 +16,20 @@ import { toolFaults } from "../manifest/tool-faults.ts";
  * @throws {BulkheadError} `invalid_config` with file, line and column
  */
 export function inlineTool(manifest: HostManifest, id: string, root: string): Plugin {
-  const { grant, ...cli } = manifest.tools[id]!;
+  const { grant, description = "A tool of the host manifest.", output_schema, expose, ...cli } = manifest.tools[id]!;
   const own: Manifest = {
     manifest: 1,
     id,
     name: id,
     version: "0.0.0",
-    description: "A tool of the host manifest.",
+    description,
     license: "UNLICENSED",
     host: "*",
     adapter_type: "cli",
     cli,
     capabilities: {},
     permissions: grant,
+    ...omitUndefined({ output_schema, expose }),
   };
   const faults = [...toolFaults(own)].map(({ path, ...fault }) => ({
     ...fault,

@@ -326,6 +326,16 @@ const corpus: [name: string, text: string, start: string][] = [
     "bulkhead.yaml:3:60 tools.a.grant.kv: expected boolean, found number 1",
   ],
   [
+    "a tool with a schema of another document",
+    "bulkhead: 1\ntools:\n  a: {binary: x, command_template: '{binary}', output_schema: {$ref: 'https://far/s'}}\n",
+    'bulkhead.yaml:3:70 tools.a.output_schema["$ref"]: expected # or #/... to a place in this schema, found',
+  ],
+  [
+    "a tool that is exposed as something else",
+    "bulkhead: 1\ntools:\n  a: {binary: x, command_template: '{binary}', expose: agent}\n",
+    'bulkhead.yaml:3:56 tools.a.expose: expected "tool", found string "agent"',
+  ],
+  [
     "a plugin and a tool of one name",
     "bulkhead: 1\nplugins: {a: {}}\ntools:\n  a: {binary: x, command_template: '{binary}'}\n",
     'bulkhead.yaml:4:3 tools.a: expected an id that does not stand under plugins, found string "a"',
@@ -378,7 +388,7 @@ describe("hostManifestJsonSchema", () => {
     expect(Object.keys(schema.properties.limits.properties)).toEqual(Object.keys(defaultLimits));
     const tool = schema.properties.tools.anyOf[0].additionalProperties;
     expect(Object.keys(tool.properties)).toEqual(
-      expect.arrayContaining(["binary", "command_template", "exit_codes", "grant"]),
+      expect.arrayContaining(["binary", "command_template", "exit_codes", "grant", "description", "output_schema", "expose"]),
     );
     expect(tool.required).toEqual(["binary", "command_template"]);
     expect(schema.required).toEqual(["bulkhead"]);

@@ -245,6 +245,17 @@ programs:
     }`,
   },
   { rule: "accepts", name: "never looks at the system prompt", manifest: "accepts: [system_prompt]" },
+  { rule: "accepts", name: "never looks at the output schema", manifest: "accepts: [output_schema]" },
+  {
+    rule: "accepts",
+    name: "drops the output schema",
+    program: true,
+    manifest: "accepts: [output_schema]\npermissions: { run: [{ binary: tool }] }",
+    members: `buildCommand(request) {
+      void request.output_schema;
+      return { binary: "tool", args: [], stdin: request.prompt };
+    }`,
+  },
   {
     rule: "accepts",
     name: "drops the model",

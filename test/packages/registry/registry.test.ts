@@ -284,7 +284,8 @@ describe("createRegistry", () => {
   it("makes a plugin of an inline tool, with what it needs granted", async () => {
     const { get, root } = await registry({}, {
       text:
-        'tools:\n  shout:\n    binary: tr\n    command_template: "{binary} a-z A-Z < {prompt_file}"\n    grant: {read: [workdir]}\n',
+        'tools:\n  shout:\n    binary: tr\n    command_template: "{binary} a-z A-Z < {prompt_file}"\n    grant: {read: [workdir]}\n' +
+        "    description: Answers in capitals.\n    expose: tool\n    output_schema: {type: object}\n",
     });
     expect(get("shout")).toMatchObject({
       id: "shout",
@@ -292,7 +293,13 @@ describe("createRegistry", () => {
       origin: "inline",
       enabled: true,
       grant: { run: [{ binary: "tr", args: ["a-z A-Z"] }], read: ["workdir"] },
-      manifest: { adapter_type: "cli", cli: { binary: "tr" } },
+      manifest: {
+        adapter_type: "cli",
+        cli: { binary: "tr" },
+        description: "Answers in capitals.",
+        expose: "tool",
+        output_schema: { type: "object" },
+      },
     });
   });
 

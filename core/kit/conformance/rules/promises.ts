@@ -6,7 +6,7 @@ import { type Rule, skipped } from "../rule.ts";
 import { allTakes, ordinary, type Seen, unsetVariable } from "../seen.ts";
 
 /** Fields whose values can be followed to the agent; the others may hold without being handed on. */
-const traced = ["model", "system_prompt", "continue_from"] as const;
+const traced = ["model", "system_prompt", "continue_from", "output_schema"] as const;
 
 /** Rules of what the manifest promises and asks for. */
 export const promiseRules: readonly Rule[] = [
@@ -94,7 +94,8 @@ export const promiseRules: readonly Rule[] = [
 
 /** Returns the value that the agent must get; null where the kit knows no value to send. */
 function sentValue(field: (typeof traced)[number], { members, traced: sent }: Seen): string | null {
-  const value = sent[field];
+  // An adapter may say a schema in other words, but not name its fields otherwise.
+  const value = field === "output_schema" ? Object.keys(Object(sent[field]?.["properties"]))[0] : sent[field];
   if (typeof value !== "string") return null;
   const own = field === "model" ? members?.models[value]?.value : undefined;
   return typeof own === "string" ? own : value;
