@@ -170,7 +170,7 @@ class ToolAdapter extends CliAdapter {
     const uses = (placeholder: string) => template.placeholders.includes(placeholder);
     const params = { ...defaultsOf(manifest), ...this.config.custom, ...request.params };
     const env = await expandEnv(tool.env_vars ?? {}, ctx);
-    const { continue_from, system_prompt, allowed_tools, max_turns } = request;
+    const { continue_from, system_prompt, allowed_tools, max_turns, output_schema } = request;
     const { stdin_file, ...command } = fillCommandTemplate(template, {
       binary: this.#binary(ctx),
       prompt: request.prompt,
@@ -178,6 +178,7 @@ class ToolAdapter extends CliAdapter {
       system_prompt,
       allowed_tools,
       max_turns,
+      output_schema,
       workdir: ctx.workdir,
       plugin_dir: ctx.plugin_dir,
       params,

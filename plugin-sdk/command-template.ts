@@ -15,6 +15,7 @@ export const templatePlaceholders = [
   "system_prompt",
   "allowed_tools",
   "max_turns",
+  "output_schema",
 ] as const;
 
 /** A member of {@link templatePlaceholders}. */
@@ -48,16 +49,17 @@ export interface CommandTemplateOptions {
 }
 
 /** Values for the placeholders of a template. */
-export interface TemplateValues
-  extends Partial<Record<Exclude<TemplatePlaceholder, ListOrNumber>, string | undefined>> {
+export interface TemplateValues extends Partial<Record<Exclude<TemplatePlaceholder, NoText>, string | undefined>> {
   /** Filled in as one argument, joined with commas; so are lists under `params`, and objects there are JSON. */
   allowed_tools?: readonly string[] | undefined;
   max_turns?: number | undefined;
+  /** Filled in as one argument of JSON. */
+  output_schema?: Readonly<Record<string, unknown>> | undefined;
   binary: string;
   params?: Readonly<Record<string, unknown>> | undefined;
 }
 
-type ListOrNumber = "binary" | "allowed_tools" | "max_turns";
+type NoText = "binary" | "allowed_tools" | "max_turns" | "output_schema";
 
 /** A command that is ready to start. */
 export interface FilledCommand {
@@ -71,7 +73,7 @@ const templateName = "command template";
 const shellSigns = ["|", "&", ";", ">", "<", "`", "$("];
 
 /** Fields that only some requests set: only a group can be left out for the others. */
-const askedFor: readonly string[] = ["continue_from", "system_prompt", "allowed_tools", "max_turns"];
+const askedFor: readonly string[] = ["continue_from", "system_prompt", "allowed_tools", "max_turns", "output_schema"];
 
 /** Most groups in one template: the run permission has a line for each of their combinations. */
 const maxGroups = 4;

@@ -67,8 +67,8 @@ export interface CliTool {
    * Parsed once to an argument list, then filled argument by argument; no shell ever sees it. It begins with
    * `{binary}`; the other placeholders are `{model} {prompt} {prompt_file} {output_file} {workdir} {plugin_dir}` and
    * `{params.x}`. Arguments in brackets are left out where a placeholder in them has no value: `[-m {model}]`. Only
-   * brackets may hold `{continue_from} {system_prompt} {allowed_tools} {max_turns}`. `< {prompt_file}` feeds the file
-   * on standard input. With `{output_file}` the content of that file is the output, and the tool's printed output is
+   * brackets may hold `{continue_from} {system_prompt} {allowed_tools} {max_turns} {output_schema}`. `< {prompt_file}`
+   * feeds the file on standard input. With `{output_file}` the content of that file is the output, and the tool's printed output is
    * progress.
    */
   command_template: string;

@@ -58,7 +58,11 @@ function saidIn(dialect: SchemaDialect, schema: unknown): unknown {
       if (key !== "additionalProperties" || value !== false) return undefined;
     }
     if (key === "format" && !dialect.formats?.includes(String(value))) return undefined;
-    const part = schemas.includes(key) ? saidIn(dialect, value) : maps.includes(key) ? saidOfAll(dialect, value) : value;
+    const part = schemas.includes(key)
+      ? saidIn(dialect, value)
+      : maps.includes(key)
+      ? saidOfAll(dialect, value)
+      : value;
     if (part === undefined) return undefined;
     said[key] = part;
   }
