@@ -87,7 +87,7 @@ export class MessageStream {
 
   #part(part: unknown, event: unknown): AdapterEvent[] {
     const events = shown(fieldsOrNone(part)) ?? [{ type: "unparsed", data: event }];
-    if (this.#isData) for (const one of events) this.#said += one.type === "output" ? one.data : "";
+    if (this.#isData) { for (const one of events) this.#said += one.type === "output" ? one.data : ""; }
     return events;
   }
 

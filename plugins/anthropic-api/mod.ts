@@ -67,8 +67,9 @@ export default class AnthropicApi extends AgentAdapter {
     const asked = requestIn({ ...request, model }, dialectOf(model));
     const response = await askForAnswer(ctx, mode, { request: asked, limits });
     yield { type: "agent_info", model };
-    if (response.ok) yield* readAnswer(ctx, response, new MessageStream(detector, { isData: asked.output_schema !== undefined }));
-    else {
+    if (response.ok) {
+      yield* readAnswer(ctx, response, new MessageStream(detector, { isData: asked.output_schema !== undefined }));
+    } else {
       yield failureEvents(
         { status: response.status, headers: response.headers, body: await response.text() },
         detector,

@@ -119,7 +119,7 @@ export class ChatStream {
     const { events, refused, odd } = readDelta(fieldsOrNone(choice["delta"] ?? choice["message"]));
     this.#refused ||= refused;
     this.#answered ||= events.length > 0;
-    if (this.#options.isData) for (const event of events) this.#said += event.type === "output" ? event.data : "";
+    if (this.#options.isData) { for (const event of events) this.#said += event.type === "output" ? event.data : ""; }
     this.#finish = textOf(choice["finish_reason"]) ?? this.#finish;
     return odd ? [...events, kept] : events;
   }
