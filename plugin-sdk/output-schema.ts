@@ -35,7 +35,7 @@ export function requestIn(request: SessionRequest, dialect: SchemaDialect | null
 
 /** Null where the dialect cannot say it. */
 function schemaIn(dialect: SchemaDialect, schema: JsonFields): JsonFields | null {
-  // No dialect takes a choice in place of the object that a whole answer is.
+  // A whole answer is an object, and no choice between several.
   const isObject = schema["type"] === "object" && !["anyOf", "oneOf", "allOf"].some((key) => key in schema);
   const said = isObject ? saidIn(dialect, schema) : undefined;
   return said === undefined ? null : fieldsOf(said);

@@ -1,6 +1,6 @@
 import type { SchemaDialect } from "bulkhead/plugin-sdk";
 
-/** What the API holds a model to. */
+/** Keywords to which the API holds a model. */
 const held: SchemaDialect = {
   keywords: ["enum", "const", "anyOf", "format"],
   formats: ["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"],

@@ -3,7 +3,7 @@ import type { SchemaDialect } from "bulkhead/plugin-sdk";
 /** Tool by which the program has its model give the data; it is no work. */
 export const answerTool = "StructuredOutput";
 
-/** What the program checks: it leaves out a schema with any other keyword, and says nothing. */
+/** Keywords that the program checks. A schema with any other one is left out, and the program says nothing. */
 export const checked: SchemaDialect = {
   keywords: [
     ..."enum const anyOf oneOf allOf not $ref $defs definitions nullable format pattern minLength maxLength".split(" "),

@@ -1,7 +1,7 @@
 import type { SchemaDialect } from "bulkhead/plugin-sdk";
 import type { Access } from "./access.ts";
 
-/** What the API holds a model to with `strict`; servers on this machine make a grammar of it. */
+/** Keywords to which `strict` holds a model of the API; servers on this machine make a grammar of them. */
 const strict: SchemaDialect = {
   keywords: [
     ..."enum const anyOf pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf".split(" "),

@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
 import { requestIn, type SchemaDialect } from "../../plugin-sdk/output-schema.ts";
 
-const open: SchemaDialect = { keywords: ["$ref", "$defs", "additionalProperties", "anyOf", "format"], formats: ["date"] };
+const open: SchemaDialect = {
+  keywords: ["$ref", "$defs", "additionalProperties", "anyOf", "format"],
+  formats: ["date"],
+};
 const closed: SchemaDialect = { keywords: ["anyOf"], closed: true };
 const complete: SchemaDialect = { ...closed, complete: true };
 const text = { type: "string" };

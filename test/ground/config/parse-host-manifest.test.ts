@@ -388,7 +388,7 @@ describe("hostManifestJsonSchema", () => {
     expect(Object.keys(schema.properties.limits.properties)).toEqual(Object.keys(defaultLimits));
     const tool = schema.properties.tools.anyOf[0].additionalProperties;
     expect(Object.keys(tool.properties)).toEqual(
-      expect.arrayContaining(["binary", "command_template", "exit_codes", "grant", "description", "output_schema", "expose"]),
+      expect.arrayContaining(["binary", "command_template", "exit_codes", "description", "output_schema", "expose"]),
     );
     expect(tool.required).toEqual(["binary", "command_template"]);
     expect(schema.required).toEqual(["bulkhead"]);
