@@ -24,7 +24,7 @@ export const helpPages = {
   "http-api": "routes, tokens, streams and the client",
   "mcp-acp": "MCP clients, editors, and MCP servers for agents",
   "write-an-adapter": "ctx, events, templates, packages",
-  "yaml-adapters": "Claude Code, Codex and Gemini CLI without code",
+  "yaml-adapters": "known agents driven without code, written out",
   "conformance-kit": "prove that a plugin keeps the contract",
   errors: "every error code and exit code",
   words: "what other hosts call it, and its name here",
