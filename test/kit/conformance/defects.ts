@@ -401,7 +401,11 @@ export const sound: readonly Defect[] = [
     rule: "good",
     name: "asks a server and does without a WebSocket",
     manifest: `permissions: { net: ["asked.example:80", "talks.example:443"] }`,
+    // The second session's schema is asked for in the prompt.
     script: `conformance: 1
+sessions:
+  - { name: hello, prompt: Say hello. }
+  - { name: data, prompt: Say the names., output_schema: { type: object, required: [names] } }
 servers:
   - { host: "asked.example:80", answers: [{ body: "Hello." }] }
   - { host: "talks.example:443", answers: [{ status: 404 }] }`,
@@ -417,6 +421,10 @@ servers:
       for await (const piece of response.body) said += piece;
       const code = await ctx.connect("wss://talks.example/").then(() => "", (error) => error.code);
       yield { type: "output", stream: "stdout", data: said + code + "\\n" };
+      if (/^Say the names\\.\\n\\n.*"required":\\["names"\\]/s.test(request.prompt)) {
+        yield { ...${completed}, output: '{"names":[]}' };
+        return;
+      }
       ${done}`,
   },
   {
