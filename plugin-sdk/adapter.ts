@@ -53,6 +53,7 @@ export abstract class AgentAdapter {
     if (new.target === AgentAdapter) {
       throw new TypeError("AgentAdapter is abstract: extend it, or use defineAdapter().");
     }
+    demandMethods(new.target, ["isAvailable", "runSession"]);
   }
 
   /** Called once before anything else; a throw becomes `AdapterInitializationError`. */
@@ -113,6 +114,18 @@ export abstract class AgentAdapter {
   getRateLimitDetector(): RateLimitDetector {
     return new RateLimitDetector();
   }
+}
+
+/**
+ * Refuses a class without its abstract methods, as TypeScript does before it runs. A constructor of a base class does
+ * not see the fields of the classes that extend it.
+ * @throws {TypeError} with the names, also as `missing`
+ */
+export function demandMethods(made: { name: string; prototype: object }, methods: readonly string[]): void {
+  const missing = methods.filter((method) => !(method in made.prototype));
+  if (missing.length === 0) return;
+  const message = `Cannot make an adapter of class "${made.name}": it lacks ${missing.join(", ")}.`;
+  throw Object.assign(new TypeError(`${message} Each must be a method of the class, not a field.`), { missing });
 }
 
 /** Options of {@link defineAdapter}: the required parts, and any other member of an adapter. */

@@ -1,9 +1,10 @@
 import { Errors } from "@sinclair/typebox/errors";
-import { type AdapterClass, type AdapterEvents, type AgentAdapter, requiredMembers } from "../adapter.ts";
+import type { AdapterClass, AdapterEvents, AgentAdapter } from "../adapter.ts";
 import { type AvailabilityReport, availabilityReportSchema } from "../availability.ts";
 import type { AgentConfig } from "../context.ts";
 import { BulkheadError, type ErrorData, errorDataOf } from "../errors.ts";
 import type { AdapterEvent } from "../events.ts";
+import { makeAdapter } from "../make-adapter.ts";
 import type { SessionRequest } from "../request.ts";
 import { EventChecker } from "./event-checker.ts";
 import { MemoryContext, type MemoryContextOptions, type RecordedLog } from "./memory-context.ts";
@@ -115,10 +116,7 @@ export async function probeAdapter(
 }
 
 function construct(Adapter: AdapterClass): AgentAdapter {
-  const adapter = new Adapter();
-  const required: unknown = Reflect.get(Adapter, "requiredMembers");
-  const names: readonly string[] = Array.isArray(required) ? required : requiredMembers;
-  const missing = names.filter((name) => Reflect.get(adapter, name) === undefined);
+  const { adapter, missing } = makeAdapter(Adapter);
   if (missing.length === 0) return adapter;
   throw new BulkheadError("adapter_incomplete", `Cannot run the adapter: it lacks ${missing.join(", ")}.`, {
     details: { missing },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { AccessMode } from "../../plugin-sdk/access-modes.ts";
 import { AgentAdapter, defineAdapter, requiredMembers } from "../../plugin-sdk/adapter.ts";
+import { CliAdapter } from "../../plugin-sdk/cli-adapter.ts";
 import type { Availability } from "../../plugin-sdk/availability.ts";
 import {
   AdapterInitializationError,
@@ -23,9 +24,54 @@ const api = (model: string, priority: number, enabled = true): AccessMode => ({
 
 const definition = { id: "a", name: "A", version: "1.0.0", runSession: async function* () {} };
 
+/** Authors without TypeScript may extend a class and leave out what it must have. */
+const Abstract = AgentAdapter as unknown as new () => object;
+const AbstractCli = CliAdapter as unknown as new () => object;
+
 describe("AgentAdapter", () => {
   test("cannot be made by itself", () => {
     expect(() => Reflect.construct(AgentAdapter, [])).toThrow("AgentAdapter is abstract");
+  });
+
+  test.each<[string, string[], new () => object]>([
+    ["Half", ["isAvailable", "runSession"], class Half extends Abstract {}],
+    [
+      "Asked",
+      ["runSession"],
+      class Asked extends Abstract {
+        isAvailable() {}
+      },
+    ],
+    [
+      "Own",
+      ["runSession"],
+      class Own extends Abstract {
+        isAvailable() {}
+        runSession = () => {};
+      },
+    ],
+    ["CliAdapter", ["findBinary", "getVersion", "checkAuth", "buildCommand", "parseOutput"], AbstractCli],
+    [
+      "Tool",
+      ["checkAuth", "buildCommand", "parseOutput"],
+      class Tool extends AbstractCli {
+        findBinary() {}
+        getVersion() {}
+      },
+    ],
+  ])("is not made of the incomplete class %s, which lacks %j", (name, missing, Incomplete) => {
+    const made = () => new Incomplete();
+    expect(made).toThrow(TypeError);
+    expect(made).toThrow(`Cannot make an adapter of class "${name}": it lacks ${missing.join(", ")}.`);
+    expect(made).toThrow(expect.objectContaining({ missing }));
+  });
+
+  test("is made of a class that inherits what it must have", () => {
+    class Whole extends Abstract {
+      isAvailable() {}
+      runSession() {}
+    }
+    expect(new (class Heir extends Whole {})()).toBeInstanceOf(AgentAdapter);
   });
 
   test("has every member that an adapter must have, once it is extended", () => {

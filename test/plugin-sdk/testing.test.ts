@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { defineAdapter } from "../../plugin-sdk/adapter.ts";
+import { CliAdapter } from "../../plugin-sdk/cli-adapter.ts";
 import type { AdapterContext } from "../../plugin-sdk/context.ts";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
@@ -119,10 +120,20 @@ describe("runAdapter", () => {
   });
 
   test("names every member that an adapter lacks", async () => {
-    class Empty {}
-    await expect(runAdapter(Empty as never)).rejects.toThrow(
-      expect.objectContaining({ code: "adapter_incomplete", message: expect.stringMatching(/id, name.*runSession/) }),
-    );
+    class Half extends (CliAdapter as unknown as new () => object) {
+      id = "half";
+      getVersion = () => null;
+    }
+    for (
+      const [incomplete, message] of [[class {}, /id, name.*runSession/], [
+        Half,
+        /lacks name.*findBinary, getVersion/,
+      ]] as const
+    ) {
+      await expect(runAdapter(incomplete as never)).rejects.toThrow(
+        expect.objectContaining({ code: "adapter_incomplete", message: expect.stringMatching(message) }),
+      );
+    }
   });
 });
 

@@ -1,5 +1,6 @@
-import { type AgentAdapter, requiredMembers } from "../../../plugin-sdk/adapter.ts";
+import type { AgentAdapter } from "../../../plugin-sdk/adapter.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { type MadeAdapter, makeAdapter } from "../../../plugin-sdk/make-adapter.ts";
 import { endowments } from "./endowments/all.ts";
 import { Scope } from "./scope.ts";
 import { describeThrown } from "./thrown.ts";
@@ -64,27 +65,19 @@ function isClass(value: unknown): value is new () => AgentAdapter {
 }
 
 function construct(adapterClass: new () => AgentAdapter): AgentAdapter {
-  const adapter = make(adapterClass);
-  const missing = membersOf(adapterClass).filter((member) => Reflect.get(adapter, member) === undefined);
-  if (missing.length > 0) {
-    throw new BulkheadError("adapter_incomplete", `The adapter lacks ${missing.join(", ")}.`, { details: { missing } });
+  const { adapter, missing } = make(adapterClass);
+  if (typeof adapter !== "object") {
+    throw new BulkheadError("adapter_incomplete", "The adapter's constructor made no object.");
   }
-  return adapter;
+  if (missing.length === 0) return adapter;
+  throw new BulkheadError("adapter_incomplete", `The adapter lacks ${missing.join(", ")}.`, { details: { missing } });
 }
 
-/** A class of adapters may require more members of its subclasses, in a static list of names. */
-function membersOf(adapterClass: new () => AgentAdapter): string[] {
-  const own: unknown = Reflect.get(adapterClass, "requiredMembers");
-  return [...new Set([...requiredMembers, ...(Array.isArray(own) ? own.slice(0, 100).map(String) : [])])];
-}
-
-function make(adapterClass: new () => AgentAdapter): AgentAdapter {
+function make(adapterClass: new () => AgentAdapter): MadeAdapter {
   try {
-    const adapter: unknown = new adapterClass();
-    if (typeof adapter === "object" && adapter !== null) return adapter as AgentAdapter;
+    return makeAdapter(adapterClass);
   } catch (thrown) {
     const { message, details } = describeThrown(thrown, "load_failed");
     throw new BulkheadError("load_failed", `The adapter's constructor threw: ${message}`, { details });
   }
-  throw new BulkheadError("adapter_incomplete", "The adapter's constructor made no object.");
 }

@@ -266,6 +266,16 @@ ${changes}`;
       for (const member of missing) expect(result.error?.message).toContain(member);
     });
 
+    test("an incomplete class of the SDK is told its missing fields and methods at once", async () => {
+      const made = await openHost();
+      const code = `import { CliAdapter } from "bulkhead/plugin-sdk";
+export default class extends CliAdapter { id = "broken"; version = "1.0.0"; getVersion() { return null; } }`;
+      await made.add("broken", { code }, { isolation, trusted: true });
+      const { result } = await made.run("broken");
+      const missing = ["name", "capabilities", "accessModes", "findBinary", "checkAuth", "buildCommand", "parseOutput"];
+      expect(result.error).toMatchObject({ code: "adapter_incomplete", details: { missing } });
+    });
+
     test("a throw in initialize() and in runSession() shows the author the author's own line", async () => {
       const made = await openHost();
       const source = (where: "initialize" | "runSession") =>
