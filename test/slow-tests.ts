@@ -14,6 +14,7 @@ export const slowTests: readonly string[] = [
   "test/doors/cli/setup.test.ts",
   "test/doors/cli/terminal-closes.test.ts",
   "test/doors/cli/through-daemon.test.ts",
+  "test/doors/daemon/plugin-trials.test.ts",
   "test/doors/daemon/two-containers.test.ts",
   "test/doors/http/real-host.test.ts",
   "test/doors/http/scanner.test.ts",

@@ -27,6 +27,7 @@ import { type GatedSessions, gateSessions } from "./gated-sessions.ts";
 import { joinCluster } from "./join-cluster.ts";
 import { listen, type Listening } from "./listen.ts";
 import { ManifestInForce } from "./manifest-in-force.ts";
+import { PluginTrials } from "./plugin-trials.ts";
 import { openAccess } from "./shared-access.ts";
 import { uncontainedPrograms } from "./uncontained.ts";
 import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
@@ -114,13 +115,16 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     undo.push(() => host.close());
     const told = tellUncontained(host, writeLog);
     undo.push(() => told);
-    const made = await openDaemon({ options, manifest, settings, host, listening, log, stateDir, cluster });
+    const trials = new PluginTrials({ host, writeLog });
+    undo.push(() => trials.stop());
+    const made = await openDaemon({ options, manifest, settings, host, listening, log, stateDir, cluster, trials });
     await cluster?.serve(host);
     door = made.door;
     const paths = { token_file: made.tokenFile, log_file: files.log, config_file: manifest?.file ?? null };
     const record = recordOf(listening, paths);
     await writeDaemonRecord(files.record, record);
     undo.push(() => removeDaemonRecord(files.record), settleAfterStart(made.isUnused));
+    trials.startLater();
     writeLog({ level: "info", message: `The daemon takes requests at ${record.address}.`, fields: { pid } });
     const ending = endingOf({ made, log, undo, drainMs: settings.drain_ms });
     return { record, host, reload: made.reload, stop: ending, lost: cluster?.lost ?? new AbortController().signal };
@@ -150,6 +154,7 @@ interface OpenDaemonOptions {
   stateDir: string;
   /** This machine's part in a cluster; null for a daemon that is alone. */
   cluster: Cluster | null;
+  trials: PluginTrials;
 }
 
 interface OpenedDaemon {
@@ -163,12 +168,15 @@ interface OpenedDaemon {
 
 /** Opens the host's HTTP door, with its access to the daemon. */
 async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
-  const { options, manifest, host, listening, log, stateDir, cluster } = opened;
+  const { options, manifest, host, listening, log, stateDir, cluster, trials } = opened;
   const writeLog: DaemonLog["write"] = (record) => log.write(record);
   const inForce = new ManifestInForce(manifest, {
     host,
     read: () => options.readManifest(),
-    onReloaded: (after) => log.setLevel(settingsOf(after).log_level),
+    onReloaded(after, { added, changed }) {
+      log.setLevel(settingsOf(after).log_level);
+      trials.start([...added, ...changed]);
+    },
     writeLog,
   });
   const gate = gateSessions(cluster?.sessions(host.sessions) ?? host.sessions);

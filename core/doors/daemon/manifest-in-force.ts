@@ -15,7 +15,7 @@ interface ManifestInForceDeps {
   host: Pick<Host, "reload">;
   /** Reads the host manifest; undefined where there is none. */
   read(): Promise<HostManifest | undefined>;
-  onReloaded(manifest: HostManifest): void;
+  onReloaded(manifest: HostManifest, changes: ReloadChanges): void;
   writeLog(record: LogRecord): void;
 }
 
@@ -67,7 +67,7 @@ export class ManifestInForce {
       if (after === undefined) throw noManifest();
       const report = await reloadManifest(host, { started: this.#started, after });
       this.#manifest = after;
-      onReloaded(after);
+      onReloaded(after, report);
       writeLog({ level: "info", message: "The host manifest was reloaded.", fields: report });
       return report;
     } catch (error) {

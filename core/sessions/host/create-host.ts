@@ -73,6 +73,7 @@ function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
     writeLog: deps.writeLog,
   });
   sessions.moveMessagesBy((live, messages) => conversations.move(live, messages));
+  const problems = () => [...registry.problems, ...services.problems()];
   let closing: Promise<void> | null = null;
   let verifying: Promise<ChainReport> | null = null;
   const reloads = new Sequence();
@@ -86,7 +87,7 @@ function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
         routes.forget(id);
         await services.remove(id);
       },
-      problems: () => registry.problems,
+      problems,
     },
     runSession,
     runAll: (request, run = {}) => runAll(host, request, run),
@@ -128,7 +129,7 @@ function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
     route: (wanted) => routes.route(wanted),
     // One after the other, so that the later one always wins, even if the earlier one takes longer to read.
     reload: (next) => reloads.run(() => reload(deps, next)),
-    signals: () => deps.signals.snapshot(routes.gauges()),
+    signals: () => deps.signals.snapshot({ ...routes.gauges(), problems: problems() }),
     resumeLost: lostResumer({ registry, sessions, writeLog: deps.writeLog }),
     limits: () => settings.limits,
     stateProblem: () => deps.health.look(),

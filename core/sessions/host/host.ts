@@ -73,7 +73,7 @@ export interface Host {
     get(id: string): Plugin | undefined;
     /** Takes a plugin out of service: its sessions and workers end, and the host forgets it until the next start. */
     remove(id: string): Promise<void>;
-    /** Returns the plugins that were found but cannot be used; none of them is enabled. */
+    /** Returns the plugins that cannot be used: those that cannot be read, and those whose code could not be loaded. */
     problems(): readonly RegistryProblem[];
     /** Loads a plugin folder at run time, with the same checks. */
     register(folder: string, settings?: RegistrySettings): Promise<Plugin>;

@@ -1,4 +1,4 @@
-import type { Registry } from "../../packages/registry/registry.ts";
+import type { Registry, RegistryProblem } from "../../packages/registry/registry.ts";
 import { stoppedPlugins, unknownAdapter } from "../routing/unknown-adapter.ts";
 import { ServedPlugin, type ServedPluginDeps } from "./served-plugin.ts";
 
@@ -36,6 +36,15 @@ export class PluginServices {
   /** Returns the service of a plugin that was used already. */
   find(id: string): ServedPlugin | undefined {
     return this.#inUse.get(id);
+  }
+
+  /** Returns the enabled plugins whose code could not be loaded when that was tried last. */
+  problems(): RegistryProblem[] {
+    return [...this.#inUse].flatMap(([id, { plugin, loadFault: error }]) =>
+      error !== null && this.#deps.registry.get(id) === plugin
+        ? [{ id, folder: plugin.folder, error, unavailable: true }]
+        : []
+    );
   }
 
   /** Returns the ids of the plugins whose code has changed since it was loaded; sorted. */

@@ -3,8 +3,8 @@ import type { IdleContainers } from "../../walls/pool/idle-containers.ts";
 import { PluginPool } from "../../walls/pool/plugin-pool.ts";
 import type { SpareContainer } from "../../walls/pool/spare-container.ts";
 import type { ChildLedger } from "../../ground/platform/processes/child-ledger.ts";
-import { errorFromData } from "../../../plugin-sdk/errors.ts";
-import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import { BulkheadError, type ErrorData, errorFromData } from "../../../plugin-sdk/errors.ts";
+import { toBulkheadError, toErrorData } from "../../ground/errors/to-error-data.ts";
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
 import { codeDigest } from "../../packages/registry/code-digest.ts";
 import { filesMark, isAuthored, isEditable } from "../../packages/registry/files-mark.ts";
@@ -39,6 +39,7 @@ export class ServedPlugin {
   readonly dataDir: string;
   readonly #cacheDir: string;
   #script: Promise<PluginScript> | null = null;
+  #bundleFault: BulkheadError | null = null;
   /** Digest of the code, and when it was looked at; that of a script in service holds for as long as it does. */
   #code: { digest: Promise<string | null>; at: number } | null = null;
   /** Mark of the author's files as they were when the script was made; null for files out of a package. */
@@ -73,8 +74,15 @@ export class ServedPlugin {
   script(): Promise<PluginScript> {
     return this.#script ??= this.#makeScript().catch((error: unknown) => {
       this.#script = null;
+      this.#bundleFault = toBulkheadError(error);
       throw error;
     });
+  }
+
+  /** Why its code could not be loaded when that was tried last, in a sentence that names it; null where it could. */
+  get loadFault(): BulkheadError | null {
+    const fault = this.#bundleFault ?? this.pool.loadFault;
+    return fault === null ? null : loadError(this.plugin.id, toErrorData(fault));
   }
 
   /** Returns the digest of the code that new sessions run; null where it cannot be told. */
@@ -91,6 +99,7 @@ export class ServedPlugin {
     if (isAuthored(this.plugin)) await demandRecorded(place, "plugin");
     const script = await bundlePlugin(this.plugin, { cacheDir: this.#cacheDir });
     await this.#markFiles(script);
+    this.#bundleFault = null;
     return script;
   }
 
@@ -120,6 +129,15 @@ export class ServedPlugin {
   async settled(): Promise<void> {
     await this.#script?.catch(() => {});
   }
+}
+
+/** Makes the error of an enabled plugin whose code cannot be loaded; `plugin check` shows the lines of its author. */
+export function loadError(id: string, { code, message, hint, details: { stack: _, ...details } = {} }: ErrorData): BulkheadError {
+  const isNamed = message.includes(JSON.stringify(id));
+  return new BulkheadError(code, isNamed ? message : `Cannot load plugin "${id}": ${message}`, {
+    hint: hint ?? `Run: bulkhead plugin check ${id}`,
+    details,
+  });
 }
 
 /** Facts about a plugin that was loaded. */

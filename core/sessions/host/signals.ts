@@ -2,6 +2,7 @@ import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { Signal } from "../../ground/log/prometheus-text.ts";
 import type { Stream } from "../session/merged-log.ts";
+import type { RegistryProblem } from "../../packages/registry/registry.ts";
 import { SignalCounter } from "./signal-counter.ts";
 
 /** Facts about the agents for the gauges. */
@@ -73,7 +74,7 @@ export class Signals {
   }
 
   /** Returns the current value of all signals. */
-  snapshot({ available, primary }: AgentGauges): Signal[] {
+  snapshot({ available, primary, problems }: AgentGauges & { problems: readonly RegistryProblem[] }): Signal[] {
     const gauge = (name: string, help: string, samples: Signal["samples"]): Signal => {
       return { name: `bulkhead_${name}`, help, type: "gauge", samples };
     };
@@ -87,6 +88,12 @@ export class Signals {
         "adapter_primary",
         "1 for the adapter that takes a session which names none.",
         primary === null ? [] : [{ labels: { adapter: primary }, value: 1 }],
+      ),
+      gauge(
+        "plugin_unusable",
+        "1 for each enabled plugin that cannot be used, by its error.",
+        problems.filter(({ unavailable }) => unavailable)
+          .map(({ id, error }) => ({ labels: { adapter: id, code: error.code }, value: 1 })),
       ),
       gauge("sessions_running", "Sessions that have begun and not ended.", [{ labels: {}, value: this.#running.size }]),
       ...[this.#success, this.#ended, this.#cost, this.#tokens, this.#attempts].map((one) => one.signal()),

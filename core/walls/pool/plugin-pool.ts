@@ -81,6 +81,8 @@ export class PluginPool {
   readonly #closing = new AbortController();
   /** The plugin's crashes, and whether it is in quarantine. */
   readonly health: PluginHealth;
+  /** Why the plugin could not be loaded when it was tried last; null where it could, or was never tried. */
+  loadFault: BulkheadError | null = null;
 
   constructor(options: PoolOptions) {
     this.#options = options;
@@ -266,12 +268,16 @@ export class PluginPool {
     void this.#openLane().then(
       () => {
         this.#isStarting = false;
+        this.loadFault = null;
         this.#serveWaiting();
       },
       (error: unknown) => {
         this.#isStarting = false;
         // While another worker runs, sessions wait for it.
-        if (this.health.quarantined || this.#lanes.length === 0) this.#refuseAll(error as BulkheadError);
+        if (!this.health.quarantined && this.#lanes.length > 0) return;
+        // A quarantine has a record of its own.
+        if (!this.health.quarantined && !this.#closed) this.loadFault = error as BulkheadError;
+        this.#refuseAll(error as BulkheadError);
       },
     );
     return true;

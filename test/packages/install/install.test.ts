@@ -859,6 +859,42 @@ describe("plugin remove, enable, disable, revoke, info", () => {
     );
   });
 
+  it("tells at once that a plugin which is enabled or installed is incomplete", async () => {
+    const operator = await newOperator();
+    const code = `import { AgentAdapter } from "bulkhead/plugin-sdk";\nexport default class extends AgentAdapter {}\n`;
+    const manifest = `manifest: 1
+id: half
+name: half
+version: 1.0.0
+description: Lacks members.
+license: MIT
+host: ^1.0.0
+adapter_type: agent
+entry: ./mod.js
+capabilities: {}
+`;
+    for (const folder of ["plugins/half", "other"]) {
+      await operator.write(`${folder}/plugin.yaml`, manifest.replace("id: half", `id: ${folder.split("/").at(-1)}`));
+      await operator.write(`${folder}/mod.js`, code);
+    }
+    const lacks = "The adapter lacks id, name, version, capabilities, accessModes, isAvailable, runSession.";
+    const enabled = await operator.bulkhead("plugin", "enable", "half");
+    expect(enabled.code).toBe(0);
+    expect(enabled.out).toMatch(/^half is enabled /);
+    expect(enabled.out).toContain(
+      `It cannot run yet. Cannot load plugin "half": ${lacks}\nRun: bulkhead plugin check half\n`,
+    );
+    const again = await operator.bulkhead("plugin", "enable", "half", "--as", "second", "--json");
+    expect(JSON.parse(again.out)).toMatchObject({
+      plugin_id: "second",
+      enabled: true,
+      error: { code: "adapter_incomplete", message: `Cannot load plugin "second": ${lacks}` },
+    });
+    const added = await operator.bulkhead("plugin", "add", "./other");
+    expect(added.out).toContain(`It cannot run yet. Cannot load plugin "other": ${lacks}`);
+    expect(added.out).not.toContain("To run it:");
+  });
+
   it("enables instances of a plugin, each with its options, and grants to each", async () => {
     const operator = await newOperator("bulkhead: 1\nplugins:\n  # mine\n  replay: { enabled: false }\n");
     const enable = (...words: string[]) => operator.bulkhead("plugin", "enable", ...words);

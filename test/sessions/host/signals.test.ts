@@ -17,7 +17,7 @@ function watched() {
   };
   /** Values by name and labels. */
   const values = () => {
-    const text = toPrometheusText(signals.snapshot({ available: null, primary: null }));
+    const text = toPrometheusText(signals.snapshot({ available: null, primary: null, problems: [] }));
     const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
     return Object.fromEntries(lines.map((line) => {
       const space = line.lastIndexOf(" ");
@@ -124,9 +124,9 @@ describe("Signals", () => {
 
   test("gauges that nobody has asked for have no value", () => {
     const { signals } = watched();
-    const [none, noPrimary] = signals.snapshot({ available: null, primary: null });
+    const [none, noPrimary] = signals.snapshot({ available: null, primary: null, problems: [] });
     expect([none?.samples, noPrimary?.samples]).toEqual([[], []]);
-    const [zero, primary] = signals.snapshot({ available: 0, primary: "alpha" });
+    const [zero, primary] = signals.snapshot({ available: 0, primary: "alpha", problems: [] });
     expect([zero?.samples, primary?.samples]).toEqual([
       [{ labels: {}, value: 0 }],
       [{ labels: { adapter: "alpha" }, value: 1 }],

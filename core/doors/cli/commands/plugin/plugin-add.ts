@@ -1,3 +1,4 @@
+import type { BulkheadError } from "../../../../../plugin-sdk/errors.ts";
 import { parsePackageSpec } from "../../../../packages/install/package-spec.ts";
 import { type PreparedInstall, prepareInstall } from "../../../../packages/install/prepare-install.ts";
 import { restoreInstalled } from "../../../../packages/install/restore-installed.ts";
@@ -12,6 +13,7 @@ import {
   manifestToChange,
   packageLimits,
 } from "../../installing.ts";
+import { errorOf, faultText, loadFault } from "../../load-fault.ts";
 import { manifestFile } from "../../open-host.ts";
 import { reportError } from "../../report-error.ts";
 import { installLines } from "../../render/install-lines.ts";
@@ -46,8 +48,9 @@ export async function pluginAdd(call: Invocation): Promise<number> {
       return 0;
     }
     await commitInstall(call, install, { grants, manifest });
-    const text = installedText(install, { grants: grants.length, file: manifest.file });
-    return await tell(call, installReport(install, { grants, manifest }), text);
+    const fault = install.unchanged ? null : await loadFault(call, install.id);
+    const text = installedText(install, { grants: grants.length, file: manifest.file, fault });
+    return await tell(call, { ...installReport(install, { grants, manifest }), ...errorOf(fault) }, text);
   } finally {
     await install.discard();
   }
@@ -55,11 +58,11 @@ export async function pluginAdd(call: Invocation): Promise<number> {
 
 function installedText(
   { id, next, current }: PreparedInstall,
-  { grants, file }: { grants: number; file: string },
+  { grants, file, fault }: { grants: number; file: string; fault: BulkheadError | null },
 ): string {
   const granted = grants === 0 ? "" : `, with ${plural(grants, "new grant")}`;
-  const first = current === null ? asTyped(`\nTo run it: bulkhead run ${id} "Say hello."`) : "";
-  return `Installed: ${id} ${next.version}${granted} (${file}).${first}`;
+  const first = current === null && fault === null ? asTyped(`\nTo run it: bulkhead run ${id} "Say hello."`) : "";
+  return `Installed: ${id} ${next.version}${granted} (${file}).${first}${faultText(fault)}`;
 }
 
 /** Installs the plugins that the lock names and that are missing. */

@@ -16,6 +16,7 @@ import { safeLine } from "../../render/agent-text.ts";
 import { drawingColumns } from "../../show-session.ts";
 import { type SetupSheet, setupSheet, sheetLines } from "../../setup/setup-sheet.ts";
 import { manifestToChange } from "../../installing.ts";
+import { errorOf, faultText, loadFaultAfter } from "../../load-fault.ts";
 import { openHost } from "../../open-host.ts";
 import { parseGrant } from "../../parse-grant.ts";
 import { pinGranted } from "../../pin-granted.ts";
@@ -42,14 +43,14 @@ export async function pluginEnable(call: Invocation): Promise<number> {
     plugin: { ...plugin, id, grant, enabled: true, config: { ...plugin.config, ...config, ...given } },
   }, opened.manifest?.file);
   const grants = await decide(call, asks);
-  if (grants !== null) return await change(call, { id, enabled: true, values, asks, grants });
+  if (grants !== null) return await change(call, { id, host: opened.host, values, asks, grants });
   await call.terminal.stdout.write("Nothing was changed.\n");
   return 0;
 }
 
 /** `bulkhead plugin disable <id>`. One that cannot be loaded can be disabled as well. */
 export async function pluginDisable(call: Invocation): Promise<number> {
-  return await change(call, { id: call.args[0] ?? "", enabled: false, values: [], grants: [] });
+  return await change(call, { id: call.args[0] ?? "", host: null, values: [], grants: [] });
 }
 
 /**
@@ -119,7 +120,8 @@ function givenOptions(
 
 interface EntryChange {
   id: string;
-  enabled: boolean;
+  /** Host in which it is tried once it is enabled; null: it is disabled. */
+  host: Host | null;
   values: readonly EntryValue[];
   /** Permissions that it asks for and is not granted. */
   asks?: SetupSheet;
@@ -129,8 +131,9 @@ interface EntryChange {
 
 async function change(
   call: Invocation,
-  { id, enabled, values, asks, grants }: EntryChange,
+  { id, host, values, asks, grants }: EntryChange,
 ): Promise<number> {
+  const enabled = host !== null;
   const { file } = await manifestToChange(call);
   const changed = await changeManifest(file, async ({ text, writeText }) => {
     let after = setEnabled(setInEntry(text, { pluginId: id, values, file }), { pluginId: id, enabled, file });
@@ -141,12 +144,14 @@ async function change(
   for (const { permission, target } of grants) {
     if (permission === "run") await pinGranted(call, { pluginId: id, binary: target });
   }
+  const fault = enabled ? await loadFaultAfter(host, { call, id }) : null;
   const left = asks === undefined ? null : withoutGrants(asks, grants);
   const missing = left === null ? {} : { missing: left.grants.map(grantWord) };
   const state = `${id} is ${enabled ? "enabled" : "disabled"}${changed ? "" : " already"}`;
   const granted = grants.length === 0 ? "" : ` and may now: ${grants.map(grantWord).join(", ")}`;
-  const text = `${state}${safeLine(granted)} (${file}).${left === null ? "" : asksText(left, call)}`;
-  return await tell(call, { plugin_id: id, enabled, changed, file, ...missing }, text);
+  const asked = left === null ? "" : asksText(left, call);
+  const text = `${state}${safeLine(granted)} (${file}).${faultText(fault)}${asked}`;
+  return await tell(call, { plugin_id: id, enabled, changed, file, ...missing, ...errorOf(fault) }, text);
 }
 
 /** Leaves of a sheet only what is not granted yet. The lines about walls follow from grants, and it has not all of them. */
