@@ -45,7 +45,7 @@ export function* faultsOf(schema: TSchema, value: unknown): Generator<Fault> {
       for (const fault of unionFaults(shape, error.value)) yield { ...fault, path: [...path, ...fault.path] };
     } else if (error.type === ValueErrorType.ObjectAdditionalProperties) {
       yield unknownKey(path, shape);
-    } else if (error.type === ValueErrorType.ObjectRequiredProperty || error.value !== undefined) {
+    } else {
       yield {
         path,
         of: "value",

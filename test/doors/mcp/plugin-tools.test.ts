@@ -89,6 +89,9 @@ describe.each(cases)("a plugin's own tool over $wire, $era", ({ era, connect }) 
       expect(wrong.isError).toBe(true);
       expect(JSON.parse((wrong.content[0] as { text: string }).text)).toMatchObject({ success: false });
     }
+    const bare = await tester.client.callTool({ name: "ner", arguments: { prompt: "Ada" } });
+    expect(bare).toMatchObject({ isError: true });
+    expect((bare.content[0] as { text: string }).text).toContain("workdir: expected string");
     const broken = await call({ language: "de" });
     expect(broken).toMatchObject({ isError: true });
     expect(JSON.parse((broken.content[0] as { text: string }).text)).toMatchObject({
