@@ -59,7 +59,9 @@ export async function recordPlugin(folder: string, wanted: RecordPluginOptions):
   const result = demandSomething(take, heard);
   const { left, notes } = await filesLeft(workdir, take.changed);
   const answers = recordedAnswers(heard, { name: session.name, workdir, root: kit.root, left });
-  const text = withRecording(read, { ...session, expect: expectationOf(result, kit.root) }, answers);
+  const asked = (requestedWith(manifest, read.script.config).run ?? []).map(({ binary }) => binary);
+  const played = { ...session, expect: expectationOf(result, kit.root) };
+  const text = withRecording(read, played, { ...answers, asked });
   const files = new Map([...answers.files, [scriptName, text]]);
   for (const [path, content] of files) {
     await mkdir(dirname(join(place, path)), { recursive: true });

@@ -12,13 +12,13 @@ type Answer = Pick<ProgramAnswer, "args" | "session" | "probe">;
 
 /**
  * Returns the text of a `conformance.yaml` with a recorded session in it, which replaces one of that name. All else stays, with
- * its comments.
+ * its comments, but for a program of another name that the only session does not use and the manifest does not ask for.
  * @throws {BulkheadError} `invalid_manifest` where that would be no script
  */
 export function withRecording(
   { script, parsed }: ReadScript,
   session: ScriptedSession,
-  { programs, servers }: Pick<RecordedAnswers, "programs" | "servers">,
+  { programs, servers, asked }: Pick<RecordedAnswers, "programs" | "servers"> & { asked: readonly string[] },
 ): string {
   const { document } = parsed;
   const others = document.has("sessions") ? script.sessions.filter(({ name }) => name !== session.name) : [];
@@ -27,6 +27,12 @@ export function withRecording(
     value: session,
   });
   const isOnly = others.length === 0;
+  // From the end, so that the places of the others stay.
+  for (const [at, { binary }] of isOnly ? [...script.programs.entries()].reverse() : []) {
+    if (asked.includes(binary)) continue;
+    document.deleteIn(["programs", at]);
+    script.programs.splice(at, 1);
+  }
   for (const { binary, answers } of programs) {
     const at = script.programs.findIndex((one) => one.binary === binary);
     const held = script.programs[at]?.answers ?? [];

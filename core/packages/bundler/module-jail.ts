@@ -222,7 +222,8 @@ class Jail {
       return this.#take(found, { kind: "dependency", folder: root });
     }
     throw new Refusal(
-      `Cannot import "${args.path}": the package "${name}" is not installed in the plugin's node_modules.`,
+      `Cannot import "${args.path}": the package "${name}" is not installed in the plugin's node_modules. ` +
+        "A folder above is not looked at; in a workspace, run: npm install --install-strategy=nested",
     );
   }
 

@@ -10,6 +10,7 @@ import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
 import { containsPrograms } from "../../packages/permissions/contained-programs.ts";
 import type { Plugin } from "../../packages/manifest/plugin.ts";
 import { requestedWith } from "../../packages/permissions/requested-permissions.ts";
+import { secretCommand } from "../../ground/config/secret-command.ts";
 import { isKnownAgent } from "../../ground/platform/places/key-places.ts";
 import { type KeyProblem, keyProblem, type MissingKeys, noKeyMissing } from "./access-key.ts";
 import { type AccessModeState, accessModeState, type ModeUse } from "./access-mode-state.ts";
@@ -50,7 +51,8 @@ export function describeAgent(facts: DescribeAgentOptions): RoutableAgent {
   const picked = pickAccessMode(modes) ?? modes.find(({ mode }) => mode.enabled) ?? null;
   const checkedAt = new Date("stopped" in found ? now : found.checkedAt).toISOString();
   const { availability, reason, version } = current;
-  const next_step = withSettings(current, plugin);
+  // An adapter does not see the host's environment.
+  const next_step = withSettings(current, plugin)?.replace(/(?<!\| )bulkhead secret set (\w+)/, (_, key) => secretCommand(key));
   const report: AgentReport = {
     id,
     name: manifest.name,

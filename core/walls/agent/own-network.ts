@@ -42,7 +42,7 @@ const built = import.meta.url.endsWith(".ts") ? "../../../dist/walls/" : "../../
 /** Bundled script that opens the ports. */
 const networkFile = fileURLToPath(new URL(`${built}network.js`, import.meta.url));
 
-const noNetwork = "Cannot give a program a network of its own";
+const noNetwork = "Cannot run the agent's programs contained, on a network of their own";
 
 /** Time to open a network on a machine under load. Milliseconds. */
 const openMs = 20_000;

@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import type { Authority } from "./authority.ts";
+import { secretCommand } from "../../ground/config/secret-command.ts";
 import { formatTarget, type NetTarget } from "../../ground/config/net-target.ts";
 import { mayHoldSecret } from "./request-headers.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
@@ -129,7 +130,7 @@ export class SessionSecrets {
     const value = this.#options.secrets?.get(name);
     if (value !== undefined) return value;
     throw new BulkheadError("env_missing", `Cannot use secret "${name}": it has no value.`, {
-      hint: `bulkhead secret set ${name}`,
+      hint: secretCommand(name),
       details: { name },
     });
   }

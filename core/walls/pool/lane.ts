@@ -200,7 +200,10 @@ export class Lane {
       heldMs: () => this.#transport.heldMs(),
       onBeat: () => this.#chargeCpu(),
       ping: (n) => this.#send({ type: "ping", n }),
-      onSilence: () => this.kill("unresponsive", `The plugin's worker did not answer for ${heartbeat_timeout_ms} ms.`),
+      onSilence: () => {
+        const why = "It may be in a loop without an await, or do much work at once.";
+        this.kill("unresponsive", `The plugin's worker did not answer for ${heartbeat_timeout_ms} ms. ${why}`);
+      },
     });
   }
 

@@ -105,6 +105,7 @@ describe("withRecording", () => {
       answers: [{ args: "--version", probe: true, stdout: "2\n" }, { session: "new", stdout: "done" }],
     }],
     servers: [],
+    asked: ["agent"],
   };
   const of = (text: string): unknown => parse(withRecording(readText(text), session, recorded));
 
@@ -117,6 +118,16 @@ describe("withRecording", () => {
         answers: [{ args: "--version", probe: true, stdout: "2\n" }, { stdout: "done" }],
       }],
     });
+  });
+
+  test("drops the program of a template that the plugin does not start", () => {
+    const programs = `programs:
+  - { binary: fake, answers: [{ stdout: "" }] }
+  - { binary: agent, answers: [{ stdout: "" }] }
+`;
+    const read = (sessions: string) => of(`conformance: 1\nsessions: [${sessions}]\n${programs}`) as typeof recorded;
+    expect(read("{ name: new, prompt: x. }").programs.map(({ binary }) => binary)).toEqual(["agent"]);
+    expect(read("{ name: old, prompt: x. }").programs.map(({ binary }) => binary)).toEqual(["fake", "agent"]);
   });
 
   test("takes the place of a session of its name, and keeps the others, their answers and comments", () => {

@@ -272,10 +272,14 @@ const refused: [name: string, files: Record<string, string>, message: string | R
     /does not name "bulkhead"/,
   ],
   ["the host", { "mod.ts": 'import "bulkhead";' }, /does not name "bulkhead"/],
-  ["a named package that is not installed", {
-    "package.json": '{"dependencies": {"left": "1"}}',
-    "mod.ts": 'import "left";',
-  }, 'mod.ts:1:8: Cannot import "left": the package "left" is not installed in the plugin\'s node_modules.'],
+  [
+    "a named package that is not installed",
+    {
+      "package.json": '{"dependencies": {"left": "1"}}',
+      "mod.ts": 'import "left";',
+    },
+    'mod.ts:1:8: Cannot import "left": the package "left" is not installed in the plugin\'s node_modules. A folder above is not looked at; in a workspace, run: npm install --install-strategy=nested',
+  ],
   ["what a package does not name", {
     "package.json": '{"dependencies": {"left": "1"}}',
     "mod.ts": 'import "left";',

@@ -6,7 +6,7 @@ import { enableOne } from "../../../sessions/routing/unknown-adapter.ts";
 import { lackingCapabilities } from "../../../sessions/routing/lacking.ts";
 import { type DefineCommand, examples, type Invocation, tellEach } from "../command.ts";
 import { openSessions } from "../open-sessions.ts";
-import { agentHead, agentRow } from "../render/agent-rows.ts";
+import { agentHead, agentRows } from "../render/agent-rows.ts";
 import { explainAll } from "../render/result-lines.ts";
 import { createPaint } from "../render/paint.ts";
 import { readRequired, requireFlag } from "../required-capabilities.ts";
@@ -52,7 +52,7 @@ function table(reports: readonly AgentReport[], { terminal, options }: Invocatio
   const shown = options["all"] === true ? reports : enabled;
   if (shown.length === 0) return asTyped(`No agent is enabled. ${enableOne}`);
   const paint = createPaint(terminal.colours.stdout);
-  const lines = [tableText(shown.map(agentRow), { terminal, head: agentHead, wraps: true })];
+  const lines = [tableText(agentRows(shown), { terminal, head: agentHead, wraps: true })];
   const hidden = reports.length - shown.length;
   if (hidden > 0) {
     lines.push(

@@ -18,7 +18,7 @@ import { openHost } from "../open-host.ts";
 import { damagedJournals, stateClockProblem } from "../../../sessions/host/state/state-journals.ts";
 import { toldProblems } from "../../../sessions/host/plugin-problems.ts";
 import { findAgents, type MissingAgent, missingAgents } from "../setup/find-agents.ts";
-import { agentRow } from "../render/agent-rows.ts";
+import { agentRows } from "../render/agent-rows.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { createPaint, type Paint, type Tone } from "../render/paint.ts";
 import { type Cell, type Row, tableLines } from "../render/table.ts";
@@ -185,7 +185,7 @@ function reportLines(report: DoctorReport, { paint, columns }: { paint: Paint; c
     ? { text: "not found: sessions run, but what they changed is not known", tone: "yellow" }
     : report.git;
   const none: Row = { cells: [{ text: "none is enabled", tone: "dim" }], remedy: "bulkhead setup" };
-  const agents = report.agents.length === 0 ? [none] : report.agents.map(agentRow);
+  const agents = report.agents.length === 0 ? [none] : agentRows(report.agents);
   return [
     paint("bold", "Here"),
     ...table([

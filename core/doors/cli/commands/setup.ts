@@ -26,6 +26,7 @@ import {
   type MissingAgent,
   missingAgents,
 } from "../setup/find-agents.ts";
+import { errorTable } from "../../../ground/errors/error-table.ts";
 import { chooseAgents, isReady } from "../setup/choose-agents.ts";
 import { enableAgents } from "../setup/enable-agents.ts";
 import { pointedHosts } from "../setup/pointed-hosts.ts";
@@ -134,8 +135,9 @@ async function enable(call: Invocation, { report, place, sheets, chosen }: Agree
   const first = chosen.find(isReady);
   const result = options["hello"] === false || first === undefined ? null : await hello(call, first.plugin.id);
   report.hello = result && { session_id: result.session_id, outcome: result.outcome, output: result.output };
-  await conclude(call, report, nextSteps(report));
-  const code = result === null ? 0 : exitCodeOf(result);
+  await conclude(call, report, nextSteps(report, first));
+  const isStuck = chosen.every(({ report: { availability } }) => availability === "unrunnable");
+  const code = result !== null ? exitCodeOf(result) : isStuck ? errorTable.unavailable.exit_code : 0;
   if (code === 0 && !json && options["yes"] !== true && Questions.possible(terminal)) await offerDaemon(call);
   return code;
 }
@@ -270,10 +272,14 @@ function foundRow({ plugin, program, report }: AskedAgent): SetupReport["found"]
   return { id: plugin.id, availability, reason, agent_version, program };
 }
 
-function nextSteps({ enabled, file }: SetupReport): string {
+function nextSteps({ file }: SetupReport, ready: AskedAgent | undefined): string {
   const next = `
 Next:
-  bulkhead run ${enabled[0]} "Explain this project"
+  ${
+    ready === undefined
+      ? "bulkhead agents                     why none of them can run yet, and what to do"
+      : `bulkhead run ${ready.plugin.id} "Explain this project"`
+  }
   bulkhead start                      a daemon: sessions outlive the terminal
   source <(bulkhead completion bash)  or zsh, fish`;
   return `${asTyped(next)}

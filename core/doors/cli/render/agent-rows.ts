@@ -18,6 +18,15 @@ const tones: { readonly [A in AgentReport["availability"]]: Tone } = {
 /** Titles of {@link agentRow}'s columns. */
 export const agentHead: readonly string[] = ["agent", "state", "version", "access", "why"];
 
+/** Formats agents as rows. A remedy of several, such as a wall that is missing, stands below the last of them alone. */
+export function agentRows(reports: readonly AgentReport[]): Row[] {
+  return reports.map((report, index) => {
+    const { next_step } = report;
+    const isShown = !reports.slice(index + 1).some((later) => later.next_step === next_step);
+    return { ...agentRow(report), remedy: isShown ? next_step : undefined };
+  });
+}
+
 /** Formats one agent as a row of a table; the primary has a star. */
 export function agentRow(report: AgentReport): Row {
   const { id, primary, availability, agent_version, access_mode, next_step } = report;

@@ -50,8 +50,7 @@ function agentLines(agents: readonly AskedAgent[], paint: Paint, columns: number
       { text: safeLine(agent.report.availability.replaceAll("_", " ")), tone: isReady(agent) ? "green" : "yellow" },
       { text: safeLine(whereText(agent)), tone: "dim" },
     ],
-    // A key in the environment need not be typed again.
-    remedy: agent.report.next_step?.replace(`bulkhead secret set ${agent.key}`, `printenv ${agent.key} | $&`),
+    remedy: agent.report.next_step,
   }));
   return tableLines(rows, { paint, columns, indent: 2, wraps: true });
 }

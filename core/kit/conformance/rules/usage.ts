@@ -20,7 +20,7 @@ export const usageRules: readonly Rule[] = [
           return ["Every access mode is paid for by the token, and it reports a cost of 0."];
         }
         if (event.type === "usage" && event.cost !== null && event.cost > 0 && event.currency === undefined) {
-          return [`It reports a cost of ${event.cost} in no currency.`];
+          return [`It reports a cost of ${event.cost} in no currency: add one, such as currency: USD.`];
         }
         return [];
       })

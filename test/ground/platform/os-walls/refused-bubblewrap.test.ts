@@ -189,7 +189,7 @@ describe("where AppArmor refuses bwrap", () => {
     });
     const network = openOwnNetwork({ ports: [3128], folder: join(root, "network"), light: false });
     expect((await errorOf(network)).toJSON()).toMatchObject({
-      message: `Cannot give a program a network of its own: ${reason}`,
+      message: `Cannot run the agent's programs contained, on a network of their own: ${reason}`,
       hint: [...help(), wayAround].join("\n"),
     });
   });
