@@ -32,6 +32,7 @@ function openApi(routes: readonly ApiRoute[]): object {
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: "/" }],
+    tags: [...new Set(routes.map(({ path }) => tagOf(path)))].map((name) => ({ name })),
     paths,
     components: {
       schemas: components.schemas,
@@ -68,6 +69,11 @@ class Components {
   }
 }
 
+/** The thing that a path is about; those outside of `/v1/` are about the host. */
+function tagOf(path: string): string {
+  return /^\/v1\/([a-z]+)/.exec(path)?.[1] ?? "host";
+}
+
 function operation(
   { id, summary, scope, path, query, heads = [], body, answers }: ApiRoute,
   components: Components,
@@ -86,6 +92,7 @@ function operation(
   return {
     operationId: id,
     summary,
+    tags: [tagOf(path)],
     "x-scope": scope,
     security: scope === "public" ? [] : undefined,
     parameters: parameters.length === 0 ? undefined : parameters,
