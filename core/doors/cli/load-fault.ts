@@ -14,7 +14,10 @@ export async function loadFault(call: Invocation, id: string): Promise<BulkheadE
 }
 
 /** The same in a host that was opened before the host manifest enabled the plugin. */
-export async function loadFaultAfter(host: Host, { call, id }: { call: Invocation; id: string }): Promise<BulkheadError | null> {
+export async function loadFaultAfter(
+  host: Host,
+  { call, id }: { call: Invocation; id: string },
+): Promise<BulkheadError | null> {
   const manifest = await loadManifest(call);
   if (manifest !== undefined) await host.reload(manifest);
   return await loadFaultIn(host, { call, id });

@@ -132,7 +132,10 @@ export class ServedPlugin {
 }
 
 /** Makes the error of an enabled plugin whose code cannot be loaded; `plugin check` shows the lines of its author. */
-export function loadError(id: string, { code, message, hint, details: { stack: _, ...details } = {} }: ErrorData): BulkheadError {
+export function loadError(
+  id: string,
+  { code, message, hint, details: { stack: _, ...details } = {} }: ErrorData,
+): BulkheadError {
   const isNamed = message.includes(JSON.stringify(id));
   return new BulkheadError(code, isNamed ? message : `Cannot load plugin "${id}": ${message}`, {
     hint: hint ?? `Run: bulkhead plugin check ${id}`,

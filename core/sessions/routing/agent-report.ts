@@ -52,7 +52,10 @@ export function describeAgent(facts: DescribeAgentOptions): RoutableAgent {
   const checkedAt = new Date("stopped" in found ? now : found.checkedAt).toISOString();
   const { availability, reason, version } = current;
   // An adapter does not see the host's environment.
-  const next_step = withSettings(current, plugin)?.replace(/(?<!\| )bulkhead secret set (\w+)/, (_, key) => secretCommand(key));
+  const next_step = withSettings(current, plugin)?.replace(
+    /(?<!\| )bulkhead secret set (\w+)/,
+    (_, key) => secretCommand(key),
+  );
   const report: AgentReport = {
     id,
     name: manifest.name,

@@ -18,6 +18,7 @@ interface Parameter {
 
 interface Operation {
   operationId: string;
+  tags: string[];
   parameters?: Parameter[];
   requestBody?: { content: { "application/json": { schema: JsonSchema } } };
   responses: Record<string, { content?: Record<string, unknown> }>;
@@ -27,6 +28,7 @@ interface OpenApi {
   openapi: string;
   info: { license?: object };
   servers: object[];
+  tags: { name: string }[];
   paths: Record<string, Record<string, Operation>>;
   components: { schemas: Record<string, JsonSchema> };
 }

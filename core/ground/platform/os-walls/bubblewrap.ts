@@ -37,7 +37,13 @@ export const ownProc: readonly string[] = ["--proc", "/proc", "--remount-ro", "/
 /** Finds bwrap, without trying it. */
 export async function findBubblewrap(): Promise<{ file: string } | MissingWall> {
   const file = await findProgram("bwrap");
-  return file === null ? { active: false, reason: "bwrap was not found.", remedy: "Install bubblewrap: apt-get install bubblewrap, or as this system installs it." } : { file };
+  return file === null
+    ? {
+      active: false,
+      reason: "bwrap was not found.",
+      remedy: "Install bubblewrap: apt-get install bubblewrap, or as this system installs it.",
+    }
+    : { file };
 }
 
 async function probe(): Promise<ProbedWall> {
