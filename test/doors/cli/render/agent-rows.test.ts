@@ -6,5 +6,5 @@ test("a remedy that several agents share stands below the last of them alone", (
   const install = { availability: "unrunnable" as const, next_step: "Install bubblewrap." };
   const login = { availability: "unauthenticated" as const, next_step: "Log in." };
   const rows = agentRows([fakeAgent("a", install), fakeAgent("b", login), fakeAgent("c", install)]);
-  expect(rows.map(({ remedy }) => remedy)).toEqual([undefined, "Log in.", "Install bubblewrap."]);
+  expect(rows).toMatchObject([{ remedy: undefined }, { remedy: "Log in." }, { remedy: "Install bubblewrap." }]);
 });
