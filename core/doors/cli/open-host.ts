@@ -29,12 +29,17 @@ export async function openHost(
   { askGrant, warm = false }: OpenHostOptions = {},
 ): Promise<OpenedHost> {
   const manifest = await loadManifest(call);
-  const host = await call.createHost({
+  const host: Host = await call.createHost({
     root: manifest?.file === undefined ? call.terminal.cwd : resolve(manifest.file, ".."),
     warm,
     manifest,
     stateDir: stateDirOf(call),
     askGrant: askGrant?.(manifest?.file),
+    keepDenial: manifest?.file === undefined ? undefined : async (denied) => {
+      const { ManifestInForce } = await import("../daemon/manifest-in-force.ts");
+      const read = () => loadManifest(call);
+      await new ManifestInForce(manifest, { host, read, onReloaded() {}, writeLog() {} }).deny(denied);
+    },
   });
   return { host, manifest, [Symbol.asyncDispose]: () => host.close() };
 }

@@ -6,6 +6,7 @@ import { hostBuild } from "../../ground/config/version.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { McpHttp } from "../mcp/http.ts";
 import type { Cluster } from "../../cluster/machines/cluster.ts";
+import type { MissingGrant } from "../../walls/broker/session-broker.ts";
 import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
 import { demandOwnState, stateFolderOf } from "../../sessions/host/state/state-folder.ts";
@@ -108,16 +109,28 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const cluster = await joinCluster(manifest, { stateDir, writeLog });
     undo.push(() => cluster?.close());
     const { root, bundledDir } = options;
+    const file = manifest?.file;
+    const keepDenial = file === undefined ? undefined : (denied: MissingGrant) => inForce.deny(denied);
     const host = await options.createHost(
-      { root, bundledDir, manifest, stateDir, resume: true, onlyFirst: true, writeLog },
+      { root, bundledDir, manifest, stateDir, resume: true, onlyFirst: true, keepDenial, writeLog },
       cluster?.seams,
     );
+    const trials = new PluginTrials({ host, writeLog });
+    undo.push(() => trials.stop());
+    const inForce = new ManifestInForce(manifest, {
+      host,
+      read: () => options.readManifest(),
+      onReloaded(after, { added, changed }) {
+        log.setLevel(settingsOf(after).log_level);
+        trials.start([...added, ...changed]);
+      },
+      writeLog,
+    });
     undo.push(() => host.close());
     const told = tellUncontained(host, writeLog);
     undo.push(() => told);
-    const trials = new PluginTrials({ host, writeLog });
-    undo.push(() => trials.stop());
-    const made = await openDaemon({ options, manifest, settings, host, listening, log, stateDir, cluster, trials });
+    const parts = { options, manifest, settings, host, inForce, listening, log, stateDir, cluster, trials };
+    const made = await openDaemon(parts);
     await cluster?.serve(host);
     door = made.door;
     const paths = { token_file: made.tokenFile, log_file: files.log, config_file: manifest?.file ?? null };
@@ -149,6 +162,7 @@ interface OpenDaemonOptions {
   manifest: HostManifest | undefined;
   settings: DaemonSettings;
   host: Host;
+  inForce: ManifestInForce;
   listening: Listening;
   log: DaemonLog;
   stateDir: string;
@@ -168,17 +182,8 @@ interface OpenedDaemon {
 
 /** Opens the host's HTTP door, with its access to the daemon. */
 async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
-  const { options, manifest, host, listening, log, stateDir, cluster, trials } = opened;
+  const { manifest, host, inForce, listening, log, stateDir, cluster, trials } = opened;
   const writeLog: DaemonLog["write"] = (record) => log.write(record);
-  const inForce = new ManifestInForce(manifest, {
-    host,
-    read: () => options.readManifest(),
-    onReloaded(after, { added, changed }) {
-      log.setLevel(settingsOf(after).log_level);
-      trials.start([...added, ...changed]);
-    },
-    writeLog,
-  });
   const gate = gateSessions(cluster?.sessions(host.sessions) ?? host.sessions);
   const { tokens, tokenFile, owners, stopSharing } = await openAccess(stateDir, { notes: cluster?.notes, writeLog });
   const limits = { ...defaultLimits, ...manifest?.limits };
@@ -187,7 +192,7 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
     sessions: gate.sessions,
     mounts: [mcp],
     pages: consolePage,
-    facts: factsOf(opened, { gate, inForce }),
+    facts: factsOf(opened, gate),
     tokens,
     owners,
     hosts: () => listening.hosts,
@@ -205,8 +210,8 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
 
 /** Returns what the door shows and changes of the host, besides its sessions. */
 function factsOf(
-  { host, cluster, manifest }: OpenDaemonOptions,
-  { gate, inForce }: { gate: GatedSessions; inForce: ManifestInForce },
+  { host, inForce, cluster, manifest }: OpenDaemonOptions,
+  gate: GatedSessions,
 ): HostFacts {
   const { reload, setGrants, addGrant, replaceGrant } = inForce;
   return {

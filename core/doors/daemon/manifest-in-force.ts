@@ -9,6 +9,7 @@ import type { HostFacts, ReloadChanges } from "../http/door-options.ts";
 import type { DaemonSettings } from "../../ground/config/daemon-settings.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { changeManifest } from "../../packages/install/manifest-transaction.ts";
+import type { MissingGrant } from "../../walls/broker/session-broker.ts";
 import type { GrantReplacement } from "../../packages/manifest/edit-plugin-entry.ts";
 
 interface ManifestInForceDeps {
@@ -52,6 +53,10 @@ export class ManifestInForce {
       await writeGrant(this.#manifest, grant);
       await this.#reload();
     });
+
+  /** Keeps a denial that a client gave as its answer. */
+  readonly deny = ({ plugin_id: pluginId, permission, target }: MissingGrant): Promise<void> =>
+    this.addGrant({ pluginId, permission, target, under: "deny" });
 
   /** Replaces one grant in the file and reloads it. */
   readonly replaceGrant: HostFacts["replaceGrant"] = (replacement) =>

@@ -8,6 +8,7 @@ import {
   type SessionHandle,
   type SessionHost,
 } from "../../sessions/host/session-host.ts";
+import { isKeptAnswer, waitingWithoutKeptAnswer, withoutKeptAnswer } from "../../sessions/session/ask-host.ts";
 import type { SessionQuery } from "../../../plugin-sdk/queries.ts";
 import { BulkheadError, errorDataOf } from "../../../plugin-sdk/errors.ts";
 import type { SessionOwners } from "./session-owners.ts";
@@ -63,7 +64,7 @@ export function callerSessions(caller: Caller, { sessions, owners }: CallerSessi
     list: async (query) => (await page(query)).sessions,
     async get(sessionId) {
       demandSight(caller, sessionId, owners);
-      return await sessions.get(sessionId);
+      return offered(caller, await sessions.get(sessionId));
     },
     async history(sessionId) {
       demandSight(caller, sessionId, owners);
@@ -89,7 +90,7 @@ export function callerSessions(caller: Caller, { sessions, owners }: CallerSessi
     },
     // Call events() here, so that an invalid query is refused before a stream begins.
     events: (query) => {
-      const events = sessions.events(query);
+      const events = offeredIn(caller, sessions.events(query));
       return hasScope(caller, "read") ? events : seenBy(events, { caller, owners });
     },
   };
@@ -104,7 +105,7 @@ export function callerSessions(caller: Caller, { sessions, owners }: CallerSessi
 
   async function page({ limit = 50, ...query }: SessionQuery = {}): Promise<SessionPage> {
     if (!hasScope(caller, "read")) return await listOwn(caller, { ...query, limit }, { sessions, owners });
-    const all = await sessions.list({ ...query, limit });
+    const all = (await sessions.list({ ...query, limit })).map((one) => offered(caller, one));
     return { sessions: all, next: all.length < limit ? null : all.at(-1)?.session_id ?? null };
   }
 }
@@ -132,11 +133,32 @@ function heldBy(session: SessionHandle, { caller, owners }: SightDeps): SessionH
   };
   return {
     id: session.id,
-    events: (query) => session.events(query),
+    events: (query) => offeredIn(caller, session.events(query)),
     result: () => session.result(),
     interrupt: controlled(() => session.interrupt()),
-    answer: (requestId, choice) => controlled(() => session.answer(requestId, choice))(),
+    answer: (requestId, choice) =>
+      controlled(() => {
+        if (isKeptAnswer({ request_id: requestId, choice })) {
+          demandScope(caller, { needed: ["admin"], act: "deny a host to a plugin for good" });
+        }
+        return session.answer(requestId, choice);
+      })(),
   };
+}
+
+/** Leaves out of a session's requests the answer that changes grants, where the caller may not. */
+function offered(caller: Caller, summary: SessionSummary): SessionSummary {
+  if (hasScope(caller, "admin") || summary.waiting.length === 0) return summary;
+  return { ...summary, waiting: waitingWithoutKeptAnswer(summary.waiting) };
+}
+
+/** As {@link offered}, for events. */
+function offeredIn(caller: Caller, events: AsyncIterable<Envelope>): AsyncIterable<Envelope> {
+  return hasScope(caller, "admin") ? events : mapped(events);
+
+  async function* mapped(all: AsyncIterable<Envelope>): AsyncGenerator<Envelope, void, void> {
+    for await (const envelope of all) yield withoutKeptAnswer(envelope);
+  }
 }
 
 /** Sessions that one request checks, at most. */
@@ -157,7 +179,7 @@ async function listOwn(
   const page: SessionSummary[] = [];
   for (const id of own.slice(from, from + mostLooked)) {
     const summary = await sessions.get(id).catch(nullWhereGone);
-    if (summary !== null && fits(summary, query)) page.push(summary);
+    if (summary !== null && fits(summary, query)) page.push(offered(caller, summary));
     if (page.length === query.limit) return { sessions: page, next: id };
   }
   return { sessions: page, next: own[from + mostLooked - 1] ?? null };

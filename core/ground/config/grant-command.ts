@@ -5,6 +5,11 @@ export function grantCommand(pluginId: string, permission: string, { target }: {
   return grantsCommand(pluginId, [{ permission, target }]);
 }
 
+/** Returns the command line that takes back a grant or a denial, safe to paste into a shell. */
+export function revokeCommand(pluginId: string, permission: string, { target }: { target: string }): string {
+  return grantCommand(pluginId, permission, { target }).replace("grant", "revoke");
+}
+
 /** Returns the command line that grants several permissions to one plugin. */
 export function grantsCommand(pluginId: string, grants: readonly { permission: string; target: string }[]): string {
   const words = grants.map(({ permission, target }) =>

@@ -32,6 +32,8 @@ import { exposer } from "./exposer.ts";
 import { tellProblems } from "./plugin-problems.ts";
 import type { HostOptions } from "./host.ts";
 import type { HostSeams } from "./host-seams.ts";
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import type { MissingGrant } from "../../walls/broker/session-broker.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { keepJournal } from "./state/keep-journal.ts";
 import { LiveSessions } from "./live-sessions.ts";
@@ -80,7 +82,7 @@ export interface HostDeps extends SessionDeps {
  */
 export async function openHostDeps(options: HostOptions, seams: HostSeams): Promise<HostDeps> {
   keepInspectorShut();
-  const { manifest, askGrant, onlyFirst, program, warm = false, writeLog = () => {} } = options;
+  const { manifest, askGrant, keepDenial, onlyFirst, program, warm = false, writeLog = () => {} } = options;
   const root = resolve(options.root ?? (manifest?.file ? dirname(manifest.file) : workingDirectory()));
   const temporary = options.stateDir === null ? await makeTemporaryFolder("state") : null;
   const stateDir = temporary ?? stateFolderOf(options, root);
@@ -137,6 +139,8 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     watchHeld: (watched) => workspaces.watchHeld(watched),
     keepHeld: (held) => workspaces.keepHeld(held),
     askGrant,
+    deniedNow: (id) => registry.get(id)?.deny ?? {},
+    keepDenial: keepDenial && ((denied) => keepDenial(denied).catch(unkept(denied, writeLog))),
   };
   const history = openHistory(claim.folder, { log: sessionDeps.log, journal });
   renewHistory = () => history.renew();
@@ -277,5 +281,17 @@ function healthLog(writeLog: (record: LogRecord) => void): (problem: StateProble
     const { code, state, hint, file } = problem;
     const message = `The state cannot be written, so no session starts: ${state}. ${hint}`;
     writeLog({ level: "error", message, fields: { cause_code: code, file } });
+  };
+}
+
+
+/** Makes what tells the log that a client's "never" could not be kept; the host stays denied for the session. */
+function unkept(
+  { plugin_id, target }: MissingGrant,
+  writeLog: (record: LogRecord) => void,
+): (error: unknown) => void {
+  return (error) => {
+    const message = `Cannot keep the denial of ${target} to ${plugin_id}: ${toErrorData(error).message}`;
+    writeLog({ level: "error", message });
   };
 }

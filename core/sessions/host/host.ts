@@ -4,7 +4,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { BinaryPin, CrashRecord } from "../../../plugin-sdk/plugin-report.ts";
-import type { AskGrant } from "../../walls/broker/session-broker.ts";
+import type { AskGrant, MissingGrant } from "../../walls/broker/session-broker.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { Cursor } from "../../records/journal/journal.ts";
@@ -61,6 +61,8 @@ export interface HostOptions {
   closeDeadlines?: Partial<CloseDeadlines> | undefined;
   /** Asks a person for a missing grant. Absent: denied. */
   askGrant?: AskGrant | undefined;
+  /** Keeps a client's "never" as a denial in the host manifest, and puts it into force. Absent: it is not offered. */
+  keepDenial?: ((denied: MissingGrant) => Promise<void>) | undefined;
   /** Receives the log records of host and adapters. */
   writeLog?: ((record: LogRecord) => void) | undefined;
 }

@@ -47,7 +47,8 @@ import { privateGitFolder } from "./state/state-folder.ts";
 import type { StateClaim } from "./state/state-claim.ts";
 
 /** Collaborators of {@link startSession} that sessions of one host share. */
-export interface SessionDeps extends Pick<RunningSessionDeps, "log" | "looks" | "askGrant"> {
+export interface SessionDeps
+  extends Pick<RunningSessionDeps, "log" | "looks" | "askGrant" | "deniedNow" | "keepDenial"> {
   claim: StateClaim;
   /** Records every child process. */
   children: ChildLedger;
@@ -193,6 +194,8 @@ export function startSession(
     guarded: () => deps.guarded(),
     makeBroker: (options) => openBroker(deps, options),
     askGrant: deps.askGrant,
+    deniedNow: (id) => deps.deniedNow(id),
+    keepDenial: deps.keepDenial,
   });
 }
 

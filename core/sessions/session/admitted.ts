@@ -8,7 +8,7 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { HeldItem } from "../../records/gate/held-item.ts";
 import type { LookStart } from "../../records/gate/known-entries.ts";
 import type { SharedLooks } from "../../records/git/shared-looks.ts";
-import type { AskGrant, SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
+import type { AskGrant, MissingGrant, SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
 import type { WorkerPlace } from "../../walls/pool/plugin-pool.ts";
 import type { OwnEditFilter } from "../../packages/manifest/manifest-edits.ts";
@@ -185,12 +185,16 @@ export interface RunningSessionDeps {
   guarded(): Pick<SessionBrokerOptions, "protectedPaths" | "sealedPaths" | "pluginPlaces" | "autoexecNames">;
   makeBroker(options: SessionBrokerOptions): SessionBroker;
   askGrant?: AskGrant | undefined;
+  /** Returns what the operator denies a plugin now, which may be more than when the session started. */
+  deniedNow(pluginId: string): Permissions;
+  /** Keeps a client's "never" as a denial of the plugin. Never rejects. Absent: no file would keep it. */
+  keepDenial?: ((denied: MissingGrant) => Promise<void>) | undefined;
 }
 
 /** Collaborators of an attempt that all attempts of a session share. */
 export interface AttemptDeps {
   session: Admitted;
-  host: Pick<RunningSessionDeps, "guarded" | "makeBroker" | "askGrant">;
+  host: Pick<RunningSessionDeps, "guarded" | "makeBroker" | "askGrant" | "deniedNow" | "keepDenial">;
   stream: SessionStream;
   rules: EventRules;
   requests: OpenRequests;

@@ -48,7 +48,7 @@ export function attemptBroker(
     containPrograms: containsPrograms(plugin),
     programNet: programNet(plugin),
     refusedNet: {
-      denied: plugin.deny.net ?? [],
+      denied: () => host.deniedNow(plugin.id).net ?? [],
       housekeeping: housekeepingHosts(plugin),
       toolRuns: () => rules.hasOpenCall,
     },

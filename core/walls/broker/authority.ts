@@ -28,8 +28,8 @@ export interface Demand {
   unbounded?: boolean;
   /** No person is asked, and no answer that one gave before counts. */
   isUnasked?: boolean;
-  /** The operator denied it: no grant lifts that. */
-  isDenied?: boolean;
+  /** The operator denies it, maybe in answer to the question about it: no grant lifts that. */
+  isDenied?(): boolean;
   /** A program can do without it: a denial is told quietly. */
   isHousekeeping?: boolean;
   /** Reports a denial alone: the caller calls `allowed` once it knows the rest. */
@@ -151,7 +151,7 @@ export class Authority {
     const subject = demand.subject ?? target;
     const grant_command = grantCommand(pluginId, permission, { target });
     const place = this.#placeOf(permission);
-    const outside = demand.isDenied === true || this.#isOutside(demand);
+    const outside = demand.isDenied?.() === true || this.#isOutside(demand);
     const entry = outside && !this.#options.narrowed?.has(permission) ? manifestEntry(demand) : null;
     const beyond = {
       ...(outside ? { grantable: false as const } : {}),

@@ -85,16 +85,16 @@ export async function programRoute(
   scope: BrokerScope,
   { url, isUnasked }: { url: URL; isUnasked: boolean },
 ): Promise<EgressRoute> {
-  const { programNet = [], refusedNet: { denied = [], housekeeping = [], toolRuns = () => false } = {} } =
+  const { programNet = [], refusedNet: { denied = () => [], housekeeping = [], toolRuns = () => false } = {} } =
     scope.options;
   const target = netTarget(url);
   const isIn = (hosts: readonly string[]) => hosts.some((host) => coversTarget(host, target));
-  const isDenied = isIn(denied);
+  const isDenied = () => isIn(denied());
   const isHousekeeping = isIn(housekeeping) && !toolRuns();
   const demand: NetDemand = {
     target,
     granted: programNet,
-    isUnasked: isUnasked || isDenied || isHousekeeping,
+    isUnasked: isUnasked || isDenied() || isHousekeeping,
     isDenied,
     isHousekeeping,
   };
@@ -111,7 +111,7 @@ interface NetDemand {
   /** For a program the operator's hosts, which alone decide. */
   granted?: readonly string[];
   isUnasked?: boolean;
-  isDenied?: boolean;
+  isDenied?(): boolean;
   isHousekeeping?: boolean;
 }
 

@@ -76,8 +76,8 @@ export interface SessionBrokerOptions {
   programNet?: readonly string[] | undefined;
   /** `host:port` pairs that contained programs are refused without a question; default: none. */
   refusedNet?: {
-    /** The operator denied them. */
-    denied?: readonly string[];
+    /** The operator denies them now: a denial holds at once. */
+    denied?(): readonly string[];
     /** Programs call them and can do without: told quietly, unless a tool runs that may want them. */
     housekeeping?: readonly string[];
     toolRuns?(): boolean;

@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { createHost, loadHostManifest } from "bulkhead";
+import { createHost, type HostOptions, loadHostManifest } from "bulkhead";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { connectDaemon } from "../../../core/doors/cli/remote-sessions.ts";
 import { connectHost, type RemoteHost } from "../../../core/doors/client/mod.ts";
@@ -42,7 +42,7 @@ async function writeManifest(text: string, daemon = "port: 0", limit = ""): Prom
   await writeFile(join(root, "bulkhead.yaml"), `bulkhead: 1\n${text}\n${limits}\ndaemon: { ${daemon} }\n`);
 }
 
-async function start(options: { port?: number } = {}): Promise<Daemon> {
+async function start(options: Partial<Parameters<typeof startDaemon>[0]> = {}): Promise<Daemon> {
   const daemon = await startDaemon({
     createHost,
     readManifest: async () => await loadHostManifest({ config: join(root, "bulkhead.yaml"), from: root }) ?? undefined,
@@ -253,4 +253,20 @@ test("grants that are set over the API stand in the file and hold for the sessio
   expect((await client.grants("reader")).grant).toEqual({ read: [expect.stringMatching(/^workdir:[ab]$/)], kv: true });
   await client.setGrants("reader", null);
   expect(await outcome()).toBe("error");
+});
+
+test("a client's never stands as a denial in the file, holds at once, and is undone like any other", async () => {
+  await writeManifest("# mine\nplugins: { brief: { grant: { net: ['b.test:443'] } } }");
+  let keepDenial: HostOptions["keepDenial"];
+  const daemon = await start({
+    createHost: (options, seams) => (keepDenial = options.keepDenial, createHost(options, seams)),
+  });
+  const target = "a.test:443";
+  await keepDenial!({ plugin_id: "brief", permission: "net", target, grant_command: "" });
+  expect(await readFile(join(root, "bulkhead.yaml"), "utf8")).toMatch(/^# mine$[^]*deny:[^]*a\.test:443/m);
+  expect(daemon.host.registry.get("brief")).toMatchObject({ deny: { net: [target] } });
+  const client = owner(daemon);
+  expect((await client.grants("brief")).deny).toEqual({ net: [target] });
+  await client.replaceGrant("brief", { permission: "net", target, instead: null });
+  expect((await client.grants("brief")).deny.net ?? []).toEqual([]);
 });

@@ -309,3 +309,37 @@ test("every method on worktrees answers each kind of caller by the same rule", a
   }
   expect(found).toEqual(workspaceMethods);
 });
+
+test("the answer that denies a host for good is offered to an admin's token alone, and taken from it alone", async () => {
+  const door = await openDoor();
+  const [request_id, choices] = ["host-1", ["allow", "deny", "never"]];
+  const session = await door.sessions.start({ workdir: "/", prompt: "go" });
+  const options = choices.map((id) => ({ id, label: id, kind: "other" as const }));
+  await door.sessions.tell(session.id, {
+    type: "permission_request",
+    request_id,
+    tool: "network",
+    title: "?",
+    options,
+  });
+  door.sessions.ask(session.id, request_id, choices);
+  const seenBy = async (scopes: Caller["scopes"]) => {
+    const owners = { ownerOf: () => scopes.join(), ownedBy: () => [session.id], note: async () => {} };
+    const sessions = callerSessions({ id: scopes.join(), scopes }, { sessions: door.sessions, owners });
+    const offered: string[][] = [(await sessions.get(session.id)).waiting[0]!.choices];
+    offered.push((await sessions.list())[0]!.waiting[0]!.choices);
+    for (const events of [sessions.events({ after: 0 }), (await sessions.open(session.id)).events()]) {
+      for await (const { event } of events) {
+        if (event.type !== "permission_request") continue;
+        offered.push(event.options.map(({ id }) => id));
+        break;
+      }
+    }
+    const answer = (await sessions.control(session.id)).answer(request_id, "never");
+    return { offered, answer: await answer.catch((error: unknown) => errorDataOf(error)?.code) };
+  };
+  const four = <T>(one: T) => [one, one, one, one];
+  expect(await seenBy(["run"])).toEqual({ offered: four(["allow", "deny"]), answer: "forbidden" });
+  expect(await seenBy(["read", "run"])).toEqual({ offered: four(["allow", "deny"]), answer: "forbidden" });
+  expect(await seenBy(["admin"])).toEqual({ offered: four(choices), answer: true });
+});

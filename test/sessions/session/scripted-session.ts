@@ -137,6 +137,7 @@ export class ScriptedSession {
       moveMessages: () => "s2",
       keep: () => () => {},
       guarded: () => ({}),
+      deniedNow: () => ({}),
       makeBroker: ({ waitForAnswer }) => ({
         call: (operation, args) => {
           const { request_id } = args as { request_id: string };

@@ -236,14 +236,17 @@ describe("an agent's network", () => {
   test("a host of housekeeping, and a denied one, are refused without a question; the first is told quietly", async (context) => {
     await needsWall(context, "bubblewrap");
     const asked: string[] = [];
+    const denied = ["127.0.0.1:2"];
     let toolRuns = false;
     const { broker, events } = await makeAgent({
       askGrant: ({ target }) => {
         asked.push(target);
+        // The answer is "never".
+        denied.push(target);
         return Promise.resolve(false);
       },
       refusedNet: {
-        denied: ["127.0.0.1:2"],
+        denied: () => denied,
         housekeeping: ["127.0.0.1:1"],
         toolRuns: () => toolRuns,
       },
@@ -264,7 +267,7 @@ describe("an agent's network", () => {
     toolRuns = true;
     await output(broker, call(1));
     expect(asked).toEqual(["127.0.0.1:1"]);
-    expect(capabilities(events).at(-1)).toMatchObject({ target: "127.0.0.1:1", decision: "denied" });
+    expect(capabilities(events).at(-1)).toMatchObject({ target: "127.0.0.1:1", decision: "denied", grantable: false });
     expect(capabilities(events).at(-1)).not.toHaveProperty("needed");
   });
 
