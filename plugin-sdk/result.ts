@@ -60,6 +60,11 @@ export interface UsageReport {
   scope: "session" | "turns" | null;
   /** The agent called its model besides, for a title or in its sub-agents, and did not count that: the tokens are at least these. */
   partial?: true;
+  /**
+   * Requests that the host sent to the agent's model with the key that it holds, those that the agent does not count and
+   * those that it tried again included; absent where none went that way.
+   */
+  requests?: number;
   /** Input and output tokens together, where their sum is all that the adapter tells. */
   tokens_used?: number;
   /**

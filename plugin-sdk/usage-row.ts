@@ -20,4 +20,8 @@ export interface UsageRow
   day: string;
   adapter_id: string;
   sessions: number;
+  /** Of these sessions, those whose agent called its model more often than it counted: their tokens are at least these. */
+  partial: number;
+  /** Requests to the model that the host counted, since it holds the key; null where it does not. */
+  requests: number | null;
 }

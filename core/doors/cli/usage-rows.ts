@@ -8,6 +8,10 @@ export interface DayUsage {
   sessions: number;
   /** Sessions whose agent reported no usage; the totals leave them out. */
   unknown: number;
+  /** Sessions whose agent counted a part of its usage: the totals are at least these. */
+  partial: number;
+  /** Requests to models that the host counted, since it holds the key; null where it does not. */
+  requests: number | null;
   tokens_in: number;
   tokens_out: number;
   /** The part of `tokens_in` that came from a cache, as far as agents told it. */
@@ -21,13 +25,15 @@ export interface DayUsage {
 /** Joins the rows of one day and adapter. */
 export function addUsage(rows: readonly UsageRow[]): DayUsage[] {
   const days = new Map<string, DayUsage>();
-  for (const { day, adapter_id, sessions, tokens_in, tokens_out, tokens_cached, cost, currency, basis } of rows) {
+  for (const row of rows) {
+    const { day, adapter_id, sessions, tokens_in, tokens_out, tokens_cached, cost, currency, basis, requests } = row;
     const key = `${day} ${adapter_id}`;
-    const none = { sessions: 0, unknown: 0, tokens_in: 0, tokens_out: 0, tokens_cached: 0, estimated: false };
-    const sum = days.get(key) ?? { day, adapter_id, ...none, cost: {} };
+    const sum = days.get(key) ?? { ...noUsage(), day, adapter_id };
     days.set(key, sum);
     sum.sessions += sessions;
     if (tokens_in === null && tokens_out === null && cost === null) sum.unknown += sessions;
+    sum.partial += row.partial;
+    if (requests !== null) sum.requests = (sum.requests ?? 0) + requests;
     sum.tokens_in += tokens_in ?? 0;
     sum.tokens_out += tokens_out ?? 0;
     sum.tokens_cached += tokens_cached ?? 0;
@@ -36,4 +42,21 @@ export function addUsage(rows: readonly UsageRow[]): DayUsage[] {
     sum.estimated ||= basis === "estimated";
   }
   return [...days.values()];
+}
+
+/** Totals before anything is added to them. */
+export function noUsage(): DayUsage {
+  return {
+    day: "all",
+    adapter_id: "",
+    sessions: 0,
+    unknown: 0,
+    partial: 0,
+    requests: null,
+    tokens_in: 0,
+    tokens_out: 0,
+    tokens_cached: 0,
+    cost: {},
+    estimated: false,
+  };
 }

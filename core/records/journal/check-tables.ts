@@ -157,7 +157,7 @@ function rowsOf({ attempts, children, grants }: SessionHistory): HistoryRows {
   };
 }
 
-const spendFigures = ["cost", "tokens_in", "tokens_out", "tokens_cached"];
+const spendFigures = ["cost", "tokens_in", "tokens_out", "tokens_cached", "partial", "requests"];
 
 /** Reads the tables so that no byte in them can do harm. */
 function readTables(database: SqliteFile) {

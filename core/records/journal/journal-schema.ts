@@ -116,7 +116,10 @@ const migrations: readonly ((database: SqliteFile, key: Uint8Array) => void)[] =
       CREATE INDEX lost_event_by_session ON lost_event (session_id);
       CREATE TABLE lost_link (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, mac TEXT, seal TEXT NOT NULL) STRICT;
     `),
+  // The table of what sessions have used, as the next step makes it.
+  () => {},
   (database) => {
+    database.exec("DROP TABLE IF EXISTS spend");
     database.exec(spendSchema);
     fillSpendTable(database);
   },

@@ -4,8 +4,11 @@ import type { UsageReport } from "../../../plugin-sdk/result.ts";
 import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 
 /** Usage of a session, by its last event. */
-export interface Spent extends Omit<UsageReport, "duration_ms" | "scope" | "partial" | "tokens_used"> {
+export interface Spent extends Omit<UsageReport, "duration_ms" | "scope" | "partial" | "requests" | "tokens_used"> {
   adapter_id: string;
+  /** 1: the figures are at least these. */
+  partial: 0 | 1;
+  requests: number | null;
 }
 
 /** Usage of one session, and when it began. */
@@ -40,6 +43,8 @@ export const spendColumns: readonly string[] = [
   "tokens_in",
   "tokens_out",
   "tokens_cached",
+  "partial",
+  "requests",
 ];
 
 /** Definition of the table. `session` is the session's `first_gseq`. */
@@ -53,7 +58,9 @@ export const spendSchema = `
     currency TEXT,
     tokens_in REAL,
     tokens_out REAL,
-    tokens_cached REAL
+    tokens_cached REAL,
+    partial INTEGER NOT NULL,
+    requests REAL
   ) STRICT;
 `;
 
@@ -75,6 +82,8 @@ export function spentOf({ event, adapter }: Envelope): Spent | null {
     tokens_in: figure("tokens_in"),
     tokens_out: figure("tokens_out"),
     tokens_cached: figure("tokens_cached"),
+    partial: usage["partial"] === true ? 1 : 0,
+    requests: figure("requests"),
   };
 }
 
@@ -94,8 +103,10 @@ export function prepareSpendTable(database: SqliteFile): SpendTable {
     "DELETE FROM spend WHERE session = (SELECT first_gseq FROM session WHERE session_id = ?)",
   );
   return {
-    note(sessionId, { adapter_id, model, basis, cost, currency, tokens_in, tokens_out, tokens_cached }) {
-      add.run(adapter_id, model, basis, cost, currency, tokens_in, tokens_out, tokens_cached, sessionId);
+    note(sessionId, { adapter_id, model, basis, cost, currency, ...counts }) {
+      const { tokens_in, tokens_out, tokens_cached, partial, requests } = counts;
+      const figures = [cost, currency, tokens_in, tokens_out, tokens_cached, partial, requests] as const;
+      add.run(adapter_id, model, basis, ...figures, sessionId);
     },
     page({ after, since, limit }) {
       const begin = first.get(since) as { first_gseq: number } | undefined;

@@ -56,15 +56,16 @@ export async function addUpUsage(
 function add(rows: Map<string, UsageRow>, day: string, spent: SpentRecord): void {
   const row = rowOf(rows, day, spent);
   row.sessions++;
-  for (const name of ["tokens_in", "tokens_out", "tokens_cached"] as const) {
+  row.partial += spent.partial;
+  for (const name of ["tokens_in", "tokens_out", "tokens_cached", "requests"] as const) {
     if (row[name] !== null) row[name] += spent[name] ?? 0;
   }
   if (row.cost !== null) row.cost = roundMoney(row.cost + (spent.cost ?? 0));
 }
 
 function rowOf(rows: Map<string, UsageRow>, day: string, spent: SpentRecord): UsageRow {
-  const { adapter_id, basis, currency, cost, tokens_in, tokens_out, tokens_cached } = spent;
-  const known = [cost, tokens_in, tokens_out, tokens_cached].map((figure) => figure !== null);
+  const { adapter_id, basis, currency, cost, tokens_in, tokens_out, tokens_cached, requests } = spent;
+  const known = [cost, tokens_in, tokens_out, tokens_cached, requests].map((figure) => figure !== null);
   const keyOf = (model: string | null) => JSON.stringify([day, adapter_id, model, basis, currency, ...known]);
   const isFull = rows.size >= mostRows && !rows.has(keyOf(spent.model));
   const model = isFull ? null : spent.model;
@@ -82,6 +83,8 @@ function rowOf(rows: Map<string, UsageRow>, day: string, spent: SpentRecord): Us
     tokens_out: none(tokens_out),
     tokens_cached: none(tokens_cached),
     sessions: 0,
+    partial: 0,
+    requests: none(requests),
   };
   rows.set(keyOf(model), row);
   return row;

@@ -56,6 +56,7 @@ export function attemptBroker(
     settingsOf: plugin.settings_of,
     gitMounts: () => deps.git.mounts(),
     endpoints: endpointsOf(plugin.manifest),
+    onModelRequest: () => deps.usage.requested(),
     install: plugin.manifest.install,
     lastProcessId: processes.lastId,
     workMayBegin,

@@ -14,6 +14,7 @@ export class UsageMeter {
   #turns: Totals | null = null;
   #turnCount = 0;
   #isPartial = false;
+  #requests = 0;
   #currency: string | null = null;
   #model: string | null = null;
   #final: CompletedEvent | null = null;
@@ -49,6 +50,11 @@ export class UsageMeter {
       this.#turnCount++;
       this.#turns = this.#turns ? add(this.#turns, totals) : totals;
     }
+  }
+
+  /** Counts a request to the model that the host sent with its key. */
+  requested(): void {
+    this.#requests++;
   }
 
   /** Counts the cost in the agent's last word, if it has one. */
@@ -97,6 +103,7 @@ export class UsageMeter {
       model: this.#model,
       duration_ms: durationMs,
       ...(isPartial ? { partial: true } : {}),
+      ...(this.#requests > 0 ? { requests: this.#requests } : {}),
       ...(split === null && tokens !== null ? { tokens_used: tokens } : {}),
     };
   }
@@ -188,6 +195,10 @@ export class SessionUsage {
 
   take(event: UsageEvent): void {
     for (const meter of [this.#all, this.#turn]) meter.take(event);
+  }
+
+  requested(): void {
+    for (const meter of [this.#all, this.#turn]) meter.requested();
   }
 
   complete(event: CompletedEvent): void {

@@ -152,6 +152,7 @@ async function serveModel(
     event: isEncrypted ? "secureConnect" : "connect",
   });
   keep(open, socket);
+  if (head.method === "POST") endpoint.onRequest?.();
   socket.write(rewritten(head, url), "latin1");
   if (rest.length > 0) socket.write(rest);
   joinCovered(client, socket, { request: head, cover: coverOf(endpoint), refuse: (error) => refuse(client, error) });

@@ -8,6 +8,8 @@ export interface EgressEndpoint {
   keys: readonly StandIn[];
   /** Whether only a grant lets requests through, and no answer of the session's client: it named the address. */
   unasked?: boolean;
+  /** Called for each request that sends something to the place. */
+  onRequest?(): void;
 }
 
 /** Text that a client has instead of a key. */

@@ -72,7 +72,7 @@ export async function containRun(
   const docker = kept.env["DOCKER_HOST"] ?? `tcp://127.0.0.1:${way.port}`;
   const env: Record<string, string> = { ...kept.env, ...proxyVariables(way), DOCKER_HOST: docker };
   for (const [variable, endpoint] of kept.endpoints) {
-    env[variable] = way.addEndpoint(endpoint);
+    env[variable] = way.addEndpoint({ ...endpoint, onRequest: () => options.onModelRequest?.() });
   }
   const network = way.network ?? "none";
   return await run(env, { network, reach: [way.port, ...ports] });

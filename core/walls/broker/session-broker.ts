@@ -104,6 +104,8 @@ export interface SessionBrokerOptions {
   gitMounts?: (() => Promise<GitMounts>) | undefined;
   /** The manifest's; absent: none. */
   endpoints?: readonly ModelEndpoint[] | undefined;
+  /** Called for each request that reaches one of them with a key of the host. */
+  onModelRequest?(): void;
   /** The highest process id in the session's stream so far; default: none. */
   lastProcessId?: number | undefined;
   /** Programs start once it has settled; absent: at once. */

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { addUsage } from "../../../core/doors/cli/usage-rows.ts";
 import { createHost } from "../../../core/sessions/host/create-host.ts";
+import type { Host } from "../../../core/sessions/host/host.ts";
 import type { UsageRow } from "../../../plugin-sdk/usage-row.ts";
 import { fakeTerminal } from "./fake-terminal.ts";
 
@@ -19,6 +20,8 @@ const row: UsageRow = {
   tokens_cached: null,
   cost: 0.5,
   currency: "USD",
+  partial: 0,
+  requests: null,
 };
 
 test("rows are joined by day and adapter, each currency for itself, and what is unknown is counted", () => {
@@ -34,11 +37,22 @@ test("rows are joined by day and adapter, each currency for itself, and what is 
       cost: 0.25,
       currency: "EUR",
       basis: "estimated",
+      partial: 1,
+      requests: 7,
     },
     { ...row, adapter_id: "b", ...none, sessions: 3 },
     { ...row, day: "2026-05-02", cost: null, currency: null },
   ];
-  const zero = { tokens_in: 0, tokens_out: 0, tokens_cached: 0, cost: {}, estimated: false, unknown: 0 };
+  const zero = {
+    tokens_in: 0,
+    tokens_out: 0,
+    tokens_cached: 0,
+    cost: {},
+    estimated: false,
+    unknown: 0,
+    partial: 0,
+    requests: null,
+  };
   expect(addUsage(rows)).toEqual([
     {
       day: "2026-05-03",
@@ -50,10 +64,33 @@ test("rows are joined by day and adapter, each currency for itself, and what is 
       tokens_cached: 4,
       cost: { USD: 0.5, EUR: 0.25 },
       estimated: true,
+      partial: 1,
+      requests: 7,
     },
     { day: "2026-05-03", adapter_id: "b", ...zero, unknown: 3, sessions: 3 },
     { day: "2026-05-02", adapter_id: "a", ...zero, sessions: 1, tokens_in: 1, tokens_out: 2 },
   ]);
+});
+
+test("bulkhead usage shows which figures are a part, and the requests that the host counted", async () => {
+  const cwd = await mkdtemp(join(tmpdir(), "bulkhead-usage-"));
+  const rows = [{ ...row, partial: 1, requests: 7 }, { ...row, adapter_id: "b" }];
+  const sessions = { usage: () => Promise.resolve(rows) };
+  const cli = async (...args: string[]) => {
+    const terminal = fakeTerminal({ args: ["usage", "--embedded", "--state-dir", join(cwd, "state"), ...args], cwd });
+    const host = { sessions, registry: { list: () => [], problems: () => [] }, close: () => Promise.resolve() };
+    await runCli(terminal, { createHost: () => Promise.resolve(host as unknown as Host) });
+    return terminal.out();
+  };
+  try {
+    const [, first, second, all] = (await cli()).split("\n");
+    expect(first).toMatch(/ a .* 7 .*1 counted in part/);
+    expect(second).toMatch(/ b .* - .*\$0\.50$/);
+    expect(all).toMatch(/^ all .* 7 .*1 counted in part/);
+    expect((await cli("--json")).split("\n")[0]).toContain('"partial":1,"requests":7');
+  } finally {
+    await rm(cwd, { recursive: true, force: true });
+  }
 });
 
 test("bulkhead usage says where there is nothing, and refuses days that are no number", async () => {

@@ -70,7 +70,8 @@ const added: Readonly<Record<number, string>> = {
   7: `DROP TABLE lost_event; DROP TABLE lost_link; DROP INDEX session_by_order;
     ALTER TABLE session DROP COLUMN sorted_at; CREATE INDEX session_by_start ON session (started_at)`,
   8: "DROP TABLE spend",
-  9: `DROP INDEX session_by_conversation; ALTER TABLE session DROP COLUMN conversation_id;
+  9: "ALTER TABLE spend DROP COLUMN partial; ALTER TABLE spend DROP COLUMN requests",
+  10: `DROP INDEX session_by_conversation; ALTER TABLE session DROP COLUMN conversation_id;
     ALTER TABLE session DROP COLUMN follows_session; ALTER TABLE session DROP COLUMN last_turn`,
 };
 

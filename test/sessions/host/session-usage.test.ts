@@ -17,7 +17,15 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 afterEach(closeHosts);
 
-const none = { model: null, cost: null, currency: null, tokens_in: null, tokens_out: null, tokens_cached: null };
+const none = {
+  model: null,
+  cost: null,
+  currency: null,
+  tokens_in: null,
+  tokens_out: null,
+  tokens_cached: null,
+  requests: null,
+};
 
 /** Sessions as one journal has them. */
 async function* pageOf(...records: Partial<SpentRecord>[]) {
@@ -26,6 +34,7 @@ async function* pageOf(...records: Partial<SpentRecord>[]) {
     started_at: new Date().toISOString(),
     adapter_id: "a",
     basis: "unknown",
+    partial: 0,
     ...none,
     ...record,
   }));
@@ -41,7 +50,7 @@ test("100,000 sessions are added up page by page, and other work has its turn in
       INSERT INTO session (first_gseq, session_id, state, last_gseq, workdir, title, labels, started_at, sorted_at, ended_at)
       SELECT n, 's' || n, 1, n, '/w', 'title', '{}', at, at, at
         FROM (SELECT n, iif(n > 1000, '${now}', '${old}') AS at FROM number);
-    INSERT INTO spend SELECT first_gseq, 'agent' || (first_gseq % 5), 'm', 'reported', 0.001, 'USD', 10, 5, 4 FROM session;
+    INSERT INTO spend SELECT first_gseq, 'agent' || (first_gseq % 5), 'm', 'reported', 0.001, 'USD', 10, 5, 4, 0, NULL FROM session;
   `);
   database.close();
   const journal = await openJournal(file);
@@ -76,9 +85,9 @@ test("what is unknown is null in rows of its own, and currencies and agents are 
   const pages = () => [
     pageOf(
       { cost: 0.1, currency: "USD", tokens_in: 5, basis: "reported" },
-      { cost: 0.2, currency: "USD", tokens_in: 6, basis: "reported" },
+      { cost: 0.2, currency: "USD", tokens_in: 6, basis: "reported", partial: 1 },
       { cost: 1, currency: "EUR", tokens_in: 6, basis: "reported" },
-      { tokens_in: 7 },
+      { tokens_in: 7, requests: 2 },
       {},
     ),
     pageOf({ adapter_id: "b" }, { started_at: "no time" }),
@@ -87,9 +96,18 @@ test("what is unknown is null in rows of its own, and currencies and agents are 
   const of = (figures: object) => expect.objectContaining(figures);
   expect(rows).toHaveLength(5);
   expect(rows).toEqual(expect.arrayContaining([
-    of({ adapter_id: "a", currency: "USD", cost: 0.3, tokens_in: 11, tokens_out: null, sessions: 2 }),
+    of({
+      adapter_id: "a",
+      currency: "USD",
+      cost: 0.3,
+      tokens_in: 11,
+      tokens_out: null,
+      requests: null,
+      sessions: 2,
+      partial: 1,
+    }),
     of({ adapter_id: "a", currency: "EUR", cost: 1, tokens_in: 6, sessions: 1 }),
-    of({ adapter_id: "a", cost: null, tokens_in: 7, sessions: 1 }),
+    of({ adapter_id: "a", cost: null, tokens_in: 7, requests: 2, sessions: 1, partial: 0 }),
     of({ adapter_id: "a", cost: null, tokens_in: null, sessions: 1 }),
     of({ adapter_id: "b", cost: null, tokens_in: null, sessions: 1 }),
   ]));
@@ -114,7 +132,7 @@ test("a day begins where the question says, and agents cannot make an answer gro
 test("a host adds up its sessions, forgets deleted ones, and vouches for the figures", async () => {
   const made = await openHost();
   const usage = `yield { type: "usage", scope: "session", tokens_in: 9, tokens_out: 3, tokens_cached: 2, cost: 0.5,
-    currency: "EUR", model: "m" };`;
+    currency: "EUR", model: "m", partial: true };`;
   const trusted = { trusted: true, isolation: "thread" } as const;
   await made.add("alpha", { code: adapterCode(`${usage} yield ${completed};`) }, trusted);
   const { result } = await made.run("alpha");
@@ -122,7 +140,17 @@ test("a host adds up its sessions, forgets deleted ones, and vouches for the fig
   const figures = { adapter_id: "alpha", model: "m", basis: "reported", currency: "EUR" };
   const usageOf = () => made.host.sessions.usage({ days: 1 });
   expect(await usageOf()).toEqual([
-    { ...figures, day: expect.any(String), cost: 1, tokens_in: 18, tokens_out: 6, tokens_cached: 4, sessions: 2 },
+    {
+      ...figures,
+      day: expect.any(String),
+      cost: 1,
+      tokens_in: 18,
+      tokens_out: 6,
+      tokens_cached: 4,
+      requests: null,
+      sessions: 2,
+      partial: 2,
+    },
   ]);
   await made.host.sessions.delete(result.session_id);
   expect(await usageOf()).toMatchObject([{ sessions: 1, tokens_in: 9 }]);

@@ -36,6 +36,16 @@ describe("UsageMeter", () => {
     expect(meter.report(1)).toMatchObject({ tokens_in: null, partial: true });
   });
 
+  test("requests that the host counted are the whole session's, and are there only where it counted some", () => {
+    const meter = new UsageMeter();
+    expect(meter.report(1)).not.toHaveProperty("requests");
+    meter.begin({ mode: null });
+    meter.requested();
+    meter.begin({ mode: null });
+    meter.requested();
+    expect(meter.report(1)).toMatchObject({ requests: 2, tokens_in: null });
+  });
+
   test("a sum that comes with the last word alone is told as a sum, and makes what was told before the least", () => {
     const meter = new UsageMeter();
     meter.begin({ mode: null });

@@ -94,8 +94,12 @@ describe("the address that a key goes to", () => {
     const [client, operator, manifest] = [await openPlace(), await openPlace(), await openPlace()];
     const programNet = [client, operator, manifest].map(({ host }) => host);
     process.env["GATEWAY"] = manifest.url;
-    const last = await makeAgent({ programNet }, "${GATEWAY}/base");
+    let requests = 0;
+    const last = await makeAgent({ programNet, onModelRequest: () => requests++ }, "${GATEWAY}/base");
     await last.run(call);
+    expect(requests, "it asked, and sent nothing").toBe(0);
+    await last.run(`${call} -d more`);
+    expect([requests, manifest.keys.splice(1)]).toEqual([1, [key]]);
     process.env["MODEL_URL"] = operator.url;
     const second = await makeAgent({ programNet, requestEnv: { MODEL_URL: "" } }, manifest.url);
     await second.run(call);

@@ -6,7 +6,7 @@ import { formatCost } from "../../../../plugin-sdk/currency.ts";
 import { formatCount, plural } from "../render/quantities.ts";
 import type { Cell } from "../render/table.ts";
 import { tableText } from "../show-session.ts";
-import { addUsage, type DayUsage } from "../usage-rows.ts";
+import { addUsage, type DayUsage, noUsage } from "../usage-rows.ts";
 import { whileWaiting } from "../while-waiting.ts";
 
 /** `bulkhead usage`. */
@@ -34,52 +34,45 @@ async function usage(call: Invocation): Promise<number> {
 
 function table(rows: readonly DayUsage[], { terminal }: Invocation, days: number): string {
   if (rows.length === 0) return `No session has ended in the last ${plural(days, "day")}.`;
-  const head = ["day", "agent", "sessions", "tokens in", "cached", "tokens out", "cost", "note"];
+  const head = ["day", "agent", "sessions", "tokens in", "cached", "tokens out", "requests", "cost", "note"];
   const total = rows.length === 1 ? [] : [cells(totalOf(rows))];
   return tableText([...rows.map(cells), ...total], { terminal, head, wraps: true });
 }
 
 function cells(
-  { day, adapter_id, sessions, unknown, tokens_in, tokens_cached, tokens_out, cost, estimated }: DayUsage,
+  { day, adapter_id, sessions, unknown, partial, requests, cost, estimated, ...tokens }: DayUsage,
 ): Cell[] {
   const costs = Object.entries(cost).map(([currency, amount]) => formatCost(amount, currency)).join(" + ");
   // Not 0: of none of these sessions the agent told a figure.
   const known = (count: number) => unknown === sessions ? "-" : formatCount(count);
   const note = [
     ...(unknown === 0 ? [] : [`${formatCount(unknown)} not reported`]),
+    ...(partial === 0 ? [] : [`${formatCount(partial)} counted in part: at least these tokens`]),
     ...(estimated ? ["cost estimated from prices"] : []),
   ].join(", ");
   return [
     day,
     { text: safeLine(adapter_id), tone: "bold" },
     formatCount(sessions),
-    known(tokens_in),
-    known(tokens_cached),
-    known(tokens_out),
+    known(tokens.tokens_in),
+    known(tokens.tokens_cached),
+    known(tokens.tokens_out),
+    requests === null ? "-" : formatCount(requests),
     costs === "" ? "-" : costs,
     { text: note, tone: "dim" },
   ];
 }
 
 function totalOf(rows: readonly DayUsage[]): DayUsage {
-  const total: DayUsage = {
-    day: "all",
-    adapter_id: "",
-    sessions: 0,
-    unknown: 0,
-    tokens_in: 0,
-    tokens_out: 0,
-    tokens_cached: 0,
-    cost: {},
-    estimated: false,
-  };
+  const total = noUsage();
   for (const row of rows) {
-    for (const name of ["sessions", "unknown", "tokens_in", "tokens_out", "tokens_cached"] as const) {
+    for (const name of ["sessions", "unknown", "partial", "tokens_in", "tokens_out", "tokens_cached"] as const) {
       total[name] += row[name];
     }
     for (const [currency, amount] of Object.entries(row.cost)) {
       total.cost[currency] = (total.cost[currency] ?? 0) + amount;
     }
+    if (row.requests !== null) total.requests = (total.requests ?? 0) + row.requests;
     total.estimated ||= row.estimated;
   }
   return total;

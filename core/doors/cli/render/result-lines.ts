@@ -114,6 +114,7 @@ function usageLine(usage: UsageReport, { paint, columns }: ResultLineOptions): s
     ...(usage.tokens_in === null ? [] : [`${least}${formatCount(usage.tokens_in)} tokens in`]),
     ...(usage.tokens_out === null ? [] : [`${formatCount(usage.tokens_out)} out`]),
     ...(usage.tokens_used === undefined ? [] : [`${formatCount(usage.tokens_used)} tokens`]),
+    ...(usage.requests === undefined ? [] : [plural(usage.requests, "request")]),
     ...costOf(usage),
     ...(usage.model === null ? [] : [safeLine(usage.model)]),
   ];

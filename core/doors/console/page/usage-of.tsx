@@ -40,6 +40,7 @@ export function UsageText({ of: usage }: { of: UsageReport }) {
       <span class="quiet-line">
         {[
           tokens === null ? null : `${usage.partial === true ? "at least " : ""}${countText(tokens)} tokens`,
+          usage.requests === undefined ? null : `${countText(usage.requests)} requests`,
           usage.cost === null ? null : usage.basis,
         ].filter((one) => one !== null).join(" · ")}
       </span>

@@ -90,6 +90,8 @@ const spendRow: SchemaOf<UsageRow> = named(
     tokens_out: maybe(Type.Number()),
     tokens_cached: maybe(Type.Number({ description: "the part of tokens_in that came from a cache" })),
     sessions: count,
+    partial: Type.Integer({ minimum: 0, description: "of these sessions, those whose tokens are at least these" }),
+    requests: maybe(Type.Number({ description: "requests to the model that the host counted: it holds the key" })),
   })),
 );
 

@@ -95,6 +95,7 @@ export const usageSchema: SchemaOf<UsageReport> = named(
     duration_ms: count,
     scope: maybe(oneOf(["session", "turns"] as const)),
     partial: Type.Optional(Type.Literal(true)),
+    requests: Type.Optional(count),
     tokens_used: Type.Optional(count),
     basis: oneOf(["reported", "estimated", "unknown"] as const),
   })),

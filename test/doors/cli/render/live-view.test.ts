@@ -272,9 +272,9 @@ test("resultLines shows ending, use and artifacts", () => {
     artifacts_shared_with: ["s2"],
     claimed_only: ["never.txt"],
   });
-  const part = { ...result, usage: { ...result.usage, partial: true as const } };
+  const part = { ...result, usage: { ...result.usage, partial: true as const, requests: 3 } };
   expect(resultLines(part, { paint: createPaint(false), columns: 80, events: 12 })).toContain(
-    "  at least 600 tokens in · 120 out · $0.0036 · model-x",
+    "  at least 600 tokens in · 120 out · 3 requests · $0.0036 · model-x",
   );
   expect(resultLines(result, { paint: createPaint(false), columns: 80, events: 12 })).toEqual([
     "✔ completed · end_turn · 2.1 s · 12 events",

@@ -66,7 +66,7 @@ function SpendTable({ rows }: { rows: readonly UsageRow[] }) {
         <thead>
           <tr>
             {["Day", "Agent", "Model", "Basis"].map((name) => <th scope="col">{name}</th>)}
-            {["Cost", "Tokens in", "Of them cached", "Tokens out"].map((name) => (
+            {["Cost", "Tokens in", "Of them cached", "Tokens out", "Requests"].map((name) => (
               <th scope="col" class="number">{name}</th>
             ))}
             <th scope="col" class="number">Sessions</th>
@@ -80,11 +80,13 @@ function SpendTable({ rows }: { rows: readonly UsageRow[] }) {
               <td>{row.model === null ? "—" : plainText(row.model, 60)}</td>
               <td>
                 <span class={`tag basis-${row.basis}`}>{row.basis}</span>
+                {row.partial > 0 && <span class="tag">partial</span>}
               </td>
               <td class="number">{formatCost(row.cost, row.currency)}</td>
-              <td class="number">{row.tokens_in === null ? "unknown" : countText(row.tokens_in)}</td>
+              <td class="number">{tokensText(row.tokens_in, row)}</td>
               <td class="number">{row.tokens_cached === null ? "unknown" : countText(row.tokens_cached)}</td>
-              <td class="number">{row.tokens_out === null ? "unknown" : countText(row.tokens_out)}</td>
+              <td class="number">{tokensText(row.tokens_out, row)}</td>
+              <td class="number">{row.requests === null ? "unknown" : countText(row.requests)}</td>
               <td class="number">{row.sessions}</td>
             </tr>
           ))}
@@ -92,6 +94,12 @@ function SpendTable({ rows }: { rows: readonly UsageRow[] }) {
       </table>
     </div>
   );
+}
+
+/** Agents that count a part of their calls have used at least what they tell. */
+function tokensText(tokens: number | null, { partial }: Pick<UsageRow, "partial">): string {
+  if (tokens === null) return "unknown";
+  return `${partial > 0 ? "at least " : ""}${countText(tokens)}`;
 }
 
 function Tile({ basis, rows }: { basis: Basis; rows: readonly UsageRow[] }) {
