@@ -100,16 +100,24 @@ function testedVersions(
   return { tested: range, ...(isNewer ? { newer_than_tested: true } : {}) };
 }
 
-/** The next step. A program that has its walls' default, and a name that no agent known to us has, may lack its login there. */
 function withSettings({ availability, next_step }: AvailabilityReport, plugin: Plugin): string | undefined {
+  if (availability !== "unauthenticated") return next_step;
+  return [next_step, settingsHint(plugin)].filter(Boolean).join(" ") || undefined;
+}
+
+/**
+ * Says which settings a program has in its walls, where its login and its conversations may be missing: one with the
+ * walls' default, and a name that no agent known to us has. Undefined for other plugins.
+ */
+export function settingsHint(plugin: Plugin): string | undefined {
   const { grant: { run = [] }, settings_of, id } = plugin;
-  if (availability !== "unauthenticated" || settings_of !== undefined || !containsPrograms(plugin)) return next_step;
+  if (settings_of !== undefined || !containsPrograms(plugin)) return undefined;
   const unknown = run.find(({ binary, contain }) => contain === undefined && /^\w[\w.-]*$/.test(binary));
-  if (unknown === undefined || run.some(({ binary }) => isKnownAgent(binary))) return next_step;
+  if (unknown === undefined || run.some(({ binary }) => isKnownAgent(binary))) return undefined;
   const shown =
     `In its walls ${unknown.binary} sees its settings in ~/.${unknown.binary} and ~/.config/${unknown.binary}`;
   const change = `If it uses those of another agent, name that one in bulkhead.yaml: plugins.${id}.settings_of.`;
-  return [next_step, `${shown}. ${change}`].filter(Boolean).join(" ");
+  return `${shown}. ${change}`;
 }
 
 /** Makes the report on an enabled agent whose plugin cannot be used. */

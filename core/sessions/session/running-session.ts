@@ -40,7 +40,8 @@ import type { AgentAccess } from "./priced-usage.ts";
 import { type LiveTalk, type TurnFacts, type TurnPrompt, Turns } from "./turns.ts";
 import { SessionUsage } from "./usage-meter.ts";
 import { structuredOutput } from "./structured-output.ts";
-import { codeOfStop, reachVerdict, type Verdict, withWork, type WorkDone } from "./verdict.ts";
+import { settingsHint } from "../routing/agent-report.ts";
+import { codeOfStop, reachVerdict, type Verdict, withSettingsHint, withWork, type WorkDone } from "./verdict.ts";
 
 /** One session from its first event to its last. It ends exactly once, with a result, whatever adapters do. */
 export class RunningSession {
@@ -521,7 +522,12 @@ export class RunningSession {
     const stopped = cutFirst ? null : this.#stopped;
     const { lastWord, refusedEnd } = this.#rules;
     const verdict = reachVerdict({ stopped, failure, lastWord, refusedEnd });
-    if (verdict.error && this.#inTheWay) return { ...verdict, error: withWork(verdict.error, this.#inTheWay) };
+    if (verdict.error) {
+      const error = this.#inTheWay ? withWork(verdict.error, this.#inTheWay) : verdict.error;
+      const { plugin, request } = this.#attempt!.candidate;
+      const continues = request.continue_from !== undefined;
+      return { ...verdict, error: withSettingsHint(error, { hint: settingsHint(plugin), continues }) };
+    }
     const { loopSignal } = this.#session;
     if (verdict.stop_reason !== "end_turn" || loopSignal === null) return verdict;
     const sent = [this.#attempt!.request.prompt, this.#session.request.prompt];

@@ -112,3 +112,19 @@ export function withWork(error: ErrorData, { tool_calls, changed }: WorkDone): E
     details: { ...error.details, tool_calls, changed: changed.slice(0, shownPaths) },
   };
 }
+
+const loginWords = /\b401\b|unauthori[sz]ed|unauthenticated|authentica|\blog(?:ged)? ?in\b|\bsign in\b|api key|credentials/i;
+const missingWords = /not found|no (?:such|previous)|does not exist|unknown|no .{0,40}\b(?:session|conversation|thread)/i;
+
+/**
+ * Adds a hint to an error of an agent that was not logged in, or did not know the conversation that it was to continue.
+ * @param hint says which settings its program has; undefined where that is no question
+ */
+export function withSettingsHint(
+  error: ErrorData,
+  { hint, continues }: { hint: string | undefined; continues: boolean },
+): ErrorData {
+  const isMeant = loginWords.test(error.message) || continues && missingWords.test(error.message);
+  if (hint === undefined || !isMeant) return error;
+  return { ...error, hint: [error.hint, hint].filter(Boolean).join(" ") };
+}

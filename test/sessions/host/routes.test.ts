@@ -46,11 +46,20 @@ describe("Host.agents", () => {
         isolation: "thread" as const,
         grant: { run: [{ binary: run }, { binary: "echo" }] },
       };
-      return made.add(id, { type: "agent", code: entry("unauthenticated"), manifest }, { ...granted, ...settings });
+      const fails =
+        `yield { type: "error", code: "unavailable", message: "Not logged in.", recoverable: false }; return;`;
+      const code = entry("unauthenticated", { body: fails });
+      return made.add(id, { type: "agent", code, manifest }, { ...granted, ...settings });
     };
     await add("known", "codex-acp");
     await add("told", "zed-acp", { settings_of: "codex" });
     await add("zed", "zed-acp");
+    for (
+      const [id, hint] of [["known", undefined], ["zed", expect.stringMatching(/plugins\.zed\.settings_of/)]] as const
+    ) {
+      const { error } = (await made.run(id)).result;
+      expect([error?.message, error?.hint], id).toEqual(["Not logged in.", hint]);
+    }
     const reports = await made.host.agents();
     expect(reports.map(({ id, settings_of, next_step }) => [id, settings_of, next_step])).toEqual([
       ["known", undefined, "Do this."],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { reachVerdict } from "../../../core/sessions/session/verdict.ts";
+import { reachVerdict, withSettingsHint } from "../../../core/sessions/session/verdict.ts";
 import { type ErrorCode, errorCodes } from "../../../plugin-sdk/errors.ts";
 import type { CompletedEvent, ErrorEvent } from "../../../plugin-sdk/events.ts";
 import { outcomeOf, stopReasons } from "../../../plugin-sdk/result.ts";
@@ -111,4 +111,20 @@ describe("reachVerdict", () => {
   )("a failure with code %s is %s", (code, reason) => {
     expect(reachVerdict({ ...none, failure: { code, message: "It failed." } }).stop_reason).toBe(reason);
   });
+});
+
+test("an agent without its login, or without the conversation to continue, gets a hint about its settings", () => {
+  const hintOf = (message: string, continues = false, hint: string | undefined = "See ~/.zed.") =>
+    withSettingsHint({ code: "unavailable", message }, { hint, continues }).hint;
+  for (
+    const message of ["HTTP 401", "Authentication required", "Please log in first.", "Invalid API key", "Not logged in"]
+  ) expect(hintOf(message), message).toBe("See ~/.zed.");
+  for (const message of ["Session not found", "No conversation found with session ID 5", "No previous sessions"]) {
+    expect([hintOf(message), hintOf(message, true)], message).toEqual([undefined, "See ~/.zed."]);
+  }
+  expect(hintOf("Too many requests", true)).toBeUndefined();
+  expect(hintOf("The blog is down")).toBeUndefined();
+  const error = { code: "unavailable", message: "HTTP 401", hint: "Try it." } as const;
+  expect(withSettingsHint(error, { hint: "See.", continues: false }).hint).toBe("Try it. See.");
+  expect(withSettingsHint(error, { hint: undefined, continues: true })).toBe(error);
 });
