@@ -121,7 +121,7 @@ function countLanguage(language, { files, id }) {
   emit({
     kind: "counted",
     id,
-    output: `${row.lines} lines in ${row.files} files`,
+    output: `${row.lines} lines in ${row.files} ${row.files === 1 ? "file" : "files"}`,
     ms: Math.round(performance.now() - started),
   });
   return row;

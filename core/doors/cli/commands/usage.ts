@@ -34,7 +34,7 @@ async function usage(call: Invocation): Promise<number> {
 
 function table(rows: readonly DayUsage[], { terminal }: Invocation, days: number): string {
   if (rows.length === 0) return `No session has ended in the last ${plural(days, "day")}.`;
-  const head = ["day", "agent", "sessions", "tokens in", "cached", "tokens out", "requests", "cost", "note"];
+  const head = ["day", "agent", "sessions", "tokens in", "cached", "tokens out", "cost", "note"];
   const total = rows.length === 1 ? [] : [cells(totalOf(rows))];
   return tableText([...rows.map(cells), ...total], { terminal, head, wraps: true });
 }
@@ -46,6 +46,7 @@ function cells(
   // Not 0: of none of these sessions the agent told a figure.
   const known = (count: number) => unknown === sessions ? "-" : formatCount(count);
   const note = [
+    ...(requests === null ? [] : [plural(requests, "request")]),
     ...(unknown === 0 ? [] : [`${formatCount(unknown)} not reported`]),
     ...(partial === 0 ? [] : [`${formatCount(partial)} counted in part: at least these tokens`]),
     ...(estimated ? ["cost estimated from prices"] : []),
@@ -57,7 +58,6 @@ function cells(
     known(tokens.tokens_in),
     known(tokens.tokens_cached),
     known(tokens.tokens_out),
-    requests === null ? "-" : formatCount(requests),
     costs === "" ? "-" : costs,
     { text: note, tone: "dim" },
   ];

@@ -287,6 +287,16 @@ test("resultLines shows ending, use and artifacts", () => {
   ]);
 });
 
+test("resultLines leaves digests out where a path leaves no room for them", () => {
+  const sha256 = "98ea6e4f216f2fb4b69fff9b3a44842c38686ca685f3f55dc48c5d3fb1107be4";
+  const linesOf = (path: string) => {
+    const artifact = { path, change: "created", kind: "file", sha256, bytes: 3 } as const;
+    return resultLines(fakeResult({ artifacts: [artifact] }), { paint: createPaint(false), columns: 80, events: 1 });
+  };
+  expect(linesOf("a".repeat(32))).toContain(`  + created  ${"a".repeat(32)}  3 B  sha256 98ea6e4f216f`);
+  expect(linesOf("a".repeat(60))).toContain(`  + created  ${"a".repeat(60)}  3 B`);
+});
+
 test("resultLines counts the changed files that it does not show, and those that the result leaves out", () => {
   const artifacts = Array.from(
     { length: 60 },
