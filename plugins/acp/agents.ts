@@ -25,7 +25,7 @@ export interface KnownAgent {
   next_step: string;
 }
 
-/** Overrides what the settings of opencode allow. */
+/** Overrides what the settings of opencode and of kilo, which is made of it, allow. */
 const asksAll = JSON.stringify({ edit: "ask", bash: "ask", external_directory: "ask" });
 
 /** Agents of the npm registry that speak the protocol, by the name that the option `agent` takes. */
@@ -98,6 +98,8 @@ export const knownAgents: ReadonlyMap<string, KnownAgent> = new Map<string, Know
     command: "kilo",
     args: ["acp"],
     set: { KILO_DISABLE_AUTOUPDATE: "1" },
+    // Its mode "ask" answers questions, and refuses all work.
+    asking: { mode: "code", set: { KILO_PERMISSION: asksAll } },
     next_step: "Run kilo auth login.",
   }],
 ]);

@@ -41,6 +41,9 @@ describe("askingMode", () => {
     ["one of a known agent comes first", modes("agent", "default", "read-only"), ask, "read-only", {
       known: "read-only",
     }],
+    ["kilo's ask refuses all work, so code it is", modes("debug", "ask", "code"), ask, "code", {
+      known: knownAgents.get("kilo")!.asking!.mode!,
+    }],
     ["unless it is not offered", modes("agent", "ask"), ask, "ask", { known: "read-only" }],
     ["one of an unknown name stays where none asks", modes("code", "build"), ask, undefined],
     ["a name in any case", modes("Auto-Edit", "Manual"), ask, "Manual"],
