@@ -284,7 +284,6 @@ function healthLog(writeLog: (record: LogRecord) => void): (problem: StateProble
   };
 }
 
-
 /** Makes what tells the log that a client's "never" could not be kept; the host stays denied for the session. */
 function unkept(
   { plugin_id, target }: MissingGrant,

@@ -113,8 +113,10 @@ export function withWork(error: ErrorData, { tool_calls, changed }: WorkDone): E
   };
 }
 
-const loginWords = /\b401\b|unauthori[sz]ed|unauthenticated|authentica|\blog(?:ged)? ?in\b|\bsign in\b|api key|credentials/i;
-const missingWords = /not found|no (?:such|previous)|does not exist|unknown|no .{0,40}\b(?:session|conversation|thread)/i;
+const loginWords =
+  /\b401\b|unauthori[sz]ed|unauthenticated|authentica|\blog(?:ged)? ?in\b|\bsign in\b|api key|credentials/i;
+const missingWords =
+  /not found|no (?:such|previous)|does not exist|unknown|no .{0,40}\b(?:session|conversation|thread)/i;
 
 /**
  * Adds a hint to an error of an agent that was not logged in, or did not know the conversation that it was to continue.
