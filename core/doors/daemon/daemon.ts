@@ -129,7 +129,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     undo.push(() => host.close());
     const told = tellUncontained(host, writeLog);
     undo.push(() => told);
-    const parts = { options, manifest, settings, host, inForce, listening, log, stateDir, cluster, trials };
+    const parts = { options, manifest, settings, host, inForce, listening, log, stateDir, cluster };
     const made = await openDaemon(parts);
     await cluster?.serve(host);
     door = made.door;
@@ -168,7 +168,6 @@ interface OpenDaemonOptions {
   stateDir: string;
   /** This machine's part in a cluster; null for a daemon that is alone. */
   cluster: Cluster | null;
-  trials: PluginTrials;
 }
 
 interface OpenedDaemon {
@@ -182,7 +181,7 @@ interface OpenedDaemon {
 
 /** Opens the host's HTTP door, with its access to the daemon. */
 async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
-  const { manifest, host, inForce, listening, log, stateDir, cluster, trials } = opened;
+  const { manifest, host, inForce, listening, log, stateDir, cluster } = opened;
   const writeLog: DaemonLog["write"] = (record) => log.write(record);
   const gate = gateSessions(cluster?.sessions(host.sessions) ?? host.sessions);
   const { tokens, tokenFile, owners, stopSharing } = await openAccess(stateDir, { notes: cluster?.notes, writeLog });
