@@ -46,8 +46,10 @@ export {
   type CollectedOutput,
   collectOutput,
   feedStdin,
+  leaveStream,
   startCommand,
 } from "./cli-command.ts";
+export { CliEnding } from "./cli-ending.ts";
 export { cliTool, type Normaliser } from "./cli-tool.ts";
 export {
   type ArgumentGroup,

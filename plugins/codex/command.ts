@@ -1,23 +1,34 @@
 import { BulkheadError, type CliCommand } from "bulkhead/plugin-sdk";
 
-/** Options of {@link execCommand}. */
-interface ExecOptions {
-  prompt: string;
-  sandbox: unknown;
+/** The command of a session: a server that is asked for everything else, on its standard input. */
+export function serverCommand({ byPlan }: { byPlan: boolean }): CliCommand {
+  // A key in the environment would be used before the login.
+  return { binary: "codex", args: ["app-server"], env: byPlan ? { CODEX_API_KEY: "" } : undefined, stdin: "" };
+}
+
+/** What a thread is opened with. */
+export interface Opening {
+  /** Codex's own sandbox for its commands. */
+  sandbox: "workspace-write" | "read-only" | "danger-full-access";
+  /** Whether it asks before it changes files or runs more than a known harmless command. */
+  asks: boolean;
   model?: string | undefined;
   /** Thread to go on with. */
   thread?: string | undefined;
+}
+
+/** Options of {@link openingOf}. */
+interface OpeningOptions extends Pick<Opening, "asks" | "model" | "thread"> {
+  sandbox: unknown;
   /** Whether the host's walls are around the program: Codex's own sandbox cannot start inside them. */
   contained: boolean;
-  /** Whether the plan of the login pays, and no key. */
-  byPlan: boolean;
 }
 
 /**
- * The command of one session. The prompt comes on standard input, so that no prompt can be an option.
+ * Checks what a thread is to be opened with.
  * @throws {BulkheadError} `invalid_request`, `invalid_model`
  */
-export function execCommand({ prompt, sandbox, contained, model, thread, byPlan }: ExecOptions): CliCommand {
+export function openingOf({ sandbox, contained, asks, model, thread }: OpeningOptions): Opening {
   if (sandbox !== "workspace-write" && sandbox !== "read-only") {
     throw new BulkheadError(
       "invalid_request",
@@ -31,16 +42,5 @@ export function execCommand({ prompt, sandbox, contained, model, thread, byPlan 
     throw new BulkheadError("invalid_request", `Cannot continue "${thread}": it is not the id of a Codex thread.`);
   }
   const own = contained && sandbox === "workspace-write" ? "danger-full-access" : sandbox;
-  return {
-    binary: "codex",
-    args: [
-      ...["exec", "--json", "--skip-git-repo-check", "--sandbox", own],
-      ...(model === undefined ? [] : ["-m", model]),
-      ...(thread === undefined ? [] : ["resume", thread]),
-      "-",
-    ],
-    // A key in the environment would be used before the login.
-    env: byPlan ? { CODEX_API_KEY: "" } : undefined,
-    stdin: prompt,
-  };
+  return { sandbox: own, asks, model, thread };
 }

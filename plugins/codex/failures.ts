@@ -1,9 +1,33 @@
-import { type ErrorEvent, RateLimitDetector } from "bulkhead/plugin-sdk";
+import {
+  type ErrorEvent,
+  fieldsOrNone,
+  type JsonFields,
+  numberOf,
+  RateLimitDetector,
+  stringOf,
+} from "bulkhead/plugin-sdk";
+
+type Meaning = [code: string, recoverable: boolean];
 
 const limits = new RateLimitDetector();
 
-/** Signs in what the CLI says when it fails, the first that fits counts. */
-const signs: readonly [sign: Pick<RegExp, "test">, code: string, recoverable: boolean][] = [
+/** Codex's own names of failures whose words may say less. */
+const names: Readonly<Record<string, Meaning>> = {
+  contextWindowExceeded: ["context_overflow", false],
+  usageLimitExceeded: ["rate_limit", true],
+  rateLimitExceeded: ["rate_limit", true],
+  unauthorized: ["unavailable", false],
+  serverOverloaded: ["unavailable", true],
+  internalServerError: ["unavailable", true],
+  policyCapacityUnavailable: ["unavailable", true],
+  flexUnavailable: ["unavailable", true],
+  cyberPolicy: ["refused", false],
+  bioPolicy: ["refused", false],
+  misalignmentPolicyViolation: ["refused", false],
+};
+
+/** Signs in what Codex says when it fails, the first that fits counts. */
+const signs: readonly [sign: Pick<RegExp, "test">, ...Meaning][] = [
   [/context window|context_length_exceeded|maximum context length/i, "context_overflow", false],
   [{ test: (said) => limits.detect(said) }, "rate_limit", true],
   // Another agent may be able to; this one needs a person first.
@@ -13,13 +37,32 @@ const signs: readonly [sign: Pick<RegExp, "test">, code: string, recoverable: bo
   [/stream disconnected|transport error|network error|connection|timed? ?out/i, "unavailable", true],
 ];
 
-/** Returns a failed turn as an event, with the code that its text shows; `fatal` for an unknown text. */
-export function failureOf(message: string): ErrorEvent {
-  const [, code, recoverable] = signs.find(([sign]) => sign.test(message)) ?? [null, "fatal", false];
+/** Returns a failed turn as an event, with the code that Codex's name of it or its text shows; `fatal` for an unknown one. */
+export function failureOf(message: string, info?: unknown): ErrorEvent {
+  const [code, recoverable] = meaningOf(message, info);
   return { type: "error", code, message, recoverable };
 }
 
-/** True for a word that the CLI is about to try again. */
-export function isRetry(message: string): boolean {
-  return /^Reconnecting\b/i.test(message);
+/** Returns the words of an error. */
+export function messageOf(error: JsonFields): string {
+  const said = [error["message"], error["additionalDetails"]].flatMap((text) => stringOf(text) ?? []);
+  return said.length === 0 ? "Codex says that the turn failed." : said.join(" ");
+}
+
+function meaningOf(message: string, info: unknown): Meaning {
+  const name = stringOf(info) ?? "";
+  if (Object.hasOwn(names, name)) return names[name]!;
+  const [, ...meaning] = signs.find(([sign]) => sign.test(message)) ?? [null, ...ofStatus(info)];
+  return meaning;
+}
+
+/** The meaning of an error that names the status of an answer, or none, to a request. */
+function ofStatus(info: unknown): Meaning {
+  const [kind] = Object.values(fieldsOrNone(info));
+  const fields = fieldsOrNone(kind);
+  if (!("httpStatusCode" in fields)) return ["fatal", false];
+  const status = numberOf(fields["httpStatusCode"]);
+  if (status === 429) return ["rate_limit", true];
+  if (status === null || status >= 500) return ["unavailable", true];
+  return status === 401 || status === 403 ? ["unavailable", false] : ["fatal", false];
 }

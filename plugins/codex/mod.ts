@@ -1,22 +1,23 @@
 import {
   type AccessMode,
   type AdapterContext,
-  type AdapterEvent,
+  type AdapterEvents,
   type AgentCapabilities,
   type AgentConfig,
   askVersion,
   type AuthStatus,
   CliAdapter,
   type CliCommand,
+  CliEnding,
   collectOutput,
   type ParsedLine,
-  type RunningProcess,
   type SessionRequest,
+  startCommand,
 } from "bulkhead/plugin-sdk";
-import { execCommand } from "./command.ts";
-import { ExecStream } from "./exec-stream.ts";
+import { AppServer } from "./app-server.ts";
+import { openingOf, serverCommand } from "./command.ts";
 
-/** Drives the Codex CLI: one `codex exec --json` for each session. */
+/** Drives the Codex CLI: one `codex app-server` for each session, and one thread in it. */
 export default class Codex extends CliAdapter {
   readonly id = "codex";
   readonly name = "Codex CLI";
@@ -33,7 +34,7 @@ export default class Codex extends CliAdapter {
     max_context_tokens: 272_000,
   };
   accessModes: AccessMode[] = [];
-  #stream = new ExecStream();
+  #server: AppServer | null = null;
 
   override initialize(config: AgentConfig): void {
     super.initialize(config);
@@ -55,41 +56,58 @@ export default class Codex extends CliAdapter {
     return { authenticated: false, reason: "Codex is not logged in.", next_step: "Run codex login." };
   }
 
-  buildCommand(request: SessionRequest, _ctx: AdapterContext): CliCommand {
-    const { sandbox = "workspace-write" } = { ...this.config.custom, ...request.params };
+  buildCommand(): CliCommand {
     const [mode] = this.config.access_modes;
-    // Without a model in the request the user's own settings name it.
-    const { model, continue_from: thread } = request;
-    this.#stream = new ExecStream({ model, resumed: thread !== undefined });
-    return execCommand({
-      prompt: request.prompt,
+    return serverCommand({ byPlan: mode?.type === "subscription" });
+  }
+
+  override async *runSession(request: SessionRequest, ctx: AdapterContext): AdapterEvents {
+    ctx.signal.throwIfAborted();
+    const { sandbox = "workspace-write" } = { ...this.config.custom, ...request.params };
+    const opening = openingOf({
       sandbox,
       contained: this.config.programs_contained === true,
-      model,
-      thread,
-      byPlan: mode?.type === "subscription",
+      asks: saysApproval(request),
+      // Without a model in the request the user's own settings name it.
+      model: request.model,
+      thread: request.continue_from,
     });
+    const child = await startCommand(this.buildCommand(), ctx);
+    const server = this.#server = new AppServer(child, {
+      ctx,
+      opening,
+      version: this.version,
+      ending: () =>
+        new CliEnding({ detector: this.getRateLimitDetector(), meaningOf: (text) => this.meaningOfText(text) }),
+    });
+    const stop = (): void => void server.stop();
+    ctx.signal.addEventListener("abort", stop);
+    try {
+      if (ctx.signal.aborted) await server.kill();
+      yield* server.run(ctx.turns);
+    } finally {
+      ctx.signal.removeEventListener("abort", stop);
+      await server.kill();
+    }
   }
 
+  override async interrupt(): Promise<void> {
+    await this.#server?.stop();
+  }
+
+  /** Lines go through {@link runSession}, as messages. */
   parseOutput(line: string): ParsedLine {
-    return this.#stream.read(line);
-  }
-
-  override async *streamProcess(
-    child: RunningProcess,
-    ctx: AdapterContext,
-  ): AsyncGenerator<AdapterEvent[], void, void> {
-    yield* super.streamProcess(child, ctx);
-    const last = this.#stream.end();
-    if (last.length > 0) yield last;
+    return { type: "unparsed", data: line };
   }
 
   /** Any: which ones there are depends on the login. */
   override validateModel(model: string): string {
     return model;
   }
+}
 
-  override get endsWithEvent(): boolean {
-    return true;
-  }
+/** Whether a request says how what the agent does is approved, and not all of it beforehand. */
+function saysApproval({ approval = "all", allowed_tools, tool_approvals = {} }: SessionRequest): boolean {
+  const rules = Object.values(tool_approvals).filter((answer) => answer !== "allow");
+  return approval !== "all" || allowed_tools !== undefined || rules.length > 0;
 }

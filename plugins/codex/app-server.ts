@@ -1,0 +1,323 @@
+import {
+  type AdapterContext,
+  type AdapterEvent,
+  type AdapterEvents,
+  BatchQueue,
+  type CliEnding,
+  errorDataOf,
+  feedStdin,
+  fieldsOrNone,
+  type JsonFields,
+  jsonLineEvents,
+  JsonRpcPeer,
+  leaveStream,
+  mergeStreams,
+  PermissionAnswers,
+  type ProcessExit,
+  readLines,
+  RpcError,
+  type RunningProcess,
+  splitLines,
+  stringOf,
+  textOf,
+  tooLargeLine,
+  type Turn,
+} from "bulkhead/plugin-sdk";
+import type { Opening } from "./command.ts";
+import { failureOf } from "./failures.ts";
+import { Questions } from "./questions.ts";
+import { approvals, questionMethod, questionsOf, requestIdOf } from "./requests.ts";
+import { ThreadReader } from "./thread-reader.ts";
+
+/** How long Codex may take to end a turn that it is asked to stop; the host gives a second in all. */
+const politeMs = 700;
+/** How long it may take to leave when it is told that nothing else comes. */
+const leaveMs = 2000;
+
+/** Collaborators of {@link AppServer}. */
+interface AppServerDeps {
+  ctx: AdapterContext;
+  opening: Opening;
+  /** Version of the adapter, which Codex is told. */
+  version: string;
+  /** Makes what watches the events of one turn for its last word. */
+  ending(): CliEnding;
+}
+
+/** One running `codex app-server`, and the one thread that is worked on in it. */
+export class AppServer {
+  readonly #child: RunningProcess;
+  readonly #deps: AppServerDeps;
+  readonly #queue = new BatchQueue<AdapterEvent>();
+  readonly #reader = new ThreadReader();
+  readonly #peer: JsonRpcPeer;
+  #thread: string | null = null;
+  /** Of the turn under way, or the last one. */
+  #answers: PermissionAnswers;
+  #questions: Questions;
+  /** Resolves when the turn under way has begun, or could not. */
+  #begun: Promise<void> = Promise.resolve();
+  /** Resolves when the turn under way is over. */
+  #over: Promise<void> = Promise.resolve();
+  #isGone = false;
+
+  constructor(child: RunningProcess, deps: AppServerDeps) {
+    this.#child = child;
+    this.#deps = deps;
+    this.#answers = new PermissionAnswers(deps.ctx);
+    this.#questions = new Questions(deps.ctx);
+    this.#peer = new JsonRpcPeer((message) =>
+      feedStdin(child, `${JSON.stringify(message)}\n`, { keep_stdin_open: true })
+    );
+    for (const [method, { answer }] of Object.entries(approvals)) {
+      this.#peer.onRequest(method, async ({ id }) => answer(await this.#answers.wait(requestIdOf(id))));
+    }
+    this.#peer.onRequest(questionMethod, async ({ id, params }) => {
+      const asked = questionsOf(requestIdOf(id), params);
+      const answers = await Promise.all(asked.map(async ({ name, event }) => {
+        const answer = await this.#questions.wait(event.request_id);
+        return [name, { answers: answer === null ? [] : [answer] }] as const;
+      }));
+      return { answers: Object.fromEntries(answers) };
+    });
+  }
+
+  /**
+   * Does one turn after the other.
+   * @throws {BulkheadError} what the host says of a call
+   */
+  async *run(turns: AsyncIterable<Turn>): AdapterEvents {
+    void this.#pump();
+    const events = mergeStreams(this.#queue.batches(), this.#errorOutput());
+    try {
+      for await (const turn of turns) {
+        // The host enters again with a turn of which nothing came.
+        if (this.#isGone && this.#thread !== null) return;
+        yield* this.#take(turn, events);
+        if (!turn.kept || this.#isGone) return;
+      }
+    } finally {
+      void events.return().catch(() => {});
+    }
+  }
+
+  /** Asks Codex to end its turn, which lets it end its tools, and kills it when that takes too long. */
+  async stop(): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => timer = setTimeout(resolve, politeMs));
+    await Promise.race([this.#interrupt().then(() => this.#over).catch(() => {}), late]);
+    clearTimeout(timer);
+    await this.kill();
+  }
+
+  /** Ends the program with all it started. */
+  async kill(): Promise<void> {
+    await this.#child.kill().catch(() => {});
+  }
+
+  async *#take(turn: Turn, events: AsyncIterator<AdapterEvent[]>): AdapterEvents {
+    const { ctx, ending: makeEnding } = this.#deps;
+    const ending = makeEnding();
+    const [answers, questions] = [new PermissionAnswers(ctx), new Questions(ctx)];
+    [this.#answers, this.#questions] = [answers, questions];
+    let finish = (): void => {};
+    this.#over = new Promise((resolve) => finish = resolve);
+    this.#begun = this.#begin(turn);
+    const stop = (): void => void this.#interrupt().catch(() => {});
+    turn.signal.addEventListener("abort", stop);
+    if (turn.signal.aborted) stop();
+    let isLeft = false;
+    try {
+      for (let next = await events.next(); !next.done; next = await events.next()) {
+        const passed = ending.take(joined(next.value));
+        if (ending.isOver) finish();
+        if (passed.length > 0) yield passed;
+        for (const event of next.value) {
+          if (event.type === "permission_request") answers.ask(event.request_id);
+          if (event.type === "question") questions.ask(event.request_id);
+        }
+        if (!ending.isOver || isLeft) continue;
+        if (turn.kept) break;
+        isLeft = true;
+        this.#leave();
+      }
+      yield await this.#lastWord(ending, turn);
+    } finally {
+      finish();
+      answers.close();
+      questions.close();
+      turn.signal.removeEventListener("abort", stop);
+    }
+  }
+
+  async #lastWord(ending: CliEnding, { kept }: Turn): Promise<AdapterEvent[]> {
+    const { signal } = this.#deps.ctx;
+    const stays = kept && ending.isOver && !this.#isGone;
+    const exit = stays ? { exit_code: 0, signal: null } : await this.#exit();
+    if (signal.aborted) return ending.interrupted(signal.reason);
+    const meaning = exit.exit_code === 0 ? "completed" : "fatal";
+    return ending.failure(exit, { meaning, strict: true }) ?? [ending.completed(undefined)];
+  }
+
+  async #exit(): Promise<ProcessExit> {
+    const { stdout, stderr, exit } = this.#child;
+    await Promise.all([leaveStream(stdout), leaveStream(stderr)]);
+    return await exit;
+  }
+
+  /** Tells Codex that nothing else comes. */
+  #leave(): void {
+    const { ctx } = this.#deps;
+    void this.#child.stdin.close().catch(() => {});
+    ctx.sleep(leaveMs).then(() => this.#isGone || this.kill()).catch(() => {});
+  }
+
+  async #begin({ prompt, output_schema }: Turn): Promise<void> {
+    try {
+      const thread = this.#thread ??= await this.#open();
+      const answer = await this.#peer.request("turn/start", {
+        threadId: thread,
+        input: [textInput(prompt)],
+        ...(output_schema === undefined ? {} : { outputSchema: output_schema }),
+      });
+      this.#reader.beginTurn(stringOf(fieldsOrNone(fieldsOrNone(answer)["turn"])["id"]) ?? "");
+    } catch (thrown) {
+      if (thrown instanceof RpcError) this.#queue.push([failureOf(thrown.message)]);
+      else if (errorDataOf(thrown)) this.#queue.end({ thrown });
+      // Else it is gone, and how it ended says the rest.
+    }
+  }
+
+  /** Opens the thread, and returns its id. */
+  async #open(): Promise<string> {
+    const { opening: { thread, asks, ...opening }, version, ctx } = this.#deps;
+    const greeting = fieldsOrNone(
+      await this.#peer.request("initialize", {
+        clientInfo: { name: "bulkhead", title: "Bulkhead", version },
+        capabilities: null,
+      }),
+    );
+    await this.#peer.notify("initialized", {});
+    const settings = { ...opening, approvalPolicy: asks ? "untrusted" : "never" };
+    // Without the folder, which is the program's own: Codex notes one that it is told as trusted, for good, and then obeys the
+    // settings of a stranger's project.
+    const opened = fieldsOrNone(
+      thread === undefined
+        ? await this.#peer.request("thread/start", settings)
+        : await this.#peer.request("thread/resume", {
+          threadId: thread,
+          cwd: ctx.workdir,
+          excludeTurns: true,
+          ...settings,
+        }),
+    );
+    const id = stringOf(fieldsOrNone(opened["thread"])["id"]);
+    if (id === null) throw new RpcError(0, "Codex opened no thread.");
+    const model = textOf(opened["model"])?.slice(0, 1024) ?? opening.model;
+    const agentVersion = /\/(\d+\.\d+\.\d+[\w.+-]*)/.exec(stringOf(greeting["userAgent"]) ?? "")?.[1];
+    this.#reader.begin(id, model);
+    this.#queue.push([{
+      type: "agent_info",
+      agent_session_id: id,
+      ...(agentVersion === undefined ? {} : { agent_version: agentVersion }),
+      ...(model === undefined ? {} : { model }),
+    }]);
+    return id;
+  }
+
+  /** Stops the turn under way. */
+  async #interrupt(): Promise<void> {
+    this.#answers.close();
+    this.#questions.close();
+    await this.#begun;
+    const { turn } = this.#reader;
+    if (turn !== null) await this.#peer.request("turn/interrupt", { threadId: this.#thread, turnId: turn });
+  }
+
+  /** Reads what Codex says, as fast as the host takes what becomes of it. */
+  async #pump(): Promise<void> {
+    const tooLong = (beginning: string): void => this.#queue.push([tooLargeLine(beginning)]);
+    let failure: { thrown: unknown } | null = null;
+    try {
+      for await (const lines of splitLines(this.#child.stdout, { onTooLong: tooLong })) {
+        for (const line of lines) this.#queue.push(jsonLineEvents(line, (message) => this.#message(message)));
+        await this.#queue.drained();
+      }
+    } catch (thrown) {
+      failure = { thrown };
+    }
+    this.#isGone = true;
+    this.#peer.end();
+    this.#queue.end(failure);
+  }
+
+  /** The events of a message; null for one that it does not know. */
+  #message(message: JsonFields): AdapterEvent[] | null {
+    const method = stringOf(message["method"]);
+    if (!("id" in message)) return method === null ? null : this.#notice(method, fieldsOrNone(message["params"]));
+    const events = method === null ? [] : this.#request(method, message);
+    this.#peer.receive(message);
+    return events;
+  }
+
+  #notice(method: string, params: JsonFields): AdapterEvent[] | null {
+    if (method === "turn/started" && !this.#reader.isHelpers(params)) this.#started(params);
+    if (method !== "serverRequest/resolved") return this.#reader.read(method, params);
+    const id = requestIdOf(params["requestId"]);
+    return this.#answers.withdraw(id) ? [{ type: "request_withdrawn", request_id: id }] : [];
+  }
+
+  /** A turn that Codex begins by itself, with none under way, is stopped: the host has not asked for it. */
+  #started({ turn }: JsonFields): void {
+    const id = stringOf(fieldsOrNone(turn)["id"]);
+    void this.#begun.then(async () => {
+      if (this.#reader.turn !== null || this.#reader.knows(id)) return;
+      await this.#peer.request("turn/interrupt", { threadId: this.#thread, turnId: id });
+    }).catch(() => {});
+  }
+
+  /** The events of a request. One that cannot be put to a person is answered with a no, which is told. */
+  #request(method: string, { id, params }: JsonFields): AdapterEvent[] {
+    const fields = fieldsOrNone(params);
+    if (method === questionMethod) {
+      const events = questionsOf(requestIdOf(id), fields).map(({ event }) => event);
+      for (const event of events) this.#questions.begin(event.request_id);
+      return events;
+    }
+    const approval = Object.hasOwn(approvals, method) ? approvals[method]! : null;
+    const { openCalls } = this.#reader;
+    const asked = approval?.event(fields, { openCalls, isReadOnly: this.#deps.opening.sandbox === "read-only" });
+    if (!asked) return [{ type: "progress", message: `A request of Codex was denied: ${method}.` }];
+    const request_id = requestIdOf(id);
+    this.#answers.begin(request_id);
+    const title = this.#reader.isHelpers(fields) ? `[sub-agent] ${asked.title}`.slice(0, 1024) : asked.title;
+    return [{ type: "permission_request", request_id, ...asked, title }];
+  }
+
+  #errorOutput(): AsyncGenerator<AdapterEvent[], void, void> {
+    return readLines(this.#child.stderr, {
+      isText: true,
+      // Its log says of a tool that failed what the call's result says.
+      read: ({ text, end, line }) =>
+        /\bERROR\b.*\bcodex_core::tools::/.test(line) ? [] : [{ type: "output", stream: "stderr", data: text + end }],
+    });
+  }
+}
+
+function textInput(text: string): JsonFields {
+  return { type: "text", text, text_elements: [] };
+}
+
+/** Texts that follow one another as one: they come in pieces of a word. */
+function joined(events: readonly AdapterEvent[]): AdapterEvent[] {
+  const all: AdapterEvent[] = [];
+  for (const event of events) {
+    const before = all.at(-1);
+    if (event.type === "output" && before?.type === "output" && event.stream === before.stream) {
+      all[all.length - 1] = { ...before, data: before.data + event.data };
+    } else if (event.type === "thinking" && before?.type === "thinking") {
+      all[all.length - 1] = { ...before, content: before.content + event.content };
+    } else all.push(event);
+  }
+  return all;
+}
