@@ -27,6 +27,7 @@ import type { Opening } from "./command.ts";
 import { failureOf } from "./failures.ts";
 import { Questions } from "./questions.ts";
 import { approvals, questionMethod, questionsOf, requestIdOf } from "./requests.ts";
+import { ServerLog } from "./server-log.ts";
 import { ThreadReader } from "./thread-reader.ts";
 
 /** How long Codex may take to end a turn that it is asked to stop; the host gives a second in all. */
@@ -169,7 +170,7 @@ export class AppServer {
   #leave(): void {
     const { ctx } = this.#deps;
     void this.#child.stdin.close().catch(() => {});
-    ctx.sleep(leaveMs).then(() => this.#isGone || this.kill()).catch(() => {});
+    ctx.sleep(leaveMs).then(() => this.#isGone ? undefined : this.kill()).catch(() => {});
   }
 
   async #begin({ prompt, output_schema }: Turn): Promise<void> {
@@ -295,11 +296,10 @@ export class AppServer {
   }
 
   #errorOutput(): AsyncGenerator<AdapterEvent[], void, void> {
+    const log = new ServerLog();
     return readLines(this.#child.stderr, {
       isText: true,
-      // Its log says of a tool that failed what the call's result says.
-      read: ({ text, end, line }) =>
-        /\bERROR\b.*\bcodex_core::tools::/.test(line) ? [] : [{ type: "output", stream: "stderr", data: text + end }],
+      read: ({ text, end, line }) => log.takes(line) ? [] : [{ type: "output", stream: "stderr", data: text + end }],
     });
   }
 }

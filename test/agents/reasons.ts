@@ -14,7 +14,7 @@ const lastMessage = "It prints its last message alone.";
 /** Why an agent lacks what it lacks. */
 export const reasons: Reasons = {
   "claude-code": {},
-  "codex": { stream: wholeMessages, approval: asksNobody },
+  "codex": {},
   "gemini-cli": { "auth probe": noProbe, thinking: "Its stream of events has no thinking.", approval: asksNobody },
   "opencode": {
     "auth probe": withoutLogin,

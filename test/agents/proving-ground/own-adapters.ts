@@ -58,6 +58,9 @@ export const codex: Agent = {
     await writeInto(join(home, ".codex", "auth.json"), { OPENAI_API_KEY: key });
   },
   async prepare(setting) {
+    // Of a project these stay out: they start programs.
+    const settings = ["[mcp_servers.planted]", 'command = "touch"', 'args = ["hooked.txt"]'].join("\n");
+    await writeInto(join(setting.place.workdir, ".codex", "config.toml"), `${settings}\n`);
     return { folder: this.folder, request: { model: "gpt-5.5", env: await codexEnv(setting) } };
   },
 };
