@@ -12,16 +12,23 @@ export class ScriptedChild implements RunningProcess {
   readonly exit: Promise<ProcessExit>;
   readonly #record: RecordedRun;
   readonly #hangs: boolean;
+  readonly #answer: ScriptedProcess["answer"];
+  /** Answers to its input that are not read yet; a null ends it. */
+  readonly #answers: (string | null)[] = [];
+  #line = "";
+  #wake: () => void = () => {};
   #kill: () => void = () => {};
   readonly #killed: Promise<void> = new Promise((resolve) => this.#kill = resolve);
 
   constructor(script: ScriptedProcess, record: RecordedRun) {
     this.#record = record;
     this.#hangs = script.hangs ?? false;
+    this.#answer = script.answer;
     this.stdin = {
       write: (text) => this.#write(text),
       close: () => {
         record.stdin_closed = true;
+        this.#say([null]);
         return Promise.resolve();
       },
     };
@@ -30,8 +37,8 @@ export class ScriptedChild implements RunningProcess {
       let open = 2;
       ended = () => void (--open === 0 && resolve());
     });
-    this.stdout = this.#read(script.stdout, ended);
-    this.stderr = this.#read(script.stderr, ended);
+    this.stdout = this.#read(this.#printed(script.stdout), ended);
+    this.stderr = this.#read(this.#pieces(script.stderr), ended);
     this.exit = Promise.race([outputsEnded, this.#killed]).then(() => {
       if (record.killed) return { exit_code: null, signal: "SIGTERM" };
       if (script.signal !== undefined) return { exit_code: null, signal: script.signal };
@@ -41,6 +48,7 @@ export class ScriptedChild implements RunningProcess {
 
   kill(): Promise<void> {
     this.#record.killed = true;
+    this.#say([null]);
     this.#kill();
     return Promise.resolve();
   }
@@ -52,11 +60,18 @@ export class ScriptedChild implements RunningProcess {
       throw new BulkheadError("io_error", `Cannot write to "${this.#record.binary}": its standard input is closed.`);
     }
     this.#record.stdin += text;
+    const lines = `${this.#line}${text}`.split("\n");
+    this.#line = lines.pop() ?? "";
+    for (const line of lines) this.#say(this.#answer?.(line) ?? []);
+  }
+
+  #say(pieces: readonly (string | null)[]): void {
+    this.#answers.push(...pieces);
+    this.#wake();
   }
 
   /** Works as in a host: a stream can be read once, and leaving it unread counts as its end. */
-  #read(text: string | readonly string[] = [], ended: () => void): AsyncIterable<string> {
-    const pieces = this.#pieces(typeof text === "string" ? [text] : text);
+  #read(pieces: AsyncIterator<string>, ended: () => void): AsyncIterable<string> {
     let taken = false;
     let over = false;
     const end = (): void => {
@@ -82,13 +97,23 @@ export class ScriptedChild implements RunningProcess {
     };
   }
 
-  async *#pieces(texts: readonly string[]): AsyncGenerator<string, void, void> {
-    for (const text of texts) {
-      await nextTurn();
-      if (this.#record.killed) return;
-      yield text;
+  async *#printed(text?: string | readonly string[]): AsyncGenerator<string, void, void> {
+    yield* this.#pieces(text);
+    while (this.#answer !== undefined && !this.#record.killed) {
+      const piece = this.#answers.shift();
+      if (piece === null) break;
+      if (piece === undefined) await new Promise<void>((resolve) => this.#wake = resolve);
+      else yield* this.#pieces(piece);
     }
     if (this.#hangs) await this.#killed;
+  }
+
+  async *#pieces(text: string | readonly string[] = []): AsyncGenerator<string, void, void> {
+    for (const piece of [text].flat()) {
+      await nextTurn();
+      if (this.#record.killed) return;
+      yield piece;
+    }
   }
 }
 

@@ -10,6 +10,11 @@ export interface ScriptedProcess {
   /** Its output, in pieces as they arrive. */
   stdout?: string | readonly string[];
   stderr?: string | readonly string[];
+  /**
+   * Returns what it prints for a line of its input, in pieces; at a null it ends. Absent: it ends when all is printed. With it,
+   * it runs until its input is closed.
+   */
+  answer?(line: string): readonly (string | null)[];
   /** Default 0. */
   exit_code?: number;
   /** The signal that ended it; then it has no exit code. */

@@ -124,6 +124,8 @@ export class AppServer {
     let finish = (): void => {};
     this.#over = new Promise((resolve) => finish = resolve);
     this.#begun = this.#begin(turn);
+    const unread = new Set<string>();
+    void this.#steer(turn, unread).catch(() => {});
     const stop = (): void => void this.#interrupt().catch(() => {});
     turn.signal.addEventListener("abort", stop);
     if (turn.signal.aborted) stop();
@@ -136,13 +138,17 @@ export class AppServer {
         for (const event of next.value) {
           if (event.type === "permission_request") answers.ask(event.request_id);
           if (event.type === "question") questions.ask(event.request_id);
+          if (event.type === "message") unread.delete(event.message_id);
         }
         if (!ending.isOver || isLeft) continue;
         if (turn.kept) break;
         isLeft = true;
         this.#leave();
       }
-      yield await this.#lastWord(ending, turn);
+      const last = await this.#lastWord(ending, turn);
+      // Codex forgets what it has not read of a turn that was stopped; of any other it may have kept it.
+      const isStopped = last.some((event) => event.type === "error" && event.code === "interrupted");
+      yield [...isStopped ? [...unread].map(returned) : [], ...last];
     } finally {
       finish();
       answers.close();
@@ -186,6 +192,34 @@ export class AppServer {
       if (thrown instanceof RpcError) this.#queue.push([failureOf(thrown.message)]);
       else if (errorDataOf(thrown)) this.#queue.end({ thrown });
       // Else it is gone, and how it ended says the rest.
+    }
+  }
+
+  /**
+   * Gives the client's words into a turn to Codex.
+   * @param unread Ids of those that Codex has, and has not said that it read
+   */
+  async #steer({ messages }: Turn, unread: Set<string>): Promise<void> {
+    await this.#begun;
+    for await (const { message_id, text } of messages) {
+      const { turn } = this.#reader;
+      if (turn === null) {
+        this.#queue.push([returned(message_id)]);
+        continue;
+      }
+      unread.add(message_id);
+      try {
+        await this.#peer.request("turn/steer", {
+          threadId: this.#thread,
+          expectedTurnId: turn,
+          clientUserMessageId: message_id,
+          input: [textInput(text)],
+        });
+      } catch (thrown) {
+        if (!(thrown instanceof RpcError)) return;
+        unread.delete(message_id);
+        this.#queue.push([returned(message_id)]);
+      }
     }
   }
 
@@ -302,6 +336,10 @@ export class AppServer {
       read: ({ text, end, line }) => log.takes(line) ? [] : [{ type: "output", stream: "stderr", data: text + end }],
     });
   }
+}
+
+function returned(message_id: string): AdapterEvent {
+  return { type: "message", message_id, state: "returned" };
 }
 
 function textInput(text: string): JsonFields {

@@ -6,6 +6,7 @@ import {
   objectsOf,
   type PlanEntry,
   stringOf,
+  textOf,
 } from "bulkhead/plugin-sdk";
 import { failureOf, messageOf } from "./failures.ts";
 import { isQuiet } from "./quiet-notices.ts";
@@ -137,7 +138,11 @@ export class ThreadReader {
     const id = stringOf(item["id"]);
     if (id === null) return null;
     switch (item["type"]) {
-      case "userMessage":
+      case "userMessage": {
+        // A word into the turn, which it has now.
+        const message = textOf(item["clientId"]);
+        return done || message === undefined ? [] : [{ type: "message", message_id: message, state: "taken" }];
+      }
       case "hookPrompt":
       case "functionCallOutput":
       case "sleep":

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { defineAdapter } from "../../plugin-sdk/adapter.ts";
 import { CliAdapter } from "../../plugin-sdk/cli-adapter.ts";
-import type { AdapterContext } from "../../plugin-sdk/context.ts";
+import type { AdapterContext, RunningProcess } from "../../plugin-sdk/context.ts";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import { EventChecker, MemoryContext, probeAdapter, runAdapter } from "../../plugin-sdk/testing.ts";
@@ -233,6 +233,23 @@ describe("MemoryContext", () => {
     await expect(new MemoryContext().connect("wss://x.example")).rejects.toThrow(
       expect.objectContaining({ code: "network_error" }),
     );
+  });
+
+  test("plays a program that answers its input, and ends with it or by itself", async () => {
+    const answer = (line: string) => line === "bye" ? ["left", null] : [`${line}!`];
+    const ctx = new MemoryContext({ processes: [{ stdout: "hello ", answer }, { answer }] });
+    const [one, other] = [await ctx.run("a", [], { stdin: "open" }), await ctx.run("a", [], { stdin: "open" })];
+    await one.stdin.write("on");
+    await one.stdin.write("e\ntwo\n");
+    await one.stdin.close();
+    await other.stdin.write("bye\nignored\n");
+    const read = async ({ stdout, stderr, exit }: RunningProcess) => {
+      const pieces: string[] = [];
+      for await (const piece of stdout) pieces.push(piece);
+      await stderr[Symbol.asyncIterator]().return?.();
+      return [...pieces, (await exit).exit_code];
+    };
+    expect([await read(one), await read(other)]).toEqual([["hello ", "one!", "two!", 0], ["left", 0]]);
   });
 
   test("plays the far end of a WebSocket: what it says, answers and closes", async () => {

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import { fieldsOrNone } from "../../plugin-sdk/json-fields.ts";
-import { judgeEvents, type ReadRecording, readRecording } from "./recorded-lines.ts";
+import { judgeEvents, type ReadRecording, readRecording, recordedText } from "./recorded-lines.ts";
 
 const root = new URL("../../", import.meta.url);
 
@@ -35,7 +35,6 @@ function byLines(plugin: string, { module, name }: { module: string; name: strin
   };
 }
 
-const codex = byLines("codex", { module: "exec-stream.ts", name: "ExecStream" });
 const openCode = byLines("opencode", { module: "run-stream.ts", name: "RunStream" });
 const gemini = byLines("gemini-cli", { module: "headless-stream.ts", name: "HeadlessStream" });
 
@@ -46,6 +45,12 @@ async function readControlled(...files: URL[]): Promise<ReadRecording[]> {
   return [
     await readRecording(files, (line) => "type" in fieldsOrNone(JSON.parse(line)) ? parser.parse(line) : []),
   ];
+}
+
+/** Messages of a server to the adapter, in one file or several: one session. */
+async function readServer(...files: URL[]): Promise<ReadRecording[]> {
+  const { recorded, runServer } = await import("./codex-server.ts");
+  return [judgeEvents((await runServer(recorded(await recordedText(...files)))).events)];
 }
 
 /** Messages of both directions. */
@@ -84,14 +89,14 @@ export const recordingFolders: readonly RecordingFolder[] = [
     inParts: [["asks", "done"]],
     read: readControlled,
   },
-  { folder: "plugins/codex/recordings", ...codex },
+  { folder: "plugins/codex/recordings", plugin: "codex", inParts: [["greeting", "opened", "tool"]], read: readServer },
   { folder: "plugins/gemini-cli/recordings", ...gemini },
   { folder: "plugins/opencode/recordings", ...openCode },
   { folder: "plugins/replay/recordings", plugin: "replay", read: readSteps },
   { folder: "test/fixtures/acp/claude", plugin: "acp", read: readMessages },
   { folder: "test/fixtures/acp/gemini", plugin: "acp", read: readMessages },
   { folder: "test/fixtures/claude-code/recordings", plugin: "claude-code", read: readControlled },
-  { folder: "test/fixtures/codex", ...codex },
+  { folder: "test/fixtures/codex", plugin: "codex", read: readServer },
   { folder: "test/fixtures/gemini-cli", ...gemini },
   { folder: "test/fixtures/opencode", ...openCode },
 ];
