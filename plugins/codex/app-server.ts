@@ -61,6 +61,7 @@ export class AppServer {
   /** Resolves when the turn under way is over. */
   #over: Promise<void> = Promise.resolve();
   #isGone = false;
+  #stopping: Promise<void> | null = null;
 
   constructor(child: RunningProcess, deps: AppServerDeps) {
     this.#child = child;
@@ -92,8 +93,6 @@ export class AppServer {
     const events = mergeStreams(this.#queue.batches(), this.#errorOutput());
     try {
       for await (const turn of turns) {
-        // The host enters again with a turn of which nothing came.
-        if (this.#isGone && this.#thread !== null) return;
         yield* this.#take(turn, events);
         if (!turn.kept || this.#isGone) return;
       }
@@ -103,7 +102,11 @@ export class AppServer {
   }
 
   /** Asks Codex to end its turn, which lets it end its tools, and kills it when that takes too long. */
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    return this.#stopping ??= this.#stop();
+  }
+
+  async #stop(): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<void>((resolve) => timer = setTimeout(resolve, politeMs));
     await Promise.race([this.#interrupt().then(() => this.#over).catch(() => {}), late]);
@@ -129,12 +132,14 @@ export class AppServer {
     const stop = (): void => void this.#interrupt().catch(() => {});
     turn.signal.addEventListener("abort", stop);
     if (turn.signal.aborted) stop();
-    let isLeft = false;
+    const isLater = this.#thread !== null;
+    let [isLeft, isSilent] = [false, true];
     try {
       for (let next = await events.next(); !next.done; next = await events.next()) {
         const passed = ending.take(joined(next.value));
         if (ending.isOver) finish();
         if (passed.length > 0) yield passed;
+        isSilent &&= passed.length === 0;
         for (const event of next.value) {
           if (event.type === "permission_request") answers.ask(event.request_id);
           if (event.type === "question") questions.ask(event.request_id);
@@ -145,6 +150,8 @@ export class AppServer {
         isLeft = true;
         this.#leave();
       }
+      // A program that was kept is gone: the host enters again with a turn of which nothing came.
+      if (isLater && isSilent && !ending.isOver && !ctx.signal.aborted) return;
       const last = await this.#lastWord(ending, turn);
       // Codex forgets what it has not read of a turn that was stopped; of any other it may have kept it.
       const isStopped = last.some((event) => event.type === "error" && event.code === "interrupted");
@@ -182,12 +189,11 @@ export class AppServer {
   async #begin({ prompt, output_schema }: Turn): Promise<void> {
     try {
       const thread = this.#thread ??= await this.#open();
-      const answer = await this.#peer.request("turn/start", {
+      await this.#peer.request("turn/start", {
         threadId: thread,
         input: [textInput(prompt)],
         ...(output_schema === undefined ? {} : { outputSchema: output_schema }),
       });
-      this.#reader.beginTurn(stringOf(fieldsOrNone(fieldsOrNone(answer)["turn"])["id"]) ?? "");
     } catch (thrown) {
       if (thrown instanceof RpcError) this.#queue.push([failureOf(thrown.message)]);
       else if (errorDataOf(thrown)) this.#queue.end({ thrown });
@@ -291,6 +297,9 @@ export class AppServer {
     const method = stringOf(message["method"]);
     if (!("id" in message)) return method === null ? null : this.#notice(method, fieldsOrNone(message["params"]));
     const events = method === null ? [] : this.#request(method, message);
+    // Noted before what follows is read, which may be all of the turn.
+    const began = textOf(fieldsOrNone(fieldsOrNone(message["result"])["turn"])["id"]);
+    if (began !== undefined) this.#reader.beginTurn(began);
     this.#peer.receive(message);
     return events;
   }

@@ -33,6 +33,8 @@ export class ThreadReader {
   readonly #tokens = new TokenCounter();
   readonly #turns = new Set<string>();
   readonly #openCalls = new Map<string, OpenCall>();
+  /** Calls of which no more is told. */
+  readonly #closedCalls = new Set<string>();
   readonly #changed = new Set<string>();
   #thread: string | null = null;
   #model: string | undefined;
@@ -64,6 +66,8 @@ export class ThreadReader {
     if (this.#turns.has(turn)) return;
     this.#turns.add(turn);
     this.#turn = turn;
+    // What still runs of an earlier turn was that turn's.
+    this.#closeCalls();
     this.#answer = undefined;
     this.#changed.clear();
     this.#failure = null;
@@ -116,13 +120,20 @@ export class ThreadReader {
     this.#failure = null;
     if (status === "failed") {
       const { codexErrorInfo, ...fields } = fieldsOrNone(error);
+      const results = this.#closeCalls();
       const word = "message" in fields ? failureOf(messageOf(fields), codexErrorInfo) : failure;
       const last = word ?? failureOf(messageOf(fields));
-      return failure === null || failure.message === last.message ? [last] : [passed(failure.message), last];
+      return failure === null || failure.message === last.message
+        ? [...results, last]
+        : [...results, passed(failure.message), last];
     }
     const before = failure === null ? [] : [passed(failure.message)];
     if (status !== "completed") {
-      return [...before, { type: "error", code: "interrupted", message: "The turn was stopped.", recoverable: false }];
+      return [
+        ...before,
+        ...this.#closeCalls(),
+        { type: "error", code: "interrupted", message: "The turn was stopped.", recoverable: false },
+      ];
     }
     return [...before, {
       type: "completed",
@@ -201,6 +212,7 @@ export class ThreadReader {
   }
 
   #tool(id: string, { item, done }: { item: JsonFields; done: boolean }): AdapterEvent[] | null {
+    if (this.#closedCalls.has(id)) return [];
     const use = toolUseOf(item);
     if (!use) return null;
     const { tool, kind, input, output } = use;
@@ -209,12 +221,28 @@ export class ThreadReader {
     this.#openCalls.set(id, { call_id: id, tool, input });
     if (!done) return events;
     this.#openCalls.delete(id);
+    this.#closedCalls.add(id);
     const success = succeeded(item);
     events.push({ type: "tool_result", call_id: id, tool, output, success, duration_ms: durationOf(item) });
     if (item["type"] !== "fileChange" || !success) return events;
     const changes = fileChangesOf(item);
     for (const change of changes) if (change.type === "file_change") this.#changed.add(change.path);
     return [...events, ...changes];
+  }
+
+  /** Ends the calls that got no result, and returns that. */
+  #closeCalls(): AdapterEvent[] {
+    const open = this.openCalls;
+    this.#openCalls.clear();
+    for (const { call_id } of open) this.#closedCalls.add(call_id);
+    return open.map(({ call_id, tool }) => ({
+      type: "tool_result",
+      call_id,
+      tool,
+      output: null,
+      success: false,
+      duration_ms: null,
+    }));
   }
 
   #usage(report: JsonFields): AdapterEvent[] {

@@ -13,7 +13,11 @@ export type Answers = (message: Sent) => readonly (object | string | null)[];
 /** Runs a session of the adapter with a program of that behaviour. */
 export async function runServer(
   answers: Answers,
-  { request = {}, options = {} }: { request?: Partial<SessionRequest>; options?: RunAdapterOptions } = {},
+  { request = {}, options = {}, stderr = "" }: {
+    request?: Partial<SessionRequest>;
+    options?: RunAdapterOptions;
+    stderr?: string;
+  } = {},
 ): Promise<AdapterRun & { sent: Sent[] }> {
   const sent: Sent[] = [];
   const run = await runAdapter(Codex, request, {
@@ -21,6 +25,7 @@ export async function runServer(
     processes: [{
       binary: "codex",
       args: "app-server",
+      stderr,
       answer(line) {
         const message = parseJson(line) as Sent;
         sent.push(message);
@@ -39,9 +44,10 @@ export function recorded(text: string): Answers {
   const whole = text.includes('"method":"turn/completed"');
   return (message) => {
     if (message.method === "initialized") return [];
-    const lines = parts.shift() ?? [];
+    const lines = parts.shift();
+    if (lines === undefined) return [];
     // One that was ended from outside.
-    return [...lines.map((line) => `${line}\n`), ...(parts.length === 0 && !whole ? [null] : [])];
+    return [`${lines.join("\n")}\n`, ...(parts.length === 0 && !whole ? [null] : [])];
   };
 }
 
@@ -64,7 +70,10 @@ function partsOf(lines: readonly string[]): string[][] {
 }
 
 /** The answer to each of the adapter's first requests, then that of `turn` to `turn/start`, for further turns as well. */
-export function server(turn: (turnId: string, message: Sent) => readonly object[], other: Answers = () => []): Answers {
+export function server(
+  turn: (turnId: string, message: Sent) => readonly (object | string)[],
+  other: Answers = () => [],
+): Answers {
   let turns = 0;
   return (message) => {
     const { id, method } = message;
@@ -99,4 +108,9 @@ export function item(of: object, when = "completed"): object {
 /** The end of a turn. */
 export function over(id: string, turn: object = { status: "completed" }): object {
   return notice("turn/completed", { turn: { id, ...turn } });
+}
+
+/** Messages that come in one piece. */
+export function atOnce(...messages: object[]): string {
+  return messages.map((message) => `${JSON.stringify(message)}\n`).join("");
 }

@@ -1,34 +1,41 @@
 import { describe, expect, test } from "vitest";
-import { probeAdapter, runAdapter } from "bulkhead/plugin-sdk/testing";
-import { ExecStream } from "../../plugins/codex/exec-stream.ts";
+import { probeAdapter } from "bulkhead/plugin-sdk/testing";
+import type { AdapterEvent } from "../../plugin-sdk/events.ts";
+import type { SessionRequest } from "../../plugin-sdk/request.ts";
+import type { AdapterRun, RunAdapterOptions } from "../../plugin-sdk/testing.ts";
 import { failureOf } from "../../plugins/codex/failures.ts";
 import Codex from "../../plugins/codex/mod.ts";
-import type { AdapterEvent } from "../../plugin-sdk/events.ts";
-import { printed, readRecording, recordingsIn } from "./recorded-lines.ts";
+import { TokenCounter } from "../../plugins/codex/token-counter.ts";
+import { item, notice, over, recordedIn, runServer, type Sent, server } from "./codex-server.ts";
+import { printed, recordingsIn } from "./recorded-lines.ts";
 
 const fixtures = new URL("../fixtures/codex/", import.meta.url);
 
-function read(name: string): ReturnType<typeof readRecording> {
-  const stream = new ExecStream();
-  return readRecording(new URL(`${name}.jsonl`, fixtures), (line) => stream.read(line));
+interface Played {
+  request?: Partial<SessionRequest>;
+  options?: RunAdapterOptions;
 }
 
-function lines(...rows: unknown[]): string {
-  return rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+async function play(name: string, how: Played = {}): Promise<AdapterRun & { sent: Sent[] }> {
+  return await runServer(await recordedIn(new URL(`${name}.jsonl`, fixtures)), how);
 }
 
-function item(of: object, when = "completed"): unknown {
-  return { type: `item.${when}`, item: { id: "item_1", ...of } };
+/** The events of a session in which Codex says this, without its first event and its last. */
+async function read(...said: object[]): Promise<AdapterEvent[]> {
+  const { events, violations } = await runServer(server((id) => [...said, over(id)]));
+  expect(violations).toEqual([]);
+  return events.slice(1, -1);
 }
 
-function parse(...rows: unknown[]): AdapterEvent[] {
-  const stream = new ExecStream();
-  return rows.flatMap((row) => stream.read(JSON.stringify(row)));
+function paramsOf(sent: readonly Sent[], method: string): unknown[] {
+  return sent.filter((one) => one.method === method).map(({ params }) => params);
 }
 
 test("every recording of Codex says each text once", async () => {
   const texts: Record<string, string> = {};
-  for (const name of await recordingsIn(fixtures)) texts[name] = printed((await read(name)).events);
+  for (const name of await recordingsIn(fixtures)) {
+    if (!name.startsWith("stopped")) texts[name] = printed((await play(name)).events);
+  }
   expect(texts).toMatchInlineSnapshot(`
     {
       "400ctx": "",
@@ -37,10 +44,21 @@ test("every recording of Codex says each text once", async () => {
       "429once": "done",
       "429sub": "",
       "500": "",
+      "asks-command": "I will run a command.
+    done",
+      "asks-patch": "I will create the file.
+    done",
       "badtool": "Calling.
     done",
-      "cut": "",
-      "errevent": "",
+      "cut": "partial
+    partial
+    partial",
+      "denied-command": "I will run a command.
+    done",
+      "denied-patch": "I will create the file.
+    done",
+      "errevent": "partial
+    partial",
       "gpt5-failcmd": "Failing.
     done",
       "gpt5-ok": "done",
@@ -49,7 +67,8 @@ test("every recording of Codex says each text once", async () => {
       "gpt5-plan": "Planning.",
       "gpt5-tool": "I will create the file.
     done",
-      "malformed": "",
+      "malformed": "partial
+    partial",
       "ok": "done",
       "resume1": "done",
       "resume2": "done",
@@ -64,19 +83,21 @@ test("every recording of Codex says each text once", async () => {
   `);
 });
 
-describe("the stream of Codex", () => {
+describe("the thread of Codex", () => {
   test("a session that calls a tool: its text once, its thoughts, its usage and its answer", async () => {
-    const { events } = await read("tool");
-    expect(printed(events)).toBe("I will create the file.\ndone");
+    const { events, violations } = await play("tool");
+    expect(violations).toEqual([]);
     expect(events).toMatchInlineSnapshot(`
       [
         {
-          "agent_session_id": "00000000-0000-4000-8000-000000000001",
-          "type": "agent_info",
-        },
-        {
           "message": "Model metadata for \`mock-model\` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.",
           "type": "progress",
+        },
+        {
+          "agent_session_id": "00000000-0000-4000-8000-000000000002",
+          "agent_version": "0.171.0",
+          "model": "mock-model",
+          "type": "agent_info",
         },
         {
           "content": "I should think about this for a moment.",
@@ -88,7 +109,7 @@ describe("the stream of Codex", () => {
           "type": "output",
         },
         {
-          "call_id": "item_3",
+          "call_id": "call_2ns1n9xjvx",
           "input": {
             "command": "/bin/bash -lc 'echo hi > hello.txt'",
           },
@@ -97,8 +118,8 @@ describe("the stream of Codex", () => {
           "type": "tool_call",
         },
         {
-          "call_id": "item_3",
-          "duration_ms": null,
+          "call_id": "call_2ns1n9xjvx",
+          "duration_ms": 0,
           "output": {
             "exit_code": 0,
             "output": "",
@@ -106,6 +127,15 @@ describe("the stream of Codex", () => {
           "success": true,
           "tool": "shell",
           "type": "tool_result",
+        },
+        {
+          "cost": null,
+          "model": "mock-model",
+          "scope": "turn",
+          "tokens_cached": 0,
+          "tokens_in": 100,
+          "tokens_out": 20,
+          "type": "usage",
         },
         {
           "content": "I should think about this for a moment.",
@@ -119,10 +149,11 @@ describe("the stream of Codex", () => {
         },
         {
           "cost": null,
-          "scope": "session",
+          "model": "mock-model",
+          "scope": "turn",
           "tokens_cached": 0,
-          "tokens_in": 200,
-          "tokens_out": 40,
+          "tokens_in": 100,
+          "tokens_out": 20,
           "type": "usage",
         },
         {
@@ -137,33 +168,73 @@ describe("the stream of Codex", () => {
     `);
   });
 
+  test("texts come as they are written, and a thought's parts stand apart", async () => {
+    const delta = (itemId: string, text: string, of = "agentMessage/delta") =>
+      notice(`item/${of}`, { itemId, delta: text });
+    const events = await read(
+      delta("a", "Hm", "reasoning/summaryTextDelta"),
+      notice("item/reasoning/summaryPartAdded", { itemId: "a", summaryIndex: 1 }),
+      delta("a", "so.", "reasoning/summaryTextDelta"),
+      item({ id: "a", type: "reasoning", summary: ["Hm", "so. Yes"], content: [] }),
+      delta("b", "Hel"),
+      delta("b", "lo"),
+      item({ id: "b", type: "agentMessage", text: "Hello!" }),
+      item({ id: "c", type: "agentMessage", text: "whole" }),
+      delta("d", "with a note"),
+      item({ id: "d", type: "agentMessage", text: "without" }),
+    );
+    expect(printed(events)).toBe("Hello!\nwhole\nwith a note");
+    expect(events.flatMap((event) => (event.type === "thinking" ? event.content : [])).join("")).toBe(
+      "Hm\n\nso. Yes",
+    );
+  });
+
   test("a patch is a tool call, and then the files it changed", async () => {
-    const { events } = await read("gpt5-patch");
+    const { events, last } = await play("gpt5-tool");
     expect(events.filter(({ type }) => type.startsWith("tool") || type === "file_change")).toEqual([
       {
         type: "tool_call",
-        call_id: "item_2",
+        call_id: expect.any(String),
         tool: "apply_patch",
         kind: "edit",
-        input: { changes: [{ path: "/work/hello.txt", kind: "add" }] },
+        input: { changes: [{ path: "/work/hello.txt", kind: "add", diff: "hi\n" }] },
       },
-      { type: "tool_result", call_id: "item_2", tool: "apply_patch", output: null, success: true, duration_ms: null },
+      expect.objectContaining({ type: "tool_result", tool: "apply_patch", output: null, success: true }),
       { type: "file_change", path: "/work/hello.txt", action: "create" },
     ]);
-    expect(events.at(-1)).toMatchObject({ type: "completed", files_changed: ["/work/hello.txt"] });
+    expect(last).toMatchObject({ type: "completed", files_changed: ["/work/hello.txt"] });
+    const moved = { path: "/a", kind: { type: "update", move_path: "/b" }, diff: "" };
+    expect(await read(item({ type: "fileChange", status: "completed", changes: [moved] }))).toContainEqual({
+      type: "file_change",
+      path: "/b",
+      from: "/a",
+      action: "rename",
+    });
   });
 
   test("a command that fails is a tool result without success, and the session goes on", async () => {
-    const { events } = await read("gpt5-failcmd");
+    const { events, last } = await play("gpt5-failcmd");
     expect(events).toContainEqual({
       type: "tool_result",
-      call_id: "item_2",
+      call_id: expect.any(String),
       tool: "shell",
       output: { exit_code: 3, output: "oops\n" },
       success: false,
-      duration_ms: null,
+      duration_ms: expect.any(Number),
     });
-    expect(events.at(-1)).toMatchObject({ type: "completed", success: true });
+    expect(last).toMatchObject({ type: "completed", success: true });
+  });
+
+  test.each([
+    [["read", "read"], "read"],
+    [["search"], "search"],
+    [["listFiles", "read"], "read"],
+    [["read", "unknown"], "execute"],
+    [[], "execute"],
+  ])("a command that is read as %j is of the kind %s", async (types, kind) => {
+    const commandActions = types.map((type) => ({ type }));
+    const events = await read(item({ type: "commandExecution", command: "x", commandActions, exitCode: 0 }));
+    expect(events[0]).toMatchObject({ type: "tool_call", tool: "shell", kind });
   });
 
   test.each([
@@ -176,134 +247,158 @@ describe("the stream of Codex", () => {
     ["cut", "unavailable", true],
     ["errevent", "unavailable", true],
   ])("recording %s fails with %s, once", async (name, code, recoverable) => {
-    const { events } = await read(name);
+    const { events } = await play(name);
     const errors = events.filter((event) => event.type === "error");
     expect(errors).toEqual([{ type: "error", code, message: expect.any(String), recoverable }]);
     expect(events.at(-1)).toBe(errors[0]);
     const said = errors[0]?.message;
     expect(events.filter((event) => event.type === "progress" && event.message === said)).toEqual([]);
+    expect(events.filter(({ type }) => type === "rate_limit").length).toBe(code === "rate_limit" ? 1 : 0);
   });
 
-  test("a recorded session that was ended from outside has no last word", async () => {
-    const { events } = await read("term-shell");
-    expect(events.at(-1)).toMatchObject({ type: "tool_call", tool: "shell", kind: "execute" });
+  test("an error that the turn got over is told as something that passed", async () => {
+    const error = { message: "a tool server is away", codexErrorInfo: null };
+    expect(await read(notice("error", { error, willRetry: false }))).toEqual([
+      { type: "progress", message: "a tool server is away" },
+    ]);
   });
 
-  test("a thread that goes on has no usage of its own: the figures count its turns before too", async () => {
-    const stream = new ExecStream({ resumed: true, model: "gpt-5.5" });
-    const { events } = await readRecording(new URL("resume2.jsonl", fixtures), (line) => stream.read(line));
-    expect(events.find(({ type }) => type === "usage")).toEqual({
-      type: "usage",
-      scope: "session",
-      tokens_in: null,
-      tokens_out: null,
-      tokens_cached: null,
-      cost: null,
-      model: "gpt-5.5",
-    });
-  });
-
-  test("texts that grow are given by what is new in them", () => {
-    const events = parse(
-      item({ type: "agent_message", text: "Hel" }, "started"),
-      item({ type: "agent_message", text: "Hello" }, "updated"),
-      item({ type: "agent_message", text: "Hello" }),
-      item({ type: "reasoning", text: "Hm" }, "updated"),
-      item({ type: "reasoning", text: "Hm." }),
-    );
-    expect(printed(events)).toBe("Hello");
-    expect(events.flatMap((event) => (event.type === "thinking" ? event.content : []))).toEqual(["Hm", "."]);
-  });
-
-  test("a list of things to do is a plan, given when it changes", () => {
-    const todo = (completed: boolean) => ({ type: "todo_list", items: [{ text: "a", completed }] });
-    expect(parse(item(todo(false), "started"), item(todo(true), "updated"), item(todo(true)))).toEqual([
+  test("a plan is given when it changes", async () => {
+    const plan = (status: string) => notice("turn/plan/updated", { plan: [{ step: "a", status }] });
+    expect(await read(plan("pending"), plan("inProgress"), plan("inProgress"))).toEqual([
       { type: "plan", entries: [{ content: "a", status: "pending" }] },
-      { type: "plan", entries: [{ content: "a", status: "completed" }] },
+      { type: "plan", entries: [{ content: "a", status: "in_progress" }] },
     ]);
   });
 
   test.each([
-    [
-      { type: "mcp_tool_call", server: "s", tool: "t", arguments: { a: 1 }, result: { content: [] }, error: null },
-      "s.t",
-    ],
-    [{ type: "web_search", query: "q", action: { type: "search" } }, "web_search"],
-    [{ type: "collab_tool_call", tool: "spawn_agent", prompt: "p", receiver_thread_ids: [] }, "spawn_agent"],
-  ])("an item that comes only when it is done is a whole call: %j", (of, tool) => {
-    expect(parse(item({ ...of, status: "completed" }))).toMatchObject([
-      { type: "tool_call", call_id: "item_1", tool },
-      { type: "tool_result", call_id: "item_1", tool, success: true },
+    [{ type: "mcpToolCall", server: "s", tool: "t", arguments: { a: 1 }, result: { content: [] }, error: null }, "s.t"],
+    [{ type: "webSearch", query: "q", action: { type: "search" } }, "web_search"],
+    [{ type: "collabAgentToolCall", tool: "spawnAgent", prompt: "p", receiverThreadIds: [] }, "spawnAgent"],
+    [{ type: "imageView", path: "/a.png" }, "view_image"],
+  ])("an item that comes only when it is done is a whole call: %j", async (of, tool) => {
+    expect(await read(item({ ...of, status: "completed" }))).toMatchObject([
+      { type: "tool_call", call_id: "item", tool },
+      { type: "tool_result", call_id: "item", tool, success: true },
     ]);
-    expect(parse(item({ ...of, status: "failed" })).at(-1)).toMatchObject({ type: "tool_result", success: false });
+    expect((await read(item({ ...of, status: "failed" }))).at(-1)).toMatchObject({ success: false });
+  });
+
+  test("a helper's words are told, what it changes counts, and its tokens are the session's", async () => {
+    const ofHelper = (method: string, params: object) => ({ method, params: { threadId: "other", ...params } });
+    const changes = [{ path: "/x", kind: { type: "add" }, diff: "" }];
+    const total = { inputTokens: 5, outputTokens: 2, cachedInputTokens: 1 };
+    const events = await read(
+      ofHelper("item/completed", { item: { id: "i", type: "agentMessage", text: "found" } }),
+      ofHelper("item/completed", { item: { id: "j", type: "fileChange", status: "completed", changes } }),
+      ofHelper("thread/tokenUsage/updated", { turnId: "t", tokenUsage: { total, last: total } }),
+      ofHelper("turn/completed", { turn: { id: "t", status: "completed" } }),
+    );
+    expect(events).toMatchObject([
+      { type: "progress", message: "[sub-agent] found" },
+      { type: "file_change", path: "/x" },
+      { type: "usage", tokens_in: 5, tokens_out: 2, tokens_cached: 1 },
+    ]);
   });
 
   test.each([
-    [{ type: "turn.paused" }],
-    [{ type: "item.completed", item: { id: "x", type: "hologram" } }],
-    [{ type: "item.completed", item: { type: "agent_message", text: "no id" } }],
-    [{ type: "item.completed" }],
-    [{ type: "thread.started" }],
-    [{ type: "error" }],
+    [notice("turn/paused")],
+    [item({ id: "x", type: "hologram" })],
+    [notice("item/completed", { item: { type: "agentMessage", text: "no id" } })],
+    [notice("item/completed")],
+    [notice("error")],
     [["a", "list"]],
-    [7],
-  ])("what it does not know stays as it came: %j", (row) => {
-    expect(parse(row)).toEqual([{ type: "unparsed", data: row }]);
+    [{ neither: "nor" }],
+  ])("what it does not know stays as it came: %j", async (row) => {
+    expect(await read(row)).toEqual([{ type: "unparsed", data: row }]);
   });
 
-  test("a line that is not JSON is output, and a cut line of the protocol unparsed", () => {
-    const stream = new ExecStream();
-    expect(stream.read("hello")).toEqual([{ type: "output", stream: "stdout", data: "hello\n" }]);
-    expect(stream.read('{"type":"turn')).toEqual([{ type: "unparsed", data: '{"type":"turn' }]);
-    expect(stream.read(" ")).toEqual([]);
+  test("a line that is not JSON is output, and a cut line of the protocol unparsed", async () => {
+    const lines = server((id) => [over(id)]);
+    const { events } = await runServer((message) =>
+      message.method === "turn/start" ? ["hello\n", '{"method":"turn\n', " \n", ...lines(message)] : lines(message)
+    );
+    expect(events.slice(1, -1)).toEqual([
+      { type: "output", stream: "stdout", data: "hello\n" },
+      { type: "unparsed", data: '{"method":"turn' },
+    ]);
   });
 });
 
 test.each([
-  ["Your request was flagged as potentially violating our usage policy.", "refused"],
-  ["unexpected status 403 Forbidden: no", "unavailable"],
-  ["Selected model is at capacity. Please try a different model.", "unavailable"],
-  ["something else", "fatal"],
-])("failureOf reads %j as %s", (message, code) => {
-  expect(failureOf(message)).toMatchObject({ type: "error", code, message });
+  ["Your request was flagged as potentially violating our usage policy.", null, "refused", false],
+  ["unexpected status 403 Forbidden: no", null, "unavailable", false],
+  ["Selected model is at capacity. Please try a different model.", null, "unavailable", true],
+  ["no", "contextWindowExceeded", "context_overflow", false],
+  ["no", { httpConnectionFailed: { httpStatusCode: 401 } }, "unavailable", false],
+  ["no", { responseTooManyFailedAttempts: { httpStatusCode: 429 } }, "rate_limit", true],
+  ["no", { responseStreamDisconnected: { httpStatusCode: null } }, "unavailable", true],
+  ["no", { responseStreamDisconnected: { httpStatusCode: 400 } }, "fatal", false],
+  ["something else", "toString", "fatal", false],
+])("failureOf reads %j with %j as %s", (message, info, code, recoverable) => {
+  expect(failureOf(message, info)).toEqual({ type: "error", code, message, recoverable });
+});
+
+test("TokenCounter gives what came, and nothing of the sessions before or twice", () => {
+  const report = (all: number, last: number) => ({
+    threadId: "t",
+    tokenUsage: {
+      total: { inputTokens: all, outputTokens: all, cachedInputTokens: 0 },
+      last: { inputTokens: last, outputTokens: last, cachedInputTokens: 0 },
+    },
+  });
+  const resumed = new TokenCounter();
+  expect(resumed.take(report(240, 120), true)).toBe(null);
+  expect(resumed.take(report(250, 10), false)).toEqual({ in: 10, out: 10, cached: 0 });
+  expect(resumed.take(report(250, 10), false)).toBe(null);
+  expect(resumed.take(report(300, 20), false)).toEqual({ in: 50, out: 50, cached: 0 });
+  // Where Codex does not say what was before, its first call is all that is new.
+  expect(new TokenCounter().take(report(300, 20), false)).toEqual({ in: 20, out: 20, cached: 0 });
 });
 
 describe("the adapter of Codex", () => {
-  const done = lines({ type: "turn.completed", usage: { input_tokens: 3, cached_input_tokens: 1, output_tokens: 2 } });
+  const done = server((id) => [over(id)]);
   const subscription = { type: "subscription", plan: "p", rate_limits: {}, enabled: true } as const;
 
-  test("gives the prompt on standard input, and model and thread as arguments", async () => {
-    const { calls, last } = await runAdapter(
-      Codex,
-      { prompt: "--help me", model: "gpt-5.5", continue_from: "01a2", params: { sandbox: "read-only" } },
-      { processes: [{ binary: "codex", stdout: done }], config: { access_modes: [subscription] } },
-    );
+  test("opens a thread without its folder, and gives it the prompt", async () => {
+    const { calls, sent, last } = await runServer(done, {
+      request: { prompt: "--help me", model: "gpt-5.5", params: { sandbox: "read-only" } },
+      options: { config: { access_modes: [subscription] } },
+    });
     expect(last).toMatchObject({ type: "completed", success: true });
     expect(calls[0]).toMatchObject({
-      args: [
-        ...["exec", "--json", "--skip-git-repo-check", "--sandbox", "read-only"],
-        ...["-m", "gpt-5.5", "resume", "01a2", "-"],
-      ],
+      args: ["app-server"],
       options: { env: { CODEX_API_KEY: "" }, stdin: "open" },
-      stdin: "--help me",
       stdin_closed: true,
+    });
+    expect(sent.map(({ method }) => method)).toEqual(["initialize", "initialized", "thread/start", "turn/start"]);
+    // Codex notes a folder that it is told as trusted, and obeys the settings in it from then on.
+    expect(paramsOf(sent, "thread/start")).toEqual([
+      { sandbox: "read-only", model: "gpt-5.5", approvalPolicy: "never" },
+    ]);
+    expect(paramsOf(sent, "turn/start")).toMatchObject([{ threadId: "thread", input: [{ text: "--help me" }] }]);
+  });
+
+  test("goes on with a thread in the session's folder, and inside walls without Codex's own sandbox", async () => {
+    const { sent, events } = await runServer(done, {
+      request: { continue_from: "01a2" },
+      options: { config: { programs_contained: true } },
+    });
+    expect(paramsOf(sent, "thread/resume")).toEqual([
+      { threadId: "01a2", cwd: "/work", excludeTurns: true, sandbox: "danger-full-access", approvalPolicy: "never" },
+    ]);
+    expect(events[0]).toEqual({
+      type: "agent_info",
+      agent_session_id: "thread",
+      agent_version: "0.171.0",
+      model: "gpt-5.5",
     });
   });
 
-  test("leaves the model to the user's settings in every mode, and in an API mode the key alone", async () => {
-    const api = {
-      type: "api",
-      model: "gpt-5.5",
-      pricing: { input_per_1k_tokens: 0, output_per_1k_tokens: 0, currency: "USD" },
-      max_tokens: 1,
-      enabled: true,
-    } as const;
-    const { calls } = await runAdapter(Codex, {}, {
-      processes: [{ stdout: done }],
-      config: { access_modes: [api] },
-    });
-    expect((calls[0] as { args: string[] }).args).not.toContain("-m");
-    expect(calls[0]).not.toHaveProperty("options.env");
+  test("gives the schema of a turn to Codex", async () => {
+    const output_schema = { type: "object" };
+    const { sent } = await runServer(done, { options: { turns: [{ output_schema }] } });
+    expect(paramsOf(sent, "turn/start")).toMatchObject([{ outputSchema: output_schema }]);
   });
 
   test.each([
@@ -311,25 +406,38 @@ describe("the adapter of Codex", () => {
     [{ model: "-c" }, "invalid_model"],
     [{ continue_from: "--last" }, "invalid_request"],
   ])("refuses %j", async (request, code) => {
-    expect((await runAdapter(Codex, request)).error).toMatchObject({ code });
+    expect((await runServer(done, { request })).error).toMatchObject({ code });
   });
 
-  test("fails with an error that no failed turn followed, and where nothing was said at the end", async () => {
-    const told = await runAdapter(Codex, {}, {
-      processes: [{ stdout: lines({ type: "error", message: "HTTP 429" }), exit_code: 1 }],
-    });
-    expect(told.events).toMatchObject([{ type: "rate_limit" }, { type: "error", code: "rate_limit" }]);
-    const silent = await runAdapter(Codex, {}, { processes: [{ stdout: lines({ type: "turn.started" }) }] });
+  test("fails where Codex refuses, or ends without a last word", async () => {
+    const refused = await runServer(
+      (message) =>
+        message.method === "thread/resume"
+          ? [{ id: message.id, error: { code: -32600, message: "no rollout found for thread id x" } }]
+          : done(message),
+      { request: { continue_from: "x" } },
+    );
+    expect(refused.events).toEqual([
+      { type: "error", code: "fatal", message: "no rollout found for thread id x", recoverable: false },
+    ]);
+    const silent = await runServer(({ method }) => method === "initialize" ? [null] : []);
     expect(silent.last).toMatchObject({ type: "error", code: "crash" });
   });
 
   test("reads the time that a plan's limit names", async () => {
     const message = "You’ve hit your usage limit. Upgrade to Pro or try again at Nov 22nd, 2099 12:29 AM.";
-    const { events } = await runAdapter(Codex, {}, {
-      processes: [{ stdout: lines({ type: "turn.failed", error: { message } }), exit_code: 1 }],
+    const error = { message, codexErrorInfo: "usageLimitExceeded" };
+    const { events } = await runServer(server((id) => [over(id, { status: "failed", error })]));
+    expect(events[1]).toMatchObject({ type: "rate_limit", message, wait_ms: expect.any(Number) });
+    expect(events[2]).toMatchObject({ type: "error", code: "rate_limit", recoverable: true });
+  });
+
+  test("what its log says on standard error is left out, and nothing else", async () => {
+    const log = "2026-11-28T18:10:57.519088Z ERROR codex_core::tools::router: error=patch rejected by user\n";
+    const { events } = await runServer(done, {
+      stderr: `first\n${log}    1. more of it\n\nlast\n`,
     });
-    expect(events[0]).toMatchObject({ type: "rate_limit", message, wait_ms: expect.any(Number) });
-    expect(events[1]).toMatchObject({ type: "error", code: "rate_limit", recoverable: true });
+    expect(events.flatMap((event) => event.type === "output" ? event.data : []).join("")).toBe("first\nlast\n");
   });
 
   test("knows whether it is there and logged in", async () => {

@@ -50,7 +50,11 @@ async function readControlled(...files: URL[]): Promise<ReadRecording[]> {
 /** Messages of a server to the adapter, in one file or several: one session. */
 async function readServer(...files: URL[]): Promise<ReadRecording[]> {
   const { recorded, runServer } = await import("./codex-server.ts");
-  return [judgeEvents((await runServer(recorded(await recordedText(...files)))).events)];
+  // Those of a turn that was stopped go on once it is.
+  const isStopped = files.some(({ pathname }) => pathname.includes("/stopped-"));
+  const stopTurnWhen = ({ type }: AdapterEvent) => type === "tool_call";
+  const options = isStopped ? { turns: [{}], stopTurnWhen } : {};
+  return [judgeEvents((await runServer(recorded(await recordedText(...files)), { options })).events)];
 }
 
 /** Messages of both directions. */
