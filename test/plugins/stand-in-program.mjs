@@ -45,15 +45,23 @@ function launch(prompt) {
   child.on("exit", (code) => process.exit(code ?? 0));
 }
 
-function replay(prompt) {
-  const name = /\[\[scn:([\w-]+)\]\]/.exec(prompt)?.[1] ?? "ok";
-  const { exit_code = 0, stderr = [], writes = {} } = scenarios[name] ?? {};
-  const files = new Map(Object.entries(writes));
-  for (const line of stderr) process.stderr.write(`${line}\n`);
+function scenarioOf(prompt) {
+  return /\[\[scn:([\w-]+)\]\]/.exec(prompt)?.[1] ?? "ok";
+}
+
+function recordedLines(name) {
   const recorded = join(fixtures, `${name}.jsonl`);
   const text = existsSync(recorded) ? readFileSync(recorded, "utf8") : (scenarios[name]?.stdout ?? []).join("\n");
   const workdir = JSON.stringify(process.cwd()).slice(1, -1);
-  const lines = text.replaceAll("{{workdir}}", workdir).split("\n").filter((line) => line !== "");
+  return text.replaceAll("{{workdir}}", workdir).split("\n").filter((line) => line !== "");
+}
+
+function replay(prompt) {
+  const name = scenarioOf(prompt);
+  const { exit_code = 0, stderr = [], writes = {} } = scenarios[name] ?? {};
+  const files = new Map(Object.entries(writes));
+  for (const line of stderr) process.stderr.write(`${line}\n`);
+  const lines = recordedLines(name);
   const cut = prompt.includes("[[cut]]") ? lines.pop() : undefined;
   for (const line of lines) print(line, { files });
   if (cut !== undefined) process.stdout.write(cut.slice(0, cut.length / 2));
@@ -63,11 +71,60 @@ function replay(prompt) {
   else process.exitCode = exit_code;
 }
 
+/** As a server: each part of the recording follows the message that it answers, and the prompt chooses the recording. */
+async function serve() {
+  let [prompt, parts, rest] = ["", [], ""];
+  for await (const piece of process.stdin) {
+    const lines = (rest + piece.toString("utf8")).split("\n");
+    rest = lines.pop();
+    for (const line of lines) {
+      const { id, method, params } = JSON.parse(line);
+      const sent = { args, message: JSON.parse(line), env: process.env };
+      appendFileSync(join(home, "calls.jsonl"), `${JSON.stringify({ ...sent, prompt: "" })}\n`);
+      if (method === "turn/start") prompt = params.input[0].text;
+      if (method === "initialize" || method === "turn/start") parts = partsOf(prompt);
+      if (method === "turn/start") parts.splice(0, 2);
+      if (method === "initialized") continue;
+      say(parts.shift() ?? [], { id, prompt, isLast: prompt !== "" && parts.length === 0 });
+    }
+  }
+}
+
+/** Parts of the recording that a prompt names: one begins with each answer, and after each request. */
+function partsOf(prompt) {
+  const parts = [];
+  let isAsked = true;
+  for (const line of recordedLines(scenarioOf(prompt))) {
+    const { id, method } = JSON.parse(line);
+    if (isAsked || (id !== undefined && method === undefined)) parts.push([]);
+    parts.at(-1).push(line);
+    isAsked = id !== undefined && method !== undefined;
+  }
+  return parts;
+}
+
+function say(lines, { id, prompt, isLast }) {
+  const { exit_code = 0, stderr = [], writes = {} } = scenarios[scenarioOf(prompt)] ?? {};
+  const files = new Map(Object.entries(writes));
+  const cut = isLast && prompt.includes("[[cut]]") ? lines.pop() : undefined;
+  for (const line of lines) {
+    const message = JSON.parse(line);
+    print("result" in message && id !== undefined ? JSON.stringify({ ...message, id }) : line, { files });
+  }
+  if (!isLast) return;
+  for (const line of stderr) process.stderr.write(`${line}\n`);
+  if (cut !== undefined) process.stdout.write(cut.slice(0, cut.length / 2), () => process.exit(0));
+  else if (prompt.includes("[[stay]]")) startShell();
+  // Null: a signal ended it.
+  else if (exit_code === null) process.stdout.write("", () => process.kill(process.pid, "SIGTERM"));
+}
+
 const probe = probes[args.join(" ")];
 if (probe) {
   process.stdout.write(`${probe.stdout ?? ""}\n`);
   process.exitCode = probe.exit_code ?? 0;
-} else {
+} else if (args[0] === "app-server") await serve();
+else {
   const prompt = await readAll(process.stdin);
   const relaunched = process.env.STAND_IN_CHILD !== undefined;
   if (!relaunched) appendFileSync(join(home, "calls.jsonl"), `${JSON.stringify({ args, prompt, env: process.env })}\n`);

@@ -25,6 +25,8 @@ export interface StandInCall {
   args: string[];
   prompt: string;
   env: Record<string, string>;
+  /** Of a server: the message that it was sent. */
+  message?: { method?: string; params?: Record<string, unknown>; result?: unknown };
 }
 
 /** A host with one bundled plugin, granted what its manifest asks for, and a program that stands in for its agent. */
