@@ -6,7 +6,7 @@ export function serverCommand({ byPlan }: { byPlan: boolean }): CliCommand {
   return { binary: "codex", args: ["app-server"], env: byPlan ? { CODEX_API_KEY: "" } : undefined, stdin: "" };
 }
 
-/** What a thread is opened with. */
+/** Settings of a thread. */
 export interface Opening {
   /** Codex's own sandbox for its commands. */
   sandbox: "workspace-write" | "read-only" | "danger-full-access";
@@ -25,7 +25,7 @@ interface OpeningOptions extends Pick<Opening, "asks" | "model" | "thread"> {
 }
 
 /**
- * Checks what a thread is to be opened with.
+ * Checks the settings of a thread.
  * @throws {BulkheadError} `invalid_request`, `invalid_model`
  */
 export function openingOf({ sandbox, contained, asks, model, thread }: OpeningOptions): Opening {

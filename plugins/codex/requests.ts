@@ -14,7 +14,7 @@ import type { OpenCall } from "./thread-reader.ts";
 /** Outcome of a request for permission: the option that was chosen; null: no; `closed`: its turn is over. */
 type Outcome = PermissionOption | "withdrawn" | "closed" | null;
 
-/** What is known of a request besides its own fields. */
+/** Facts about a request besides its own fields. */
 interface Known {
   /** Calls without a result, the newest last. */
   openCalls: readonly OpenCall[];
@@ -58,7 +58,7 @@ export const approvals: Readonly<Record<string, Approval>> = {
   },
   "item/fileChange/requestApproval": {
     event(params, { openCalls, isReadOnly }) {
-      // A yes would carry it past the sandbox, in which nothing is to be written.
+      // A yes would carry it past the sandbox, which lets nothing be written.
       if (isReadOnly) return null;
       const call = openCalls.find(({ call_id }) => call_id === params["itemId"]);
       const paths = objectsOf(fieldsOrNone(call?.input)["changes"]).flatMap(({ path }) => textOf(path) ?? []);
@@ -106,7 +106,7 @@ interface Question {
   event: AdapterEvent & { type: "question" };
 }
 
-/** The questions of a request; those for a secret are left out, which nobody is asked for. */
+/** The questions of a request, without those for a secret. */
 export function questionsOf(id: string, { questions }: JsonFields): Question[] {
   return objectsOf(questions).flatMap(({ id: name, question, options, isSecret }): Question[] => {
     const [named, asked] = [stringOf(name), textOf(question)];

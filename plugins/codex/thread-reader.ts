@@ -27,7 +27,7 @@ const planStates: Readonly<Record<string, PlanEntry["status"]>> = {
   completed: "completed",
 };
 
-/** Turns what Codex tells of a thread into events, over all turns of a session. */
+/** Turns Codex's messages about a thread into events, over all turns of a session. */
 export class ThreadReader {
   readonly #texts = new StreamedTexts();
   readonly #tokens = new TokenCounter();
@@ -284,7 +284,7 @@ export class ThreadReader {
     return before === null || before.message === said ? [] : [passed(before.message)];
   }
 
-  /** What a helper says is told, and not part of the answer. What it changes and uses counts. */
+  /** Tells the words of a helper, which are no part of the answer. Its changes and its tokens count. */
   #helper(method: string, params: JsonFields): AdapterEvent[] {
     if (method === "thread/tokenUsage/updated") return this.#usage(params);
     const item = fieldsOrNone(params["item"]);

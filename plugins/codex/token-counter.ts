@@ -1,7 +1,7 @@
 import { countOf, fieldsOrNone, type JsonFields, stringOf } from "bulkhead/plugin-sdk";
 
 /** Tokens of model calls. */
-export interface Tokens {
+interface Tokens {
   in: number;
   out: number;
   cached: number;
@@ -9,7 +9,7 @@ export interface Tokens {
 
 /** Tells what a session used: Codex's figures are of all turns of a thread, those of earlier sessions included. */
 export class TokenCounter {
-  /** What each thread had used when it was looked at last. */
+  /** Totals of each thread by its last report. */
   readonly #known = new Map<string, Tokens>();
 
   /**
@@ -33,7 +33,7 @@ function tokensOf(figures: unknown): Tokens {
   return { in: countOf(inputTokens) ?? 0, out: countOf(outputTokens) ?? 0, cached: countOf(cachedInputTokens) ?? 0 };
 }
 
-/** No figure falls below zero: a thread that was made shorter begins to count anew. */
+/** No figure falls below zero: a thread that was made shorter counts from its beginning. */
 function less(a: Tokens, b: Tokens): Tokens {
   const rest = (of: keyof Tokens) => Math.max(0, a[of] - b[of]);
   return { in: rest("in"), out: rest("out"), cached: rest("cached") };

@@ -11,7 +11,7 @@ import {
 } from "bulkhead/plugin-sdk";
 
 /** A tool call as an item of a thread holds it. */
-export interface ToolUse {
+interface ToolUse {
   tool: string;
   kind: ToolKind;
   input: unknown;
@@ -20,7 +20,7 @@ export interface ToolUse {
 }
 
 const actions = { add: "create", update: "modify", delete: "delete" } as const;
-/** What a command does by Codex's reading of it; any other may do anything. */
+/** Kinds of commands by Codex's reading of them; any other may do anything. */
 const readings: Readonly<Record<string, ToolKind>> = { read: "read", listFiles: "search", search: "search" };
 
 /** Returns the tool use of an item; null for any other item. */
