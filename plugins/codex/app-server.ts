@@ -136,7 +136,7 @@ export class AppServer {
     let [isLeft, isSilent] = [false, true];
     try {
       for (let next = await events.next(); !next.done; next = await events.next()) {
-        const passed = ending.take(joined(next.value));
+        const passed = ending.take(next.value);
         if (ending.isOver) finish();
         if (passed.length > 0) yield passed;
         isSilent &&= passed.length === 0;
@@ -353,18 +353,4 @@ function returned(message_id: string): AdapterEvent {
 
 function textInput(text: string): JsonFields {
   return { type: "text", text, text_elements: [] };
-}
-
-/** Texts that follow one another as one: they come in pieces of a word. */
-function joined(events: readonly AdapterEvent[]): AdapterEvent[] {
-  const all: AdapterEvent[] = [];
-  for (const event of events) {
-    const before = all.at(-1);
-    if (event.type === "output" && before?.type === "output" && event.stream === before.stream) {
-      all[all.length - 1] = { ...before, data: before.data + event.data };
-    } else if (event.type === "thinking" && before?.type === "thinking") {
-      all[all.length - 1] = { ...before, content: before.content + event.content };
-    } else all.push(event);
-  }
-  return all;
 }

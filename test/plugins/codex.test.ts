@@ -100,11 +100,24 @@ describe("the thread of Codex", () => {
           "type": "agent_info",
         },
         {
-          "content": "I should think about this for a moment.",
+          "content": "I should ",
           "type": "thinking",
         },
         {
-          "data": "I will create the file.",
+          "content": "think about this ",
+          "type": "thinking",
+        },
+        {
+          "content": "for a moment.",
+          "type": "thinking",
+        },
+        {
+          "data": "I will ",
+          "stream": "stdout",
+          "type": "output",
+        },
+        {
+          "data": "create the file.",
           "stream": "stdout",
           "type": "output",
         },
@@ -138,12 +151,25 @@ describe("the thread of Codex", () => {
           "type": "usage",
         },
         {
-          "content": "I should think about this for a moment.",
+          "content": "I should ",
+          "type": "thinking",
+        },
+        {
+          "content": "think about this ",
+          "type": "thinking",
+        },
+        {
+          "content": "for a moment.",
           "type": "thinking",
         },
         {
           "data": "
-      done",
+      do",
+          "stream": "stdout",
+          "type": "output",
+        },
+        {
+          "data": "ne",
           "stream": "stdout",
           "type": "output",
         },
