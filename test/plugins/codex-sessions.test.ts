@@ -113,6 +113,14 @@ test("a budget of tokens ends a session of Codex while it runs", async () => {
   await until(async () => (await agent.alive()).length === 0);
 });
 
+test("a kept session of Codex has its answer at once, waits for a message with its program, and leaves nothing", async () => {
+  const agent = await openStandIn("codex", { binary });
+  const { events, result } = await agent.run({ prompt: "[[scn:ok]]", keep_ms: 1500 });
+  expect(result).toMatchObject({ outcome: "completed", output: "done", usage: { tokens_in: 100 } });
+  expect(events.at(-1)).toMatchObject({ type: "completed" });
+  await until(async () => (await agent.alive()).length === 0);
+});
+
 test("what a gateway of the person's own bills for a session of Codex is unknown", async () => {
   const before = process.env["CODEX_HOME"];
   const home = await mkdtemp(join(tmpdir(), "bulkhead-codex-home-"));
