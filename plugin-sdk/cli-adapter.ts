@@ -3,6 +3,8 @@ import type { AvailabilityReport } from "./availability.ts";
 import { type AuthStatus, probeCli } from "./cli-availability.ts";
 import { type CliCommand, feedStdin, leaveStream, startCommand } from "./cli-command.ts";
 import { CliEnding, isWork, rateLimitEvent } from "./cli-ending.ts";
+import type { CliTalk } from "./cli-talk.ts";
+import { CliTurns } from "./cli-turns.ts";
 import type { AdapterContext, AgentConfig, ProcessExit, RunningProcess } from "./context.ts";
 import { BulkheadError } from "./errors.ts";
 import { ToolOutput } from "./error-output.ts";
@@ -12,11 +14,24 @@ import type { LastWord } from "./mapping-rule.ts";
 import { mergeStreams } from "./merge-streams.ts";
 import { OpenWork } from "./open-work.ts";
 import type { SessionRequest } from "./request.ts";
+import { withOrderedInput } from "./ordered-input.ts";
 import { readLines } from "./read-lines.ts";
 import { Settling } from "./settling.ts";
 
 /** Return type of a parser for one line: an event, several, or null for a line without meaning. */
 export type ParsedLine = AdapterEvent | AdapterEvent[] | null;
+
+const noExit: ProcessExit = { exit_code: null, signal: null };
+
+/** Parts of a running session. */
+interface RunParts {
+  ctx: AdapterContext;
+  child: RunningProcess;
+  read(): AsyncIterable<AdapterEvent[]>;
+  newEnding(): CliEnding;
+  leave(): Promise<void> | void;
+  kill(): void;
+}
 
 /** Members that a {@link CliAdapter} must have, in addition to those of every adapter. */
 export const requiredCliMembers = ["findBinary", "getVersion", "checkAuth", "buildCommand", "parseOutput"] as const;
@@ -30,7 +45,10 @@ export abstract class CliAdapter extends AgentAdapter {
 
   /** The session's work that is not over. The adapter tells it of tasks in the background; calls are in the events. */
   protected work: OpenWork = new OpenWork();
+  /** Talks to a program that takes more than one prompt; absent: one turn a program. */
+  protected readonly talk?: CliTalk;
   #config: AgentConfig | null = null;
+  #onLine: () => void = () => {};
   /** Running programs, each with the stop in progress, if any. */
   readonly #running = new Map<RunningProcess, Promise<void> | null>();
 
@@ -187,42 +205,66 @@ export abstract class CliAdapter extends AgentAdapter {
     ctx.signal.throwIfAborted();
     await this.setup(request, ctx);
     const command = await this.buildCommand(request, ctx);
-    const child = await startCommand(command, ctx);
+    const started = await startCommand(command, ctx);
+    const child = this.talk ? withOrderedInput(started) : started;
     this.#running.set(child, null);
     const kill = (): void => void child.kill().catch(() => {});
     const stop = (): void => void this.#stop(child).catch(() => {});
     ctx.signal.addEventListener("abort", stop);
     this.work = new OpenWork({ calls: this.tellsToolResults });
-    const ending = new CliEnding({
-      work: this.work,
-      detector: this.getRateLimitDetector(),
-      meaningOf: (text) => this.meaningOfText(text),
-      lastWord: this.lastWord,
-    });
-    let exit: ProcessExit | null = null;
-    const settling = new Settling(ending, {
-      ctx,
-      endsAlone: command.keep_stdin_open !== true,
-      leave: () => this.leaveProcess(child),
-      kill: () => exit ?? kill(),
-    });
+    const newEnding = () =>
+      new CliEnding({
+        work: this.work,
+        detector: this.getRateLimitDetector(),
+        meaningOf: (text) => this.meaningOfText(text),
+        lastWord: this.lastWord,
+      });
+    let isGone = false;
     try {
       if (ctx.signal.aborted) kill();
       if (command.stdin !== undefined) void feedStdin(child, command.stdin, command);
-      for await (const all of this.streamProcess(child, ctx)) {
-        const events = all.some((event) => this.#isNoise(event)) ? all.filter((event) => !this.#isNoise(event)) : all;
-        const passed = ending.take(events);
-        settling.heard(events);
-        if (passed.length > 0) yield passed;
-      }
-      await Promise.all([leaveStream(child.stdout), leaveStream(child.stderr)]);
-      exit = await child.exit;
-      yield await this.#end(ending, { exit, ctx });
+      const read = () => this.#read(child, ctx);
+      const leave = () => this.leaveProcess(child);
+      const parts = { ctx, child, read, newEnding, leave, kill };
+      yield* this.talk ? this.#runTurns({ ...parts, talk: this.talk }) : this.#runOnce(parts, command);
+      isGone = true;
     } finally {
-      if (!exit) kill();
+      if (!isGone) kill();
       ctx.signal.removeEventListener("abort", stop);
       this.#running.delete(child);
     }
+  }
+
+  async *#runOnce(
+    { ctx, child, read, newEnding, leave, kill }: RunParts,
+    command: CliCommand,
+  ): AsyncGenerator<AdapterEvent[], void, void> {
+    const ending = newEnding();
+    let exit: ProcessExit | null = null;
+    const endsAlone = command.keep_stdin_open !== true;
+    const settling = new Settling(ending, { ctx, endsAlone, leave, kill: () => exit ?? kill() });
+    for await (const events of read()) {
+      const passed = ending.take(events);
+      settling.heard(events);
+      if (passed.length > 0) yield passed;
+    }
+    exit = await child.exit;
+    yield await this.#end(ending, { exit, ctx });
+  }
+
+  async *#runTurns(parts: RunParts & { talk: CliTalk }): AsyncGenerator<AdapterEvent[], void, void> {
+    const { ctx } = parts;
+    const turns = new CliTurns({ ...parts, work: this.work, end: (ending, exit) => this.#end(ending, { exit, ctx }) });
+    this.#onLine = () => turns.look();
+    yield* turns.run();
+  }
+
+  /** Reads all output, without lines that say nothing. */
+  async *#read(child: RunningProcess, ctx: AdapterContext): AsyncGenerator<AdapterEvent[], void, void> {
+    for await (const all of this.streamProcess(child, ctx)) {
+      yield all.some((event) => this.#isNoise(event)) ? all.filter((event) => !this.#isNoise(event)) : all;
+    }
+    await Promise.all([leaveStream(child.stdout), leaveStream(child.stderr)]);
   }
 
   #isNoise(event: AdapterEvent): boolean {
@@ -235,10 +277,13 @@ export abstract class CliAdapter extends AgentAdapter {
     return stopping;
   }
 
-  async #end(ending: CliEnding, how: { exit: ProcessExit; ctx: AdapterContext }): Promise<AdapterEvent[]> {
-    const { exit, ctx } = how;
+  /** @param how.exit null for a program that goes on: it has said its last word of a turn */
+  async #end(ending: CliEnding, how: { exit: ProcessExit | null; ctx: AdapterContext }): Promise<AdapterEvent[]> {
+    const { ctx, exit } = how;
     if (ctx.signal.aborted) return ending.interrupted(ctx.signal.reason);
-    const failure = ending.failure(exit, { meaning: this.meaningOfExit(exit), strict: this.endsWithEvent });
+    const failure = exit === null
+      ? ending.failure(noExit, { meaning: "completed", strict: true, goesOn: true })
+      : ending.failure(exit, { meaning: this.meaningOfExit(exit), strict: this.endsWithEvent });
     if (failure) return failure;
     const text = await this.finalOutput(ctx);
     const last = ending.completed(text, this.answer());
@@ -250,6 +295,7 @@ export abstract class CliAdapter extends AgentAdapter {
       const parsed = this.parseOutput(line, "stdout");
       const events = parsed === null ? [] : [parsed].flat();
       for (const event of events) if (event.type === "completed") this.work.mark(event);
+      this.#onLine();
       return events;
     } catch (error) {
       ctx.log.warn("A line of output could not be parsed.", { error: String(error) });

@@ -32,6 +32,8 @@ interface EndingRules {
   meaning: ExitMeaning;
   /** True if a program without a last word has failed, even with exit code 0. */
   strict: boolean;
+  /** True for a program that goes on after its turn, and so do its tasks. */
+  goesOn?: boolean;
 }
 
 /** Makes the event for a text that shows a rate limit. */
@@ -124,6 +126,7 @@ export class CliEnding {
   failure(exit: ProcessExit, rules: EndingRules): AdapterEvent[] | null {
     const last = this.#lastWord;
     if (last?.type === "error") return this.#failed(last);
+    if (last?.success && rules.goesOn && this.#work.kind === "task") return null;
     if (last) return last.success ? this.#brokenOff(last.output) : this.#unsuccessful(last);
     if (rules.meaning !== "completed") {
       const code = rules.meaning === "fatal" && exit.exit_code === null ? "crash" : rules.meaning;
@@ -164,7 +167,8 @@ export class CliEnding {
       this.#isInterim = open !== null;
       this.#wentOn = false;
     }
-    const other = before === null || isSame(before, word) ? null : counts ? before : word;
+    const isStop = before?.type === "completed" && isInterrupted(word);
+    const other = before === null || isStop || isSame(before, word) ? null : counts ? before : word;
     // The end of an interim turn was told when it came.
     const lost: AdapterEvent[] = other && !(wasInterim && other !== word) ? [{ type: "unparsed", data: other }] : [];
     if (!counts || open === null) return lost;
@@ -180,6 +184,8 @@ export class CliEnding {
   /** Whether a word is that of a turn in which nothing was done: it says nothing of the good one before. */
   #saysNothing(before: CompletedEvent | ErrorEvent, word: CompletedEvent | ErrorEvent): boolean {
     if (before.type !== "completed" || !before.success || this.#wentOn || this.#isInterim) return false;
+    // A stop may have cut a result short that calls itself a success.
+    if (isInterrupted(word)) return false;
     return word.type === "error" || !word.success || !word.output;
   }
 
@@ -271,6 +277,10 @@ function withKnown(
     tokens_used: word.tokens_used ?? before.tokens_used,
     cost: word.cost ?? before.cost,
   };
+}
+
+function isInterrupted(word: CompletedEvent | ErrorEvent): boolean {
+  return word.type === "error" && word.code === "interrupted";
 }
 
 function isRetryable(code: string): boolean {

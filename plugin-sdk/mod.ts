@@ -39,6 +39,7 @@ export { BatchQueue } from "./batch-queue.ts";
 export { type AgentCapabilities, agentCapabilitiesSchema, capabilityFlags } from "./capabilities.ts";
 export { checkMappingRules, type RuleFaultDetails } from "./check-mapping-rules.ts";
 export { CliAdapter, type ParsedLine, requiredCliMembers } from "./cli-adapter.ts";
+export type { CliTalk } from "./cli-talk.ts";
 export type { AuthStatus } from "./cli-availability.ts";
 export {
   askVersion,
@@ -214,6 +215,7 @@ export {
 } from "./result.ts";
 export type { Turn, TurnMessage } from "./turns.ts";
 export type { UsageQuery, UsageRow } from "./usage-row.ts";
+export { SessionCounter, type UsageCounts } from "./session-counter.ts";
 export type { GrantsInForce, RecordedAttempt, RecordedChild, SessionHistory } from "./session-history.ts";
 export type { HeldChange, HeldDecision, HeldKind, InstallScripts, SessionHeld, SettledHeld } from "./held.ts";
 export type { AppliedWorkspace, PruneReport, Workspace, WorkspaceState, WorktreeDiff } from "./workspace.ts";

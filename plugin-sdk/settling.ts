@@ -7,12 +7,17 @@ interface SettlingSteps {
   ctx: AdapterContext;
   /** Nothing keeps the program but its work. */
   endsAlone: boolean;
+  /** Whether the program is done with all that it was given; absent: its last word says so. */
+  isDone?(): boolean;
+  /** Least silence before it is left, for what comes late. Milliseconds. */
+  quietMs?: number;
   /** Tells the program that nothing else comes. */
   leave(): Promise<void> | void;
-  kill(): void;
+  /** Absent: it is kept once it is left. */
+  kill?(): void;
 }
 
-/** Ends a program whose work is over: it is left, and killed if it is silent and stays. */
+/** Ends a program whose work is over, or its turn: it is left, and killed if it is silent and stays. */
 export class Settling {
   readonly #ending: CliEnding;
   readonly #steps: SettlingSteps;
@@ -38,7 +43,10 @@ export class Settling {
   }
 
   #patience(): number | null {
-    return this.#ending.patience(this.#isLeft, this.#steps.endsAlone);
+    const { endsAlone, isDone, quietMs = 0, kill } = this.#steps;
+    if (this.#isLeft && !kill) return null;
+    const patience = this.#ending.patience(this.#isLeft, endsAlone);
+    return patience === null || isDone?.() === false ? null : Math.max(patience, quietMs);
   }
 
   async #wait(): Promise<void> {
@@ -52,7 +60,7 @@ export class Settling {
         const woken = new Promise<void>((end) => this.#sleep = { patience, end });
         await Promise.race([ctx.sleep(rest), woken]);
         this.#sleep = null;
-      } else if (this.#isLeft) return kill();
+      } else if (this.#isLeft) return kill?.();
       else {
         this.#isLeft = true;
         this.#heardAt = Date.now();

@@ -32,24 +32,24 @@ export class MemoryTurns implements AsyncIterableIterator<Turn> {
     this.#stop.abort();
   }
 
-  next(): Promise<IteratorResult<Turn>> {
+  async next(): Promise<IteratorResult<Turn>> {
     this.#end();
     const script = this.#script[this.#number];
-    if (script === undefined) return Promise.resolve({ done: true, value: undefined });
+    await script?.after;
+    if (script === undefined) return { done: true, value: undefined };
     const number = ++this.#number;
     const { prompt = this.#prompt, output_schema, messages = [] } = script;
     this.#stop = new AbortController();
     const over = new Promise<void>((resolve) => (this.#end = resolve));
-    const given = messages.map((text, at): TurnMessage => ({ message_id: `turn-${number}-message-${at + 1}`, text }));
     const turn: Turn = {
       number,
       prompt,
       ...(output_schema === undefined ? {} : { output_schema }),
       kept: this.#isKept,
-      messages: wordsUntil(over, given),
+      messages: wordsUntil(over, { messages, turn: number }),
       signal: this.#stop.signal,
     };
-    return Promise.resolve({ done: false, value: turn });
+    return { done: false, value: turn };
   }
 
   [Symbol.asyncIterator](): this {
@@ -57,7 +57,20 @@ export class MemoryTurns implements AsyncIterableIterator<Turn> {
   }
 }
 
-async function* wordsUntil(over: Promise<void>, messages: readonly TurnMessage[]): AsyncGenerator<TurnMessage, void> {
-  yield* messages;
+async function* wordsUntil(
+  over: Promise<void>,
+  { messages, turn }: { messages: Required<ScriptedTurn>["messages"]; turn: number },
+): AsyncGenerator<TurnMessage, void> {
+  const texts = fromEach(messages);
+  const end = over.then(() => ({ done: true, value: undefined }) as const);
+  for (let at = 1;; at++) {
+    const given = await Promise.race([end, texts.next()]);
+    if (given.done) break;
+    yield { message_id: `turn-${turn}-message-${at}`, text: given.value };
+  }
   await over;
+}
+
+async function* fromEach<T>(items: Iterable<T> | AsyncIterable<T>): AsyncGenerator<T, void> {
+  yield* items;
 }

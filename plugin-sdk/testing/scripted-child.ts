@@ -13,9 +13,8 @@ export class ScriptedChild implements RunningProcess {
   readonly #record: RecordedRun;
   readonly #hangs: boolean;
   readonly #answer: ScriptedProcess["answer"];
-  /** Answers to its input that are not read yet; a null ends it. */
+  /** Answers that were not printed yet; null: it ends. */
   readonly #answers: (string | null)[] = [];
-  #line = "";
   #wake: () => void = () => {};
   #kill: () => void = () => {};
   readonly #killed: Promise<void> = new Promise((resolve) => this.#kill = resolve);
@@ -23,12 +22,12 @@ export class ScriptedChild implements RunningProcess {
   constructor(script: ScriptedProcess, record: RecordedRun) {
     this.#record = record;
     this.#hangs = script.hangs ?? false;
-    this.#answer = script.answer;
+    this.#answer = script.answer?.bind(script);
     this.stdin = {
       write: (text) => this.#write(text),
       close: () => {
         record.stdin_closed = true;
-        this.#say([null]);
+        this.#print(null);
         return Promise.resolve();
       },
     };
@@ -48,8 +47,8 @@ export class ScriptedChild implements RunningProcess {
 
   kill(): Promise<void> {
     this.#record.killed = true;
-    this.#say([null]);
     this.#kill();
+    this.#print(null);
     return Promise.resolve();
   }
 
@@ -59,19 +58,31 @@ export class ScriptedChild implements RunningProcess {
     if (options.stdin !== "open" || stdin_closed || killed) {
       throw new BulkheadError("io_error", `Cannot write to "${this.#record.binary}": its standard input is closed.`);
     }
+    const unfinished = this.#record.stdin.slice(this.#record.stdin.lastIndexOf("\n") + 1);
     this.#record.stdin += text;
-    const lines = `${this.#line}${text}`.split("\n");
-    this.#line = lines.pop() ?? "";
-    for (const line of lines) this.#say(this.#answer?.(line) ?? []);
+    const whole = `${unfinished}${text}`.split("\n").slice(0, -1);
+    for (const line of whole) {
+      for (const piece of this.#answer?.(line, (answer) => this.#print(answer)) ?? []) this.#print(piece);
+    }
   }
 
-  #say(pieces: readonly (string | null)[]): void {
-    this.#answers.push(...pieces);
+  #print(text: string | null): void {
+    this.#answers.push(text);
     this.#wake();
   }
 
+  async *#printed(text?: string | readonly string[]): AsyncGenerator<string, void, void> {
+    yield* this.#pieces(text);
+    while (this.#answer) {
+      const answer = this.#answers.shift();
+      if (answer === null) return;
+      if (answer === undefined) await new Promise<void>((resolve) => this.#wake = resolve);
+      else yield* this.#pieces(answer);
+    }
+  }
+
   /** Works as in a host: a stream can be read once, and leaving it unread counts as its end. */
-  #read(pieces: AsyncIterator<string>, ended: () => void): AsyncIterable<string> {
+  #read(pieces: AsyncGenerator<string, void, void>, ended: () => void): AsyncIterable<string> {
     let taken = false;
     let over = false;
     const end = (): void => {
@@ -97,23 +108,13 @@ export class ScriptedChild implements RunningProcess {
     };
   }
 
-  async *#printed(text?: string | readonly string[]): AsyncGenerator<string, void, void> {
-    yield* this.#pieces(text);
-    while (this.#answer !== undefined && !this.#record.killed) {
-      const piece = this.#answers.shift();
-      if (piece === null) break;
-      if (piece === undefined) await new Promise<void>((resolve) => this.#wake = resolve);
-      else yield* this.#pieces(piece);
-    }
-    if (this.#hangs) await this.#killed;
-  }
-
-  async *#pieces(text: string | readonly string[] = []): AsyncGenerator<string, void, void> {
-    for (const piece of [text].flat()) {
+  async *#pieces(texts: string | readonly string[] = []): AsyncGenerator<string, void, void> {
+    for (const text of [texts].flat()) {
       await nextTurn();
       if (this.#record.killed) return;
-      yield piece;
+      yield text;
     }
+    if (this.#hangs) await this.#killed;
   }
 }
 

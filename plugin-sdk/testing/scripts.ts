@@ -11,10 +11,10 @@ export interface ScriptedProcess {
   stdout?: string | readonly string[];
   stderr?: string | readonly string[];
   /**
-   * Returns what it prints for a line of its input, in pieces; at a null it ends. Absent: it ends when all is printed. With it,
-   * it runs until its input is closed.
+   * Answers a line of its input, by the pieces that it returns or prints at any later time; at a null it ends. With it, it
+   * runs until its input is closed; absent: it ends when all is printed.
    */
-  answer?(line: string): readonly (string | null)[];
+  answer?(line: string, print: (text: string | null) => void): readonly (string | null)[] | void;
   /** Default 0. */
   exit_code?: number;
   /** The signal that ended it; then it has no exit code. */
@@ -89,5 +89,7 @@ export interface ScriptedTurn {
   prompt?: string;
   output_schema?: Record<string, unknown>;
   /** Words of the client into the turn, given as the adapter asks for them; their ids are `turn-1-message-1` and so on. */
-  messages?: readonly string[];
+  messages?: readonly string[] | AsyncIterable<string>;
+  /** The host gives the turn only then; default at once. */
+  after?: Promise<void>;
 }
