@@ -222,7 +222,11 @@ export abstract class CliAdapter extends AgentAdapter {
     let isGone = false;
     try {
       if (ctx.signal.aborted) kill();
-      if (command.stdin !== undefined) void feedStdin(child, command.stdin, command);
+      if (command.stdin !== undefined) {
+        // Before any prompt, as one text.
+        if (this.talk) void child.stdin.write(command.stdin).catch(() => {});
+        else void feedStdin(child, command.stdin, command);
+      }
       const read = () => this.#read(child, ctx);
       const leave = () => this.leaveProcess(child);
       const parts = { ctx, child, read, newEnding, leave, kill };

@@ -67,7 +67,7 @@ export class CliTurns {
 
   /** Call it when the program has printed something, also without a meaning for a client: the turn may be over by it. */
   look(): void {
-    this.#underWay?.settling.heard([]);
+    this.#underWay?.settling.looked();
   }
 
   /** Runs all turns; ends with the program, or when the host has no turn for it. */

@@ -4,16 +4,31 @@ import { splitText } from "./lines.ts";
 // Stays below a frame's default size even if every character takes three bytes.
 const writeLength = 256 * 1024;
 
-/** Returns the program with an input that writes each text as a whole, one after the other: parts of two never mix. */
+/** Returns the program with an input that keeps the parts of a long text together: no other text comes between them. */
 export function withOrderedInput(child: RunningProcess): RunningProcess {
   const { stdin, stdout, stderr, exit } = child;
-  let last: Promise<unknown> = Promise.resolve();
-  const write = (text: string): Promise<void> => {
-    const written = last.then(async () => {
-      for (const part of splitText(text, writeLength)) await stdin.write(part);
+  /** The long text that is being written, and all that waits for it. */
+  let last: Promise<void> | null = null;
+  const inOrder = (act: () => Promise<void>): Promise<void> => {
+    const done = (last ?? Promise.resolve()).then(act);
+    const settled: Promise<void> = done.catch(() => {}).then(() => {
+      if (last === settled) last = null;
     });
-    last = written.catch(() => {});
-    return written;
+    last = settled;
+    return done;
   };
-  return { stdin: { write, close: () => stdin.close() }, stdout, stderr, exit, kill: () => child.kill() };
+  const write = async (text: string): Promise<void> => {
+    for (const part of splitText(text, writeLength)) await stdin.write(part);
+  };
+  return {
+    stdin: {
+      write: (text) =>
+        last === null && text.length <= writeLength ? stdin.write(text) : inOrder(() => write(text)),
+      close: () => last === null ? stdin.close() : inOrder(() => stdin.close()),
+    },
+    stdout,
+    stderr,
+    exit,
+    kill: () => child.kill(),
+  };
 }

@@ -24,12 +24,22 @@ export class Settling {
   #heardAt = 0;
   #isLeft = false;
   #isWaiting = false;
+  #wasDone = false;
   /** Ends the sleep of this many milliseconds that goes on. */
   #sleep: { patience: number; end(): void } | null = null;
 
   constructor(ending: CliEnding, steps: SettlingSteps) {
     this.#ending = ending;
     this.#steps = steps;
+  }
+
+  /** Call it with each line of the program: one without events may say that it is done. */
+  looked(): void {
+    const isDone = this.#steps.isDone?.() ?? true;
+    // Events of the same lines are on their way.
+    if (isDone && !this.#wasDone) this.#heardAt = Date.now();
+    this.#wasDone = isDone;
+    this.heard([]);
   }
 
   /** Call it with the program's events, after its ending took them. */

@@ -29,11 +29,11 @@ export interface Options {
 
 /**
  * The command of one session, in the one order of arguments that the manifest asks for. Every value is a part of its
- * option's argument, so that none can be taken for an option; the prompt goes to standard input.
+ * option's argument, so that none can be taken for an option; prompts go to standard input.
  */
 export function sessionCommand(request: SessionRequest, options: Options, memory: string | null): CliCommand {
   const { model, allowed_tools, system_prompt, max_turns, continue_from, mcp_servers = [] } = request;
-  const { prompt, output_schema } = requestIn(request, checked);
+  const { output_schema: schema } = requestIn(request, checked);
   return {
     binary,
     args: [
@@ -51,8 +51,8 @@ export function sessionCommand(request: SessionRequest, options: Options, memory
       CLAUDE_CODE_MAX_RETRIES: String(options.max_retries),
       DISABLE_AUTOUPDATER: "1",
     },
-    stdin: openingLines(prompt, {
-      schema: output_schema ?? null,
+    stdin: openingLines({
+      schema: schema ?? null,
       ask: toolsThatAsk(request),
       system: memory === null ? null : [memory, system_prompt ?? ""].join("\n\n").trim(),
     }),

@@ -102,28 +102,29 @@ export class ControlRequests {
   }
 }
 
-/** The lines that begin a session: the greeting with what is added to the system prompt, the tools that must ask, the prompt. */
+/** The lines that come before the first prompt: the greeting with what is added to the system prompt, the tools that must ask. */
 export function openingLines(
-  prompt: string,
   { ask, system, schema = null }: { ask: readonly string[]; system: string | null; schema?: JsonFields | null },
 ): string {
   // It takes the place of the option --append-system-prompt.
   const added = { appendSystemPrompt: system ?? undefined, jsonSchema: schema ?? undefined };
   const initialize = { subtype: "initialize", hooks: {}, ...added };
   const greeting = { type: "control_request", request_id: "initialize", request: initialize };
-  const message = { role: "user", content: [{ type: "text", text: prompt }] };
   const settings = {
     type: "control_request",
     request_id: "settings",
     request: { subtype: "apply_flag_settings", settings: { permissions: { ask } } },
   };
-  const asking = ask.length === 0 ? "" : line(settings);
-  return line(greeting) + asking + line({ type: "user", message, parent_tool_use_id: null, session_id: "" });
+  return line(greeting) + (ask.length === 0 ? "" : line(settings));
 }
 
-/** The line that asks the program to stop what it does. */
+/** The line that asks the program to stop what it does; it goes on to wait for a prompt. */
 export function interruptLine(): string {
-  return line({ type: "control_request", request_id: "interrupt", request: { subtype: "interrupt" } });
+  return line({
+    type: "control_request",
+    request_id: `interrupt-${crypto.randomUUID()}`,
+    request: { subtype: "interrupt" },
+  });
 }
 
 function permissionRequest(id: string, about: { tool: string; request: JsonFields }): PermissionRequestEvent {

@@ -8,6 +8,7 @@ import {
   BulkheadError,
   CliAdapter,
   type CliCommand,
+  type CliTalk,
   collectOutput,
   fieldsOf,
   parseJson,
@@ -41,6 +42,18 @@ export default class ClaudeCode extends CliAdapter {
   };
   accessModes: AccessMode[] = [];
   #parser = new StreamParser();
+  /** The schema holds for the whole program. */
+  #schema: unknown;
+  protected override readonly talk: CliTalk = {
+    prompt: ({ prompt, output_schema }) => {
+      if (!isSame(output_schema, this.#schema)) return null;
+      this.#parser.beginTurn();
+      return this.#parser.prompts.begin(prompt);
+    },
+    steer: ({ message_id, text }) => this.#parser.prompts.steer(message_id, text),
+    stop: interruptLine,
+    over: () => this.#parser.prompts.areDone,
+  };
 
   override initialize(config: AgentConfig): void {
     void super.initialize(config);
@@ -80,6 +93,7 @@ export default class ClaudeCode extends CliAdapter {
 
   buildCommand(request: SessionRequest): CliCommand {
     this.#parser = new StreamParser({ resumed: request.continue_from !== undefined });
+    this.#schema = request.output_schema;
     const options = optionsOf(this.config, request);
     return sessionCommand(request, options, memoryOf(this.config, options));
   }
@@ -149,6 +163,10 @@ function memoryOf({ project_memory }: AgentConfig, { setting_sources }: Options)
     "The project has instructions for you. Follow them, as far as the user's request does not say otherwise. A folder below may have a CLAUDE.md of its own: read it before you work there.",
     project_memory.text,
   ].join("\n\n");
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 function optionsOf({ custom = {} }: AgentConfig, { params = {} }: SessionRequest): Options {

@@ -12,6 +12,8 @@ import {
 import { BackgroundTasks } from "./background-tasks.ts";
 import { ControlRequests } from "./control-requests.ts";
 import { endingEvents } from "./ending.ts";
+import { GivenPrompts } from "./given-prompts.ts";
+import { HelperAgents, ofHelper } from "./helper-agents.ts";
 import { McpServerStates } from "./mcp-server-states.ts";
 import { plainContent, SpokenText } from "./spoken-text.ts";
 import { systemEvents } from "./system-events.ts";
@@ -24,6 +26,7 @@ import { SessionCounts, TurnCounts } from "./usage.ts";
  */
 export class StreamParser {
   readonly control: ControlRequests = new ControlRequests();
+  readonly prompts: GivenPrompts = new GivenPrompts();
   readonly #spoken = new SpokenText();
   readonly #tools = new ToolEvents();
   readonly #servers = new McpServerStates();
@@ -32,12 +35,22 @@ export class StreamParser {
   #limitEndsAt: number | null = null;
   #turn = new TurnCounts();
   readonly #tasks = new BackgroundTasks();
+  readonly #helpers = new HelperAgents();
   readonly #counts: SessionCounts;
   #hasResult = false;
 
   /** @param options.resumed whether the agent's session had turns before: its totals may then count those too */
   constructor({ resumed = false }: { resumed?: boolean } = {}) {
     this.#counts = new SessionCounts({ resumed });
+  }
+
+  /** Begins a turn: counts and results are its own. */
+  beginTurn(): void {
+    this.#failure = null;
+    this.#limitEndsAt = null;
+    this.#hasResult = false;
+    this.#counts.beginTurn();
+    this.#tools.beginTurn();
   }
 
   /** The tasks that run in the background. */
@@ -62,20 +75,22 @@ export class StreamParser {
     switch (message["type"]) {
       case "stream_event":
         // Pieces of a helper agent's message are not told apart from ours by their place; its whole blocks are.
-        return isOurs(message) ? this.#piece(fieldsOf(message["event"]) ?? {}) : [];
+        return helperOf(message) === undefined ? this.#piece(fieldsOf(message["event"]) ?? {}) : [];
       case "assistant":
         return this.#assistant(message);
       case "user":
         return this.#user(message);
       case "system":
-        this.#tasks.take(message);
-        return message["subtype"] === "init" ? this.#init(message) : systemEvents(message);
+        return this.#system(message);
       case "result":
+        this.prompts.gaveResult();
         return this.#result(message);
+      case "command_lifecycle":
+        return this.prompts.take(message);
       case "rate_limit_event":
         return this.#limit(fieldsOf(message["rate_limit_info"]) ?? {});
       case "control_request":
-        return this.control.take(message);
+        return this.#control(message);
       case "control_response":
         return fieldsOf(message["response"])?.["subtype"] === "success" ? [] : null;
       case "control_cancel_request":
@@ -87,6 +102,19 @@ export class StreamParser {
       default:
         return null;
     }
+  }
+
+  #system(message: JsonFields): AdapterEvent[] | null {
+    this.#tasks.take(message);
+    if (message["subtype"] === "init") return this.#init(message);
+    const events = systemEvents(message);
+    return events && [...this.#helpers.take(message), ...events];
+  }
+
+  #control(message: JsonFields): AdapterEvent[] | null {
+    const helper = this.#helpers.ofTask(fieldsOf(message["request"])?.["agent_id"]);
+    const events = this.control.take(message);
+    return events && ofHelper(helper, events);
   }
 
   #result(message: JsonFields): AdapterEvent[] {
@@ -106,6 +134,7 @@ export class StreamParser {
   }
 
   #init(message: JsonFields): AdapterEvent[] {
+    this.prompts.began();
     this.#tools.cwd = textOf(message["cwd"]) ?? "";
     const [id, version, model] = ["session_id", "claude_code_version", "model"].map((key) => textOf(message[key]));
     const tools = Array.isArray(message["tools"]) ? message["tools"].map(String) : undefined;
@@ -158,25 +187,35 @@ export class StreamParser {
     this.#failure = textOf(message["error"]) ?? null;
     // The program repeats in its result any failure that it reports in the model's place.
     const failed = message["is_api_error_message"] === true || said["model"] === "<synthetic>";
-    return content.flatMap((block): AdapterEvent[] => {
+    const helper = helperOf(message);
+    const events = content.flatMap((block): AdapterEvent[] => {
       if (failed && block["type"] === "text") return [{ type: "progress", message: textOf(block["text"]) ?? "" }];
-      const spoken = isOurs(message) ? this.#spoken.whole(said["id"], block) : helperWords(block);
+      const spoken = helper === undefined ? this.#spoken.whole(said["id"], block) : helperWords(block);
+      this.#helpers.called(block, helper);
       return spoken ?? this.#tools.call(block, message["timestamp"]) ?? this.#tools.result(block, message) ??
         unknown(block);
     });
+    return this.#by(helper, events);
   }
 
   #user(message: JsonFields): AdapterEvent[] | null {
     const said = fieldsOf(message["message"]);
     const content = said && contentOf(said["content"]);
     if (!content) return null;
-    return content.flatMap((block): AdapterEvent[] => {
+    const helper = helperOf(message);
+    const events = content.flatMap((block): AdapterEvent[] => {
       // Text of the program in the user's place; the prompt of a helper agent stands in the call that began it.
       if (block["type"] === "text") {
-        return isOurs(message) ? [{ type: "progress", message: String(plainContent([block])) }] : [];
+        return helper === undefined ? [{ type: "progress", message: String(plainContent([block])) }] : [];
       }
-      return this.#tools.result(block, message) ?? unknown(block);
+      const results = this.#tools.result(block, message);
+      return results ? [...results, ...this.#helpers.answered(block, message)] : unknown(block);
     });
+    return this.#by(helper, events);
+  }
+
+  #by(helper: string | undefined, events: AdapterEvent[]): AdapterEvent[] {
+    return helper === undefined ? events : [...this.#helpers.works(helper), ...ofHelper(helper, events)];
   }
 
   #limit(info: JsonFields): AdapterEvent[] {
@@ -198,9 +237,9 @@ function contentOf(content: unknown): JsonFields[] | null {
   return Array.isArray(content) ? objectsOf(content) : null;
 }
 
-/** False for a message of a helper agent, which a tool call of ours began. */
-function isOurs(message: JsonFields): boolean {
-  return textOf(message["parent_tool_use_id"]) === undefined;
+/** Returns the helper agent whose message it is, by the tool call that began it; undefined for one of ours. */
+function helperOf(message: JsonFields): string | undefined {
+  return textOf(message["parent_tool_use_id"]);
 }
 
 /** Reports a helper agent's words as progress: they are no part of the answer. */

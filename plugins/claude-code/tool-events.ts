@@ -28,6 +28,11 @@ export class ToolEvents {
     return [...this.#changed];
   }
 
+  /** Begins a turn, which has changed nothing. Calls may be open: helper agents go on. */
+  beginTurn(): void {
+    this.#changed.clear();
+  }
+
   /** The folder that paths are shown relative to. */
   set cwd(folder: string) {
     this.#cwd = folder;

@@ -1,4 +1,4 @@
-import { fieldsOf, type JsonFields, numberOf, textOf, type UsageEvent } from "bulkhead/plugin-sdk";
+import { fieldsOf, type JsonFields, numberOf, SessionCounter, textOf, type UsageCounts, type UsageEvent } from "bulkhead/plugin-sdk";
 
 /** Usage of one answer of the model: its counts arrive several times, each as of then, and are reported once. */
 export class TurnCounts {
@@ -43,22 +43,24 @@ export class TurnCounts {
   }
 }
 
-/** Figures of one result. */
-type Totals = Pick<UsageEvent, "tokens_in" | "tokens_out" | "tokens_cached" | "cost">;
-
 /**
- * Counts the session's usage over all its models and results. The program's totals include the turns of a session that is
+ * Counts the usage of a turn over all its models and results. The program's totals include the turns of a session that is
  * continued, so the part since the result before counts where it is told; where it is not, such a total says nothing.
  */
 export class SessionCounts {
   readonly #resumed: boolean;
-  #sum: Totals = { tokens_in: null, tokens_out: null, tokens_cached: null, cost: null };
+  readonly #counter = new SessionCounter();
 
   constructor({ resumed }: { resumed: boolean }) {
     this.#resumed = resumed;
   }
 
-  /** Takes a result, and returns the usage up to it. */
+  /** Begins a turn. */
+  beginTurn(): void {
+    this.#counter.beginTurn();
+  }
+
+  /** Takes a result, and returns the turn's usage up to it. */
   take(result: JsonFields): UsageEvent {
     const since = fieldsOf(result["model_usage_since_last_result"]);
     const added = since ?? fieldsOf(result["modelUsage"]) ?? {};
@@ -67,33 +69,23 @@ export class SessionCounts {
       return fields ? [{ name, fields }] : [];
     });
     const all = (...keys: string[]) => sum(models.flatMap(({ fields }) => keys.map((key) => fields[key])));
-    const told: Totals = {
+    const told: UsageCounts = {
       tokens_in: all("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"),
       tokens_out: all("outputTokens"),
       tokens_cached: all("cacheReadInputTokens"),
       cost: models.length === 0 ? numberOf(result["total_cost_usd"]) : all("costUSD"),
     };
-    this.#add(told, since !== null && models.length > 0);
+    if (since !== null && models.length > 0) this.#counter.add(told);
+    else if (!this.#resumed) this.#counter.take(told);
+    const { turn } = this.#counter;
     const model = models.length === 1 ? textOf(models[0]?.name) : undefined;
     return {
       type: "usage",
       scope: "session",
-      ...this.#sum,
-      cost: money(this.#sum.cost),
+      ...turn,
+      cost: money(turn.cost),
       currency: "USD",
       ...(model === undefined ? {} : { model }),
-    };
-  }
-
-  #add(told: Totals, isPart: boolean): void {
-    if (!isPart && this.#resumed) return;
-    const before = this.#sum;
-    const figure = (name: keyof Totals) => (isPart ? sum([before[name], told[name]]) : told[name] ?? before[name]);
-    this.#sum = {
-      tokens_in: figure("tokens_in"),
-      tokens_out: figure("tokens_out"),
-      tokens_cached: figure("tokens_cached"),
-      cost: figure("cost"),
     };
   }
 }

@@ -130,8 +130,8 @@ test.each(
 
 test("claude-code tells the agent which tools ask before it gives the prompt", () => {
   const lines = (ask: string[]) =>
-    openingLines("go", { ask, system: null }).trim().split("\n").map((line) => JSON.parse(line));
-  expect(lines([]).map(({ type }) => type)).toEqual(["control_request", "user"]);
+    openingLines({ ask, system: null }).trim().split("\n").map((line) => JSON.parse(line));
+  expect(lines([]).map(({ type }) => type)).toEqual(["control_request"]);
   expect(lines(["Bash"])[1]).toMatchObject({
     request: { subtype: "apply_flag_settings", settings: { permissions: { ask: ["Bash"] } } },
   });

@@ -153,8 +153,9 @@ test("claude-code does not take a helper agent's words for the answer, and shows
     { type: "user", parent_tool_use_id: "t1", message: { content: "Help me." } },
   ]);
   expect(events).toEqual([
-    { type: "progress", message: "helping" },
-    { type: "tool_call", call_id: "t2", tool: "Grep", kind: "search", input: {} },
+    { type: "agent_started", agent_id: "t1", call_id: "t1", name: "helper" },
+    { type: "progress", message: "helping", agent_id: "t1" },
+    { type: "tool_call", call_id: "t2", tool: "Grep", kind: "search", input: {}, agent_id: "t1" },
   ]);
 });
 

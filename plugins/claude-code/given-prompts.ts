@@ -1,0 +1,105 @@
+import { type AdapterEvent, type JsonFields, textOf } from "bulkhead/plugin-sdk";
+
+/**
+ * What the program was given to do, and how far it is with each, as it tells by `command_lifecycle`. Versions that do not
+ * tell it take no words into a turn.
+ */
+export class GivenPrompts {
+  /** Prompts and words that are not done yet: a word has the id of its message. */
+  readonly #open = new Map<string, { messageId: string | null; isStarted: boolean }>();
+  /** The prompt of the turn. */
+  #prompt = "";
+  #tells: boolean | null = null;
+  #decide: (tells: boolean) => void = () => {};
+  readonly #decided: Promise<boolean> = new Promise((resolve) => (this.#decide = resolve));
+  /** Whether the program has given a result and not begun to work again. */
+  #hasResult = false;
+
+  /** Whether the program is done with all that it was given. */
+  get areDone(): boolean {
+    return this.#tells !== true || this.#open.size === 0;
+  }
+
+  /** Begins a turn; returns the line of its prompt. */
+  begin(text: string): string {
+    this.#hasResult = false;
+    this.#open.clear();
+    this.#prompt = crypto.randomUUID();
+    this.#open.set(this.#prompt, { messageId: null, isStarted: false });
+    return userLine(text, { uuid: this.#prompt });
+  }
+
+  /** Returns the line of a word into the turn, once it is known that the program takes any; null: it takes none. */
+  async steer(messageId: string, text: string): Promise<string | null> {
+    if (!await this.#decided) return null;
+    const uuid = crypto.randomUUID();
+    this.#open.set(uuid, { messageId, isStarted: false });
+    // Never "now": that cuts off what the model says, and calls it a success.
+    return userLine(text, { uuid, priority: "next" });
+  }
+
+  /** The program begins to work. */
+  began(): void {
+    this.#hasResult = false;
+    this.#settle(false);
+  }
+
+  /** The program has given a result. */
+  gaveResult(): void {
+    this.#hasResult = true;
+    this.#settle(false);
+  }
+
+  /** Takes a `command_lifecycle` message. */
+  take(message: JsonFields): AdapterEvent[] {
+    this.#settle(true);
+    const uuid = textOf(message["command_uuid"]) ?? "";
+    const one = this.#open.get(uuid);
+    if (!one) return [];
+    switch (message["state"]) {
+      case "started":
+        return this.#started(one);
+      case "completed":
+        this.#open.delete(uuid);
+        return this.#started(one);
+      case "cancelled":
+        this.#open.delete(uuid);
+        if (uuid === this.#prompt) return [stopped];
+        return one.messageId === null || one.isStarted ? [] : [told(one.messageId, "returned")];
+      default:
+        return [];
+    }
+  }
+
+  #started(one: { messageId: string | null; isStarted: boolean }): AdapterEvent[] {
+    if (one.isStarted || one.messageId === null) return [];
+    one.isStarted = true;
+    if (!this.#hasResult) return [told(one.messageId, "taken")];
+    // It came after all that the turn did, and begins one of its own.
+    this.#hasResult = false;
+    return [{ type: "turn_began", message_ids: [one.messageId] }];
+  }
+
+  /** The first sign decides. */
+  #settle(tells: boolean): void {
+    this.#tells ??= tells;
+    this.#decide(this.#tells);
+  }
+}
+
+/** Whatever its result says. */
+const stopped: AdapterEvent = {
+  type: "error",
+  code: "interrupted",
+  message: "The agent was interrupted.",
+  recoverable: false,
+};
+
+function told(message_id: string, state: "taken" | "returned"): AdapterEvent {
+  return { type: "message", message_id, state };
+}
+
+function userLine(text: string, more: { uuid: string; priority?: "next" }): string {
+  const message = { role: "user", content: [{ type: "text", text }] };
+  return `${JSON.stringify({ type: "user", message, parent_tool_use_id: null, session_id: "", ...more })}\n`;
+}
