@@ -22,8 +22,7 @@ export function withOrderedInput(child: RunningProcess): RunningProcess {
   };
   return {
     stdin: {
-      write: (text) =>
-        last === null && text.length <= writeLength ? stdin.write(text) : inOrder(() => write(text)),
+      write: (text) => last === null && text.length <= writeLength ? stdin.write(text) : inOrder(() => write(text)),
       close: () => last === null ? stdin.close() : inOrder(() => stdin.close()),
     },
     stdout,

@@ -1,4 +1,12 @@
-import { fieldsOf, type JsonFields, numberOf, SessionCounter, textOf, type UsageCounts, type UsageEvent } from "bulkhead/plugin-sdk";
+import {
+  fieldsOf,
+  type JsonFields,
+  numberOf,
+  SessionCounter,
+  textOf,
+  type UsageCounts,
+  type UsageEvent,
+} from "bulkhead/plugin-sdk";
 
 /** Usage of one answer of the model: its counts arrive several times, each as of then, and are reported once. */
 export class TurnCounts {

@@ -57,8 +57,10 @@ const aborted = result("", {
   stop_reason: null,
 });
 /** All of a turn that says its own prompt. */
-const whole = (name: string, uuid: string) =>
-  [...queued(uuid), started(uuid), init, said(`${name}!`), result(`${name}!`), completed(uuid)];
+const whole = (
+  name: string,
+  uuid: string,
+) => [...queued(uuid), started(uuid), init, said(`${name}!`), result(`${name}!`), completed(uuid)];
 const steered = ["left"];
 const taken = { type: "message", message_id: "turn-1-message-1", state: "taken" };
 const returned = { ...taken, state: "returned" };
@@ -123,7 +125,7 @@ test("claude-code counts the cost of a turn where the agent says only its sum", 
   let sum = 0;
   const run = await play([{}, { prompt: "two" }], (name, uuid, print) => {
     if (name !== "one" && name !== "two") return;
-    const all = { modelUsage: { m: { inputTokens: (sum += 100), costUSD: sum / 100 } } };
+    const all = { modelUsage: { m: { inputTokens: sum += 100, costUSD: sum / 100 } } };
     print(init, said(name), result(name, { ...all, model_usage_since_last_result: null }), completed(uuid));
   });
   const usage = run.events.filter(({ type }) => type === "usage");

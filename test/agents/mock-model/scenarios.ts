@@ -50,6 +50,7 @@ export const scenarios = {
   long: speak({ text: longText }),
   endless: speak({ text: endlessText }),
   malformed: speak({ text: garbledText }),
+  conversation: conversed,
 } satisfies Record<string, Scenario>;
 
 /** Name of a scenario. */
@@ -85,6 +86,25 @@ function helped({ begins = "", ends = "", tools, answered }: Asked, { signal }: 
     run_in_background: true,
   };
   return { thinking: [], text: pieces("I will ", "do it."), calls: [{ id: callId(), tool, input }] };
+}
+
+/** Prompts that the model of `conversation` obeys; any other is answered at once. */
+export const orders = { command: "Run a slow command.", slowly: "Speak slowly.", endlessly: "Speak for ever." };
+
+function conversed(asked: Asked, place: Place): Answer {
+  const { ends = "", answered, tools } = asked;
+  const wants = (order: string) => !answered && ends.includes(order);
+  const call = wants(orders.command) ? chooseCall({ run: "sleep 3" }, tools) : null;
+  if (call !== null) return { thinking: [], text: pieces("I will ", "do it."), calls: [call] };
+  const text = wants(orders.endlessly) ? endlessText : wants(orders.slowly) ? countedText : shortText;
+  return { thinking: [], text: text(place.signal), calls: [] };
+}
+
+async function* countedText(signal: AbortSignal): AsyncGenerator<string> {
+  for (let at = 0; at < 15; at++) {
+    yield `word ${at} `;
+    await sleep(200, undefined, { signal });
+  }
 }
 
 async function* slowText(signal: AbortSignal): AsyncGenerator<string> {
