@@ -148,58 +148,62 @@ async function withTalk(act: (talk: Talk) => Promise<void>): Promise<void> {
 
 const isOutput = ({ type }: Envelope["event"]) => type === "output";
 
-test.runIf(isWanted)("claude-code talks in one process: turns, words and stops", { timeout: 300_000 }, async () => {
-  await withTalk(async (talk) => {
-    const { requests } = talk.model;
-    await talk.start();
-    expect(await talk.turnEnded(1)).toMatchObject({ outcome: "completed" });
-    const first = talk.envelopes.find(({ event }) => event.type === "usage")?.event;
+test.each(isWanted ? [claudeCode] : [])(
+  "$id talks in one process: turns, words and stops",
+  { timeout: 300_000 },
+  async () => {
+    await withTalk(async (talk) => {
+      const { requests } = talk.model;
+      await talk.start();
+      expect(await talk.turnEnded(1)).toMatchObject({ outcome: "completed" });
+      const first = talk.envelopes.find(({ event }) => event.type === "usage")?.event;
 
-    // Another turn.
-    talk.say("Go on.");
-    const second = await talk.turnEnded(2);
-    expect(second).toMatchObject({
-      outcome: "completed",
-      usage: { tokens_in: (first as { tokens_in: number }).tokens_in },
+      // Another turn.
+      talk.say("Go on.");
+      const second = await talk.turnEnded(2);
+      expect(second).toMatchObject({
+        outcome: "completed",
+        usage: { tokens_in: (first as { tokens_in: number }).tokens_in },
+      });
+      expect(requests.at(-1)).toMatch(/Begin\..*Go on\./s);
+
+      // A word while a tool runs.
+      talk.say(orders.command);
+      const from = talk.envelopes.length;
+      await talk.seen(({ type }) => type === "tool_call", from);
+      const word = talk.say("Mind the wharf.", "steer");
+      expect(await talk.turnEnded(3)).toMatchObject({ outcome: "completed" });
+      expect(await talk.outcomeOf(word)).toMatchObject({ type: "message_delivered", turn: 3, how: "injected" });
+      expect(requests.at(-1)).toContain("Mind the wharf.");
+
+      // A word in mid-text begins a turn.
+      let at = talk.envelopes.length;
+      talk.say(orders.slowly);
+      await talk.seen(isOutput, at);
+      const late = talk.say("Then sum up.", "steer");
+      expect(await talk.turnEnded(4)).toMatchObject({ output: expect.stringContaining("word 14") });
+      expect(await talk.outcomeOf(late)).toMatchObject({ type: "message_delivered", turn: 5, how: "new_turn" });
+      expect(await talk.turnEnded(5)).toMatchObject({ outcome: "completed", output: "It is done." });
+
+      // A stop, by a message that goes on.
+      at = talk.envelopes.length;
+      talk.say(orders.endlessly);
+      await talk.seen(isOutput, at);
+      talk.say("Stop that.", "interrupt");
+      expect(await talk.turnEnded(6)).toMatchObject({ stop_reason: "interrupted" });
+      expect(await talk.turnEnded(7)).toMatchObject({ outcome: "completed", output: "It is done." });
+      expect(requests.at(-1)).toContain("Stop that.");
+
+      expect(talk.programs).toBe(1);
+      await talk.end();
+      expect(checkSession(talk.envelopes)).toEqual([]);
+      expect(talk.envelopes.filter(({ event }) => event.type === "unparsed")).toEqual([]);
     });
-    expect(requests.at(-1)).toMatch(/Begin\..*Go on\./s);
+  },
+);
 
-    // A word while a tool runs.
-    talk.say(orders.command);
-    const from = talk.envelopes.length;
-    await talk.seen(({ type }) => type === "tool_call", from);
-    const word = talk.say("Mind the wharf.", "steer");
-    expect(await talk.turnEnded(3)).toMatchObject({ outcome: "completed" });
-    expect(await talk.outcomeOf(word)).toMatchObject({ type: "message_delivered", turn: 3, how: "injected" });
-    expect(requests.at(-1)).toContain("Mind the wharf.");
-
-    // A word in mid-text begins a turn.
-    let at = talk.envelopes.length;
-    talk.say(orders.slowly);
-    await talk.seen(isOutput, at);
-    const late = talk.say("Then sum up.", "steer");
-    expect(await talk.turnEnded(4)).toMatchObject({ output: expect.stringContaining("word 14") });
-    expect(await talk.outcomeOf(late)).toMatchObject({ type: "message_delivered", turn: 5, how: "new_turn" });
-    expect(await talk.turnEnded(5)).toMatchObject({ outcome: "completed", output: "It is done." });
-
-    // A stop, by a message that goes on.
-    at = talk.envelopes.length;
-    talk.say(orders.endlessly);
-    await talk.seen(isOutput, at);
-    talk.say("Stop that.", "interrupt");
-    expect(await talk.turnEnded(6)).toMatchObject({ stop_reason: "interrupted" });
-    expect(await talk.turnEnded(7)).toMatchObject({ outcome: "completed", output: "It is done." });
-    expect(requests.at(-1)).toContain("Stop that.");
-
-    expect(talk.programs).toBe(1);
-    await talk.end();
-    expect(checkSession(talk.envelopes)).toEqual([]);
-    expect(talk.envelopes.filter(({ event }) => event.type === "unparsed")).toEqual([]);
-  });
-});
-
-test.runIf(isWanted)(
-  "claude-code is far sooner at a second turn than in a new session",
+test.each(isWanted ? [claudeCode] : [])(
+  "$id is far sooner at a second turn than in a new session",
   { timeout: 300_000 },
   async () => {
     await withTalk(async (talk) => {
