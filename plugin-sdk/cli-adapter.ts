@@ -286,7 +286,7 @@ export abstract class CliAdapter extends AgentAdapter {
     const { ctx, exit } = how;
     if (ctx.signal.aborted) return ending.interrupted(ctx.signal.reason);
     const failure = exit === null
-      ? ending.failure(noExit, { meaning: "completed", strict: true, goesOn: true })
+      ? ending.failure(noExit, { meaning: "completed", strict: true, kept: true })
       : ending.failure(exit, { meaning: this.meaningOfExit(exit), strict: this.endsWithEvent });
     if (failure) return failure;
     const text = await this.finalOutput(ctx);

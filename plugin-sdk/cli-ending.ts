@@ -33,7 +33,7 @@ interface EndingRules {
   /** True if a program without a last word has failed, even with exit code 0. */
   strict: boolean;
   /** True for a program that goes on after its turn, and so do its tasks. */
-  goesOn?: boolean;
+  kept?: boolean;
 }
 
 /** Makes the event for a text that shows a rate limit. */
@@ -126,7 +126,7 @@ export class CliEnding {
   failure(exit: ProcessExit, rules: EndingRules): AdapterEvent[] | null {
     const last = this.#lastWord;
     if (last?.type === "error") return this.#failed(last);
-    if (last?.success && rules.goesOn && this.#work.kind === "task") return null;
+    if (last?.success && rules.kept && this.#work.kind === "task") return null;
     if (last) return last.success ? this.#brokenOff(last.output) : this.#unsuccessful(last);
     if (rules.meaning !== "completed") {
       const code = rules.meaning === "fatal" && exit.exit_code === null ? "crash" : rules.meaning;

@@ -1,12 +1,18 @@
-import { type AdapterEvent, fieldsOf, type JsonFields, numberOf, objectsOf, textOf } from "bulkhead/plugin-sdk";
+import {
+  type AdapterEvent,
+  type AgentEndedEvent,
+  fieldsOf,
+  type JsonFields,
+  numberOf,
+  objectsOf,
+  textOf,
+} from "bulkhead/plugin-sdk";
 
 /** Tools whose call begins a helper agent. */
 const tools: readonly unknown[] = ["Agent", "Task"];
 
 /** Calls and helpers that are remembered. */
 const maxKept = 10_000;
-
-type AgentEnded = Extract<AdapterEvent, { type: "agent_ended" }>;
 
 /** A helper agent; its id is that of the call that began it. */
 interface Helper {
@@ -87,7 +93,7 @@ export class HelperAgents {
     return this.#end(callId, { outcome, ...(usage === undefined ? {} : { usage }), ...outputOf(output) });
   }
 
-  #end(callId: string, facts: Omit<AgentEnded, "type" | "agent_id">): AdapterEvent[] {
+  #end(callId: string, facts: Omit<AgentEndedEvent, "type" | "agent_id">): AdapterEvent[] {
     const isStarted = this.#helpers.get(callId)?.isStarted === true;
     this.#helpers.delete(callId);
     // A call that was refused began none.
@@ -117,12 +123,12 @@ function describe(input: JsonFields): Pick<Helper, "name" | "prompt"> {
   return { name: name.slice(0, 256), prompt: textOf(input["prompt"]) };
 }
 
-function outputOf(output: string | undefined): Pick<AgentEnded, "output"> {
+function outputOf(output: string | undefined): Pick<AgentEndedEvent, "output"> {
   return output === undefined || output === "" ? {} : { output };
 }
 
 /** What a helper used; it is in the program's totals already. */
-function usageOf(usage: JsonFields | null): AgentEnded["usage"] {
+function usageOf(usage: JsonFields | null): AgentEndedEvent["usage"] {
   if (usage === null) return undefined;
   const [fresh, read, written, out] = [
     "input_tokens",
