@@ -1,8 +1,8 @@
 import { type AdapterEvent, type JsonFields, textOf } from "bulkhead/plugin-sdk";
 
 /**
- * What the program was given to do, and how far it is with each, as it tells by `command_lifecycle`. Versions that do not
- * tell it take no words into a turn.
+ * Prompts and words that the program was given, and how far it is with each, as it tells by `command_lifecycle`. Versions
+ * that do not tell it take no words into a turn.
  */
 export class GivenPrompts {
   /** Prompts and words that are not done yet: a word has the id of its message. */

@@ -13,7 +13,7 @@ import { BackgroundTasks } from "./background-tasks.ts";
 import { ControlRequests } from "./control-requests.ts";
 import { endingEvents } from "./ending.ts";
 import { GivenPrompts } from "./given-prompts.ts";
-import { HelperAgents, ofHelper } from "./helper-agents.ts";
+import { HelperAgents, ofHelper } from "./sub-agents.ts";
 import { McpServerStates } from "./mcp-server-states.ts";
 import { plainContent, SpokenText } from "./spoken-text.ts";
 import { systemEvents } from "./system-events.ts";

@@ -88,10 +88,10 @@ class Talk {
   }
 
   /** Resolves with the first event that fits, from then on. */
-  async seen(isIt: (event: Envelope["event"]) => boolean, from = 0): Promise<Envelope["event"]> {
+  async seen(isIt: (event: Envelope["event"], index: number) => boolean, from = 0): Promise<Envelope["event"]> {
     const end = Date.now() + 90_000;
     for (;;) {
-      const found = this.envelopes.slice(from).find(({ event }) => isIt(event));
+      const found = this.envelopes.slice(from).find(({ event }, index) => isIt(event, index + from));
       if (found) return found.event;
       if (Date.now() > end) {
         throw new Error(
@@ -111,6 +111,18 @@ class Talk {
     return await this.seen((event) =>
       (event.type === "message_delivered" || event.type === "message_dropped") && event.message_id === id
     );
+  }
+
+  /** Returns the place of what became of a message. */
+  indexOf(id: string): number {
+    return this.envelopes.findIndex(({ event }) => event.type === "message_delivered" && event.message_id === id);
+  }
+
+  /** Resolves once no turn runs and nothing waits. */
+  async idle(): Promise<void> {
+    while (this.#talk.current !== null || this.#talk.pending > 0) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
   }
 
   /** Number of the programs that were started. */

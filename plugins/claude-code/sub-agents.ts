@@ -127,7 +127,7 @@ function outputOf(output: string | undefined): Pick<AgentEndedEvent, "output"> {
   return output === undefined || output === "" ? {} : { output };
 }
 
-/** What a helper used; it is in the program's totals already. */
+/** Returns the usage of a helper, which is in the program's totals already. */
 function usageOf(usage: JsonFields | null): AgentEndedEvent["usage"] {
   if (usage === null) return undefined;
   const [fresh, read, written, out] = [
