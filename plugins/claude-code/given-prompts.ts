@@ -14,6 +14,7 @@ export class GivenPrompts {
   readonly #decided: Promise<boolean> = new Promise((resolve) => (this.#decide = resolve));
   /** Whether the program has given a result and not begun to work again. */
   #hasResult = false;
+  #hasFailed = false;
 
   /** Whether the program is done with all that it was given. */
   get areDone(): boolean {
@@ -22,7 +23,7 @@ export class GivenPrompts {
 
   /** Begins a turn; returns the line of its prompt. */
   begin(text: string): string {
-    this.#hasResult = false;
+    this.#hasResult = this.#hasFailed = false;
     this.#open.clear();
     this.#prompt = crypto.randomUUID();
     this.#open.set(this.#prompt, { messageId: null, isStarted: false });
@@ -45,8 +46,9 @@ export class GivenPrompts {
   }
 
   /** The program has given a result. */
-  gaveResult(): void {
+  gaveResult({ failed }: { failed: boolean }): void {
     this.#hasResult = true;
+    this.#hasFailed = failed;
     this.#settle(false);
   }
 
@@ -64,7 +66,8 @@ export class GivenPrompts {
         return this.#started(one);
       case "cancelled":
         this.#open.delete(uuid);
-        if (uuid === this.#prompt) return [stopped];
+        // The prompt of a failure is cancelled as well.
+        if (uuid === this.#prompt) return this.#hasFailed ? [] : [stopped];
         return one.messageId === null || one.isStarted ? [] : [told(one.messageId, "returned")];
       default:
         return [];
@@ -87,7 +90,7 @@ export class GivenPrompts {
   }
 }
 
-/** Whatever its result says. */
+/** Ends a turn whose own prompt was cancelled, even if its result calls it a success. */
 const stopped: AdapterEvent = {
   type: "error",
   code: "interrupted",

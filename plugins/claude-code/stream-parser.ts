@@ -83,7 +83,7 @@ export class StreamParser {
       case "system":
         return this.#system(message);
       case "result":
-        this.prompts.gaveResult();
+        this.prompts.gaveResult({ failed: message["is_error"] === true });
         return this.#result(message);
       case "command_lifecycle":
         return this.prompts.take(message);

@@ -229,6 +229,14 @@ test("claude-code stops a turn and goes on in the same process, and a word that 
   }
 });
 
+test("claude-code tells a failure as what it is, though its prompt is cancelled with it", async () => {
+  const run = await play([{}], (name, uuid, print) => {
+    if (name !== "one") return;
+    print(started(uuid), init, result("API Error: 401", { is_error: true, api_error_status: 401 }), cancelled(uuid));
+  });
+  expect(run.story).toMatchObject([{ type: "error", code: "unavailable" }]);
+});
+
 test("claude-code gives words back where the agent does not tell what becomes of them", async () => {
   const run = await play([{ messages: steered }, { prompt: "two" }], (name, _uuid, print) => {
     if (name === "one" || name === "two") {

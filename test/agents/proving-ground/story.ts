@@ -2,7 +2,7 @@ import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import { type CaseName, cases, type Story } from "./cases.ts";
 import { type Difference, differences } from "./differences.ts";
 
-const told: readonly AdapterEvent["type"][] = ["progress", "usage", "agent_info"];
+const told: readonly AdapterEvent["type"][] = ["progress", "usage", "agent_info", "agent_started", "agent_ended"];
 const joined: readonly AdapterEvent["type"][] = ["output", "thinking"];
 
 /**
