@@ -12,12 +12,14 @@ import {
   collectOutput,
   fieldsOf,
   parseJson,
+  requestIn,
   type RunningProcess,
   type SessionRequest,
   textOf,
 } from "bulkhead/plugin-sdk";
 import { binary, type Options, sessionCommand } from "./command.ts";
 import { interruptLine } from "./control-requests.ts";
+import { checked } from "./output-schema.ts";
 import { StreamParser } from "./stream-parser.ts";
 
 /** How long the program may take to end by itself after it was asked to stop; the host gives a second in all. */
@@ -48,7 +50,8 @@ export default class ClaudeCode extends CliAdapter {
     prompt: ({ prompt, output_schema }) => {
       if (!isSame(output_schema, this.#schema)) return null;
       this.#parser.beginTurn();
-      return this.#parser.prompts.begin(prompt);
+      const asked = { workdir: "", prompt, ...(output_schema === undefined ? {} : { output_schema }) };
+      return this.#parser.prompts.begin(requestIn(asked, checked).prompt);
     },
     steer: ({ message_id, text }) => this.#parser.prompts.steer(message_id, text),
     stop: interruptLine,
