@@ -182,6 +182,11 @@ export abstract class CliAdapter extends AgentAdapter {
     return false;
   }
 
+  /** True from a turn's last word to the next prompt, in a program that takes several turns: its end is no failure then. */
+  get isBetweenTurns(): boolean {
+    return false;
+  }
+
   /** Returns the configuration given to {@link initialize}. */
   get config(): AgentConfig {
     if (this.#config) return this.#config;
@@ -243,17 +248,25 @@ export abstract class CliAdapter extends AgentAdapter {
     { ctx, child, read, newEnding, leave, kill }: RunParts,
     command: CliCommand,
   ): AsyncGenerator<AdapterEvent[], void, void> {
-    const ending = newEnding();
     let exit: ProcessExit | null = null;
     const endsAlone = command.keep_stdin_open !== true;
-    const settling = new Settling(ending, { ctx, endsAlone, leave, kill: () => exit ?? kill() });
+    const steps = { ctx, endsAlone, leave, kill: () => exit ?? kill() };
+    let ending = newEnding();
+    let settling = new Settling(ending, steps);
     for await (const events of read()) {
       const passed = ending.take(events);
+      if (ending.isOver && this.isBetweenTurns) {
+        yield [...passed, ...await this.#end(ending, { exit: { exit_code: 0, signal: null }, ctx })];
+        this.work = new OpenWork({ calls: this.tellsToolResults });
+        ending = newEnding();
+        settling = new Settling(ending, steps);
+        continue;
+      }
       settling.heard(events);
       if (passed.length > 0) yield passed;
     }
     exit = await child.exit;
-    yield await this.#end(ending, { exit, ctx });
+    if (!this.isBetweenTurns) yield await this.#end(ending, { exit, ctx });
   }
 
   async *#runTurns(parts: RunParts & { talk: CliTalk }): AsyncGenerator<AdapterEvent[], void, void> {

@@ -62,9 +62,11 @@ export class PermissionAnswers {
     return request !== undefined;
   }
 
-  /** Ends all open requests: no answer will come any more. */
-  close(): void {
+  /** Ends all open requests, and returns their ids: no answer will come any more. */
+  close(): string[] {
     this.#closed = true;
-    for (const { resolve } of [...this.#open.values()]) resolve("closed");
+    const open = [...this.#open];
+    for (const [, { resolve }] of open) resolve("closed");
+    return open.map(([id]) => id);
   }
 }

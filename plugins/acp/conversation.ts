@@ -18,28 +18,27 @@ import {
   textOf,
   tooLargeLine,
   ToolOutput,
+  type Turn,
   withoutControls,
 } from "bulkhead/plugin-sdk";
+import { BetweenTurns } from "./between-turns.ts";
 import { offerFiles } from "./client-files.ts";
 import { habitsOf } from "./habits.ts";
 import { Handshake } from "./handshake.ts";
 import { HeldLimit } from "./held-limit.ts";
 import { choose, type Greeting, type OpeningDeps, openSession, tryOpening } from "./open-session.ts";
 import type { AgentOptions } from "./options.ts";
+import { Quiet, type TurnState } from "./quiet.ts";
+import { Steering } from "./steering.ts";
 import { offerTerminals } from "./terminals.ts";
 import { readRun } from "./text-run.ts";
 import { TokenAccount } from "./token-account.ts";
 import type { FindOutcome } from "./tool-calls.ts";
-import { turnEnd, turnFailure } from "./turn-end.ts";
+import { turnEnd, turnFailure, turnStop } from "./turn-end.ts";
 import { permissionId, UpdateReader } from "./update-reader.ts";
 
 /** How long a call that runs waits for its input before the host gets it without. */
 const inputMs = 300;
-
-/** Longest silence after the answer to a prompt, when all seems told; when a call is open; and when nothing was said. */
-const quietMs = 100;
-const openCallMs = 10_000;
-const speechlessMs = 2000;
 
 /** How long the agent has for what it answers without its model. */
 const asideMs = 5000;
@@ -64,7 +63,15 @@ export interface OddOutput {
   unfinished(text: string): boolean;
 }
 
-/** One session with an agent, from the greeting to the end of its turn. */
+/** A session that the agent has opened. */
+interface OpenedSession {
+  greeting: Greeting;
+  sessionId: string;
+  /** Whether it has had a turn before the next one. */
+  isResumed: boolean;
+}
+
+/** One session with an agent, from the greeting to the end of its last turn. */
 export class Conversation {
   readonly #ctx: AdapterContext;
   readonly #options: AgentOptions;
@@ -76,19 +83,23 @@ export class Conversation {
     findOutcome: (terminalId) => this.#findOutcome(terminalId),
     account: this.#account,
   });
-  readonly #answers: PermissionAnswers;
+  #answers: PermissionAnswers;
   readonly #agent: JsonRpcPeer;
   #findOutcome: FindOutcome = () => undefined;
   #session: string | null = null;
+  #opened: OpenedSession | null = null;
+  #steering: Steering | null = null;
   readonly #tools = new ToolOutput();
-  readonly #limit: HeldLimit;
+  #limit: HeldLimit;
   readonly #handshake = new Handshake();
+  readonly #quiet: Quiet;
   #lastWord: AdapterEvent | null = null;
   #turn: Promise<void> = Promise.resolve();
-  #heardAt = 0;
-  #fallSilent: () => void = () => {};
-  /** Resolves when the agent sends no more. */
-  readonly #silence = new Promise<void>((resolve) => this.#fallSilent = resolve);
+  /** Whether the prompt of the turn is with the agent. */
+  #isAsked = false;
+  /** What came since a turn's last word; null while a turn runs. */
+  #between: BetweenTurns | null = null;
+  #isGone = false;
   /** Sums up the turn that was answered, with all that came since. */
   #sumUp: (() => AdapterEvent[]) | null = null;
 
@@ -101,12 +112,9 @@ export class Conversation {
     this.#contained = contained;
     this.#options = options;
     this.#transport = transport;
+    this.#quiet = new Quiet(ctx);
     this.#answers = new PermissionAnswers(ctx);
-    this.#limit = new HeldLimit({
-      ctx,
-      isPrinted: (text) => this.#tools.hasPrinted(text),
-      tell: (events) => this.#queue.push(events),
-    });
+    this.#limit = this.#beginLimit();
     this.#agent = this.#connect();
     transport.onOdd?.({
       tooLong: (beginning) => this.#printed(beginning, tooLargeLine(beginning)),
@@ -123,20 +131,53 @@ export class Conversation {
     return this.#handshake.isAnswered;
   }
 
+  /** Whether a turn has had its last word, and the agent waits for the next one. */
+  get isBetweenTurns(): boolean {
+    return this.#between !== null;
+  }
+
   /**
-   * The session's events; the last word is among them, unless the agent left before it gave one.
+   * The events of the turns that the host gives. The last word of each is the last event of its batch, unless the agent left
+   * before it gave one; the next turn is asked for once that batch was taken.
    * @throws {BulkheadError} `unsupported`, `invalid_model`, `invalid_request` for what the agent does not offer;
    * `unenforceable` where it does not ask
    */
   async *run(request: SessionRequest): AsyncGenerator<AdapterEvent[], void, void> {
-    this.#turn = this.#converse(request);
     void this.#pump();
-    for await (const events of this.#queue.batches()) {
+    const turns = this.#ctx.turns[Symbol.asyncIterator]();
+    const batches = this.#queue.batches();
+    try {
+      for (let turn = await this.#next(turns); turn !== null; turn = await this.#next(turns)) {
+        this.#begin(turn);
+        this.#turn = this.#takeTurn(turn, request);
+        if (!(yield* this.#told(batches))) return;
+      }
+    } finally {
+      await batches.return();
+      await this.#transport.close().catch(() => {});
+    }
+  }
+
+  /** The next turn; null when the host has none, or the agent is gone. */
+  async #next(turns: AsyncIterator<Turn>): Promise<Turn | null> {
+    const gone = this.#quiet.ended.then(() => null);
+    const next = turns.next().then(({ done, value }) => done === true ? null : value as Turn);
+    next.catch(() => {});
+    const turn = await Promise.race([next, ...(this.isBetweenTurns ? [gone] : [])]);
+    return this.isBetweenTurns && this.#isGone ? null : turn;
+  }
+
+  /** Yields events until a turn after which another one may follow is over, or the agent has ended: then false. */
+  async *#told(batches: AsyncGenerator<AdapterEvent[], void, void>): AsyncGenerator<AdapterEvent[], boolean, void> {
+    for (;;) {
+      const { done, value: events } = await batches.next();
+      if (done === true) return false;
       yield events;
       for (const event of events.filter(isNoted)) {
         this.#tools.take(event);
         if (event.type === "permission_request") this.#answers.ask(event.request_id);
       }
+      if (this.isBetweenTurns && events.some(isLastWord)) return true;
     }
   }
 
@@ -153,6 +194,12 @@ export class Conversation {
     this.#answers.close();
     if (this.#session !== null) await this.#agent.notify("session/cancel", { sessionId: this.#session });
     await this.#turn;
+  }
+
+  /** Holds back what comes between two turns; returns what is told now. */
+  hold(events: AdapterEvent[]): AdapterEvent[] {
+    this.#between?.add(events);
+    return this.isBetweenTurns ? [] : events;
   }
 
   /** Whether a line of the agent's error output may be what one of its tools printed, which says nothing of the agent. */
@@ -187,19 +234,56 @@ export class Conversation {
     return agent;
   }
 
-  async #converse(request: SessionRequest): Promise<void> {
+  #beginLimit(): HeldLimit {
+    return new HeldLimit({
+      ctx: this.#ctx,
+      isPrinted: (text) => this.#tools.hasPrinted(text),
+      tell: (events) => this.#tell(events),
+    });
+  }
+
+  #tell(events: AdapterEvent[]): void {
+    this.#queue.push(this.hold(events));
+  }
+
+  #begin(turn: Turn): void {
+    const late = this.#between?.told() ?? [];
+    this.#between = null;
+    this.#isAsked = false;
+    this.#steering = null;
+    this.#limit = this.#beginLimit();
+    this.#answers = new PermissionAnswers(this.#ctx);
+    this.#queue.push(late);
+    turn.signal.addEventListener("abort", () => void this.#stop().catch(() => {}), { once: true });
+  }
+
+  /** Asks the agent to end its turn, and not its session. */
+  async #stop(): Promise<void> {
+    if (this.isBetweenTurns) return;
+    this.#closeRequests();
+    if (this.#isAsked) await this.#agent.notify("session/cancel", { sessionId: this.#session });
+  }
+
+  #closeRequests(): void {
+    for (const request_id of this.#answers.close()) this.#tell([{ type: "request_withdrawn", request_id }]);
+  }
+
+  async #takeTurn(turn: Turn, request: SessionRequest): Promise<void> {
+    const goesOn = (): boolean => turn.kept && this.#isAsked && !this.#ctx.signal.aborted;
     try {
-      const sumUp = await this.#takeTurn(request);
-      await this.#quiet();
-      this.#end(sumUp());
-      this.#sumUp = sumUp;
+      const sumUp = await this.#work(turn, request);
+      this.#end(sumUp(), goesOn());
+      this.#sumUp = goesOn() ? null : sumUp;
     } catch (thrown) {
-      if (thrown instanceof RpcError) this.#end(turnFailure(thrown, this.#reader.end()));
-      else if (errorDataOf(thrown)) this.#queue.end({ thrown });
+      await this.#steering?.end();
+      if (thrown instanceof RpcError) {
+        const summary = this.#reader.end();
+        this.#end(turn.signal.aborted ? turnStop(summary) : turnFailure(thrown, summary), goesOn());
+      } else if (errorDataOf(thrown)) this.#queue.end({ thrown });
       // Else it is closed: the agent has left, and how it left says the rest.
     } finally {
       this.#answers.close();
-      await this.#transport.close().catch(() => {});
+      if (!this.isBetweenTurns) await this.#transport.close().catch(() => {});
     }
   }
 
@@ -208,37 +292,23 @@ export class Conversation {
     return this.#answers.rejected;
   }
 
-  /** Waits until the agent has told all of its turn: agents send the end of an answer after the answer to its prompt. */
-  async #quiet(): Promise<void> {
-    this.#heardAt = Date.now();
-    for (;;) {
-      const rest = this.#heardAt + this.#patience() - Date.now();
-      if (rest <= 0 || this.#ctx.signal.aborted) return;
-      // In short steps: what comes may make the wait shorter.
-      const slept = this.#ctx.sleep(Math.min(rest, quietMs)).then(() => false, () => true);
-      if (await Promise.race([this.#silence.then(() => true), slept])) return;
-    }
-  }
-
-  #patience(): number {
-    const { hasOpenCall, isSpeechless } = this.#reader;
-    if (hasOpenCall && !this.rejected) return openCallMs;
-    return isSpeechless ? speechlessMs : quietMs;
-  }
-
   /** The last word again, where the agent told more after it was given. */
   #lastWordAgain(): AdapterEvent[] {
     const word = this.#sumUp?.().at(-1);
     return word === undefined || JSON.stringify(word) === JSON.stringify(this.#lastWord) ? [] : [word];
   }
 
-  /** Gives the turn's last events. */
-  #end(events: AdapterEvent[]): void {
+  /** Gives the turn's last events; `goesOn`: another turn may follow. */
+  #end(events: AdapterEvent[], goesOn: boolean): void {
+    if (goesOn) this.#closeRequests();
     this.#lastWord = events.at(-1) ?? null;
     this.#queue.push(this.#limit.end(events));
+    if (!goesOn) return;
+    this.#between = new BetweenTurns();
+    this.#reader.pause();
   }
 
-  async #takeTurn(request: SessionRequest): Promise<() => AdapterEvent[]> {
+  async #open(request: SessionRequest): Promise<OpenedSession> {
     const deps = this.#openingDeps();
     const opened = await openSession(request, deps);
     const { greeting, sessionId } = opened;
@@ -250,14 +320,53 @@ export class Conversation {
       ...(greeting.version === undefined ? {} : { agent_version: greeting.version }),
       ...(model === undefined ? {} : { model }),
     }]);
+    return { greeting, sessionId, isResumed: request.continue_from !== undefined };
+  }
+
+  /** Prompts the agent, and waits until it has told all of its turn. */
+  async #work(turn: Turn, request: SessionRequest): Promise<() => AdapterEvent[]> {
+    const { greeting, sessionId, isResumed } = this.#opened ?? await this.#open(request);
+    this.#opened = { greeting, sessionId, isResumed: true };
     const habits = habitsOf(greeting.name);
-    await this.#account.begin(habits.account, { isResumed: request.continue_from !== undefined });
-    this.#queue.push(this.#reader.begin(sessionId, habits, { isResumed: request.continue_from !== undefined }));
-    const { prompt } = request;
-    const answer = fieldsOrNone(await this.#prompt(prompt));
+    await this.#account.begin(habits.account, { isResumed });
+    this.#queue.push(this.#reader.begin(sessionId, habits, { isResumed }));
+    const isFree = !turn.signal.aborted;
+    this.#isAsked = true;
+    const { prompt } = turn;
+    const answer = isFree ? fieldsOrNone(await this.#steered(turn, { prompt, greeting })) : { stopReason: "cancelled" };
     // Another end is told, and the session may be over with it.
     const account = answer["stopReason"] === "end_turn" ? await this.#account.end() : undefined;
-    return () => turnEnd(answer, this.#reader.end(account), { prompt, rejected: this.rejected });
+    if (isFree) await this.#quiet.come(() => this.#stateOf(turn));
+    await this.#steering?.end();
+    const isStopped = turn.signal.aborted && answer["stopReason"] === "cancelled";
+    return () => {
+      const summary = this.#reader.end(account);
+      return isStopped ? turnStop(summary) : turnEnd(answer, summary, { prompt, rejected: this.rejected });
+    };
+  }
+
+  /** Prompts the agent, and gives it what the client says meanwhile. */
+  #steered(turn: Turn, { prompt, greeting }: { prompt: string; greeting: Greeting }): Promise<unknown> {
+    const answer = this.#prompt(prompt);
+    this.#steering = new Steering({
+      agent: this.#agent,
+      sessionId: this.#session ?? "",
+      isOffered: greeting.isSteered,
+      tell: (events) => this.#tell(events),
+    });
+    // It fails when the host has ended the session.
+    void this.#steering.follow(turn).catch(() => {});
+    return answer;
+  }
+
+  #stateOf({ kept, signal }: Turn): TurnState {
+    const { hasOpenCall, isSpeechless } = this.#reader;
+    // An agent that is told no, or to stop, may leave its call at that.
+    return {
+      isKept: kept,
+      hasOpenCall: hasOpenCall && !this.rejected && !signal.aborted,
+      isSpeechless: isSpeechless && !signal.aborted,
+    };
   }
 
   #prompt(text: string): Promise<unknown> {
@@ -270,7 +379,7 @@ export class Conversation {
   }
 
   #openLater(callId: string): void {
-    this.#ctx.sleep(inputMs).then(() => this.#queue.push(this.#reader.open(callId)), () => {});
+    this.#ctx.sleep(inputMs).then(() => this.#tell(this.#reader.open(callId)), () => {});
   }
 
   #openingDeps(): OpeningDeps {
@@ -289,26 +398,31 @@ export class Conversation {
         this.#takeAll(texts);
         await this.#queue.drained();
       }
-      this.#agent.end();
-      this.#fallSilent();
+      this.#leave();
       await this.#turn;
       this.#queue.push(this.#lastWordAgain());
       this.#queue.end();
     } catch (thrown) {
-      this.#agent.end();
-      this.#fallSilent();
+      this.#leave();
       this.#queue.end({ thrown });
     }
   }
 
+  /** The agent sends no more. */
+  #leave(): void {
+    this.#isGone = true;
+    this.#agent.end();
+    this.#quiet.end();
+  }
+
   #takeAll(texts: readonly string[]): void {
-    this.#heardAt = Date.now();
+    this.#quiet.heard();
     for (let at = 0; at < texts.length; at++) {
       const session = this.#reader.runsOf;
       const { run, rest } = session === null
         ? { run: null, rest: parseJsonLine(texts[at]!) }
         : readRun(texts, at, session);
-      if (run !== null) this.#queue.push(this.#reader.readRun(run));
+      if (run !== null) this.#tell(this.#reader.readRun(run));
       at += run?.texts.length ?? 0;
       if (at < texts.length) this.#take(texts[at]!, rest);
     }
@@ -334,14 +448,14 @@ export class Conversation {
   /** Closes an open request for permission that the agent no longer waits for; false where none is open. */
   #withdraw(requestId: string): boolean {
     const isOpen = this.#answers.withdraw(requestId);
-    if (isOpen) this.#queue.push([{ type: "request_withdrawn", request_id: requestId }]);
+    if (isOpen) this.#tell([{ type: "request_withdrawn", request_id: requestId }]);
     return isOpen;
   }
 
   /** Takes output that is no message. */
   #printed(text: string, event: AdapterEvent): void {
     this.#handshake.hear(text);
-    this.#queue.push([event]);
+    this.#tell([event]);
   }
 
   /** Takes one message; `data` is what its text holds, undefined where that is not JSON. */
@@ -363,7 +477,7 @@ export class Conversation {
     const events = message["method"] === "session/request_permission"
       ? this.#permission(message)
       : this.#reader.read(message);
-    this.#queue.push(events ?? [{ type: "unparsed", data }]);
+    this.#tell(events ?? [{ type: "unparsed", data }]);
     for (const id of this.#reader.waiting()) this.#openLater(id);
     if (message["method"] === "$/cancel_request") {
       const { requestId, id = requestId } = fieldsOrNone(message["params"]);
@@ -386,4 +500,8 @@ function refusalIn({ options }: JsonFields): string | undefined {
 /** Whether an event may be more than words, of which nothing is noted here. */
 function isNoted({ type }: AdapterEvent): boolean {
   return type !== "output" && type !== "thinking";
+}
+
+function isLastWord({ type }: AdapterEvent): boolean {
+  return type === "completed" || type === "error";
 }

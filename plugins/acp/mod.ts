@@ -29,6 +29,9 @@ import { remoteTransport } from "./remote-transport.ts";
 /** How long the agent may take to end its turn when it is asked to; the host gives a second in all. */
 const politeMs = 700;
 
+/** How long an agent may take to end after its last turn of several. */
+const leaveMs = 2000;
+
 /** Drives any agent that speaks the Agent Client Protocol. */
 export default class AcpAgent extends CliAdapter {
   readonly id = "acp";
@@ -112,11 +115,23 @@ export default class AcpAgent extends CliAdapter {
       isToolOutput: (line) => conversation.isToolOutput(line),
       limited: (limit) => conversation.limited(limit),
     });
-    for await (const events of mergeStreams(conversation.run(request), errors)) {
+    for await (const events of mergeStreams(this.#talk(request, child), held(errors, conversation))) {
       // An agent that is told no may leave its call at that.
       if (conversation.rejected) this.work.forgetCalls();
-      yield events;
+      if (events.length > 0) yield events;
     }
+  }
+
+  /** An agent that has had its last turn ends by itself once it is left; one that stays is killed. */
+  async *#talk(request: SessionRequest, child: RunningProcess): AsyncGenerator<AdapterEvent[], void, void> {
+    const conversation = this.#conversation!;
+    yield* conversation.run(request);
+    if (!conversation.isBetweenTurns) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => timer = setTimeout(resolve, leaveMs));
+    await Promise.race([child.exit, late]);
+    clearTimeout(timer);
+    await child.kill().catch(() => {});
   }
 
   /** Measurements of `gemini --acp`. */
@@ -140,6 +155,10 @@ export default class AcpAgent extends CliAdapter {
 
   override get endsWithEvent(): boolean {
     return true;
+  }
+
+  override get isBetweenTurns(): boolean {
+    return this.#conversation?.isBetweenTurns === true;
   }
 
   /** The agent says which ones it offers, once a session is open. */
@@ -171,6 +190,14 @@ export default class AcpAgent extends CliAdapter {
       await transport.close().catch(() => {});
     }
   }
+}
+
+/** What an agent prints on its error output between two turns waits for the next one. */
+async function* held(
+  errors: AsyncIterable<AdapterEvent[]>,
+  conversation: Conversation,
+): AsyncGenerator<AdapterEvent[], void, void> {
+  for await (const events of errors) yield conversation.hold(events);
 }
 
 function commandOf({ command, args, set }: Program): CliCommand {

@@ -21,6 +21,8 @@ export interface Greeting {
   name: string | undefined;
   version: string | undefined;
   capabilities: JsonFields;
+  /** Whether it takes words into a running turn. */
+  isSteered: boolean;
 }
 
 /** A session that the agent has opened. */
@@ -111,6 +113,7 @@ async function greet(deps: OpeningDeps): Promise<Greeting> {
     name: textOf(name),
     version: textOf(version)?.slice(0, 256),
     capabilities: fieldsOrNone(answer["agentCapabilities"]),
+    isSteered: isSteered(answer),
   };
 }
 
@@ -130,4 +133,9 @@ function serversOf({ mcp_servers = [] }: SessionRequest, { mcpCapabilities }: Js
   if (mcp_servers.length === 0) return [];
   const takesHttp = fieldsOrNone(mcpCapabilities)["http"] === true;
   return [mcpServerList, "command", ...(takesHttp ? ["http"] : [])];
+}
+
+/** Agents say so beside their capabilities. */
+function isSteered({ _meta }: JsonFields): boolean {
+  return fieldsOrNone(fieldsOrNone(_meta)["steering"])["supported"] === true;
 }

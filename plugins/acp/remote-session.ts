@@ -21,7 +21,7 @@ interface RemoteSession {
 }
 
 /**
- * One session with an agent that runs elsewhere; its last word comes last, and there is always one.
+ * One session with an agent that runs elsewhere; the last word of each turn comes last in it, and there is always one.
  * @throws {BulkheadError} `unsupported` for a request with MCP servers; `unavailable` when the connection is lost
  */
 export async function* runRemote(
@@ -44,9 +44,11 @@ export async function* runRemote(
   try {
     for await (const events of conversation.run(request)) {
       const last = events.find(({ type }) => type === "completed" || type === "error");
-      yield events.filter((event) => event !== last);
-      if (last) return yield lastWords(last, { ctx, detector });
+      const words = last ? lastWords(last, { ctx, detector }) : [];
+      yield [...events.filter((event) => event !== last), ...words];
+      if (last && !conversation.isBetweenTurns) return;
     }
+    if (conversation.isBetweenTurns) return;
     const message = "The agent's connection ended in the middle of its turn.";
     yield lastWords({ type: "error", code: "unavailable", message, recoverable: true }, { ctx, detector });
   } catch (thrown) {

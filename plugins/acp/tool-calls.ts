@@ -1,6 +1,7 @@
 import {
   type AdapterEvent,
   fieldsOrNone,
+  type FileChangeEvent,
   type JsonFields,
   listOf,
   objectsOf,
@@ -24,7 +25,11 @@ import {
 
 /** A tool call as far as the agent has reported it: each update replaces what it names. */
 interface Call extends ToolInput {
+  /** Its id for the host. */
+  id: string;
   state: "held" | "waiting" | "open" | "over";
+  /** The agent's agent that made it, once that is told. */
+  agent: string | undefined;
   /** The tool's name, once the host knows the call. */
   tool: string | null;
   /** Output that came beside the content. */
@@ -40,6 +45,9 @@ export type FindOutcome = (terminalId: string) => CommandOutcome | undefined;
  */
 export class ToolCalls {
   readonly #calls = new Map<string, Call>();
+  /** Ids of calls of the turns before. */
+  readonly #earlier = new Set<string>();
+  #turn = 1;
   readonly #findOutcome: FindOutcome;
   #waiting: string[] = [];
 
@@ -47,19 +55,28 @@ export class ToolCalls {
     this.#findOutcome = findOutcome;
   }
 
+  /** Begins another turn: no call of the one before goes on. Agents may begin to count their calls again. */
+  nextTurn(): void {
+    for (const id of this.#calls.keys()) this.#earlier.add(id);
+    this.#calls.clear();
+    this.#waiting = [];
+    this.#turn++;
+  }
+
   /** Takes a `tool_call` or `tool_call_update`, or the call that a request for permission shows; null for what is none. */
-  take(update: JsonFields, habits: Habits): AdapterEvent[] | null {
+  take(update: JsonFields, habits: Habits, agent?: string): AdapterEvent[] | null {
     const id = textOf(update["toolCallId"]);
-    if (id === undefined) return null;
+    if (id === undefined || this.#isLate(id, update)) return null;
     const call = this.#call(id);
     if (call.state === "over") return tells(update, call.fields) ? null : [];
+    call.agent ??= agent;
     call.fields = merged(call.fields, update);
     call.args = argumentsOf(update, habits.arguments_in_text === true) ?? call.args;
     call.output.take(fieldsOrNone(update["_meta"]));
     const status = call.fields["status"];
-    if (status === "completed" || status === "failed") return [...this.#open(id, call), ...this.#end(id, call)];
+    if (status === "completed" || status === "failed") return [...this.#open(call), ...this.#end(call)];
     if (status !== "in_progress") return [];
-    if (isKnown(call)) return this.#open(id, call);
+    if (isKnown(call)) return this.#open(call);
     if (call.state === "held") this.#wait(id, call);
     return [];
   }
@@ -74,15 +91,24 @@ export class ToolCalls {
       tool,
       title: titleAsked(call, tool),
       kind: kindOf(call.fields),
-      call_id: id,
+      call_id: call.id,
       input: inputAsked(call, shown),
+      ...agentOf(call),
     };
+  }
+
+  /** A call that starts an agent, as it is known by now; undefined for one that this turn has not. */
+  shown(id: string): { fields: JsonFields; from: { call_id: string; parent?: string } } | undefined {
+    const call = this.#calls.get(id);
+    if (!call) return undefined;
+    const parent = call.agent === undefined ? {} : { parent: call.agent };
+    return { fields: call.fields, from: { call_id: call.id, ...parent } };
   }
 
   /** Gives the call, if it was held back. */
   open(id: string): AdapterEvent[] {
     const call = this.#calls.get(id);
-    return call ? this.#open(id, call) : [];
+    return call ? this.#open(call) : [];
   }
 
   openAll(): AdapterEvent[] {
@@ -104,9 +130,21 @@ export class ToolCalls {
     return this.#waiting.splice(0);
   }
 
+  /** Whether an update is of a call that an earlier turn left. */
+  #isLate(id: string, { sessionUpdate }: JsonFields): boolean {
+    return sessionUpdate === "tool_call_update" && this.#earlier.has(id) && !this.#calls.has(id);
+  }
+
   #call(id: string): Call {
-    const call = this.#calls.get(id) ??
-      { fields: {}, args: undefined, state: "held", tool: null, output: new CommandOutput() };
+    const call = this.#calls.get(id) ?? {
+      id: this.#earlier.has(id) ? `${id}#${this.#turn}` : id,
+      agent: undefined,
+      fields: {},
+      args: undefined,
+      state: "held",
+      tool: null,
+      output: new CommandOutput(),
+    };
     this.#calls.set(id, call);
     return call;
   }
@@ -116,26 +154,28 @@ export class ToolCalls {
     this.#waiting.push(id);
   }
 
-  #open(id: string, call: Call): AdapterEvent[] {
+  #open(call: Call): AdapterEvent[] {
     if (call.state !== "held" && call.state !== "waiting") return [];
     call.state = "open";
-    call.tool = toolOf(call.fields);
-    return [{ type: "tool_call", call_id: id, tool: call.tool, kind: kindOf(call.fields), input: inputOf(call) }];
+    const tool = call.tool = toolOf(call.fields);
+    const [kind, input] = [kindOf(call.fields), inputOf(call)];
+    return [{ type: "tool_call", call_id: call.id, tool, kind, input, ...agentOf(call) }];
   }
 
-  #end(id: string, call: Call): AdapterEvent[] {
+  #end(call: Call): AdapterEvent[] {
     const { fields, tool, output } = call;
     call.state = "over";
     const success = fields["status"] === "completed";
     const result: AdapterEvent = {
       type: "tool_result",
-      call_id: id,
+      call_id: call.id,
       tool: tool ?? toolOf(fields),
       output: this.#ranHere(fields) ?? output.told() ?? fields["rawOutput"] ?? shown(fields["content"]),
       success,
       duration_ms: null,
+      ...agentOf(call),
     };
-    return success ? [result, ...changesOf(fields)] : [result];
+    return success ? [result, ...changesOf(fields).map((change) => ({ ...change, ...agentOf(call) }))] : [result];
   }
 
   /** Outcome of the command that the host ran for this call. */
@@ -143,6 +183,10 @@ export class ToolCalls {
     const ids = objectsOf(content).flatMap(({ terminalId }) => textOf(terminalId) ?? []);
     return ids.map(this.#findOutcome).findLast((outcome) => outcome !== undefined);
   }
+}
+
+function agentOf({ agent }: Call): { agent_id?: string } {
+  return agent === undefined ? {} : { agent_id: agent };
 }
 
 /**
@@ -161,8 +205,8 @@ function kindOf({ kind }: JsonFields): ToolKind {
 }
 
 /** Returns the changes that the agent reports for the call: its differences, or else the files it was about. */
-function changesOf({ content, kind, locations, rawOutput }: JsonFields): AdapterEvent[] {
-  const changes = objectsOf(content).filter(({ type }) => type === "diff").flatMap((diff): AdapterEvent[] => {
+function changesOf({ content, kind, locations, rawOutput }: JsonFields): FileChangeEvent[] {
+  const changes = objectsOf(content).filter(({ type }) => type === "diff").flatMap((diff): FileChangeEvent[] => {
     const path = textOf(diff["path"]);
     return path === undefined ? [] : [{ type: "file_change", path, action: actionOf(diff) }];
   });

@@ -69,6 +69,18 @@ export function turnFailure(error: AgentFailure, turn: TurnSummary): AdapterEven
   return [...turn.events, ...(usage ? [usage] : []), failureOf(error, turn.habits)];
 }
 
+/** Returns the last events of a turn that the client has stopped. */
+export function turnStop(turn: TurnSummary): AdapterEvent[] {
+  const usage = usageOf({}, turn.usage);
+  const stopped: ErrorEvent = {
+    type: "error",
+    code: "interrupted",
+    message: "The turn was stopped.",
+    recoverable: false,
+  };
+  return [...turn.events, ...(usage ? [usage] : []), stopped];
+}
+
 /** Reads an agent's facts about its thread from a `session_info_update`, under the key that is its own. */
 export function threadOf({ _meta }: JsonFields, { state_in }: Habits): Pick<TurnSigns, "state" | "error"> {
   if (state_in === undefined) return { state: undefined, error: null };

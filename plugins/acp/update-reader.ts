@@ -10,7 +10,7 @@ import {
   textOf,
 } from "bulkhead/plugin-sdk";
 import type { Habits } from "./habits.ts";
-import { SubAgentWords } from "./sub-agent-words.ts";
+import { agentId, parentCallOf, SubAgents, taskOf } from "./sub-agents.ts";
 import type { TextRun } from "./text-run.ts";
 import type { TokenAccount, TurnAccount } from "./token-account.ts";
 import { type FindOutcome, ToolCalls } from "./tool-calls.ts";
@@ -20,6 +20,8 @@ import { addChunkUsage, type Figures, SessionCost, usageUpdate } from "./usage.t
 const optionKinds: readonly PermissionOption["kind"][] = ["allow_once", "allow_always", "reject_once", "reject_always"];
 
 const priorities = ["high", "medium", "low"] as const;
+
+const noSigns = { worked: false, lastText: "", state: undefined, error: null };
 
 /** Collaborators of {@link UpdateReader}. */
 interface UpdateReaderDeps {
@@ -34,7 +36,7 @@ export class UpdateReader {
   readonly #calls: ToolCalls;
   readonly #account: TokenAccount | undefined;
   readonly #changed = new Set<string>();
-  readonly #subAgents = new SubAgentWords();
+  readonly #subAgents = new SubAgents();
   #session: string | null = null;
   #prompted = false;
   /** Updates of a session's earlier turns, which were events then. */
@@ -47,7 +49,7 @@ export class UpdateReader {
   readonly #cost = new SessionCost();
   #counted: Figures | null = null;
   #habits: Habits = {};
-  readonly #signs: Omit<TurnSigns, "broke"> = { worked: false, lastText: "", state: undefined, error: null };
+  #signs: Omit<TurnSigns, "broke"> = { ...noSigns };
 
   constructor({ findOutcome = () => undefined, account }: UpdateReaderDeps = {}) {
     this.#calls = new ToolCalls(findOutcome);
@@ -56,11 +58,15 @@ export class UpdateReader {
 
   /** The session is known, and the agent is asked: what comes from now on is this turn's. */
   begin(session: string, habits: Habits = {}, { isResumed = false }: { isResumed?: boolean } = {}): AdapterEvent[] {
-    this.#cost.begin({ isResumed });
+    const isFirst = !this.#prompted;
+    if (isFirst) this.#cost.begin({ isResumed });
     this.#session = session;
     this.#habits = habits;
     this.#prompted = true;
-    if (this.#told === 0) return [];
+    this.#changed.clear();
+    [this.#answer, this.#messageId, this.#between, this.#openLine] = ["", undefined, true, false];
+    this.#signs = { ...noSigns };
+    if (!isFirst || this.#told === 0) return [];
     return [{ type: "progress", message: `The agent has gone through ${this.#told} updates of the session so far.` }];
   }
 
@@ -140,6 +146,13 @@ export class UpdateReader {
     };
   }
 
+  /** The turn is over: what the agent counts from now on is for the next one. */
+  pause(): void {
+    this.#cost.begin({ isResumed: true });
+    this.#counted = null;
+    this.#calls.nextTurn();
+  }
+
   #update({ sessionId, update: given }: JsonFields): AdapterEvent[] | null {
     const update = fieldsOf(given);
     if (!update) return null;
@@ -182,6 +195,8 @@ export class UpdateReader {
       case "usage_update":
         this.#cost.take(update);
         return one(usageUpdate(update, this.#cost.spent));
+      case "subagent_update":
+        return this.#subAgents.update(update, undefined);
       default:
         return one(noticeOf(update));
     }
@@ -220,6 +235,8 @@ export class UpdateReader {
   }
 
   #toolCall(update: JsonFields): AdapterEvent[] | null {
+    const parent = this.#parentOf(update);
+    if (parent !== undefined) return this.#childCall(update, parent);
     const events = this.#calls.take(update, this.#habits);
     this.#between = true;
     this.#messageId = undefined;
@@ -228,7 +245,18 @@ export class UpdateReader {
     for (const event of events ?? []) if (event.type === "file_change") this.#changed.add(event.path);
     if (events?.some(({ type }) => type === "tool_result")) this.#account?.resultCame();
     else this.#account?.modelSpoke();
-    return events;
+    return events && [...this.#agentsEnded(update, events), ...events];
+  }
+
+  /** The result of a call that started an agent is that agent's end. */
+  #agentsEnded({ toolCallId }: JsonFields, events: readonly AdapterEvent[]): AdapterEvent[] {
+    const result = events.find((event) => event.type === "tool_result");
+    return result ? this.#subAgents.end(textOf(toolCallId) ?? "", result.success ? "completed" : "error") : [];
+  }
+
+  /** The agent's agent that made a call of this session. Later updates of the call may leave it out. */
+  #parentOf(update: JsonFields): string | undefined {
+    return parentCallOf(update) ?? this.#calls.shown(textOf(update["toolCallId"]) ?? "")?.from.parent;
   }
 
   /** The title of the session, and the agent's facts about its thread in a way of its own. */
@@ -252,13 +280,13 @@ export class UpdateReader {
     const options = objectsOf(params?.["options"]).flatMap(optionOf).slice(0, 32);
     const origin = textOf(params?.["sessionId"]);
     if (!shown || options.length === 0 || origin === undefined || this.#session === null) return null;
-    const child = origin === this.#session ? null : origin;
-    const call = child === null ? shown : callOf(child, shown);
+    const call = origin === this.#session ? shown : callOf(origin, shown);
+    const child = origin === this.#session ? this.#parentOf(shown) ?? null : origin;
     const id = textOf(call["toolCallId"]);
     if (id === undefined) return null;
-    const begun = child === null ? this.#toolCall(call) : this.#childCall(call);
+    const begun = child === null ? this.#toolCall(call) : this.#childCall(call, child);
     const asked = this.#calls.asked(call);
-    const title = child === null ? asked.title : `${subAgentName(child)} ${asked.title}`.slice(0, 1024);
+    const title = child === null ? asked.title : `${this.#subAgents.nameOf(child)} ${asked.title}`.slice(0, 1024);
     const request_id = permissionId(requestId);
     return [...begun ?? [], ...this.#calls.open(id), { ...asked, title, request_id, options }];
   }
@@ -267,21 +295,29 @@ export class UpdateReader {
   #ofChild(child: string, update: JsonFields): AdapterEvent[] | null {
     switch (update["sessionUpdate"]) {
       case "agent_message_chunk":
-      case "agent_thought_chunk":
-        return this.#subAgents.say(subAgentName(child), stringOf(fieldsOrNone(update["content"])["text"]) ?? "");
+      case "agent_thought_chunk": {
+        const begun = this.#subAgents.start(child);
+        return [...begun, ...this.#subAgents.say(child, stringOf(fieldsOrNone(update["content"])["text"]) ?? "")];
+      }
       case "tool_call":
       case "tool_call_update":
-        return this.#childCall(callOf(child, update));
+        return this.#childCall(callOf(child, update), child);
+      case "subagent_update":
+        return this.#subAgents.update(update, child);
       default:
         return null;
     }
   }
 
-  #childCall(call: JsonFields): AdapterEvent[] | null {
-    const events = this.#calls.take(call, this.#habits);
+  #childCall(call: JsonFields, child: string): AdapterEvent[] | null {
+    const parent = this.#calls.shown(child);
+    const told = parent ? { ...taskOf(parent.fields), ...parent.from } : {};
+    const begun = [...this.#calls.open(child), ...this.#subAgents.start(child, told)];
+    const events = this.#calls.take(call, this.#habits, agentId(child));
     this.#signs.worked = true;
     for (const event of events ?? []) if (event.type === "file_change") this.#changed.add(event.path);
-    return events && [...this.#subAgents.said(), ...events];
+    if (events === null) return begun.length === 0 ? null : [...begun, { type: "unparsed", data: call }];
+    return [...begun, ...this.#subAgents.said(), ...this.#agentsEnded(call, events), ...events];
   }
 }
 
@@ -294,10 +330,6 @@ export function permissionId(requestId: unknown): string {
 function callOf(child: string, call: JsonFields): JsonFields {
   const id = textOf(call["toolCallId"]);
   return id === undefined ? call : { ...call, toolCallId: `${child}/${id}` };
-}
-
-function subAgentName(child: string): string {
-  return `[sub-agent ${child.slice(0, 100)}]`;
 }
 
 /** An option of a kind that the host's contract does not name is shown as well: its words say what it does. */

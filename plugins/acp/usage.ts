@@ -100,16 +100,16 @@ function rounded(amount: number): number {
 
 /**
  * The cost of a turn. Agents tell that of their whole session, earlier turns with it, so what was told before the turn is
- * subtracted; in a session that is continued and told nothing, the cost of its turn is not known.
+ * subtracted; in a session that is continued and told nothing, the cost of its first turn is not known.
  */
 export class SessionCost {
   #before: Cost | null = null;
   #told: Cost | null = null;
   #isResumed = false;
 
-  /** Begins the turn. */
+  /** Begins the turn; call it when the one before is over: what is told in between is this one's. */
   begin({ isResumed }: { isResumed: boolean }): void {
-    this.#before = this.#told;
+    this.#before = this.#told ?? this.#before;
     this.#told = null;
     this.#isResumed = isResumed;
   }

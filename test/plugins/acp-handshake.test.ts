@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { AdapterContext, RunningProcess } from "../../plugin-sdk/context.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
+import { MemoryTurns } from "../../plugin-sdk/testing/memory-turns.ts";
 import { Conversation } from "../../plugins/acp/conversation.ts";
 import { agentOptions } from "../../plugins/acp/options.ts";
 import { processTransport } from "../../plugins/acp/process-transport.ts";
@@ -46,7 +47,7 @@ async function talk(of: string, said: Said[]) {
   const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
   const ctx = { workdir: "/", sleep, permission: () => Promise.resolve(null), signal: { aborted: false } };
   const conversation = new Conversation(transport, {
-    ctx: ctx as unknown as AdapterContext,
+    ctx: { ...ctx, turns: new MemoryTurns({ prompt: "go" }) } as unknown as AdapterContext,
     options: agentOptions({ command: "agent" }),
   });
   const events: AdapterEvent[] = [];

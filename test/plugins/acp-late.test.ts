@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { AdapterContext } from "../../plugin-sdk/context.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import type { JsonFields } from "../../plugin-sdk/json-fields.ts";
+import { MemoryTurns } from "../../plugin-sdk/testing/memory-turns.ts";
 import { Conversation } from "../../plugins/acp/conversation.ts";
 import { agentOptions } from "../../plugins/acp/options.ts";
 import { SessionCost } from "../../plugins/acp/usage.ts";
@@ -44,7 +45,7 @@ async function lastOf(before: JsonFields[], late: [number, JsonFields][]): Promi
   // The agent's program ends when it has told all.
   const close = () => Promise.resolve(void told.then(() => sent.end()));
   const conversation = new Conversation({ messages, send, close }, {
-    ctx: ctx as unknown as AdapterContext,
+    ctx: { ...ctx, turns: new MemoryTurns({ prompt: "go" }) } as unknown as AdapterContext,
     options: agentOptions({ command: "agent" }),
   });
   const events: AdapterEvent[] = [];

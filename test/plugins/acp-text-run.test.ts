@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { AdapterContext } from "../../plugin-sdk/context.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import type { JsonFields } from "../../plugin-sdk/json-fields.ts";
+import { MemoryTurns } from "../../plugin-sdk/testing/memory-turns.ts";
 import { Conversation } from "../../plugins/acp/conversation.ts";
 import { agentOptions } from "../../plugins/acp/options.ts";
 import { readRun } from "../../plugins/acp/text-run.ts";
@@ -33,7 +34,7 @@ async function turn(lines: readonly string[], { name, atOnce }: { name: string; 
     return Promise.resolve();
   };
   const conversation = new Conversation({ messages: flattened, send, close: () => Promise.resolve(sent.end()) }, {
-    ctx: ctx as unknown as AdapterContext,
+    ctx: { ...ctx, turns: new MemoryTurns({ prompt: "go" }) } as unknown as AdapterContext,
     options: agentOptions({ command: "agent" }),
   });
   const events: AdapterEvent[] = [];

@@ -39,9 +39,14 @@ test("what another session says is a helper's word, and what is no update is not
   begun();
   const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "x" } };
   const other = (sessionId: string) => reader.read({ method: "session/update", params: { sessionId, update } });
-  const said = (text: string) => [{ type: "progress", message: `[sub-agent ${text}` }];
-  expect([other("one"), other("one"), other("two")]).toEqual([[], [], said("one] xx")]);
-  expect(reader.end()).toMatchObject({ output: "", events: said("two] x") });
+  const began = (id: string) => ({ type: "agent_started", agent_id: id, name: id });
+  const said = (id: string, text: string) => ({ type: "progress", message: `[sub-agent ${id}] ${text}`, agent_id: id });
+  expect([other("one"), other("one"), other("two")]).toEqual([
+    [began("one")],
+    [],
+    [began("two"), said("one", "xx")],
+  ]);
+  expect(reader.end()).toMatchObject({ output: "", events: [said("two", "x")] });
   for (const params of [undefined, null, [], {}, { sessionId: "s" }, { sessionId: "s", update: 7 }]) {
     expect(reader.read({ method: "session/update", params })).toBe(null);
   }

@@ -1,0 +1,58 @@
+import { type AdapterEvent, fieldsOrNone, type JsonRpcPeer, type Turn, type TurnMessage } from "bulkhead/plugin-sdk";
+
+/** Outcomes of a steer with which the agent has the words. */
+const taken: readonly unknown[] = ["injected", "startedNewTurn"];
+
+/** Collaborators of {@link Steering}. */
+interface SteeringDeps {
+  agent: JsonRpcPeer;
+  sessionId: string;
+  /** Whether the agent says that it takes words into a running turn. */
+  isOffered: boolean;
+  tell(events: AdapterEvent[]): void;
+}
+
+/** Gives the client's words into a running turn to the agent, one after the other, and tells what became of each. */
+export class Steering {
+  readonly #deps: SteeringDeps;
+  #underWay: Promise<void> = Promise.resolve();
+  #isOver = false;
+
+  constructor(deps: SteeringDeps) {
+    this.#deps = deps;
+  }
+
+  /** Asks for words until the turn is over. */
+  async follow({ messages, signal }: Pick<Turn, "messages" | "signal">): Promise<void> {
+    for await (const message of messages) {
+      this.#underWay = this.#give(message, signal);
+      await this.#underWay;
+    }
+  }
+
+  /** Resolves when each of the words so far has its outcome; those that come later come too late. */
+  async end(): Promise<void> {
+    await this.#underWay;
+    this.#isOver = true;
+  }
+
+  async #give({ message_id, text }: TurnMessage, signal: AbortSignal): Promise<void> {
+    const isTaken = this.#deps.isOffered && !this.#isOver && !signal.aborted && await this.#steer(text);
+    this.#deps.tell([{ type: "message", message_id, state: isTaken ? "taken" : "returned" }]);
+  }
+
+  async #steer(text: string): Promise<boolean> {
+    const { agent, sessionId } = this.#deps;
+    try {
+      const answer = await agent.request("_session/steering", {
+        sessionId,
+        prompt: [{ type: "text", text }],
+        // Without it an agent whose turn is just over begins one that no prompt of ours ends.
+        _meta: { steering: { idleBehavior: "promptRequired" } },
+      });
+      return taken.includes(fieldsOrNone(answer)["outcome"]);
+    } catch {
+      return false;
+    }
+  }
+}

@@ -1,0 +1,326 @@
+import { describe, expect, test } from "vitest";
+import type { AdapterEvent } from "../../plugin-sdk/events.ts";
+import type { JsonFields } from "../../plugin-sdk/json-fields.ts";
+import { type AdapterRun, runAdapter } from "../../plugin-sdk/testing/run-adapter.ts";
+import type { ScriptedTurn } from "../../plugin-sdk/testing/scripts.ts";
+import AcpAgent from "../../plugins/acp/mod.ts";
+
+const url = "ws://agent.example/acp";
+
+/** What the agent does with a message: the messages that it sends back. */
+interface Script {
+  steers?: boolean;
+  prompt(tools: Tools): object[];
+  steer?(tools: Tools): object[];
+  cancel?(tools: Tools): object[];
+  /** Takes the answer to a request of the agent. */
+  answered?(tools: Tools): object[];
+}
+
+/** What a script is made of. */
+interface Tools {
+  /** Counts prompts from 1. */
+  turn: number;
+  message: JsonFields;
+  update(update: JsonFields, sessionId?: string): object;
+  say(text: string): object;
+  /** Answers the prompt. */
+  end(answer?: JsonFields): object;
+  /** Answers this message. */
+  reply(result: JsonFields): object;
+  ask(id: number, toolCall: JsonFields): object;
+}
+
+/** An agent on the other side of a connection in memory; `wire` has its prompts, and how many were open at once. */
+function agentOf(script: Script) {
+  const wire = { methods: [] as string[], prompts: [] as string[], steers: [] as JsonFields[], open: 0, most: 0 };
+  let prompt: JsonFields = {};
+  const answer = (text: string): string[] => {
+    const message = JSON.parse(text) as JsonFields;
+    const { id, method = "answer" } = message;
+    wire.methods.push(String(method));
+    const rpc = (fields: object) => ({ jsonrpc: "2.0", ...fields });
+    const tools: Tools = {
+      turn: wire.prompts.length,
+      message,
+      update: (update, sessionId = "s") => rpc({ method: "session/update", params: { sessionId, update } }),
+      say: (said) =>
+        tools.update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: said } }),
+      end: (result = { stopReason: "end_turn" }) => {
+        wire.open--;
+        return rpc({ id: prompt["id"], result });
+      },
+      reply: (result) => rpc({ id, result }),
+      ask: (asked, toolCall) =>
+        rpc({
+          id: asked,
+          method: "session/request_permission",
+          params: { sessionId: "s", toolCall, options: [{ optionId: "yes", name: "Yes", kind: "allow_once" }] },
+        }),
+    };
+    const sent = (): object[] => {
+      switch (method) {
+        case "initialize":
+          return [tools.reply({
+            protocolVersion: 1,
+            agentInfo: { name: "a" },
+            agentCapabilities: {},
+            _meta: { steering: { supported: script.steers === true } },
+          })];
+        case "session/new":
+          return [tools.reply({ sessionId: "s" })];
+        case "session/prompt": {
+          prompt = message;
+          wire.most = Math.max(wire.most, ++wire.open);
+          const params = message["params"] as { prompt: { text: string }[] };
+          wire.prompts.push(params.prompt.map((one) => one.text).join(""));
+          return script.prompt({ ...tools, turn: wire.prompts.length });
+        }
+        case "_session/steering":
+          wire.steers.push(message["params"] as JsonFields);
+          return script.steer?.(tools) ?? [];
+        case "session/cancel":
+          return script.cancel?.(tools) ?? [];
+        default:
+          return script.answered?.(tools) ?? [];
+      }
+    };
+    return sent().map((one) => JSON.stringify(one));
+  };
+  return { wire, answer };
+}
+
+interface Talk {
+  turns: ScriptedTurn[];
+  stopTurnWhen?: (event: AdapterEvent, turn: number) => boolean;
+  answers?: Record<string, string>;
+}
+
+async function talk(script: Script, options: Talk): Promise<AdapterRun & { wire: ReturnType<typeof agentOf>["wire"] }> {
+  const { wire, answer } = agentOf(script);
+  const run = await runAdapter(AcpAgent, {}, { config: { custom: { url } }, sockets: { [url]: { answer } }, ...options });
+  return { ...run, wire };
+}
+
+const two = [{}, { prompt: "And more." }];
+const lastWords = ({ events }: AdapterRun) =>
+  events.filter(({ type }) => type === "completed" || type === "error") as (AdapterEvent & { output?: string })[];
+const types = ({ events }: AdapterRun) => events.map(({ type }) => type);
+
+describe("an ACP agent's turns", () => {
+  test("go over one connection, one prompt after the other, each with an answer of its own", async () => {
+    const ran = await talk({ prompt: ({ say, end, turn }) => [say(`Answer ${turn}.`), end()] }, {
+      turns: [{}, { prompt: "Two." }, { prompt: "Three." }],
+    });
+    expect(ran).toMatchObject({ error: null, violations: [] });
+    expect(ran.wire).toMatchObject({ prompts: ["Say hello.", "Two.", "Three."], most: 1, open: 0 });
+    expect(ran.wire.methods.filter((one) => one !== "session/prompt")).toEqual(["initialize", "session/new"]);
+    expect(lastWords(ran).map(({ output }) => output)).toEqual(["Answer 1.", "Answer 2.", "Answer 3."]);
+    expect(ran.calls.find(({ call }) => call === "connect")).toMatchObject({ closed: true });
+  });
+
+  test("one in an entry that is not kept ends with the connection", async () => {
+    const { wire, answer } = agentOf({ prompt: ({ say, end }) => [say("Done."), end()] });
+    const ran = await runAdapter(AcpAgent, {}, { config: { custom: { url } }, sockets: { [url]: { answer } } });
+    expect(ran).toMatchObject({ error: null, violations: [], last: { type: "completed", output: "Done." } });
+    expect(wire.prompts).toEqual(["Say hello."]);
+  });
+
+  test("have what comes after the answer to their prompt", async () => {
+    const ran = await talk({ prompt: ({ say, end, turn }) => [say(`Part ${turn}, `), end(), say("and more.")] }, {
+      turns: two,
+    });
+    expect(ran.violations).toEqual([]);
+    expect(lastWords(ran).map(({ output }) => output)).toEqual(["Part 1, and more.", "Part 2, and more."]);
+  });
+
+  test("count what the session's cost grew by, and the tokens of their own answer", async () => {
+    const spent = [0.5, 0.75, 1.75];
+    const ran = await talk({
+      prompt: ({ update, say, end, turn }) => [
+        say("Yes."),
+        update({ sessionUpdate: "usage_update", used: 1, size: 9, cost: { amount: spent[turn - 1], currency: "USD" } }),
+        end({ stopReason: "end_turn", usage: { inputTokens: turn, outputTokens: 1, totalTokens: turn + 1 } }),
+      ],
+    }, { turns: [...two, { prompt: "Three." }] });
+    const totals = ran.events.filter((event) => event.type === "usage" && event.tokens_in !== null);
+    expect(totals).toMatchObject([1, 2, 3].map((tokens_in, at) => ({ tokens_in, cost: [0.5, 0.25, 1][at] })));
+  });
+
+  test("keep their calls apart where the agent counts them anew", async () => {
+    const call = { sessionUpdate: "tool_call", toolCallId: "1", kind: "read", status: "completed", rawInput: { a: 1 } };
+    const ran = await talk({ prompt: ({ update, say, end }) => [update(call), say("Read."), end()] }, { turns: two });
+    expect(ran.violations).toEqual([]);
+    expect(ran.events.flatMap((event) => event.type === "tool_result" ? [event.call_id] : [])).toEqual(["1", "1#2"]);
+  });
+
+  test("that fail leave the next one its agent", async () => {
+    const ran = await talk({
+      prompt: ({ say, end, turn, reply }) => [
+        turn === 1 ? end({ stopReason: "refusal" }) : say("Done."),
+        ...turn === 1 ? [] : [end()],
+        ...turn === 3 ? [reply({})] : [],
+      ],
+    }, { turns: two });
+    expect(ran.violations).toEqual([]);
+    expect(lastWords(ran)).toMatchObject([{ code: "refused" }, { type: "completed", output: "Done." }]);
+  });
+
+  test("whose session cannot be opened are over with it", async () => {
+    const { wire, answer } = agentOf({ prompt: () => [] });
+    const refuse = (text: string) => {
+      const { id, method } = JSON.parse(text) as JsonFields;
+      if (method !== "session/new") return answer(text);
+      return [JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32000, message: "Log in first" } })];
+    };
+    const ran = await runAdapter(AcpAgent, {}, {
+      config: { custom: { url } },
+      sockets: { [url]: { answer: refuse } },
+      turns: two,
+    });
+    expect(ran).toMatchObject({ violations: [], last: { type: "error", code: "unavailable" } });
+    expect(wire.prompts).toEqual([]);
+  });
+
+  test("do not have what comes between them as their answer", async () => {
+    const ran = await talk({
+      prompt: ({ say, end, turn }) => [say(`Answer ${turn}.`), end()],
+    }, { turns: two });
+    expect(types(ran)).toEqual(["agent_info", "output", "completed", "output", "completed"]);
+  });
+});
+
+describe("a word into an ACP agent's turn", () => {
+  const message = { message_id: "turn-1-message-1" };
+
+  test("is taken where the agent says so, and its answer is the turn's", async () => {
+    const ran = await talk({
+      steers: true,
+      prompt: ({ say, end, turn }) => turn === 1 ? [say("I begin.")] : [say("Second."), end()],
+      steer: ({ reply, say, end }) => [reply({ outcome: "injected" }), say(" And so I do."), end()],
+    }, { turns: [{ messages: ["Be brief."] }, { prompt: "And more." }] });
+    expect(ran).toMatchObject({ violations: [], error: null });
+    expect(ran.wire.steers).toEqual([{
+      sessionId: "s",
+      prompt: [{ type: "text", text: "Be brief." }],
+      _meta: { steering: { idleBehavior: "promptRequired" } },
+    }]);
+    expect(ran.events).toContainEqual({ type: "message", ...message, state: "taken" });
+    expect(lastWords(ran).map(({ output }) => output)).toEqual(["I begin. And so I do.", "Second."]);
+    expect(ran.wire).toMatchObject({ prompts: ["Say hello.", "And more."], most: 1 });
+  });
+
+  test.each<[string, Partial<Script>, number]>([
+    ["the turn was over", { steers: true, steer: ({ reply, end }) => [reply({ outcome: "promptRequired" }), end()] }, 1],
+    ["the agent cannot", { steers: false, prompt: ({ say, end }) => [say("Done."), end()] }, 0],
+    ["the agent answers with an error", {
+      steers: true,
+      steer: ({ message: { id }, end }) => [{ jsonrpc: "2.0", id, error: { code: -32600, message: "no" } }, end()],
+    }, 1],
+  ])("is given back where %s", async (_why, script, steers) => {
+    const ran = await talk({ prompt: ({ say, end, turn }) => turn === 1 ? [say("Done.")] : [say("Done."), end()], ...script }, {
+      turns: [{ messages: ["Be brief."] }, { prompt: "And more." }],
+    });
+    expect(ran).toMatchObject({ violations: [], error: null });
+    expect(ran.events).toContainEqual({ type: "message", ...message, state: "returned" });
+    expect(ran.wire.steers).toHaveLength(steers);
+    // Before the last word, so that it can be the next turn's.
+    expect(types(ran).indexOf("message")).toBeLessThan(types(ran).indexOf("completed"));
+    expect(lastWords(ran)).toHaveLength(2);
+  });
+
+  test("waits for the one before it", async () => {
+    let open = 0;
+    const ran = await talk({
+      steers: true,
+      prompt: ({ say }) => [say("I begin.")],
+      steer: ({ reply, end }) => {
+        open++;
+        return [reply({ outcome: "injected" }), ...open === 2 ? [end()] : []];
+      },
+    }, { turns: [{ messages: ["One.", "Two."] }] });
+    expect(ran.violations).toEqual([]);
+    expect(ran.wire.steers.map(({ prompt }) => (prompt as { text: string }[])[0]!.text)).toEqual(["One.", "Two."]);
+    expect(ran.events.filter(({ type }) => type === "message")).toHaveLength(2);
+  });
+
+  test("that comes with a request of the agent's open answers no request", async () => {
+    const ran = await talk({
+      steers: true,
+      prompt: ({ ask }) => [ask(7, { toolCallId: "c", title: "Run it", kind: "execute" })],
+      steer: ({ reply }) => [reply({ outcome: "injected" })],
+      answered: ({ message: { result }, say, end }) => [say(JSON.stringify(result)), end()],
+    }, { turns: [{ messages: ["Yes, do it."] }], answers: { "permission-7": "yes" } });
+    expect(ran.violations).toEqual([]);
+    expect(lastWords(ran)[0]!.output).toBe(`{"outcome":{"outcome":"selected","optionId":"yes"}}`);
+  });
+});
+
+describe("a stop of an ACP agent's turn", () => {
+  const stops = (type: AdapterEvent["type"]) => (event: AdapterEvent, turn: number) => turn === 1 && event.type === type;
+  const cancelled = { stopReason: "cancelled" };
+
+  test("is told the agent, and the next one goes over the same connection", async () => {
+    const ran = await talk({
+      prompt: ({ say, end, turn }) => turn === 1 ? [say("I beg")] : [say("Done."), end()],
+      cancel: ({ end }) => [end(cancelled)],
+    }, { turns: two, stopTurnWhen: stops("output") });
+    expect(ran).toMatchObject({ violations: [], error: null });
+    expect(lastWords(ran)).toMatchObject([
+      { type: "error", code: "interrupted", recoverable: false },
+      { type: "completed", output: "Done." },
+    ]);
+    expect(ran.wire.methods.filter((one) => one !== "session/prompt")).toEqual([
+      "initialize",
+      "session/new",
+      "session/cancel",
+    ]);
+    expect(ran.wire).toMatchObject({ prompts: ["Say hello.", "And more."], most: 1 });
+  });
+
+  test("cancels the agent's open request and takes it back", async () => {
+    const answers: unknown[] = [];
+    const ran = await talk({
+      prompt: ({ say, end, turn, ask }) =>
+        turn === 1 ? [ask(7, { toolCallId: "c", title: "Run it", kind: "execute" })] : [say("Done."), end()],
+      answered: ({ message }) => {
+        answers.push(message["result"]);
+        return [];
+      },
+      cancel: ({ end }) => [end(cancelled)],
+    }, { turns: two, stopTurnWhen: stops("permission_request") });
+    expect(ran.events).toContainEqual({ type: "request_withdrawn", request_id: "permission-7" });
+    expect(answers).toEqual([{ outcome: { outcome: "cancelled" } }]);
+    expect(lastWords(ran)).toMatchObject([{ code: "interrupted" }, { type: "completed", output: "Done." }]);
+  });
+
+  test("does not wait for a call that stays open", async () => {
+    const call = { sessionUpdate: "tool_call", toolCallId: "1", kind: "execute", status: "in_progress", rawInput: { a: 1 } };
+    const started = performance.now();
+    const ran = await talk({
+      prompt: ({ say, end, turn, update }) => turn === 1 ? [update(call)] : [say("Done."), end()],
+      cancel: ({ end }) => [end(cancelled)],
+    }, { turns: two, stopTurnWhen: stops("tool_call") });
+    expect(lastWords(ran)).toHaveLength(2);
+    // A turn that is not stopped waits ten seconds for the result.
+    expect(performance.now() - started).toBeLessThan(9000);
+  });
+
+  test("before it is prompted sends no prompt", async () => {
+    const ran = await talk({ prompt: ({ say, end }) => [say("Done."), end()] }, {
+      turns: two,
+      stopTurnWhen: stops("agent_info"),
+    });
+    expect(ran.violations).toEqual([]);
+    expect(ran.wire.prompts.at(-1)).toBe("And more.");
+    expect(lastWords(ran).at(-1)).toMatchObject({ type: "completed", output: "Done." });
+  });
+
+  test("of an agent that was done all the same is no stop", async () => {
+    const ran = await talk({
+      prompt: ({ say, end, turn }) => turn === 1 ? [say("Nearly.")] : [say("Done."), end()],
+      cancel: ({ end }) => [end()],
+    }, { turns: two, stopTurnWhen: stops("output") });
+    expect(lastWords(ran)).toMatchObject([{ type: "completed", output: "Nearly." }, { type: "completed" }]);
+  });
+});
