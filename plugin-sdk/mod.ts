@@ -181,6 +181,7 @@ export {
 export type { Condition, Conditions, LastWord, MappingRule, Scalar, ValueTest } from "./mapping-rule.ts";
 export { mcpConfigFile, mcpServerList } from "./mcp-config.ts";
 export { mergeStreams } from "./merge-streams.ts";
+export { type ChatMessage, modelTurns } from "./model-turns.ts";
 export type { Delivery, Part } from "./messages.ts";
 export { type NeutralKind, neutralKind, neutralKind as normalise, neutralKinds } from "./normalise.ts";
 export { compareAccessModes, orderAccessModes } from "./order-access-modes.ts";
@@ -214,6 +215,7 @@ export {
   type UsageReport,
 } from "./result.ts";
 export type { Turn, TurnMessage } from "./turns.ts";
+export { untilAborted } from "./until-aborted.ts";
 export type { UsageQuery, UsageRow } from "./usage-row.ts";
 export { SessionCounter, type UsageCounts } from "./session-counter.ts";
 export type { GrantsInForce, RecordedAttempt, RecordedChild, SessionHistory } from "./session-history.ts";

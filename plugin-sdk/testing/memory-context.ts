@@ -48,6 +48,8 @@ export interface MemoryContextOptions {
   answers?: Readonly<Record<string, string>>;
   /** Prompt of the first turn; default "Say hello.". */
   prompt?: string;
+  /** Output schema of the first turn. */
+  output_schema?: Record<string, unknown>;
   /**
    * The session's turns: the first entry is the request's own turn, each other one a further prompt. Absent: one turn, in an
    * entry that is not kept.
@@ -157,12 +159,14 @@ export class MemoryContext implements AdapterContext {
     this.calls.push({ call: "sleep", ms });
     return new Promise((resolve, reject) => {
       if (this.signal.aborted) return reject(this.signal.reason);
+      const fail = (): void => reject(this.signal.reason);
       const timer = setTimeout(() => {
         this.#timers.delete(timer);
+        this.signal.removeEventListener("abort", fail);
         resolve();
       }, ms);
       this.#timers.add(timer);
-      this.signal.addEventListener("abort", () => reject(this.signal.reason), { once: true });
+      this.signal.addEventListener("abort", fail, { once: true });
     });
   }
 

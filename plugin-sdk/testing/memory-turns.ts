@@ -4,20 +4,23 @@ import type { ScriptedTurn } from "./scripts.ts";
 /** Options of {@link MemoryTurns}. */
 interface MemoryTurnsOptions {
   prompt?: string;
+  output_schema?: Record<string, unknown>;
   turns?: readonly ScriptedTurn[];
 }
 
 /** Turns of a session in memory. A turn is over when the adapter asks for the next one. */
 export class MemoryTurns implements AsyncIterableIterator<Turn> {
   readonly #prompt: string;
+  readonly #schema: Record<string, unknown> | undefined;
   readonly #script: readonly ScriptedTurn[];
   readonly #isKept: boolean;
   #number = 0;
   #stop = new AbortController();
   #end: () => void = () => {};
 
-  constructor({ prompt = "Say hello.", turns }: MemoryTurnsOptions) {
+  constructor({ prompt = "Say hello.", output_schema, turns }: MemoryTurnsOptions) {
     this.#prompt = prompt;
+    this.#schema = output_schema;
     this.#script = turns ?? [{}];
     this.#isKept = turns !== undefined;
   }
@@ -38,7 +41,8 @@ export class MemoryTurns implements AsyncIterableIterator<Turn> {
     await script?.after;
     if (script === undefined) return { done: true, value: undefined };
     const number = ++this.#number;
-    const { prompt = this.#prompt, output_schema, messages = [] } = script;
+    const { prompt = this.#prompt, messages = [] } = script;
+    const output_schema = script.output_schema ?? (number === 1 ? this.#schema : undefined);
     this.#stop = new AbortController();
     const over = new Promise<void>((resolve) => (this.#end = resolve));
     const turn: Turn = {

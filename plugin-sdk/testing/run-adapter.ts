@@ -58,8 +58,9 @@ export async function runAdapter(
   options: RunAdapterOptions = {},
 ): Promise<AdapterRun> {
   const stop = new AbortController();
-  const { prompt = "Say hello." } = request;
-  const ctx = new MemoryContext({ prompt, ...options, signal: stop.signal });
+  const { prompt = "Say hello.", output_schema } = request;
+  const schema = output_schema === undefined ? {} : { output_schema };
+  const ctx = new MemoryContext({ prompt, ...schema, ...options, signal: stop.signal });
   const checker = new EventChecker();
   const events: AdapterEvent[] = [];
   const timer = setTimeout(() => stop.abort(tooSlow()), options.timeoutMs ?? 10_000);

@@ -2,6 +2,7 @@ import {
   type AdapterContext,
   type ApiAccess,
   BulkheadError,
+  type ChatMessage,
   errorDataOf,
   type FetchResponse,
   type SessionRequest,
@@ -14,16 +15,20 @@ interface AnswerLimits {
 }
 
 /**
- * Sends a request's prompt as the one message of a conversation.
+ * Sends the messages of a session.
  * @throws {BulkheadError} `unavailable` where nothing answers, `permission_denied`, `env_missing`
  */
 export function askForAnswer(
   ctx: AdapterContext,
   mode: ApiAccess,
-  { request, limits }: { request: SessionRequest; limits: AnswerLimits },
+  { request, messages, limits }: {
+    request: SessionRequest;
+    messages: readonly ChatMessage[];
+    limits: AnswerLimits;
+  },
 ): Promise<FetchResponse> {
   const { maxTokens, thinkingTokens } = limits;
-  const { prompt, system_prompt, model = mode.model, output_schema: schema } = request;
+  const { system_prompt, model = mode.model, output_schema: schema } = request;
   const max_tokens = Math.min(maxTokens, mode.max_tokens, request.budget?.tokens ?? Infinity);
   const thinks = thinkingTokens !== null && thinkingTokens < max_tokens;
   return send(ctx, mode, {
@@ -33,7 +38,7 @@ export function askForAnswer(
       max_tokens,
       stream: true,
       system: system_prompt,
-      messages: [{ role: "user", content: prompt }],
+      messages,
       output_config: schema && { format: { type: "json_schema", schema } },
       thinking: thinks ? { type: "enabled", budget_tokens: thinkingTokens } : undefined,
     }),

@@ -11,9 +11,11 @@ import {
   countOf,
   errorDataOf,
   type FetchResponse,
-  requestIn,
+  leaveStream,
+  modelTurns,
   type SessionRequest,
   SseReader,
+  untilAborted,
 } from "bulkhead/plugin-sdk";
 import { askForAnswer } from "./ask.ts";
 import { failureEvents } from "./failures.ts";
@@ -23,7 +25,7 @@ import { probeApi } from "./probe.ts";
 
 const noMode = "Cannot ask a model: no access mode of the type api is enabled.";
 
-/** Asks one model of the Messages API one question and streams its answer. */
+/** Asks one model of the Messages API a question in each turn and streams its answer. */
 export default class AnthropicApi extends AgentAdapter {
   readonly id = "anthropic-api";
   readonly name = "Anthropic API";
@@ -64,17 +66,20 @@ export default class AnthropicApi extends AgentAdapter {
       maxTokens: countOf(this.#custom["max_tokens"]) ?? mode.max_tokens,
       thinkingTokens: countOf(this.#custom["thinking_tokens"]),
     };
-    const asked = requestIn({ ...request, model }, dialectOf(model));
-    const response = await askForAnswer(ctx, mode, { request: asked, limits });
-    yield { type: "agent_info", model };
-    if (response.ok) {
-      yield* readAnswer(ctx, response, new MessageStream(detector, { isData: asked.output_schema !== undefined }));
-    } else {
-      yield failureEvents(
-        { status: response.status, headers: response.headers, body: await response.text() },
-        detector,
-      );
-    }
+    const { output_schema: _turns, ...same } = request;
+    yield* modelTurns(ctx, async function* (messages, signal, schema) {
+      const asked = { ...same, model, ...(schema === undefined ? {} : { output_schema: schema }) };
+      const response = await askForAnswer(ctx, mode, { request: asked, messages, limits });
+      try {
+        yield { type: "agent_info", model };
+        const stream = new MessageStream(detector, { isData: schema !== undefined });
+        if (response.ok) return yield* readAnswer(stream, { ctx, response, signal });
+        const failure = { status: response.status, headers: response.headers, body: await response.text() };
+        yield failureEvents(failure, detector);
+      } finally {
+        await leaveStream(response.body);
+      }
+    }, dialectOf(model));
   }
 
   #mode(): ApiAccess | undefined {
@@ -82,10 +87,17 @@ export default class AnthropicApi extends AgentAdapter {
   }
 }
 
-async function* readAnswer(ctx: AdapterContext, response: FetchResponse, message: MessageStream): AdapterEvents {
+/** The API's answer, and the signal that stops its turn. */
+interface Answered {
+  ctx: AdapterContext;
+  response: FetchResponse;
+  signal: AbortSignal;
+}
+
+async function* readAnswer(message: MessageStream, { ctx, response, signal }: Answered): AdapterEvents {
   const reader = new SseReader();
   try {
-    for await (const piece of response.body) {
+    for await (const piece of untilAborted(response.body, signal)) {
       const events = reader.take(piece).flatMap((data) => message.take(data));
       if (events.length > 0) yield events;
       if (message.over) break;
@@ -99,5 +111,5 @@ async function* readAnswer(ctx: AdapterContext, response: FetchResponse, message
     yield { type: "error", code: "crash", message: `The answer was cut off: ${data.message}`, recoverable: true };
     return;
   }
-  yield message.ending();
+  if (!signal.aborted) yield message.ending();
 }

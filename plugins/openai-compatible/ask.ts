@@ -1,6 +1,7 @@
 import {
   type AdapterContext,
   BulkheadError,
+  type ChatMessage,
   errorDataOf,
   type FetchResponse,
   type SessionRequest,
@@ -8,11 +9,15 @@ import {
 import type { Access } from "./access.ts";
 
 /**
- * Sends the conversation of a request, which is one message and at most one of the system.
+ * Sends the messages of a session, after at most one of the system.
  * @throws {BulkheadError} `unavailable` where nothing answers, `permission_denied`, `env_missing`
  */
-export function askForAnswer(ctx: AdapterContext, access: Access, request: SessionRequest): Promise<FetchResponse> {
-  const { prompt, system_prompt, output_schema: schema } = request;
+export function askForAnswer(
+  ctx: AdapterContext,
+  access: Access,
+  { request, messages }: { request: SessionRequest; messages: readonly ChatMessage[] },
+): Promise<FetchResponse> {
+  const { system_prompt, output_schema: schema } = request;
   const system = system_prompt === undefined ? [] : [{ role: "system", content: system_prompt }];
   const limits = [access.maxTokens, request.budget?.tokens].filter((one) => typeof one === "number");
   // The API has renamed its limit; the servers that people run know the older name.
@@ -21,7 +26,7 @@ export function askForAnswer(ctx: AdapterContext, access: Access, request: Sessi
     path: "/chat/completions",
     body: JSON.stringify({
       model: request.model ?? access.model,
-      messages: [...system, { role: "user", content: prompt }],
+      messages: [...system, ...messages],
       stream: true,
       stream_options: { include_usage: true },
       response_format: schema && { type: "json_schema", json_schema: { name: "answer", schema, strict: true } },

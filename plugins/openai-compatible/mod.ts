@@ -8,22 +8,36 @@ import {
   type AgentConfig,
   type AvailabilityReport,
   BulkheadError,
+  type ChatMessage,
   errorDataOf,
   type FetchResponse,
-  requestIn,
+  leaveStream,
+  modelTurns,
   type SessionRequest,
   SseReader,
+  untilAborted,
 } from "bulkhead/plugin-sdk";
-import { chooseAccess, replacedModel } from "./access.ts";
+import { type Access, chooseAccess, replacedModel } from "./access.ts";
 import { askForAnswer } from "./ask.ts";
 import { ChatStream } from "./chat-stream.ts";
 import { failureEvents } from "./failures.ts";
 import { dialectOf } from "./output-schema.ts";
 import { probeServer } from "./probe.ts";
 
+/** A question to the model: its messages, and the signal that stops it. */
+interface Asked {
+  ctx: AdapterContext;
+  access: Access;
+  messages: readonly ChatMessage[];
+  signal: AbortSignal;
+}
+
+/** The server's answer to it. */
+type Answered = Pick<Asked, "ctx" | "signal"> & { response: FetchResponse };
+
 const noMode = "Cannot ask a model: no access mode that fits the option mode is enabled.";
 
-/** Asks one model one question and streams its answer. */
+/** Asks one model a question in each turn and streams its answer. */
 export default class OpenAiCompatible extends AgentAdapter {
   readonly id = "openai-compatible";
   readonly name = "OpenAI-compatible";
@@ -60,18 +74,33 @@ export default class OpenAiCompatible extends AgentAdapter {
     const replaced = request.model === undefined ? replacedModel(this.#config, access) : null;
     if (replaced !== null) throw replacedError(replaced);
     const model = request.model ?? access.model;
+    const { output_schema: _turns, ...same } = request;
+    yield* modelTurns(ctx, (messages, signal, schema) => {
+      const asked = { ...same, model, ...(schema === undefined ? {} : { output_schema: schema }) };
+      return this.#answer(asked, { ctx, access, messages, signal });
+    }, dialectOf(access, model));
+  }
+
+  async *#answer(
+    request: SessionRequest & { model: string },
+    { ctx, access, messages, signal }: Asked,
+  ): AdapterEvents {
+    const { model } = request;
     const detector = this.getRateLimitDetector();
-    const asked = requestIn({ ...request, model }, dialectOf(access, model));
-    const response = await askForAnswer(ctx, access, asked);
-    yield { type: "agent_info", model };
-    if (!response.ok) {
-      const failure = { status: response.status, headers: response.headers, body: await response.text() };
-      yield failureEvents(failure, detector);
-      return;
+    const response = await askForAnswer(ctx, access, { request, messages });
+    try {
+      yield { type: "agent_info", model };
+      if (!response.ok) {
+        const failure = { status: response.status, headers: response.headers, body: await response.text() };
+        yield failureEvents(failure, detector);
+        return;
+      }
+      // The operator's prices are of the operator's model.
+      const prices = access.type === "local" || model === access.model ? access.prices : null;
+      yield* readAnswer(new ChatStream({ prices, detector, isData: request.output_schema !== undefined }), { ctx, response, signal });
+    } finally {
+      await leaveStream(response.body);
     }
-    // The operator's prices are of the operator's model.
-    const prices = access.type === "local" || model === access.model ? access.prices : null;
-    yield* readAnswer(ctx, response, new ChatStream({ prices, detector, isData: asked.output_schema !== undefined }));
   }
 }
 
@@ -81,23 +110,23 @@ function replacedError(model: string): BulkheadError {
   });
 }
 
-async function* readAnswer(ctx: AdapterContext, response: FetchResponse, chat: ChatStream): AdapterEvents {
+async function* readAnswer(chat: ChatStream, { ctx, response, signal }: Answered): AdapterEvents {
   const whole = response.headers["content-type"]?.startsWith("application/json") === true;
   try {
     if (whole) yield chat.take(await response.text());
-    else yield* readStream(response, chat);
+    else yield* readStream(untilAborted(response.body, signal), chat);
   } catch (error) {
     const data = errorDataOf(error);
     if (ctx.signal.aborted || data?.code !== "network_error") throw error;
     yield { type: "error", code: "crash", message: `The answer was cut off: ${data.message}`, recoverable: true };
     return;
   }
-  yield chat.ending();
+  if (!signal.aborted) yield chat.ending();
 }
 
-async function* readStream(response: FetchResponse, chat: ChatStream): AdapterEvents {
+async function* readStream(body: AsyncIterable<string>, chat: ChatStream): AdapterEvents {
   const reader = new SseReader();
-  for await (const piece of response.body) {
+  for await (const piece of body) {
     const events: AdapterEvent[] = reader.take(piece).flatMap((data) => chat.take(data));
     if (events.length > 0) yield events;
     // Some servers keep the connection open after their last word.

@@ -44,8 +44,7 @@ function agentOf(script: Script) {
       turn: wire.prompts.length,
       message,
       update: (update, sessionId = "s") => rpc({ method: "session/update", params: { sessionId, update } }),
-      say: (said) =>
-        tools.update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: said } }),
+      say: (said) => tools.update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: said } }),
       end: (result = { stopReason: "end_turn" }) => {
         wire.open--;
         return rpc({ id: prompt["id"], result });
@@ -61,12 +60,16 @@ function agentOf(script: Script) {
     const sent = (): object[] => {
       switch (method) {
         case "initialize":
-          return [tools.reply({
-            protocolVersion: 1,
-            agentInfo: { name: "a" },
-            agentCapabilities: {},
-            _meta: { steering: { supported: script.steers === true } },
-          })];
+          // A first sign of it, before there is a session.
+          return [
+            rpc({ method: "_auth/status_update", params: {} }),
+            tools.reply({
+              protocolVersion: 1,
+              agentInfo: { name: "a" },
+              agentCapabilities: {},
+              _meta: { steering: { supported: script.steers === true } },
+            }),
+          ];
         case "session/new":
           return [tools.reply({ sessionId: "s" })];
         case "session/prompt": {
@@ -98,7 +101,11 @@ interface Talk {
 
 async function talk(script: Script, options: Talk): Promise<AdapterRun & { wire: ReturnType<typeof agentOf>["wire"] }> {
   const { wire, answer } = agentOf(script);
-  const run = await runAdapter(AcpAgent, {}, { config: { custom: { url } }, sockets: { [url]: { answer } }, ...options });
+  const run = await runAdapter(AcpAgent, {}, {
+    config: { custom: { url } },
+    sockets: { [url]: { answer } },
+    ...options,
+  });
   return { ...run, wire };
 }
 
@@ -107,7 +114,7 @@ const lastWords = ({ events }: AdapterRun) =>
   events.filter(({ type }) => type === "completed" || type === "error") as (AdapterEvent & { output?: string })[];
 const types = ({ events }: AdapterRun) => events.map(({ type }) => type);
 
-describe("an ACP agent's turns", () => {
+describe.concurrent("an ACP agent's turns", () => {
   test("go over one connection, one prompt after the other, each with an answer of its own", async () => {
     const ran = await talk({ prompt: ({ say, end, turn }) => [say(`Answer ${turn}.`), end()] }, {
       turns: [{}, { prompt: "Two." }, { prompt: "Three." }],
@@ -156,10 +163,9 @@ describe("an ACP agent's turns", () => {
 
   test("that fail leave the next one its agent", async () => {
     const ran = await talk({
-      prompt: ({ say, end, turn, reply }) => [
-        turn === 1 ? end({ stopReason: "refusal" }) : say("Done."),
-        ...turn === 1 ? [] : [end()],
-        ...turn === 3 ? [reply({})] : [],
+      prompt: ({ say, end, turn }) => [
+        say(turn === 1 ? "No." : "Done."),
+        end({ stopReason: turn === 1 ? "refusal" : "end_turn" }),
       ],
     }, { turns: two });
     expect(ran.violations).toEqual([]);
@@ -186,11 +192,11 @@ describe("an ACP agent's turns", () => {
     const ran = await talk({
       prompt: ({ say, end, turn }) => [say(`Answer ${turn}.`), end()],
     }, { turns: two });
-    expect(types(ran)).toEqual(["agent_info", "output", "completed", "output", "completed"]);
+    expect(types(ran)).toEqual(["progress", "agent_info", "output", "completed", "output", "completed"]);
   });
 });
 
-describe("a word into an ACP agent's turn", () => {
+describe.concurrent("a word into an ACP agent's turn", () => {
   const message = { message_id: "turn-1-message-1" };
 
   test("is taken where the agent says so, and its answer is the turn's", async () => {
@@ -211,14 +217,21 @@ describe("a word into an ACP agent's turn", () => {
   });
 
   test.each<[string, Partial<Script>, number]>([
-    ["the turn was over", { steers: true, steer: ({ reply, end }) => [reply({ outcome: "promptRequired" }), end()] }, 1],
+    [
+      "the turn was over",
+      { steers: true, steer: ({ reply, end }) => [reply({ outcome: "promptRequired" }), end()] },
+      1,
+    ],
     ["the agent cannot", { steers: false, prompt: ({ say, end }) => [say("Done."), end()] }, 0],
     ["the agent answers with an error", {
       steers: true,
       steer: ({ message: { id }, end }) => [{ jsonrpc: "2.0", id, error: { code: -32600, message: "no" } }, end()],
     }, 1],
   ])("is given back where %s", async (_why, script, steers) => {
-    const ran = await talk({ prompt: ({ say, end, turn }) => turn === 1 ? [say("Done.")] : [say("Done."), end()], ...script }, {
+    const ran = await talk({
+      prompt: ({ say, end, turn }) => turn === 1 ? [say("Done.")] : [say("Done."), end()],
+      ...script,
+    }, {
       turns: [{ messages: ["Be brief."] }, { prompt: "And more." }],
     });
     expect(ran).toMatchObject({ violations: [], error: null });
@@ -249,15 +262,20 @@ describe("a word into an ACP agent's turn", () => {
       steers: true,
       prompt: ({ ask }) => [ask(7, { toolCallId: "c", title: "Run it", kind: "execute" })],
       steer: ({ reply }) => [reply({ outcome: "injected" })],
-      answered: ({ message: { result }, say, end }) => [say(JSON.stringify(result)), end()],
+      answered: ({ message: { result }, update, say, end }) => [
+        update({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" }),
+        say(JSON.stringify(result)),
+        end(),
+      ],
     }, { turns: [{ messages: ["Yes, do it."] }], answers: { "permission-7": "yes" } });
     expect(ran.violations).toEqual([]);
     expect(lastWords(ran)[0]!.output).toBe(`{"outcome":{"outcome":"selected","optionId":"yes"}}`);
   });
 });
 
-describe("a stop of an ACP agent's turn", () => {
-  const stops = (type: AdapterEvent["type"]) => (event: AdapterEvent, turn: number) => turn === 1 && event.type === type;
+describe.concurrent("a stop of an ACP agent's turn", () => {
+  const stops = (type: AdapterEvent["type"]) => (event: AdapterEvent, turn: number) =>
+    turn === 1 && event.type === type;
   const cancelled = { stopReason: "cancelled" };
 
   test("is told the agent, and the next one goes over the same connection", async () => {
@@ -295,7 +313,13 @@ describe("a stop of an ACP agent's turn", () => {
   });
 
   test("does not wait for a call that stays open", async () => {
-    const call = { sessionUpdate: "tool_call", toolCallId: "1", kind: "execute", status: "in_progress", rawInput: { a: 1 } };
+    const call = {
+      sessionUpdate: "tool_call",
+      toolCallId: "1",
+      kind: "execute",
+      status: "in_progress",
+      rawInput: { a: 1 },
+    };
     const started = performance.now();
     const ran = await talk({
       prompt: ({ say, end, turn, update }) => turn === 1 ? [update(call)] : [say("Done."), end()],
@@ -309,11 +333,12 @@ describe("a stop of an ACP agent's turn", () => {
   test("before it is prompted sends no prompt", async () => {
     const ran = await talk({ prompt: ({ say, end }) => [say("Done."), end()] }, {
       turns: two,
-      stopTurnWhen: stops("agent_info"),
+      stopTurnWhen: stops("progress"),
     });
     expect(ran.violations).toEqual([]);
-    expect(ran.wire.prompts.at(-1)).toBe("And more.");
-    expect(lastWords(ran).at(-1)).toMatchObject({ type: "completed", output: "Done." });
+    expect(ran.wire.prompts).toEqual(["And more."]);
+    expect(ran.wire.methods).not.toContain("session/cancel");
+    expect(lastWords(ran)).toMatchObject([{ code: "interrupted" }, { type: "completed", output: "Done." }]);
   });
 
   test("of an agent that was done all the same is no stop", async () => {

@@ -1,0 +1,62 @@
+import type { AdapterEvents } from "./adapter.ts";
+import type { AdapterContext } from "./context.ts";
+import type { AdapterEvent } from "./events.ts";
+import type { JsonFields } from "./json-fields.ts";
+import { requestIn, type SchemaDialect } from "./output-schema.ts";
+import { untilAborted } from "./until-aborted.ts";
+
+/** One message of a talk with a model. */
+export interface ChatMessage {
+  role: "user" | "assistant";
+  content: string;
+}
+
+/**
+ * Talks with a model that keeps nothing of what was said: each turn is asked with all messages before it. A turn that fails
+ * before the model said anything is forgotten. A stop leaves the answer where it is.
+ * @param answer Asks the model with these messages, of which the last one is the prompt, and yields its answer up to the last
+ * word; the signal stops this turn, and a schema is what the server is to hold the answer to.
+ * @param dialect The part of JSON Schema that the server takes; what it does not take is asked for in the prompt.
+ */
+export async function* modelTurns(
+  ctx: Pick<AdapterContext, "turns">,
+  answer: (messages: readonly ChatMessage[], signal: AbortSignal, schema: JsonFields | undefined) => AdapterEvents,
+  dialect: SchemaDialect | null = null,
+): AdapterEvents {
+  let messages: ChatMessage[] = [];
+  for await (const { prompt: words, output_schema: wanted, kept, signal } of ctx.turns) {
+    const turn = { workdir: "", prompt: words, ...(wanted === undefined ? {} : { output_schema: wanted }) };
+    const { prompt, output_schema: schema } = requestIn(turn, dialect);
+    const asked = withPrompt(messages, prompt);
+    let said = "";
+    let isOver = false;
+    let hasFailed = false;
+    for await (const yielded of untilAborted(answer(asked, signal, schema), signal)) {
+      const events = [yielded].flat();
+      for (const event of events) {
+        if (event.type === "output" && event.stream === "stdout") said += event.data;
+        isOver ||= event.type === "completed" || event.type === "error";
+        hasFailed ||= event.type === "error";
+      }
+      yield events;
+    }
+    if (!isOver && signal.aborted) yield stopped;
+    if (said !== "") messages = [...asked, { role: "assistant", content: said }];
+    else if (!hasFailed) messages = asked;
+    if (!kept) return;
+  }
+}
+
+const stopped: AdapterEvent = {
+  type: "error",
+  code: "interrupted",
+  message: "The turn was stopped.",
+  recoverable: false,
+};
+
+/** Two messages of one role are one: some servers want the roles to alternate. */
+function withPrompt(messages: readonly ChatMessage[], prompt: string): ChatMessage[] {
+  const last = messages.at(-1);
+  if (last?.role !== "user") return [...messages, { role: "user", content: prompt }];
+  return [...messages.slice(0, -1), { role: "user", content: `${last.content}\n\n${prompt}` }];
+}
