@@ -6,16 +6,11 @@ import {
   fieldsOf,
   fieldsOrNone,
   isWords,
-  type JsonFields,
   JsonRpcPeer,
-  objectsOf,
   parseJsonLine,
-  PermissionAnswers,
   type RateLimitEvent,
-  rpcCodes,
   RpcError,
   type SessionRequest,
-  textOf,
   tooLargeLine,
   ToolOutput,
   type Turn,
@@ -28,40 +23,22 @@ import { Handshake } from "./handshake.ts";
 import { HeldLimit } from "./held-limit.ts";
 import { choose, type Greeting, type OpeningDeps, openSession, tryOpening } from "./open-session.ts";
 import type { AgentOptions } from "./options.ts";
+import { PermissionRequests } from "./permission-requests.ts";
 import { Quiet, type TurnState } from "./quiet.ts";
 import { Steering } from "./steering.ts";
 import { offerTerminals } from "./terminals.ts";
 import { readRun } from "./text-run.ts";
 import { TokenAccount } from "./token-account.ts";
 import type { FindOutcome } from "./tool-calls.ts";
+import type { Transport } from "./transport.ts";
 import { turnEnd, turnFailure, turnStop } from "./turn-end.ts";
-import { permissionId, UpdateReader } from "./update-reader.ts";
+import { UpdateReader } from "./update-reader.ts";
 
 /** How long a call that runs waits for its input before the host gets it without. */
 const inputMs = 300;
 
 /** How long the agent has for what it answers without its model. */
 const asideMs = 5000;
-
-/** Channel for messages to and from the agent. */
-export interface Transport {
-  /** The agent's messages, as JSON texts, several at a time. */
-  messages: AsyncIterable<readonly string[]>;
-  /** Resolves when the agent's side took it. */
-  send(text: string): Promise<void>;
-  /** The turn is over: nothing more will be sent. */
-  close(): Promise<void>;
-  /** Names the reader of output that is no whole message, where there can be such output. */
-  onOdd?(reader: OddOutput): void;
-}
-
-/** Reads output that is no whole message. */
-export interface OddOutput {
-  /** Takes the beginning of a message that is too long. */
-  tooLong(beginning: string): void;
-  /** Takes an unfinished line after a moment of silence; false if it may become a message. */
-  unfinished(text: string): boolean;
-}
 
 /** A session that the agent has opened. */
 interface OpenedSession {
@@ -83,7 +60,7 @@ export class Conversation {
     findOutcome: (terminalId) => this.#findOutcome(terminalId),
     account: this.#account,
   });
-  #answers: PermissionAnswers;
+  readonly #requests: PermissionRequests;
   readonly #agent: JsonRpcPeer;
   #findOutcome: FindOutcome = () => undefined;
   #session: string | null = null;
@@ -113,7 +90,7 @@ export class Conversation {
     this.#options = options;
     this.#transport = transport;
     this.#quiet = new Quiet(ctx);
-    this.#answers = new PermissionAnswers(ctx);
+    this.#requests = new PermissionRequests(ctx);
     this.#limit = this.#beginLimit();
     this.#agent = this.#connect();
     transport.onOdd?.({
@@ -175,7 +152,7 @@ export class Conversation {
       yield events;
       for (const event of events.filter(isNoted)) {
         this.#tools.take(event);
-        if (event.type === "permission_request") this.#answers.ask(event.request_id);
+        this.#requests.told(event);
       }
       if (this.isBetweenTurns && events.some(isLastWord)) return true;
     }
@@ -191,7 +168,7 @@ export class Conversation {
 
   /** Asks the agent to end its turn, and resolves when it has. */
   async cancel(): Promise<void> {
-    this.#answers.close();
+    this.#requests.close();
     if (this.#session !== null) await this.#agent.notify("session/cancel", { sessionId: this.#session });
     await this.#turn;
   }
@@ -220,13 +197,7 @@ export class Conversation {
         throw thrown;
       })
     );
-    agent.onRequest("session/request_permission", async ({ id, params }) => {
-      const outcome = await this.#answers.wait(permissionId(id));
-      if (outcome === "withdrawn") throw new RpcError(rpcCodes.cancelled, "Request cancelled");
-      // Without a way to say no, this is a denial; else it means that the whole turn is cancelled.
-      const optionId = outcome === "closed" ? undefined : outcome?.id ?? refusalIn(params);
-      return { outcome: optionId === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId } };
-    });
+    agent.onRequest("session/request_permission", (request) => this.#requests.answer(request));
     if (this.#options.files) {
       offerFiles(agent, { fs: this.#ctx.fs, missingFileIsEmpty: this.#options.missingFileIsEmpty });
     }
@@ -252,7 +223,7 @@ export class Conversation {
     this.#isAsked = false;
     this.#steering = null;
     this.#limit = this.#beginLimit();
-    this.#answers = new PermissionAnswers(this.#ctx);
+    this.#requests.nextTurn();
     this.#queue.push(late);
     turn.signal.addEventListener("abort", () => void this.#stop().catch(() => {}), { once: true });
   }
@@ -260,12 +231,8 @@ export class Conversation {
   /** Asks the agent to end its turn, and not its session. */
   async #stop(): Promise<void> {
     if (this.isBetweenTurns) return;
-    this.#closeRequests();
+    this.#tell(this.#requests.close());
     if (this.#isAsked) await this.#agent.notify("session/cancel", { sessionId: this.#session });
-  }
-
-  #closeRequests(): void {
-    for (const request_id of this.#answers.close()) this.#tell([{ type: "request_withdrawn", request_id }]);
   }
 
   async #takeTurn(turn: Turn, request: SessionRequest): Promise<void> {
@@ -282,14 +249,14 @@ export class Conversation {
       } else if (errorDataOf(thrown)) this.#queue.end({ thrown });
       // Else it is closed: the agent has left, and how it left says the rest.
     } finally {
-      this.#answers.close();
+      this.#requests.close();
       if (!this.isBetweenTurns) await this.#transport.close().catch(() => {});
     }
   }
 
   /** Whether something was not permitted: a call may stay open then, and mean nothing. */
   get rejected(): boolean {
-    return this.#answers.rejected;
+    return this.#requests.rejected;
   }
 
   /** The last word again, where the agent told more after it was given. */
@@ -300,7 +267,7 @@ export class Conversation {
 
   /** Gives the turn's last events; `goesOn`: another turn may follow. */
   #end(events: AdapterEvent[], goesOn: boolean): void {
-    if (goesOn) this.#closeRequests();
+    if (goesOn) this.#tell(this.#requests.close());
     this.#lastWord = events.at(-1) ?? null;
     this.#queue.push(this.#limit.end(events));
     if (!goesOn) return;
@@ -428,30 +395,6 @@ export class Conversation {
     }
   }
 
-  /** The events of a request for permission. One that cannot be put to a person is denied, which is told. */
-  #permission(message: JsonFields): AdapterEvent[] {
-    const id = permissionId(message["id"]);
-    // Nothing could tell to which of two requests with one id an answer belongs: both get a no.
-    const isTwice = this.#withdraw(id);
-    const events = isTwice ? null : this.#reader.read(message);
-    if (events !== null) {
-      this.#answers.begin(id);
-      return events;
-    }
-    const why = isTwice ? "another one with its id was open" : "it cannot be understood";
-    return [
-      { type: "unparsed", data: message },
-      { type: "progress", message: `A request of the agent for permission was denied: ${why}.` },
-    ];
-  }
-
-  /** Closes an open request for permission that the agent no longer waits for; false where none is open. */
-  #withdraw(requestId: string): boolean {
-    const isOpen = this.#answers.withdraw(requestId);
-    if (isOpen) this.#tell([{ type: "request_withdrawn", request_id: requestId }]);
-    return isOpen;
-  }
-
   /** Takes output that is no message. */
   #printed(text: string, event: AdapterEvent): void {
     this.#handshake.hear(text);
@@ -475,26 +418,17 @@ export class Conversation {
     }
     this.#handshake.forget();
     const events = message["method"] === "session/request_permission"
-      ? this.#permission(message)
+      ? this.#requests.begin(message, (request) => this.#reader.read(request))
       : this.#reader.read(message);
     this.#tell(events ?? [{ type: "unparsed", data }]);
     for (const id of this.#reader.waiting()) this.#openLater(id);
     if (message["method"] === "$/cancel_request") {
       const { requestId, id = requestId } = fieldsOrNone(message["params"]);
-      this.#withdraw(permissionId(requestId ?? id));
+      this.#tell(this.#requests.withdraw(requestId ?? id));
     }
     // Notifications are all read here.
     if ("id" in message) this.#agent.receive(message);
   }
-}
-
-/** The option of a request for permission that says no; undefined where it offers none. */
-function refusalIn({ options }: JsonFields): string | undefined {
-  const offered = objectsOf(options);
-  const [once] = ["reject_once", "reject_always"].flatMap((kind) =>
-    offered.filter((option) => option["kind"] === kind)
-  );
-  return textOf(once?.["optionId"]);
 }
 
 /** Whether an event may be more than words, of which nothing is noted here. */

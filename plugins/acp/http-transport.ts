@@ -9,7 +9,7 @@ import {
   SseReader,
   textOf,
 } from "bulkhead/plugin-sdk";
-import type { Transport } from "./conversation.ts";
+import type { Transport } from "./transport.ts";
 import { hostOf, type RemoteAgent } from "./remote-agent.ts";
 
 /**

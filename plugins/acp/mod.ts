@@ -18,13 +18,14 @@ import {
   startCommand,
 } from "bulkhead/plugin-sdk";
 import { saysApproval } from "./asking.ts";
-import { Conversation, type Transport } from "./conversation.ts";
+import { Conversation } from "./conversation.ts";
 import { errorOutput } from "./error-output.ts";
 import { failureOf } from "./failures.ts";
 import { type AgentOptions, agentOptions, type Program } from "./options.ts";
 import { processTransport } from "./process-transport.ts";
 import { runRemote } from "./remote-session.ts";
 import { remoteTransport } from "./remote-transport.ts";
+import type { Transport } from "./transport.ts";
 
 /** How long the agent may take to end its turn when it is asked to; the host gives a second in all. */
 const politeMs = 700;

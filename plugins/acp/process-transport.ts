@@ -1,5 +1,5 @@
 import { errorDataOf, feedStdin, mcpServerList, type RunningProcess, splitLines } from "bulkhead/plugin-sdk";
-import type { OddOutput, Transport } from "./conversation.ts";
+import type { OddOutput, Transport } from "./transport.ts";
 
 /** Messages as lines on the standard input and output of a program. */
 export function processTransport(child: RunningProcess): Transport {

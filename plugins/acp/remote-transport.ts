@@ -1,5 +1,5 @@
 import type { AdapterContext } from "bulkhead/plugin-sdk";
-import type { Transport } from "./conversation.ts";
+import type { Transport } from "./transport.ts";
 import { HttpTransport } from "./http-transport.ts";
 import type { RemoteAgent } from "./remote-agent.ts";
 import { SocketTransport } from "./socket-transport.ts";

@@ -1,5 +1,5 @@
 import { type AdapterContext, BatchQueue, BulkheadError, type Connection, errorDataOf } from "bulkhead/plugin-sdk";
-import type { Transport } from "./conversation.ts";
+import type { Transport } from "./transport.ts";
 import { hostOf, type RemoteAgent } from "./remote-agent.ts";
 
 /** Messages over a WebSocket, as the protocol's draft has it: each is one text frame, either way. */
