@@ -27,7 +27,7 @@ export class BetweenTurns {
         said += event.data;
         continue;
       }
-      speak();
+      if (event.type !== "output") speak();
       if (event.type === "permission_request") told.push(denied(event.title));
       else if (event.type !== "thinking" && event.type !== "usage") told.push(event);
     }

@@ -132,3 +132,66 @@ test("a parameter of another kind than it must be is refused in the protocol's w
   expect(() => textParam({ a: 2 }, "a")).toThrow(expect.objectContaining({ code: -32602 }));
   expect(() => countParam({ a: -1 }, "a")).toThrow(expect.objectContaining({ code: -32602 }));
 });
+
+test("a child of its own session is known by the call that started it, also where a later update does not say so", () => {
+  begun();
+  const meta = (parentToolUseId: string) => ({ _meta: { claudeCode: { toolName: "Bash", parentToolUseId } } });
+  const update = (fields: object) =>
+    reader.read({ method: "session/update", params: { sessionId: "s", update: { kind: "execute", ...fields } } }) ?? [];
+  const call = { sessionUpdate: "tool_call", status: "in_progress" };
+  const rawInput = { description: "Look around", prompt: "Look at all files." };
+  const events = [
+    ...update({ ...call, toolCallId: "task", title: "Task", rawInput }),
+    ...update({ ...call, toolCallId: "c", title: "ls", rawInput: { command: "ls" }, ...meta("task") }),
+  ];
+  const started = { type: "agent_started", agent_id: "task", call_id: "task", name: "Look around" };
+  expect(events).toMatchObject([
+    { type: "tool_call", call_id: "task" },
+    { ...started, prompt: "Look at all files." },
+    { type: "tool_call", call_id: "c", agent_id: "task" },
+  ]);
+  expect(events[0]).not.toHaveProperty("agent_id");
+  const options = [{ optionId: "yes", name: "Yes", kind: "allow_once" }];
+  const toolCall = { toolCallId: "c", title: "ls", kind: "execute" };
+  expect(reader.read({ method: "session/request_permission", id: 1, params: { sessionId: "s", toolCall, options } }))
+    .toMatchObject([{
+      type: "permission_request",
+      title: "[sub-agent Look around] ls",
+      agent_id: "task",
+      call_id: "c",
+    }]);
+  const done = { sessionUpdate: "tool_call_update", status: "completed" };
+  expect(update({ ...done, toolCallId: "c" })).toMatchObject([{ type: "tool_result", agent_id: "task" }]);
+  expect(update({ ...done, toolCallId: "task" })).toMatchObject([
+    { type: "agent_ended", agent_id: "task", outcome: "completed" },
+    { type: "tool_result", call_id: "task" },
+  ]);
+});
+
+test("a child with a session of its own has the name that its parent gives it, and an end", () => {
+  begun();
+  const read = (sessionId: string, update: object) =>
+    reader.read({ method: "session/update", params: { sessionId, update } });
+  const told = (state: object, sessionId = "child") => ({ sessionUpdate: "subagent_update", sessionId, state });
+  expect(read("s", { ...told({ state: "running" }), title: "Reviewer" })).toEqual([
+    { type: "agent_started", agent_id: "child", name: "Reviewer" },
+  ]);
+  expect(read("child", told({ state: "running" }, "grandchild"))).toEqual([
+    { type: "agent_started", agent_id: "grandchild", name: "grandchild", parent: "child" },
+  ]);
+  const options = [{ optionId: "yes", name: "Yes", kind: "allow_once" }];
+  const params = { sessionId: "child", toolCall: { toolCallId: "c", title: "rm -r build", kind: "execute" }, options };
+  const asked = reader.read({ method: "session/request_permission", id: 1, params }) ?? [];
+  expect(asked.at(-1)).toMatchObject({
+    title: "[sub-agent Reviewer] rm -r build",
+    agent_id: "child",
+    call_id: "child/c",
+  });
+  expect(read("child", { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Seen." } })).toEqual([]);
+  expect(read("s", told({ state: "idle", stopReason: "cancelled" }))).toEqual([
+    { type: "progress", message: "[sub-agent Reviewer] Seen.", agent_id: "child" },
+    { type: "agent_ended", agent_id: "child", outcome: "stopped" },
+  ]);
+  expect(read("s", told({ state: "idle", stopReason: "end_turn" }))).toEqual([]);
+  expect(reader.end()).toMatchObject({ output: "" });
+});
