@@ -79,9 +79,12 @@ test("what an ACP agent asks is asked once under a name of its own, and every re
       type: "permission_request",
       title: "[sub-agent child-7] Tool edit",
       call_id: "child-7/edit",
+      agent_id: "child-7",
     }),
   );
-  expect(child.events).toContainEqual({ type: "progress", message: "[sub-agent child-7] I am the helper." });
+  const message = "[sub-agent child-7] I am the helper.";
+  expect(child.events).toContainEqual({ type: "progress", message, agent_id: "child-7" });
+  expect(child.events).toContainEqual({ type: "agent_started", agent_id: "child-7", name: "child-7" });
   expect(child.events.filter(({ type }) => type === "file_change")).toHaveLength(1);
   expect(child.result.claimed_only).toEqual([]);
   expect(denied.result.error).toMatchObject({ code: "permission_denied" });
