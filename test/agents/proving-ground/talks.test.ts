@@ -3,6 +3,8 @@ import { rm } from "node:fs/promises";
 import { createHost, type Host } from "bulkhead";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Turns } from "../../../core/sessions/session/turns.ts";
+import type { Conversations } from "../../../core/sessions/host/session-host.ts";
+import type { NewMessage } from "../../../plugin-sdk/conversation.ts";
 import { readManifest } from "../../../core/packages/manifest/read-manifest.ts";
 import { requestedWith } from "../../../core/packages/permissions/requested-permissions.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
@@ -24,7 +26,7 @@ const patience = { timeout: 120_000, interval: 100 };
 
 let home: Home;
 let models: MockModel;
-/** The turns of each session of this process, the newest last: a host has no door for messages yet. */
+/** The turns of each session of this process, the newest last, for a host that has no door for messages. */
 const talks: Turns[] = [];
 
 beforeAll(async () => {
@@ -92,7 +94,7 @@ async function begin(
 ): Promise<Talk> {
   const whole = { prompt: "Say the word wharf.", keep_ms: 120_000, retry: "never", approval: "all" } as const;
   const session = await host.runSession({ workdir: place.workdir, ...whole, ...request }, { adapter });
-  const turns = talks.at(-1)!;
+  const door = doorOf(host, session.id);
   const envelopes: Envelope[] = [];
   void (async () => {
     for await (const envelope of session.events()) envelopes.push(envelope);
@@ -106,10 +108,10 @@ async function begin(
     say(text, delivery = "queue") {
       const message_id = `m${++said}`;
       const content = [{ type: "text" as const, text }];
-      turns.say({ message_id, content, delivery, by: { client: "test" } });
+      door.say({ message_id, content, delivery });
       return message_id;
     },
-    stop: () => turns.stopTurn({ dropPending: false }),
+    stop: () => door.stop(),
     async ended(turn) {
       const find = () =>
         envelopes.flatMap(({ event }) => event.type === "turn_ended" && event.turn === turn ? [event] : []);
@@ -128,6 +130,19 @@ async function begin(
           : []
       ),
   };
+}
+
+/** The way by which messages come to a session. */
+function doorOf(host: Host, id: string): { say(message: NewMessage & { message_id: string }): void; stop(): void } {
+  const { conversations } = host as { conversations?: Conversations };
+  const turns = talks.at(-1)!;
+  if (conversations === undefined) {
+    return {
+      say: (message) => void turns.say({ ...message, by: { client: "test" } }),
+      stop: () => turns.stopTurn({ dropPending: false }),
+    };
+  }
+  return { say: (message) => void conversations.say(id, message), stop: () => void conversations.stop(id) };
 }
 
 const entries = ({ envelopes }: Talk) => envelopes.filter(({ event }) => event.type === "attempt_started").length;

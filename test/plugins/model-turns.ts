@@ -1,37 +1,22 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import type { AdapterClass } from "../../plugin-sdk/adapter.ts";
+import type { AccessMode } from "../../plugin-sdk/access-modes.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import { MemoryContext } from "../../plugin-sdk/testing/memory-context.ts";
 import { EventChecker } from "../../plugin-sdk/testing/event-checker.ts";
 import type { ScriptedTurn } from "../../plugin-sdk/testing/scripts.ts";
 import type { FetchOptions, FetchResponse } from "../../plugin-sdk/context.ts";
-import AnthropicApi from "../../plugins/anthropic-api/mod.ts";
-import OpenAiCompatible from "../../plugins/openai-compatible/mod.ts";
 
-const data = (value: object): string => `data: ${JSON.stringify(value)}\n\n`;
+/** An event of a server's stream. */
+export const data = (value: object): string => `data: ${JSON.stringify(value)}\n\n`;
 
-const kinds = [
-  {
-    name: "openai-compatible",
-    Adapter: OpenAiCompatible,
-    mode: { type: "local", enabled: true, model: "m", endpoint: "http://model.example/v1" },
-    say: (text: string) => data({ choices: [{ delta: { content: text } }] }),
-    end: data({ choices: [{ delta: {}, finish_reason: "stop" }] }) + "data: [DONE]\n\n",
-  },
-  {
-    name: "anthropic-api",
-    Adapter: AnthropicApi,
-    mode: {
-      type: "api",
-      enabled: true,
-      model: "m",
-      endpoint: "http://model.example/v1",
-      api_key_env_var: "KEY",
-      max_tokens: 100,
-    },
-    say: (text: string) => data({ type: "content_block_delta", delta: { type: "text_delta", text } }),
-    end: data({ type: "message_delta", delta: { stop_reason: "end_turn" } }) + data({ type: "message_stop" }),
-  },
-] as const;
+/** A plugin that asks a model over HTTP, and how its server says something and ends. */
+interface ModelPlugin {
+  Adapter: AdapterClass;
+  mode: AccessMode;
+  say(text: string): string;
+  end: string;
+}
 
 /** An answer of the model's server, in pieces; `null` waits until its reader leaves. */
 interface Answer {
@@ -75,12 +60,12 @@ class ModelContext extends MemoryContext {
 }
 
 async function talk(
-  { Adapter, mode }: (typeof kinds)[number],
+  { Adapter, mode }: ModelPlugin,
   ctx: ModelContext,
   stopWhen: (event: AdapterEvent) => boolean = () => false,
 ): Promise<{ events: AdapterEvent[]; violations: string[] }> {
   const adapter = new Adapter();
-  adapter.initialize({ working_directory: "/work", access_modes: [mode as never] });
+  void adapter.initialize({ working_directory: "/work", access_modes: [mode] });
   const checker = new EventChecker();
   const events: AdapterEvent[] = [];
   for await (const yielded of adapter.runSession({ prompt: "Say hello.", workdir: "/work" }, ctx)) {
@@ -98,10 +83,10 @@ const two: ScriptedTurn[] = [{}, { prompt: "And more." }];
 const last = (events: AdapterEvent[]) => events.filter(({ type }) => type === "completed" || type === "error");
 const first = { role: "user", content: "Say hello." };
 
-describe.each(kinds)("the turns of $name", (kind) => {
+/** Tests the turns of such a plugin. */
+export function testTurns(kind: ModelPlugin): void {
   const { say, end } = kind;
-
-  test("are one talk: each is asked with all that was said before", async () => {
+  test("turns are one talk: each is asked with all that was said before", async () => {
     const ctx = new ModelContext([{ pieces: [say("Hel"), say("lo."), end] }, { pieces: [say("More."), end] }], two);
     const { events, violations } = await talk(kind, ctx);
     expect(violations).toEqual([]);
@@ -112,7 +97,7 @@ describe.each(kinds)("the turns of $name", (kind) => {
     expect(last(events).map(({ type }) => type)).toEqual(["completed", "completed"]);
   });
 
-  test("can be stopped one by one, in the middle of a silent answer", async () => {
+  test("turns can be stopped one by one, in the middle of a silent answer", async () => {
     const ctx = new ModelContext([{ pieces: [say("Hel"), null] }, { pieces: [say("More."), end] }], two);
     const { events, violations } = await talk(kind, ctx, (event) => event.type === "output" && event.data === "Hel");
     expect(violations).toEqual([]);
@@ -125,13 +110,13 @@ describe.each(kinds)("the turns of $name", (kind) => {
     ]);
   });
 
-  test("that were stopped before a word are one prompt with the next one", async () => {
+  test("turns that were stopped before a word are one prompt with the next one", async () => {
     const ctx = new ModelContext([{ pieces: [null] }, { pieces: [say("More."), end] }], two);
     await talk(kind, ctx, ({ type }) => type === "agent_info");
     expect(ctx.asked[1]).toEqual([{ role: "user", content: "Say hello.\n\nAnd more." }]);
   });
 
-  test("that failed before a word are forgotten", async () => {
+  test("turns that failed before a word are forgotten", async () => {
     const failure = { status: 500, pieces: [JSON.stringify({ error: { message: "It broke." } })] };
     const ctx = new ModelContext([failure, { pieces: [say("More."), end] }], two);
     const { events, violations } = await talk(kind, ctx);
@@ -139,4 +124,4 @@ describe.each(kinds)("the turns of $name", (kind) => {
     expect(last(events).map(({ type }) => type)).toEqual(["error", "completed"]);
     expect(ctx.asked[1]).toEqual([{ role: "user", content: "And more." }]);
   });
-});
+}
