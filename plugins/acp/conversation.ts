@@ -44,8 +44,6 @@ const asideMs = 5000;
 interface OpenedSession {
   greeting: Greeting;
   sessionId: string;
-  /** Whether it has had a turn before the next one. */
-  isResumed: boolean;
 }
 
 /** One session with an agent, from the greeting to the end of its last turn. */
@@ -64,7 +62,7 @@ export class Conversation {
   readonly #agent: JsonRpcPeer;
   #findOutcome: FindOutcome = () => undefined;
   #session: string | null = null;
-  #opened: OpenedSession | null = null;
+  #opening: Promise<OpenedSession> | null = null;
   #steering: Steering | null = null;
   readonly #tools = new ToolOutput();
   #limit: HeldLimit;
@@ -74,6 +72,7 @@ export class Conversation {
   #turn: Promise<void> = Promise.resolve();
   /** Whether the prompt of the turn is with the agent. */
   #isAsked = false;
+  #wasAsked = false;
   /** What came since a turn's last word; null while a turn runs. */
   #between: BetweenTurns | null = null;
   #isGone = false;
@@ -281,19 +280,25 @@ export class Conversation {
     const { greeting, sessionId } = opened;
     this.#session = sessionId;
     const model = await choose(request, opened, { ...deps, contained: this.#contained });
-    this.#queue.push([{
+    this.#tell([{
       type: "agent_info",
       agent_session_id: sessionId,
       ...(greeting.version === undefined ? {} : { agent_version: greeting.version }),
       ...(model === undefined ? {} : { model }),
     }]);
-    return { greeting, sessionId, isResumed: request.continue_from !== undefined };
+    return { greeting, sessionId };
   }
 
   /** Prompts the agent, and waits until it has told all of its turn. */
   async #work(turn: Turn, request: SessionRequest): Promise<() => AdapterEvent[]> {
-    const { greeting, sessionId, isResumed } = this.#opened ?? await this.#open(request);
-    this.#opened = { greeting, sessionId, isResumed: true };
+    const opening = this.#opening ??= this.#open(request);
+    // A session that opens slowly is the next turn's.
+    const opened = await Promise.race([opening, whenAborted(turn.signal)]);
+    this.#isAsked = opened === null;
+    if (opened === null) return () => turnStop(this.#reader.end());
+    const { greeting, sessionId } = opened;
+    const isResumed = this.#wasAsked || request.continue_from !== undefined;
+    this.#wasAsked = true;
     const habits = habitsOf(greeting.name);
     await this.#account.begin(habits.account, { isResumed });
     this.#queue.push(this.#reader.begin(sessionId, habits, { isResumed }));
@@ -438,4 +443,12 @@ function isNoted({ type }: AdapterEvent): boolean {
 
 function isLastWord({ type }: AdapterEvent): boolean {
   return type === "completed" || type === "error";
+}
+
+/** Resolves when the signal aborts. */
+function whenAborted(signal: AbortSignal): Promise<null> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(null);
+    signal.addEventListener("abort", () => resolve(null), { once: true });
+  });
 }

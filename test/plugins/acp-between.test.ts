@@ -135,3 +135,33 @@ test("a program that ends in a later turn has crashed in that turn", async () =>
     { type: "error", code: "crash" },
   ]);
 });
+
+test("a stop while the agent opens its session ends the turn at once, and the next one has that session", async () => {
+  let open = (): void => {};
+  let stop = (): void => {};
+  const { wire, answer } = agentOf(quick);
+  const process = new WireProcess((text) => {
+    const answers = answer(text);
+    if (!text.includes('"session/new"')) return answers;
+    open = () => answers.forEach((one) => process.print(one));
+    setTimeout(() => stop(), 20);
+    return [];
+  });
+  const ctx = new ProcessContext(process, [{}, { prompt: "And more." }], () => Promise.resolve(setTimeout(open, 20)));
+  stop = () => ctx.turns.stop();
+  const adapter = new AcpAgent();
+  adapter.initialize({ working_directory: "/work", access_modes: [], custom: { command: "agent" } });
+  const events: AdapterEvent[] = [];
+  for await (const yielded of adapter.runSession({ prompt: "Say hello.", workdir: "/work" }, ctx)) {
+    events.push(...[yielded].flat());
+  }
+  expect(events.map((event) => event.type === "error" ? event.code : event.type)).toEqual([
+    "progress",
+    "interrupted",
+    "agent_info",
+    "output",
+    "completed",
+  ]);
+  expect(wire).toMatchObject({ prompts: ["And more."], most: 1 });
+  expect(wire.methods).not.toContain("session/cancel");
+});

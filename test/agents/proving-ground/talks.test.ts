@@ -146,8 +146,10 @@ function doorOf(host: Host, id: string): { say(message: NewMessage & { message_i
 }
 
 const entries = ({ envelopes }: Talk) => envelopes.filter(({ event }) => event.type === "attempt_started").length;
-const seen = (talk: Talk, type: Envelope["event"]["type"]) =>
-  expect.poll(() => talk.envelopes.some(({ event }) => event.type === type), patience).toBe(true);
+/** Resolves when the model has said something. */
+const speaks = (talk: Talk) =>
+  expect.poll(() => talk.envelopes.some(({ event }) => event.type === "output" && event.stream === "stdout"), patience)
+    .toBe(true);
 
 describe.each(agents)("a talk with $id", (agent) => {
   test("has two turns in one process, and the second one knows the first", { timeout: 240_000 }, async () => {
@@ -165,7 +167,7 @@ describe.each(agents)("a talk with $id", (agent) => {
 
   test("goes on after a stop in the middle of a text, in the same process", { timeout: 240_000 }, async () => {
     const left = await talk(agent, "endless", async (one) => {
-      await seen(one, "output");
+      await speaks(one);
       one.scenario("text");
       one.stop();
       expect(await one.ended(1)).toMatchObject({ stop_reason: "interrupted" });
@@ -192,7 +194,7 @@ describe.each(agents)("a talk with $id", (agent) => {
 
   test("takes a word into its turn, or has it as the next one", { timeout: 240_000 }, async () => {
     const left = await talk(agent, "endless", async (one) => {
-      await seen(one, "output");
+      await speaks(one);
       one.scenario("text");
       one.say("Say quay as well.", "steer");
       if (!steered.includes(agent.id)) {
