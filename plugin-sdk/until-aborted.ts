@@ -16,7 +16,7 @@ export async function* untilAborted<T>(source: AsyncIterable<T>, signal: AbortSi
     }
   } finally {
     signal.removeEventListener("abort", stop);
-    // A generator answers only once its step has ended, which nobody waits for after an abort.
+    // Do not wait after an abort: a generator answers only once its step has ended.
     const left = isOver ? undefined : iterator.return?.().catch(() => {});
     if (!signal.aborted) await left;
   }

@@ -3,7 +3,7 @@ import type { AdapterEvent } from "bulkhead/plugin-sdk";
 /** Most events that are kept between two turns. */
 const most = 1000;
 
-/** What an agent sends between two turns, for the beginning of the next one. */
+/** Keeps the events that come between two turns for the beginning of the next one. */
 export class BetweenTurns {
   readonly #events: AdapterEvent[] = [];
   #lost = 0;
@@ -14,7 +14,7 @@ export class BetweenTurns {
     this.#lost += Math.max(0, events.length - room);
   }
 
-  /** Returns what is told of it: words are no part of the next answer, and nobody was asked for a permission. */
+  /** Returns the events to report: words as progress, because they are no part of the next answer, and requests as denied. */
   told(): AdapterEvent[] {
     const told: AdapterEvent[] = [];
     let said = "";

@@ -73,7 +73,7 @@ export class Conversation {
   /** Whether the prompt of the turn is with the agent. */
   #isAsked = false;
   #wasAsked = false;
-  /** What came since a turn's last word; null while a turn runs. */
+  /** Events since a turn's last word; null while a turn runs. */
   #between: BetweenTurns | null = null;
   #isGone = false;
   /** Sums up the turn that was answered, with all that came since. */

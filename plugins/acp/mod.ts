@@ -193,7 +193,7 @@ export default class AcpAgent extends CliAdapter {
   }
 }
 
-/** What an agent prints on its error output between two turns waits for the next one. */
+/** Holds back error output that comes between two turns. */
 async function* held(
   errors: AsyncIterable<AdapterEvent[]>,
   conversation: Conversation,

@@ -12,7 +12,7 @@ interface SteeringDeps {
   tell(events: AdapterEvent[]): void;
 }
 
-/** Gives the client's words into a running turn to the agent, one after the other, and tells what became of each. */
+/** Gives the client's words into a running turn to the agent, one after the other, and reports whether the agent took each. */
 export class Steering {
   readonly #deps: SteeringDeps;
   #underWay: Promise<void> = Promise.resolve();

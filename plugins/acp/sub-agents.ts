@@ -45,7 +45,7 @@ export class SubAgents {
     return [...this.said(), { type: "agent_ended", agent_id: agentId(id), outcome }];
   }
 
-  /** Takes the `subagent_update` of a session that tells of another one. */
+  /** Takes a `subagent_update`, in which a session reports the state of another one. */
   update({ sessionId, title, description, state }: JsonFields, parent: string | undefined): AdapterEvent[] | null {
     const id = textOf(sessionId);
     if (id === undefined) return null;
