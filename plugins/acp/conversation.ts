@@ -325,6 +325,7 @@ export class Conversation {
       sessionId: this.#session ?? "",
       isOffered: greeting.isSteered,
       tell: (events) => this.#tell(events),
+      sleep: (ms) => this.#ctx.sleep(ms),
     });
     // It fails when the host has ended the session.
     void this.#steering.follow(turn).catch(() => {});

@@ -1,4 +1,14 @@
-import { type AdapterEvent, fieldsOrNone, type JsonRpcPeer, type Turn, type TurnMessage } from "bulkhead/plugin-sdk";
+import {
+  type AdapterContext,
+  type AdapterEvent,
+  fieldsOrNone,
+  type JsonRpcPeer,
+  type Turn,
+  type TurnMessage,
+} from "bulkhead/plugin-sdk";
+
+/** How long the agent has to answer a steer once its turn is over. */
+const answerMs = 2000;
 
 /** Outcomes of a steer with which the agent has the words. */
 const taken: readonly unknown[] = ["injected", "startedNewTurn"];
@@ -10,6 +20,7 @@ interface SteeringDeps {
   /** Whether the agent says that it takes words into a running turn. */
   isOffered: boolean;
   tell(events: AdapterEvent[]): void;
+  sleep: AdapterContext["sleep"];
 }
 
 /** Gives the client's words into a running turn to the agent, one after the other, and reports whether the agent took each. */
@@ -30,14 +41,20 @@ export class Steering {
     }
   }
 
-  /** Resolves when each of the words so far has its outcome; those that come later come too late. */
+  /** Resolves when each of the words so far has its outcome, or gets none; those that come later come too late. */
   async end(): Promise<void> {
-    await this.#underWay;
+    let isSettled = false;
+    const settled = this.#underWay.then(() => (isSettled = true));
+    await Promise.resolve();
+    if (!isSettled) await Promise.race([settled, this.#deps.sleep(answerMs).catch(() => {})]);
     this.#isOver = true;
   }
 
   async #give({ message_id, text }: TurnMessage, signal: AbortSignal): Promise<void> {
-    const isTaken = this.#deps.isOffered && !this.#isOver && !signal.aborted && await this.#steer(text);
+    const isSent = this.#deps.isOffered && !this.#isOver && !signal.aborted;
+    const isTaken = isSent && await this.#steer(text);
+    // Answered too late to say whether the turn had it.
+    if (isSent && this.#isOver) return;
     this.#deps.tell([{ type: "message", message_id, state: isTaken ? "taken" : "returned" }]);
   }
 

@@ -20,3 +20,14 @@ test("answers reach their requests, whichever comes first, and nobody waits when
   answers.close();
   expect([await never, await answers.wait("d")]).toEqual(["closed", "closed"]);
 });
+
+test("PermissionAnswers.close() ends what is open, and names it", async () => {
+  const answers = new PermissionAnswers({ permission: () => new Promise(() => {}) });
+  answers.begin("one");
+  answers.begin("two");
+  answers.withdraw("two");
+  const waiting = answers.wait("one");
+  expect(answers.close()).toEqual(["one"]);
+  expect(await waiting).toBe("closed");
+  expect(answers.close()).toEqual([]);
+});

@@ -157,6 +157,17 @@ describe.concurrent("a word into an ACP agent's turn", () => {
     expect(lastWords(ran)).toHaveLength(2);
   });
 
+  test("that the agent never answers has no outcome, and the turn ends without it", async () => {
+    const ran = await talk({
+      steers: true,
+      prompt: ({ say, end, turn }) => turn === 1 ? [say("Done.")] : [say("Done."), end()],
+      steer: ({ end }) => [end()],
+    }, { turns: [{ messages: ["Be brief."] }, { prompt: "And more." }] });
+    expect(ran.violations).toEqual([]);
+    expect(types(ran)).not.toContain("message");
+    expect(lastWords(ran).map(({ output }) => output)).toEqual(["Done.", "Done."]);
+  });
+
   test("waits for the one before it", async () => {
     let open = 0;
     const ran = await talk({
@@ -243,6 +254,19 @@ describe.concurrent("a stop of an ACP agent's turn", () => {
     expect(lastWords(ran)).toHaveLength(2);
     // A turn that is not stopped waits ten seconds for the result.
     expect(performance.now() - started).toBeLessThan(9000);
+  });
+
+  test("gives back a word that comes with it", async () => {
+    const ran = await talk({
+      steers: true,
+      prompt: ({ say, end, turn }) => turn === 1 ? [say("I beg")] : [say("Done."), end()],
+      steer: () => [],
+      // The agent refuses what it has not answered yet.
+      cancel: ({ end }) => [end(cancelled), { jsonrpc: "2.0", id: 3, error: { code: -32600, message: "cancelled" } }],
+    }, { turns: [{ messages: ["Be brief."] }, { prompt: "And more." }], stopTurnWhen: stops("output") });
+    expect(ran.violations).toEqual([]);
+    expect(ran.events).toContainEqual({ type: "message", message_id: "turn-1-message-1", state: "returned" });
+    expect(lastWords(ran)).toMatchObject([{ code: "interrupted" }, { type: "completed" }]);
   });
 
   test("before it is prompted sends no prompt", async () => {
