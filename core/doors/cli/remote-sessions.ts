@@ -1,4 +1,3 @@
-import { noConversations } from "../../sessions/host/no-conversations.ts";
 import { type ErrorData, errorFromData, isErrorCode } from "../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
@@ -8,7 +7,7 @@ import { connectHost, type ConnectHostOptions, type RemoteHost } from "../client
 import type { RemoteSession } from "../client/remote-session.ts";
 import type { DaemonRecord } from "../daemon/daemon-record.ts";
 import { commandHints } from "../http/problem.ts";
-import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
+import type { Conversations, SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
 import { readFile, stat } from "../../ground/platform/files/files.ts";
 import type { HostWorkspaces } from "../../sessions/host/state/workspaces.ts";
 import { mayOpenSockets } from "../../ground/platform/processes/own-command.ts";
@@ -47,9 +46,21 @@ export function remoteSessions(remote: RemoteHost): SessionHost {
     open: (sessionId) => ours(remote.open(sessionId).then(handleOf)),
     delete: (sessionId) => ours(remote.delete(sessionId)),
     agents: (options) => ours(remote.agents(options)),
-    conversations: noConversations,
+    conversations: ourConversations(remote),
     usage: (query) => ours(remote.usage(query)),
     events: (query) => oursIn(remote.events(query)),
+  };
+}
+
+function ourConversations({ conversations }: RemoteHost): Conversations {
+  return {
+    say: (id, message) => ours(conversations.say(id, message)),
+    messages: (id, query) => ours(conversations.messages(id, query)),
+    edit: (id, messageId, content) => ours(conversations.edit(id, messageId, content)),
+    withdraw: (id, messageId) => ours(conversations.withdraw(id, messageId)),
+    stop: (id, options) => ours(conversations.stop(id, options)),
+    get: (id) => ours(conversations.get(id)),
+    events: (id, query) => oursIn(conversations.events(id, query)),
   };
 }
 

@@ -1,7 +1,6 @@
-import { noConversations } from "../../sessions/host/no-conversations.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { ByteWire } from "../../ground/checks/json-wire.ts";
-import type { SessionDiffs, SessionHost } from "../../sessions/host/session-host.ts";
+import type { Conversations, SessionDiffs, SessionHost } from "../../sessions/host/session-host.ts";
 import type { Invocation } from "./command.ts";
 import { watchInterrupts } from "./interrupts.ts";
 import type { OpenedSessions } from "./open-sessions.ts";
@@ -85,11 +84,25 @@ function lazySessions(open: () => Promise<DoorSessions>): DoorSessions {
     open: async (sessionId) => await (await opened()).open(sessionId),
     delete: async (sessionId) => await (await opened()).delete(sessionId),
     agents: async (options) => await (await opened()).agents(options),
-    conversations: noConversations,
+    conversations: lazyConversations(async () => (await opened()).conversations),
     usage: async (query) => await (await opened()).usage(query),
     events: (query) => eventsOf(opened, query),
   };
   return { sessions, workspaces: { diff: async (sessionId) => await (await openedOnce()).workspaces.diff(sessionId) } };
+}
+
+function lazyConversations(opened: () => Promise<Conversations>): Conversations {
+  return {
+    say: async (id, message, caller) => await (await opened()).say(id, message, caller),
+    messages: async (id, query) => await (await opened()).messages(id, query),
+    edit: async (id, messageId, content) => await (await opened()).edit(id, messageId, content),
+    withdraw: async (id, messageId) => await (await opened()).withdraw(id, messageId),
+    stop: async (id, options) => await (await opened()).stop(id, options),
+    get: async (id) => await (await opened()).get(id),
+    async *events(id, query) {
+      yield* (await opened()).events(id, query);
+    },
+  };
 }
 
 async function* eventsOf(

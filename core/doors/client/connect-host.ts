@@ -15,6 +15,7 @@ import { ClientError } from "./client-error.ts";
 import { followEvents } from "./follow-events.ts";
 import { proveServer } from "./prove-server.ts";
 import { queryText, type RemoteEventQuery, type StartOptions } from "./queries.ts";
+import { type RemoteConversations, remoteConversations } from "./remote-conversations.ts";
 import { type RemoteSession, remoteSession } from "./remote-session.ts";
 import { type RemoteWorkspaces, remoteWorkspaces } from "./remote-workspaces.ts";
 import { type Patience, retried } from "./retried.ts";
@@ -74,6 +75,8 @@ export interface RemoteHost {
   usage(query?: UsageQuery): Promise<UsageRow[]>;
   /** Merges all sessions' events; resumes by itself when the connection breaks. */
   events(query?: RemoteEventQuery): AsyncIterable<Envelope>;
+  /** Talk with agents over several turns. */
+  readonly conversations: RemoteConversations;
   /** The worktrees that sessions work in. */
   readonly workspaces: RemoteWorkspaces;
   plugins(): Promise<PluginReport[]>;
@@ -167,6 +170,7 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
         isLast: () => false,
         patience,
       }),
+    conversations: remoteConversations(api, patience),
     workspaces: remoteWorkspaces(api),
     plugins: async () => (await callJson<{ plugins: PluginReport[] }>(api, "/v1/plugins")).plugins,
     pluginProblems: async () => (await callJson<{ problems: PluginProblem[] }>(api, "/v1/plugins")).problems,

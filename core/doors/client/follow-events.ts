@@ -13,6 +13,8 @@ interface FollowOptions {
   numberOf(envelope: Envelope): number;
   /** Whether this event is the last one. */
   isLast(envelope: Envelope): boolean;
+  /** Whether the host may end the stream after this event: then it is asked at once for more. */
+  isWhole?(envelope: Envelope): boolean;
   patience: Patience;
   /** Gives an unreachable host up, with its reason; what the host still sends is read to its end. */
   leave?: AbortSignal | undefined;
@@ -29,12 +31,13 @@ const longestPauseMs = 5000;
  * @throws {ClientError} the error that the host reported; `network_error` when it was unreachable for too long
  */
 export async function* followEvents(options: FollowOptions): AsyncGenerator<Envelope, void, void> {
-  const { api, numberOf, isLast, patience, leave } = options;
+  const { api, numberOf, isLast, isWhole = () => false, patience, leave } = options;
   const { signal } = options.query;
   let { after, cursor } = options.query;
   let failures = 0;
   let lostAt: number | null = null;
   while (!signal?.aborted) {
+    let whole = false;
     try {
       for await (const envelope of oneStream(options, { after, cursor })) {
         failures = 0;
@@ -45,10 +48,12 @@ export async function* followEvents(options: FollowOptions): AsyncGenerator<Enve
         if (envelope.cursor === undefined) after = number;
         else ({ cursor } = envelope);
         const last = isLast(envelope);
+        whole = isWhole(envelope);
         yield envelope;
         if (last) return;
       }
       if (signal?.aborted) return;
+      if (whole) continue;
       throw unreachable(api, null);
     } catch (error) {
       if (signal?.aborted) return;

@@ -8,6 +8,7 @@ export { finalResult, type NdjsonSource, readEvents, type ReadEventsOptions } fr
 export { connectHost, type ConnectHostOptions, type RemoteHost, type RemoteReload } from "./connect-host.ts";
 export type { FetchLike, HttpAnswer, Throttled } from "./call-api.ts";
 export type { EventFilter, RemoteEventQuery, StartOptions } from "./queries.ts";
+export type { RemoteConversations } from "./remote-conversations.ts";
 export type { RemoteSession } from "./remote-session.ts";
 export type { RemoteWorkspaces } from "./remote-workspaces.ts";
 export type { AppliedWorkspace, PruneReport, Workspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";

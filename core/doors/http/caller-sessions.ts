@@ -1,4 +1,3 @@
-import { noConversations } from "../../sessions/host/no-conversations.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
@@ -11,6 +10,7 @@ import {
 import { isKeptAnswer, waitingWithoutKeptAnswer, withoutKeptAnswer } from "../../sessions/session/ask-host.ts";
 import type { SessionQuery } from "../../../plugin-sdk/queries.ts";
 import { BulkheadError, errorDataOf } from "../../../plugin-sdk/errors.ts";
+import { callerConversations } from "./caller-conversations.ts";
 import type { SessionOwners } from "./session-owners.ts";
 import { type Caller, demandScope, hasScope } from "./scopes.ts";
 import { demandControl, demandSight, sees, unknownSession } from "./visible-sessions.ts";
@@ -83,7 +83,11 @@ export function callerSessions(caller: Caller, { sessions, owners }: CallerSessi
       await sessions.delete(sessionId);
     },
     agents: (options) => sessions.agents(options),
-    conversations: noConversations,
+    conversations: callerConversations(caller, {
+      sessions,
+      owners,
+      admit: (request) => admitSession(caller, request),
+    }),
     async usage(query) {
       demandScope(caller, { needed: ["read"], act: "see what all sessions used" });
       return await sessions.usage(query);

@@ -68,6 +68,12 @@ export const sessionFraming: EventFraming = new EventFraming("text/event-stream"
 /** Server-sent events of all sessions; their id is the number in the merged log, in a cluster the cursor. */
 export const mergedFraming: EventFraming = new EventFraming("text/event-stream", { idOf: mergedId, frame: serverSent });
 
+/** Server-sent events of a conversation's sessions; their id is the number in the merged log. */
+export const chainFraming: EventFraming = new EventFraming("text/event-stream", {
+  idOf: ({ gseq }) => gseq,
+  frame: serverSent,
+});
+
 /** One JSON object a line; a line has no id. */
 export const lineFraming: EventFraming = new EventFraming("application/x-ndjson", {
   idOf: mergedId,

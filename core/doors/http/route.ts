@@ -48,7 +48,7 @@ export interface RouteAnswer {
 export interface ApiRoute<Q = unknown, B = unknown> {
   /** Name of the operation. */
   id: string;
-  method: "GET" | "POST" | "PUT" | "DELETE";
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** May have parts like `{id}`. */
   path: string;
   summary: string;

@@ -59,6 +59,13 @@ const table: Readonly<Record<string, { answers: Answers; body?: unknown; query?:
   ready: { answers: rows("200 200 200 200 200 200") },
   prove: { answers: rows("404 404 404 404 404 404"), query: `?token_id=${"0".repeat(32)}&nonce=${"0".repeat(32)}` },
   continueSession: { answers: rows("501 403 501 404 501 404"), body: { prompt: "more" } },
+  sayMessage: { answers: rows("202 403 202 404 403 404"), body: { text: "more" } },
+  listMessages: { answers: rows("200 200 200 404 200 404") },
+  editMessage: { answers: rows("404 403 404 404 403 404"), body: { text: "other" } },
+  withdrawMessage: { answers: rows("404 403 404 404 403 404") },
+  getConversation: { answers: rows("200 200 200 404 200 404") },
+  stopTurn: { answers: rows("409 403 409 404 403 404"), body: {} },
+  conversationEvents: { answers: rows("200 200 200 404 200 404") },
   rerunSession: { answers: rows("201 403 201 404 201 404"), body: {} },
   startComparison: { answers: rows("201 403 201 201 201 403"), body: { prompt: "go", adapters: ["memory"] } },
   listComparisons: { answers: rows("200 200 200 200 200 200") },
@@ -145,7 +152,9 @@ for (const route of routes) {
     const shared = route.method === "GET" ? await made() : null;
     for (const who of callers) {
       const { id, ask } = shared ?? await made();
-      const path = route.path.replace("{id}", route.path.includes("/plugins/") ? "memory" : id) + query;
+      const path =
+        route.path.replace("{message_id}", "m").replace("{id}", route.path.includes("/plugins/") ? "memory" : id) +
+        query;
       const sent = route.id === "startSession" || route.id === "startComparison"
         ? { ...(body as object), workdir: "/" }
         : body;
@@ -264,11 +273,34 @@ const argumentsOf = (name: string, id: string): unknown[] => {
     : [id];
 };
 
+const conversationMethods: Readonly<Record<string, Answers>> = {
+  say: rows("ok forbidden ok not_found forbidden not_found"),
+  messages: rows("0 0 0 not_found 0 not_found"),
+  edit: rows("not_found forbidden not_found not_found forbidden not_found"),
+  withdraw: rows("not_found forbidden not_found not_found forbidden not_found"),
+  stop: rows("conflict forbidden conflict not_found forbidden not_found"),
+  get: rows("1 1 1 not_found 1 not_found"),
+  events: rows("1 1 1 not_found 1 not_found"),
+};
+
+test("every method on conversations answers each kind of caller by the same rule", async () => {
+  const found: Record<string, Partial<Record<Who, string>>> = {};
+  for (const who of callers) {
+    for (const name of Object.keys(conversationMethods)) {
+      const { id, sessions: { conversations } } = await wrapped(who);
+      expect(Object.keys(conversations).sort()).toEqual(Object.keys(conversationMethods).sort());
+      const method = conversations[name as keyof typeof conversations] as (...args: unknown[]) => unknown;
+      (found[name] ??= {})[who] = await come(() => method(id, { content: [{ type: "text", text: "more" }] }, []));
+    }
+  }
+  expect(found).toEqual(conversationMethods);
+});
+
 test("every method of the wrapped host answers each kind of caller by the same rule", async () => {
   const found: Record<string, Partial<Record<Who, string>>> = {};
   for (const who of callers) {
     const { sessions } = await wrapped(who);
-    expect(Object.keys(sessions).sort()).toEqual(Object.keys(methods).sort());
+    expect(Object.keys(sessions).sort()).toEqual([...Object.keys(methods), "conversations"].sort());
     for (const name of Object.keys(methods)) {
       const { id, sessions } = await wrapped(who);
       const method = sessions[name as keyof typeof sessions] as (...args: unknown[]) => unknown;

@@ -1,4 +1,3 @@
-import { noConversations } from "../../../core/sessions/host/no-conversations.ts";
 import type { HistoryQueries } from "../../../core/records/history/history-queries.ts";
 import type { UsageRow } from "../../../plugin-sdk/usage-row.ts";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
@@ -13,6 +12,7 @@ import type { RunSessionOptions, SessionHandle, SessionHost } from "../../../cor
 import type { EventQuery, SessionQuery } from "../../../plugin-sdk/queries.ts";
 import type { HostFacts, Readiness } from "../../../core/doors/http/door-options.ts";
 import { emptyHistory } from "../../../core/records/journal/history-fact.ts";
+import { MemoryConversations } from "./memory-conversations.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { fakePlugin, noWorkspaces } from "../cli/fake-host.ts";
 import { randomId } from "../../../core/ground/platform/files/hash.ts";
@@ -108,6 +108,11 @@ export class MemoryHost implements SessionHost {
     settle({ ...result, events: [] });
   }
 
+  /** Makes a session one of another folder. */
+  move(id: string, workdir: string): void {
+    this.#of(id).summary.workdir = workdir;
+  }
+
   /** Ends all streams. */
   endAll(): void {
     this.#log.close();
@@ -158,7 +163,7 @@ export class MemoryHost implements SessionHost {
     this.#kept.delete(id);
   }
 
-  readonly conversations = noConversations;
+  readonly conversations: MemoryConversations = new MemoryConversations(this);
 
   async agents(): Promise<AgentReport[]> {
     return [{ id: "memory", availability: "available" } as AgentReport];
@@ -180,7 +185,8 @@ export class MemoryHost implements SessionHost {
 
   #summary(id: string): SessionSummary {
     const { summary, stream } = this.#of(id);
-    return { ...structuredClone(summary), last_seq: stream.lastSeq };
+    const conversation_id = this.conversations.firstOf(id);
+    return { ...structuredClone(summary), last_seq: stream.lastSeq, conversation_id };
   }
 
   #of(id: string): Kept {

@@ -5,6 +5,7 @@ import { agentRoutes } from "./agents.ts";
 import { clusterRoute } from "./cluster.ts";
 import { comparisonRoutes } from "./comparisons.ts";
 import { consoleRoutes } from "./console.ts";
+import { conversationRoutes } from "./conversations.ts";
 import { eventRoutes } from "./events.ts";
 import { heldRoutes } from "./held.ts";
 import { historyRoutes } from "./history.ts";
@@ -19,6 +20,7 @@ import { workspaceRoutes } from "./workspaces.ts";
 const served = [
   ...sessionRoutes,
   ...againRoutes,
+  ...conversationRoutes,
   ...comparisonRoutes,
   ...waitingRoutes,
   ...workspaceRoutes,

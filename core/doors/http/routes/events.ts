@@ -4,7 +4,7 @@ import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
 import { closed } from "../../../../plugin-sdk/schema.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { isWanted, labelled } from "../event-filter.ts";
-import { type EventFraming, type EventId, lineFraming, mergedFraming, sessionFraming } from "../event-framing.ts";
+import { chainFraming, type EventFraming, type EventId, lineFraming, mergedFraming, sessionFraming } from "../event-framing.ts";
 import { eventStream } from "../event-stream.ts";
 import type { Meters } from "../meters.ts";
 import type { Caller } from "../scopes.ts";
@@ -28,6 +28,7 @@ const fields = {
   adapter: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 64 })),
 };
 const eventsQuery = Type.Object(fields, closed);
+const { follow: _, ...chainFields } = fields;
 type EventsQuery = Static<typeof eventsQuery>;
 const mergedQuery = Type.Object({
   ...fields,
@@ -76,6 +77,24 @@ export const eventRoutes: readonly ApiRoute[] = [
     },
   }),
   route({
+    id: "conversationEvents",
+    at: "GET /v1/conversations/{id}/events",
+    summary: "follow the events of a conversation's sessions, one after the other; ids are their gseq",
+    scope: "own",
+    query: Type.Object(chainFields, closed),
+    heads,
+    answers: { 200: streamed, 204: { summary: "it has ended, and there is nothing after what is known" } },
+    async handle(call, deps) {
+      const { params: { id = "" }, sessions: { conversations } } = call;
+      const after = cursorOf(call) ?? 0;
+      const open = (signal?: AbortSignal) => conversations.events(id, { after, signal });
+      if ((await conversations.get(id)).state === "ended" && await isEmpty(open())) {
+        return new Response(null, { status: 204 });
+      }
+      return stream(call, deps, { open, framing: chainFraming });
+    },
+  }),
+  route({
     id: "allEvents",
     at: "GET /v1/events",
     summary: "follow the events of all sessions, from now on; ids are their gseq, in a cluster their cursor",
@@ -116,7 +135,11 @@ async function isOver(id: string, after: number, sessions: SessionHost): Promise
     throw error;
   });
   if (summary !== null) return summary.state === "ended" && after >= summary.last_seq;
-  for await (const _ of (await sessions.open(id)).events({ after })) return false;
+  return await isEmpty((await sessions.open(id)).events({ after }));
+}
+
+async function isEmpty(events: AsyncIterable<Envelope>): Promise<boolean> {
+  for await (const _ of events) return false;
   return true;
 }
 

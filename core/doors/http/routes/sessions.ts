@@ -69,12 +69,10 @@ export const sessionRoutes: readonly ApiRoute[] = [
     },
     async handle({ body, headers, sessions }) {
       const { adapter, require, artifacts, ...request } = body;
-      const keyed = withKey(request, headers.get("idempotency-key"));
-      const { session, known } = await sessions.admit(keyed, {
-        adapter,
-        require,
-        artifacts,
-      });
+      const { idempotency_key: inBody } = request;
+      const key = readKey(headers.get("idempotency-key"), { inBody, name: "idempotency_key" });
+      const keyed = key === undefined ? request : { ...request, idempotency_key: key };
+      const { session, known } = await sessions.admit(keyed, { adapter, require, artifacts });
       const headersOut = { location: `/v1/sessions/${encodeURIComponent(session.id)}` };
       return json(await sessions.get(session.id), { status: known ? 200 : 201, headers: headersOut });
     },
@@ -171,16 +169,22 @@ export const sessionRoutes: readonly ApiRoute[] = [
   }),
 ];
 
-/** @throws {BulkheadError} `invalid_request` for a malformed key, or two keys */
-function withKey(request: SessionRequest, header: string | null): SessionRequest {
-  if (header === null) return request;
+/**
+ * Returns the key of the header Idempotency-Key, or the one in the body.
+ * @throws {BulkheadError} `invalid_request` for a malformed key, or two keys
+ */
+export function readKey(
+  header: string | null,
+  { inBody, name }: { inBody: string | undefined; name: string },
+): string | undefined {
+  if (header === null) return inBody;
   if (header === "" || header.length > 256) {
     throw new BulkheadError("invalid_request", "The header Idempotency-Key has no or more than 256 characters.");
   }
-  if (request.idempotency_key !== undefined && request.idempotency_key !== header) {
-    throw new BulkheadError("invalid_request", "The header Idempotency-Key and idempotency_key in the body differ.");
+  if (inBody !== undefined && inBody !== header) {
+    throw new BulkheadError("invalid_request", `The header Idempotency-Key and ${name} in the body differ.`);
   }
-  return { ...request, idempotency_key: header };
+  return header;
 }
 
 function queryOf({ label = [], ...query }: ListQuery): SessionQuery {

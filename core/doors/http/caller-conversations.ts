@@ -1,0 +1,88 @@
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { errorDataOf } from "../../../plugin-sdk/errors.ts";
+import type { Conversations, SessionHost } from "../../sessions/host/session-host.ts";
+import type { Caller } from "./scopes.ts";
+import type { SessionOwners } from "./session-owners.ts";
+import { demandControl, sees, unknownSession } from "./visible-sessions.ts";
+
+interface CallerConversationsDeps {
+  sessions: SessionHost;
+  owners: SessionOwners;
+  /** Checks, and may narrow, what the caller may start. */
+  admit(request: SessionRequest): Promise<SessionRequest>;
+}
+
+/**
+ * Restricts a host's conversations to those that one caller may see and control. A conversation, and every session in it,
+ * belongs to the token that started its first session.
+ */
+export function callerConversations(
+  caller: Caller,
+  { sessions, owners, admit }: CallerConversationsDeps,
+): Conversations {
+  const { conversations } = sessions;
+  return {
+    async say(id, message) {
+      const { conversation, workdir } = await controlled(id);
+      // A message to an agent that runs is work in its folder, as a start is.
+      if (workdir !== null) await admit({ workdir, prompt: "" });
+      const said = await conversations.say(id, message, { client: caller.id, admit });
+      await inherit(conversation, said.session_id);
+      return said;
+    },
+    async messages(id, query) {
+      await seen(id);
+      return await conversations.messages(id, query);
+    },
+    async edit(id, messageId, content) {
+      await controlled(id);
+      return await conversations.edit(id, messageId, content);
+    },
+    async withdraw(id, messageId) {
+      await controlled(id);
+      return await conversations.withdraw(id, messageId);
+    },
+    async stop(id, options) {
+      await controlled(id);
+      await conversations.stop(id, options);
+    },
+    async get(id) {
+      const { conversation } = await seen(id);
+      const report = await conversations.get(id);
+      for (const { session_id } of report.sessions) await inherit(conversation, session_id);
+      return report;
+    },
+    async *events(id, query) {
+      const { conversation } = await seen(id);
+      for await (const envelope of conversations.events(id, query)) {
+        if (envelope.event.type === "session_started") await inherit(conversation, envelope.session_id);
+        yield envelope;
+      }
+    },
+  };
+
+  /** @throws {BulkheadError} `not_found`, as for a conversation that does not exist */
+  async function seen(id: string): Promise<{ conversation: string; workdir: string | null }> {
+    const summary = await sessions.get(id).catch((error: unknown) => {
+      // The other sessions of a conversation may be there when this one was deleted.
+      if (errorDataOf(error)?.code === "not_found") return null;
+      throw error;
+    });
+    const conversation = summary?.conversation_id ?? id;
+    if (!sees(caller, conversation, owners)) throw unknownSession(id);
+    return { conversation, workdir: summary?.workdir ?? null };
+  }
+
+  /** @throws {BulkheadError} `not_found`; `forbidden` for a conversation that the caller may only see */
+  async function controlled(id: string): Promise<{ conversation: string; workdir: string | null }> {
+    const found = await seen(id);
+    demandControl(caller, found.conversation, owners);
+    return found;
+  }
+
+  /** Gives a conversation's owner a session that the host may have begun by itself. */
+  async function inherit(conversation: string, sessionId: string): Promise<void> {
+    const owner = owners.ownerOf(conversation) ?? caller.id;
+    if (owners.ownerOf(sessionId) === undefined) await owners.note(sessionId, { ...caller, id: owner });
+  }
+}

@@ -1,0 +1,137 @@
+import { type Static, Type } from "@sinclair/typebox";
+import type { MessageState, MessageTerms } from "../../../../plugin-sdk/conversation.ts";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { contentSchema, type Delivery, type Part } from "../../../../plugin-sdk/messages.ts";
+import { omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
+import { closed, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
+import { type ApiRoute, json, ok, route } from "../route.ts";
+import {
+  conversationSchema,
+  deliverySchema,
+  messageSchema,
+  messageStateSchema,
+  saidSchema,
+  termsSchema,
+} from "../schemas/conversations.ts";
+import { named } from "../../../sessions/session/schemas/named.ts";
+import { readKey } from "./sessions.ts";
+
+/** Words of a message: one of the two. */
+interface Words {
+  text?: string | undefined;
+  content?: Part[] | undefined;
+}
+
+/** The body of a message. */
+interface SayBody extends Words {
+  message_id?: string;
+  delivery?: Delivery;
+  expected_turn?: number;
+  output_schema?: Record<string, unknown>;
+  with?: MessageTerms;
+}
+
+const wordFields = {
+  text: Type.Optional(Type.String({ minLength: 1, maxLength: 16 * 1024 * 1024 })),
+  content: Type.Optional(contentSchema),
+};
+
+const sayBody: SchemaOf<SayBody> = named(
+  "NewMessage",
+  Type.Unsafe<SayBody>(Type.Object({
+    ...wordFields,
+    message_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+    delivery: Type.Optional(deliverySchema),
+    expected_turn: Type.Optional(Type.Integer({ minimum: 1, description: "refuses it unless this turn runs" })),
+    output_schema: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    with: Type.Optional(termsSchema),
+  }, closed)),
+);
+
+const editBody: SchemaOf<Words> = Type.Unsafe<Words>(Type.Object(wordFields, closed));
+
+const listQuery: SchemaOf<{ state?: MessageState }> = Type.Unsafe<{ state?: MessageState }>(
+  Type.Object({ state: Type.Optional(messageStateSchema) }, closed),
+);
+
+const stopBody = Type.Object({
+  drop_pending: Type.Optional(Type.Boolean({ description: "true: drops the messages that wait, too" })),
+}, closed);
+
+/** Routes to talk with an agent over several turns. An id may be that of any session of the conversation. */
+export const conversationRoutes: readonly ApiRoute[] = [
+  route({
+    id: "sayMessage",
+    at: "POST /v1/conversations/{id}/messages",
+    summary: "give a message to a conversation",
+    scope: "run",
+    heads: [{ name: "Idempotency-Key", summary: "its message_id: the same message with the same id is given once" }],
+    body: sayBody,
+    answers: { 202: { summary: "it is kept, and reaches the agent or is dropped", schema: saidSchema } },
+    async handle({ params, body: { text, content, message_id, ...message }, headers, sessions }) {
+      const key = readKey(headers.get("idempotency-key"), { inBody: message_id, name: "message_id" });
+      const said = await sessions.conversations.say(params["id"] ?? "", {
+        ...message,
+        content: partsOf({ text, content }),
+        ...omitUndefined({ message_id: key }),
+      });
+      return json(said, { status: 202 });
+    },
+  }),
+  route({
+    id: "listMessages",
+    at: "GET /v1/conversations/{id}/messages",
+    summary: "list a conversation's messages in the order in which they came",
+    scope: "own",
+    query: listQuery,
+    answers: ok("the messages", Type.Object({ messages: Type.Array(messageSchema) })),
+    handle: async ({ params, query, sessions }) =>
+      json({ messages: await sessions.conversations.messages(params["id"] ?? "", query) }),
+  }),
+  route({
+    id: "editMessage",
+    at: "PATCH /v1/conversations/{id}/messages/{message_id}",
+    summary: "change a message that waits; it keeps its place",
+    scope: "run",
+    body: editBody,
+    answers: ok("the message", messageSchema),
+    handle: async ({ params: { id = "", message_id = "" }, body, sessions }) =>
+      json(await sessions.conversations.edit(id, message_id, partsOf(body))),
+  }),
+  route({
+    id: "withdrawMessage",
+    at: "DELETE /v1/conversations/{id}/messages/{message_id}",
+    summary: "take back a message that waits",
+    scope: "run",
+    answers: ok("the message, which is dropped", messageSchema),
+    handle: async ({ params: { id = "", message_id = "" }, sessions }) =>
+      json(await sessions.conversations.withdraw(id, message_id)),
+  }),
+  route({
+    id: "getConversation",
+    at: "GET /v1/conversations/{id}",
+    summary: "show a conversation: its sessions, its turns and the messages that wait",
+    scope: "own",
+    answers: ok("the conversation", conversationSchema),
+    handle: async ({ params, sessions }) => json(await sessions.conversations.get(params["id"] ?? "")),
+  }),
+  route<unknown, Static<typeof stopBody>>({
+    id: "stopTurn",
+    at: "POST /v1/conversations/{id}/stop",
+    summary: "stop the turn under way; the session goes on with the messages that wait",
+    scope: "run",
+    body: stopBody,
+    answers: { 202: { summary: "it is being stopped; its events tell when it has ended" } },
+    async handle({ params, body, sessions }) {
+      await sessions.conversations.stop(params["id"] ?? "", body);
+      return new Response(null, { status: 202 });
+    },
+  }),
+];
+
+/** @throws {BulkheadError} `invalid_request` for both or none */
+function partsOf({ text, content }: Words): Part[] {
+  if (text !== undefined && content === undefined) return [{ type: "text", text }];
+  if (text === undefined && content !== undefined) return content;
+  throw new BulkheadError("invalid_request", "Cannot read the message: it needs either text or content.");
+}

@@ -1,0 +1,85 @@
+import { Type } from "@sinclair/typebox";
+import type {
+  ConversationReport,
+  ConversationTurn,
+  MessageReport,
+  MessageState,
+  MessageTerms,
+  SaidMessage,
+} from "../../../../plugin-sdk/conversation.ts";
+import { contentSchema, deliveries, type Delivery } from "../../../../plugin-sdk/messages.ts";
+import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
+import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
+
+/** {@link MessageState}. */
+export const messageStateSchema: SchemaOf<MessageState> = oneOf(["pending", "sent", "delivered", "dropped"] as const);
+
+/** {@link Delivery}. */
+export const deliverySchema: SchemaOf<Delivery> = oneOf(deliveries, "default: queue");
+
+const name = Type.String({ minLength: 1, maxLength: 256 });
+
+/** {@link MessageTerms}. */
+export const termsSchema: SchemaOf<MessageTerms> = exactly<MessageTerms>()(Type.Object({
+  agent: Type.Optional(name),
+  model: Type.Optional(name),
+  approval: Type.Optional(oneOf(["ask", "reads", "edits", "all", "deny"] as const)),
+  keep_ms: Type.Optional(count),
+}, closed));
+
+/** {@link MessageReport}. */
+export const messageSchema: SchemaOf<MessageReport> = named(
+  "Message",
+  exactly<MessageReport>()(Type.Object({
+    message_id: text,
+    session_id: text,
+    state: messageStateSchema,
+    delivery: deliverySchema,
+    content: contentSchema,
+    by: Type.Object({ client: text }),
+    accepted_at: text,
+    turn: Type.Optional(count),
+    how: Type.Optional(oneOf(["new_turn", "injected"] as const)),
+    reason: Type.Optional(text),
+    to: Type.Optional(text),
+  })),
+);
+
+/** {@link SaidMessage}. */
+export const saidSchema: SchemaOf<SaidMessage> = exactly<SaidMessage>()(Type.Object({
+  message_id: text,
+  session_id: text,
+  state: messageStateSchema,
+  turn: Type.Optional(count),
+}));
+
+const turnSchema: SchemaOf<ConversationTurn> = exactly<ConversationTurn>()(Type.Object({
+  turn: count,
+  session_id: text,
+  by: oneOf(["client", "agent"] as const),
+  title: text,
+  message_ids: Type.Array(text),
+  outcome: maybe(text),
+  stop_reason: maybe(text),
+  started_at: text,
+  ended_at: maybe(text),
+}));
+
+/** {@link ConversationReport}. */
+export const conversationSchema: SchemaOf<ConversationReport> = named(
+  "Conversation",
+  exactly<ConversationReport>()(Type.Object({
+    conversation_id: text,
+    state: oneOf(["working", "kept", "waiting", "ended"] as const),
+    head: text,
+    turn: count,
+    sessions: Type.Array(Type.Object({
+      session_id: text,
+      adapter_id: maybe(text),
+      state: oneOf(["running", "ended"] as const),
+      why: maybe(text),
+    })),
+    turns: Type.Array(turnSchema),
+    pending: Type.Array(messageSchema),
+  })),
+);
