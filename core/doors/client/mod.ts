@@ -6,6 +6,7 @@
 export { ClientError } from "./client-error.ts";
 export { finalResult, type NdjsonSource, readEvents, type ReadEventsOptions } from "./read-events.ts";
 export { connectHost, type ConnectHostOptions, type RemoteHost, type RemoteReload } from "./connect-host.ts";
+export { type Conversation, converse, type EndedTurn, type TalkingHost, turnsOf } from "./converse.ts";
 export type { FetchLike, HttpAnswer, Throttled } from "./call-api.ts";
 export type { EventFilter, RemoteEventQuery, StartOptions } from "./queries.ts";
 export type { RemoteConversations } from "./remote-conversations.ts";
@@ -13,6 +14,15 @@ export type { RemoteSession } from "./remote-session.ts";
 export type { RemoteWorkspaces } from "./remote-workspaces.ts";
 export type { AppliedWorkspace, PruneReport, Workspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
 export type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
+export type {
+  ConversationReport,
+  ConversationTurn,
+  MessageReport,
+  MessageTerms,
+  NewMessage,
+  SaidMessage,
+} from "../../../plugin-sdk/conversation.ts";
+export type { Delivery, Part } from "../../../plugin-sdk/messages.ts";
 export type { Envelope } from "../../../plugin-sdk/envelope.ts";
 export type { ErrorData } from "../../../plugin-sdk/errors.ts";
 export type { Permissions } from "../../../plugin-sdk/permissions.ts";
