@@ -10,6 +10,7 @@ import {
   deleteSessionTool,
   interruptSessionTool,
   runSessionTool,
+  sendMessageTool,
 } from "./session-tools.ts";
 import { diffSessionTool, listAgentsTool, listSessionsTool, readSessionTool } from "./reading-tools.ts";
 
@@ -25,6 +26,7 @@ export interface SurfaceDeps {
 export function bulkheadSurface({ sessions, workspaces, client = "mcp" }: SurfaceDeps): McpSurface {
   const tools = [
     runSessionTool(sessions, client),
+    sendMessageTool(sessions, client),
     continueSessionTool(sessions, client),
     answerTool(sessions),
     interruptSessionTool(sessions),

@@ -5,8 +5,9 @@ import {
   type LoggingLevel,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { Envelope, MessageDroppedEvent, TurnEndedEvent } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import { type AskedRequest, AskedRequests } from "../../sessions/host/asked-requests.ts";
@@ -15,29 +16,44 @@ import { cleanLines, eventSentence, oneLine } from "../../sessions/host/event-se
 import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
 import { flowOf } from "./response-flow.ts";
 import type { McpAnswer, McpCall } from "./surface.ts";
-import { endedAnswer, waitingAnswer } from "./session-data.ts";
+import { droppedAnswer, endedAnswer, turnAnswer, waitingAnswer } from "./session-data.ts";
 
 /** Shortest time between progress notifications of one call. */
 const progressEveryMs = 100;
 
+/** The turn that a call waits for; that of a message is told when the agent has it. Neither: the next one that ends. */
+interface Awaited {
+  message_id?: string | undefined;
+  turn?: number | undefined;
+}
+
+interface FollowOptions {
+  /** `seq` of the last event that is known. */
+  after?: number;
+  awaited?: Awaited | undefined;
+  /** Does what a cancelled call asks for; default: interrupts the session. */
+  cancel?: () => Promise<unknown>;
+}
+
 /**
- * Follows a session until it ends or its agent asks something. Sends events to the client as progress and log messages.
+ * Follows a session until it ends, a turn of it is over, or its agent asks something. Sends events to the client as progress and log messages.
  * A client that can ask its person gets the question, and repeats the call with the answer.
- * A cancelled call interrupts the session.
+ * A cancelled call interrupts the session, or what the caller says.
  */
 export async function followSession(
   handle: SessionHandle,
   { context, canAsk }: McpCall,
-  { after = 0 }: { after?: number } = {},
+  { after = 0, awaited = {}, cancel = () => handle.interrupt() }: FollowOptions = {},
 ): Promise<McpAnswer> {
   const { signal } = context.mcpReq;
-  const interrupt = () => void handle.interrupt().catch(() => {});
+  const interrupt = () => void cancel().catch(() => {});
   if (signal.aborted) interrupt();
   signal.addEventListener("abort", interrupt, { once: true });
-  const stop = await untilStop(handle, context, after);
-  if ("result" in stop) {
+  const stop = await untilStop(handle, context, { after, awaited });
+  if (!("asked" in stop)) {
     signal.removeEventListener("abort", interrupt);
-    return endedAnswer(stop.result);
+    if ("result" in stop) return endedAnswer(stop.result);
+    return "turn" in stop ? turnAnswer(handle.id, stop.turn) : droppedAnswer(stop.dropped);
   }
   if (!canAsk) {
     signal.removeEventListener("abort", interrupt);
@@ -45,7 +61,12 @@ export async function followSession(
   }
   // In the newer protocol the call is over here, and an abort of its signal no longer means that it was cancelled.
   if (context.mcpReq.envelope !== undefined) signal.removeEventListener("abort", interrupt);
-  const state: CallState = { session_id: handle.id, request_id: stop.asked.request_id, after: stop.seq };
+  const state: CallState = {
+    session_id: handle.id,
+    request_id: stop.asked.request_id,
+    after: stop.seq,
+    ...omitUndefined(stop.awaited),
+  };
   return inputRequired({
     inputRequests: { [answerKey]: inputRequired.elicit(elicitation(stop.asked)) },
     requestState: JSON.stringify(state),
@@ -62,7 +83,7 @@ export async function resumeCall(
   if (state === null) return null;
   const handle = await sessions.open(state.session_id);
   const response = inputResponse(context.mcpReq.inputResponses, answerKey);
-  const goOn = () => followSession(handle, call, { after: state.after });
+  const goOn = () => followSession(handle, call, { after: state.after, awaited: state });
   if (response.kind !== "elicit") {
     // No person was asked: the session waits on, and the client may still use the answer tool.
     const { waiting } = await sessions.get(state.session_id);
@@ -87,7 +108,7 @@ function withNote(answer: McpAnswer, text: string): McpAnswer {
 const answerKey = "answer";
 
 /** State of a call while the client asks its person. It grants no rights: any session can be answered by its id. */
-interface CallState {
+interface CallState extends Awaited {
   session_id: string;
   request_id: string;
   after: number;
@@ -96,17 +117,25 @@ interface CallState {
 function readState(text: unknown): CallState | null {
   if (typeof text !== "string") return null;
   try {
-    const { session_id, request_id, after } = JSON.parse(text) as Partial<CallState>;
+    const { session_id, request_id, after, message_id, turn } = JSON.parse(text) as Partial<CallState>;
     if (typeof session_id === "string" && typeof request_id === "string" && Number.isSafeInteger(after)) {
-      return { session_id, request_id, after: after! };
+      return { session_id, request_id, after: after!, message_id, turn };
     }
   } catch { /* Told below. */ }
   throw new BulkheadError("invalid_request", "Cannot go on with the call: its requestState is not one of this server.");
 }
 
-type Stop = { result: SessionResult } | { asked: AskedRequest; seq: number };
+type Stop =
+  | { result: SessionResult }
+  | { turn: TurnEndedEvent }
+  | { dropped: MessageDroppedEvent }
+  | { asked: AskedRequest; seq: number; awaited: Awaited };
 
-async function untilStop(handle: SessionHandle, context: ServerContext, after: number): Promise<Stop> {
+async function untilStop(
+  handle: SessionHandle,
+  context: ServerContext,
+  { after, awaited: { message_id, turn } }: { after: number; awaited: Awaited },
+): Promise<Stop> {
   const left = new AbortController();
   let asked: AskedRequest | null = null;
   // Do not use Promise.race(): it would keep each event for as long as nothing is asked.
@@ -120,11 +149,16 @@ async function untilStop(handle: SessionHandle, context: ServerContext, after: n
     for await (const envelope of handle.events({ after, signal: left.signal })) {
       seq = envelope.seq;
       await tell(envelope);
-      requests.see(envelope.event);
-      if (envelope.event.type === "session_ended") return { result: envelope.event.result };
+      const { event } = envelope;
+      requests.see(event);
+      if (event.type === "session_ended") return { result: event.result };
+      if (event.type === "message_delivered" && event.message_id === message_id) ({ turn } = event);
+      if (event.type === "message_dropped" && event.message_id === message_id) return { dropped: event };
+      const isAwaited = turn === undefined ? message_id === undefined : "turn" in event && event.turn === turn;
+      if (event.type === "turn_ended" && isAwaited) return { turn: event };
       if (asked !== null) break;
     }
-    return asked === null ? { result: await handle.result() } : { asked, seq };
+    return asked === null ? { result: await handle.result() } : { asked, seq, awaited: { message_id, turn } };
   } finally {
     requests.close();
     left.abort();

@@ -1,5 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { type TObject, type TSchema, type TString, Type } from "@sinclair/typebox";
+import type { MessageDroppedEvent, TurnEndedEvent } from "../../../plugin-sdk/envelope.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { closed } from "../../../plugin-sdk/schema.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
@@ -14,7 +15,9 @@ export const sessionInput: TObject<{ session_id: TString }> = Type.Object({ sess
 /** Schema of a tool's data about one session. */
 export const sessionDataSchema: TSchema = Type.Object({
   session_id: Type.String(),
-  state: Type.Union([Type.Literal("ended"), Type.Literal("waiting"), Type.Literal("running")]),
+  state: Type.Union([Type.Literal("ended"), Type.Literal("waiting"), Type.Literal("running"), Type.Literal("kept")]),
+  turn: Type.Optional(Type.Integer({ description: "The turn that is over, of a session that may take more." })),
+  message_id: Type.Optional(Type.String()),
   outcome: Type.Optional(Type.String()),
   stop_reason: Type.Optional(Type.String()),
   output: Type.Optional(Type.String({ description: "The agent's final text." })),
@@ -51,6 +54,28 @@ export function endedAnswer(result: SessionResult): CallToolResult {
   return failure(error ?? { code: "fatal", message: `The session ended: ${stop_reason}.` }, told);
 }
 
+/** Formats the answer about a turn that is over. Its session may take the next one. */
+export function turnAnswer(sessionId: string, { type: _, checkpoint: _c, ...turn }: TurnEndedEvent): CallToolResult {
+  const told = {
+    data: {
+      session_id: sessionId,
+      state: "kept",
+      ...turn,
+      next_step: 'Call "send_message" to go on, or "interrupt_session" to end it.',
+      resources: resourcesOf(sessionId),
+    },
+    provenance: { ...hostProvenance, session_id: sessionId },
+  };
+  if (turn.outcome === "completed") return success(told);
+  return failure(turn.error ?? { code: "fatal", message: `The turn ended: ${turn.stop_reason}.` }, told);
+}
+
+/** Formats the answer about a message that the agent does not get in the session that had it. */
+export function droppedAnswer({ message_id, reason, to }: MessageDroppedEvent): CallToolResult {
+  if (to !== undefined) return runningAnswer(to);
+  return failure({ code: "conflict", message: `The agent did not get the message: ${reason}.`, details: { message_id } });
+}
+
 /** Formats the answer about a session whose agent waits for an answer. */
 export function waitingAnswer(sessionId: string, waiting: readonly WaitingRequest[]): CallToolResult {
   return success({
@@ -67,10 +92,11 @@ export function waitingAnswer(sessionId: string, waiting: readonly WaitingReques
 }
 
 /** Formats the answer about a session that goes on by itself. */
-export function runningAnswer(sessionId: string): CallToolResult {
+export function runningAnswer(sessionId: string, messageId?: string): CallToolResult {
   return success({
     data: {
       session_id: sessionId,
+      message_id: messageId,
       state: "running",
       next_step: 'Call "read_session" for what it does, or "interrupt_session" to stop it.',
       resources: resourcesOf(sessionId),

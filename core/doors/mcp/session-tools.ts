@@ -2,11 +2,12 @@ import { type TProperties, Type } from "@sinclair/typebox";
 import { propertiesOf } from "../../ground/checks/properties-of.ts";
 import { closed } from "../../../plugin-sdk/schema.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
+import { deliveries } from "../../../plugin-sdk/messages.ts";
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
 import type { RunSessionOptions, SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
 import { makeTool, success } from "./answers.ts";
 import { followSession, resumeCall } from "./follow-session.ts";
-import { resourcesOf, runningAnswer, sessionDataSchema, sessionInput } from "./session-data.ts";
+import { resourcesOf, runningAnswer, sessionDataSchema, sessionInput, waitingAnswer } from "./session-data.ts";
 import type { McpTool } from "./surface.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { continuedRequest, readEarlier } from "../../sessions/host/earlier-session.ts";
@@ -69,6 +70,46 @@ type RunArguments = SessionRequest & Pick<RunSessionOptions, "adapter" | "artifa
   wait?: boolean;
 };
 
+const messageInput = Type.Object({
+  session_id: Type.String({ description: "Any session of the conversation, running or ended." }),
+  text: Type.String({ minLength: 1, description: "What to say to its agent." }),
+  delivery: Type.Optional(Type.Union(deliveries.map((one) => Type.Literal(one)), {
+    description: "queue: after the turn under way (default); steer: into it; interrupt: stops it, and goes on with this.",
+  })),
+  wait: Type.Optional(Type.Boolean({ description: "False: answer at once; default: until its turn is over." })),
+}, closed);
+
+/** Creates the tool that gives the agent of a conversation a message. */
+export function sendMessageTool(sessions: SessionHost, client: string): McpTool {
+  const { conversations } = sessions;
+  return makeTool({
+    name: "send_message",
+    title: "Send a message",
+    description: "Says something to the agent of a session while it works, while it waits (keep_ms), or after it has " +
+      "ended: then the message begins the next session of the conversation, with the same agent, folder and settings. " +
+      "Gives what came of its turn. Cancelling takes the message back, or stops its turn.",
+    hints: { reads_only: false, destroys: true },
+    input: messageInput,
+    data: sessionDataSchema,
+    async call({ session_id, text, delivery = "queue", wait = true }, call) {
+      const resumed = await resumeCall(sessions, call);
+      if (resumed !== null) return resumed;
+      const { head } = await conversations.get(session_id);
+      const { last_seq, waiting } = await sessions.get(head);
+      const message = { content: [{ type: "text" as const, text }], delivery };
+      const { message_id, turn, ...said } = await conversations.say(session_id, message, { client });
+      if (!wait) return runningAnswer(said.session_id, message_id);
+      // Its agent goes on only once it is answered, and nothing new will tell of that.
+      if (waiting.length > 0 && said.state === "pending") return waitingAnswer(head, waiting);
+      return await followSession(await sessions.open(said.session_id), call, {
+        after: said.session_id === head ? last_seq : 0,
+        awaited: { message_id, turn: said.state === "delivered" ? turn : undefined },
+        cancel: () => conversations.withdraw(session_id, message_id).catch(() => conversations.stop(session_id)),
+      });
+    },
+  });
+}
+
 const continueInput = Type.Object({
   session_id: Type.String({ description: "The session to go on from; it must have ended." }),
   prompt: Type.String({ description: "What to say to its agent next." }),
@@ -81,9 +122,8 @@ export function continueSessionTool(sessions: SessionHost, client: string): McpT
   return makeTool({
     name: "continue_session",
     title: "Continue a session",
-    description:
-      "Says something more to the agent of a session that has ended: a new session of the same adapter, in " +
-      "the same folder and with the same settings, that continues the agent's own.",
+    description: "Says something more to the agent of a session that has ended, by a new session that is no part of its " +
+      "conversation and continues the agent's own. send_message does more.",
     hints: { reads_only: false, destroys: true },
     input: continueInput,
     data: sessionDataSchema,
