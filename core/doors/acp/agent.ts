@@ -2,12 +2,14 @@ import {
   agent,
   type AgentApp,
   type AgentContext,
+  type ContentBlock,
   PROTOCOL_VERSION,
   RequestError,
   type SessionModeState,
 } from "@agentclientprotocol/sdk";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
-import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { BulkheadError, errorDataOf } from "../../../plugin-sdk/errors.ts";
+import { fieldsOrNone } from "../../../plugin-sdk/json-fields.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { hostVersion } from "../../ground/config/version.ts";
@@ -16,7 +18,7 @@ import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { isAbsolute } from "../../ground/platform/files/paths.ts";
-import { autoMode, Conversation, type ConversationDeps, conversationLabels } from "./conversation.ts";
+import { autoMode, Conversation, type ConversationDeps } from "./conversation.ts";
 import { promptText } from "./prompt-text.ts";
 
 /** Options of {@link createAcpAgent}. */
@@ -48,6 +50,11 @@ export function createAcpAgent(options: AcpAgentOptions): { app: AgentApp; close
     .onRequest(
       "session/prompt",
       ({ params, signal }) => answer(() => connection.open(params.sessionId).prompt(promptText(params.prompt), signal)),
+    )
+    .onRequest(
+      "_session/steering",
+      readSteering,
+      ({ params }) => answer(() => connection.steer(params)),
     )
     .onNotification("session/cancel", ({ params }) => connection.find(params.sessionId)?.cancel());
   return { app, close: () => connection.closeAll() };
@@ -97,7 +104,19 @@ class Connection {
         sessionCapabilities: { list: {}, close: {} },
       },
       authMethods: [],
+      // An extension of the protocol: _session/steering gives words into the turn under way.
+      _meta: { steering: { supported: true } },
     };
+  }
+
+  /** Answers as other agents with this extension do: an idle agent wants a prompt, or begins a turn with the words. */
+  async steer({ sessionId, prompt, idleBehavior }: SteeringParams): Promise<{ outcome: string; reason?: string }> {
+    const conversation = this.open(sessionId);
+    const text = promptText(prompt);
+    if (await conversation.steer(text)) return { outcome: "injected" };
+    if (idleBehavior === "promptRequired") return { outcome: "promptRequired", reason: "noRunningTurn" };
+    conversation.prompt(text, new AbortController().signal).catch(() => {});
+    return { outcome: "startedNewTurn" };
   }
 
   async create({ cwd, mcpServers }: { cwd: string; mcpServers: { name: string }[] }) {
@@ -107,11 +126,12 @@ class Connection {
   }
 
   async load({ sessionId, cwd, mcpServers }: { sessionId: string; cwd: string; mcpServers: { name: string }[] }) {
-    const known = await this.#ready.sessions.list({ labels: conversationLabels(sessionId), limit: 1 });
-    if (known.length === 0) throw unknownSession(sessionId);
     this.find(sessionId)?.close();
     const conversation = this.#keep(sessionId, cwd);
-    await conversation.replay();
+    await conversation.replay().catch((error: unknown) => {
+      this.#open.delete(sessionId);
+      throw errorDataOf(error)?.code === "not_found" ? unknownSession(sessionId) : error;
+    });
     tellUnused(conversation, mcpServers);
     return { modes: await this.#modes(conversation) };
   }
@@ -203,11 +223,26 @@ class Connection {
   }
 }
 
+/** Words into a turn, and the wanted answer where none is under way. */
+interface SteeringParams {
+  sessionId: string;
+  prompt: ContentBlock[];
+  idleBehavior: unknown;
+}
+
+function readSteering(params: unknown): SteeringParams {
+  const { sessionId, prompt, _meta } = fieldsOrNone(params);
+  const { idleBehavior } = fieldsOrNone(fieldsOrNone(_meta)["steering"]);
+  if (typeof sessionId === "string" && Array.isArray(prompt)) return { sessionId, prompt, idleBehavior };
+  throw RequestError.invalidParams({}, "it takes sessionId and prompt");
+}
+
 type InitializeAnswer = {
   protocolVersion: number;
   agentInfo: { name: string; title: string; version: string };
   agentCapabilities: Record<string, unknown>;
   authMethods: [];
+  _meta: Record<string, unknown>;
 };
 
 /** Tells the client that its servers are not run: the operator decides which servers an agent may have. */

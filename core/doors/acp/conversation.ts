@@ -1,16 +1,11 @@
-import type {
-  AgentContext,
-  PromptResponse,
-  SessionUpdate,
-  StopReason as AcpStopReason,
-} from "@agentclientprotocol/sdk";
-import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { AgentContext, PromptResponse, SessionUpdate } from "@agentclientprotocol/sdk";
+import type { Delivery } from "../../../plugin-sdk/messages.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import type { SessionResult, StopReason } from "../../../plugin-sdk/result.ts";
-import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
-import type { conversationLabelNames, SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
+import type { conversationLabelNames, SessionHost } from "../../sessions/host/session-host.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
 import { askClient } from "./ask-client.ts";
-import { type LastSession, Turn, type TurnStop } from "./turn.ts";
+import { Follower } from "./follower.ts";
+import { Prompts } from "./prompts.ts";
 import { Updates } from "./updates.ts";
 
 /** Collaborators shared by all conversations of one connection. */
@@ -31,7 +26,7 @@ interface ConversationOptions {
   mode: string;
 }
 
-/** Labels of the Bulkhead sessions of one conversation: by them it is found again. */
+/** Labels of the first Bulkhead session of a conversation: by them it is found again. */
 export function conversationLabels(id: string): Record<(typeof conversationLabelNames)[number], string> {
   return { door: "acp", acp_session: id };
 }
@@ -39,17 +34,21 @@ export function conversationLabels(id: string): Record<(typeof conversationLabel
 /** The mode in which the host chooses the adapter. */
 export const autoMode = "auto";
 
-/** One session of the protocol: a chain of Bulkhead sessions, one for each prompt, each continued by the next. */
+/** How long an agent's program waits for the next prompt. Milliseconds. */
+const keepMs = 900_000;
+
+/** One session of the protocol: a conversation, whose first session begins with the first prompt. */
 export class Conversation {
   readonly id: string;
   readonly workdir: string;
   mode: string;
   readonly #deps: ConversationDeps;
-  #turn: Turn | null = null;
-  /** The turn that another client began, and whether it is followed now. */
-  #adopted: { turn: Turn; isFollowed: boolean } | null = null;
-  #prompting: AbortController | null = null;
-  #last: LastSession | null = null;
+  readonly #prompts = new Prompts();
+  readonly #follower: Follower;
+  /** Id of the conversation at the host; null before its first session has started. */
+  #talk: string | null = null;
+  /** The start of its first session, while it is under way. */
+  #starting: { stop: AbortController; done: Promise<unknown> } | null = null;
   /** Texts that the next prompt shows first. */
   #untold: string[] = [];
 
@@ -58,29 +57,25 @@ export class Conversation {
     this.id = id;
     this.workdir = workdir;
     this.mode = mode;
+    this.#follower = this.#newFollower();
   }
 
   /**
-   * Runs a prompt to its end.
-   * @throws {BulkheadError} why the session could not start; `busy` while another prompt is under way; what it failed
-   * with, `details` holding its result
+   * Runs a prompt to the end of its turn. One that comes while another runs waits for its turn.
+   * @throws {BulkheadError} why the session could not start; what the turn failed with, `details` holding its facts
    */
   async prompt(text: string, signal: AbortSignal): Promise<PromptResponse> {
-    if (this.#prompting !== null || this.#adopted?.isFollowed === true) {
-      throw new BulkheadError("busy", "Cannot take the prompt: the one before it is still under way.", {
-        hint: "Wait for its end, or cancel it.",
-      });
-    }
-    const prompting = new AbortController();
-    this.#prompting = prompting;
-    const cancel = () => this.cancel();
-    signal.addEventListener("abort", cancel, { once: true });
-    try {
-      return await this.#prompt(text, prompting.signal);
-    } finally {
-      this.#prompting = null;
-      signal.removeEventListener("abort", cancel);
-    }
+    await this.#starting?.done.catch(() => {});
+    await this.#showUntold();
+    if (await this.#follower.answer(text)) return await this.#untilAnswered(this.#prompts.addToTurn(), signal);
+    return this.#talk === null ? await this.#begin(text, signal) : await this.#say(this.#talk, text, signal);
+  }
+
+  /** Gives words into the turn under way; false where none is under way. */
+  async steer(text: string): Promise<boolean> {
+    if (this.#talk === null || !this.#prompts.isWorking) return false;
+    await this.#give(this.#talk, { text, messageId: randomId(), delivery: "steer" });
+    return true;
   }
 
   /** Shows a sentence of the host with the next prompt: before that, a client may not know the conversation yet. */
@@ -88,134 +83,136 @@ export class Conversation {
     this.#untold.push(text);
   }
 
-  /** Stops the prompt under way, and what still waits for one. */
+  /** Stops the turn under way; prompts that wait for theirs go on. */
   cancel(): void {
-    this.#prompting?.abort();
-    this.#turn?.interrupt().catch(() => {});
+    this.#starting?.stop.abort();
+    if (this.#talk === null) return;
+    this.#follower.stopped();
+    this.#deps.sessions.conversations.stop(this.#talk).catch(() => {});
   }
 
-  /** Cancels what this client began, and follows nothing any more. */
+  /** Ends what this client began, and follows nothing any more. */
   close(): void {
-    if (this.#adopted === null) this.cancel();
-    this.#turn?.leave();
+    this.#starting?.stop.abort();
+    const own = this.#follower.ownSession;
+    if (own !== null) this.#deps.sessions.open(own).then((session) => session.interrupt()).catch(() => {});
+    else if (!this.#prompts.isEmpty) this.cancel();
+    this.#follower.leave();
+    this.#prompts.cancel();
   }
 
-  /** Shows all that was said and done in it before, and follows a session that still runs, here or elsewhere. */
+  /**
+   * Shows all that was said and done in it before, and follows a session that still runs, here or elsewhere.
+   * @throws {BulkheadError} `not_found`
+   */
   async replay(): Promise<void> {
-    const all = await this.#deps.sessions.list({ labels: conversationLabels(this.id), limit: 500 });
-    for (const { session_id, last_seq, state } of all.reverse()) {
-      const handle = await this.#deps.sessions.open(session_id);
-      const updates = this.#updates();
-      const turn = state === "running" ? this.#follow(handle, updates) : null;
-      let last: LastSession | null = null;
-      for await (const envelope of handle.events()) {
-        const { event, adapter } = envelope;
-        if (event.type === "session_started") {
-          const prompt = event.requested.prompt;
-          await this.#send({ sessionUpdate: "user_message_chunk", content: { type: "text", text: prompt } });
-        }
-        if (event.type === "attempt_started") last = { adapter: event.adapter_id, agent_session_id: null };
-        if (event.type === "agent_info" && event.agent_session_id !== undefined) {
-          last = { adapter: adapter.id, agent_session_id: event.agent_session_id };
-        }
-        for (const update of updates.of(envelope)) await this.#send(update);
-        turn?.pass(envelope);
-        // One that still runs has no end to wait for.
-        if (envelope.seq >= last_seq) break;
-      }
-      this.#last = last ?? this.#last;
-      if (turn !== null) this.#adopt(turn);
+    const { sessions } = this.#deps;
+    const labelled = await sessions.list({ labels: conversationLabels(this.id), limit: 500 });
+    const known = labelled.length > 0 ? labelled.reverse() : [await sessions.get(this.id)];
+    // Before there were conversations, each prompt began one.
+    const talks = [...new Set(known.map(({ conversation_id }) => conversation_id))];
+    for (const talk of talks) {
+      this.#talk = talk;
+      const { head } = await sessions.conversations.get(talk);
+      const { last_seq } = await sessions.get(head);
+      const following = this.#follower.follow(talk);
+      await Promise.race([following, this.#follower.shown(head, last_seq)]);
     }
   }
 
-  /** Follows a session without a prompt of this client: it can be cancelled, and its questions answered. */
-  #adopt(turn: Turn): void {
-    this.#leaveTurn();
-    const adopted = { turn, isFollowed: true };
-    [this.#turn, this.#adopted] = [turn, adopted];
-    turn.run().catch(() => null).then((stop) => {
-      adopted.isFollowed = false;
-      // A question that only a prompt can answer stays open for the next one.
-      if (stop !== "asks" && this.#turn === turn) this.#leaveTurn();
-    });
-  }
-
-  async #prompt(text: string, signal: AbortSignal): Promise<PromptResponse> {
-    this.#adopted = null;
-    if (!await this.#turn?.answer(text)) {
-      this.#leaveTurn();
-      try {
-        this.#turn = this.#follow(await this.#start(text, signal));
-      } catch (error) {
-        if (signal.aborted) return { stopReason: "cancelled" };
-        throw error;
-      }
-    }
-    await this.#showUntold();
-    const turn = this.#turn!;
-    if (signal.aborted) await turn.interrupt();
-    let stop: TurnStop;
+  async #begin(text: string, signal: AbortSignal): Promise<PromptResponse> {
+    const stop = new AbortController();
+    const abort = () => stop.abort();
+    signal.addEventListener("abort", abort, { once: true });
+    const started = this.#start(text, stop.signal);
+    this.#starting = { stop, done: started };
+    let answer: Promise<PromptResponse>;
     try {
-      stop = await turn.run();
+      const id = await started;
+      this.#talk = id;
+      this.#follower.own(id);
+      answer = this.#prompts.addToTurn();
+      this.#follow(id);
     } catch (error) {
-      this.#leaveTurn();
-      await turn.interrupt().catch(() => {});
+      if (stop.signal.aborted) return { stopReason: "cancelled" };
       throw error;
+    } finally {
+      this.#starting = null;
+      signal.removeEventListener("abort", abort);
     }
-    if (stop === "asks") return { stopReason: "end_turn" };
-    this.#leaveTurn();
-    return answerOf(stop.result);
+    if (stop.signal.aborted) this.cancel();
+    return await this.#untilAnswered(answer, signal);
   }
 
-  #leaveTurn(): void {
-    this.#adopted = null;
-    this.#last = this.#turn?.last ?? this.#last;
-    this.#turn?.leave();
-    this.#turn = null;
-  }
-
-  async #start(prompt: string, signal: AbortSignal): Promise<SessionHandle> {
+  async #start(prompt: string, signal: AbortSignal): Promise<string> {
     const { sessions, defaults } = this.#deps;
-    const last = this.#last;
-    const goesOn = last !== null && (this.mode === autoMode || this.mode === last.adapter);
-    const from = goesOn ? last.agent_session_id : null;
     const request: SessionRequest = {
+      keep_ms: keepMs,
       ...defaults,
       workdir: this.workdir,
       prompt,
       labels: { ...defaults.labels, ...conversationLabels(this.id) },
     };
-    const start = (more: Partial<SessionRequest>, adapter: string) =>
-      sessions.start({ ...request, ...more }, { adapter, client: "acp", signal });
-    if (from !== null) {
-      const going = await start({ continue_from: from }, last!.adapter).catch((error: unknown) => {
-        if (cannotContinue(error)) return null;
-        throw error;
-      });
-      if (going !== null) return going;
+    // Once it has started, a cancel stops its turn and not the session.
+    const starting = new AbortController();
+    const abort = () => starting.abort();
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      return (await sessions.start(request, { adapter: this.mode, client: "acp", signal: starting.signal })).id;
+    } finally {
+      signal.removeEventListener("abort", abort);
     }
-    if (last !== null) this.tell("This agent starts a new conversation: it does not know the earlier messages.");
-    return await start({}, this.mode);
+  }
+
+  async #say(talk: string, text: string, signal: AbortSignal): Promise<PromptResponse> {
+    const messageId = randomId();
+    const { conversations } = this.#deps.sessions;
+    const answer = this.#prompts.addMessage(messageId, async () => {
+      await this.#give(talk, { text, messageId, delivery: "queue" });
+      this.#follow(talk);
+    });
+    const withdraw = () => void conversations.withdraw(talk, messageId).catch(() => this.cancel());
+    signal.addEventListener("abort", withdraw, { once: true });
+    return await answer.finally(() => signal.removeEventListener("abort", withdraw));
+  }
+
+  async #give(
+    talk: string,
+    { text, messageId, delivery }: { text: string; messageId: string; delivery: Delivery },
+  ): Promise<void> {
+    const { adapter } = this.#follower;
+    const isOther = delivery === "queue" && this.mode !== autoMode && adapter !== null && this.mode !== adapter;
+    await this.#deps.sessions.conversations.say(talk, {
+      message_id: messageId,
+      content: [{ type: "text", text }],
+      delivery,
+      ...(isOther ? { with: { agent: this.mode } } : {}),
+    }, { client: "acp" });
+  }
+
+  async #untilAnswered(answer: Promise<PromptResponse>, signal: AbortSignal): Promise<PromptResponse> {
+    const cancel = () => this.cancel();
+    signal.addEventListener("abort", cancel, { once: true });
+    return await answer.finally(() => signal.removeEventListener("abort", cancel));
+  }
+
+  #follow(talk: string): void {
+    this.#follower.follow(talk).catch((error: unknown) => this.#prompts.fail(error));
   }
 
   async #showUntold(): Promise<void> {
-    for (const text of this.#untold.splice(0)) {
-      await this.#send(
-        this.#deps.shows.notices
-          ? { sessionUpdate: "notice", severity: "info", title: text }
-          : { sessionUpdate: "agent_thought_chunk", content: { type: "text", text: `${text}\n` } },
-      );
-    }
+    for (const text of this.#untold.splice(0)) await this.#send(this.#updates().notice("info", text));
   }
 
-  #follow(handle: SessionHandle, updates: Updates = this.#updates()): Turn {
-    const { client, shows } = this.#deps;
-    const deps = { client, acpSessionId: this.id, sessionId: handle.id, forms: shows.forms };
-    return new Turn({
-      handle,
-      updates,
+  #newFollower(): Follower {
+    const { sessions, client, shows: { forms } } = this.#deps;
+    return new Follower({
+      sessions,
+      prompts: this.#prompts,
+      updatesOf: () => this.#updates(),
       send: (update) => this.#send(update),
-      ask: (request, signal) => askClient(request, deps, signal),
+      ask: (request, { sessionId, signal }) =>
+        askClient(request, { client, acpSessionId: this.id, sessionId, forms }, signal),
     });
   }
 
@@ -227,42 +224,4 @@ export class Conversation {
   async #send(update: SessionUpdate): Promise<void> {
     await this.#deps.client.notify("session/update", { sessionId: this.id, update });
   }
-}
-
-function answerOf(result: SessionResult): PromptResponse {
-  const stopReason = acpStopReason(result);
-  if (stopReason !== null) return { stopReason, _meta: resultMeta(result) };
-  const { code = "fatal", message = `The session ended: ${result.stop_reason}.`, hint, details } = result.error ?? {};
-  throw new BulkheadError(code, message, { hint, details: { ...details, ...resultMeta(result) } });
-}
-
-/** The agent's adapter has no way to continue a session. */
-function cannotContinue(error: unknown): boolean {
-  const { code, details } = toBulkheadError(error);
-  return code === "unenforceable" && JSON.stringify(details?.["fields"]) === '["continue_from"]';
-}
-
-/** Stop reasons that answer a prompt; all others end it with an error. */
-const stopReasons: { readonly [R in StopReason]?: AcpStopReason } = {
-  end_turn: "end_turn",
-  loop_complete: "end_turn",
-  // The agent waits for an answer, and the client shows its question; the next prompt may give the answer.
-  permission_deadline: "end_turn",
-  question_deadline: "end_turn",
-  refused: "refusal",
-  interrupted: "cancelled",
-  budget_turns: "max_turn_requests",
-  budget_tool_calls: "max_turn_requests",
-  budget_tokens: "max_tokens",
-};
-
-/** The protocol's stop reason, or null for a failure. */
-function acpStopReason({ stop_reason }: SessionResult): AcpStopReason | null {
-  return stopReasons[stop_reason] ?? null;
-}
-
-/** Returns the part of a result that goes into a prompt's answer: all but what the updates have told already. */
-function resultMeta(result: SessionResult): { bulkhead: Partial<SessionResult> } {
-  const { events: _, ...told } = result;
-  return { bulkhead: told };
 }
