@@ -211,7 +211,7 @@ test("serveAcp lists conversations and loads one in a new connection, with all t
   await using editor = connectClient({ sessions: host });
   await editor.initialize();
   const { sessions } = await editor.agent.request("session/list", {});
-  expect(sessions).toMatchObject([{ sessionId: id, cwd: workdir, title: "two" }]);
+  expect(sessions).toMatchObject([{ sessionId: id, cwd: workdir, title: "one" }]);
   await editor.agent.request("session/load", { sessionId: id, cwd: workdir, mcpServers: [] });
   expect(editor.said()).toBe("I heard one. I heard two. ");
   const shown = editor.updates.flatMap(({ update }) =>
@@ -272,11 +272,7 @@ test("serveAcp refuses what is out of order and goes on", async () => {
   await editor.agent.notify("session/cancel", { sessionId: "no" });
   const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
   const first = editor.agent.request<PromptResponse>("session/prompt", { sessionId, prompt: prompt("go") });
-  await expect(editor.agent.request("session/prompt", { sessionId, prompt: prompt("too soon") })).rejects.toMatchObject(
-    {
-      data: { error_type: "busy" },
-    },
-  );
+  await until(() => host.sessions.length === 1);
   await editor.agent.notify("session/cancel", { sessionId });
   expect((await first).stopReason).toBe("cancelled");
 });
@@ -365,22 +361,56 @@ test("serveAcp follows a loaded conversation that still runs: it asks, takes a p
   expect(host.sessions).toHaveLength(1);
 });
 
-test("serveAcp takes no prompt beside a loaded one that still runs, and cancels that one", async () => {
+test("serveAcp queues a prompt behind one that runs, here or elsewhere, and answers each at its own turn's end", async () => {
   const host = new ScriptedHost(async (session) => {
-    await new Promise((resolve) => session.signal.addEventListener("abort", resolve, { once: true }));
+    session.emit({ type: "output", stream: "stdout", data: `${session.request.prompt}. ` });
+    if (session.request.prompt !== "last") {
+      await new Promise((resolve) => session.signal.addEventListener("abort", resolve, { once: true }));
+    }
   });
   await using first = connectClient({ sessions: host });
   await first.initialize();
   const { sessionId } = await first.agent.request("session/new", { cwd: workdir, mcpServers: [] });
   const answer = first.agent.request<PromptResponse>("session/prompt", { sessionId, prompt: prompt("go") });
-  await until(() => host.sessions.length === 1);
+  await until(() => first.said() === "go. ");
   await using second = connectClient({ sessions: host });
   await second.initialize();
   await second.agent.request("session/load", { sessionId, cwd: workdir, mcpServers: [] });
-  await expect(second.agent.request("session/prompt", { sessionId, prompt: prompt("more") })).rejects.toMatchObject({
-    data: { error_type: "busy" },
-  });
+  const next = second.agent.request<PromptResponse>("session/prompt", { sessionId, prompt: prompt("more") });
   await second.agent.notify("session/cancel", { sessionId });
   expect((await answer).stopReason).toBe("cancelled");
-  expect(host.sessions).toHaveLength(1);
+  await until(() => second.said() === "go. more. ");
+  const last = second.agent.request<PromptResponse>("session/prompt", { sessionId, prompt: prompt("last") });
+  await second.agent.notify("session/cancel", { sessionId });
+  expect([(await next).stopReason, (await last).stopReason]).toEqual(["cancelled", "end_turn"]);
+  const shown = second.updates.flatMap(({ update }) =>
+    update.sessionUpdate === "user_message_chunk" ? [update.content] : []
+  );
+  expect(shown).toMatchObject([{ text: "go" }]);
+});
+
+test("serveAcp gives words into the turn under way, and says where none is", async () => {
+  const host = new ScriptedHost(async (session) => {
+    await new Promise((resolve) => session.signal.addEventListener("abort", resolve, { once: true }));
+  });
+  await using editor = connectClient({ sessions: host });
+  expect(await editor.initialize()).toMatchObject({ _meta: { steering: { supported: true } } });
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  const steer = (idleBehavior?: string) =>
+    editor.agent.request("_session/steering", {
+      sessionId,
+      prompt: prompt("slower"),
+      _meta: { steering: { idleBehavior } },
+    });
+  expect(await steer("promptRequired")).toEqual({ outcome: "promptRequired", reason: "noRunningTurn" });
+  expect(host.sessions).toHaveLength(0);
+  const answer = editor.agent.request<PromptResponse>("session/prompt", { sessionId, prompt: prompt("go") });
+  await until(() => editor.updates.length > 0);
+  expect(await steer("promptRequired")).toEqual({ outcome: "injected" });
+  await editor.agent.notify("session/cancel", { sessionId });
+  expect((await answer).stopReason).toBe("cancelled");
+  expect(await steer()).toEqual({ outcome: "startedNewTurn" });
+  await until(() => host.sessions.length === 2);
+  expect(host.sessions[1]!.request.prompt).toBe("slower");
+  await expect(editor.agent.request("_session/steering", { prompt: [] })).rejects.toMatchObject({ code: -32602 });
 });

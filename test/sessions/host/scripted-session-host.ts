@@ -1,10 +1,14 @@
-import { noConversations } from "../../../core/sessions/host/no-conversations.ts";
 import { randomUUID } from "node:crypto";
-import type { RunSessionOptions, SessionHandle, SessionHost } from "../../../core/sessions/host/session-host.ts";
+import type {
+  Conversations,
+  RunSessionOptions,
+  SessionHandle,
+  SessionHost,
+} from "../../../core/sessions/host/session-host.ts";
 import type { EventQuery, SessionQuery } from "../../../plugin-sdk/queries.ts";
 import type { UsageRow } from "../../../plugin-sdk/usage-row.ts";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
-import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { Envelope, Follows } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
@@ -12,6 +16,7 @@ import { outcomeOf, type SessionResult, type StopReason } from "../../../plugin-
 import { emptyHistory } from "../../../core/records/journal/history-fact.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
+import { ScriptedConversations } from "./scripted-conversations.ts";
 import { fakeAgent, fakeResult, fakeSettings } from "../../doors/cli/fake-host.ts";
 
 /** What a test's agent does in a session. It ends when it returns; what it returns changes the result. */
@@ -32,7 +37,13 @@ export class ScriptedSession implements SessionHandle {
   #wake = new Set<() => void>();
   #result: SessionResult | null = null;
 
-  constructor(request: SessionRequest, options: RunSessionOptions, script: Script) {
+  readonly #follows: Follows | undefined;
+
+  constructor(
+    request: SessionRequest,
+    { options, script, follows }: { options: RunSessionOptions; script: Script; follows?: Follows | undefined },
+  ) {
+    this.#follows = follows;
     this.request = request;
     this.options = options;
     const { adapter } = options;
@@ -40,6 +51,15 @@ export class ScriptedSession implements SessionHandle {
     this.signal = this.#interrupt.signal;
     options.signal?.addEventListener("abort", () => this.#interrupt.abort(), { once: true });
     void this.#run(script);
+  }
+
+  /** Id of its conversation, and its turn there. */
+  get conversation(): string {
+    return this.#follows?.conversation_id ?? this.id;
+  }
+
+  get turn(): number {
+    return (this.#follows?.turn ?? 0) + 1;
   }
 
   get lastSeq(): number {
@@ -60,7 +80,7 @@ export class ScriptedSession implements SessionHandle {
     this.#envelopes.push({
       v: 1,
       seq,
-      gseq: seq,
+      gseq: (this.turn - 1) * 1000 + seq,
       ts: new Date().toISOString(),
       session_id: this.id,
       attempt: 1,
@@ -134,6 +154,7 @@ export class ScriptedSession implements SessionHandle {
       effective: fakeSettings(),
       candidates: [this.adapter],
       passed_over: [],
+      ...(this.#follows === undefined ? {} : { follows: this.#follows }),
     }, "host");
     this.emit({ type: "attempt_started", attempt: 1, adapter_id: this.adapter }, "host");
     const changes = await script(this).catch((error: unknown): Partial<SessionResult> => ({
@@ -165,7 +186,7 @@ export class ScriptedHost implements SessionHost {
     this.#script = script;
   }
 
-  async start(request: SessionRequest, options: RunSessionOptions = {}): Promise<ScriptedSession> {
+  async start(request: SessionRequest, options: RunSessionOptions = {}, follows?: Follows): Promise<ScriptedSession> {
     const names = this.agentReports.map(({ id }) => id);
     if (typeof options.adapter === "string" && options.adapter !== "auto" && !names.includes(options.adapter)) {
       throw new BulkheadError("unknown_adapter", `No enabled adapter has the id "${options.adapter}".`, {
@@ -173,7 +194,7 @@ export class ScriptedHost implements SessionHost {
       });
     }
     if (options.signal?.aborted) throw new BulkheadError("interrupted", "It was interrupted before it started.");
-    const session = new ScriptedSession(request, options, this.#script);
+    const session = new ScriptedSession(request, { options, script: this.#script, follows });
     this.sessions.push(session);
     return session;
   }
@@ -203,7 +224,7 @@ export class ScriptedHost implements SessionHost {
     this.sessions.splice(this.sessions.indexOf(this.#find(sessionId)), 1);
   }
 
-  readonly conversations = noConversations;
+  readonly conversations: Conversations = new ScriptedConversations(this).all;
 
   async agents(): Promise<AgentReport[]> {
     return this.agentReports;
@@ -239,7 +260,7 @@ function summaryOf(session: ScriptedSession): SessionSummary {
     outcome: ended?.outcome ?? null,
     stop_reason: ended?.stop_reason ?? null,
     last_seq: lastSeq,
-    conversation_id: id,
+    conversation_id: session.conversation,
     waiting: waiting.map((request_id) => ({ request_id, type: "question", text: "", choices: [] })),
   };
 }

@@ -1,0 +1,104 @@
+import type { MessageReport, NewMessage, SaidMessage } from "../../../plugin-sdk/conversation.ts";
+import type { Envelope, Follows } from "../../../plugin-sdk/envelope.ts";
+import { textOf } from "../../../plugin-sdk/conversation.ts";
+import type { EventQuery } from "../../../plugin-sdk/queries.ts";
+import { noConversations } from "../../../core/sessions/host/no-conversations.ts";
+import type { Conversations, MessageCaller, RunSessionOptions } from "../../../core/sessions/host/session-host.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { ScriptedSession } from "./scripted-session-host.ts";
+
+interface Host {
+  readonly sessions: readonly ScriptedSession[];
+  start(request: SessionRequest, options: RunSessionOptions, follows: Follows): Promise<ScriptedSession>;
+}
+
+/**
+ * Conversations of scripted sessions, each of one turn: a message to one that runs begins the next one at its end, and a
+ * steer reaches it at once.
+ */
+export class ScriptedConversations implements Pick<Conversations, "say" | "stop" | "get" | "events"> {
+  readonly #host: Host;
+
+  constructor(host: Host) {
+    this.#host = host;
+  }
+
+  /** All of them, those that a scripted host does not have included. */
+  get all(): Conversations {
+    return {
+      ...noConversations,
+      say: (...args) => this.say(...args),
+      stop: (id) => this.stop(id),
+      get: (id) => this.get(id),
+      events: (...args) => this.events(...args),
+    };
+  }
+
+  async say(id: string, message: NewMessage, { client = "" }: MessageCaller = {}): Promise<SaidMessage> {
+    const head = this.#chain(id).at(-1)!;
+    const { message_id = "m", content, delivery = "queue" } = message;
+    if (head.ended !== null) return await this.#begin(head, message, client);
+    head.emit({ type: "message_accepted", message_id, delivery, content, by: { client } }, "host");
+    if (delivery === "steer") {
+      head.emit({ type: "message_delivered", message_id, turn: head.turn, how: "injected" }, "host");
+      return { message_id, session_id: head.id, state: "delivered", turn: head.turn };
+    }
+    void head.result().then(() => this.#begin(this.#chain(id).at(-1)!, message, client));
+    return { message_id, session_id: head.id, state: "pending" };
+  }
+
+  async stop(id: string): Promise<void> {
+    await this.#chain(id).at(-1)!.interrupt();
+  }
+
+  async get(id: string): ReturnType<Conversations["get"]> {
+    const head = this.#chain(id).at(-1)!;
+    const state = head.ended === null ? "working" : "ended";
+    const pending: MessageReport[] = [];
+    return {
+      conversation_id: head.conversation,
+      state,
+      head: head.id,
+      turn: head.turn,
+      sessions: [],
+      turns: [],
+      pending,
+    };
+  }
+
+  async *events(id: string, { after = 0, signal }: EventQuery = {}): AsyncGenerator<Envelope, void, void> {
+    for (let at = 0; at < this.#chain(id).length; at++) {
+      const session = this.#chain(id)[at]!;
+      for await (const envelope of session.events({ signal })) if (envelope.gseq > after) yield envelope;
+    }
+  }
+
+  async #begin(head: ScriptedSession, { message_id = "m", content, with: terms = {} }: NewMessage, client: string) {
+    if (head.ended === null) await head.result();
+    let native: string | undefined;
+    for await (const { event } of head.events()) {
+      if (event.type === "agent_info") native = event.agent_session_id ?? native;
+    }
+    const { agent = head.adapter } = terms;
+    const { labels: _, ...request } = head.request;
+    const remembers = native !== undefined && agent === head.adapter;
+    const next = await this.#host.start(
+      { ...request, prompt: textOf(content), ...(remembers ? { continue_from: native! } : {}) },
+      { adapter: agent, client },
+      {
+        conversation_id: head.conversation,
+        session_id: head.id,
+        turn: head.turn,
+        why: "message",
+        memory: remembers ? "agent" : "none",
+        message: { message_id, by: { client } },
+      },
+    );
+    return { message_id, session_id: next.id, state: "delivered" as const, turn: next.turn };
+  }
+
+  #chain(id: string): ScriptedSession[] {
+    const conversation = this.#host.sessions.find((session) => session.id === id)?.conversation ?? id;
+    return this.#host.sessions.filter((session) => session.conversation === conversation);
+  }
+}
