@@ -9,7 +9,13 @@ export type { ComparedSession, Comparison, Overlap } from "./sessions/host/compa
 export type { CloseDeadlines, Host, HostOptions, ParallelRun, RunAllOptions } from "./sessions/host/host.ts";
 export type { LogRecord } from "./ground/log/log-record.ts";
 export type { EventQuery, SessionQuery } from "../plugin-sdk/queries.ts";
-export type { Conversations, MessageCaller, RunSessionOptions, SessionHandle, SessionHost } from "./sessions/host/session-host.ts";
+export type {
+  Conversations,
+  MessageCaller,
+  RunSessionOptions,
+  SessionHandle,
+  SessionHost,
+} from "./sessions/host/session-host.ts";
 export { defaultLimits, type Limits } from "./ground/config/limits.ts";
 export type { HostManifest, PluginSettings, Routing } from "./ground/config/host-manifest.ts";
 export { type DaemonSettings, defaultDaemonSettings } from "./ground/config/daemon-settings.ts";

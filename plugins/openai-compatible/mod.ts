@@ -97,7 +97,11 @@ export default class OpenAiCompatible extends AgentAdapter {
       }
       // The operator's prices are of the operator's model.
       const prices = access.type === "local" || model === access.model ? access.prices : null;
-      yield* readAnswer(new ChatStream({ prices, detector, isData: request.output_schema !== undefined }), { ctx, response, signal });
+      yield* readAnswer(new ChatStream({ prices, detector, isData: request.output_schema !== undefined }), {
+        ctx,
+        response,
+        signal,
+      });
     } finally {
       await leaveStream(response.body);
     }

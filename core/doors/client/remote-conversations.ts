@@ -1,4 +1,10 @@
-import type { ConversationReport, MessageReport, MessageState, NewMessage, SaidMessage } from "../../../plugin-sdk/conversation.ts";
+import type {
+  ConversationReport,
+  MessageReport,
+  MessageState,
+  NewMessage,
+  SaidMessage,
+} from "../../../plugin-sdk/conversation.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { Part } from "../../../plugin-sdk/messages.ts";
 import { type Api, call, callJson } from "./call-api.ts";
@@ -32,16 +38,14 @@ export function remoteConversations(api: Api, patience: Patience): RemoteConvers
   const messageOf = (id: string, messageId: string) => `${pathOf(id)}/messages/${encodeURIComponent(messageId)}`;
   return {
     async say(id, message) {
-      const post = () =>
-        callJson<SaidMessage>(api, `${pathOf(id)}/messages`, { method: "POST", body: message });
+      const post = () => callJson<SaidMessage>(api, `${pathOf(id)}/messages`, { method: "POST", body: message });
       return message.message_id === undefined ? await post() : await retried(post, { ...patience, signal: undefined });
     },
     messages: async (id, query = {}) =>
       (await callJson<{ messages: MessageReport[] }>(api, `${pathOf(id)}/messages${queryText(query)}`)).messages,
     edit: (id, messageId, content) => callJson(api, messageOf(id, messageId), { method: "PATCH", body: { content } }),
     withdraw: (id, messageId) => callJson(api, messageOf(id, messageId), { method: "DELETE" }),
-    stop: async (id, options = {}) =>
-      void await call(api, `${pathOf(id)}/stop`, { method: "POST", body: options }),
+    stop: async (id, options = {}) => void await call(api, `${pathOf(id)}/stop`, { method: "POST", body: options }),
     get: (id) => callJson(api, pathOf(id)),
     events: (id, query = {}) =>
       followEvents({

@@ -73,7 +73,11 @@ export function turnAnswer(sessionId: string, { type: _, checkpoint: _c, ...turn
 /** Formats the answer about a message that the agent does not get in the session that had it. */
 export function droppedAnswer({ message_id, reason, to }: MessageDroppedEvent): CallToolResult {
   if (to !== undefined) return runningAnswer(to);
-  return failure({ code: "conflict", message: `The agent did not get the message: ${reason}.`, details: { message_id } });
+  return failure({
+    code: "conflict",
+    message: `The agent did not get the message: ${reason}.`,
+    details: { message_id },
+  });
 }
 
 /** Formats the answer about a session whose agent waits for an answer. */

@@ -74,7 +74,8 @@ const messageInput = Type.Object({
   session_id: Type.String({ description: "Any session of the conversation, running or ended." }),
   text: Type.String({ minLength: 1, description: "What to say to its agent." }),
   delivery: Type.Optional(Type.Union(deliveries.map((one) => Type.Literal(one)), {
-    description: "queue: after the turn under way (default); steer: into it; interrupt: stops it, and goes on with this.",
+    description:
+      "queue: after the turn under way (default); steer: into it; interrupt: stops it, and goes on with this.",
   })),
   wait: Type.Optional(Type.Boolean({ description: "False: answer at once; default: until its turn is over." })),
 }, closed);
@@ -122,7 +123,8 @@ export function continueSessionTool(sessions: SessionHost, client: string): McpT
   return makeTool({
     name: "continue_session",
     title: "Continue a session",
-    description: "Says something more to the agent of a session that has ended, by a new session that is no part of its " +
+    description:
+      "Says something more to the agent of a session that has ended, by a new session that is no part of its " +
       "conversation and continues the agent's own. send_message does more.",
     hints: { reads_only: false, destroys: true },
     input: continueInput,

@@ -4,7 +4,14 @@ import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
 import { closed } from "../../../../plugin-sdk/schema.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { isWanted, labelled } from "../event-filter.ts";
-import { chainFraming, type EventFraming, type EventId, lineFraming, mergedFraming, sessionFraming } from "../event-framing.ts";
+import {
+  chainFraming,
+  type EventFraming,
+  type EventId,
+  lineFraming,
+  mergedFraming,
+  sessionFraming,
+} from "../event-framing.ts";
 import { eventStream } from "../event-stream.ts";
 import type { Meters } from "../meters.ts";
 import type { Caller } from "../scopes.ts";
