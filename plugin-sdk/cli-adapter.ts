@@ -3,8 +3,7 @@ import type { AvailabilityReport } from "./availability.ts";
 import { type AuthStatus, probeCli } from "./cli-availability.ts";
 import { type CliCommand, feedStdin, leaveStream, startCommand } from "./cli-command.ts";
 import { CliEnding, isWork, rateLimitEvent } from "./cli-ending.ts";
-import type { CliTalk } from "./cli-talk.ts";
-import { CliTurns } from "./cli-turns.ts";
+import type { CliTurnsDeps, TalkInTurns } from "./cli-turns.ts";
 import type { AdapterContext, AgentConfig, ProcessExit, RunningProcess } from "./context.ts";
 import { BulkheadError } from "./errors.ts";
 import { ToolOutput } from "./error-output.ts";
@@ -14,7 +13,6 @@ import type { LastWord } from "./mapping-rule.ts";
 import { mergeStreams } from "./merge-streams.ts";
 import { OpenWork } from "./open-work.ts";
 import type { SessionRequest } from "./request.ts";
-import { withOrderedInput } from "./ordered-input.ts";
 import { readLines } from "./read-lines.ts";
 import { Settling } from "./settling.ts";
 
@@ -24,14 +22,7 @@ export type ParsedLine = AdapterEvent | AdapterEvent[] | null;
 const noExit: ProcessExit = { exit_code: null, signal: null };
 
 /** Parts of a running session. */
-interface RunParts {
-  ctx: AdapterContext;
-  child: RunningProcess;
-  read(): AsyncIterable<AdapterEvent[]>;
-  newEnding(): CliEnding;
-  leave(): Promise<void> | void;
-  kill(): void;
-}
+type RunParts = Omit<CliTurnsDeps, "talk" | "work" | "end">;
 
 /** Members that a {@link CliAdapter} must have, in addition to those of every adapter. */
 export const requiredCliMembers = ["findBinary", "getVersion", "checkAuth", "buildCommand", "parseOutput"] as const;
@@ -45,8 +36,8 @@ export abstract class CliAdapter extends AgentAdapter {
 
   /** The session's work that is not over. The adapter tells it of tasks in the background; calls are in the events. */
   protected work: OpenWork = new OpenWork();
-  /** Talks to a program that takes more than one prompt; absent: one turn a program. */
-  protected readonly talk?: CliTalk;
+  /** Talks to a program that takes more than one prompt, by `talkInTurns()`; absent: one turn a program. */
+  protected readonly talk?: TalkInTurns;
   #config: AgentConfig | null = null;
   #onLine: () => void = () => {};
   /** Running programs, each with the stop in progress, if any. */
@@ -211,7 +202,7 @@ export abstract class CliAdapter extends AgentAdapter {
     await this.setup(request, ctx);
     const command = await this.buildCommand(request, ctx);
     const started = await startCommand(command, ctx);
-    const child = this.talk ? withOrderedInput(started) : started;
+    const child = this.talk?.childOf(started) ?? started;
     this.#running.set(child, null);
     const kill = (): void => void child.kill().catch(() => {});
     const stop = (): void => void this.#stop(child).catch(() => {});
@@ -235,7 +226,7 @@ export abstract class CliAdapter extends AgentAdapter {
       const read = () => this.#read(child, ctx);
       const leave = () => this.leaveProcess(child);
       const parts = { ctx, child, read, newEnding, leave, kill };
-      yield* this.talk ? this.#runTurns({ ...parts, talk: this.talk }) : this.#runOnce(parts, command);
+      yield* this.talk ? this.#runTurns(this.talk, parts) : this.#runOnce(parts, command);
       isGone = true;
     } finally {
       if (!isGone) kill();
@@ -269,11 +260,12 @@ export abstract class CliAdapter extends AgentAdapter {
     if (!this.isBetweenTurns) yield await this.#end(ending, { exit, ctx });
   }
 
-  async *#runTurns(parts: RunParts & { talk: CliTalk }): AsyncGenerator<AdapterEvent[], void, void> {
+  #runTurns(talk: TalkInTurns, parts: RunParts): AsyncGenerator<AdapterEvent[], void, void> {
     const { ctx } = parts;
-    const turns = new CliTurns({ ...parts, work: this.work, end: (ending, exit) => this.#end(ending, { exit, ctx }) });
+    const end = (ending: CliEnding, exit: ProcessExit | null) => this.#end(ending, { exit, ctx });
+    const turns = talk.turnsOf({ ...parts, work: this.work, end });
     this.#onLine = () => turns.look();
-    yield* turns.run();
+    return turns.run();
   }
 
   /** Reads all output, without lines that say nothing. */

@@ -3,6 +3,7 @@ import type { CliTalk } from "./cli-talk.ts";
 import type { AdapterContext, ProcessExit, RunningProcess } from "./context.ts";
 import type { AdapterEvent } from "./events.ts";
 import type { OpenWork } from "./open-work.ts";
+import { withOrderedInput } from "./ordered-input.ts";
 import { Settling } from "./settling.ts";
 import type { Turn, TurnMessage } from "./turns.ts";
 
@@ -12,7 +13,7 @@ const quietMs = 150;
 const leaveMs = 2000;
 
 /** Collaborators of {@link CliTurns}. */
-interface CliTurnsDeps {
+export interface CliTurnsDeps {
   ctx: AdapterContext;
   child: RunningProcess;
   talk: CliTalk;
@@ -41,8 +42,20 @@ type Arrival =
   | { kind: "returned"; message: TurnMessage }
   | { kind: "failure"; thrown: unknown };
 
+/** Runs the turns of a session in one program; made by {@link talkInTurns}. */
+export interface TalkInTurns {
+  /** Returns the program as the turns need it. */
+  childOf(started: RunningProcess): RunningProcess;
+  turnsOf(deps: Omit<CliTurnsDeps, "talk">): Pick<CliTurns, "run" | "look">;
+}
+
+/** Makes the `talk` of a `CliAdapter`. */
+export function talkInTurns(talk: CliTalk): TalkInTurns {
+  return { childOf: withOrderedInput, turnsOf: (deps) => new CliTurns({ ...deps, talk }) };
+}
+
 /** The turns of a session in one program. */
-export class CliTurns {
+class CliTurns {
   readonly #deps: CliTurnsDeps;
   readonly #turns: AsyncIterator<Turn>;
   readonly #arrivals: Arrival[] = [];

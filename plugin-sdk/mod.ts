@@ -40,6 +40,7 @@ export { type AgentCapabilities, agentCapabilitiesSchema, capabilityFlags } from
 export { checkMappingRules, type RuleFaultDetails } from "./check-mapping-rules.ts";
 export { CliAdapter, type ParsedLine, requiredCliMembers } from "./cli-adapter.ts";
 export type { CliTalk } from "./cli-talk.ts";
+export { type TalkInTurns, talkInTurns } from "./cli-turns.ts";
 export type { AuthStatus } from "./cli-availability.ts";
 export {
   askVersion,

@@ -8,13 +8,13 @@ import {
   BulkheadError,
   CliAdapter,
   type CliCommand,
-  type CliTalk,
   collectOutput,
   fieldsOf,
   parseJson,
   requestIn,
   type RunningProcess,
   type SessionRequest,
+  talkInTurns,
   textOf,
 } from "bulkhead/plugin-sdk";
 import { binary, type Options, sessionCommand } from "./command.ts";
@@ -46,7 +46,7 @@ export default class ClaudeCode extends CliAdapter {
   #parser = new StreamParser();
   /** The schema holds for the whole program. */
   #schema: unknown;
-  protected override readonly talk: CliTalk = {
+  protected override readonly talk = talkInTurns({
     prompt: ({ prompt, output_schema }) => {
       if (!isSame(output_schema, this.#schema)) return null;
       this.#parser.beginTurn();
@@ -56,7 +56,7 @@ export default class ClaudeCode extends CliAdapter {
     steer: ({ message_id, text }) => this.#parser.prompts.steer(message_id, text),
     stop: interruptLine,
     over: () => this.#parser.prompts.areDone,
-  };
+  });
 
   override initialize(config: AgentConfig): void {
     void super.initialize(config);

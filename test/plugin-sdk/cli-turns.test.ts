@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { CliAdapter, type ParsedLine } from "../../plugin-sdk/cli-adapter.ts";
 import type { CliCommand } from "../../plugin-sdk/cli-command.ts";
-import type { CliTalk } from "../../plugin-sdk/cli-talk.ts";
+import { talkInTurns } from "../../plugin-sdk/cli-turns.ts";
 import type { RunningProcess } from "../../plugin-sdk/context.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import { type AdapterRun, runAdapter, type RunAdapterOptions, type ScriptedTurn } from "../../plugin-sdk/testing.ts";
@@ -16,7 +16,7 @@ class Talker extends CliAdapter {
   readonly capabilities = {};
   readonly accessModes = [];
   #isBusy = false;
-  protected override readonly talk: CliTalk = {
+  protected override readonly talk = talkInTurns({
     prompt: ({ prompt, output_schema }) => {
       this.#isBusy = true;
       return output_schema ? null : `${JSON.stringify({ prompt })}\n`;
@@ -28,7 +28,7 @@ class Talker extends CliAdapter {
     },
     stop: () => '{"stop":true}\n',
     over: () => !this.#isBusy,
-  };
+  });
 
   findBinary(): string {
     return "talker";
