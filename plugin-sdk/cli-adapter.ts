@@ -1,4 +1,4 @@
-import { type AdapterEvents, AgentAdapter, demandMethods, requiredMembers } from "./adapter.ts";
+import { type AdapterEvents, AgentAdapter, requiredMembers } from "./adapter.ts";
 import type { AvailabilityReport } from "./availability.ts";
 import { type AuthStatus, probeCli } from "./cli-availability.ts";
 import { type CliCommand, feedStdin, leaveStream, startCommand } from "./cli-command.ts";
@@ -19,11 +19,6 @@ import { Settling } from "./settling.ts";
 /** Return type of a parser for one line: an event, several, or null for a line without meaning. */
 export type ParsedLine = AdapterEvent | AdapterEvent[] | null;
 
-const noExit: ProcessExit = { exit_code: null, signal: null };
-
-/** Parts of a running session. */
-type RunParts = Omit<CliTurnsDeps, "talk" | "work" | "end">;
-
 /** Members that a {@link CliAdapter} must have, in addition to those of every adapter. */
 export const requiredCliMembers = ["findBinary", "getVersion", "checkAuth", "buildCommand", "parseOutput"] as const;
 
@@ -42,11 +37,6 @@ export abstract class CliAdapter extends AgentAdapter {
   #onLine: () => void = () => {};
   /** Running programs, each with the stop in progress, if any. */
   readonly #running = new Map<RunningProcess, Promise<void> | null>();
-
-  constructor() {
-    super();
-    demandMethods(new.target, requiredCliMembers);
-  }
 
   /** Returns the program's name or path, for `ctx.run`; null when there is none for this platform. */
   abstract findBinary(ctx: AdapterContext): Promise<string | null> | string | null;
@@ -173,11 +163,6 @@ export abstract class CliAdapter extends AgentAdapter {
     return false;
   }
 
-  /** True from a turn's last word to the next prompt, in a program that takes several turns: its end is no failure then. */
-  get isBetweenTurns(): boolean {
-    return false;
-  }
-
   /** Returns the configuration given to {@link initialize}. */
   get config(): AgentConfig {
     if (this.#config) return this.#config;
@@ -215,57 +200,35 @@ export abstract class CliAdapter extends AgentAdapter {
         meaningOf: (text) => this.meaningOfText(text),
         lastWord: this.lastWord,
       });
-    let isGone = false;
+    let exit: ProcessExit | null = null;
+    const leave = () => this.leaveProcess(child);
     try {
       if (ctx.signal.aborted) kill();
-      if (command.stdin !== undefined) {
-        // Before any prompt, as one text.
-        if (this.talk) void child.stdin.write(command.stdin).catch(() => {});
-        else void feedStdin(child, command.stdin, command);
+      if (this.talk) {
+        const read = () => this.#read(child, ctx);
+        const end: CliTurnsDeps["end"] = (ending, how) => this.#end(ending, { ...how, ctx });
+        const { work, talk } = this;
+        const turns = talk.turnsOf({ ctx, child, opening: command.stdin, work, read, newEnding, end, leave, kill });
+        this.#onLine = () => turns.look();
+        exit = yield* turns.run();
+      } else {
+        if (command.stdin !== undefined) void feedStdin(child, command.stdin, command);
+        const ending = newEnding();
+        const endsAlone = command.keep_stdin_open !== true;
+        const settling = new Settling(ending, { ctx, endsAlone, leave, kill: () => exit ?? kill() });
+        for await (const events of this.#read(child, ctx)) {
+          const passed = ending.take(events);
+          settling.heard(events);
+          if (passed.length > 0) yield passed;
+        }
+        exit = await child.exit;
+        yield await this.#end(ending, { exit, ctx });
       }
-      const read = () => this.#read(child, ctx);
-      const leave = () => this.leaveProcess(child);
-      const parts = { ctx, child, read, newEnding, leave, kill };
-      yield* this.talk ? this.#runTurns(this.talk, parts) : this.#runOnce(parts, command);
-      isGone = true;
     } finally {
-      if (!isGone) kill();
+      if (!exit) kill();
       ctx.signal.removeEventListener("abort", stop);
       this.#running.delete(child);
     }
-  }
-
-  async *#runOnce(
-    { ctx, child, read, newEnding, leave, kill }: RunParts,
-    command: CliCommand,
-  ): AsyncGenerator<AdapterEvent[], void, void> {
-    let exit: ProcessExit | null = null;
-    const endsAlone = command.keep_stdin_open !== true;
-    const steps = { ctx, endsAlone, leave, kill: () => exit ?? kill() };
-    let ending = newEnding();
-    let settling = new Settling(ending, steps);
-    for await (const events of read()) {
-      const passed = ending.take(events);
-      if (ending.isOver && this.isBetweenTurns) {
-        yield [...passed, ...await this.#end(ending, { exit: { exit_code: 0, signal: null }, ctx })];
-        this.work = new OpenWork({ calls: this.tellsToolResults });
-        ending = newEnding();
-        settling = new Settling(ending, steps);
-        continue;
-      }
-      settling.heard(events);
-      if (passed.length > 0) yield passed;
-    }
-    exit = await child.exit;
-    if (!this.isBetweenTurns) yield await this.#end(ending, { exit, ctx });
-  }
-
-  #runTurns(talk: TalkInTurns, parts: RunParts): AsyncGenerator<AdapterEvent[], void, void> {
-    const { ctx } = parts;
-    const end = (ending: CliEnding, exit: ProcessExit | null) => this.#end(ending, { exit, ctx });
-    const turns = talk.turnsOf({ ...parts, work: this.work, end });
-    this.#onLine = () => turns.look();
-    return turns.run();
   }
 
   /** Reads all output, without lines that say nothing. */
@@ -286,13 +249,12 @@ export abstract class CliAdapter extends AgentAdapter {
     return stopping;
   }
 
-  /** @param how.exit null for a program that goes on: it has said its last word of a turn */
-  async #end(ending: CliEnding, how: { exit: ProcessExit | null; ctx: AdapterContext }): Promise<AdapterEvent[]> {
-    const { ctx, exit } = how;
+  async #end(
+    ending: CliEnding,
+    { exit, ctx, kept }: { exit: ProcessExit; ctx: AdapterContext; kept?: boolean },
+  ): Promise<AdapterEvent[]> {
     if (ctx.signal.aborted) return ending.interrupted(ctx.signal.reason);
-    const failure = exit === null
-      ? ending.failure(noExit, { meaning: "completed", strict: true, kept: true })
-      : ending.failure(exit, { meaning: this.meaningOfExit(exit), strict: this.endsWithEvent });
+    const failure = ending.failure(exit, { meaning: this.meaningOfExit(exit), strict: this.endsWithEvent, kept });
     if (failure) return failure;
     const text = await this.finalOutput(ctx);
     const last = ending.completed(text, this.answer());

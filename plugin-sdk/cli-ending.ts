@@ -33,7 +33,7 @@ interface EndingRules {
   /** True if a program without a last word has failed, even with exit code 0. */
   strict: boolean;
   /** True for a program that goes on after its turn, and so do its tasks. */
-  kept?: boolean;
+  kept?: boolean | undefined;
 }
 
 /** Makes the event for a text that shows a rate limit. */

@@ -12,17 +12,22 @@ const quietMs = 150;
 /** Longest wait in milliseconds for the exit of a program that gets no more turns. */
 const leaveMs = 2000;
 
+/** A program after a turn. */
+const goesOn = { exit: { exit_code: null, signal: null }, kept: true };
+
 /** Collaborators of {@link CliTurns}. */
 export interface CliTurnsDeps {
   ctx: AdapterContext;
   child: RunningProcess;
   talk: CliTalk;
   work: OpenWork;
+  /** Text for the program before any prompt. */
+  opening: string | undefined;
   /** Reads the program's output; called once. */
   read(): AsyncIterable<AdapterEvent[]>;
   newEnding(): CliEnding;
-  /** Returns the last events of a turn; without an exit the program goes on. */
-  end(ending: CliEnding, exit: ProcessExit | null): Promise<AdapterEvent[]>;
+  /** Returns the last events of a turn; of a kept program that has not ended the exit says nothing. */
+  end(ending: CliEnding, how: { exit: ProcessExit; kept?: boolean }): Promise<AdapterEvent[]>;
   /** Tells the program that nothing else comes. */
   leave(): Promise<void> | void;
   kill(): void;
@@ -84,8 +89,9 @@ class CliTurns {
   }
 
   /** Runs all turns; ends with the program, or when the host has no turn for it. */
-  async *run(): AsyncGenerator<AdapterEvent[], void, void> {
-    const { child } = this.#deps;
+  async *run(): AsyncGenerator<AdapterEvent[], ProcessExit, void> {
+    const { child, opening } = this.#deps;
+    if (opening !== undefined) child.stdin.write(opening).catch(() => {});
     const first = await this.#turns.next();
     await this.#begin(first.done ? null : first.value);
     const output = this.#deps.read()[Symbol.asyncIterator]();
@@ -106,7 +112,8 @@ class CliTurns {
       }
       const exit = await child.exit;
       this.#isGone = true;
-      if (this.#underWay !== null) yield* this.#end(this.#underWay, exit);
+      if (this.#underWay !== null) yield* this.#end(this.#underWay, { exit });
+      return exit;
     } finally {
       this.#isGone = true;
       this.#underWay = null;
@@ -177,7 +184,7 @@ class CliTurns {
     if (first?.type === "turn_began" && this.#underWay !== null) {
       // Without a last word before it, it is the same turn that goes on.
       if (!this.#underWay.ending.isOver) return yield* this.#take([...takenIn(first.message_ids), ...rest]);
-      yield* this.#end(this.#underWay, null);
+      yield* this.#end(this.#underWay, goesOn);
     }
     if (this.#underWay === null) {
       if (!wasUnderWay && (this.#isLeft || !events.some(isOwnWork))) return;
@@ -197,7 +204,7 @@ class CliTurns {
       this.#underWay = this.#watch(of.ending);
       return this.look();
     }
-    yield* this.#end(of, null);
+    yield* this.#end(of, goesOn);
     // A word that is on its way here is given back before the next turn.
     await this.#deps.ctx.sleep(0).catch(() => {});
     yield* this.#givenBack();
@@ -208,12 +215,15 @@ class CliTurns {
     } else if (!this.#isAsking) this.#ask();
   }
 
-  async *#end({ ending }: TurnUnderWay, exit: ProcessExit | null): AsyncGenerator<AdapterEvent[], void, void> {
+  async *#end(
+    { ending }: TurnUnderWay,
+    how: { exit: ProcessExit; kept?: boolean },
+  ): AsyncGenerator<AdapterEvent[], void, void> {
     for (const message of this.#held) this.#arrive({ kind: "returned", message });
     this.#held.clear();
     this.#underWay = null;
     yield* this.#givenBack();
-    yield await this.#deps.end(ending, exit);
+    yield await this.#deps.end(ending, how);
   }
 
   *#givenBack(): Generator<AdapterEvent[], void, void> {
