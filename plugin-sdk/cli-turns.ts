@@ -12,6 +12,8 @@ const quietMs = 150;
 /** Longest wait in milliseconds for the exit of a program that gets no more turns. */
 const leaveMs = 2000;
 
+/** Stands for a line that says that the program is done. */
+const sign: AdapterEvent = { type: "progress", message: "" };
 /** A program after a turn. */
 const goesOn = { exit: { exit_code: null, signal: null }, kept: true };
 
@@ -37,6 +39,8 @@ export interface CliTurnsDeps {
 interface TurnUnderWay {
   ending: CliEnding;
   settling: Settling;
+  /** The program has printed something. */
+  looked(): void;
 }
 
 type Arrival =
@@ -85,7 +89,7 @@ class CliTurns {
 
   /** Call it when the program has printed something, also without a meaning for a client: the turn may be over by it. */
   look(): void {
-    this.#underWay?.settling.looked();
+    this.#underWay?.looked();
   }
 
   /** Runs all turns; ends with the program, or when the host has no turn for it. */
@@ -126,7 +130,7 @@ class CliTurns {
     const { child, talk, work } = this.#deps;
     const prompt = turn === null ? null : await talk.prompt(turn);
     if (turn === null || prompt === null) return this.#leave();
-    work.restart();
+    work.forgetCalls();
     this.#turn = turn;
     this.#hasSteered = false;
     this.#underWay = this.#watch();
@@ -166,15 +170,31 @@ class CliTurns {
     // A program that gets no other turn ends with its last word, and sums up at its exit.
     const isKept = this.#turn?.kept ?? false;
     const over = (): void => this.#arrive({ kind: "over", of: made, heard: this.#heard });
-    const settling = new Settling(ending, {
+    const isDone = () => !(isKept || this.#hasSteered) || talk.over();
+    const patience = (isLeft: boolean, endsAlone: boolean): number | null => {
+      if (isLeft && isKept) return null;
+      const ms = ending.patience(isLeft, endsAlone);
+      return ms === null || !isDone() ? null : Math.max(ms, isKept ? quietMs : 0);
+    };
+    const settling = new Settling({
+      get isOver() {
+        return ending.isOver;
+      },
+      patience,
+    }, {
       ctx,
       endsAlone: false,
       leave: isKept ? over : () => this.#close(),
-      ...(isKept ? {} : { kill: () => this.#isGone || kill() }),
-      isDone: () => !(isKept || this.#hasSteered) || talk.over(),
-      quietMs: isKept ? quietMs : 0,
+      kill: () => this.#isGone || kill(),
     });
-    const made = { ending, settling };
+    let wasDone = false;
+    const looked = (): void => {
+      const done = isDone();
+      // Events of the same lines are on their way: they come first.
+      settling.heard(done && !wasDone ? [sign] : []);
+      wasDone = done;
+    };
+    const made = { ending, settling, looked };
     return made;
   }
 

@@ -42,13 +42,6 @@ export class OpenWork {
     } else if (event.type === "tool_result") this.#calls.delete(event.call_id);
   }
 
-  /** Another turn begins: calls and words are of the one before. Tasks run on. */
-  restart(): void {
-    this.forgetCalls();
-    this.#said.clear();
-    this.#spoke = true;
-  }
-
   /** Replaces all tasks. */
   setTasks(tasks: readonly BackgroundTask[]): void {
     this.#tasks = new Map(tasks.slice(0, maxOpen).map((task) => [task.id, task]));

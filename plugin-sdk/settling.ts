@@ -7,39 +7,24 @@ interface SettlingSteps {
   ctx: AdapterContext;
   /** Nothing keeps the program but its work. */
   endsAlone: boolean;
-  /** Whether the program is done with all that it was given; absent: its last word says so. */
-  isDone?(): boolean;
-  /** Least silence before it is left, for what comes late. Milliseconds. */
-  quietMs?: number;
   /** Tells the program that nothing else comes. */
   leave(): Promise<void> | void;
-  /** Absent: it is kept once it is left. */
-  kill?(): void;
+  kill(): void;
 }
 
-/** Ends a program whose work is over, or its turn: it is left, and killed if it is silent and stays. */
+/** Ends a program whose work is over: it is left, and killed if it is silent and stays. */
 export class Settling {
-  readonly #ending: CliEnding;
+  readonly #ending: Pick<CliEnding, "isOver" | "patience">;
   readonly #steps: SettlingSteps;
   #heardAt = 0;
   #isLeft = false;
   #isWaiting = false;
-  #wasDone = false;
   /** Ends the sleep of this many milliseconds that goes on. */
   #sleep: { patience: number; end(): void } | null = null;
 
-  constructor(ending: CliEnding, steps: SettlingSteps) {
+  constructor(ending: Pick<CliEnding, "isOver" | "patience">, steps: SettlingSteps) {
     this.#ending = ending;
     this.#steps = steps;
-  }
-
-  /** Call it with each line of the program: one without events may say that it is done. */
-  looked(): void {
-    const isDone = this.#steps.isDone?.() ?? true;
-    // Events of the same lines are on their way.
-    if (isDone && !this.#wasDone) this.#heardAt = Date.now();
-    this.#wasDone = isDone;
-    this.heard([]);
   }
 
   /** Call it with the program's events, after its ending took them. */
@@ -53,10 +38,7 @@ export class Settling {
   }
 
   #patience(): number | null {
-    const { endsAlone, isDone, quietMs = 0, kill } = this.#steps;
-    if (this.#isLeft && !kill) return null;
-    const patience = this.#ending.patience(this.#isLeft, endsAlone);
-    return patience === null || isDone?.() === false ? null : Math.max(patience, quietMs);
+    return this.#ending.patience(this.#isLeft, this.#steps.endsAlone);
   }
 
   async #wait(): Promise<void> {
@@ -70,7 +52,7 @@ export class Settling {
         const woken = new Promise<void>((end) => this.#sleep = { patience, end });
         await Promise.race([ctx.sleep(rest), woken]);
         this.#sleep = null;
-      } else if (this.#isLeft) return kill?.();
+      } else if (this.#isLeft) return kill();
       else {
         this.#isLeft = true;
         this.#heardAt = Date.now();
