@@ -167,8 +167,7 @@ export class CliEnding {
       this.#isInterim = open !== null;
       this.#wentOn = false;
     }
-    const isStop = before?.type === "completed" && isInterrupted(word);
-    const other = before === null || isStop || isSame(before, word) ? null : counts ? before : word;
+    const other = before === null || isSame(before, word) ? null : counts ? before : word;
     // The end of an interim turn was told when it came.
     const lost: AdapterEvent[] = other && !(wasInterim && other !== word) ? [{ type: "unparsed", data: other }] : [];
     if (!counts || open === null) return lost;
@@ -184,8 +183,6 @@ export class CliEnding {
   /** Whether a word is that of a turn in which nothing was done: it says nothing of the good one before. */
   #saysNothing(before: CompletedEvent | ErrorEvent, word: CompletedEvent | ErrorEvent): boolean {
     if (before.type !== "completed" || !before.success || this.#wentOn || this.#isInterim) return false;
-    // A stop may have cut a result short that calls itself a success.
-    if (isInterrupted(word)) return false;
     return word.type === "error" || !word.success || !word.output;
   }
 
@@ -277,10 +274,6 @@ function withKnown(
     tokens_used: word.tokens_used ?? before.tokens_used,
     cost: word.cost ?? before.cost,
   };
-}
-
-function isInterrupted(word: CompletedEvent | ErrorEvent): boolean {
-  return word.type === "error" && word.code === "interrupted";
 }
 
 function isRetryable(code: string): boolean {

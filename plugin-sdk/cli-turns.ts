@@ -211,8 +211,11 @@ class CliTurns {
       if (first?.type !== "turn_began") yield [{ type: "turn_began", message_ids: [] }];
       this.#underWay = this.#watch();
     }
+    // A stop may have cut a result short that calls itself a success.
+    const isStop = events.some((event) => event.type === "error" && event.code === "interrupted");
+    if (isStop) this.#underWay = this.#watch();
     const { ending, settling } = this.#underWay;
-    const passed = ending.take(events);
+    const passed = ending.take(isStop ? events.filter(({ type }) => type !== "completed") : events);
     settling.heard(events);
     if (passed.length > 0) yield passed;
   }
