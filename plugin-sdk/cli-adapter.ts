@@ -3,7 +3,7 @@ import type { AvailabilityReport } from "./availability.ts";
 import { type AuthStatus, probeCli } from "./cli-availability.ts";
 import { type CliCommand, feedStdin, leaveStream, startCommand } from "./cli-command.ts";
 import { CliEnding, isWork, rateLimitEvent } from "./cli-ending.ts";
-import type { CliTurnsDeps, TalkInTurns } from "./cli-turns.ts";
+import type { TalkInTurns } from "./cli-turns.ts";
 import type { AdapterContext, AgentConfig, ProcessExit, RunningProcess } from "./context.ts";
 import { BulkheadError } from "./errors.ts";
 import { ToolOutput } from "./error-output.ts";
@@ -205,17 +205,28 @@ export abstract class CliAdapter extends AgentAdapter {
     try {
       if (ctx.signal.aborted) kill();
       if (this.talk) {
-        const read = () => this.#read(child, ctx);
-        const end: CliTurnsDeps["end"] = (ending, how) => this.#end(ending, { ...how, ctx });
-        const { work, talk } = this;
-        const turns = talk.turnsOf({ ctx, child, opening: command.stdin, work, read, newEnding, end, leave, kill });
+        const turns = this.talk.turnsOf({
+          ctx,
+          child,
+          opening: command.stdin,
+          work: this.work,
+          read: () => this.#read(child, ctx),
+          newEnding,
+          end: (ending, how) => this.#end(ending, { ...how, ctx }),
+          leave,
+          kill,
+        });
         this.#onLine = () => turns.look();
         exit = yield* turns.run();
       } else {
         if (command.stdin !== undefined) void feedStdin(child, command.stdin, command);
         const ending = newEnding();
-        const endsAlone = command.keep_stdin_open !== true;
-        const settling = new Settling(ending, { ctx, endsAlone, leave, kill: () => exit ?? kill() });
+        const settling = new Settling(ending, {
+          ctx,
+          endsAlone: command.keep_stdin_open !== true,
+          leave,
+          kill: () => exit ?? kill(),
+        });
         for await (const events of this.#read(child, ctx)) {
           const passed = ending.take(events);
           settling.heard(events);
