@@ -174,6 +174,11 @@ export abstract class CliAdapter extends AgentAdapter {
     this.#config = config;
   }
 
+  /** True from a turn's last word to the next prompt, in a program that takes several turns: its end is no failure then. */
+  get isBetweenTurns(): boolean {
+    return false;
+  }
+
   override isAvailable(ctx: AdapterContext): Promise<AvailabilityReport> {
     return probeCli(this, ctx);
   }
@@ -220,20 +225,24 @@ export abstract class CliAdapter extends AgentAdapter {
         exit = yield* turns.run();
       } else {
         if (command.stdin !== undefined) void feedStdin(child, command.stdin, command);
-        const ending = newEnding();
-        const settling = new Settling(ending, {
-          ctx,
-          endsAlone: command.keep_stdin_open !== true,
-          leave,
-          kill: () => exit ?? kill(),
-        });
+        const endsAlone = command.keep_stdin_open !== true;
+        const steps = { ctx, endsAlone, leave, kill: () => exit ?? kill() };
+        let ending = newEnding();
+        let settling = new Settling(ending, steps);
         for await (const events of this.#read(child, ctx)) {
           const passed = ending.take(events);
+          if (ending.isOver && this.isBetweenTurns) {
+            yield [...passed, ...await this.#end(ending, { exit: { exit_code: 0, signal: null }, ctx })];
+            this.work = new OpenWork({ calls: this.tellsToolResults });
+            ending = newEnding();
+            settling = new Settling(ending, steps);
+            continue;
+          }
           settling.heard(events);
           if (passed.length > 0) yield passed;
         }
         exit = await child.exit;
-        yield await this.#end(ending, { exit, ctx });
+        if (!this.isBetweenTurns) yield await this.#end(ending, { exit, ctx });
       }
     } finally {
       if (!exit) kill();
