@@ -1,4 +1,4 @@
-import { type AdapterEvents, AgentAdapter, requiredMembers } from "./adapter.ts";
+import { type AdapterEvents, AgentAdapter, demandMethods, requiredMembers } from "./adapter.ts";
 import type { AvailabilityReport } from "./availability.ts";
 import { type AuthStatus, probeCli } from "./cli-availability.ts";
 import { type CliCommand, feedStdin, leaveStream, startCommand } from "./cli-command.ts";
@@ -37,6 +37,11 @@ export abstract class CliAdapter extends AgentAdapter {
   #onLine: () => void = () => {};
   /** Running programs, each with the stop in progress, if any. */
   readonly #running = new Map<RunningProcess, Promise<void> | null>();
+
+  constructor() {
+    super();
+    demandMethods(new.target, requiredCliMembers);
+  }
 
   /** Returns the program's name or path, for `ctx.run`; null when there is none for this platform. */
   abstract findBinary(ctx: AdapterContext): Promise<string | null> | string | null;
