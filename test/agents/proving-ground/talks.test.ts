@@ -74,13 +74,13 @@ async function talk(agent: Agent, scenario: ScenarioName, act: (talk: Talk) => P
     const net = [new URL(model.url).host];
     const plugin = await host.registry.register(folder, { isolation: "process", grant: { ...asked, net }, config });
     await act(await begin(host, { adapter: plugin.id, place, model, request: prepared.request }));
+    await host.close();
+    return await leftBehind(place);
   } finally {
     await host.close();
+    for (const { pid } of await processesOf(place)) process.kill(pid, "SIGKILL");
+    await rm(place.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
-  const left = await leftBehind(place);
-  for (const { pid } of await processesOf(place)) process.kill(pid, "SIGKILL");
-  await rm(place.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
-  return left;
 }
 
 async function begin(
