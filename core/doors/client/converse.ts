@@ -73,7 +73,7 @@ export async function converse<O>(
   };
 }
 
-/** Reads from events each turn when it is over. A session of one turn tells of it by its end alone. */
+/** Reads from events each turn when it is over. A session of one turn has no events of turns but its end. */
 export async function* turnsOf(events: AsyncIterable<Envelope>): AsyncGenerator<EndedTurn, void, void> {
   /** The turn under way, of a session whose beginning was read; null between turns. */
   let current: number | null = null;

@@ -100,7 +100,7 @@ export function sendMessageTool(sessions: SessionHost, client: string): McpTool 
       const message = { content: [{ type: "text" as const, text }], delivery };
       const { message_id, turn, ...said } = await conversations.say(session_id, message, { client });
       if (!wait) return runningAnswer(said.session_id, message_id);
-      // Its agent goes on only once it is answered, and nothing new will tell of that.
+      // Its agent goes on only once it is answered, and no event to come says so.
       if (waiting.length > 0 && said.state === "pending") return waitingAnswer(head, waiting);
       return await followSession(await sessions.open(said.session_id), call, {
         after: said.session_id === head ? last_seq : 0,
