@@ -18,7 +18,7 @@ const sign: AdapterEvent = { type: "progress", message: "" };
 const goesOn = { exit: { exit_code: null, signal: null }, kept: true };
 
 /** Collaborators of {@link CliTurns}. */
-export interface CliTurnsDeps {
+interface CliTurnsDeps {
   ctx: AdapterContext;
   child: RunningProcess;
   talk: CliTalk;

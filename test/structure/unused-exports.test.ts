@@ -20,7 +20,6 @@ const reasons: Record<string, string> = {
   "core/kit/author/new-plugin.ts hostSpecifier": "a host that npm installed",
   "core/packages/registry/thrown-hint.ts contextPaths": "compared with the members that ctx has",
   "core/sessions/session/retry-policy.ts maxTries": "properties of attempts are bounded by it",
-  "core/sessions/session/mailbox.ts Mailbox": "the loop over turns will have it",
   // The tests give these functions what one machine never shows at once.
   "core/sessions/host/close-host.ts closeInSteps": "steps that never end or fail",
   "core/doors/acp/updates.ts changedPlaces": "hunks that no agent of a test writes",

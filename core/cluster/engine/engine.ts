@@ -16,7 +16,7 @@ import type { LogRecord } from "../../ground/log/log-record.ts";
 import { connectServers, type SecretOf } from "./connect.ts";
 import { headerTexts, readStream, type ReadStreamOptions, workOn, type WorkOptions } from "./consume.ts";
 import { DroppedMessages } from "./dropped-messages.ts";
-import type { NewMessage, StreamMessage } from "./messages.ts";
+import type { OutgoingMessage, StreamMessage } from "./messages.ts";
 import { type Names, namesWith } from "./names.ts";
 import { patiently } from "./patiently.ts";
 
@@ -208,7 +208,7 @@ export class Engine {
    * @param lastSeq the message is only taken if this is the stream's last number
    * @throws {StaleError} when it is another one; any other error leaves open whether the message was taken
    */
-  async append({ subject, headers, data }: NewMessage, lastSeq?: number): Promise<number> {
+  async append({ subject, headers, data }: OutgoingMessage, lastSeq?: number): Promise<number> {
     const expect = lastSeq === undefined ? {} : { expect: { lastSequence: lastSeq } };
     try {
       const ack = await this.#client.publish(subject, data, {

@@ -9,7 +9,7 @@ export interface StreamMessage {
 }
 
 /** A message for a stream. */
-export interface NewMessage {
+export interface OutgoingMessage {
   subject: string;
   headers: Readonly<Record<string, string>>;
   data: Uint8Array | string;

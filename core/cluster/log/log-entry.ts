@@ -1,6 +1,6 @@
 import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 import type { DeletedBy } from "../../records/journal/session-record.ts";
-import type { NewMessage, StreamMessage } from "../engine/messages.ts";
+import type { OutgoingMessage, StreamMessage } from "../engine/messages.ts";
 import type { Names } from "../engine/names.ts";
 
 /** Events of one session, as a journal stores them. */
@@ -74,7 +74,10 @@ const maxParts = 4096;
 const maxPartsBytes = 256 * 1024 * 1024;
 
 /** Makes the message that begins a term. */
-export function markMessage(subject: string, { writer, machine }: { writer: string; machine: string }): NewMessage {
+export function markMessage(
+  subject: string,
+  { writer, machine }: { writer: string; machine: string },
+): OutgoingMessage {
   return { subject, headers: { [header.kind]: "mark", [header.writer]: writer, [header.machine]: machine }, data: "" };
 }
 
@@ -82,7 +85,7 @@ export function markMessage(subject: string, { writer, machine }: { writer: stri
 export function partsOf(
   entry: TermEntry,
   { names, machine, bytes }: { names: Names; machine: string; bytes: number },
-): NewMessage[] {
+): OutgoingMessage[] {
   if (entry.kind === "delete") {
     const { session_id, by } = entry;
     // Beside the session's own messages, which go: a late reader must still learn of it.
@@ -113,7 +116,10 @@ export function writerOf({ headers }: StreamMessage): string | undefined {
 }
 
 /** Adds its identity to a message. */
-export function signed({ subject, headers, data }: NewMessage, { writer, term, number }: MessageId): NewMessage {
+export function signed(
+  { subject, headers, data }: OutgoingMessage,
+  { writer, term, number }: MessageId,
+): OutgoingMessage {
   const own = { [header.writer]: writer, [header.term]: String(term), [header.number]: String(number) };
   return { subject, headers: { ...headers, ...own }, data };
 }

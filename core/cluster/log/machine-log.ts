@@ -5,7 +5,7 @@ import { randomId } from "../../ground/platform/files/hash.ts";
 import { wait } from "../../ground/platform/engine/wait.ts";
 import { onNextTurn } from "../../ground/platform/engine/next-turn.ts";
 import { type Engine, StaleError } from "../engine/engine.ts";
-import type { NewMessage } from "../engine/messages.ts";
+import type { OutgoingMessage } from "../engine/messages.ts";
 import {
   gseqOf,
   idOf,
@@ -33,7 +33,7 @@ interface MachineLogDeps {
 
 /** A message on its way. */
 interface Sending {
-  message: NewMessage;
+  message: OutgoingMessage;
   number: number;
   /** Set once the servers have it. */
   stored: boolean;

@@ -18,7 +18,7 @@ import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { isAbsolute } from "../../ground/platform/files/paths.ts";
-import { autoMode, Conversation, type ConversationDeps } from "./conversation.ts";
+import { AcpConversation, autoMode, type ConversationDeps } from "./conversation.ts";
 import { promptText } from "./prompt-text.ts";
 
 /** Options of {@link createAcpAgent}. */
@@ -76,7 +76,7 @@ async function answer<T>(act: () => Promise<T> | T): Promise<T> {
 
 class Connection {
   readonly #options: AcpAgentOptions;
-  readonly #open = new Map<string, Conversation>();
+  readonly #open = new Map<string, AcpConversation>();
   #deps: ConversationDeps | null = null;
   #agents: Promise<AgentReport[]> = Promise.resolve([]);
   #contextSizes = new Map<string, number>();
@@ -166,7 +166,7 @@ class Connection {
   }
 
   /** @throws {BulkheadError} `not_found` */
-  open(sessionId: string): Conversation {
+  open(sessionId: string): AcpConversation {
     const conversation = this.find(sessionId);
     if (conversation === undefined) throw unknownSession(sessionId);
     this.#open.delete(sessionId);
@@ -174,7 +174,7 @@ class Connection {
     return conversation;
   }
 
-  find(sessionId: string): Conversation | undefined {
+  find(sessionId: string): AcpConversation | undefined {
     return this.#open.get(sessionId);
   }
 
@@ -194,11 +194,11 @@ class Connection {
     return this.#deps;
   }
 
-  #keep(id: string, workdir: string): Conversation {
+  #keep(id: string, workdir: string): AcpConversation {
     if (!isAbsolute(workdir)) {
       throw new BulkheadError("invalid_request", `Cannot open a session in "${workdir}": the path is not absolute.`);
     }
-    const conversation = new Conversation(this.#ready, { id, workdir, mode: this.#options.mode ?? autoMode });
+    const conversation = new AcpConversation(this.#ready, { id, workdir, mode: this.#options.mode ?? autoMode });
     this.#open.set(id, conversation);
     for (const [oldId, old] of this.#open) {
       if (this.#open.size <= openConversations) break;
@@ -218,7 +218,7 @@ class Connection {
     return this.#agents;
   }
 
-  async #modes({ mode }: Conversation) {
+  async #modes({ mode }: AcpConversation) {
     return modeState(await this.#askAgents(), mode);
   }
 }
@@ -246,7 +246,7 @@ type InitializeAnswer = {
 };
 
 /** Tells the client that its servers are not run: the operator decides which servers an agent may have. */
-function tellUnused(conversation: Conversation, servers: readonly { name: string }[]): void {
+function tellUnused(conversation: AcpConversation, servers: readonly { name: string }[]): void {
   if (servers.length === 0) return;
   const names = servers.map(({ name }) => name).join(", ");
   conversation.tell(

@@ -27,7 +27,7 @@ interface ConversationOptions {
 }
 
 /** Labels of the first Bulkhead session of a conversation: by them it is found again. */
-export function conversationLabels(id: string): Record<(typeof conversationLabelNames)[number], string> {
+function conversationLabels(id: string): Record<(typeof conversationLabelNames)[number], string> {
   return { door: "acp", acp_session: id };
 }
 
@@ -38,7 +38,7 @@ export const autoMode = "auto";
 const keepMs = 900_000;
 
 /** One session of the protocol: a conversation, whose first session begins with the first prompt. */
-export class Conversation {
+export class AcpConversation {
   readonly id: string;
   readonly workdir: string;
   mode: string;

@@ -3,7 +3,6 @@ import {
   type ConversationTurn,
   type MessageReport,
   type MessageState,
-  type MessageTerms,
   type NewMessage,
   type SaidMessage,
   textOf,
@@ -21,16 +20,16 @@ import { randomId } from "../../ground/platform/files/hash.ts";
 import type { EarlierTurn } from "../session/admitted.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
 import { conversationOf, type LiveSession } from "./live-sessions.ts";
-import { type LiveTalk, type SessionMessage, stateOf } from "../session/turns.ts";
-import { demandEnv, nextRequest } from "./next-request.ts";
+import { type LiveTalk, type SessionMessage, stateOf } from "../session/session-turns.ts";
+import { changesTerms, demandEnv, isOtherThan, nextRequest } from "./next-request.ts";
 import { unknownSession } from "./session-handle.ts";
 import type { Conversations, MessageCaller, RunSessionOptions, SessionHandle } from "./session-host.ts";
-import { firstMessage, readTalk, type SessionTalk } from "./session-talk.ts";
+import { firstMessage, isSame, isText, readTalk, type SessionTalk } from "./session-talk.ts";
 
 /** How the next session of a conversation begins. */
 interface NextSession {
   follows: Follows;
-  /** Turns for an agent that does not remember them. */
+  /** SessionTurns for an agent that does not remember them. */
   earlier: readonly EarlierTurn[];
 }
 
@@ -375,25 +374,6 @@ function endFor(talk: LiveTalk, { delivery }: SessionMessage): "closed" {
   if (delivery === "interrupt" && talk.current !== null) talk.stopTurn({ dropPending: false });
   talk.retire();
   return "closed";
-}
-
-function changesTerms({ admitted: { request, candidates } }: LiveSession, terms: MessageTerms = {}): boolean {
-  const { agent } = terms;
-  return agent !== undefined && agent !== candidates[0].plugin.id || isOtherThan(request, terms);
-}
-
-function isOtherThan(request: SessionRequest, { model, approval, keep_ms }: MessageTerms): boolean {
-  return model !== undefined && model !== request.model || approval !== undefined && approval !== request.approval ||
-    keep_ms !== undefined && keep_ms !== (request.keep_ms ?? 0);
-}
-
-function isSame({ content }: MessageReport, other: readonly Part[]): boolean {
-  const shape = (parts: readonly Part[]) => JSON.stringify(parts, ["type", "text", "sha256", "name", "mime_type"]);
-  return shape(content) === shape(other) || textOf(content) === textOf(other) && [...content, ...other].every(isText);
-}
-
-function isText({ type }: Part): boolean {
-  return type === "text";
 }
 
 function refuseAttachments(content: readonly Part[]): void {

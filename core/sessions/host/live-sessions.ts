@@ -10,7 +10,7 @@ import { markOf } from "../../ground/platform/files/file-mark.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import type { RunningSession } from "../session/running-session.ts";
 import type { Admitted, Candidate, EarlierTurn, Resumed, SessionPlace } from "../session/admitted.ts";
-import type { SessionMessage } from "../session/turns.ts";
+import type { SessionMessage } from "../session/session-turns.ts";
 import { SharedWorkdirs } from "../session/shared-workdirs.ts";
 import type { Subscription } from "../session/subscription.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
@@ -41,7 +41,7 @@ interface LiveStartOptions {
   resumed?: Resumed | null;
   /** The turn of an earlier session that this one goes on from. */
   follows?: Follows | null;
-  /** Turns of earlier sessions, for an agent that does not remember them. */
+  /** SessionTurns of earlier sessions, for an agent that does not remember them. */
   earlier?: readonly EarlierTurn[];
 }
 

@@ -1,3 +1,4 @@
+import type { LiveSession } from "./live-sessions.ts";
 import type { MessageTerms } from "../../../plugin-sdk/conversation.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
@@ -63,4 +64,16 @@ function budgetLeft(budget: Budget, { session_id, usage }: SessionTalk): Budget 
       details: { session_id, left },
     },
   );
+}
+
+/** Whether a message asks for other terms than those of the session that runs. */
+export function changesTerms({ admitted: { request, candidates } }: LiveSession, terms: MessageTerms = {}): boolean {
+  const { agent } = terms;
+  return agent !== undefined && agent !== candidates[0].plugin.id || isOtherThan(request, terms);
+}
+
+/** Whether a message asks for other terms than those of a request. */
+export function isOtherThan(request: SessionRequest, { model, approval, keep_ms }: MessageTerms): boolean {
+  return model !== undefined && model !== request.model || approval !== undefined && approval !== request.approval ||
+    keep_ms !== undefined && keep_ms !== (request.keep_ms ?? 0);
 }

@@ -6,7 +6,7 @@ import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "./ho
 import { deletedError, sessionHandle, type SessionHandleDeps, unknownSession, withLateEnd } from "./session-handle.ts";
 import type { SessionQuery } from "../../../plugin-sdk/queries.ts";
 import { addUpUsage, spentPages } from "./session-usage.ts";
-import { stateOf } from "../session/turns.ts";
+import { stateOf } from "../session/session-turns.ts";
 import type { SessionHandle, SessionHost } from "./session-host.ts";
 
 /** Collaborators of {@link openSessionHost}. */
@@ -21,7 +21,7 @@ export interface SessionHostDeps extends SessionHandleDeps {
 }
 
 /** Collaborators for what is known of sessions. */
-export type KnownSessionsDeps = Pick<SessionHostDeps, "journal" | "log" | "lateEnds" | "others">;
+type KnownSessionsDeps = Pick<SessionHostDeps, "journal" | "log" | "lateEnds" | "others">;
 
 /**
  * How long a reader waits for events that are being written. A journal of one machine needs a moment; in a cluster whose

@@ -1,3 +1,4 @@
+import type { Part } from "../../../plugin-sdk/messages.ts";
 import { type ConversationTurn, type MessageReport, textOf } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope, Follows, SessionStartedEvent, TurnStartedEvent } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
@@ -7,7 +8,7 @@ import type { EarlierTurn } from "../session/admitted.ts";
 import { titleOf } from "../../records/journal/session-record.ts";
 
 /** A turn with its texts, for a briefing. */
-export interface ToldTurn extends ConversationTurn, EarlierTurn {}
+interface ToldTurn extends ConversationTurn, EarlierTurn {}
 
 /** The part that one session has in its conversation. */
 export interface SessionTalk {
@@ -165,4 +166,15 @@ function end(
 ): void {
   const files = (artifacts ?? []).map(({ path }) => path);
   Object.assign(turn, { outcome, stop_reason, ended_at: at, output: output.slice(0, mostText), files });
+}
+
+/** Whether a message has this content, in whatever parts its text is. */
+export function isSame({ content }: MessageReport, other: readonly Part[]): boolean {
+  const shape = (parts: readonly Part[]) => JSON.stringify(parts, ["type", "text", "sha256", "name", "mime_type"]);
+  return shape(content) === shape(other) || textOf(content) === textOf(other) && [...content, ...other].every(isText);
+}
+
+/** Whether a part is text. */
+export function isText({ type }: Part): boolean {
+  return type === "text";
 }

@@ -22,7 +22,7 @@ import type { EventAllowance, EventRules } from "./event-rules.ts";
 import type { OpenRequests } from "./open-requests.ts";
 import type { SessionGit } from "./session-git.ts";
 import type { SessionStream } from "./session-stream.ts";
-import type { SessionMessage, TurnPrompt, Turns } from "./turns.ts";
+import type { SessionMessage, SessionTurns, TurnPrompt } from "./session-turns.ts";
 import type { SessionUsage } from "./usage-meter.ts";
 
 /** How an attempt on a candidate ended. */
@@ -200,7 +200,7 @@ export interface AttemptDeps {
   requests: OpenRequests;
   deadlines: Deadlines;
   usage: SessionUsage;
-  turns: Turns;
+  turns: SessionTurns;
   allowance: EventAllowance;
   git: SessionGit;
   /** The session's own folder; created on first use. */

@@ -1,33 +1,31 @@
 import { allContained, containsPrograms } from "../../packages/permissions/contained-programs.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
-import type { AdapterEvent, PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
+import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { PermissionUses } from "../../../plugin-sdk/result.ts";
-import { shortText } from "../../../plugin-sdk/short-text.ts";
 import { TextTail } from "../../../plugin-sdk/text-tail.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { OperationName } from "../../walls/channel/operations.ts";
 import type { SessionBroker } from "../../walls/broker/session-broker.ts";
 import type { EntryOptions, EventBatch, LaneEntry } from "../../walls/pool/lane-entry.ts";
 import type { WorkerPlace } from "../../walls/pool/plugin-pool.ts";
-import { TokenBucket } from "../../ground/checks/token-bucket.ts";
 import { forAuthor } from "../../packages/registry/for-author.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { PluginScript } from "../../packages/manifest/plugin.ts";
 import { longestLimitMs } from "../routing/access-mode-counters.ts";
-import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
 import { platform } from "../../ground/platform/engine/platform.ts";
 import { unlessAborted } from "../../ground/platform/engine/within.ts";
 import { attemptBroker } from "./attempt-broker.ts";
 import type { AttemptDeps, Candidate } from "./admitted.ts";
-import { policyAnswer, refusalOf } from "./approval-policy.ts";
+import { askClient } from "./ask-client.ts";
 import { canTalk } from "./enforceable.ts";
 import { checkEvent, waitIn } from "./check-event.ts";
 import type { LogEntry } from "./merged-log.ts";
-import { type Asked, unanswered } from "./open-requests.ts";
+import { ReturnedCredit } from "./returned-credit.ts";
 import { ToldChanges } from "./told-changes.ts";
-import { answerTurnCall, isTurnOperation, type TurnSource } from "./turn-calls.ts";
+import { EntryTurns } from "./entry-turns.ts";
+import { answerTurnCall, isTurnOperation } from "./turn-calls.ts";
 import { UnaskedWork } from "./unasked-work.ts";
 import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
 
@@ -40,7 +38,7 @@ export class Attempt {
   readonly startedAt: string = new Date().toISOString();
   readonly #started = performance.now();
   readonly #deps: AttemptDeps;
-  readonly #rate: TokenBucket;
+  readonly #credit: ReturnedCredit;
   #entry: LaneEntry | null = null;
   #broker: SessionBroker | null = null;
   #script: PluginScript | null = null;
@@ -53,13 +51,10 @@ export class Attempt {
   readonly #changes: ToldChanges;
   /** Whether the preparations that must precede any work of an agent are done. */
   #isPrepared = false;
-  /** Whether the adapter has asked for its first turn. */
-  #hasFirst = false;
+  readonly #entryTurns: EntryTurns;
   #isOver = false;
   /** Why the host cut the attempt off; the first reason is kept. */
   #cut: ErrorData | null = null;
-  /** Durable events whose credit has not been given back yet. */
-  #owed = { events: 0, credit: 0 };
 
   constructor(
     deps: AttemptDeps,
@@ -69,9 +64,20 @@ export class Attempt {
     this.number = number;
     this.candidate = candidate;
     this.request = request;
+    this.#entryTurns = new EntryTurns(deps, {
+      candidate,
+      request,
+      isOver: () => this.#isOver,
+      beforeEnd: () => this.#reword(),
+      onGiven: (turn) => {
+        // What a last word left to say still has to come in time.
+        this.#watch();
+        if (turn !== null) this.#entry?.beginTurn();
+      },
+    });
     this.#changes = new ToldChanges(deps.session.place.workdir);
     this.#unasked = new UnaskedWork(candidate.request);
-    this.#rate = new TokenBucket(candidate.plugin.limits.events_per_second, performance.now());
+    this.#credit = new ReturnedCredit(candidate.plugin.limits, (credit) => this.#entry?.addCredit(credit));
   }
 
   /** Returns the one script that was evaluated; null if the attempt never got that far. */
@@ -173,7 +179,7 @@ export class Attempt {
   }
 
   async #enter({ lane }: WorkerPlace, before: Promise<void>): Promise<Awaited<LaneEntry["ended"]>> {
-    const { stream, deadlines, requests, rules, signal } = this.#deps;
+    const { stream, deadlines, requests, signal } = this.#deps;
     signal.throwIfAborted();
     this.candidate.started();
     this.#tellStart();
@@ -199,9 +205,14 @@ export class Attempt {
     } finally {
       deadlines.rest();
       requests.closeAll();
-      rules.reword((text) => this.#broker?.addresses.inText(text) ?? text);
+      this.#reword();
       await this.#broker?.close();
     }
+  }
+
+  /** Names of models' addresses stand in the output in place of the stand-ins. */
+  #reword(): void {
+    this.#deps.rules.reword((text) => this.#broker?.addresses.inText(text) ?? text);
   }
 
   #watch(): void {
@@ -245,39 +256,9 @@ export class Attempt {
     };
   }
 
-  /** Gives the entry the turn under way, and then each next one. */
-  readonly #turnSource: TurnSource = {
-    next: async ({ seen }) => {
-      const { turns, deadlines, rules, nextTurn } = this.#deps;
-      const { manifest } = this.candidate.plugin;
-      const kept = (this.#deps.session.request.keep_ms ?? 0) > 0 && canTalk(manifest, "turns");
-      if (!this.#hasFirst) {
-        this.#hasFirst = true;
-        const { prompt, output_schema } = this.request;
-        return { number: turns.current?.number ?? 1, prompt, ...omitUndefined({ output_schema }), kept };
-      }
-      if (!canTalk(manifest, "turns")) return null;
-      rules.reword((text) => this.#broker?.addresses.inText(text) ?? text);
-      const turn = await nextTurn(seen, () => this.#isOver);
-      // What a last word left to say still has to come in time.
-      this.#watch();
-      if (turn === null) return null;
-      deadlines.heard();
-      this.#entry?.beginTurn();
-      const { outputSchema: output_schema } = turn;
-      const { prompt } = this.candidate.furtherRequest({ ...turn, agentSession: null, earlier: [] });
-      return { number: turn.number, prompt, ...omitUndefined({ output_schema }), kept };
-    },
-    wait: (args) =>
-      this.#deps.turns.wait(args, {
-        canSteer: canTalk(this.candidate.plugin.manifest, "steer"),
-        isOver: () => this.#isOver,
-      }),
-  };
-
   async #answerCall(prepared: Promise<void>, { operation, args }: { operation: string; args: unknown }) {
     this.#deps.deadlines.heard();
-    if (isTurnOperation(operation)) return await answerTurnCall(this.#turnSource, operation, args);
+    if (isTurnOperation(operation)) return await answerTurnCall(this.#entryTurns, operation, args);
     if (!worksBetweenTurns.has(operation)) await this.#deps.turns.working(() => this.#isOver);
     if (!this.#isPrepared && !waitsItself.has(operation)) await prepared;
     return await this.#brokerOf(prepared).call(operation, args);
@@ -319,22 +300,9 @@ export class Attempt {
       entries.push({ source: "agent", event });
     }
     stream.add(entries, { bytes, text: isUnchanged ? text : undefined })
-      .then(() => this.#giveCredit(entries.length, credit), () => {});
+      .then(() => this.#credit.give(entries.length, credit), () => {});
     for (const { event } of entries) this.#react(event as AdapterEvent);
     this.#deps.requests.closeEnded();
-  }
-
-  /** Gives credit back for durable events; beyond the rate it comes later, and the adapter waits for it. */
-  #giveCredit(durable: number, itsCredit: number): void {
-    this.#owed.events += durable;
-    this.#owed.credit += itsCredit;
-    // Each message wakes the worker, so credit is given back in quarters; an adapter stops only without credit.
-    if (this.#owed.credit < this.candidate.plugin.limits.event_credit / 4) return;
-    const { events, credit } = this.#owed;
-    this.#owed = { events: 0, credit: 0 };
-    const waitMs = this.#rate.take(events, performance.now());
-    if (waitMs === 0) this.#entry?.addCredit(credit);
-    else startBackgroundTimer(() => this.#entry?.addCredit(credit), waitMs);
   }
 
   /** Returns the allowed part of a batch. The rest gets no credit either, so a flood dries up. */
@@ -379,44 +347,13 @@ export class Attempt {
         this.#limit = event.message;
         return;
       case "question":
-        return this.#ask(event.request_id, {
-          offered: null,
-          policy: null,
-          what: `the question "${shortText(event.question, 200)}"`,
-          asked: { type: "question", text: event.question, choices: event.options ?? [] },
-        });
+        return askClient(this.#deps, this.candidate, event);
       case "permission_request":
-        this.#ask(event.request_id, {
-          offered: event.options.map(({ id }) => id),
-          refusal: refusalOf(event.options),
-          policy: this.#policyAnswer(event),
-          what: `the request to use "${shortText(event.tool, 200)}"`,
-          asked: {
-            type: "permission_request",
-            text: event.title,
-            choices: event.options.map(({ id }) => id),
-          },
-        });
+        askClient(this.#deps, this.candidate, event);
         return this.#unasked.asked(event, requests.wait(event.request_id));
       default:
         return;
     }
-  }
-
-  #policyAnswer(event: PermissionRequestEvent): string | null {
-    const kind = event.kind ?? this.#deps.rules.kindOf(event.call_id);
-    return policyAnswer(event, this.candidate.approval, kind);
-  }
-
-  /** Lets policy or a client answer; without an answer in time the session is blocked. */
-  #ask(requestId: string, { policy, what, asked, offered, refusal = null }: Question): void {
-    const { session: { request, answerTimeoutMs: ms }, requests, deadlines, stop } = this.#deps;
-    if (policy !== null) return requests.addAnswered(requestId, policy);
-    const onExpired = () => stop(offered === null ? "question_deadline" : "permission_deadline", unanswered(what, ms));
-    const endsInMs = request.timeout_ms === undefined ? Infinity : deadlines.leftMs;
-    const wanted = request.answer_timeout_ms ?? 0;
-    const cutFromMs = wanted > ms ? wanted : undefined;
-    requests.add(requestId, { asked, offered, refusal, ms, endsInMs, cutFromMs, onExpired });
   }
 }
 
@@ -446,19 +383,6 @@ const worksBetweenTurns: ReadonlySet<string> = new Set<OperationName>([
   "answer_wait",
   "log",
 ]);
-
-/** A permission request or question, and its possible answers. */
-interface Question {
-  /** Ids of the possible answers; null: any text. */
-  offered: string[] | null;
-  /** The answer that says no. */
-  refusal?: string | null;
-  /** The answer of policy; null when a client is asked. */
-  policy: string | null;
-  /** Ending of the sentence "the session is blocked by". */
-  what: string;
-  asked: Asked;
-}
 
 /** Returns the longest silence of a candidate's attempt, in milliseconds. */
 export function idleMs({ request, plugin }: Candidate): number {

@@ -2,7 +2,7 @@ import process from "node:process";
 import { rm } from "node:fs/promises";
 import { createHost, type Host } from "bulkhead";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Turns } from "../../../core/sessions/session/turns.ts";
+import { SessionTurns } from "../../../core/sessions/session/session-turns.ts";
 import type { Conversations } from "../../../core/sessions/host/session-host.ts";
 import type { NewMessage } from "../../../plugin-sdk/conversation.ts";
 import { readManifest } from "../../../core/packages/manifest/read-manifest.ts";
@@ -27,14 +27,14 @@ const patience = { timeout: 120_000, interval: 100 };
 let home: Home;
 let models: MockModel;
 /** The turns of each session of this process, the newest last, for a host that has no door for messages. */
-const talks: Turns[] = [];
+const talks: SessionTurns[] = [];
 
 beforeAll(async () => {
   home = await openHome({ more: agents.some(({ more }) => more) });
   models = await startMockModel();
   for (const agent of agents) await agent.settle(home.path);
-  const { beginFirst } = Turns.prototype;
-  Turns.prototype.beginFirst = function () {
+  const { beginFirst } = SessionTurns.prototype;
+  SessionTurns.prototype.beginFirst = function () {
     talks.push(this);
     return beginFirst.call(this);
   };

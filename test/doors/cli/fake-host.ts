@@ -1,4 +1,4 @@
-import { noConversations } from "../../../core/sessions/host/no-conversations.ts";
+import { noConversations } from "../../sessions/host/no-conversations.ts";
 import { defaultLimits } from "../../../core/ground/config/limits.ts";
 import type { RouteOptions } from "../../../core/sessions/host/routes.ts";
 import type { Route } from "../../../core/sessions/routing/choose-route.ts";

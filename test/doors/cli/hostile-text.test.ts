@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { agentHead, agentRow } from "../../../core/doors/cli/render/agent-rows.ts";
+import { agentHead, agentRows } from "../../../core/doors/cli/render/agent-rows.ts";
 import { logText } from "../../../core/doors/cli/render/log-text.ts";
 import { createPaint } from "../../../core/doors/cli/render/paint.ts";
 import { tableLines } from "../../../core/doors/cli/render/table.ts";
@@ -200,7 +200,7 @@ describe("text of an agent, with what a terminal would obey in every field", () 
     });
     const overlapping_files = poisoned([{ path: "a", session_ids: ["s1", "s2"], same: true }]);
     const shown = [
-      ...tableLines([agentRow(poisoned(fakeAgent("alpha")))], { paint, columns: 200, head: agentHead }),
+      ...tableLines(agentRows([poisoned(fakeAgent("alpha"))]), { paint, columns: 200, head: agentHead }),
       logText(
         JSON.stringify(poisoned({ level: "warn", time: "t", message: "m", plugin_id: "p", session_id: "s" })),
         paint,

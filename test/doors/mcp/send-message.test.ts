@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { noConversations } from "../../../core/sessions/host/no-conversations.ts";
+import { noConversations } from "../../sessions/host/no-conversations.ts";
 import type { Conversations } from "../../../core/sessions/host/session-host.ts";
 import type { SaidMessage } from "../../../plugin-sdk/conversation.ts";
 import { type Script, ScriptedHost, type ScriptedSession } from "../../sessions/host/scripted-session-host.ts";

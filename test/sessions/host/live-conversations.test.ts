@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { LocalConversations } from "../../../core/sessions/host/conversations.ts";
 import type { LiveSession } from "../../../core/sessions/host/live-sessions.ts";
-import type { LiveTalk, SessionMessage } from "../../../core/sessions/session/turns.ts";
+import type { LiveTalk, SessionMessage } from "../../../core/sessions/session/session-turns.ts";
 import type { SessionRecord } from "../../../core/records/journal/session-record.ts";
 import type { NewMessage } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope, Follows } from "../../../plugin-sdk/envelope.ts";

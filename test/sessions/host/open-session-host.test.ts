@@ -2,7 +2,7 @@ import { setImmediate, setTimeout } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { LiveSession } from "../../../core/sessions/host/live-sessions.ts";
 import { openSessionHost, type SessionHostDeps } from "../../../core/sessions/host/open-session-host.ts";
-import { noConversations } from "../../../core/sessions/host/no-conversations.ts";
+import { noConversations } from "./no-conversations.ts";
 import { sessionHandle } from "../../../core/sessions/host/session-handle.ts";
 import type { Journal } from "../../../core/records/journal/journal.ts";
 import type { ElsewhereSummary } from "../../../core/sessions/host/host-seams.ts";

@@ -2,7 +2,7 @@ import type { MessageReport, NewMessage, SaidMessage } from "../../../plugin-sdk
 import type { Envelope, Follows } from "../../../plugin-sdk/envelope.ts";
 import { textOf } from "../../../plugin-sdk/conversation.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
-import { noConversations } from "../../../core/sessions/host/no-conversations.ts";
+import { noConversations } from "./no-conversations.ts";
 import type { Conversations, MessageCaller, RunSessionOptions } from "../../../core/sessions/host/session-host.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { ScriptedSession } from "./scripted-session-host.ts";

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { agentRow } from "../../../core/doors/cli/render/agent-rows.ts";
+import { agentRows } from "../../../core/doors/cli/render/agent-rows.ts";
 import { readManifest } from "../../../core/packages/manifest/read-manifest.ts";
 import { describeAgent } from "../../../core/sessions/routing/agent-report.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
@@ -77,13 +77,13 @@ describe("describeAgent", () => {
 });
 
 test("agents and doctor show it beside the reason", () => {
-  const row = agentRow(fakeAgent("alpha", { tested: "1.4.2", newer_than_tested: true }));
+  const [row] = agentRows([fakeAgent("alpha", { tested: "1.4.2", newer_than_tested: true })]);
   expect(row).toMatchObject({
     cells: expect.arrayContaining([
       expect.objectContaining({ text: "It is here. It is newer than this plugin was tested with (1.4.2)." }),
     ]),
   });
-  expect(JSON.stringify(agentRow(fakeAgent("alpha", { tested: "1.4.2" })))).not.toContain("newer");
+  expect(JSON.stringify(agentRows([fakeAgent("alpha", { tested: "1.4.2" })]))).not.toContain("newer");
 });
 
 test("bundled plugins name the versions that the proving ground runs", async () => {

@@ -10,7 +10,7 @@ import type { Terminal } from "../../../ground/platform/terminal/terminal.ts";
 import { ChatQuestions } from "./chat-questions.ts";
 
 /** What a chat does for its person. */
-export interface ChatActions {
+interface ChatActions {
   /** Gives the agent a message; the first one begins the conversation. */
   say(text: string, delivery: Delivery): Promise<void>;
   stop(): Promise<void>;

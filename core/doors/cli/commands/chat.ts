@@ -16,7 +16,7 @@ import { createPaint } from "../render/paint.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { addRunFlags, modeOf, textFlag } from "../session-command.ts";
 import { buildRequest } from "../session-request.ts";
-import { showTurn } from "../show-turn.ts";
+import { showTurn } from "../chat/show-turn.ts";
 
 /** How long the agent is kept between two prompts, without a flag. Milliseconds. */
 const usualKeepMs = 15 * 60_000;
@@ -30,9 +30,9 @@ export const defineChat: DefineCommand = (command, bind) => {
   addRunFlags(command, { except: ["prompt", "continue_from", "iteration", "max_iterations", "idempotency_key"] })
     .option("--conversation <id>", "go on with this one: the id of any of its sessions, or its beginning")
     .addHelpText(...examples(
-      ["bulkhead chat claude-code", "type the first prompt; /help lists the keys"],
+      ["bulkhead chat my-agent", "type the first prompt; /help lists the keys"],
       ["bulkhead chat --conversation 3f2a", "come back to it, also while it works"],
-      ["printf 'Fix it\\nAdd a test\\n' | bulkhead chat claude-code", "a prompt a line, one after the other"],
+      ["printf 'Fix it\\nAdd a test\\n' | bulkhead chat my-agent", "a prompt a line, one after the other"],
     ))
     .action(bind(chat));
 };

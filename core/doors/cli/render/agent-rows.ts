@@ -28,7 +28,7 @@ export function agentRows(reports: readonly AgentReport[]): Row[] {
 }
 
 /** Formats one agent as a row of a table; the primary has a star. */
-export function agentRow(report: AgentReport): Row {
+function agentRow(report: AgentReport): Row {
   const { id, primary, availability, agent_version, access_mode, next_step } = report;
   const cells = [
     { text: primary ? `${id} *` : id, tone: primary ? "bold" : "plain" },

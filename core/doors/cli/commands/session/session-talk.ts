@@ -14,7 +14,7 @@ import { readPrompt } from "../../prompt.ts";
 import { Questions } from "../../questions.ts";
 import { safeLine } from "../../render/agent-text.ts";
 import { showTimes, tableText } from "../../show-session.ts";
-import { showTurn } from "../../show-turn.ts";
+import { showTurn } from "../../chat/show-turn.ts";
 import { modeOf, textFlag } from "../../session-command.ts";
 
 /** `bulkhead session say <id> [text]`: gives a conversation a message, and shows the turn that it goes into. */

@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { Conversations } from "./session-host.ts";
+import type { Conversations } from "../../../core/sessions/host/session-host.ts";
 
 /** Conversations of a door that has none yet. */
 export const noConversations: Conversations = {

@@ -1,12 +1,12 @@
-import type { TurnEndedEvent } from "../../../plugin-sdk/envelope.ts";
-import type { SessionResult } from "../../../plugin-sdk/result.ts";
-import type { SessionHandle } from "../../sessions/host/session-host.ts";
-import { safeText } from "./render/agent-text.ts";
-import { errorText } from "./render/error-text.ts";
-import { showEvents, showSession, type ShowSessionOptions } from "./show-session.ts";
+import type { TurnEndedEvent } from "../../../../plugin-sdk/envelope.ts";
+import type { SessionResult } from "../../../../plugin-sdk/result.ts";
+import type { SessionHandle } from "../../../sessions/host/session-host.ts";
+import { safeText } from "../render/agent-text.ts";
+import { errorText } from "../render/error-text.ts";
+import { showEvents, showSession, type ShowSessionOptions } from "../show-session.ts";
 
 /** How a turn, or the session with it, ended. */
-export type ShownEnd = Pick<SessionResult, "stop_reason" | "error" | "output" | "outcome"> & { isKept: boolean };
+type ShownEnd = Pick<SessionResult, "stop_reason" | "error" | "output" | "outcome"> & { isKept: boolean };
 
 /**
  * Shows one turn of a session as it comes: the one that this message begins or goes into, or else the session's first. A

@@ -8,6 +8,7 @@ import { titleOf } from "../../records/journal/session-record.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import type { Operations } from "../../walls/channel/operations.ts";
 import { Mailbox } from "./mailbox.ts";
+import { MessageReports } from "./message-reports.ts";
 import type { SessionStream } from "./session-stream.ts";
 
 /** A message of a client of this session. */
@@ -15,7 +16,7 @@ export type SessionMessage = NewMessage & { message_id: string; by: { client: st
 
 /** The turns of a session that runs, as its host sees them. */
 export type LiveTalk = Pick<
-  Turns,
+  SessionTurns,
   "say" | "edit" | "withdraw" | "stopTurn" | "retire" | "messages" | "all" | "pending" | "current"
 >;
 
@@ -54,10 +55,10 @@ interface TurnsOptions {
  * The turns of one session and the messages that begin them. A turn is under way from `begin` to `end`; between turns the
  * session rests until a message comes or its time to wait is over. A session of one turn without messages tells none of it.
  */
-export class Turns {
+export class SessionTurns {
   readonly #options: TurnsOptions;
   readonly #mailbox: Mailbox;
-  readonly #reports: MessageReport[] = [];
+  readonly #reports: MessageReports;
   readonly #past: ConversationTurn[] = [];
   #current: TurnPrompt | null = null;
   #last: number;
@@ -72,6 +73,7 @@ export class Turns {
   constructor(options: TurnsOptions) {
     this.#options = options;
     this.#last = options.first.number - 1;
+    this.#reports = new MessageReports(options.sessionId);
     this.#mailbox = new Mailbox({ maxTextBytes: options.maxTextBytes });
   }
 
@@ -112,7 +114,7 @@ export class Turns {
 
   /** Returns the messages so far, in the order of their acceptance. */
   get messages(): MessageReport[] {
-    return this.#reports.map((report) => ({ ...report }));
+    return this.#reports.all;
   }
 
   /**
@@ -121,14 +123,11 @@ export class Turns {
    */
   say(message: SessionMessage): { said: SaidMessage; written: Promise<void> } | "closed" {
     const { message_id, content, delivery = "queue", by, expected_turn, output_schema } = message;
-    if (this.#isRetired && !this.#reports.some((known) => known.message_id === message_id)) return "closed";
+    if (this.#isRetired && !this.#reports.has(message_id)) return "closed";
     const taken = { message_id, content, delivery, by, ...omitUndefined({ output_schema }) };
     const { state, events, ...status } = this.#mailbox.accept({ ...taken, expected_turn });
     if (state === "closed") return "closed";
     if (events.length > 0) {
-      const accepted_at = new Date().toISOString();
-      const { sessionId: session_id } = this.#options;
-      this.#reports.push({ message_id, session_id, state: "pending", delivery, content, by, accepted_at });
       this.#write([...this.#opening(), ...events]);
       if (this.isStopping) this.#options.onStop();
     }
@@ -139,13 +138,13 @@ export class Turns {
   /** Changes a pending message. @throws {BulkheadError} as {@link Mailbox.edit} */
   edit(messageId: string, content: Part[]): MessageReport {
     this.#write(this.#mailbox.edit(messageId, content));
-    return this.#report(messageId);
+    return this.#reports.of(messageId);
   }
 
   /** Takes a pending message back. @throws {BulkheadError} as {@link Mailbox.withdraw} */
   withdraw(messageId: string): MessageReport {
     this.#write(this.#mailbox.withdraw(messageId));
-    return this.#report(messageId);
+    return this.#reports.of(messageId);
   }
 
   /** Stops the turn under way, and the session goes on with what waits. */
@@ -248,13 +247,13 @@ export class Turns {
   /** Takes the adapter's word on a steer. */
   heard(event: MessageEvent): void {
     this.#write(this.#mailbox.heard(event));
-    this.#showReturned();
+    this.#reports.returned(this.#mailbox.pending);
   }
 
   /** Takes back the steers that the adapter never saw: it asked for the next turn first. */
   unseen(seen: readonly string[]): void {
     this.#mailbox.unseen(seen);
-    this.#showReturned();
+    this.#reports.returned(this.#mailbox.pending);
   }
 
   /** Waits until a turn is under way, the session ends, or the entry is over. */
@@ -334,7 +333,7 @@ export class Turns {
   /** Writes events in the tick of their cause, and wakes everything that waits. */
   #write(events: readonly HostEvent[]): void {
     if (events.length > 0) {
-      for (const event of events) this.#note(event);
+      for (const event of events) this.#reports.take(event);
       this.#written = this.#options.stream.add(events.map((event) => ({ source: "host", event })));
       this.#written.catch(() => {});
     }
@@ -345,33 +344,6 @@ export class Turns {
     const { happens } = this.#changed;
     this.#changed = nextChange();
     happens();
-  }
-
-  #note(event: HostEvent): void {
-    if (!("message_id" in event)) return;
-    const report = this.#reports.find(({ message_id }) => message_id === event.message_id);
-    if (report === undefined) return;
-    if (event.type === "message_changed") report.content = event.content;
-    if (event.type === "message_sent") Object.assign(report, { state: "sent", turn: event.turn });
-    if (event.type === "message_delivered") {
-      Object.assign(report, { state: "delivered", turn: event.turn, how: event.how });
-    }
-    if (event.type === "message_dropped") {
-      Object.assign(report, { state: "dropped", reason: event.reason, ...omitUndefined({ to: event.to }) });
-    }
-  }
-
-  #showReturned(): void {
-    for (const { message_id } of this.#mailbox.pending) {
-      const report = this.#reports.find((one) => one.message_id === message_id);
-      if (report?.state !== "sent") continue;
-      report.state = "pending";
-      delete report.turn;
-    }
-  }
-
-  #report(messageId: string): MessageReport {
-    return { ...this.#reports.find(({ message_id }) => message_id === messageId)! };
   }
 
   #shown({ number, text, messageIds, by, startedAt }: TurnPrompt): ConversationTurn {
