@@ -35,7 +35,7 @@ const openConversations = 256;
 const pageSize = 50;
 
 /** Creates the agent for one connection, and the function that ends what it started. */
-export function createAcpAgent(options: AcpAgentOptions): { app: AgentApp; close(): void } {
+export function createAcpAgent(options: AcpAgentOptions): { app: AgentApp; close(): Promise<void> } {
   const connection = new Connection(options);
   const app = agent({ name: "bulkhead" })
     .onRequest("initialize", ({ params, client }) => connection.initialize(client, params.clientCapabilities))
@@ -126,7 +126,7 @@ class Connection {
   }
 
   async load({ sessionId, cwd, mcpServers }: { sessionId: string; cwd: string; mcpServers: { name: string }[] }) {
-    this.find(sessionId)?.close();
+    void this.find(sessionId)?.close();
     const conversation = this.#keep(sessionId, cwd);
     await conversation.replay().catch((error: unknown) => {
       this.#open.delete(sessionId);
@@ -179,14 +179,15 @@ class Connection {
   }
 
   close(sessionId: string): Record<string, never> {
-    this.open(sessionId).close();
+    void this.open(sessionId).close();
     this.#open.delete(sessionId);
     return {};
   }
 
-  closeAll(): void {
-    for (const conversation of this.#open.values()) conversation.close();
+  async closeAll(): Promise<void> {
+    const all = [...this.#open.values()];
     this.#open.clear();
+    await Promise.all(all.map((conversation) => conversation.close()));
   }
 
   get #ready(): ConversationDeps {
@@ -202,7 +203,7 @@ class Connection {
     this.#open.set(id, conversation);
     for (const [oldId, old] of this.#open) {
       if (this.#open.size <= openConversations) break;
-      old.close();
+      void old.close();
       this.#open.delete(oldId);
     }
     return conversation;

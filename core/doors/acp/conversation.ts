@@ -91,14 +91,14 @@ export class AcpConversation {
     this.#deps.sessions.conversations.stop(this.#talk).catch(() => {});
   }
 
-  /** Ends what this client began, and follows nothing any more. */
-  close(): void {
+  /** Ends what this client began, and follows nothing any more. Resolves once that is asked for. */
+  async close(): Promise<void> {
     this.#starting?.stop.abort();
     const own = this.#follower.ownSession;
-    if (own !== null) this.#deps.sessions.open(own).then((session) => session.interrupt()).catch(() => {});
-    else if (!this.#prompts.isEmpty) this.cancel();
+    if (own === null && !this.#prompts.isEmpty) this.cancel();
     this.#follower.leave();
     this.#prompts.cancel();
+    if (own !== null) await this.#deps.sessions.open(own).then((session) => session.interrupt()).catch(() => {});
   }
 
   /**
@@ -180,6 +180,7 @@ export class AcpConversation {
     talk: string,
     { text, messageId, delivery }: { text: string; messageId: string; delivery: Delivery },
   ): Promise<void> {
+    this.#follower.own(messageId);
     const { adapter } = this.#follower;
     const isOther = delivery === "queue" && this.mode !== autoMode && adapter !== null && this.mode !== adapter;
     await this.#deps.sessions.conversations.say(talk, {

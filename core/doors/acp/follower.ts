@@ -40,7 +40,7 @@ export class Follower {
   #isWanted = false;
   /** The agent's question that only a prompt can answer. */
   #open: AskedRequest | null = null;
-  /** Sessions that a prompt of this client began. */
+  /** Sessions that this client began, and messages that it gave. */
   readonly #own = new Set<string>();
   /** Texts of messages that were accepted, by their id. */
   readonly #texts = new Map<string, string>();
@@ -57,13 +57,15 @@ export class Follower {
 
   /** The session under way, if this client began it. */
   get ownSession(): string | null {
-    const id = this.#session?.id ?? null;
+    // Its first session may have started before its first event is there.
+    const [first = null] = this.#own;
+    const id = this.#session?.id ?? first;
     return id !== null && this.#own.has(id) ? id : null;
   }
 
-  /** Notes a session that a prompt of this client began. */
-  own(sessionId: string): void {
-    this.#own.add(sessionId);
+  /** Notes a session that this client began, or a message that it gives: it shows the words itself. */
+  own(id: string): void {
+    this.#own.add(id);
   }
 
   /** Follows a conversation from the last event seen, unless it does; resolves once it has ended. */
@@ -127,7 +129,7 @@ export class Follower {
     if (event.type === "message_accepted" || event.type === "message_changed") {
       this.#texts.set(event.message_id, textOf(event.content));
     }
-    if (event.type === "message_delivered" && !prompts.has(event.message_id)) {
+    if (event.type === "message_delivered" && !this.#own.has(event.message_id)) {
       await this.#showPrompt(this.#texts.get(event.message_id) ?? "");
     }
     for (const update of updates.of(envelope)) await send(update);
@@ -139,14 +141,12 @@ export class Follower {
   }
 
   async #begin(id: string, { requested, follows }: SessionStartedEvent): Promise<void> {
-    const { prompts, send, updatesOf } = this.#options;
+    const { send, updatesOf } = this.#options;
     this.#session?.asked.close();
     const updates = updatesOf();
     this.#session = { id, asked: this.#askedOf(id), updates };
     this.#seq = 0;
-    const messageId = follows?.message?.message_id;
-    const isOwn = this.#own.has(id) || prompts.has(messageId);
-    if (isOwn) this.#own.add(id);
+    if (this.#own.has(follows?.message?.message_id ?? id)) this.#own.add(id);
     else if (requested.prompt !== "") await this.#showPrompt(requested.prompt);
     if (follows === undefined || follows.memory === "agent") return;
     const text = follows.memory === "none"

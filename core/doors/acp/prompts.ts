@@ -28,11 +28,6 @@ export class Prompts {
     return this.#turn !== null;
   }
 
-  /** Whether a message is a prompt of this client. */
-  has(messageId: string | undefined): boolean {
-    return messageId !== undefined && [...this.#open].some(({ message_id }) => message_id === messageId);
-  }
-
   /** Adds a prompt of the turn under way, else of the first one; its answer comes with the turn's end. */
   addToTurn(): Promise<PromptResponse> {
     return this.#add({ message_id: null, turn: this.#turn ?? 1 });

@@ -11,7 +11,7 @@ export interface ServeAcpOptions extends AcpAgentOptions {
   signal?: AbortSignal;
 }
 
-/** Serves one client until it goes away or the signal aborts; then interrupts the sessions that it started. */
+/** Serves one client until it goes away or the signal aborts; then ends the sessions that it started. */
 export async function serveAcp({ wire, bounds = defaultLimits, signal, ...options }: ServeAcpOptions): Promise<void> {
   const { app, close } = createAcpAgent(options);
   const connection = app.connect(messageStream(wire, bounds));
@@ -20,7 +20,7 @@ export async function serveAcp({ wire, bounds = defaultLimits, signal, ...option
   if (signal?.aborted) end();
   await connection.closed;
   signal?.removeEventListener("abort", end);
-  close();
+  await close();
 }
 
 function messageStream(wire: ByteWire, bounds: MessageBounds): Stream {

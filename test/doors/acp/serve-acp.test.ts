@@ -407,6 +407,8 @@ test("serveAcp gives words into the turn under way, and says where none is", asy
   const answer = editor.agent.request<PromptResponse>("session/prompt", { sessionId, prompt: prompt("go") });
   await until(() => editor.updates.length > 0);
   expect(await steer("promptRequired")).toEqual({ outcome: "injected" });
+  // An editor shows its own words itself.
+  expect(editor.updates.some(({ update }) => update.sessionUpdate === "user_message_chunk")).toBe(false);
   await editor.agent.notify("session/cancel", { sessionId });
   expect((await answer).stopReason).toBe("cancelled");
   expect(await steer()).toEqual({ outcome: "startedNewTurn" });
