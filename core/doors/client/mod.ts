@@ -16,8 +16,10 @@ export type { AppliedWorkspace, PruneReport, Workspace, WorktreeDiff } from "../
 export type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 export type {
   ConversationReport,
+  ConversationState,
   ConversationTurn,
   MessageReport,
+  MessageState,
   MessageTerms,
   NewMessage,
   SaidMessage,

@@ -82,7 +82,6 @@ const messageInput = Type.Object({
 
 /** Creates the tool that gives the agent of a conversation a message. */
 export function sendMessageTool(sessions: SessionHost, client: string): McpTool {
-  const { conversations } = sessions;
   return makeTool({
     name: "send_message",
     title: "Send a message",
@@ -95,6 +94,7 @@ export function sendMessageTool(sessions: SessionHost, client: string): McpTool 
     async call({ session_id, text, delivery = "queue", wait = true }, call) {
       const resumed = await resumeCall(sessions, call);
       if (resumed !== null) return resumed;
+      const { conversations } = sessions;
       const { head } = await conversations.get(session_id);
       const { last_seq, waiting } = await sessions.get(head);
       const message = { content: [{ type: "text" as const, text }], delivery };

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
 import { serveAcp } from "../../../core/doors/acp/serve-acp.ts";
 import { ScriptedHost } from "../../sessions/host/scripted-session-host.ts";
+import { fakeResult } from "../cli/fake-host.ts";
 import { until } from "../../sessions/host/test-host.ts";
 import { connectClient } from "./acp-client.ts";
 
@@ -318,6 +319,37 @@ test("serveAcp interrupts what runs when the client goes away", async () => {
   await gone;
   await until(() => host.sessions[0]!.ended !== null);
   expect(host.sessions[0]!.ended!.stop_reason).toBe("interrupted");
+});
+
+test("serveAcp is not done before a kept session of a client that is gone has ended", async () => {
+  const host = new ScriptedHost(async (session) => {
+    session.emit(
+      {
+        type: "turn_ended",
+        turn: 1,
+        outcome: "completed",
+        stop_reason: "end_turn",
+        output: "",
+        usage: fakeResult().usage,
+        artifacts: [],
+        checkpoint: null,
+      },
+      "host",
+    );
+    await new Promise((resolve) => session.signal.addEventListener("abort", resolve, { once: true }));
+  });
+  const open = host.open.bind(host);
+  host.open = async (id) => {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return await open(id);
+  };
+  const editor = connectClient({ sessions: host });
+  await editor.initialize();
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  expect(await editor.agent.request("session/prompt", { sessionId, prompt: prompt("go") }))
+    .toMatchObject({ stopReason: "end_turn" });
+  await editor[Symbol.asyncDispose]();
+  expect(host.sessions[0]!.ended).not.toBeNull();
 });
 
 test("serveAcp follows a loaded conversation that still runs: it asks, takes a prompt for an answer, and cancels", async () => {

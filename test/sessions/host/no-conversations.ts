@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Conversations } from "../../../core/sessions/host/session-host.ts";
 
-/** Conversations of a door that has none yet. */
+/** Conversations of a host that has none. */
 export const noConversations: Conversations = {
   say: () => Promise.reject(refused()),
   messages: () => Promise.reject(refused()),
