@@ -82,7 +82,9 @@ export function callerConversations(
 
   /** Gives a conversation's owner a session that the host may have begun by itself. */
   async function inherit(conversation: string, sessionId: string): Promise<void> {
-    const owner = owners.ownerOf(conversation) ?? caller.id;
-    if (owners.ownerOf(sessionId) === undefined) await owners.note(sessionId, { ...caller, id: owner });
+    const owner = owners.ownerOf(conversation);
+    // Without an owner it stays so: a caller that looks at it must not become one.
+    if (owner === undefined || owners.ownerOf(sessionId) !== undefined) return;
+    await owners.note(sessionId, { ...caller, id: owner });
   }
 }

@@ -81,6 +81,17 @@ test("the owner of a conversation owns the sessions that it has not begun by its
   expect((await host.get(byHost.id)).state).toBe("running");
 });
 
+test("a conversation that no token began belongs to none that looks at it", async () => {
+  const door = await openDoor();
+  const looking = await door.client("read", "run");
+  const { id } = await door.sessions.start(request);
+  await looking.conversations.get(id);
+  await door.sessions.end(id);
+  for await (const _ of looking.conversations.events(id)) { /* It only looks. */ }
+  await expect(looking.conversations.say(id, words("more"))).rejects.toMatchObject({ code: "forbidden" });
+  await expect(looking.delete(id)).rejects.toMatchObject({ code: "forbidden" });
+});
+
 test("a message passes the folders of the token that gives it, also to an agent that runs", async () => {
   const door = await openDoor();
   const { token } = await door.tokens.create({ name: "here", scopes: ["run"], workdirs: [door.folder] });
