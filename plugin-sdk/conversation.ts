@@ -52,7 +52,7 @@ export interface MessageReport {
 export type SaidMessage = Pick<MessageReport, "message_id" | "session_id" | "state" | "turn">;
 
 /** What a conversation does now. `kept`: its agent's program waits for a message; `waiting`: no program runs. */
-type ConversationState = "working" | "kept" | "waiting" | "ended";
+export type ConversationState = "working" | "kept" | "waiting" | "ended";
 
 /** One turn of a conversation. */
 export interface ConversationTurn {

@@ -49,9 +49,13 @@ async function until(
   }
 }
 
-async function all(events: AsyncIterable<Envelope>): Promise<Envelope["event"][]> {
+/** Reads a session's events up to the end of this turn. */
+async function upTo(events: AsyncIterable<Envelope>, turn: number): Promise<Envelope["event"][]> {
   const seen = [];
-  for await (const { event } of events) seen.push(event);
+  for await (const { event } of events) {
+    seen.push(event);
+    if (event.type === "turn_ended" && event.turn === turn) break;
+  }
   return seen;
 }
 
@@ -78,7 +82,7 @@ test("between two turns the adapter's own calls wait for the next one", async ()
   const { session, conversations, id } = await talking(made);
   await conversations.say(id, text("two"));
   await until(conversations, id, ({ state, turn }) => state === "kept" && turn === 2);
-  const outputs = (await all((await made.host.sessions.open(id)).events({ signal: AbortSignal.timeout(300) }))).flatMap(
+  const outputs = (await upTo((await made.host.sessions.open(id)).events(), 2)).flatMap(
     (event) => event.type === "output" ? [event.data] : [],
   );
   expect(outputs).toEqual(["1 not yet", "2 not yet"]);
@@ -128,7 +132,7 @@ test("a commit of the person between two turns is seen by the next one", async (
   await writeFile(join(made.workdir, "a.txt"), "a");
   await conversations.say(id, text("two"));
   await until(conversations, id, ({ state, turn }) => state === "kept" && turn === 2);
-  const events = await all((await made.host.sessions.open(id)).events({ signal: AbortSignal.timeout(300) }));
+  const events = await upTo((await made.host.sessions.open(id)).events(), 2);
   // What the person did between the turns is none of the agent's changes.
   expect(events.filter(({ type }) => type === "turn_ended")).toMatchObject([{ artifacts: [] }, { artifacts: [] }]);
   await session.interrupt();
