@@ -51,7 +51,7 @@ export interface MessageReport {
 /** Answer to a message: where it is. `turn` is the one it went into, or is for. */
 export type SaidMessage = Pick<MessageReport, "message_id" | "session_id" | "state" | "turn">;
 
-/** What a conversation does now. `kept`: its agent's program waits for a message; `waiting`: no program runs. */
+/** State of a conversation. `kept`: its agent's program waits for a message; `waiting`: no program runs. */
 export type ConversationState = "working" | "kept" | "waiting" | "ended";
 
 /** One turn of a conversation. */

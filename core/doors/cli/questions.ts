@@ -148,6 +148,7 @@ export function marked(word: string, key: string): string {
   return `${word.slice(0, at)}[${word.slice(at, at + key.length)}]${word.slice(at + key.length)}`;
 }
 
+/** Returns the choice that was typed: its word, its key or its beginning. */
 export function matching<T>(
   typed: string,
   choices: readonly Choice<T>[],

@@ -178,6 +178,7 @@ async function tellEdited(
   await terminal.stderr.write(edited.map(({ id }) => `${editedLine(id)}\n`).join(""));
 }
 
+/** Returns how the flags ask to show a session. */
 export function modeOf({ json, options }: Invocation): ShowSessionOptions["mode"] {
   return json ? "json" : options["quiet"] === true ? "quiet" : "live";
 }

@@ -73,7 +73,7 @@ export interface Conversations {
   events(id: string, query?: EventQuery): AsyncIterable<Envelope>;
 }
 
-/** Who gives a message. */
+/** Client that gives a message. */
 export interface MessageCaller {
   client?: string;
   /** Checks, and may narrow, the request of a session that the message would begin. */

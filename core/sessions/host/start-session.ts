@@ -300,7 +300,7 @@ async function makeCandidate(
   };
 }
 
-/** What a first prompt alone needs is left out: the agent has it, or the briefing tells what came of it. */
+/** Leaves out the parts of a first prompt alone: the agent has them, or the briefing tells the outcome. */
 function furtherRequest(
   {
     context_files: _read,

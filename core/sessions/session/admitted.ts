@@ -48,7 +48,7 @@ export interface FurtherTurn {
   outputSchema: Record<string, unknown> | undefined;
   /** The agent's own session; null where there is none to go on with. */
   agentSession: string | null;
-  /** What an agent must be told that does not remember. */
+  /** Turns for an agent that does not remember them. */
   earlier: readonly EarlierTurn[];
 }
 

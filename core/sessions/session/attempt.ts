@@ -210,7 +210,7 @@ export class Attempt {
     }
   }
 
-  /** Names of models' addresses stand in the output in place of the stand-ins. */
+  /** Puts models' addresses back into the output, where stand-ins were. */
   #reword(): void {
     this.#deps.rules.reword((text) => this.#broker?.addresses.inText(text) ?? text);
   }

@@ -25,7 +25,7 @@ export class Deadlines {
   readonly totalMs: number;
   readonly #options: DeadlineOptions;
   #startedAt: number | null = null;
-  /** What the session waited in earlier turns. */
+  /** Milliseconds that the session waited in earlier turns. */
   #waitedBefore = 0;
   #heardAt = 0;
   #total: ReturnType<typeof setTimeout> | undefined;

@@ -32,7 +32,7 @@ interface EntriesDeps {
   changes: SessionChanges;
   allowance: EventAllowance;
   stops: SessionStops;
-  /** What the attempts share. */
+  /** Collaborators that the attempts share. */
   attempt: AttemptDeps;
   /** The turns that are over. */
   earlier: readonly EarlierTurn[];

@@ -82,7 +82,7 @@ export class SessionTurns {
     return this.#current;
   }
 
-  /** Whether the log tells of turns: the session may take, or took, more than its own prompt. */
+  /** Whether the log has turns: the session may take, or took, more than its own prompt. */
   get isTold(): boolean {
     return this.#isTold;
   }

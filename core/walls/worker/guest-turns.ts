@@ -40,7 +40,7 @@ function makeTurn(
   return Object.freeze({ ...plain, signal: stop.signal as unknown as AbortSignal });
 }
 
-/** What is asked for one by one until there is no more. Leaving a loop ends nothing: a later loop goes on. */
+/** Gives one value for each question until there is no more. Leaving a loop ends nothing: a later loop goes on. */
 function pulled<T>(next: () => Promise<T | null>): AsyncIterableIterator<T> {
   const iterator: AsyncIterableIterator<T> = {
     next: async () => {

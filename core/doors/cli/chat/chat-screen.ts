@@ -9,7 +9,7 @@ import type { Paint } from "../render/paint.ts";
 import type { Terminal } from "../../../ground/platform/terminal/terminal.ts";
 import { ChatQuestions } from "./chat-questions.ts";
 
-/** What a chat does for its person. */
+/** Acts of a chat for its person. */
 interface ChatActions {
   /** Gives the agent a message; the first one begins the conversation. */
   say(text: string, delivery: Delivery): Promise<void>;

@@ -10,7 +10,7 @@ type ShownEnd = Pick<SessionResult, "stop_reason" | "error" | "output" | "outcom
 
 /**
  * Shows one turn of a session as it comes: the one that this message begins or goes into, or else the session's first. A
- * session that tells of no turns is shown to its end.
+ * session without turns in its log is shown to its end.
  */
 export async function showTurn(
   session: Pick<SessionHandle, "id" | "events" | "result" | "answer">,

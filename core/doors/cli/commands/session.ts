@@ -100,7 +100,7 @@ const defineTalk: DefineCommand = (command, bind) => {
     ))
     .action(bind(sessionSay));
   command.command("messages")
-    .description("list what was said to the agent, and what became of it")
+    .description("list what was said to the agent, and where each message is")
     .argument("<id>", idMeaning)
     .option("--pending", "only what waits")
     .addHelpText(...examples(["bulkhead session messages 3f2a --json", "one message a line"]))

@@ -22,7 +22,7 @@ export interface LineEditor {
   close(): void;
 }
 
-/** What a person does at a {@link LineEditor}. */
+/** Handlers of a person's acts at a {@link LineEditor}. */
 export interface LineHandlers {
   /** Enter; `later` with Alt. */
   onLine(text: string, options: { later: boolean }): void;
