@@ -17,6 +17,7 @@ export const slowTests: readonly string[] = [
   "test/doors/daemon/plugin-trials.test.ts",
   "test/doors/daemon/two-containers.test.ts",
   "test/doors/http/real-host.test.ts",
+  "test/doors/mcp/plugin-tools.test.ts",
   "test/doors/http/scanner.test.ts",
   "test/kit/author/host-package.test.ts",
   "test/kit/author/import-plugin.test.ts",
@@ -45,6 +46,8 @@ export const slowTests: readonly string[] = [
   "test/plugins/packages.test.ts",
   "test/plugins/text-agents.test.ts",
   // Attacks, crashes and real deadlines.
+  "test/sessions/host/full-disk.test.ts",
+  "test/supervision/limits.test.ts",
   "test/hostile/crash.test.ts",
   "test/hostile/escape.test.ts",
   "test/hostile/files.test.ts",

@@ -2,7 +2,11 @@ import { existsSync, readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import { fieldsOrNone } from "../../plugin-sdk/json-fields.ts";
+import { cliTool } from "../../plugin-sdk/cli-tool.ts";
+import { runAdapter } from "../../plugin-sdk/testing.ts";
 import { judgeEvents, type ReadRecording, readRecording, recordedText } from "./recorded-lines.ts";
+
+import { manifestOnPage } from "./yaml-page.ts";
 
 const root = new URL("../../", import.meta.url);
 
@@ -57,6 +61,18 @@ async function readServer(...files: URL[]): Promise<ReadRecording[]> {
   return [judgeEvents((await runServer(recorded(await recordedText(...files)), { options })).events)];
 }
 
+/** Lines of a program, read by the adapter in YAML that the docs show for it. */
+function byPage(binary: string): RecordingFolder["read"] {
+  return async (...files) => {
+    const text = await recordedText(...files);
+    const lines = text.split("\n").filter((line) => line !== "" && !/^\{"(in|exit|stderr)":/.test(line));
+    const run = await runAdapter(cliTool(manifestOnPage(binary)), { prompt: "go" }, {
+      processes: [{ binary, stdout: lines.map((line) => `${line}\n`) }],
+    });
+    return [judgeEvents(run.events)];
+  };
+}
+
 /** Messages of both directions. */
 async function readMessages(...files: URL[]): Promise<ReadRecording[]> {
   const { playRecording } = await import("./recorded-messages.ts");
@@ -101,6 +117,7 @@ export const recordingFolders: readonly RecordingFolder[] = [
   { folder: "test/fixtures/acp/gemini", plugin: "acp", read: readMessages },
   { folder: "test/fixtures/claude-code/recordings", plugin: "claude-code", read: readControlled },
   { folder: "test/fixtures/codex", plugin: "codex", read: readServer },
+  { folder: "test/fixtures/codex-yaml", plugin: "codex", read: byPage("codex") },
   { folder: "test/fixtures/gemini-cli", ...gemini },
   { folder: "test/fixtures/opencode", ...openCode },
 ];

@@ -1,31 +1,23 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { parse } from "yaml";
 import { accepts } from "../../core/sessions/session/enforceable.ts";
 import { cliTool } from "../../plugin-sdk/cli-tool.ts";
 import { argumentPatterns, parseCommandTemplate } from "../../plugin-sdk/command-template.ts";
-import type { Manifest } from "../../plugin-sdk/manifest.ts";
 import { runAdapter } from "../../plugin-sdk/testing.ts";
-import { snippetsOf, yamlKind } from "../structure/snippets.ts";
+import { manifestOnPage, textsOnPage } from "./yaml-page.ts";
 
 const fixtures = new URL("../fixtures/", import.meta.url);
-const page = snippetsOf(".github/docs/yaml-adapters.md").filter((snippet) => yamlKind(snippet) === "plugin.yaml");
-const texts = new Map(page.map(({ text }) => [(parse(text) as Manifest).cli!.binary as string, text]));
 const folders: Readonly<Record<string, string>> = {
   claude: "claude-code/recordings/plain-",
   codex: "codex-yaml/",
   gemini: "gemini-cli/",
 };
 
-function manifestOf(binary: string): Manifest {
-  return parse(texts.get(binary)!) as Manifest;
-}
-
 /** Plays a recording of the program to the adapter that the page shows. */
 async function play(binary: string, name: string) {
   const text = await readFile(new URL(`${folders[binary]}${name}.jsonl`, fixtures), "utf8");
   const lines = text.trim().split("\n").filter((line) => !/^\{"(in|exit|stderr)":/.test(line));
-  const run = await runAdapter(cliTool(manifestOf(binary)), { prompt: "go" }, {
+  const run = await runAdapter(cliTool(manifestOnPage(binary)), { prompt: "go" }, {
     processes: [{ binary, stdout: lines.map((line) => `${line}\n`), exit_code: 0 }],
   });
   expect(run.violations).toEqual([]);
@@ -75,7 +67,7 @@ test.each([
 });
 
 test.each(["claude", "codex", "gemini"])("the %s adapter of the docs may start all that it starts", (binary) => {
-  const manifest = manifestOf(binary);
+  const manifest = manifestOnPage(binary);
   const run = manifest.permissions?.run?.[0]?.args ?? [];
   const { command_template, auth } = manifest.cli!;
   const patterns = argumentPatterns(parseCommandTemplate(command_template)).map((line) => line.replaceAll('"', ""));
@@ -86,11 +78,11 @@ test.each(["claude", "codex", "gemini"])("the %s adapter of the docs may start a
 
 test("Claude Code's adapter is the one that is compared with the adapter with code", async () => {
   const file = new URL("claude-code-yaml/plugin.yaml", fixtures);
-  expect(await readFile(file, "utf8")).toBe(texts.get("claude"));
+  expect(await readFile(file, "utf8")).toBe(textsOnPage.get("claude"));
 });
 
 test("Claude Code's adapter hands the schema of a request on, and its data back", async () => {
-  const manifest = manifestOf("claude");
+  const manifest = manifestOnPage("claude");
   expect(accepts(manifest, "output_schema")).toBe(true);
   const text = await readFile(new URL("claude-code/recordings/schema.jsonl", fixtures), "utf8");
   const lines = text.trim().split("\n").filter((line) => !/^\{"(in|exit|type":"control_response)"/.test(line));

@@ -197,7 +197,7 @@ describe("openJournal refuses", () => {
     await expect(openJournal(file)).rejects.toMatchObject({
       ...notOurs,
       message: `Cannot open the journal "${file}": a newer version of the host made it.`,
-      details: { schema_version: 99, known_version: 9 },
+      details: { schema_version: 99, known_version: 10 },
     });
   });
 

@@ -229,7 +229,10 @@ test("a session that runs here is known, however long the journal takes to write
   const journal = createMemoryJournal();
   const append = journal.append.bind(journal);
   journal.append = async (batch) => (await setTimeout(700), await append(batch));
-  const { log, sessions } = sessionsOf(journal, () => ({ session: { waiting: [] } }) as unknown as LiveSession);
+  const { log, sessions } = sessionsOf(journal, () =>
+    ({
+      session: { waiting: [], talk: { current: null, all: [], pending: 0 } },
+    }) as unknown as LiveSession);
   const [{ source, event, adapter, attempt }] = await beginning() as [Envelope];
   const written = log.add({ sessionId: "s", adapter, attempt, lastSeq: 0 }, [{ source, event }]);
   expect(await sessions.get("s")).toMatchObject({ session_id: "s", state: "running" });
