@@ -1,9 +1,12 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { hostManifestJsonSchema } from "../../core/ground/config/host-manifest-schema.ts";
 import { defaultLimits } from "../../core/ground/config/limits.ts";
 import { manifestSchema } from "../../plugin-sdk/manifest.ts";
 import { permissionsSchema } from "../../plugin-sdk/permissions.ts";
-import { readSource } from "../structure/source.ts";
+import { readSource, root } from "../structure/source.ts";
 
 /** Rows of the tables of a page, as cells. */
 function rowsOf(page: string): string[][] {
@@ -23,6 +26,20 @@ describe("tables that people write", () => {
   test("manifest.md has every key of plugin.yaml and of bulkhead.yaml, and no other", () => {
     const keys = [...Object.keys(manifestSchema.properties), ...Object.keys(hostKeys)];
     expect(namesIn("manifest").sort()).toEqual(keys.sort());
+  });
+
+  test("conversations.md says of each bundled plugin what its manifest accepts", () => {
+    const plugins = readdirSync(join(root, "plugins")).flatMap((id) => {
+      const text = readSource(`plugins/${id}/plugin.yaml`);
+      const { accepts = [] } = parse(text) as { accepts?: string[] };
+      const abilities = ["turns", "steer", "stop_turn", "continue_from"].map((one) =>
+        accepts.includes(one) ? "yes" : "no"
+      );
+      return abilities.includes("yes") ? [[`\`${id}\``, ...abilities]] : [];
+    });
+    const rows = rowsOf("conversations");
+    const from = rows.findIndex(([name]) => name === "Plugin") + 2;
+    expect(rows.slice(from, from + plugins.length + 1)).toEqual(plugins);
   });
 
   test("permissions.md has every permission", () => {

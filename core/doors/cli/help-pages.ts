@@ -8,6 +8,7 @@ export const helpPages = {
   "get-started": "install, run an agent you have, keep a daemon running",
   agents: "the agents that come with Bulkhead, and what each can do",
   sessions: "requests, results, retries, routing, events of the host",
+  conversations: "talk with an agent while it works and after",
   console: "see everything that runs, waits or was refused on one page",
   worktrees: "let an agent work on a copy, then take or leave its changes",
   permissions: "what a plugin may do, how to grant it, why it was denied",

@@ -22,17 +22,20 @@ export async function showTurn(
 ): Promise<ShownEnd> {
   const { terminal, mode } = options;
   let turn: number | null = null;
+  // What came before the message is known already.
+  let isBegun = messageId === null;
   let ended: TurnEndedEvent | null = null;
   let isOver = false;
   const stop = new AbortController();
   async function* untilEnd() {
     for await (const envelope of session.events({ after, signal: stop.signal })) {
       const { event } = envelope;
+      isBegun ||= "message_id" in event && event.message_id === messageId || event.type === "session_started";
       if (messageId === null && event.type === "turn_started") turn ??= event.turn;
       if (event.type === "message_delivered" && event.message_id === messageId) turn = event.turn;
       if (event.type === "turn_ended" && event.turn === turn) ended = event;
       isOver = event.type === "session_ended" || (event.type === "message_dropped" && event.message_id === messageId);
-      yield envelope;
+      if (isBegun) yield envelope;
       if (ended !== null || isOver) return;
     }
   }

@@ -80,6 +80,9 @@ function isQuiet(event: Envelope["event"], verbose: boolean): boolean {
       return event.attempt === 1;
     case "attempt_failed":
       return event.retry_in_ms === null;
+    case "message":
+    case "message_sent":
+      return !verbose;
     case "process_exited":
       return event.exit_code === 0 && !verbose;
     default:

@@ -55,9 +55,10 @@ function cells(row: SessionSummary, now: number): Cell[] {
 }
 
 /** Formats a session's state as one word. */
-export function stateCell({ outcome, stop_reason, waiting }: SessionSummary): Cell {
+export function stateCell({ outcome, stop_reason, waiting, turn }: SessionSummary): Cell {
   if (outcome !== null) return { text: `${outcome} · ${stop_reason ?? ""}`, tone: outcomeLooks[outcome][1] };
-  return waiting.length > 0 ? { text: "waits for an answer", tone: "yellow" } : { text: "running", tone: "cyan" };
+  if (waiting.length > 0) return { text: "waits for an answer", tone: "yellow" };
+  return turn?.state === "kept" ? { text: "kept", tone: "dim" } : { text: "running", tone: "cyan" };
 }
 
 async function sessionWorktrees(call: Invocation): Promise<number> {

@@ -1,0 +1,118 @@
+import { expect, test } from "vitest";
+import { ChatScreen } from "../../../../core/doors/cli/chat/chat-screen.ts";
+import { createPaint } from "../../../../core/doors/cli/render/paint.ts";
+import type { LineEditor, LineHandlers } from "../../../../core/ground/platform/terminal/line-editor.ts";
+import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
+import { envelopesOf } from "../fake-host.ts";
+import { fakeTerminal } from "../fake-terminal.ts";
+
+/** A screen whose line a test types. */
+function screen() {
+  const acts: string[] = [];
+  let keys!: LineHandlers;
+  const shown = { text: "", prompt: "", above: [] as readonly string[] };
+  const line: LineEditor = {
+    print: (text) => void (shown.text += text),
+    show: (prompt, above) => void Object.assign(shown, { prompt, above }),
+    text: "",
+    columns: 80,
+    close: () => {},
+  };
+  const act = (name: string) => async (...args: unknown[]) => void acts.push([name, ...args].join(" "));
+  const made = new ChatScreen({
+    terminal: fakeTerminal(),
+    paint: createPaint(false),
+    open: (handlers) => (keys = handlers, line),
+    actions: {
+      say: act("say"),
+      stop: act("stop"),
+      withdraw: act("withdraw"),
+      answer: async (requestId, choice) => (acts.push(`answer ${requestId} ${choice}`), true),
+      agent: (id) => void acts.push(`agent ${id}`),
+      leave: () => void acts.push("leave"),
+    },
+  });
+  const see = async (...events: Envelope["event"][]) => {
+    for (const envelope of envelopesOf(events)) await made.see(envelope);
+  };
+  return { acts, keys, line, shown, see, made };
+}
+
+const working: Envelope["event"] = {
+  type: "turn_started",
+  turn: 1,
+  after: 0,
+  message_ids: [],
+  by: "client",
+  memory: "none",
+  prompt_sha256: "",
+  checkpoint: null,
+};
+const waits: Envelope["event"] = {
+  type: "message_accepted",
+  message_id: "m1",
+  delivery: "queue",
+  content: [{ type: "text", text: "later" }],
+  by: { client: "c" },
+};
+
+test("Enter is the next prompt, and while the agent works a word into its turn; Alt-Enter is later", async () => {
+  const { acts, keys, shown, see } = screen();
+  keys.onLine("first", { later: false });
+  expect(shown.prompt).toBe("› ");
+  await see(working);
+  expect(shown.prompt).toBe("steer › ");
+  keys.onLine("a word", { later: false });
+  keys.onLine("then this", { later: true });
+  keys.onLine("  ", { later: false });
+  expect(acts).toEqual(["say first queue", "say a word steer", "say then this queue"]);
+});
+
+test("a message that waits stands above the line until the agent has it, and can be taken back into it", async () => {
+  const { acts, keys, line, shown, see } = screen();
+  await see(working, waits);
+  expect(shown.above).toEqual(["⋯ waits: later"]);
+  keys.onLine("/edit", { later: false });
+  expect([acts, line.text]).toEqual([["withdraw m1"], "later"]);
+  await see({ type: "message_dropped", message_id: "m1", reason: "withdrawn" });
+  expect(shown.above).toEqual([]);
+  keys.onLine("/withdraw", { later: false });
+  expect(shown.text).toContain("No message waits.");
+});
+
+test("Esc stops a turn, and only a second Ctrl-C leaves", async () => {
+  const { acts, keys, shown, see } = screen();
+  keys.onEscape();
+  await see(working);
+  keys.onEscape();
+  keys.onInterrupt();
+  expect([acts, shown.text]).toEqual([["stop"], expect.stringContaining("Press Ctrl-C again to leave")]);
+  keys.onInterrupt();
+  expect(acts).toEqual(["stop", "leave"]);
+});
+
+test("the line answers the agent's question while one is open", async () => {
+  const { acts, keys, shown, see } = screen();
+  await see(working, {
+    type: "permission_request",
+    request_id: "p1",
+    tool: "Write",
+    title: "Write a.txt",
+    input: {},
+    options: [{ id: "y", label: "Yes", kind: "allow_once" }, { id: "n", label: "No", kind: "reject_once" }],
+  });
+  await expect.poll(() => shown.prompt).toMatch(/^answer: \[o\]nce/);
+  keys.onLine("what", { later: false });
+  expect(shown.text).toContain("That is none of the answers.");
+  keys.onLine("o", { later: false });
+  await expect.poll(() => acts).toEqual(["answer p1 y"]);
+  expect(shown.prompt).toBe("steer › ");
+});
+
+test("a word after a slash is a command, and never goes to the agent", () => {
+  const { acts, keys, shown } = screen();
+  for (const typed of ["/agent other", "/agent", "/nothing", "/help", "/quit"]) keys.onLine(typed, { later: false });
+  expect(acts).toEqual(["agent other", "leave"]);
+  expect(shown.text).toContain("There is no /nothing.");
+  expect(shown.text).toContain("Alt-Enter");
+});
