@@ -16,14 +16,31 @@ export interface GatedSessions {
 export function gateSessions(host: SessionHost): GatedSessions {
   let isShut = false;
   let isUnused = true;
+  const pass = () => {
+    if (isShut) throw shutError();
+    letYoungGenerationGrow();
+    isUnused = false;
+  };
+  const { conversations } = host;
   return {
     sessions: {
       ...host,
       start: async (request, options) => {
-        if (isShut) throw shutError();
-        letYoungGenerationGrow();
-        isUnused = false;
+        pass();
         return await host.start(request, options);
+      },
+      conversations: {
+        // A message may begin a session, and a session that goes on would not end.
+        say: async (id, message, caller) => {
+          pass();
+          return await conversations.say(id, message, caller);
+        },
+        messages: (id, query) => conversations.messages(id, query),
+        edit: (id, messageId, content) => conversations.edit(id, messageId, content),
+        withdraw: (id, messageId) => conversations.withdraw(id, messageId),
+        stop: (id, options) => conversations.stop(id, options),
+        get: (id) => conversations.get(id),
+        events: (id, query) => conversations.events(id, query),
       },
     },
     shut: () => {

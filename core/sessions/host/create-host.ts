@@ -134,7 +134,10 @@ function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
     limits: () => settings.limits,
     stateProblem: () => deps.health.look(),
     waiting: () => sessions.waiting(),
-    idle: () => sessions.ended(),
+    idle: () => {
+      sessions.retire();
+      return sessions.ended();
+    },
     close: () => closing ??= closeHost(deps, options.closeDeadlines),
   };
   return host;

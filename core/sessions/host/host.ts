@@ -166,7 +166,7 @@ export interface Host {
   stateProblem(): Promise<StateProblem | null>;
   /** Returns the requests that this host's own sessions wait for, by session. */
   waiting(): Record<string, WaitingRequest[]>;
-  /** Resolves when every session started until now has ended. */
+  /** Has every session end with its turn and what waits, and resolves when all that started until now have. */
   idle(): Promise<void>;
   /** All sessions, running and ended: the part of a host that doors use. */
   readonly sessions: SessionHost;

@@ -205,6 +205,11 @@ export class LiveSessions {
     return { workdir, contextFiles: await readContextFiles(context_files, { workdir, protectedPaths, limits }) };
   }
 
+  /** Has every session end with its turn and the messages that wait. */
+  retire(): void {
+    for (const { session } of this.#running.values()) session.talk.retire();
+  }
+
   /** Stops all sessions and starts no more. Settles when all have left, which may never happen. */
   async close(): Promise<void> {
     this.#closed = true;

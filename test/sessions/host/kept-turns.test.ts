@@ -4,6 +4,7 @@ import { mkdtemp, readFile, realpath, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseHostManifest } from "bulkhead";
+import { gateSessions } from "../../../core/doors/daemon/gated-sessions.ts";
 import type { Conversations } from "../../../core/sessions/host/session-host.ts";
 import type { ConversationReport } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
@@ -135,5 +136,25 @@ test("a commit of the person between two turns is seen by the next one", async (
   const events = await upTo((await made.host.sessions.open(id)).events(), 2);
   // What the person did between the turns is none of the agent's changes.
   expect(events.filter(({ type }) => type === "turn_ended")).toMatchObject([{ artifacts: [] }, { artifacts: [] }]);
+  await session.interrupt();
+});
+
+test("a host that is to be idle ends a kept session, with the messages that wait", async () => {
+  const made = await openHost();
+  await made.add("alpha", { code: echo, manifest: "accepts: [turns]" });
+  const { session, conversations, id } = await talking(made);
+  await conversations.say(id, text("two"));
+  await made.host.idle();
+  expect(await session.result()).toMatchObject({ outcome: "completed", output: "2: two" });
+});
+
+test("a daemon that shuts down takes no message", async () => {
+  const made = await openHost();
+  await made.add("alpha", { code: echo, manifest: "accepts: [turns]" });
+  const { session, id } = await talking(made);
+  const gate = gateSessions(made.host.sessions);
+  gate.shut();
+  await expect(gate.sessions.conversations.say(id, text("two"))).rejects.toMatchObject({ code: "host_closed" });
+  expect(await gate.sessions.conversations.messages(id)).toEqual([]);
   await session.interrupt();
 });
