@@ -80,7 +80,8 @@ export default class Watched extends AgentAdapter {
   async #run(request, ctx, seen = (one) => one) {
     const adapter = await this.#made();
     const named = request.model === undefined ? {} : { model: await adapter.validateModel(request.model) };
-    return adapter.runSession(seen({ ...request, ...named }), ctx);
+    const given = seen({ ...request, ...named });
+    return adapter.runSession(given, { ...ctx, turns: turnOf(given, ctx) });
   }
   async *#members({ models, texts }, ctx) {
     const adapter = new Adapter();
@@ -197,6 +198,23 @@ export default class Watched extends AgentAdapter {
     }
     yield last;
   }
+}
+
+/** The turn of the session, with the request that the adapter gets: a look at the turn is one at the request. */
+function turnOf(request, ctx) {
+  return (async function* () {
+    for await (const turn of ctx.turns) {
+      yield {
+        ...turn,
+        get prompt() {
+          return request.prompt;
+        },
+        get output_schema() {
+          return request.output_schema;
+        },
+      };
+    }
+  })();
 }
 
 /** The session's context, with what goes out of it written down. */

@@ -1,8 +1,9 @@
 import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createHost, loadHostManifest } from "bulkhead";
+import { loadHostManifest } from "bulkhead";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createHost } from "../../../core/sessions/host/create-host.ts";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { connectHost } from "../../../core/doors/client/mod.ts";
 import { type Daemon, startDaemon } from "../../../core/doors/daemon/daemon.ts";

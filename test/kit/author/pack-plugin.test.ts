@@ -47,6 +47,8 @@ describe("packPlugin", () => {
       "plugin.js",
       "plugin.schema.json",
       "plugin.yaml",
+      "recordings/greeting.jsonl",
+      "recordings/opened.jsonl",
       "recordings/tool.jsonl",
       "integrity.json",
     ]);
