@@ -122,8 +122,10 @@ test("the ACP door of another machine loads a conversation, answers its agent, a
     await here.agent.request("session/load", { ...load, sessionId });
     if (adapter === "asker") await until("it is told", () => here.said().includes("told yes"));
     else await here.agent.notify("session/cancel", { sessionId });
-    await ended(id);
     expect(await prompted).toMatchObject({ stopReason: adapter === "asker" ? "end_turn" : "cancelled" });
+    // The session waits for a further prompt, until its editor leaves.
+    await there[Symbol.asyncDispose]();
+    await ended(id);
   }
 });
 
@@ -145,4 +147,26 @@ test("HTTP of another machine diffs, applies and deletes a session in a worktree
   expect(await two.host.workspaces.apply(other.id)).toMatchObject({ artifacts: [{ path: "made.txt" }] });
   expect(existsSync(join(one.workdir, "made.txt"))).toBe(true);
   expect(gitIn(one.workdir, "status", "--porcelain").toString()).toContain("made.txt");
+});
+
+test("a conversation is heard, stopped and shown from another machine", async () => {
+  const start = { workdir: one.workdir, prompt: "go", keep_ms: 60_000 };
+  const session = await one.host.start(start, { adapter: "ticker" });
+  await until("the other has it", async () => (await two.host.get(session.id).catch(() => null)) !== null);
+  const there = two.host.conversations;
+  const content = [{ type: "text" as const, text: "more" }];
+  const said = await there.say(session.id, { message_id: "m1", content });
+  expect(said).toMatchObject({ message_id: "m1", session_id: session.id, state: "pending" });
+  expect(await there.say(session.id, { message_id: "m1", content })).toMatchObject({ state: "pending" });
+  expect(await there.messages(session.id, { state: "pending" })).toMatchObject([{ message_id: "m1", content }]);
+  const changed = [{ type: "text" as const, text: "less" }];
+  expect(await there.edit(session.id, "m1", changed)).toMatchObject({ content: changed });
+  expect(await there.withdraw(session.id, "m1")).toMatchObject({ state: "dropped", reason: "withdrawn" });
+  expect(await there.get(session.id)).toMatchObject({ conversation_id: session.id, state: "working", pending: [] });
+  await there.stop(session.id);
+  await session.interrupt();
+  const types: string[] = [];
+  for await (const { event } of there.events(session.id)) types.push(event.type);
+  expect([types[0], types.at(-1)]).toEqual(["session_started", "session_ended"]);
+  await expect(there.say(session.id, { content })).rejects.toMatchObject({ code: "unsupported" });
 });

@@ -7,6 +7,7 @@ import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import { heldSchema } from "../../records/gate/held-schema.ts";
 import { artifactSchema } from "../../records/git/artifact-schema.ts";
 import { workspaceSchema } from "../../records/workspace/workspace-record.ts";
+import { conversationSchema, messageSchema, saidSchema } from "../../sessions/session/schemas/conversations.ts";
 import type { CallName, MachineCalls } from "./machine.ts";
 
 // Fields that a newer version adds are let through: machines are upgraded one at a time.
@@ -68,6 +69,11 @@ const schemas: { readonly [N in CallName]: SchemaOf<MachineCalls[N]["answer"]> }
   held: Type.Array(sessionHeld, { maxItems: mostEntries }),
   settle_held: settledHeld,
   discard: nothing,
+  say: saidSchema,
+  messages: Type.Array(messageSchema, { maxItems: mostEntries }),
+  change_message: messageSchema,
+  stop_turn: nothing,
+  conversation: conversationSchema,
 };
 
 const checks = new Map(Object.entries<TSchema>(schemas).map(([name, schema]) => [name, lazyCheck(schema)]));

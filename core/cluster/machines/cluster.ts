@@ -27,6 +27,7 @@ import { machineAnswers } from "./machine-answers.ts";
 import { ClusterStarts } from "./cluster-starts.ts";
 import { clusterWorkspaces } from "./cluster-workspaces.ts";
 import { clusterSignals, clusterStatus, type ClusterStatusDeps } from "./cluster-status.ts";
+import { clusterConversations } from "./cluster-conversations.ts";
 import { ClusterSessions } from "./cluster-sessions.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import { LostMachines } from "./lost-machines.ts";
@@ -249,6 +250,7 @@ export class Cluster {
       ...own,
       start: (request, options) => starts.start(request, options),
       events: (query = {}) => mergedEvents(deps, query),
+      conversations: clusterConversations(own, { engine: this.#engine, mirrors: () => this.#mirrors.all() }),
     };
   }
 

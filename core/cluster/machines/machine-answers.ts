@@ -5,6 +5,7 @@ import type { Host } from "../../sessions/host/host.ts";
 import type { SessionHandle } from "../../sessions/host/session-host.ts";
 import { askedText, type CallAnswers, type CallAsk } from "./calls.ts";
 import type { SessionShares } from "./session-shares.ts";
+import { talkAnswers } from "./cluster-conversations.ts";
 import type { SharedDiffs } from "./shared-diffs.ts";
 
 interface MachineAnswersDeps {
@@ -57,6 +58,7 @@ export function machineAnswers({ host, own, diffs, shares }: MachineAnswersDeps)
       const paths = ask["paths"] === undefined ? {} : { paths: listOf(ask["paths"]).map(String) };
       return await host.workspaces.settleHeld(await idOf(ask), { action, ...paths });
     },
+    ...talkAnswers(host.sessions.conversations, idOf),
     discard: async (ask) => {
       const id = await idOf(ask);
       await host.workspaces.discard(id);

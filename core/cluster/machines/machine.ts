@@ -1,4 +1,12 @@
+import type {
+  ConversationReport,
+  MessageReport,
+  MessageState,
+  NewMessage,
+  SaidMessage,
+} from "../../../plugin-sdk/conversation.ts";
 import type { HeldDecision, SessionHeld, SettledHeld } from "../../../plugin-sdk/held.ts";
+import type { Part } from "../../../plugin-sdk/messages.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { AppliedWorkspace, Workspace } from "../../../plugin-sdk/workspace.ts";
 
@@ -53,6 +61,16 @@ export interface MachineCalls {
   held: { ask: Record<string, never>; answer: SessionHeld[] };
   settle_held: { ask: { session_id: string } & HeldDecision; answer: SettledHeld };
   discard: { ask: { session_id: string }; answer: null };
+  /** Gives a conversation a message: to its session that runs. */
+  say: { ask: { session_id: string; message: NewMessage; client: string }; answer: SaidMessage };
+  messages: { ask: { session_id: string; state: MessageState | null }; answer: MessageReport[] };
+  /** Changes a message that waits; null takes it back. */
+  change_message: {
+    ask: { session_id: string; message_id: string; content: Part[] | null };
+    answer: MessageReport;
+  };
+  stop_turn: { ask: { session_id: string; drop_pending: boolean }; answer: null };
+  conversation: { ask: { session_id: string }; answer: ConversationReport };
 }
 
 /** A question's name. */

@@ -12,7 +12,7 @@ import {
   messageStateSchema,
   saidSchema,
   termsSchema,
-} from "../schemas/conversations.ts";
+} from "../../../sessions/session/schemas/conversations.ts";
 import { named } from "../../../sessions/session/schemas/named.ts";
 import { readKey } from "./sessions.ts";
 

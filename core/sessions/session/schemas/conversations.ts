@@ -5,11 +5,12 @@ import type {
   MessageReport,
   MessageState,
   MessageTerms,
+  NewMessage,
   SaidMessage,
 } from "../../../../plugin-sdk/conversation.ts";
 import { contentSchema, deliveries, type Delivery } from "../../../../plugin-sdk/messages.ts";
 import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
-import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
+import { count, maybe, named, oneOf, text } from "./named.ts";
 
 /** {@link MessageState}. */
 export const messageStateSchema: SchemaOf<MessageState> = oneOf(["pending", "sent", "delivered", "dropped"] as const);
@@ -83,3 +84,13 @@ export const conversationSchema: SchemaOf<ConversationReport> = named(
     pending: Type.Array(messageSchema),
   })),
 );
+
+/** {@link NewMessage}. Its sizes are limits of the host. */
+export const newMessageSchema: SchemaOf<NewMessage> = exactly<NewMessage>()(Type.Object({
+  message_id: Type.Optional(name),
+  content: contentSchema,
+  delivery: Type.Optional(deliverySchema),
+  expected_turn: Type.Optional(Type.Integer({ minimum: 1 })),
+  output_schema: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  with: Type.Optional(termsSchema),
+}, closed));
