@@ -2,9 +2,6 @@ import process from "node:process";
 import { rm } from "node:fs/promises";
 import { createHost, type Host } from "bulkhead";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { SessionTurns } from "../../../core/sessions/session/session-turns.ts";
-import type { Conversations } from "../../../core/sessions/host/session-host.ts";
-import type { NewMessage } from "../../../plugin-sdk/conversation.ts";
 import { readManifest } from "../../../core/packages/manifest/read-manifest.ts";
 import { requestedWith } from "../../../core/packages/permissions/requested-permissions.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
@@ -26,18 +23,11 @@ const patience = { timeout: 120_000, interval: 100 };
 
 let home: Home;
 let models: MockModel;
-/** The turns of each session of this process, the newest last, for a host that has no door for messages. */
-const talks: SessionTurns[] = [];
 
 beforeAll(async () => {
   home = await openHome({ more: agents.some(({ more }) => more) });
   models = await startMockModel();
   for (const agent of agents) await agent.settle(home.path);
-  const { beginFirst } = SessionTurns.prototype;
-  SessionTurns.prototype.beginFirst = function () {
-    talks.push(this);
-    return beginFirst.call(this);
-  };
 }, 60_000);
 
 afterAll(async () => {
@@ -94,7 +84,7 @@ async function begin(
 ): Promise<Talk> {
   const whole = { prompt: "Say the word wharf.", keep_ms: 120_000, retry: "never", approval: "all" } as const;
   const session = await host.runSession({ workdir: place.workdir, ...whole, ...request }, { adapter });
-  const door = doorOf(host, session.id);
+  const { conversations } = host.sessions;
   const envelopes: Envelope[] = [];
   void (async () => {
     for await (const envelope of session.events()) envelopes.push(envelope);
@@ -108,10 +98,10 @@ async function begin(
     say(text, delivery = "queue") {
       const message_id = `m${++said}`;
       const content = [{ type: "text" as const, text }];
-      door.say({ message_id, content, delivery });
+      void conversations.say(session.id, { message_id, content, delivery });
       return message_id;
     },
-    stop: () => door.stop(),
+    stop: () => void conversations.stop(session.id),
     async ended(turn) {
       const find = () =>
         envelopes.flatMap(({ event }) => event.type === "turn_ended" && event.turn === turn ? [event] : []);
@@ -132,24 +122,15 @@ async function begin(
   };
 }
 
-/** The way by which messages come to a session. */
-function doorOf(host: Host, id: string): { say(message: NewMessage & { message_id: string }): void; stop(): void } {
-  const { conversations } = host as { conversations?: Conversations };
-  const turns = talks.at(-1)!;
-  if (conversations === undefined) {
-    return {
-      say: (message) => void turns.say({ ...message, by: { client: "test" } }),
-      stop: () => turns.stopTurn({ dropPending: false }),
-    };
-  }
-  return { say: (message) => void conversations.say(id, message), stop: () => void conversations.stop(id) };
-}
-
 const entries = ({ envelopes }: Talk) => envelopes.filter(({ event }) => event.type === "attempt_started").length;
 /** Resolves when the model has said something. */
 const speaks = (talk: Talk) =>
   expect.poll(() => talk.envelopes.some(({ event }) => event.type === "output" && event.stream === "stdout"), patience)
     .toBe(true);
+
+test("the agents that can talk are among those of the proving ground", () => {
+  expect(allAgents.map(({ id }) => id)).toEqual(expect.arrayContaining(talkers));
+});
 
 describe.each(agents)("a talk with $id", (agent) => {
   test("has two turns in one process, and the second one knows the first", { timeout: 240_000 }, async () => {
