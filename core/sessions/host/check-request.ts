@@ -29,7 +29,11 @@ export function checkRequest(request: unknown): SessionRequest {
   return structuredClone(request);
 }
 
-function checkOutputSchema(schema: unknown): void {
+/**
+ * Checks an output schema from outside.
+ * @throws {BulkheadError} `invalid_request`
+ */
+export function checkOutputSchema(schema: unknown): void {
   const [fault] = outputSchemaFaults(schema);
   if (fault === undefined) return;
   const path = pathText(["output_schema", ...fault.path]);

@@ -21,6 +21,7 @@ import type { EarlierTurn } from "../session/admitted.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
 import { conversationOf, type LiveSession } from "./live-sessions.ts";
 import { type LiveTalk, type SessionMessage, stateOf } from "../session/session-turns.ts";
+import { checkOutputSchema } from "./check-request.ts";
 import { changesTerms, demandEnv, isOtherThan, nextRequest } from "./next-request.ts";
 import { unknownSession } from "./session-handle.ts";
 import type { Conversations, MessageCaller, RunSessionOptions, SessionHandle } from "./session-host.ts";
@@ -73,6 +74,7 @@ export class LocalConversations implements Conversations {
 
   async say(id: string, message: NewMessage, caller: MessageCaller = {}): Promise<SaidMessage> {
     const conversation = await this.#find(id);
+    if (message.output_schema !== undefined) checkOutputSchema(message.output_schema);
     const given = { ...message, message_id: message.message_id ?? randomId(), by: { client: caller.client ?? "" } };
     const isRepeatable = message.message_id !== undefined;
     const { said, written } = await this.#inOrder(

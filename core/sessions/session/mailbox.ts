@@ -68,6 +68,10 @@ interface OpenMessage {
   isTaken: boolean;
 }
 
+/** Messages of one session, and characters of their content: the host remembers them until it ends. */
+const mostMessages = 10_000;
+const mostCharacters = 64 * 1024 * 1024;
+
 /** Pending messages become prompts in this order, and in that of their acceptance. */
 const order: readonly Delivery[] = ["interrupt", "steer", "queue"];
 
@@ -87,6 +91,8 @@ export class Mailbox {
   #turn: number | null = null;
   #isStopping = false;
   #isClosed = false;
+  /** Characters of all accepted content. */
+  #characters = 0;
 
   constructor({ maxOpen = 64, maxTextBytes = 1024 * 1024, maxAttachments = 8 }: MailboxOptions = {}) {
     this.#limits = { maxOpen, maxTextBytes, maxAttachments };
@@ -120,6 +126,13 @@ export class Mailbox {
       throw new BulkheadError("limit_exceeded", `Cannot accept message "${message_id}": ${maxOpen} wait already.`);
     }
     this.#checkSize(message_id, content);
+    const characters = JSON.stringify(content).length;
+    if (this.#open.size + this.#over.size >= mostMessages || this.#characters + characters > mostCharacters) {
+      throw new BulkheadError("limit_exceeded", `Cannot accept message "${message_id}": the session took too many.`, {
+        hint: "Interrupt the session: a further message begins the conversation's next one.",
+      });
+    }
+    this.#characters += characters;
     if (delivery === "interrupt") this.#stop();
     return { state: "pending", events: this.#write([{ type: "message_accepted", ...message }]) };
   }

@@ -206,7 +206,7 @@ export class SessionTurns {
   close({ failed, agentGoesOn = false }: { failed: boolean; agentGoesOn?: boolean }): TurnPrompt {
     const turn = this.#current!;
     this.#current = null;
-    // What the agent has kept goes into the turn that it begins.
+    // Steers that the agent has kept go into the turn that it begins.
     if (!agentGoesOn) this.#write(this.#mailbox.endTurn({ failed }));
     return turn;
   }

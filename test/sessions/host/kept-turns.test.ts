@@ -158,3 +158,15 @@ test("a daemon that shuts down takes no message", async () => {
   expect(await gate.sessions.conversations.messages(id)).toEqual([]);
   await session.interrupt();
 });
+
+test("a message with a schema that is none is refused, and nothing of it is kept", async () => {
+  const made = await openHost();
+  await made.add("alpha", { code: echo, manifest: "accepts: [turns]" });
+  const { session, conversations, id } = await talking(made);
+  const output_schema = { type: "no such type" };
+  await expect(conversations.say(id, { ...text("two"), output_schema })).rejects.toMatchObject({
+    code: "invalid_request",
+  });
+  expect(await conversations.messages(id)).toEqual([]);
+  await session.interrupt();
+});

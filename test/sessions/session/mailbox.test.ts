@@ -245,3 +245,18 @@ describe("Mailbox", () => {
     expect(mailbox.accept(message("new"))).toEqual({ state: "closed", events: [] });
   });
 });
+
+test("a session takes so many messages and no more, however soon each is withdrawn", () => {
+  const mailbox = new Mailbox();
+  const content = [{ type: "text" as const, text: "x".repeat(1024 * 1024 - 1) }];
+  const give = (message_id: string) => mailbox.accept({ message_id, delivery: "queue", content, by: { client: "c" } });
+  let taken = 0;
+  expect(() => {
+    for (; taken < 100; taken++) {
+      give(`m${taken}`);
+      mailbox.withdraw(`m${taken}`);
+    }
+  }).toThrow(expect.objectContaining({ code: "limit_exceeded" }));
+  expect(taken).toBeGreaterThan(60);
+  expect(taken).toBeLessThan(65);
+});
