@@ -1,5 +1,5 @@
 import type { Delivery, Part } from "./messages.ts";
-import type { Approval } from "./request.ts";
+import type { SessionRequest } from "./request.ts";
 import type { SessionState } from "./session-summary.ts";
 
 /** A message that a client gives to a conversation. */
@@ -17,13 +17,14 @@ export interface NewMessage {
   with?: MessageTerms;
 }
 
-/** Terms of the session that a message begins. */
-export interface MessageTerms {
+/**
+ * Terms of the session that a message begins, beside those of the session before it. Of `labels`, `params` and `budget` the
+ * other parts stay; a part of `budget` that is not given is what is left of it.
+ */
+export interface MessageTerms
+  extends Omit<SessionRequest, "prompt" | "workdir" | "continue_from" | "output_schema" | "idempotency_key" | "place"> {
+  /** Adapter that goes on; default: the one that took the session before. */
   agent?: string;
-  model?: string;
-  approval?: Approval;
-  /** How long the session waits for a further message. Milliseconds. */
-  keep_ms?: number;
 }
 
 /** State of a message. `delivered`, `dropped`: final. */

@@ -85,10 +85,10 @@ function sentenceAndHint(error: CommanderError, command: Command) {
   // Commander's messages begin with "error: " and put its suggestion in brackets on a second line.
   const [first = "", suggestion] = error.message.replace(/^error: /, "").split("\n");
   const message = first.charAt(0).toUpperCase() + first.slice(1);
-  const isArgument = command.registeredArguments.some((one) => one.name() === "prompt") &&
+  const isArgument = command.registeredArguments.some((one) => ["prompt", "text"].includes(one.name())) &&
     /'(?:-a|--agent|-p|--prompt)(?:=|')/.test(first);
   const hint = isArgument
-    ? `Adapter and prompt are arguments: ${nameOf(command)} ${command.usage()}`
+    ? `The prompt is an argument: ${nameOf(command)} ${command.usage()}`
     : suggestion?.replace(/^\(|\)$/g, "") ?? help;
   return [message.endsWith(".") ? message : `${message}.`, { hint, details }] as const;
 }
@@ -100,7 +100,7 @@ function isHelp(error: CommanderError): boolean {
 
 /** The command that the words of a command line name, or its group where the next word names none. */
 function commandOf(program: Command, args: readonly string[]): Command {
-  return args.reduce((command, arg) => command.commands.find((one) => one.name() === arg) ?? command, program);
+  return args.reduce((command, arg) => command.commands.find((one) => one.name() === arg || one.aliases().includes(arg)) ?? command, program);
 }
 
 /** The error for a command that people try and that has another name here. */

@@ -13,7 +13,7 @@ type GrantedRun = Pick<SessionCommand, "sessions" | "request" | "how" | "show" |
 interface AskedGrants {
   show: SessionCommand["show"];
   /** Whether the last session failed for want of grants that it now has, so that it can run again. */
-  givenAfter(result: SessionResult): Promise<boolean>;
+  givenAfter(result: Pick<SessionResult, "outcome">): Promise<boolean>;
 }
 
 /** Runs a session in a daemon and shows it. Asks for a grant that it lacked; after a yes it starts again. */
@@ -35,7 +35,7 @@ export function askForGrants({ request, how, show, grant }: Omit<GrantedRun, "se
   const missing = new Set<string>();
   return { show: { ...show, missing }, givenAfter };
 
-  async function givenAfter({ outcome }: SessionResult): Promise<boolean> {
+  async function givenAfter({ outcome }: Pick<SessionResult, "outcome">): Promise<boolean> {
     const asked = [...missing].filter((command) => !refused.has(command)).flatMap((command) =>
       missingIn(command) ?? []
     );

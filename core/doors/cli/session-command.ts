@@ -62,7 +62,7 @@ export function addRunFlags(
   { except = [] }: { except?: readonly (keyof SessionRequest)[] } = {},
 ): Command {
   for (const { field, heading, option } of requestFlags) {
-    if (!except.some((one) => one === field)) command.addOption(option().helpGroup(heading));
+    if (!except.some((one) => one === field.split(".")[0])) command.addOption(option().helpGroup(heading));
   }
   return command
     .optionsGroup("Output:")

@@ -27,7 +27,7 @@ interface RequestOptions extends RequestFlagValues {
  * @throws {BulkheadError} `invalid_request` naming the field that does not fit
  */
 export function buildRequest({ prompt, ...flags }: RequestOptions): SessionRequest {
-  return checked({ workdir: resolve(flags.cwd, "."), ...fieldsOf(flags), prompt });
+  return checked({ workdir: resolve(flags.cwd, "."), ...givenFields(flags), prompt });
 }
 
 /**
@@ -35,7 +35,7 @@ export function buildRequest({ prompt, ...flags }: RequestOptions): SessionReque
  * @throws {BulkheadError} as {@link buildRequest}
  */
 export function changedRequest(request: SessionRequest, flags: RequestFlagValues): SessionRequest {
-  const { labels, params, budget, place, ...fields } = fieldsOf(flags);
+  const { labels, params, budget, place, ...fields } = givenFields(flags);
   const merged = Object.entries({ labels, params, budget, place }).flatMap(([name, value]) => {
     const before = request[name as "labels" | "params" | "budget" | "place"];
     return value === undefined ? [] : [[name, { ...before, ...value }] as const];
@@ -43,7 +43,8 @@ export function changedRequest(request: SessionRequest, flags: RequestFlagValues
   return checked({ ...request, ...fields, ...Object.fromEntries(merged) });
 }
 
-function fieldsOf({ options, cwd, config }: RequestFlagValues): Record<string, unknown> {
+/** Returns the fields of a request that the flags give, not checked yet. */
+export function givenFields({ options, cwd, config }: RequestFlagValues): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   for (const flag of requestFlags) {
     const value = options[new Option(flag.flags).attributeName()];

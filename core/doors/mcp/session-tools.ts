@@ -2,15 +2,15 @@ import { type TProperties, Type } from "@sinclair/typebox";
 import { propertiesOf } from "../../ground/checks/properties-of.ts";
 import { closed } from "../../../plugin-sdk/schema.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
-import { deliveries } from "../../../plugin-sdk/messages.ts";
+import { deliveries, type Delivery } from "../../../plugin-sdk/messages.ts";
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
+import type { MessageTerms } from "../../../plugin-sdk/conversation.ts";
 import type { RunSessionOptions, SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
 import { makeTool, success } from "./answers.ts";
 import { followSession, resumeCall } from "./follow-session.ts";
 import { resourcesOf, runningAnswer, sessionDataSchema, sessionInput, waitingAnswer } from "./session-data.ts";
-import type { McpTool } from "./surface.ts";
+import type { McpAnswer, McpCall, McpTool } from "./surface.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
-import { continuedRequest, readEarlier } from "../../sessions/host/earlier-session.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 
 /** Fields that say how to run a session, besides the request to its agent. */
@@ -91,53 +91,61 @@ export function sendMessageTool(sessions: SessionHost, client: string): McpTool 
     hints: { reads_only: false, destroys: true },
     input: messageInput,
     data: sessionDataSchema,
-    async call({ session_id, text, delivery = "queue", wait = true }, call) {
-      const resumed = await resumeCall(sessions, call);
-      if (resumed !== null) return resumed;
-      const { conversations } = sessions;
-      const { head } = await conversations.get(session_id);
-      const { last_seq, waiting } = await sessions.get(head);
-      const message = { content: [{ type: "text" as const, text }], delivery };
-      const { message_id, turn, ...said } = await conversations.say(session_id, message, { client });
-      if (!wait) return runningAnswer(said.session_id, message_id);
-      // Its agent goes on only once it is answered, and no event to come says so.
-      if (waiting.length > 0 && said.state === "pending") return waitingAnswer(head, waiting);
-      return await followSession(await sessions.open(said.session_id), call, {
-        after: said.session_id === head ? last_seq : 0,
-        awaited: { message_id, turn: said.state === "delivered" ? turn : undefined },
-        cancel: () => conversations.withdraw(session_id, message_id).catch(() => conversations.stop(session_id)),
-      });
-    },
+    call: ({ text, ...message }, call) => say(sessions, { client, text, ...message }, call),
   });
 }
 
 const continueInput = Type.Object({
-  session_id: Type.String({ description: "The session to go on from; it must have ended." }),
-  prompt: Type.String({ description: "What to say to its agent next." }),
+  session_id: Type.String({ description: "The session to go on from." }),
+  prompt: Type.String({ minLength: 1, description: "What to say to its agent next." }),
   timeout_ms: Type.Optional(Type.Integer({ minimum: 1 })),
   wait: Type.Optional(Type.Boolean({ description: "False: answer at once; default: true." })),
 }, closed);
 
-/** Creates the tool that continues a session with the same agent and settings. */
+/** Creates the tool that continues a session: the name of earlier clients for {@link sendMessageTool}. */
 export function continueSessionTool(sessions: SessionHost, client: string): McpTool {
   return makeTool({
     name: "continue_session",
     title: "Continue a session",
-    description:
-      "Says something more to the agent of a session that has ended, by a new session that is no part of its " +
-      "conversation and continues the agent's own. send_message does more.",
+    description: "Says something more to the agent of a session, with the same agent, folder and settings. " +
+      "send_message does more.",
     hints: { reads_only: false, destroys: true },
     input: continueInput,
     data: sessionDataSchema,
-    async call({ session_id, prompt, timeout_ms, wait = true }, call) {
-      const resumed = await resumeCall(sessions, call);
-      if (resumed !== null) return resumed;
-      const earlier = await readEarlier(sessions, session_id);
-      const request = { ...continuedRequest(earlier, prompt), ...omitUndefined({ timeout_ms }) };
-      const { signal } = call.context.mcpReq;
-      const handle = await startSession(sessions, request, { client, adapter: earlier.adapter, signal });
-      return wait ? await followSession(handle, call) : runningAnswer(handle.id);
+    call: ({ prompt, timeout_ms, ...message }, call) => {
+      const terms = timeout_ms === undefined ? undefined : { timeout_ms };
+      return say(sessions, { client, text: prompt, with: terms, ...message }, call);
     },
+  });
+}
+
+/** Gives a conversation a message, and follows the turn that it goes into. */
+async function say(
+  sessions: SessionHost,
+  { client, session_id, text, delivery = "queue", wait = true, with: terms }: {
+    client: string;
+    session_id: string;
+    text: string;
+    delivery?: Delivery | undefined;
+    wait?: boolean | undefined;
+    with?: MessageTerms | undefined;
+  },
+  call: McpCall,
+): Promise<McpAnswer> {
+  const resumed = await resumeCall(sessions, call);
+  if (resumed !== null) return resumed;
+  const { conversations } = sessions;
+  const { head } = await conversations.get(session_id);
+  const { last_seq, waiting } = await sessions.get(head);
+  const message = { content: [{ type: "text" as const, text }], delivery, ...omitUndefined({ with: terms }) };
+  const { message_id, turn, ...said } = await conversations.say(session_id, message, { client });
+  if (!wait) return runningAnswer(said.session_id, message_id);
+  // Its agent goes on only once it is answered, and no event to come says so.
+  if (waiting.length > 0 && said.state === "pending") return waitingAnswer(head, waiting);
+  return await followSession(await sessions.open(said.session_id), call, {
+    after: said.session_id === head ? last_seq : 0,
+    awaited: { message_id, turn: said.state === "delivered" ? turn : undefined },
+    cancel: () => conversations.withdraw(session_id, message_id).catch(() => conversations.stop(session_id)),
   });
 }
 

@@ -40,24 +40,6 @@ export async function readEarlier(sessions: SessionHost, sessionId: string): Pro
   throw new BulkheadError("not_found", `Cannot go on from session "${sessionId}": its events are not kept any more.`);
 }
 
-/**
- * Returns the request that says something more to the agent of an earlier session.
- * @throws {BulkheadError} `unsupported` where the agent named no session of its own
- */
-export function continuedRequest(earlier: EarlierSession, prompt: string): SessionRequest {
-  const { session_id, agent_session_id } = earlier;
-  if (agent_session_id === null) {
-    throw new BulkheadError(
-      "unsupported",
-      `Cannot continue session "${session_id}": its agent named no session of its own.`,
-      { hint: "Start a new session, and put into its prompt what the agent must know." },
-    );
-  }
-  // The agent has the context files already.
-  const { context_files: _files, iteration: _number, ...same } = repeatedRequest(earlier);
-  return { ...same, prompt, continue_from: agent_session_id };
-}
-
 /** Returns the request that runs an earlier session again, from its beginning. */
 export function repeatedRequest({ requested }: Pick<EarlierSession, "requested">): SessionRequest {
   // The values of env are not recorded, and the key stands for the earlier session.

@@ -1,9 +1,11 @@
-import type { LiveSession } from "./live-sessions.ts";
+import { Equal } from "@sinclair/typebox/value";
 import type { MessageTerms } from "../../../plugin-sdk/conversation.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { fieldsOrNone } from "../../../plugin-sdk/json-fields.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
 import { repeatedRequest } from "./earlier-session.ts";
+import type { LiveSession } from "./live-sessions.ts";
 import { leftOf } from "./run-loop.ts";
 import type { SessionTalk } from "./session-talk.ts";
 
@@ -34,12 +36,13 @@ export function nextRequest(
     ...same
   } = repeatedRequest(talk);
   const { model: _model, params: _params, ...ofAnyAgent } = same;
-  const { agent = talk.adapter, model, approval, keep_ms } = terms;
-  return {
-    ...(agent === talk.adapter ? same : ofAnyAgent),
-    prompt,
-    ...omitUndefined({ output_schema, model, approval, keep_ms, budget: budget && budgetLeft(budget, talk) }),
-  };
+  const { agent = talk.adapter, ...changes } = terms;
+  const left = budget && budgetLeft(without(budget, Object.keys(changes.budget ?? {})), talk);
+  const before: Omit<SessionRequest, "prompt"> = { ...(agent === talk.adapter ? same : ofAnyAgent), ...omitUndefined({ budget: left }) };
+  const parts = Object.fromEntries(
+    byParts.flatMap((name) => changes[name] === undefined ? [] : [[name, { ...before[name], ...changes[name] }]]),
+  );
+  return { ...before, ...changes, ...parts, prompt, ...omitUndefined({ output_schema }) };
 }
 
 /** Refuses a request that lacks values of an earlier one's `env`: they may be credentials, so they are never kept. */
@@ -47,9 +50,13 @@ export function demandEnv({ session_id, requested }: SessionTalk, request: Sessi
   const lacking = Object.keys(requested.env ?? {}).filter((name) => request.env?.[name] === undefined);
   if (lacking.length === 0) return;
   throw new BulkheadError("unsupported", `Cannot go on from session "${session_id}": its env was not kept.`, {
-    hint: `Start a new session, and give the values of ${lacking.join(", ")} again.`,
+    hint: `Give the values of ${lacking.join(", ")} again, with the message.`,
     details: { session_id, env: lacking },
   });
+}
+
+function without(budget: Budget, names: readonly string[]): Budget {
+  return Object.fromEntries(Object.entries(budget).filter(([name]) => !names.includes(name)));
 }
 
 function budgetLeft(budget: Budget, { session_id, usage }: SessionTalk): Budget {
@@ -73,7 +80,14 @@ export function changesTerms({ admitted: { request, candidates } }: LiveSession,
 }
 
 /** Whether a message asks for other terms than those of a request. */
-export function isOtherThan(request: SessionRequest, { model, approval, keep_ms }: MessageTerms): boolean {
-  return model !== undefined && model !== request.model || approval !== undefined && approval !== request.approval ||
-    keep_ms !== undefined && keep_ms !== (request.keep_ms ?? 0);
+export function isOtherThan(request: SessionRequest, { agent: _agent, ...terms }: MessageTerms): boolean {
+  const before: SessionRequest = { keep_ms: 0, ...request };
+  return (Object.keys(terms) as (keyof typeof terms)[]).some((name) =>
+    byParts.some((one) => one === name)
+      ? Object.entries(terms[name] ?? {}).some(([key, value]) => !Equal(fieldsOrNone(before[name])[key], value))
+      : !Equal(before[name], terms[name])
+  );
 }
+
+/** Fields of which a message changes the parts that it gives. */
+const byParts = ["labels", "params", "budget"] as const;

@@ -98,7 +98,7 @@ test.each([
   [["run", "--agent", "alpha", "Do it."], "bulkhead run [adapter] <prompt>"],
   [["run", "alpha", "-p", "Do it."], "bulkhead run [adapter] <prompt>"],
   [["loop", "alpha", "--prompt=Do it."], "bulkhead loop [adapter] <prompt>"],
-  [["session", "continue", "3f2a", "--prompt", "more"], "bulkhead session continue <id> <prompt>"],
+  [["session", "continue", "3f2a", "--prompt", "more"], "bulkhead session say <id> [text]"],
 ])("bulkhead %j names the one way that there is", async (args, way) => {
   const { code, err } = await cli(args);
   expect(code).toBe(args[0] === "help" ? 5 : 2);

@@ -214,29 +214,26 @@ describe.each(cases)("tools over $wire, $era", ({ era, connect }) => {
     }
   });
 
-  test("continue_session goes on with the agent's own session, on its adapter and with its settings", async () => {
+  test("continue_session is a message to the conversation, on its adapter and with its settings", async () => {
     const host = new ScriptedHost(async (session) => {
       await Promise.resolve();
-      if (session.request.model !== "mute") session.emit({ type: "agent_info", agent_session_id: "native-1" });
+      session.emit({ type: "agent_info", agent_session_id: "native-1" });
     });
     await using tester = await connect(host, { era });
-    const run = (args: object) =>
-      tester.client.callTool({ name: "run_session", arguments: { ...request, adapter: "beta", ...args } });
-    const labels = { door: "acp", acp_session: "known", team: "a" };
-    await run({ model: "large", env: { A: "b" }, idempotency_key: "k", labels });
-    const go = (session_id: string) =>
-      tester.client.callTool({ name: "continue_session", arguments: { session_id, prompt: "more" } });
-    expect((await go(host.sessions[0]!.id)).structuredContent).toMatchObject({ success: true });
-    expect(host.sessions[1]!.options.adapter).toBe("beta");
-    expect(host.sessions[1]!.request).toEqual({
-      workdir: "/work",
+    const run = { ...request, adapter: "beta", model: "large" };
+    await tester.client.callTool({ name: "run_session", arguments: run });
+    const [first] = host.sessions;
+    const go = { session_id: first!.id, prompt: "more", timeout_ms: 5000 };
+    const answer = await tester.client.callTool({ name: "continue_session", arguments: go });
+    expect(answer.structuredContent).toMatchObject({ success: true });
+    const [, next] = host.sessions;
+    expect(next).toMatchObject({ conversation: first!.conversation, options: { adapter: "beta" } });
+    expect(next!.request).toMatchObject({
       prompt: "more",
       model: "large",
-      labels: { team: "a" },
+      timeout_ms: 5000,
       continue_from: "native-1",
     });
-    await run({ model: "mute" });
-    expect((await go(host.sessions[2]!.id)).structuredContent).toMatchObject({ error_type: "unsupported" });
   });
 
   test("list_agents gives every agent's report", async () => {

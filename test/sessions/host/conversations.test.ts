@@ -170,6 +170,35 @@ describe("LocalConversations", () => {
     expect((await startOf(setting, second.session_id)).requested.budget).toEqual({ tokens: 30 });
     await outputOf(setting, second.session_id);
     expect(await errorOf(conversations.say(first, text("three")))).toMatchObject({ code: "limit_exceeded" });
+    const third = await conversations.say(first, text("three", { with: { budget: { tokens: 50 } } }));
+    expect((await startOf(setting, third.session_id)).requested.budget).toEqual({ tokens: 50 });
+  });
+
+  test("a message may change any term of the next session; of labels and budget the other parts stay", async () => {
+    const setting = await made();
+    const { conversations } = setting.host.sessions;
+    const labels = { team: "a", by: "me" };
+    const budget = { tokens: 170, turns: 9 };
+    const first = await begun(setting, "remembers", { labels, budget, best_effort: true, timeout_ms: 60_000 });
+    const terms = {
+      labels: { by: "you" },
+      budget: { turns: 5 },
+      timeout_ms: 30_000,
+      tool_approvals: { run: "deny" },
+    } as const;
+    const { session_id } = await conversations.say(first, text("two", { with: terms }));
+    const { requested, follows } = await startOf(setting, session_id);
+    expect(requested).toMatchObject({
+      labels: { team: "a", by: "you" },
+      budget: { tokens: 130, turns: 5 },
+      timeout_ms: 30_000,
+      tool_approvals: { run: "deny" },
+    });
+    expect(follows?.why).toBe("terms");
+    await outputOf(setting, session_id);
+    // What is the same already changes nothing.
+    const again = await conversations.say(first, text("three", { with: { labels: { by: "you" } } }));
+    expect((await startOf(setting, again.session_id)).follows?.why).toBe("message");
   });
 
   test("env is not taken over: the message is refused, and the names are told, unless they are given again", async () => {
@@ -182,8 +211,7 @@ describe("LocalConversations", () => {
     const first = await begun(setting, "remembers", { env: { TOKEN: "s3cret" }, idempotency_key: "k" });
     const refused = await errorOf(conversations.say(first, text("two")));
     expect(refused).toMatchObject({ code: "unsupported", hint: expect.stringContaining("TOKEN") });
-    const admit = (request: SessionRequest) => ({ ...request, env: { TOKEN: "again" } });
-    const said = await conversations.say(first, text("two"), { admit });
+    const said = await conversations.say(first, text("two", { with: { env: { TOKEN: "again" } } }));
     expect((await startOf(setting, said.session_id)).requested.idempotency_key).toBeUndefined();
   });
 

@@ -79,11 +79,11 @@ export class ScriptedConversations implements Pick<Conversations, "say" | "stop"
     for await (const { event } of head.events()) {
       if (event.type === "agent_info") native = event.agent_session_id ?? native;
     }
-    const { agent = head.adapter } = terms;
+    const { agent = head.adapter, ...changes } = terms;
     const { labels: _, ...request } = head.request;
     const remembers = native !== undefined && agent === head.adapter;
     const next = await this.#host.start(
-      { ...request, prompt: textOf(content), ...(remembers ? { continue_from: native! } : {}) },
+      { ...request, ...changes, prompt: textOf(content), ...(remembers ? { continue_from: native! } : {}) },
       { adapter: agent, client },
       {
         conversation_id: head.conversation,

@@ -1,9 +1,9 @@
 import { InvalidArgumentError, Option } from "commander";
 import type { Outcome } from "../../../../plugin-sdk/result.ts";
 import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
-import { approvals, readObject, readTimeFlag } from "../request-flags.ts";
+import { readObject, readTimeFlag } from "../request-flags.ts";
 import { addRunFlags } from "../session-command.ts";
-import { sessionContinue, sessionRerun } from "./session/session-again.ts";
+import { sessionRerun } from "./session/session-again.ts";
 import { sessionAnswer } from "./session/session-answer.ts";
 import { sessionApply } from "./session/session-apply.ts";
 import { sessionDiff } from "./session/session-diff.ts";
@@ -75,7 +75,7 @@ const defineReading: DefineCommand = (command, bind) => {
 };
 
 const defineTalk: DefineCommand = (command, bind) => {
-  command.command("say")
+  const say = command.command("say").alias("continue")
     .description("say something to the agent: its next prompt, or a word into the turn that it works on")
     .usage("<id> [text] [flags]")
     .argument("<id>", idMeaning)
@@ -84,15 +84,10 @@ const defineTalk: DefineCommand = (command, bind) => {
     .option("--interrupt", "stop this turn, and go on with it")
     .option("--no-wait", "do not show the turn that it goes into")
     .option("-f, --prompt-file <file>", "read the message from a file")
-    .option("--schema <json>", "JSON Schema that the turn's data must fit", readObject)
+    .option("--schema, --output-schema <json>", "JSON Schema that the turn's data must fit", readObject)
     .option("--message-id <id>", "same id, same message")
-    .option("-a, --agent <id>", "go on with another agent, in a session of its own")
-    .option("-m, --model <name>", "go on with another model")
-    .addOption(new Option("--approval <mode>", "how tool use is answered from now on").choices(approvals))
-    .option("--keep <time>", "how long the session waits for a further message then", readTimeFlag)
-    .option("-q, --quiet", "print only the turn's output")
-    .option("-v, --verbose", "also show times, what was allowed, and the end of every process")
-    .option("--times", "show when each event came")
+    .option("-a, --agent <id>", "go on with another agent, in a session of its own");
+  addRunFlags(say, { except: ["prompt", "workdir", "continue_from", "output_schema", "idempotency_key", "place"] })
     .addHelpText(...examples(
       ['bulkhead session say 3f2a "And the tests?"', "its next turn"],
       ['bulkhead session say 3f2a --steer "Only in core/"', "while it works"],
@@ -129,15 +124,6 @@ const defineTalk: DefineCommand = (command, bind) => {
 };
 
 const defineAgain: DefineCommand = (command, bind) => {
-  const continued = command.command("continue")
-    .description("say something more to the agent of a session that has ended, in a new session like it")
-    .usage("<id> <prompt> [flags]")
-    .argument("<id>", idMeaning)
-    .argument("[prompt]", "the prompt; default: standard input, where it is a pipe");
-  addRunFlags(continued, { except: ["continue_from", "prompt"] })
-    .option("-f, --prompt-file <file>", "read the prompt from a file")
-    .addHelpText(...examples(['bulkhead session continue 3f2a "Now add a test"', "the agent remembers the rest"]))
-    .action(bind(sessionContinue));
   const rerun = command.command("rerun")
     .description("run a session again from its beginning, with what the flags change")
     .argument("<id>", idMeaning);

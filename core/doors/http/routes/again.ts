@@ -1,12 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { closed } from "../../../../plugin-sdk/schema.ts";
-import {
-  continuedRequest,
-  type EarlierSession,
-  readEarlier,
-  repeatedRequest,
-} from "../../../sessions/host/earlier-session.ts";
+import { type EarlierSession, readEarlier, repeatedRequest } from "../../../sessions/host/earlier-session.ts";
 import { type ApiRoute, json, route } from "../route.ts";
 import { sessionSummarySchema } from "../schemas/sessions.ts";
 
@@ -20,19 +15,19 @@ const rerunBody = Type.Object({
 
 const answers = { 201: { summary: "the new session has started", schema: sessionSummarySchema } };
 
-/** Routes that start a session from an earlier one, as `session continue` and `session rerun` do. */
+/** Routes that go on from an earlier session, as `session continue` and `session rerun` do. */
 export const againRoutes: readonly ApiRoute[] = [
   route({
     id: "continueSession",
     at: "POST /v1/sessions/{id}/continue",
-    summary: "say something more to the agent of a session that has ended",
+    summary: "say something more to the agent of a session: a message to its conversation",
     scope: "run",
     body: continueBody,
-    answers,
+    answers: { 201: { summary: "the session that has it, as a rule a new one", schema: sessionSummarySchema } },
     async handle({ params, body: { prompt }, sessions }) {
-      const earlier = withoutEnv(await readEarlier(sessions, params["id"] ?? ""));
-      const { session } = await sessions.admit(continuedRequest(earlier, prompt), { adapter: earlier.adapter });
-      return json(await sessions.get(session.id), { status: 201 });
+      const message = { content: [{ type: "text" as const, text: prompt }] };
+      const { session_id } = await sessions.conversations.say(params["id"] ?? "", message);
+      return json(await sessions.get(session_id), { status: 201 });
     },
   }),
   route({

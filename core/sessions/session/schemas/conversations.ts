@@ -9,7 +9,9 @@ import type {
   SaidMessage,
 } from "../../../../plugin-sdk/conversation.ts";
 import { contentSchema, deliveries, type Delivery } from "../../../../plugin-sdk/messages.ts";
+import { sessionRequestSchema } from "../../../../plugin-sdk/request.ts";
 import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
+import { propertiesOf } from "../../../ground/checks/properties-of.ts";
 import { count, maybe, named, oneOf, text } from "./named.ts";
 
 /** {@link MessageState}. */
@@ -20,13 +22,20 @@ export const deliverySchema: SchemaOf<Delivery> = oneOf(deliveries, "default: qu
 
 const name = Type.String({ minLength: 1, maxLength: 256 });
 
+const {
+  workdir: _workdir,
+  prompt: _prompt,
+  continue_from: _from,
+  output_schema: _schema,
+  idempotency_key: _key,
+  place: _place,
+  ...termFields
+} = propertiesOf(sessionRequestSchema);
+
 /** {@link MessageTerms}. */
-export const termsSchema: SchemaOf<MessageTerms> = exactly<MessageTerms>()(Type.Object({
-  agent: Type.Optional(name),
-  model: Type.Optional(name),
-  approval: Type.Optional(oneOf(["ask", "reads", "edits", "all", "deny"] as const)),
-  keep_ms: Type.Optional(count),
-}, closed));
+export const termsSchema: SchemaOf<MessageTerms> = Type.Unsafe<MessageTerms>(
+  Type.Object({ agent: Type.Optional(name), ...termFields }, closed),
+);
 
 /** {@link MessageReport}. */
 export const messageSchema: SchemaOf<MessageReport> = named(

@@ -2,69 +2,105 @@ import { BulkheadError } from "../../../../../plugin-sdk/errors.ts";
 import { type MessageReport, type MessageTerms, textOf } from "../../../../../plugin-sdk/conversation.ts";
 import type { Delivery, Part } from "../../../../../plugin-sdk/messages.ts";
 import { omitUndefined } from "../../../../../plugin-sdk/optional-fields.ts";
-import type { Approval } from "../../../../../plugin-sdk/request.ts";
+import type { SessionRequest } from "../../../../../plugin-sdk/request.ts";
 import { defaultLimits } from "../../../../ground/config/limits.ts";
+import { readEarlier, repeatedRequest } from "../../../../sessions/host/earlier-session.ts";
 import { randomId } from "../../../../ground/platform/files/hash.ts";
 import { type Invocation, tell, tellEach } from "../../command.ts";
 import { exitCodeOf } from "../../exit-code.ts";
 import { findSession } from "../../find-session.ts";
-import { watchInterrupts } from "../../interrupts.ts";
-import { openSessions } from "../../open-sessions.ts";
+import { unsearched } from "../../find-adapters.ts";
+import { type OpenedSessions, openSessions } from "../../open-sessions.ts";
 import { readPrompt } from "../../prompt.ts";
 import { Questions } from "../../questions.ts";
 import { safeLine } from "../../render/agent-text.ts";
-import { showTimes, tableText } from "../../show-session.ts";
+import { askForGrants } from "../../run-granted.ts";
+import { tableText } from "../../show-session.ts";
 import { showTurn } from "../../chat/show-turn.ts";
-import { modeOf, textFlag } from "../../session-command.ts";
+import { prepareSessions, textFlag } from "../../session-command.ts";
+import { givenFields } from "../../session-request.ts";
+import { requireEnv } from "./session-again.ts";
 
 /** `bulkhead session say <id> [text]`: gives a conversation a message, and shows the turn that it goes into. */
 export async function sessionSay(call: Invocation): Promise<number> {
-  const { terminal, options } = call;
-  await using opened = await openSessions(call, { warm: true });
-  const { session_id } = await findSession(opened.sessions, call.args[0] ?? "");
-  const { prompt: text } = await readPrompt({
-    args: [session_id, call.args[1]],
-    promptFile: textFlag(call, "promptFile"),
-    adapters: [session_id],
-    maxBytes: opened.manifest?.limits.prompt_bytes ?? defaultLimits.prompt_bytes,
-  }, terminal);
-  const message_id = textFlag(call, "messageId") ?? randomId();
-  const { conversations } = opened.sessions;
-  const said = await conversations.say(session_id, {
-    message_id,
-    content: [{ type: "text", text }],
-    delivery: deliveryOf(call),
-    ...omitUndefined({
-      output_schema: options["schema"] as Record<string, unknown> | undefined,
-      with: termsOf(call),
-    }),
+  const delivery = deliveryOf(call);
+  let session_id = "";
+  let head = "";
+  let text = "";
+  let terms: MessageTerms = {};
+  await using prepared = await prepareSessions(call, async (opened) => {
+    ({ session_id } = await findSession(opened.sessions, call.args[0] ?? ""));
+    ({ prompt: text } = await readPrompt({
+      args: [session_id, call.args[1]],
+      promptFile: textFlag(call, "promptFile"),
+      adapters: [session_id],
+      maxBytes: opened.manifest?.limits.prompt_bytes ?? defaultLimits.prompt_bytes,
+    }, call.terminal));
+    const asked = await askTerms(call, { opened, session_id });
+    ({ terms, head } = asked);
+    return { request: { ...asked.request, prompt: text }, ...unsearched(asked.agent) };
   });
-  if (options["wait"] === false) {
-    const where = said.state === "pending" ? "waits" : `is ${said.state}`;
-    return await tell(call, said, `Message ${message_id} ${where}, in session ${said.session_id}.`);
-  }
-  const questions = Questions.possible(terminal) && !call.json ? new Questions(terminal) : undefined;
-  const interrupts = watchInterrupts(terminal);
-  const stop = () => void conversations.stop(said.session_id).catch(() => {});
-  interrupts.signal.addEventListener("abort", stop, { once: true });
-  try {
-    const { adapter_id, last_seq } = await opened.sessions.get(said.session_id);
-    const end = await showTurn(await opened.sessions.open(said.session_id), {
-      messageId: said.session_id === session_id || said.state !== "delivered" ? message_id : null,
-      after: said.session_id === session_id ? Math.max(0, last_seq - lookBack) : 0,
-      terminal,
-      adapter: adapter_id ?? "",
-      questions,
-      mode: modeOf(call),
-      verbose: options["verbose"] === true,
-      times: showTimes(options),
+  const { sessions, show, how } = prepared;
+  const { conversations } = sessions;
+  const named = textFlag(call, "messageId");
+  // A message of this id was given already: another try would be the same.
+  const grants = askForGrants({ ...prepared, grant: named === undefined ? prepared.grant : null });
+  how.signal.addEventListener("abort", () => void conversations.stop(session_id).catch(() => {}), { once: true });
+  for (;;) {
+    const message_id = named ?? randomId();
+    const said = await conversations.say(session_id, {
+      message_id,
+      content: [{ type: "text", text }],
+      delivery,
+      ...omitUndefined({
+        output_schema: call.options["outputSchema"] as Record<string, unknown> | undefined,
+        with: Object.keys(terms).length === 0 ? undefined : terms,
+      }),
     });
-    return exitCodeOf(end);
-  } finally {
-    await questions?.close();
-    interrupts[Symbol.dispose]();
+    if (call.options["wait"] === false) {
+      const where = said.state === "pending" ? "waits" : `is ${said.state}`;
+      return await tell(call, said, `Message ${message_id} ${where}, in session ${said.session_id}.`);
+    }
+    const { adapter_id, last_seq } = await sessions.get(said.session_id);
+    const isSame = said.session_id === head;
+    head = said.session_id;
+    const end = await showTurn(await sessions.open(said.session_id), {
+      ...grants.show,
+      messageId: isSame || said.state !== "delivered" ? message_id : null,
+      after: isSame ? Math.max(0, last_seq - lookBack) : 0,
+      adapter: adapter_id ?? show.adapter,
+    });
+    if (!(await grants.givenAfter(end))) return exitCodeOf(end);
   }
 }
+
+/** Reads what the flags change for the session that a message may begin, and the agent that will have it. */
+async function askTerms(
+  call: Invocation,
+  { opened: { sessions, configOf }, session_id }: { opened: OpenedSessions; session_id: string },
+): Promise<{ head: string; agent: string; terms: MessageTerms; request: SessionRequest }> {
+  const { options, terminal } = call;
+  const { head, state } = await sessions.conversations.get(session_id);
+  const { adapter_id, workdir } = await sessions.get(head);
+  const given = textFlag(call, "agent");
+  const agent = given ?? adapter_id ?? "";
+  const config = options["param"] === undefined ? undefined : await configOf(agent);
+  // Of these flags, --no-wait is about what is shown.
+  const { workdir: _here, ...fields } = givenFields({ options: { ...options, wait: undefined }, cwd: terminal.cwd, config });
+  const terms: MessageTerms = { ...fields, ...omitUndefined({ agent: given }) };
+  if (state !== "ended") return { head, agent, terms, request: { workdir, prompt: "" } };
+  const earlier = await readEarlier(sessions, head);
+  requireEnv(earlier, call);
+  // Whether a client will answer depends on who runs the command now.
+  const { answer_timeout_ms: waits } = earlier.requested;
+  const isAttended = Questions.possible(terminal) && !call.json;
+  if (isAttended && waits === 0) terms.answer_timeout_ms ??= oneDayMs;
+  if (!isAttended && waits === undefined) terms.answer_timeout_ms ??= 0;
+  return { head, agent, terms, request: { ...repeatedRequest(earlier), ...fields, prompt: "" } };
+}
+
+/** Longer than any host lets a question wait. */
+const oneDayMs = 86_400_000;
 
 /** `bulkhead session messages <id>`. */
 export async function sessionMessages(call: Invocation): Promise<number> {
@@ -122,17 +158,6 @@ function deliveryOf({ options }: Invocation): Delivery {
     });
   }
   return options["steer"] === true ? "steer" : options["interrupt"] === true ? "interrupt" : "queue";
-}
-
-function termsOf(call: Invocation): MessageTerms | undefined {
-  const { keep, approval } = call.options;
-  const terms: MessageTerms = omitUndefined({
-    agent: textFlag(call, "agent"),
-    model: textFlag(call, "model"),
-    approval: approval as Approval | undefined,
-    keep_ms: typeof keep === "number" ? keep : undefined,
-  });
-  return Object.keys(terms).length === 0 ? undefined : terms;
 }
 
 /** Returns the message that a person names by its id, or by enough of its first characters. */

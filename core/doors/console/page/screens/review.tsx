@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Artifact, SessionResult } from "../../../../../plugin-sdk/result.ts";
+import type { Artifact } from "../../../../../plugin-sdk/result.ts";
 import type { HeldChange } from "../../../../../plugin-sdk/held.ts";
 import type { AppliedWorkspace, Workspace } from "../../../../../plugin-sdk/workspace.ts";
 import { RefusedCall } from "../api.ts";
@@ -374,16 +374,8 @@ function promptOf(comments: readonly Comment[], patch: string): string {
   ].join("\n");
 }
 
-/** Sends comments to the agent of a session, or to a new session of it where it cannot go on; returns that session. */
+/** Sends comments to the agent of a session; returns the session that has them. */
 async function sendComments({ api }: Console, { id, prompt }: { id: string; prompt: string }): Promise<string> {
-  const path = `/v1/sessions/${encodeURIComponent(id)}`;
-  try {
-    return (await api.send<{ session_id: string }>("POST", `${path}/continue`, { prompt })).session_id;
-  } catch (error) {
-    if (!(error instanceof RefusedCall) || !["unsupported", "unenforceable"].includes(error.code)) throw error;
-  }
-  const { adapter_id, result } = await api.get<{ adapter_id: string; result: SessionResult }>(path, { output: false });
-  const { env: _env, idempotency_key: _key, continue_from: _from, ...requested } = result.requested;
-  const again = { ...requested, adapter: adapter_id, prompt: `${requested.prompt}\n\n${prompt}` };
-  return (await api.send<{ session_id: string }>("POST", "/v1/sessions", again)).session_id;
+  const path = `/v1/sessions/${encodeURIComponent(id)}/continue`;
+  return (await api.send<{ session_id: string }>("POST", path, { prompt })).session_id;
 }
