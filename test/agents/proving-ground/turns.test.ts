@@ -11,6 +11,7 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { checkSession } from "../../sessions/session/session-rules.ts";
 import { type MockModel, type ModelRun, startMockModel } from "../mock-model/mock-model.ts";
 import { orders } from "../mock-model/scenarios.ts";
+import { agents as allAgents } from "./agents.ts";
 import { claudeCode } from "./own-adapters.ts";
 import { type Home, leftBehind, openHome, openPlace, type Place, processesOf } from "./place.ts";
 
@@ -159,6 +160,10 @@ async function withTalk(act: (talk: Talk) => Promise<void>): Promise<void> {
 }
 
 const isOutput = ({ type }: Envelope["event"]) => type === "output";
+
+test("the agent that talks here is one of the proving ground", () => {
+  expect(allAgents.map(({ id }) => id)).toContain(claudeCode.id);
+});
 
 test.each(isWanted ? [claudeCode] : [])(
   "$id talks in one process: turns, words and stops",
