@@ -19,6 +19,7 @@ export const slowTests: readonly string[] = [
   "test/doors/http/real-host.test.ts",
   "test/doors/mcp/plugin-tools.test.ts",
   "test/doors/http/scanner.test.ts",
+  "test/doors/http/caller-rule.test.ts",
   "test/kit/author/host-package.test.ts",
   "test/kit/author/import-plugin.test.ts",
   "test/kit/author/import-started.test.ts",
@@ -27,6 +28,7 @@ export const slowTests: readonly string[] = [
   "test/packages/install/install.test.ts",
   "test/packages/install/interrupted.test.ts",
   "test/packages/install/registry.test.ts",
+  "test/packages/install/waiting-update.test.ts",
   "test/records/gate/look-at-many.test.ts",
   "test/records/gate/look-around.test.ts",
   "test/structure/build.test.ts",
@@ -47,6 +49,7 @@ export const slowTests: readonly string[] = [
   "test/plugins/text-agents.test.ts",
   // Attacks, crashes and real deadlines.
   "test/sessions/host/full-disk.test.ts",
+  "test/sessions/host/bad-input.test.ts",
   "test/supervision/limits.test.ts",
   "test/hostile/crash.test.ts",
   "test/hostile/escape.test.ts",
@@ -64,6 +67,8 @@ export const slowTests: readonly string[] = [
   "test/sessions/host/planted-project.test.ts",
   "test/ground/platform/os-walls/prlimit.test.ts",
   // Worktrees of real repositories: hundreds of runs of git.
+  "test/records/git/artifacts.test.ts",
+  "test/sessions/session/session-git-places.test.ts",
   "test/records/workspace/workspaces.test.ts",
   "test/sessions/host/worktree-sessions.test.ts",
   "test/packages/bundler/bundlers.test.ts",
@@ -109,6 +114,8 @@ export const slowOnNodeAlone: readonly string[] = [
  */
 export const slowOnNodeInShort: readonly string[] = [
   "test/doors/http/scanner.test.ts",
+  "test/doors/http/caller-rule.test.ts",
+  "test/sessions/host/bad-input.test.ts",
   "test/supervision/refused-writes.test.ts",
   "test/plugins/acp-remote.test.ts",
   "test/plugins/codex-sessions.test.ts",
