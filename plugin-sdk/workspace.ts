@@ -20,7 +20,10 @@ export interface WorkspaceConflict {
 
 /** A session's worktree, as clients see it. Paths are real and absolute. */
 export interface Workspace {
+  /** The session that it was made for. */
   session_id: string;
+  /** Later sessions of the conversation that went on in it, the oldest first. Absent: none did. */
+  later_sessions?: string[];
   state: WorkspaceState;
   /** The requested working directory of the session. */
   workdir: string;
@@ -33,7 +36,7 @@ export interface Workspace {
   /** Tree from which the session started; empty while it is being made. */
   base_tree: string;
   created_at: string;
-  /** When the session ended; null while it runs. */
+  /** When the session, or the last one that went on in it, ended; null while the first one runs. */
   ended_at: string | null;
   /** Commit that the ref keeps; null when the session made none or nothing was applied. */
   kept_commit: string | null;
@@ -43,6 +46,11 @@ export interface Workspace {
   held: HeldChange[];
   /** Its session still runs: nothing can be applied or discarded. */
   running: boolean;
+}
+
+/** Whether a session worked in a worktree. */
+export function workedIn({ session_id, later_sessions = [] }: Workspace, sessionId: string): boolean {
+  return session_id === sessionId || later_sessions.includes(sessionId);
 }
 
 /** Changes in a worktree since its base. */

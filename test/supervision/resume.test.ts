@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import type { HostManifest } from "bulkhead";
 import { describe, expect, test } from "vitest";
@@ -29,7 +30,13 @@ interface Killed {
 
 /** A host whose session was under way when it was killed with SIGKILL. */
 async function killedHost(
-  { code = forgetsNothing, manifest = "accepts: [continue_from]", request = { resume: "after_restart" } }: {
+  {
+    code = forgetsNothing,
+    manifest = "accepts: [continue_from]",
+    request = { resume: "after_restart" },
+    prepare = () => {},
+  }: {
+    prepare?: (workdir: string) => void;
     code?: string;
     manifest?: string;
     request?: Partial<SessionRequest>;
@@ -39,6 +46,7 @@ async function killedHost(
   await setting.host.close();
   const folder = await writePlugin(join(setting.root, "packages", "worker"), "worker", { code, manifest });
   const { stateDir, workdir } = setting;
+  prepare(workdir);
   const host = startHost({ stateDir, workdir, folder, settings: {}, prompt: "the task", request });
   await host.seen(({ envelope }) => envelope?.event.type === "output");
   await host.kill();
@@ -61,6 +69,26 @@ async function endOf({ host }: TestHost, id: string): Promise<{ events: Envelope
 }
 
 describe("a session whose host was killed", { timeout: 120_000 }, () => {
+  test("goes on in the worktree that it worked in", async () => {
+    const git = (cwd: string, ...args: string[]) =>
+      execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@localhost", "-C", cwd, ...args]);
+    const request = { resume: "after_restart", workspace: "worktree" } as const;
+    const { setting, id } = await killedHost({
+      request,
+      prepare(workdir) {
+        git(workdir, "init", "-q");
+        git(workdir, "commit", "-q", "--allow-empty", "-m", "first");
+      },
+    });
+    const next = await nextHost(setting);
+    const { resumed_as } = (await endOf(next, id)).result;
+    const { result } = await endOf(next, resumed_as!);
+    expect(result.output).toContain("on from native-1");
+    const [worktree, ...others] = await next.host.workspaces.list();
+    expect(worktree).toMatchObject({ session_id: id, later_sessions: [resumed_as] });
+    expect(others).toEqual([]);
+  });
+
   test("is gone on with by another one, and each result names the other", async () => {
     const { setting, id, events } = await killedHost();
     const next = await nextHost(setting);

@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionHeld } from "../../../plugin-sdk/held.ts";
-import type { AppliedWorkspace, Workspace } from "../../../plugin-sdk/workspace.ts";
+import { type AppliedWorkspace, type Workspace, workedIn } from "../../../plugin-sdk/workspace.ts";
 import type { ApplyChoice, HostWorkspaces, OwnWorkspaces } from "../../sessions/host/state/workspaces.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Mirror } from "../log/mirror.ts";
@@ -113,12 +113,13 @@ async function applyLost(
   { session_id, machine, choice }: { session_id: string; machine: string; choice: ApplyChoice },
   { own, diffs }: { own: OwnWorkspaces; diffs: SharedDiffs },
 ): Promise<AppliedWorkspace> {
+  const kept = (await diffs.worktrees()).find((one) => workedIn(one, session_id));
+  const id = kept?.session_id ?? session_id;
   // Applied from here already, and then this machine has a record of it.
-  if ((await own.list()).some((one) => one.session_id === session_id)) return await own.apply(session_id, choice);
-  const workdir = (await diffs.worktrees()).find((one) => one.session_id === session_id)?.workdir;
-  if (workdir === undefined) throw awayError(machine, session_id);
-  const { patch } = await diffs.read(session_id);
-  return await own.applyPatch(session_id, { workdir, patch, ...choice }).catch((error: unknown) => {
+  if ((await own.list()).some((one) => one.session_id === id)) return await own.apply(id, choice);
+  if (kept === undefined) throw awayError(machine, session_id);
+  const { patch } = await diffs.read(id);
+  return await own.applyPatch(id, { workdir: kept.workdir, patch, ...choice }).catch((error: unknown) => {
     throw isMissing(error) ? awayError(machine, session_id) : error;
   });
 }

@@ -1,6 +1,6 @@
 import { type ObjectStore, Objm } from "@nats-io/obj";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { Workspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
+import { type Workspace, workedIn, type WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
 import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 import { workspaceSchema } from "../../records/workspace/workspace-record.ts";
@@ -36,10 +36,10 @@ export class SharedDiffs {
     if (workspaces === null) throw missing(sessionId);
     const { patch, ...list } = await workspaces.diff(sessionId);
     if (patch.byteLength > mostBytes) throw largeError(sessionId, patch.byteLength);
-    const workspace = (await workspaces.list()).find(({ session_id }) => session_id === sessionId);
+    const workspace = (await workspaces.list()).find((one) => workedIn(one, sessionId));
     const metadata = { workspace: JSON.stringify(workspace) };
     const head = new TextEncoder().encode(`${JSON.stringify(list)}\n`);
-    await (await this.#opened()).putBlob({ name: sessionId, metadata }, joinBytes([head, patch]));
+    await (await this.#opened()).putBlob({ name: workspace?.session_id ?? sessionId, metadata }, joinBytes([head, patch]));
   }
 
   /** Keeps the diffs of a host's worktrees whose sessions end, for when this machine is gone. */
@@ -57,9 +57,10 @@ export class SharedDiffs {
    */
   async read(sessionId: string): Promise<WorktreeDiff> {
     const store = await this.#opened();
-    const size = (await store.info(sessionId))?.size ?? 0;
+    const name = await this.#nameOf(sessionId);
+    const size = (await store.info(name))?.size ?? 0;
     if (size > mostBytes + mostHeadBytes) throw largeError(sessionId, size);
-    const blob = await store.getBlob(sessionId);
+    const blob = await store.getBlob(name);
     const end = blob?.indexOf(10) ?? -1;
     if (blob === null || end === -1) throw missing(sessionId);
     const head = parseDiffHead(new TextDecoder().decode(blob.subarray(0, end)));
@@ -80,7 +81,12 @@ export class SharedDiffs {
 
   /** Removes the diff of a worktree that is gone. Never rejects: at worst, a useless diff stays. */
   async forget(sessionId: string): Promise<void> {
-    await this.#opened().then((store) => store.delete(sessionId)).catch(() => undefined);
+    await this.#opened().then(async (store) => store.delete(await this.#nameOf(sessionId))).catch(() => undefined);
+  }
+
+  /** Returns the name under which the diff of a session's worktree is kept. */
+  async #nameOf(sessionId: string): Promise<string> {
+    return (await this.worktrees()).find((one) => workedIn(one, sessionId))?.session_id ?? sessionId;
   }
 
   #opened(): Promise<ObjectStore> {

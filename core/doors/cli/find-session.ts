@@ -3,7 +3,7 @@ import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import { ambiguousId } from "./render/short-id.ts";
 import type { HostWorkspaces } from "../../sessions/host/state/workspaces.ts";
-import type { Workspace } from "../../../plugin-sdk/workspace.ts";
+import { type Workspace, workedIn } from "../../../plugin-sdk/workspace.ts";
 
 /** Sessions of one page, and pages to search for the beginning of an id. */
 const pageSize = 500;
@@ -47,9 +47,13 @@ async function beginningWith(sessions: SessionHost, typed: string): Promise<Sess
  */
 export async function findWorkspace(workspaces: Pick<HostWorkspaces, "list">, typed: string): Promise<Workspace> {
   const all = await workspaces.list();
-  const whole = all.find(({ session_id }) => session_id === typed);
+  const whole = all.find((one) => workedIn(one, typed));
   if (whole !== undefined) return whole;
-  const found = typed === "" ? [] : all.filter(({ session_id }) => session_id.startsWith(typed));
+  const found = typed === ""
+    ? []
+    : all.filter(({ session_id, later_sessions = [] }) =>
+      [session_id, ...later_sessions].some((id) => id.startsWith(typed))
+    );
   const [only] = found;
   if (only !== undefined && found.length === 1) return only;
   if (found.length > 1) throw ambiguousId(typed, found.map(({ session_id }) => session_id));

@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { workedIn } from "../../../plugin-sdk/workspace.ts";
 import type { HostWorkspaces } from "../../sessions/host/state/workspaces.ts";
 import { isInside } from "../../ground/platform/files/paths.ts";
 import { type Caller, demandScope } from "./scopes.ts";
@@ -67,7 +68,7 @@ async function demandRepository(
   workspaces: Pick<HostWorkspaces, "list">,
 ): Promise<void> {
   if (workdirs === undefined) return;
-  const found = (await workspaces.list()).find(({ session_id }) => session_id === sessionId);
+  const found = (await workspaces.list()).find((one) => workedIn(one, sessionId));
   if (found !== undefined && workdirs.some((folder) => isInside(folder, found.repository))) return;
   throw new BulkheadError("forbidden", "The token does not allow it: change a repository beyond its folders.", {
     hint: `Its folders are ${workdirs.join(", ")}; the repository is ${

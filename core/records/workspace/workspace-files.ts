@@ -30,6 +30,18 @@ export class WorkspaceFiles {
     return record;
   }
 
+  /** Whether a session has a worktree of its own. */
+  async has(sessionId: string): Promise<boolean> {
+    return await readRecord(this.#fileOf(sessionId), workspaceRecordSchema) !== null;
+  }
+
+  /** Returns the id under which a session's worktree is kept: its own, or that of an earlier session in whose one it went on. */
+  async idOf(sessionId: string): Promise<string> {
+    if (await this.has(sessionId)) return sessionId;
+    const goesOn = (await this.list()).find(({ later_sessions = [] }) => later_sessions.includes(sessionId));
+    return goesOn?.session_id ?? sessionId;
+  }
+
   async write(record: WorkspaceRecord): Promise<void> {
     await this.#makeFolder();
     await replaceFile(this.#fileOf(record.session_id), JSON.stringify(record));

@@ -32,6 +32,7 @@ export interface Holder {
 const path = Type.String({ minLength: 1, maxLength: 16_384 });
 const objectId = Type.String({ pattern: "^([0-9a-f]{40}|[0-9a-f]{64})?$" });
 const time = Type.String({ maxLength: 64 });
+const sessionId = Type.String({ minLength: 1, maxLength: 64 });
 
 /** Checks a {@link Holder} as it was written to a file. */
 export const holderSchema: SchemaOf<Holder> = exactly<Holder>()(
@@ -54,7 +55,8 @@ const workspaceConflictSchema: SchemaOf<WorkspaceConflict> = exactly<WorkspaceCo
 
 /** Fields that clients see as well. */
 const shown = {
-  session_id: Type.String({ minLength: 1, maxLength: 64 }),
+  session_id: sessionId,
+  later_sessions: Type.Optional(Type.Array(sessionId)),
   state: Type.Union([
     Type.Literal("opening"),
     Type.Literal("open"),

@@ -15,7 +15,8 @@ import { withDeadline } from "../git/deadline.ts";
 import { keepCommits } from "../git/linked-worktree.ts";
 import type { LookStart } from "../gate/known-entries.ts";
 import type { WorktreeBase } from "../git/worktree-start.ts";
-import { join } from "../../ground/platform/files/paths.ts";
+import { mkdir, realpath } from "../../ground/platform/files/files.ts";
+import { isInside, join, relative } from "../../ground/platform/files/paths.ts";
 import {
   type OpenedWorkspace,
   openWorkspace,
@@ -55,6 +56,13 @@ export interface ApplyPatchOptions extends ApplyChoice {
 export interface Workspaces {
   /** Makes the worktree of a session; see {@link openWorkspace}. */
   open(options: OpenWorkspaceOptions): Promise<OpenedWorkspace>;
+  /**
+   * Has a session go on in the worktree of the one that it follows; null where that has none, or its changes were applied
+   * or discarded.
+   * @param options.workdir real absolute path of the requested working directory
+   * @throws {BulkheadError} `busy` while a session works in it, `workdir_missing`
+   */
+  goOn(options: { follows: string; sessionId: string; workdir: string }): Promise<OpenedWorkspace | null>;
   /** Resets a running session's worktree to its base, for another attempt. Removes ignored files as well. */
   reset(sessionId: string): Promise<void>;
   /** Records that the session has ended: its changes now wait for a decision. */
@@ -115,8 +123,14 @@ const heldFolder = "held";
 export function openWorkspaces(folder: string, { lock = null }: { lock?: string | null } = {}): Workspaces {
   const files = new WorkspaceFiles(folder, thisProcess(lock));
   const held = new HeldFiles(join(folder, heldFolder), files.holder);
+  /** Does something alone with the worktree that a session worked in. */
+  const alone = async <T>(sessionId: string, act: (record: () => Promise<WorkspaceRecord>, id: string) => Promise<T>) => {
+    const id = await files.idOf(sessionId);
+    return await files.alone(id, () => act(() => settled(files, id), id));
+  };
+  const read = async (sessionId: string) => await files.read(await files.idOf(sessionId));
   return {
-    noteHeld: (sessionId) => files.alone(sessionId, async () => await noteHeld(files, await files.read(sessionId))),
+    noteHeld: (sessionId) => alone(sessionId, async () => await noteHeld(files, await read(sessionId))),
     watchHeld: (watched) => held.watch(watched),
     lookAtLeft: (skip) => lookAtLeft(files, { held, skip }),
     keepHeld: (record) => held.write(record),
@@ -125,32 +139,30 @@ export function openWorkspaces(folder: string, { lock = null }: { lock?: string 
       ...(await files.list()).flatMap(shownInWorktree),
     ],
     settleHeld: (sessionId, decision) =>
-      files.alone(sessionId, async () => {
-        const record = await files.read(sessionId).catch(() => null);
+      alone(sessionId, async (settledRecord) => {
+        const record = await read(sessionId).catch(() => null);
         return (record?.held ?? []).length > 0
-          ? await settleInWorktree(files, { record: await settled(files, sessionId), decision })
+          ? await settleInWorktree(files, { record: await settledRecord(), decision })
           : await settleInPlace(held, { sessionId, decision });
       }),
     open: (options) => openWorkspace(files, options),
-    reset: async (sessionId) => await resetWorkspace(await files.read(sessionId)),
-    end: (sessionId) => endWorkspace(files, sessionId),
+    goOn: ({ follows, ...options }) =>
+      alone(follows, async (record, id) => await files.has(id) ? await goOnIn(files, await record(), options) : null),
+    reset: async (sessionId) => await resetWorkspace(await read(sessionId)),
+    end: async (sessionId) => await endWorkspace(files, await read(sessionId)),
     list: async () => (await files.list()).map(shown),
-    diff: async (sessionId) => await diffOf(await files.read(sessionId)),
+    diff: async (sessionId) => await diffOf(await read(sessionId)),
     apply: (sessionId, options = {}) =>
-      files.alone(
-        sessionId,
-        () =>
-          noteConflict(
-            { files, sessionId },
-            async () => await applyWorkspace(files, await settled(files, sessionId), options),
-          ),
-      ),
+      alone(sessionId, (record, id) =>
+        noteConflict(
+          { files, sessionId: id },
+          async () => await applyWorkspace(files, await record(), options),
+        )),
     applyPatch: (sessionId, options) => files.alone(sessionId, () => applyPatch(files, sessionId, options)),
-    discard: (sessionId) =>
-      files.alone(sessionId, async () => await discardWorkspace(files, await settled(files, sessionId))),
+    discard: (sessionId) => alone(sessionId, async (record) => await discardWorkspace(files, await record())),
     discardUnchanged: (sessionId) =>
-      files.alone(sessionId, async () => {
-        const record = await settled(files, sessionId);
+      alone(sessionId, async (settledRecord) => {
+        const record = await settledRecord();
         if (await takeUnchanged(record)) await discardWorkspace(files, record);
       }),
     prune: (options) => pruneWorkspaces(files, options),
@@ -168,9 +180,29 @@ async function noteHeld(files: WorkspaceFiles, record: WorkspaceRecord): Promise
   return held;
 }
 
-async function endWorkspace(files: WorkspaceFiles, sessionId: string): Promise<void> {
-  const record = await files.read(sessionId);
-  await files.write({ ...record, holder: null, ended_at: record.ended_at ?? new Date().toISOString() });
+async function endWorkspace(files: WorkspaceFiles, record: WorkspaceRecord): Promise<void> {
+  if (record.holder !== null) await files.write({ ...record, holder: null, ended_at: new Date().toISOString() });
+}
+
+/** Has a session go on in the worktree of an earlier one; null where that waits for no decision any more. */
+async function goOnIn(
+  files: WorkspaceFiles,
+  record: WorkspaceRecord,
+  { sessionId, workdir }: { sessionId: string; workdir: string },
+): Promise<OpenedWorkspace | null> {
+  const { state, folder, repository, base_commit, base_tree, later_sessions = [] } = record;
+  if (state !== "open" || !isInside(repository, workdir)) return null;
+  const inside = join(folder, relative(repository, workdir));
+  await explainMissing(record, async () => void await realpath(folder));
+  await mkdir(inside, { recursive: true });
+  await files.write({
+    ...record,
+    later_sessions: [...later_sessions, sessionId],
+    holder: files.holder,
+    // Its age counts from now.
+    ended_at: new Date().toISOString(),
+  });
+  return { workdir: inside, folder, base_commit, base_tree };
 }
 
 async function diffOf(record: WorkspaceRecord): Promise<WorktreeDiff> {

@@ -112,6 +112,7 @@ function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
     workspaces: hostWorkspaces(deps.workspaces, {
       manifest: () => settings.manifest,
       left: (id) => sessions.left(id),
+      endKept: (worktree) => sessions.endKept(worktree),
       placeOf: async (workdir) => ({
         workdir: await checkWorkdir(workdir, deps.guarded().closedFolders),
         exclude: [claim.root, ...settings.secretPaths],

@@ -23,7 +23,8 @@ import { admit, allowedIn, type SessionDeps, startSession } from "./start-sessio
 import { Neighbours } from "./neighbours.ts";
 import type { SessionSlots } from "./host-seams.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
-import { placeSession } from "./state/workspaces.ts";
+import type { Workspace } from "../../../plugin-sdk/workspace.ts";
+import { type PlaceOptions, placeSession } from "./state/workspaces.ts";
 
 interface LiveSessionsDeps extends SessionDeps {
   routes: Routes;
@@ -52,7 +53,7 @@ type MessageMover = (live: LiveSession, messages: SessionMessage[]) => string;
 export interface LiveSession {
   id: string;
   session: RunningSession;
-  admitted: Pick<Admitted, "request" | "candidates" | "follows">;
+  admitted: Pick<Admitted, "request" | "candidates" | "follows" | "place">;
   /** Resolves once the session has also left its place. */
   result: Promise<SessionResult>;
   /** Returns the subscription from before the session began, to the first who asks for all events; else null. */
@@ -174,7 +175,7 @@ export class LiveSessions {
     const route = await routes.route({ request: checked, ...wanted });
     const ways = waysOf(route).map((way) => ({ way, service: serviceOf(way.adapter_id) }));
     const { workdir, contextFiles } = await this.#readWorkdir(checked, ways[0]!.service.plugin.limits);
-    const place = await this.#place(sessionId, { request: checked, workdir, signal });
+    const place = await this.#place(sessionId, { request: checked, follows: follows?.session_id, workdir, signal });
     const chosen = { ways, passedOver: route.passed_over, chain: routes.chain(wanted) };
     try {
       return await admit(this.#deps, {
@@ -223,16 +224,23 @@ export class LiveSessions {
     if (placed?.session.isOver) await placed.result.catch(() => undefined);
   }
 
+  /** Ends the session that is kept in a worktree, in order; one that works in it goes on. */
+  async endKept({ folder }: Pick<Workspace, "folder">): Promise<void> {
+    const live = [...this.#placed.values()].find(({ admitted: { place } }) => place.workspaceDir === folder);
+    if (live === undefined || live.session.talk.current !== null) return;
+    live.session.talk.retire();
+    await live.result.catch(() => undefined);
+  }
+
   async #place(
     sessionId: string,
-    { request, workdir, signal }: { request: SessionRequest; workdir: string; signal: AbortSignal | undefined },
+    { signal, ...placed }: Pick<PlaceOptions, "request" | "follows" | "workdir" | "signal">,
   ): Promise<SessionPlace> {
     const { claim, settings, writeLog, workspaces } = this.#deps;
     try {
       return await placeSession(workspaces, {
+        ...placed,
         sessionId,
-        request,
-        workdir,
         exclude: [claim.root, ...settings.secretPaths],
         manifest: settings.manifest,
         signal,

@@ -85,7 +85,9 @@ export function lostResumer(
     const request: SessionRequest = clone === undefined
       ? resumable.request
       : { ...resumable.request, workdir: clone, workspace: "inplace" };
-    const reason = whyNeither({ ...resumable, request }, registry.get(adapter_id));
+    const reason = request.workspace === "worktree"
+      ? "it worked in a worktree, which waits for a decision"
+      : whyNeither({ ...resumable, request }, registry.get(adapter_id));
     if (reason !== null) return { reason };
     const { idempotency_key: _used, continue_from: _there, ...kept } = request;
     try {
@@ -147,7 +149,6 @@ export function canContinue(plugin: Plugin | undefined): boolean {
 function whyNeither({ request, adapter_id, times }: Resumable, plugin: Plugin | undefined): string | null {
   if (plugin?.enabled !== true) return `plugin "${adapter_id}" is not enabled any more`;
   if (Object.keys(request.env ?? {}).length > 0) return "the values of its env were not kept";
-  if (request.workspace === "worktree") return "it worked in a worktree, which waits for a decision";
   return times >= maxTimes ? `it was resumed ${times} times already` : null;
 }
 

@@ -111,7 +111,7 @@ export interface SessionPlace {
   copied: { files: number; bytes: number } | null;
   /** Finds what an apply of the worktree will hold; null when the session works in place. */
   noteHeld: (() => Promise<HeldChange[]>) | null;
-  /** Resets a worktree to its base for another attempt; null when the session works in place. */
+  /** Resets a worktree to its base for another attempt; null in place, and where earlier sessions worked in it. */
   reset: (() => Promise<void>) | null;
   /** Resolves to the result once the place is left: an unchanged worktree is removed, any other waits. */
   leave(result: Promise<SessionResult>): Promise<SessionResult>;

@@ -1,8 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { readdir, readFile, truncate, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { NewMessage } from "../../../plugin-sdk/conversation.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { bySession, checkSession } from "../session/session-rules.ts";
 import { adapterCode, completed, errorOf, openHost, type TestHost, until } from "./test-host.ts";
@@ -252,5 +253,101 @@ describe("host.runAll()", () => {
     const made = await withRepository();
     const none = made.host.runAll({ workdir: made.workdir, prompt: "go" }, { adapters: [] });
     expect(await errorOf(none)).toMatchObject({ code: "unknown_adapter" });
+  });
+});
+
+describe("a session that goes on from one in a worktree", () => {
+  /** Adds a line to one file, and says what it read in it. */
+  const adds = adapterCode(`    const before = await ctx.fs.readText("talk.txt").catch(() => "");
+    const word = request.prompt.split("\\n").at(-1);
+    await ctx.fs.writeText("talk.txt", before + word + "\\n");
+    if (word === "wait") await ctx.sleep(1e8);
+    yield { type: "completed", success: true, output: before, files_changed: [], tokens_used: null, cost: null };`);
+
+  async function talk(made: TestHost, id: string, text: string, more: Partial<NewMessage> = {}) {
+    const content: NewMessage["content"] = [{ type: "text", text }];
+    const { session_id } = await made.host.sessions.conversations.say(id, { content, ...more });
+    return { id: session_id, result: await (await made.host.sessions.open(session_id)).result() };
+  }
+
+  async function begun(): Promise<{ made: TestHost; id: string }> {
+    const made = await withRepository();
+    await made.add("adds", { code: adds, ...write }, { grant });
+    const { session_id } = await run(made, "adds", { prompt: "one" });
+    return { made, id: session_id };
+  }
+
+  test("works in the same worktree, and has changes of its own", async () => {
+    const { made, id } = await begun();
+    const next = await talk(made, id, "two");
+    expect(next.result).toMatchObject({ output: "one\n", artifacts: [{ path: "talk.txt", change: "modified" }] });
+    const [only, ...others] = await made.host.workspaces.list();
+    expect(others).toEqual([]);
+    expect(only).toMatchObject({ session_id: id, later_sessions: [next.id], state: "open", running: false });
+    const patches = await Promise.all([id, next.id].map(async (one) => (await made.host.workspaces.diff(one)).patch));
+    expect(patches[0]).toEqual(patches[1]);
+    expect(await made.host.workspaces.apply(next.id)).toMatchObject({ artifacts: [{ path: "talk.txt" }] });
+    expect(await readFile(join(made.workdir, "talk.txt"), "utf8")).toBe("one\ntwo\n");
+  });
+
+  test("begins in a fresh one where the changes were applied or discarded", async () => {
+    const { made, id } = await begun();
+    await made.host.workspaces.apply(id);
+    const next = await talk(made, id, "two");
+    // What was applied is in the source, which is copied.
+    expect(next.result.output).toBe("one\n");
+    await made.host.workspaces.discard(next.id);
+    expect((await talk(made, next.id, "three")).result.output).toBe("one\n");
+    expect((await made.host.workspaces.list()).map(({ state }) => state)).toEqual(["applied", "discarded", "open"]);
+  });
+
+  test("keeps the worktree while it runs, from every session's id, and when nothing comes of it", async () => {
+    const { made, id } = await begun();
+    const { conversations } = made.host.sessions;
+    const said = await conversations.say(id, { content: [{ type: "text", text: "wait" }] });
+    const [{ folder }] = await made.host.workspaces.list() as [{ folder: string }];
+    await until(async () => (await readFile(join(folder, "talk.txt"), "utf8")).includes("wait"));
+    for (const one of [id, said.session_id]) {
+      expect(await errorOf(made.host.workspaces.apply(one))).toMatchObject({ code: "busy" });
+      expect(await errorOf(made.host.workspaces.discard(one))).toMatchObject({ code: "busy" });
+    }
+    await (await made.host.sessions.open(said.session_id)).interrupt();
+    await until(async () => (await made.host.workspaces.list())[0]?.running === false);
+    const gone = await errorOf(
+      conversations.say(id, { content: [{ type: "text", text: "x" }], with: { agent: "no" } }),
+    );
+    expect(gone).toMatchObject({ code: "unknown_adapter" });
+    expect((await talk(made, id, "two")).result.output).toBe("one\nwait\n");
+  });
+
+  test("that is kept ends in order when its changes are applied", async () => {
+    const { made, id } = await begun();
+    const { conversations } = made.host.sessions;
+    const kept: NewMessage = { content: [{ type: "text", text: "two" }], with: { keep_ms: 60_000 } };
+    const { session_id } = await conversations.say(id, kept);
+    await until(async () => (await conversations.get(id)).state === "kept");
+    await made.host.workspaces.apply(id);
+    expect(await readFile(join(made.workdir, "talk.txt"), "utf8")).toBe("one\ntwo\n");
+    expect(await (await made.host.sessions.open(session_id)).result()).toMatchObject({ stop_reason: "end_turn" });
+  });
+
+  test("is never tried again over the work of the sessions before it", async () => {
+    const { made, id } = await begun();
+    const code = adapterCode(`    await ctx.fs.writeText("talk.txt", "mine");
+    yield { type: "error", code: "provider_error", message: "away", retryable: true };`);
+    await made.add("fails", { code, ...write }, { grant });
+    const next = await talk(made, id, "two", { with: { agent: "fails", retry: "safe" } });
+    expect(next.result).toMatchObject({ outcome: "error" });
+    expect(next.result.provenance.attempts ?? 1).toBe(1);
+  });
+
+  test("says so where a person removed the worktree", async () => {
+    const { made, id } = await begun();
+    const [{ folder }] = await made.host.workspaces.list() as [{ folder: string }];
+    await rm(folder, { recursive: true });
+    const failed = await errorOf(talk(made, id, "two"));
+    expect(failed).toMatchObject({ code: "workdir_missing", hint: expect.stringContaining(`discard ${id}`) });
+    await made.host.workspaces.discard(id);
+    expect((await talk(made, id, "three")).result.output).toBe("");
   });
 });

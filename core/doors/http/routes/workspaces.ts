@@ -25,6 +25,7 @@ const workspace = named(
   "Workspace",
   exactly<Workspace>()(Type.Object({
     session_id: text,
+    later_sessions: Type.Optional(Type.Array(text)),
     state: oneOf(["opening", "open", "applying", "applied", "discarded"] as const),
     workdir: text,
     repository: text,

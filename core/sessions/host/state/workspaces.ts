@@ -1,5 +1,6 @@
 import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../../plugin-sdk/result.ts";
+import { type Workspace, workedIn } from "../../../../plugin-sdk/workspace.ts";
 import { defaultKeepMs, type HostManifest } from "../../../ground/config/host-manifest.ts";
 import { type CopiedData, measureCopied } from "../../../records/git/copied-data.ts";
 import type { ApplyChoice, ApplyPatchOptions, Workspaces } from "../../../records/workspace/workspaces.ts";
@@ -29,6 +30,7 @@ export interface OwnWorkspaces extends HostWorkspaces {
 interface HostWorkspacesDeps {
   manifest(): HostManifest | undefined;
   left(sessionId: string): Promise<void>;
+  endKept(worktree: Workspace): Promise<void>;
   /**
    * Checks a folder in which changes are wanted; returns its real path and the paths that are not copied.
    * @throws {BulkheadError} as `checkWorkdir`
@@ -36,12 +38,20 @@ interface HostWorkspacesDeps {
   placeOf(workdir: string): Promise<Pick<ApplyPatchOptions, "workdir" | "exclude">>;
 }
 
-/** Opens the worktrees of sessions to clients. `left` resolves when an ended session has left its worktree. */
+/**
+ * Opens the worktrees of sessions to clients. `left` resolves when an ended session has left its worktree, `endKept` when
+ * the one that is kept in it has: a decision on its changes ends it.
+ */
 export function hostWorkspaces(
   workspaces: Workspaces,
-  { manifest, left, placeOf }: HostWorkspacesDeps,
+  { manifest, left, endKept, placeOf }: HostWorkspacesDeps,
 ): OwnWorkspaces {
   const { list, diff, apply, discard, held, settleHeld } = workspaces;
+  const free = async (sessionId: string) => {
+    await left(sessionId);
+    const worktree = (await list()).find((one) => one.running && workedIn(one, sessionId));
+    if (worktree !== undefined) await endKept(worktree);
+  };
   return {
     list,
     diff,
@@ -51,23 +61,26 @@ export function hostWorkspaces(
       return await settleHeld(sessionId, decision);
     },
     apply: async (sessionId, options) => {
-      await left(sessionId);
+      await free(sessionId);
       return await apply(sessionId, options);
     },
     applyPatch: async (sessionId, { workdir, ...options }) => {
       return await workspaces.applyPatch(sessionId, { ...options, ...await placeOf(workdir) });
     },
     discard: async (sessionId) => {
-      await left(sessionId);
+      await free(sessionId);
       await discard(sessionId);
     },
     prune: ({ olderThanMs = keepMs(manifest()) } = {}) => workspaces.prune({ olderThanMs }),
   };
 }
 
-interface PlaceOptions {
+/** Options of {@link placeSession}. */
+export interface PlaceOptions {
   sessionId: string;
   request: SessionRequest;
+  /** Session in whose worktree it goes on, where that waits for a decision. */
+  follows?: string | undefined;
   /** Real absolute path of the requested working directory. */
   workdir: string;
   /** Real absolute paths that the worktree does not copy. */
@@ -85,7 +98,7 @@ interface PlaceOptions {
  * @throws {BulkheadError} `invalid_request`, `unsupported`, `git_missing`, `timeout`, `io_error`
  */
 export async function placeSession(workspaces: Workspaces, options: PlaceOptions): Promise<SessionPlace> {
-  const { sessionId, request, workdir, exclude, manifest, signal, onProblem = () => {}, onCopy = () => {} } = options;
+  const { sessionId, request, follows, workdir, exclude, manifest, signal, onProblem = () => {}, onCopy = () => {} } = options;
   if (request.workspace !== "worktree") {
     const nothing = () => Promise.resolve();
     return {
@@ -99,9 +112,10 @@ export async function placeSession(workspaces: Workspaces, options: PlaceOptions
     };
   }
   await workspaces.prune({ olderThanMs: keepMs(manifest) });
-  const large = await measureCopied(workdir, signal ?? new AbortController().signal);
+  const earlier = follows === undefined ? null : await workspaces.goOn({ follows, sessionId, workdir });
+  const large = earlier === null ? await measureCopied(workdir, signal ?? new AbortController().signal) : null;
   if (large !== null) onCopy(large);
-  const opened = await workspaces.open({ sessionId, workdir, exclude, signal });
+  const opened = earlier ?? await workspaces.open({ sessionId, workdir, exclude, signal });
   const end = () =>
     workspaces.end(sessionId).catch((error: unknown) => {
       const why = error instanceof Error ? error.message : String(error);
@@ -109,14 +123,15 @@ export async function placeSession(workspaces: Workspaces, options: PlaceOptions
     });
   const abandon = async () => {
     await end();
-    await workspaces.discard(sessionId).catch(() => undefined);
+    if (earlier === null) await workspaces.discard(sessionId).catch(() => undefined);
   };
   return {
     workdir: opened.workdir,
     workspaceDir: opened.folder,
     copied: large === null ? null : { files: large.files, bytes: large.bytes },
     noteHeld: () => workspaces.noteHeld(sessionId),
-    reset: () => workspaces.reset(sessionId),
+    // What the sessions before it did is no part of the base.
+    reset: earlier === null ? () => workspaces.reset(sessionId) : null,
     leave: async (result) => {
       try {
         const ended = await result;
