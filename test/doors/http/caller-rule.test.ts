@@ -58,7 +58,7 @@ const table: Readonly<Record<string, { answers: Answers; body?: unknown; query?:
   health: { answers: rows("200 200 200 200 200 200") },
   ready: { answers: rows("200 200 200 200 200 200") },
   prove: { answers: rows("404 404 404 404 404 404"), query: `?token_id=${"0".repeat(32)}&nonce=${"0".repeat(32)}` },
-  continueSession: { answers: rows("501 403 501 404 501 404"), body: { prompt: "more" } },
+  continueSession: { answers: rows("201 403 201 404 403 404"), body: { prompt: "more" } },
   sayMessage: { answers: rows("202 403 202 404 403 404"), body: { text: "more" } },
   listMessages: { answers: rows("200 200 200 404 200 404") },
   editMessage: { answers: rows("404 403 404 404 403 404"), body: { text: "other" } },
