@@ -13,6 +13,7 @@ async function made() {
   const workspaces = hostWorkspaces(repository.workspaces, {
     manifest: () => undefined,
     left: () => Promise.resolve(),
+    endKept: () => Promise.resolve(),
     placeOf: (workdir) => Promise.resolve({ workdir }),
   });
   const door = await openDoor({ workspaces });

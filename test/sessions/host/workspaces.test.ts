@@ -121,6 +121,7 @@ describe("hostWorkspaces", () => {
     const under = (manifest: HostManifest | undefined) => ({
       manifest: () => manifest,
       left: () => Promise.resolve(),
+      endKept: () => Promise.resolve(),
       placeOf: (workdir: string) => Promise.resolve({ workdir }),
     });
     const f = workspaceFixture();

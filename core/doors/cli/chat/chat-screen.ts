@@ -4,6 +4,7 @@ import type { Delivery } from "../../../../plugin-sdk/messages.ts";
 import type { LineEditor, LineHandlers } from "../../../ground/platform/terminal/line-editor.ts";
 import { cleanLine } from "../../../ground/log/terminal-text.ts";
 import { AgentQuestions } from "../agent-questions.ts";
+import { safeText } from "../render/agent-text.ts";
 import { LiveView } from "../render/live-view.ts";
 import type { Paint } from "../render/paint.ts";
 import type { Terminal } from "../../../ground/platform/terminal/terminal.ts";
@@ -135,14 +136,19 @@ export class ChatScreen {
   }
 
   #take(text: string, later: boolean): void {
-    if (this.#questions.prompt !== null) this.#questions.answer(text);
-    else if (text.startsWith("/")) this.#command(text);
+    if (this.#questions.prompt !== null) {
+      this.#line.print(`${this.#questions.prompt}${safeText(text)}\n`);
+      this.#questions.answer(text);
+    } else if (text.startsWith("/")) this.#command(text);
     else if (text.trim() !== "") this.#say(text, this.#isWorking && !later ? "steer" : "queue");
     this.#draw();
   }
 
   #say(text: string, delivery: Delivery): void {
-    this.#do(this.#options.actions.say(text, delivery));
+    this.#do(this.#options.actions.say(text, delivery), () => {
+      // What was typed is not lost with the host that should have had it.
+      if (this.#line.text === "") this.#line.text = text;
+    });
   }
 
   #command(typed: string): void {
@@ -155,9 +161,9 @@ export class ChatScreen {
       case "/edit":
       case "/withdraw":
         if (newest === undefined) return this.tell("No message waits.");
-        this.#do(actions.withdraw(newest.id));
-        if (word === "/edit") this.#line.text = newest.text;
-        return;
+        return this.#do(actions.withdraw(newest.id).then(() => {
+          if (word === "/edit") this.#line.text = newest.text;
+        }));
       case "/agent":
         if (argument === "") return this.tell("Name the agent: /agent <id>.");
         return actions.agent(argument);
@@ -181,8 +187,11 @@ export class ChatScreen {
     this.tell("Press Ctrl-C again to leave; the conversation stays. Esc stops the turn.");
   }
 
-  #do(action: Promise<void>): void {
-    action.catch((error: unknown) => this.tell(error instanceof Error ? error.message : String(error)));
+  #do(action: Promise<void>, onFailure = () => {}): void {
+    action.catch((error: unknown) => {
+      this.tell(error instanceof Error ? error.message : String(error));
+      onFailure();
+    });
   }
 
   #draw(): void {

@@ -24,6 +24,9 @@ const usualKeepMs = 15 * 60_000;
 /** How long a lost daemon is waited for between two tries. Milliseconds. */
 const retryMs = 1000;
 
+/** How often a conversation that has ended is looked at again. Milliseconds. */
+const againMs = 2000;
+
 /** `bulkhead chat [agent]`. */
 export const defineChat: DefineCommand = (command, bind) => {
   command.usage("[agent] [flags]").argument("[agent]", "id of an enabled adapter; default: routing.agent");
@@ -190,7 +193,8 @@ async function talkAtTerminal(call: Invocation, talk: Talk): Promise<number> {
           lastGseq = envelope.gseq;
           await screen.see(envelope);
         }
-        return;
+        // Another client may begin the conversation's next session.
+        await wait(againMs, left.signal);
       } catch (error) {
         if (left.signal.aborted) return;
         if (!isLost) screen.tell(`${error instanceof Error ? error.message : String(error)} Trying again.`);

@@ -1,3 +1,4 @@
+import { textOf } from "../../../../plugin-sdk/conversation.ts";
 import type { Envelope, HostEvent, SessionStartedEvent } from "../../../../plugin-sdk/envelope.ts";
 import type { FileChangeEvent, PlanEvent, ToolResultEvent, UnparsedEvent } from "../../../../plugin-sdk/events.ts";
 import { eventWords, type Weight } from "../../../ground/checks/event-words.ts";
@@ -66,6 +67,33 @@ export function eventLines(
       return [wordsLine(event.choice === null ? event : { ...event, choice: choiceLabel ?? event.choice })];
     default:
       return isQuiet(event, verbose) ? [] : [wordsLine(event)];
+  }
+}
+
+/** Lines of a talk: a turn has its prompt beside it, and a message that begins one at once has no line of its own. */
+export class TalkLines {
+  /** Prompts that wait, by message; "" is the session's own. */
+  readonly #prompts = new Map<string, string>();
+  #isWorking = false;
+
+  lines(event: Envelope["event"], options: EventLineOptions): EventLine[] {
+    if (event.type === "session_started") this.#prompts.clear();
+    if (event.type === "session_started") this.#prompts.set("", event.requested.prompt);
+    if (event.type === "message_accepted" || event.type === "message_changed") {
+      this.#prompts.set(event.message_id, textOf(event.content));
+      if (!this.#isWorking && event.type === "message_accepted") return [];
+    }
+    if (event.type === "message_dropped") this.#prompts.delete(event.message_id);
+    if (event.type === "message_delivered" && event.how === "new_turn") return [];
+    if (event.type !== "turn_started") {
+      if (event.type === "turn_ended") this.#isWorking = false;
+      return eventLines(event, options);
+    }
+    this.#isWorking = true;
+    const ids = event.message_ids.length === 0 && event.by === "client" ? [""] : event.message_ids;
+    const prompt = ids.map((id) => this.#prompts.get(id) ?? "").join(" ").trim();
+    for (const id of ids) this.#prompts.delete(id);
+    return [{ ...wordsLine(event), ...(prompt === "" ? {} : { text: `● turn ${event.turn}: ${prompt}` }) }];
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
 import type { OutputEvent, ThinkingEvent } from "../../../../plugin-sdk/events.ts";
 import { safeLine, safeText } from "./agent-text.ts";
-import { type EventLine, eventLines } from "./event-lines.ts";
+import { type EventLine, eventLines, TalkLines } from "./event-lines.ts";
 import { adapterTones, outcomeLooks, type Paint, type Tone } from "./paint.ts";
 import { clockTime } from "./quantities.ts";
 import { shortId } from "./short-id.ts";
@@ -61,6 +61,8 @@ export class LiveView {
     for (const id of options.adapters) this.#toneOf(id);
   }
 
+  readonly #talk = new TalkLines();
+
   async show(envelope: Envelope): Promise<void> {
     const { event, adapter } = envelope;
     // An adapter that was not announced must keep its full name, too.
@@ -102,6 +104,9 @@ export class LiveView {
       const choiceLabel = this.#labels.get(event.request_id)?.get(event.choice ?? "");
       this.#labels.delete(event.request_id);
       return eventLines(event, { verbose, choiceLabel });
+    }
+    if (event.type.startsWith("turn_") || event.type.startsWith("message_") || event.type === "session_started") {
+      return this.#talk.lines(event, { verbose });
     }
     if (event.type !== "session_ended" || !endings) return eventLines(event, { verbose });
     const [mark, tone] = outcomeLooks[event.result.outcome];

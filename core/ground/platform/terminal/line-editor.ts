@@ -45,16 +45,25 @@ class ReadlineEditor implements LineEditor {
   #above: readonly string[] = [];
   /** Rows above the typed line that are drawn. */
   #drawn = 0;
+  /** Rows of the line that Enter ends, but for the first one. */
+  #ended = 0;
   #isClosed = false;
   readonly #onKey: (typed: string, key: Key) => void;
   readonly #onResize = () => this.#redraw();
+  readonly #beforeKey = (_typed: string, key: Key) => {
+    if (key?.name !== "return" && key?.name !== "enter") return;
+    this.#line.write(null, { ctrl: true, name: "e" });
+    this.#ended = this.#line.getCursorPos().rows;
+  };
 
   constructor({ onLine, onEscape, onInterrupt, onEnd }: LineHandlers) {
     emitKeypressEvents(process.stdin);
     this.#line = createInterface({ input: process.stdin, output: this.#output, terminal: true, historySize: 100 });
     this.#line.on("line", (text) => {
-      // The line stands on the screen now, with what was above it.
-      this.#drawn = 0;
+      // Readline leaves the line on the screen: who takes it shows what came of it.
+      moveCursor(this.#output, 0, -1 - this.#ended);
+      this.#erase();
+      this.#draw();
       onLine(text, { later: false });
     });
     this.#line.on("SIGINT", onInterrupt);
@@ -69,6 +78,7 @@ class ReadlineEditor implements LineEditor {
       onLine(text, { later: true });
     };
     process.stdin.on("keypress", this.#onKey);
+    process.stdin.prependListener("keypress", this.#beforeKey);
     this.#output.on("resize", this.#onResize);
     this.#redraw();
   }
@@ -106,6 +116,7 @@ class ReadlineEditor implements LineEditor {
     this.#isClosed = true;
     this.#erase();
     process.stdin.off("keypress", this.#onKey);
+    process.stdin.off("keypress", this.#beforeKey);
     this.#output.off("resize", this.#onResize);
     this.#line.close();
   }

@@ -7,7 +7,7 @@ import { envelopesOf } from "../fake-host.ts";
 import { fakeTerminal } from "../fake-terminal.ts";
 
 /** A screen whose line a test types. */
-function screen() {
+function screen({ say }: { say?: () => Promise<void> } = {}) {
   const acts: string[] = [];
   let keys!: LineHandlers;
   const shown = { text: "", prompt: "", above: [] as readonly string[] };
@@ -24,7 +24,7 @@ function screen() {
     paint: createPaint(false),
     open: (handlers) => (keys = handlers, line),
     actions: {
-      say: act("say"),
+      say: say ?? act("say"),
       stop: act("stop"),
       withdraw: act("withdraw"),
       answer: async (requestId, choice) => (acts.push(`answer ${requestId} ${choice}`), true),
@@ -73,11 +73,33 @@ test("a message that waits stands above the line until the agent has it, and can
   await see(working, waits);
   expect(shown.above).toEqual(["⋯ waits: later"]);
   keys.onLine("/edit", { later: false });
-  expect([acts, line.text]).toEqual([["withdraw m1"], "later"]);
+  await expect.poll(() => line.text).toBe("later");
+  expect(acts).toEqual(["withdraw m1"]);
   await see({ type: "message_dropped", message_id: "m1", reason: "withdrawn" });
   expect(shown.above).toEqual([]);
   keys.onLine("/withdraw", { later: false });
   expect(shown.text).toContain("No message waits.");
+});
+
+test("words that did not arrive come back into the line, unless others are there", async () => {
+  const { keys, line, shown } = screen({ say: () => Promise.reject(new Error("The daemon has stopped.")) });
+  keys.onLine("not lost", { later: false });
+  await expect.poll(() => line.text).toBe("not lost");
+  expect(shown.text).toContain("The daemon has stopped.");
+  line.text = "newer";
+  keys.onLine("older", { later: false });
+  await expect.poll(() => shown.text.split("The daemon has stopped.").length).toBe(3);
+  expect(line.text).toBe("newer");
+});
+
+test("a turn has its prompt beside it, and what begins one at once has no line of its own", async () => {
+  const { shown, see } = screen();
+  const prompt = { ...waits, content: [{ type: "text" as const, text: "at once" }] };
+  const turn = { ...working, turn: 2, message_ids: ["m1"] };
+  await see(prompt, { type: "message_delivered", message_id: "m1", turn: 2, how: "new_turn" }, turn);
+  expect(shown.text.trim()).toMatch(/│ ● turn 2: at once$/);
+  await see({ ...waits, message_id: "m2" });
+  expect(shown.text).toContain("message of c: later");
 });
 
 test("Esc stops a turn, and only a second Ctrl-C leaves", async () => {
