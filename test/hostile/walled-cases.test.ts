@@ -1,3 +1,4 @@
+import process from "node:process";
 import { describe, expect, test } from "vitest";
 import { runWalledCases } from "../../core/kit/attack/run-walled-cases.ts";
 import { caseActors, guardedThings, readWalledCases, type WalledCase } from "../../core/kit/attack/walled-case.ts";
@@ -102,8 +103,11 @@ test("runWalledCases runs the program of a host that starts, with the manifest t
   expect(escaped).toMatchObject({ outcome: "escaped", detail: expect.stringContaining("start saw a secret") });
 });
 
+/** The walls are the same programs on both runtimes: the second one of `.ci/run` tries every third case. */
+const tried = cases.filter((_, at) => process.env["BULKHEAD_HOSTILE"] !== "short" || at % 3 === 0);
+
 describe("an agent's walls", () => {
-  test.for([...cases])("$id hold: $name", { timeout: 60_000 }, async (one, context) => {
+  test.for(tried)("$id hold: $name", { timeout: 60_000 }, async (one, context) => {
     await needsWall(context, "bubblewrap");
     const [report] = await runWalledCases([one]);
     if (report?.outcome === "skipped") skipBecause(context, report.detail);
