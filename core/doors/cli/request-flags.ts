@@ -24,7 +24,7 @@ interface RequestFlag {
 type FlagRow = readonly [field: RequestField, flags: string, description: string, takes?: ReadFlag | readonly string[]];
 
 /** Every mode of approval. */
-export const approvals = ["ask", "reads", "edits", "all", "deny"] as const;
+const approvals = ["ask", "reads", "edits", "all", "deny"] as const;
 
 const flagTable: Readonly<Record<string, readonly FlagRow[]>> = {
   "Prompt": [

@@ -39,7 +39,7 @@ export interface SessionCommand extends AsyncDisposable {
 }
 
 /** A request, as a command asks for it, and the adapters that may take it. */
-export interface AskedSession extends FoundAdapters {
+interface AskedSession extends FoundAdapters {
   request: SessionRequest;
 }
 
