@@ -143,11 +143,18 @@ async function idsIn(
 /** Files above this are compared by size and time, not by content: reading them would take longer than the session. */
 export const hugeBytes: number = 1024 * 1024 * 1024;
 
-/** Up to this many changed files are stored, so that a rename with a change can be told from a new file. */
-const storedFiles = 2000;
-const storedBytes = 64 * 1024 * 1024;
-/** Beyond this many, reading each file's size would cost more than it saves. */
-const measuredFiles = 5000;
+/** Bounds of what a look stores of changed files. */
+export interface StoredBounds {
+  files: number;
+  bytes: number;
+  /** Beyond this many, reading each file's size would cost more than it saves. */
+  measured: number;
+  /** Files above this are compared by size and time. Bytes. */
+  huge: number;
+}
+
+/** Enough that a rename with a change can be told from a new file. */
+const renameBounds: StoredBounds = { files: 2000, bytes: 64 * 1024 * 1024, measured: 5000, huge: hugeBytes };
 
 /** Measurements of changed files before they are read. */
 interface Measure {
@@ -164,20 +171,26 @@ interface HugeFile {
 }
 
 /** Measures files below a folder. */
-export async function measureFiles(folder: string, paths: readonly Uint8Array[]): Promise<Measure> {
+export async function measureFiles(
+  folder: string,
+  paths: readonly Uint8Array[],
+  bounds: StoredBounds = renameBounds,
+): Promise<Measure> {
   const huge: HugeFile[] = [];
-  if (paths.length > measuredFiles) return { isSmall: false, huge };
+  if (paths.length > bounds.measured) return { isSmall: false, huge };
   let bytes = 0;
   const measure = async (path: Uint8Array): Promise<void> => {
     const found = await lstat(join(folder, new TextDecoder().decode(path))).catch(() => null);
     if (!found?.isFile()) return;
-    bytes += found.size;
-    if (found.size <= hugeBytes) return;
+    if (found.size <= bounds.huge) {
+      bytes += found.size;
+      return;
+    }
     const { size, mtimeMs, ctimeMs, ino, mode } = found;
     huge.push({ path, mark: sha256Hex(`${size} ${mtimeMs} ${ctimeMs} ${ino}`), isProgram: (mode & 0o100) !== 0 });
   };
   await fewAtOnce(paths, measure);
-  return { isSmall: paths.length <= storedFiles && bytes <= storedBytes, huge };
+  return { isSmall: paths.length <= bounds.files && bytes <= bounds.bytes, huge };
 }
 
 /** Puts huge files into the index under the id of a content that does not exist. */

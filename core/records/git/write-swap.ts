@@ -149,7 +149,10 @@ type Kind = "folder" | "entry" | null;
  * @param top folder that the changes' paths are below
  * @returns the paths of the new files
  */
-async function inTheWay(top: string, changes: readonly RawChange[]): Promise<string[]> {
+export async function inTheWay(
+  top: string,
+  changes: readonly Pick<RawChange, "status" | "path">[],
+): Promise<string[]> {
   const removed = new Set(changes.filter(({ status }) => status === "D").map(({ path }) => pathText(path)));
   const made = changes.filter(({ status }) => status === "A").map(({ path }) => pathText(path));
   const kinds = new Map<string, Promise<Kind>>();

@@ -122,7 +122,7 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
  * Compares times and sizes, in several threads, also of files marked as assumed unchanged.
  * @returns whether no file of the index has changed
  */
-async function refresh(shadow: ShadowRepository, call: ShadowCall): Promise<boolean> {
+export async function refresh(shadow: ShadowRepository, call: ShadowCall): Promise<boolean> {
   const args = ["update-index", "--unmerged", "--really-refresh"];
   // It names each file that has changed.
   const outcome = await runGit(args, { ...shadowRun(shadow, call), onStdout: () => {} });
@@ -153,8 +153,8 @@ async function assumesNothing(shadow: ShadowRepository, call: ShadowCall): Promi
 const smallA = 0x61;
 const smallZ = 0x7a;
 
-/** Paths below the working directory that differ from the index. */
-async function listChanged(shadow: ShadowRepository, call: ShadowCall): Promise<Uint8Array[]> {
+/** Lists the paths below the working directory that differ from the index. */
+export async function listChanged(shadow: ShadowRepository, call: ShadowCall): Promise<Uint8Array[]> {
   const listed = await recordsInShadow(shadow, ["ls-files", "-z", "-m", "-o", "--exclude-standard"], call);
   const nested = listed.filter((path) => path.at(-1) === slash);
   if (nested.length === 0) return listed;
@@ -177,13 +177,20 @@ async function listNested(shadow: ShadowRepository, path: Uint8Array, call: Shad
 }
 
 /** A call that puts changed paths into an index. */
-interface UpdateCall extends ShadowCall {
+export interface UpdateCall extends ShadowCall {
   stored: boolean;
 }
 
-async function updateIndex(shadow: ShadowRepository, paths: readonly Uint8Array[], call: UpdateCall): Promise<void> {
+/** Puts paths into an index as they are now. */
+export async function updateIndex(
+  shadow: ShadowRepository,
+  paths: readonly Uint8Array[],
+  call: UpdateCall,
+): Promise<void> {
   if (paths.length === 0) return;
   const args = [
+    // Many go into one pack as they are read, which takes a fraction of a file for each.
+    ...(call.stored && paths.length > packedFrom ? ["-c", "core.bigFileThreshold=1"] : []),
     "update-index",
     ...(call.stored ? [] : ["--info-only"]),
     "--add",
@@ -199,6 +206,9 @@ async function updateIndex(shadow: ShadowRepository, paths: readonly Uint8Array[
   await dropFromIndex(shadow, replaced, call);
   await gitInShadow(shadow, args, { ...call, stdin: joinNul(usable) });
 }
+
+/** Paths from which on their contents go into a pack. */
+const packedFrom = 64;
 
 interface SortedPaths {
   /** Paths that git can read, or finds missing. */
@@ -230,7 +240,7 @@ function isReadable(path: string): Promise<boolean> {
 }
 
 /** Removes paths from the index that the listing must not see. */
-async function dropOutside(shadow: ShadowRepository, call: ShadowCall): Promise<void> {
+export async function dropOutside(shadow: ShadowRepository, call: ShadowCall): Promise<void> {
   if (shadow.repository === null) {
     // Our own index still has files that were untracked before and are ignored now.
     const ignored = await recordsInShadow(shadow, ["ls-files", "-z", "-c", "-i", "--exclude-standard"], call);

@@ -1,4 +1,4 @@
-import { readRecord } from "./workspace-files.ts";
+import { readRecord } from "../../ground/checks/read-record.ts";
 import { Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";

@@ -1,8 +1,7 @@
-import type { SchemaOf } from "../../../plugin-sdk/schema.ts";
-import { Value } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { readRecord } from "../../ground/checks/read-record.ts";
 import { absent } from "../../ground/errors/write-fault.ts";
-import { mkdir, readdir, readFile, rm } from "../../ground/platform/files/files.ts";
+import { mkdir, readdir, rm } from "../../ground/platform/files/files.ts";
 import { takeLock } from "../../ground/platform/state/lock-file.ts";
 import { holderText } from "../../ground/platform/state/lock-holder.ts";
 import { join } from "../../ground/platform/files/paths.ts";
@@ -87,17 +86,6 @@ export class WorkspaceFiles {
 
   async #makeFolder(): Promise<void> {
     await mkdir(this.folder, { recursive: true, mode: 0o700 });
-  }
-}
-
-/** The content of a file as JSON. A file that was not written in one piece, or by another version, says nothing. */
-export async function readRecord<T>(path: string, schema: SchemaOf<T>): Promise<T | null> {
-  const text = await readFile(path, "utf8").catch(absent);
-  try {
-    const value: unknown = text === null ? null : JSON.parse(text);
-    return Value.Check(schema, value) ? value : null;
-  } catch {
-    return null;
   }
 }
 

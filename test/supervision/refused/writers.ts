@@ -38,6 +38,8 @@ const ground = "its callers are the stores";
 export const noStores: Readonly<Record<string, string>> = {
   "core/kit/": "tools of authors and attackers write in folders of their own",
   "core/records/git/": session,
+  "core/records/checkpoints/":
+    "a turn whose files are not kept says so, and a rewind that cannot write changes nothing",
   "core/walls/agent/": session,
   "core/walls/broker/": "an adapter's calls: they fail with the error, and each file is the old or the new one",
   "core/doors/cli/": command,

@@ -56,6 +56,34 @@ function entryAt(
   };
 }
 
+/** A plain file of an index, with its size on the disk when git last looked at it. */
+interface SizedFile {
+  path: Uint8Array;
+  id: string;
+  size: number;
+}
+
+/** Reads the plain files of an index that git has looked at; null as for {@link readIndexEntries}. */
+export function readSizedFiles(bytes: Uint8Array, objectFormat: string): SizedFile[] | null {
+  const idBytes = objectFormat === "sha256" ? 32 : 20;
+  const file = asBuffer(bytes);
+  const sized: SizedFile[] = [];
+  try {
+    const isWhole = eachEntry(file, idBytes, ({ at: { start, path: begin, end }, more, path }) => {
+      const size = file.readUInt32BE(start + 36);
+      if ((more & 0x4000) !== 0 || size === 0 || file.readUInt32BE(start + 24) >>> 12 !== 8) return;
+      sized.push({
+        path: path === null ? file.subarray(begin, end) : Uint8Array.from(path, (one) => one.charCodeAt(0)),
+        id: file.toString("hex", start + 40, start + 40 + idBytes),
+        size,
+      });
+    });
+    return isWhole ? sized : null;
+  } catch {
+    return null;
+  }
+}
+
 /** One entry as its bytes have it. */
 interface RawEntry {
   at: { start: number; path: number; end: number };

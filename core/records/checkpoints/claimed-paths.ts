@@ -1,0 +1,129 @@
+import { factsOfMany } from "../../ground/platform/files/file-mark.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { pathKey } from "../git/git-call.ts";
+import { pathText } from "../git/raw-diff.ts";
+import { type BlobChange, foldersOf } from "./blob-changes.ts";
+
+/** Time of one tool call, by the clock of the host. Milliseconds since 1970. */
+export interface CallTime {
+  from: number;
+  to: number;
+}
+
+/** Signs that a change of a turn is the agent's. */
+export interface TurnSigns {
+  /** Paths that events of the turn name, relative to the top of the work tree, with `/`. */
+  named: ReadonlySet<string>;
+  calls: readonly CallTime[];
+}
+
+/** Facts of a turn beside its changes. */
+interface TurnPlace {
+  /** Top of the work tree. */
+  top: string;
+  /** When the turn began. Milliseconds since 1970. */
+  since: number;
+  /** Whether what git ignores may have changed: a new path may be an old file. */
+  maySurface: boolean;
+}
+
+/** Changed paths of a turn that are not, or not surely, the agent's. By their keys. */
+export interface OpenPaths {
+  /** Nothing shows who changed them. */
+  unclaimed: Set<string>;
+  /** They were there before, unseen. */
+  surfaced: Set<string>;
+}
+
+/** A file system stamps a change with the time of its last tick. Milliseconds. */
+const tickMs = 20;
+
+/**
+ * Finds the changed paths that nothing shows to be the agent's: no event names them, and their change time lies in no tool
+ * call. What came along with a folder has the folder's time. A path that is gone has none: the folder's counts, if nothing
+ * else can have changed that, or what it was renamed to. So another's change while the agent thinks stays another's.
+ * @param signs `all`: every change is the agent's
+ */
+export async function openPathsOf(
+  changes: readonly BlobChange[],
+  { signs, top, since, maySurface }: TurnPlace & { signs: TurnSigns | "all" },
+): Promise<OpenPaths> {
+  const open: OpenPaths = { unclaimed: new Set(), surfaced: new Set() };
+  const { named, calls } = signs === "all" ? { named: null, calls: [] } : signs;
+  const isInCall = (ms: number | undefined) => ms !== undefined && calls.some((call) => overlaps(ms, call));
+  const isNamed = (path: string) => named === null || named.has(path);
+  const folders = await changedFolders(changes, top);
+  const gone = changes.filter((one) => one.new === null);
+  const wasHere = new Set(gone.map(({ old }) => old!.id));
+  const there = changes.filter((one) => one.new !== null);
+  const times = await factsOfMany(there.map(({ path }) => join(top, pathText(path))));
+  there.forEach((one, at) => {
+    const text = pathText(one.path);
+    const { ctimeMs, birthtimeMs } = times[at] ?? {};
+    const isMoved = one.old === null && wasHere.has(one.new!.id);
+    if (one.old === null && maySurface && !isMoved && isBefore(birthtimeMs || ctimeMs, since)) {
+      open.surfaced.add(pathKey(one.path));
+    } else if (!isNamed(text) && !isInCall(ctimeMs)) {
+      const came = one.old === null && isBefore(ctimeMs, since);
+      const isClaimed = came && foldersOf(text).some((folder) => isInCall(folders.get(folder)?.ctimeMs));
+      if (!isClaimed) open.unclaimed.add(pathKey(one.path));
+    }
+  });
+  // Contents that the agent has put elsewhere.
+  const moved = new Set(there.flatMap(({ path, old, new: now }) => {
+    const key = pathKey(path);
+    return old === null && !open.unclaimed.has(key) && !open.surfaced.has(key) ? [now!.id] : [];
+  }));
+  for (const { path, old } of gone) {
+    const text = pathText(path);
+    const folder = folders.get(placeOf(text, folders));
+    const isClaimed = isNamed(text) || moved.has(old!.id) ||
+      foldersOf(text).some((one) => isNamed(one) && !folders.has(one)) ||
+      folder?.entries.size === 1 && isInCall(folder.ctimeMs);
+    if (!isClaimed) open.unclaimed.add(pathKey(path));
+  }
+  return open;
+}
+
+function isBefore(ms: number | undefined, since: number): boolean {
+  // One of the runtimes knows change times in whole seconds.
+  return ms !== undefined && ms < since - (ms % 1000 === 0 ? 1000 : 0) - tickMs;
+}
+
+/** One of the runtimes knows change times in whole seconds: the change was at any time in it. */
+function overlaps(ms: number, { from, to }: CallTime): boolean {
+  const until = ms % 1000 === 0 ? ms + 999 : ms;
+  return until >= from - tickMs && ms <= to + tickMs;
+}
+
+/** A folder that is still there, and the entries whose changes may have changed its time. */
+interface ChangedFolder {
+  ctimeMs: number | undefined;
+  entries: Set<string>;
+}
+
+/** The folders above changed paths that are still there, by path; the top is the empty one. */
+async function changedFolders(changes: readonly BlobChange[], top: string): Promise<Map<string, ChangedFolder>> {
+  const texts = changes.map(({ path }) => pathText(path));
+  const all = [...new Set(texts.flatMap((path) => ["", ...foldersOf(path)]))];
+  const facts = await factsOfMany(all.map((folder) => join(top, folder)));
+  const folders = new Map<string, ChangedFolder>();
+  all.forEach((folder, at) => {
+    if (facts[at]?.isDirectory()) folders.set(folder, { ctimeMs: facts[at].ctimeMs, entries: new Set() });
+  });
+  changes.forEach(({ old }, at) => {
+    const path = texts[at]!;
+    // What is new may have come with the folders above it.
+    const above = old === null ? ["", ...foldersOf(path)] : [placeOf(path, folders)];
+    for (const folder of above) {
+      const below = folder === "" ? path : path.slice(folder.length + 1);
+      folders.get(folder)?.entries.add(below.split("/")[0]!);
+    }
+  });
+  return folders;
+}
+
+/** The nearest folder above a path that is still there. */
+function placeOf(path: string, folders: ReadonlyMap<string, unknown>): string {
+  return foldersOf(path).toReversed().find((folder) => folders.has(folder)) ?? "";
+}

@@ -1,0 +1,266 @@
+import { readFile, rename, rm, writeFile } from "../../ground/platform/files/files.ts";
+import { asBuffer } from "../../ground/platform/files/as-buffer.ts";
+import { markOf } from "../../ground/platform/files/file-mark.ts";
+import { isBelow, isInside, join, relative, sep } from "../../ground/platform/files/paths.ts";
+import { randomId } from "../../ground/platform/files/hash.ts";
+import { isThere, plainText } from "../git/look-at.ts";
+import { readSizedFiles } from "../git/private/index-entries.ts";
+import { joinNul, linesIn, pathKey } from "../git/git-call.ts";
+import { addHugeFiles, dropHugeFiles, measureFiles, type StoredBounds } from "../git/large-files.ts";
+import { pathText } from "../git/raw-diff.ts";
+import {
+  copyUserIndex,
+  dropFromIndex,
+  gitInShadow,
+  makeShadow,
+  recordsInShadow,
+  type ShadowCall,
+  type ShadowRepository,
+  topOf,
+  treeOfIndex,
+} from "../git/shadow-repository.ts";
+import { dropOutside, listChanged, refresh, updateIndex } from "../git/write-work-tree.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+
+/** Name of the index that a store keeps from look to look. */
+export const ownIndex = "index";
+
+/** Bounds of what one look stores: 20,000 files, 256 MiB. A larger file alone is more, so none such is read. */
+const storedBounds: StoredBounds = {
+  files: 20_000,
+  bytes: 256 * 1024 * 1024,
+  measured: 20_000,
+  huge: 256 * 1024 * 1024,
+};
+
+/** Files of a plain folder that a look may read: no index of the user's tells which of them are unchanged. */
+const mostPlainFiles = 20_000;
+
+/** Content of a work tree, as an index of our own has it. */
+export interface OwnLook {
+  tree: string;
+  /** Whether the content of all that changed since the look before is stored. */
+  isStored: boolean;
+  /** Whether files may have come into the tree that were there before: it was changed what git ignores. */
+  hasNewRules: boolean;
+}
+
+interface OwnIndexOptions {
+  /** Real absolute paths of which nothing is ever stored. */
+  exclude: readonly string[];
+  signal: AbortSignal;
+}
+
+/**
+ * The index of one store. What a look found is known to the next one, so that one which finds nothing costs one run of
+ * git. Contents are stored as they are on the disk: no line ends, filters or encodings are changed on the way.
+ */
+export class OwnIndex {
+  readonly #shadow: ShadowRepository;
+  readonly #settings: ReadonlyMap<string, string>;
+  #tree: string | null = null;
+  /** How the user's index and lists of ignored files were at the last look; null where that cannot be told. */
+  #mark: string | null = null;
+  /** The rules of what is ignored, as of the last look, beside the rules that are files of the tree. */
+  #lastRules: string | null = null;
+
+  constructor(shadow: ShadowRepository, settings: ReadonlyMap<string, string>) {
+    this.#shadow = shadow;
+    this.#settings = settings;
+  }
+
+  /**
+   * Brings the index to the content of the working directory, and makes a tree of it.
+   * @throws {BulkheadError} `too_large` for a plain folder of more than 20,000 files to read, `io_error`
+   */
+  async look(options: OwnIndexOptions): Promise<OwnLook> {
+    try {
+      return await this.#look(options);
+    } catch (error) {
+      this.#tree = null;
+      this.#mark = null;
+      options.signal.throwIfAborted();
+      if (!(error instanceof BulkheadError) || error.code !== "io_error") throw error;
+      // An index that git cannot read, or that a killed git has locked: it is made again from the user's.
+      const { folder } = this.#shadow;
+      for (const name of [ownIndex, `${ownIndex}.lock`]) await rm(join(folder, name), { force: true });
+      return await this.#look(options);
+    }
+  }
+
+  async #look(options: OwnIndexOptions): Promise<OwnLook> {
+    const { folder } = this.#shadow;
+    const call: ShadowCall = { index: ownIndex, signal: options.signal };
+    const mark = await this.#markNow();
+    const isNew = !(await isThere(join(folder, ownIndex)));
+    const hasMoved = isNew || mark === null || mark !== this.#mark;
+    this.#mark = null;
+    if (hasMoved) await this.#settle(options);
+    if (isNew) await this.#seed(options);
+    const looks = [listChanged(this.#shadow, call), hasMoved ? refresh(this.#shadow, call) : true] as const;
+    // If one fails, the other still writes to the index.
+    await Promise.allSettled(looks);
+    const [changed] = [await looks[0], await looks[1]];
+    const raw = isNew ? await this.#convertedPaths(changed, options) : [];
+    const known = this.#tree;
+    if (!hasMoved && changed.length === 0 && known !== null) {
+      this.#mark = mark;
+      return { tree: known, isStored: true, hasNewRules: false };
+    }
+    const { gone, added } = await this.#ignoredPaths({ ...options, isNew, isMoved: hasMoved });
+    await dropFromIndex(this.#shadow, [...gone, ...raw], call);
+    const isGone = new Set(gone.map(pathKey));
+    const found = [...changed, ...added, ...raw].filter((path) => !isGone.has(pathKey(path)));
+    const look = await this.#update(eachOnce(found), { isNew, call });
+    const rules = await this.#rules();
+    const hasNewRules = rules !== this.#lastRules || added.length > 0 ||
+      changed.some((path) => pathText(path).endsWith(ignoreFile));
+    this.#lastRules = rules;
+    this.#tree = look.tree;
+    this.#mark = mark;
+    return { ...look, hasNewRules };
+  }
+
+  async #update(
+    changed: readonly Uint8Array[],
+    { isNew, call }: { isNew: boolean; call: ShadowCall },
+  ): Promise<Omit<OwnLook, "hasNewRules">> {
+    const shadow = this.#shadow;
+    if (shadow.repository === null && changed.length > mostPlainFiles) {
+      if (isNew) await rm(join(shadow.folder, ownIndex), { force: true });
+      const count = mostPlainFiles.toLocaleString("en-US");
+      throw new BulkheadError("too_large", `not a git repository, and it has more than ${count} files to compare`);
+    }
+    const { isSmall, huge } = await measureFiles(shadow.workdir, changed, storedBounds);
+    const apart = new Set(huge.map(({ path }) => path));
+    await updateIndex(shadow, changed.filter((path) => !apart.has(path)), { ...call, stored: isSmall });
+    await addHugeFiles(shadow, huge, call);
+    if (isNew && shadow.repository !== null) await dropOutside(shadow, call);
+    const tree = await treeOfIndex(shadow, call);
+    await dropHugeFiles(shadow, huge, call);
+    return { tree, isStored: isSmall && huge.length === 0 };
+  }
+
+  /** Takes over the user's excludes and settings of now. Attributes change no content that is kept. */
+  async #settle({ exclude }: OwnIndexOptions): Promise<void> {
+    const { folder, workdir, repository } = this.#shadow;
+    await makeShadow({
+      folder,
+      workdir,
+      repository: repository === null ? null : { ...repository, head: null },
+      scratchDir: folder,
+      exclude,
+      settings: this.#settings,
+    });
+    await writeFile(join(folder, "info/attributes"), "* -text !eol !ident !filter !working-tree-encoding\n");
+  }
+
+  /** Begins with the user's index, which knows the unchanged files since the last commit. */
+  async #seed({ exclude, signal }: OwnIndexOptions): Promise<void> {
+    const shadow = this.#shadow;
+    if (shadow.repository === null) return;
+    const draft = `${ownIndex}-${randomId()}`;
+    const call: ShadowCall = { index: draft, signal, cwd: topOf(shadow) };
+    await copyUserIndex(shadow, draft);
+    if (!(await isThere(join(shadow.folder, draft)))) return;
+    const assumed = (await recordsInShadow(shadow, ["ls-files", "-z", "-v"], call))
+      .filter(([mark = 0]) => mark >= smallA && mark <= smallZ).map((record) => record.subarray(2));
+    const args = ["-c", "core.splitIndex=false", "-c", "index.sparse=false", "update-index", "--no-split-index"];
+    await gitInShadow(shadow, [...args, "--no-assume-unchanged", "-z", "--stdin"], {
+      ...call,
+      stdin: joinNul(assumed),
+    });
+    const closed = this.#below(exclude, topOf(shadow));
+    if (closed.length > 0) {
+      await dropFromIndex(shadow, await recordsInShadow(shadow, ["ls-files", "-z", "--", ...closed], call), call);
+    }
+    await rename(join(shadow.folder, draft), join(shadow.folder, ownIndex));
+  }
+
+  /** Paths of a new index whose content git changed on its way from the disk, by line ends, filters or encodings. */
+  async #convertedPaths(changed: readonly Uint8Array[], { signal }: OwnIndexOptions): Promise<Uint8Array[]> {
+    const { folder, repository } = this.#shadow;
+    if (repository === null) return [];
+    const index = await readFile(join(folder, ownIndex)).catch(() => null);
+    if (index === null || !(await this.#mayConvert(index, changed))) return [];
+    const files = readSizedFiles(index, repository.objectFormat) ?? [];
+    const stdin = linesIn(files.map(({ id }) => id));
+    const args = ["cat-file", "--batch-check=%(objectsize)", "--buffer"];
+    const sizes = pathText(await gitInShadow(this.#shadow, args, { index: ownIndex, signal, stdin })).split("\n");
+    const below = new TextEncoder().encode(repository.prefix);
+    return files.flatMap(({ path, size }, at) => {
+      const known = Number(sizes[at]);
+      // An index has the lower 32 bits of a size. A content that is not there has none.
+      if (!Number.isNaN(known) && known % 2 ** 32 === size) return [];
+      return below.every((byte, place) => path[place] === byte) ? [path.slice(below.length)] : [];
+    });
+  }
+
+  async #mayConvert(index: Uint8Array, changed: readonly Uint8Array[]): Promise<boolean> {
+    const isSet = (this.#settings.get("core.autocrlf") ?? "false") !== "false";
+    if (isSet || asBuffer(index).includes(attributes) || asBuffer(index).readUInt32BE(4) === 4) return true;
+    return changed.some((path) => asBuffer(path).includes(attributes)) ||
+      await isThere(join(this.#shadow.repository!.commonDir, "info/attributes"));
+  }
+
+  /** Finds paths that the index has and that are ignored now, and ignored ones that the user tracks and it has not. */
+  async #ignoredPaths(
+    { exclude, signal, isNew, isMoved }: OwnIndexOptions & { isNew: boolean; isMoved: boolean },
+  ): Promise<{ gone: Uint8Array[]; added: Uint8Array[] }> {
+    const shadow = this.#shadow;
+    const nothing = { gone: [], added: [] };
+    if (isNew) return nothing;
+    const list = (index: string) =>
+      recordsInShadow(shadow, ["ls-files", "-z", "-c", "-i", "--exclude-standard"], { index, signal });
+    const own = await list(ownIndex);
+    if (shadow.repository === null) return { gone: own, added: [] };
+    if (own.length === 0 && !isMoved) return nothing;
+    await copyUserIndex(shadow, userIndex);
+    const tracked = await list(userIndex);
+    const [inOwn, inUsers] = [new Set(own.map(pathKey)), new Set(tracked.map(pathKey))];
+    const closed = this.#below(exclude, shadow.workdir);
+    const isClosed = (path: Uint8Array) =>
+      closed.some((folder) => isInside(join("/", folder), join("/", pathText(path))));
+    return {
+      gone: own.filter((path) => !inUsers.has(pathKey(path)) || isClosed(path)),
+      added: tracked.filter((path) => !inOwn.has(pathKey(path)) && !isClosed(path)),
+    };
+  }
+
+  async #rules(): Promise<string> {
+    const { repository } = this.#shadow;
+    const files = [
+      this.#settings.get("core.excludesfile"),
+      repository === null ? undefined : join(repository.commonDir, "info/exclude"),
+    ];
+    return (await Promise.all(files.map((file) => file === undefined ? "" : plainText(file, mostRules)))).join("\0");
+  }
+
+  async #markNow(): Promise<string | null> {
+    const { repository } = this.#shadow;
+    const ignores = this.#settings.get("core.excludesfile");
+    const own = repository === null ? [] : [
+      join(repository.gitDir, "index"),
+      join(repository.gitDir, "info/sparse-checkout"),
+      join(repository.commonDir, "info/exclude"),
+    ];
+    return await markOf([...own, ...(ignores === undefined ? [] : [ignores])], { before: Date.now() });
+  }
+
+  #below(paths: readonly string[], top: string): string[] {
+    return paths.filter((path) => isBelow(top, path)).map((path) => relative(top, path).split(sep).join("/"));
+  }
+}
+
+/** Copy of the user's index, to ask which paths it has. */
+const userIndex = "index-user";
+const attributes = ".gitattributes";
+const ignoreFile = ".gitignore";
+/** Bytes of a file of rules. */
+const mostRules = 1024 * 1024;
+const smallA = 0x61;
+const smallZ = 0x7a;
+
+function eachOnce(paths: readonly Uint8Array[]): Uint8Array[] {
+  return [...new Map(paths.map((path) => [pathKey(path), path])).values()];
+}

@@ -1,0 +1,50 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { mkdir } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
+import { removeTree } from "../../ground/platform/files/remove-tree.ts";
+import { type HeldLock, takeLock } from "../../ground/platform/state/lock-file.ts";
+import { holderText } from "../../ground/platform/state/lock-holder.ts";
+
+/** Place of one conversation's store. */
+export interface StorePlace {
+  /** Folder of all stores. */
+  folder: string;
+  conversation: string;
+}
+
+/**
+ * Removes the store of a conversation; nothing where there is none.
+ * @throws {BulkheadError} `busy` while another one has it, `io_error`
+ */
+export async function removeCheckpoints(
+  options: StorePlace,
+): Promise<void> {
+  const lock = await lockStore(options);
+  try {
+    await removeTree(folderOf(options));
+  } finally {
+    await lock.release();
+  }
+}
+
+/**
+ * Takes the lock of a store.
+ * @throws {BulkheadError} as {@link removeCheckpoints}
+ */
+export async function lockStore(options: StorePlace): Promise<HeldLock> {
+  const folder = folderOf(options);
+  await mkdir(options.folder, { recursive: true, mode: 0o700 });
+  const taken = await takeLock(`${folder}.lock`, { unrecorded: true });
+  if ("release" in taken) return taken;
+  const who = holderText(taken.holder);
+  throw new BulkheadError("busy", `Cannot use the checkpoints of "${options.conversation}": ${who} is using them.`, {
+    hint: "Wait for the end of its turn, or interrupt it.",
+  });
+}
+
+/** Folder of one conversation's store. */
+export function folderOf({ folder, conversation }: StorePlace): string {
+  // Ids become names of files.
+  if (/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(conversation)) return join(folder, conversation);
+  throw new BulkheadError("invalid_request", `Cannot keep checkpoints of "${conversation}": it is no id.`);
+}
