@@ -86,6 +86,45 @@ export interface ConversationReport {
   pending: MessageReport[];
 }
 
+/** What to take back of a conversation's files. */
+export interface RewindRequest {
+  /** Turn after which the files are then as they were; 0: as before all turns. One of this and `undo`. */
+  to?: number;
+  /** Takes the last rewind back. */
+  undo?: boolean;
+  /** Tells what would happen, and does nothing. */
+  dry_run?: boolean;
+  /** Leaves alone the files that others changed as well, instead of refusing. */
+  keep_theirs?: boolean;
+  /** Takes back as well what nothing shows to be the agent's. */
+  unclaimed?: boolean;
+}
+
+/** Everything that a rewind did, or would do. Paths are relative to the working directory. */
+export interface RewindReport {
+  conversation_id: string;
+  to: number;
+  undo: boolean;
+  dry_run: boolean;
+  /** Id of the tree of files before, and after it. */
+  before: string;
+  after: string;
+  /** `removed`: it was not there before. `brought_back`: it was gone. */
+  files: { path: string; change: "restored" | "removed" | "brought_back" }[];
+  /** Changed by the agent and by others as well: they stop it, or stay with `keep_theirs`. */
+  conflicts: string[];
+  /** Changed within turns, by whom nothing shows: they stay. */
+  unclaimed: string[];
+  /** In repositories within the work tree, or ignored before: they stay. */
+  left: string[];
+  /** Their contents are no longer kept: they stop it. */
+  objects_gone: string[];
+  /** Operation of git that is not finished; null for none. */
+  under_way: "merge" | "rebase" | "cherry-pick" | "revert" | "bisect" | null;
+  /** The turns moved HEAD: commits stay. */
+  head_moved: boolean;
+}
+
 /** Returns the text of a message's content. */
 export function textOf(content: readonly Part[]): string {
   return content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");

@@ -239,6 +239,8 @@ export interface TurnEndedEvent {
   artifacts_reason?: string;
   /** Id of the tree of files after the turn; null where none was kept. */
   checkpoint: string | null;
+  /** Why there is none, where the request asks for them. */
+  checkpoint_reason?: string;
   /** The agent's own name for this moment of its session. */
   agent_ref?: string;
   error?: ErrorData;

@@ -102,6 +102,8 @@ export interface SessionRequest {
    * the prompt.
    */
   output_schema?: Record<string, unknown>;
+  /** Keeps the files as they are before and after each turn, so that turns can be taken back. Default: false. */
+  checkpoints?: boolean;
 }
 
 const count = Type.Integer({ minimum: 1 });
@@ -168,5 +170,6 @@ export const sessionRequestSchema: SchemaOf<SessionRequest> = exactly<SessionReq
     params: Type.Optional(Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.Unknown())),
     keep_ms: Type.Optional(Type.Integer({ minimum: 0 })),
     output_schema: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    checkpoints: Type.Optional(Type.Boolean()),
   }, closed),
 );

@@ -47,6 +47,7 @@ const request: Required<SessionRequest> = {
   params: { depth: 1 },
   keep_ms: 1000,
   output_schema: { type: "object" },
+  checkpoints: true,
 };
 
 const report = { availability: "missing", reason: "Not found.", next_step: "Install it.", version: "1" };

@@ -7,7 +7,7 @@ import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import type { Conversations, SessionHost } from "../../sessions/host/session-host.ts";
-import { messageStateSchema, newMessageSchema } from "../../sessions/session/schemas/conversations.ts";
+import { messageStateSchema, newMessageSchema, rewindRequestSchema } from "../../sessions/session/schemas/conversations.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Mirror } from "../log/mirror.ts";
 import { askedText, type CallAnswers, type CallAsk, callMachine } from "./calls.ts";
@@ -72,6 +72,12 @@ export function clusterConversations(
       const ask = { session_id: id, drop_pending };
       await callMachine(engine, { machine: there.mirror.machine, name: "stop_turn", ask });
     },
+    async rewind(id, request) {
+      const there = await find(id);
+      if (there === null) return await here.rewind(id, request);
+      const ask = { session_id: id, rewind: request };
+      return await callMachine(engine, { machine: there.mirror.machine, name: "rewind", ask, timeoutMs: rewindMs });
+    },
     async get(id) {
       const there = await find(id);
       if (there === null) return await here.get(id);
@@ -113,12 +119,16 @@ const mostSessions = 10_000;
 const isMessage = lazyCheck(newMessageSchema);
 const isContent = lazyCheck(contentSchema);
 const isState = lazyCheck(messageStateSchema);
+const isRewind = lazyCheck(rewindRequestSchema);
+
+/** Longest wait for a rewind. Milliseconds. */
+const rewindMs = 300_000;
 
 /** Answers other machines about this one's conversations. */
 export function talkAnswers(
   conversations: Conversations,
   idOf: (ask: CallAsk) => Promise<string>,
-): Pick<CallAnswers, "say" | "messages" | "change_message" | "stop_turn" | "conversation"> {
+): Pick<CallAnswers, "say" | "messages" | "change_message" | "stop_turn" | "rewind" | "conversation"> {
   return {
     say: async (ask) => {
       const id = await idOf(ask);
@@ -144,6 +154,11 @@ export function talkAnswers(
     stop_turn: async (ask) => {
       await conversations.stop(await idOf(ask), { drop_pending: ask["drop_pending"] === true });
       return null;
+    },
+    rewind: async (ask) => {
+      const { rewind } = ask;
+      if (!isRewind().Check(rewind)) throw new BulkheadError("invalid_request", "The rewind does not fit its schema.");
+      return await conversations.rewind(await idOf(ask), rewind);
     },
     conversation: async (ask) => await conversations.get(await idOf(ask)),
   };

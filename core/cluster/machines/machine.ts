@@ -1,10 +1,4 @@
-import type {
-  ConversationReport,
-  MessageReport,
-  MessageState,
-  NewMessage,
-  SaidMessage,
-} from "../../../plugin-sdk/conversation.ts";
+import type { ConversationReport, MessageReport, MessageState, NewMessage, RewindReport, RewindRequest, SaidMessage } from "../../../plugin-sdk/conversation.ts";
 import type { HeldDecision, SessionHeld, SettledHeld } from "../../../plugin-sdk/held.ts";
 import type { Part } from "../../../plugin-sdk/messages.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
@@ -69,6 +63,7 @@ export interface MachineCalls {
     ask: { session_id: string; message_id: string; content: Part[] | null };
     answer: MessageReport;
   };
+  rewind: { ask: { session_id: string; rewind: RewindRequest }; answer: RewindReport };
   stop_turn: { ask: { session_id: string; drop_pending: boolean }; answer: null };
   conversation: { ask: { session_id: string }; answer: ConversationReport };
 }

@@ -59,6 +59,7 @@ function ourConversations({ conversations }: RemoteHost): Conversations {
     edit: (id, messageId, content) => ours(conversations.edit(id, messageId, content)),
     withdraw: (id, messageId) => ours(conversations.withdraw(id, messageId)),
     stop: (id, options) => ours(conversations.stop(id, options)),
+    rewind: (id, request) => ours(conversations.rewind(id, request)),
     get: (id) => ours(conversations.get(id)),
     events: (id, query) => oursIn(conversations.events(id, query)),
   };

@@ -89,6 +89,7 @@ const flagTable: Readonly<Record<string, readonly FlagRow[]>> = {
     ],
   ],
   "Failures": [
+    ["checkpoints", "--checkpoints", "keep the files of each turn, so that turns can be taken back"],
     ["retry", "--retry <when>", "when to retry a failed attempt", ["never", "safe", "always"]],
     ["resume", "--resume <when>", "whether the session resumes after the host was killed", ["never", "after_restart"]],
   ],

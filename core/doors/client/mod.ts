@@ -22,6 +22,8 @@ export type {
   MessageState,
   MessageTerms,
   NewMessage,
+  RewindReport,
+  RewindRequest,
   SaidMessage,
 } from "../../../plugin-sdk/conversation.ts";
 export type { Delivery, Part } from "../../../plugin-sdk/messages.ts";

@@ -3,6 +3,8 @@ import type {
   MessageReport,
   MessageState,
   NewMessage,
+  RewindReport,
+  RewindRequest,
   SaidMessage,
 } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
@@ -27,6 +29,8 @@ export interface RemoteConversations {
   withdraw(id: string, messageId: string): Promise<MessageReport>;
   /** Stops the turn under way; `conflict` where none runs. */
   stop(id: string, options?: { drop_pending?: boolean }): Promise<void>;
+  /** Takes files back to what they were after an earlier turn; `conflict` with the paths in `details.paths`. */
+  rewind(id: string, request: RewindRequest): Promise<RewindReport>;
   get(id: string): Promise<ConversationReport>;
   /** Streams the events of its sessions one after the other; resumes by itself after the last `gseq` it read. */
   events(id: string, query?: RemoteEventQuery): AsyncIterable<Envelope>;
@@ -46,6 +50,7 @@ export function remoteConversations(api: Api, patience: Patience): RemoteConvers
     edit: (id, messageId, content) => callJson(api, messageOf(id, messageId), { method: "PATCH", body: { content } }),
     withdraw: (id, messageId) => callJson(api, messageOf(id, messageId), { method: "DELETE" }),
     stop: async (id, options = {}) => void await call(api, `${pathOf(id)}/stop`, { method: "POST", body: options }),
+    rewind: (id, request) => callJson(api, `${pathOf(id)}/rewind`, { method: "POST", body: request }),
     get: (id) => callJson(api, pathOf(id)),
     events: (id, query = {}) =>
       followEvents({

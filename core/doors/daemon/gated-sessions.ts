@@ -39,6 +39,10 @@ export function gateSessions(host: SessionHost): GatedSessions {
         edit: (id, messageId, content) => conversations.edit(id, messageId, content),
         withdraw: (id, messageId) => conversations.withdraw(id, messageId),
         stop: (id, options) => conversations.stop(id, options),
+        rewind: async (id, request) => {
+          pass();
+          return await conversations.rewind(id, request);
+        },
         get: (id) => conversations.get(id),
         events: (id, query) => conversations.events(id, query),
       },

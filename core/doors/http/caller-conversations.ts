@@ -46,6 +46,12 @@ export function callerConversations(
       await controlled(id);
       await conversations.stop(id, options);
     },
+    async rewind(id, request) {
+      const { workdir } = await controlled(id);
+      // It changes files of the folder, as a session there does.
+      if (workdir !== null) await admit({ workdir, prompt: "" });
+      return await conversations.rewind(id, request);
+    },
     async get(id) {
       const { conversation } = await seen(id);
       const report = await conversations.get(id);

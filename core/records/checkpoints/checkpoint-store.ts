@@ -18,6 +18,8 @@ import { newRecord, readStoreRecord, type StoredTurn, type StoreRecord, writeSto
 import { neededObjects, type StoreWork } from "./store-work.ts";
 import { dropOpen, type OpenTurn, writeOpen } from "./turn-files.ts";
 
+export type { RewindPlan };
+
 /** Bounds of a store. */
 export interface StoreLimits {
   /** Turns that are kept. */

@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { mkdir } from "../../ground/platform/files/files.ts";
+import { mkdir, readdir } from "../../ground/platform/files/files.ts";
 import { join } from "../../ground/platform/files/paths.ts";
+import { isThere } from "../git/look-at.ts";
 import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 import { type HeldLock, takeLock } from "../../ground/platform/state/lock-file.ts";
 import { holderText } from "../../ground/platform/state/lock-holder.ts";
@@ -10,6 +11,16 @@ export interface StorePlace {
   /** Folder of all stores. */
   folder: string;
   conversation: string;
+}
+
+/** Returns the conversations of which something is kept. */
+export async function keptConversations(folder: string): Promise<string[]> {
+  return (await readdir(folder).catch(() => [])).filter((name) => idForm.test(name));
+}
+
+/** Whether something is kept of a conversation. */
+export function hasCheckpoints(place: StorePlace): Promise<boolean> {
+  return isThere(folderOf(place));
 }
 
 /**
@@ -42,9 +53,11 @@ export async function lockStore(options: StorePlace): Promise<HeldLock> {
   });
 }
 
+const idForm = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+
 /** Folder of one conversation's store. */
 export function folderOf({ folder, conversation }: StorePlace): string {
   // Ids become names of files.
-  if (/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(conversation)) return join(folder, conversation);
+  if (idForm.test(conversation)) return join(folder, conversation);
   throw new BulkheadError("invalid_request", `Cannot keep checkpoints of "${conversation}": it is no id.`);
 }

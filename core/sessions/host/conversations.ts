@@ -4,6 +4,8 @@ import {
   type MessageReport,
   type MessageState,
   type NewMessage,
+  type RewindReport,
+  type RewindRequest,
   type SaidMessage,
   textOf,
 } from "../../../plugin-sdk/conversation.ts";
@@ -23,6 +25,7 @@ import { conversationOf, type LiveSession } from "./live-sessions.ts";
 import { type LiveTalk, type SessionMessage, stateOf } from "../session/session-turns.ts";
 import { checkOutputSchema } from "./check-request.ts";
 import { changesTerms, demandEnv, isOtherThan, nextRequest } from "./next-request.ts";
+import type { Rewinds } from "./rewinds.ts";
 import { unknownSession } from "./session-handle.ts";
 import type { Conversations, MessageCaller, RunSessionOptions, SessionHandle } from "./session-host.ts";
 import { firstMessage, isSame, isText, readTalk, type SessionTalk } from "./session-talk.ts";
@@ -46,6 +49,7 @@ interface ConversationsDeps {
   start(request: SessionRequest, options: RunSessionOptions, next: NextSession): Promise<LiveSession>;
   /** Whether an adapter goes on with its agent's own session. */
   canContinue(adapter: string): boolean;
+  rewinds: Pick<Rewinds, "rewind">;
   /** Resolves once the events so far are durable. */
   written(): Promise<void>;
   writeLog(record: LogRecord): void;
@@ -128,6 +132,14 @@ export class LocalConversations implements Conversations {
       turns,
       pending: messages.filter(({ state }) => state === "pending"),
     };
+  }
+
+  async rewind(id: string, request: RewindRequest): Promise<RewindReport> {
+    const conversation = await this.#find(id);
+    return await this.#inOrder(conversation, async () => {
+      const { session_id: head, workdir } = (await this.#records(conversation)).at(-1) ?? unknownSession(id);
+      return await this.#deps.rewinds.rewind(conversation, { head, workdir, request });
+    });
   }
 
   async *events(id: string, { after = 0, signal }: EventQuery = {}): AsyncGenerator<Envelope, void, void> {

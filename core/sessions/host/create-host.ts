@@ -11,6 +11,7 @@ import type { Host, HostOptions } from "./host.ts";
 import type { HostSeams } from "./host-seams.ts";
 import { KeyedSessions } from "./idempotency.ts";
 import { LocalConversations } from "./conversations.ts";
+import { Rewinds } from "./rewinds.ts";
 import { openSessionHost, recordOf, recordsOf } from "./open-session-host.ts";
 import { OtherJournals } from "./state/other-journals.ts";
 import { recordSession } from "./state/record.ts";
@@ -61,6 +62,16 @@ function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
     });
   const others = [new OtherJournals(claim.root, { ownFile: journalFile(claim.folder) }), ...seams.others ?? []];
   const known = { ...handles, others };
+  const rewinds = new Rewinds({
+    folder: deps.checkpointsDir,
+    exclude: [claim.root, ...settings.secretPaths],
+    ofConversation: (id) => sessions.ofConversation(id),
+    // One that no record names is kept: records may come back, as after a mend of the journal.
+    isGone: async (id) => await recordOf(known, id) !== null && (await recordsOf(known, id)).length === 0,
+    left: (id) => sessions.left(id),
+    workingIn: (workdir) => sessions.workingIn(workdir),
+  });
+  void log.written().then(() => rewinds.sweep()).catch(() => {});
   const conversations = new LocalConversations({
     find: handles.find,
     ofConversation: (id) => sessions.ofConversation(id),
@@ -69,6 +80,7 @@ function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
     open: (id) => host.sessions.open(id),
     start: (request, run, next) => sessions.start(request, run, next),
     canContinue: (adapter) => canContinue(registry.get(adapter)),
+    rewinds,
     written: () => log.written(),
     writeLog: deps.writeLog,
   });
@@ -122,7 +134,10 @@ function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
       ...known,
       conversations,
       start: runSession,
-      onDeleted: () => deps.history.forgetDeleted(),
+      onDeleted: () => {
+        void rewinds.sweep();
+        deps.history.forgetDeleted();
+      },
       agents: (wanted) => routes.agents(wanted),
     }),
     probe: async (adapter) => await routes.probe(services.of(adapter).plugin.id),

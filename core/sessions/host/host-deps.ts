@@ -133,6 +133,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     settings,
     guarded,
     lateEnds,
+    checkpointsDir: join(claim.root, "checkpoints"),
     health,
     expose: exposer({ root, settings, registry, writeLog }),
     writeLog,

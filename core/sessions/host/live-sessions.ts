@@ -11,7 +11,7 @@ import { join } from "../../ground/platform/files/paths.ts";
 import type { RunningSession } from "../session/running-session.ts";
 import type { Admitted, Candidate, EarlierTurn, Resumed, SessionPlace } from "../session/admitted.ts";
 import type { SessionMessage } from "../session/session-turns.ts";
-import { SharedWorkdirs } from "../session/shared-workdirs.ts";
+import { pathsOverlap, SharedWorkdirs } from "../session/shared-workdirs.ts";
 import type { Subscription } from "../session/subscription.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
 import { checkRequest, checkWorkdir } from "./check-request.ts";
@@ -175,6 +175,8 @@ export class LiveSessions {
     const route = await routes.route({ request: checked, ...wanted });
     const ways = waysOf(route).map((way) => ({ way, service: serviceOf(way.adapter_id) }));
     const { workdir, contextFiles } = await this.#readWorkdir(checked, ways[0]!.service.plugin.limits);
+    // A worktree is free once the session before has left it, which is a moment after its end.
+    if (follows !== null) await this.left(follows.session_id);
     const place = await this.#place(sessionId, { request: checked, follows: follows?.session_id, workdir, signal });
     const chosen = { ways, passedOver: route.passed_over, chain: routes.chain(wanted) };
     try {
@@ -222,6 +224,12 @@ export class LiveSessions {
   async left(sessionId: string): Promise<void> {
     const placed = this.#placed.get(sessionId);
     if (placed?.session.isOver) await placed.result.catch(() => undefined);
+  }
+
+  /** Returns the ids of the sessions at work in a folder, or in one that overlaps it; those of other hosts as well. */
+  async workingIn(workdir: string): Promise<string[]> {
+    const here = [...this.#placed.values()].filter(({ admitted }) => pathsOverlap(admitted.place.workdir, workdir));
+    return [...here.map(({ id }) => id), ...await this.#neighbours.othersIn(workdir)];
   }
 
   /** Ends the session that is kept in a worktree, in order; one that works in it goes on. */

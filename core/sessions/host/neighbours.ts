@@ -70,6 +70,11 @@ export class Neighbours {
     for (const kind of ["json", "met"] as const) await quietly(() => unlink(this.#file(sessionId, kind)));
   }
 
+  /** Returns the ids of other hosts' sessions that work there now. */
+  async othersIn(workdir: string): Promise<string[]> {
+    return await this.#others(workdir).catch(() => []);
+  }
+
   async #others(workdir: string): Promise<string[]> {
     const names = (await readdir(this.#folder)).filter((name) => name.endsWith(".json"));
     const ids = names.map((name) => name.slice(0, -".json".length)).filter((id) => !this.#own.has(id));

@@ -5,6 +5,8 @@ import type {
   MessageReport,
   MessageState,
   NewMessage,
+  RewindReport,
+  RewindRequest,
   SaidMessage,
 } from "../../../plugin-sdk/conversation.ts";
 import type { Part } from "../../../plugin-sdk/messages.ts";
@@ -69,6 +71,12 @@ export interface Conversations {
   stop(id: string, options?: { drop_pending?: boolean }): Promise<void>;
   /** @throws {BulkheadError} `not_found` */
   get(id: string): Promise<ConversationReport>;
+  /**
+   * Takes files back to what they were after an earlier turn, or tells what that would do. Ends a session that is kept.
+   * @throws {BulkheadError} `busy` while a turn runs or another session works in the folder; `conflict` with the paths in
+   * `details.paths`; `not_found`, also where no checkpoints were kept
+   */
+  rewind(id: string, request: RewindRequest): Promise<RewindReport>;
   /** Streams the events of its sessions one after the other, by `gseq`; ends when its newest session has ended. */
   events(id: string, query?: EventQuery): AsyncIterable<Envelope>;
 }

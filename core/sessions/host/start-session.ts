@@ -1,3 +1,4 @@
+import { openCheckpoints } from "../../records/checkpoints/checkpoint-store.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
@@ -68,6 +69,8 @@ export interface SessionDeps
   expose(folders: readonly string[]): Promise<() => Promise<void>>;
   /** Notes that a session works in a folder in place. */
   watchHeld: Workspaces["watchHeld"];
+  /** Folder with the stores of the conversations' files. */
+  checkpointsDir: string;
   /** Keeps the ends of sessions that could not be written. */
   lateEnds: LateEnds;
   /** Knows whether the state can be written. */
@@ -190,6 +193,8 @@ export function startSession(
     watchHeld: (watched) => deps.watchHeld({ session_id, ...watched }),
     keepHeld: (held) => deps.keepHeld({ session_id, at: new Date().toISOString(), ...held }),
     keepEnd: (end) => deps.lateEnds.keep(end),
+    openCheckpoints: (options) =>
+      openCheckpoints({ folder: deps.checkpointsDir, exclude: [claim.root, ...settings.secretPaths], ...options }),
     ...hooks,
     guarded: () => deps.guarded(),
     makeBroker: (options) => openBroker(deps, options),

@@ -1,3 +1,4 @@
+import type { CheckpointStore } from "../../records/checkpoints/checkpoint-store.ts";
 import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import type { ProjectMemory } from "../../../plugin-sdk/context.ts";
 import type { SessionStartedEvent } from "../../../plugin-sdk/envelope.ts";
@@ -171,6 +172,8 @@ export interface RunningSessionDeps {
   watchHeld(watched: { folder: string; start: LookStart }): Promise<void>;
   /** Keeps what a session in place left until a person applies or drops it. */
   keepHeld(held: { folder: string; items: HeldItem[] }): Promise<void>;
+  /** Opens the store of a conversation's files; see {@link openCheckpoints}. */
+  openCheckpoints(options: { conversation: string; workdir: string; signal: AbortSignal }): Promise<CheckpointStore>;
   /** Keeps its end, which could not be written, until it can be. */
   keepEnd(end: LateEnd): void;
   /** Returns true when the session may not go on with a next turn, because its terms are no longer those of its start. */

@@ -64,6 +64,7 @@ export function attemptBroker(
       if (event.type === "process_spawned") processes.lastId = Math.max(processes.lastId, event.process_id);
       stream.host(event);
     },
+    onWrite: (path) => rules.signs.name(path),
     endSession: (error) => deps.stop("fatal", error),
     askGrant: host.askGrant,
     askHost: hostQuestions(deps, plugin),

@@ -14,6 +14,7 @@ import { isEnding, refusalOf, refusedEvent } from "../../ground/checks/refused-e
 import type { Limits } from "../../ground/config/limits.ts";
 import type { LogEntry } from "./merged-log.ts";
 import { RequestUses } from "./request-uses.ts";
+import { TurnSigns } from "./turn-signs.ts";
 
 /** Limits on the requests that wait for an answer at the same time. */
 type RequestLimits = Pick<Limits, "open_requests" | "open_request_bytes">;
@@ -26,6 +27,8 @@ export class EventRules {
   readonly #openCalls = new Map<string, { tool: string; kind: ToolKind }>();
   readonly #closedCalls = new Set<string>();
   readonly #requests = new RequestUses();
+  /** Signs of what the agent changed in the turn under way. */
+  readonly signs: TurnSigns = new TurnSigns();
   readonly #claimed = new Set<string>();
   /** Characters of all claimed paths, which the result contains. */
   #claimedText = 0;
@@ -143,6 +146,7 @@ export class EventRules {
     }
     if (this.#callsNow >= maxRemembered) return broken(event, `more than ${maxRemembered} tool calls`);
     this.#openCalls.set(event.call_id, { tool: event.tool, kind: event.kind });
+    this.signs.begin(event.call_id);
     this.#toolCalls++;
     this.#callsNow++;
     return event;
@@ -152,6 +156,7 @@ export class EventRules {
     const call = this.#openCalls.get(event.call_id);
     if (call === undefined) return broken(event, "no tool call of that call_id is open");
     this.#openCalls.delete(event.call_id);
+    this.signs.end(event.call_id);
     this.#closedCalls.add(event.call_id);
     this.#requests.endOf(event.call_id);
     return event.tool === unnamedTool && call.tool !== unnamedTool ? { ...event, tool: call.tool } : event;
@@ -217,6 +222,7 @@ export class EventRules {
   }
 
   #claim(path: string): void {
+    this.signs.name(path);
     if (this.#claimed.size >= maxRemembered || this.#claimedText >= maxText || this.#claimed.has(path)) return;
     this.#claimed.add(path);
     this.#claimedText += path.length;

@@ -1,3 +1,4 @@
+import type { TurnCheckpoint } from "./session-checkpoints.ts";
 import type { GitEvent } from "../../../plugin-sdk/envelope.ts";
 import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import {
@@ -30,6 +31,7 @@ interface ResultOptions {
   changed: ArtifactList;
   /** Changes that wait for a person's word, or are named to one; default: none. */
   left?: Left;
+  kept?: TurnCheckpoint | null;
   /** Paths the agent says it changed, which git does not show. */
   claimedOnly: readonly string[];
   /** Changes of the agent with git; null without any. */
@@ -77,6 +79,7 @@ export function buildResult(session: ResultSubject, parts: ResultOptions): Sessi
     artifacts: changed.artifacts,
     ...(changed.artifacts === null ? { artifacts_reason: changed.reason } : {}),
     ...(changed.artifacts === null ? {} : omittedCount(changed.others)),
+    ...parts.kept,
     ...omitEmpty({ git_changes: [...parts.git?.changes ?? []], artifacts_shared_with: [...parts.sharedWith ?? []] }),
     ...omitEmpty({ held: parts.left?.held ?? [], install_scripts: parts.left?.install_scripts ?? [] }),
     claimed_only: [...parts.claimedOnly],

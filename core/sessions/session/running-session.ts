@@ -61,7 +61,7 @@ export class RunningSession {
     this.#deps = deps;
     const { sessionId, request, place, redactor, candidates: [{ plugin }] } = session;
     const { log, scratchDir, gitDir, stateDir } = deps;
-    this.#changes = new SessionChanges(session, deps);
+    this.#changes = new SessionChanges(session, deps, this.#rules.signs);
     this.#git = new SessionGit({
       sessionId,
       workdir: place.workdir,
@@ -243,10 +243,10 @@ export class RunningSession {
     const { turn, facts } = this.#closeTurn(failure);
     if (!isKept) await this.#takeOverGit();
     const ranPrograms = this.#attemptDeps.processes.lastId > 0;
-    const { left, ...changed } = await this.#changes.endTurn({ ranPrograms });
+    const { left, kept, ...changed } = await this.#changes.endTurn({ ranPrograms });
     if (left.held.length + left.install_scripts.length > 0) this.#stream.host({ type: "held", ...left });
     const why = changed.artifacts === null ? { artifacts_reason: changed.reason } : {};
-    this.#turns.tell(turn, this.#stream.redacted({ ...facts, artifacts: changed.artifacts, ...why }));
+    this.#turns.tell(turn, this.#stream.redacted({ ...facts, ...kept, artifacts: changed.artifacts, ...why }));
   }
 
   #closeTurn(
@@ -276,7 +276,7 @@ export class RunningSession {
   /** Begins the turn of the message that waits. */
   async #beginTurn({ isKept }: { isKept: boolean }): Promise<TurnPrompt> {
     this.#stops.beginTurn();
-    await this.#changes.beginTurn(this.#stops.signal);
+    await this.#changes.beginTurn(this.#turns.nextNumber, this.#stops.signal);
     this.#reset({ isKept });
     return await this.#turns.beginNext(
       isKept || this.#entries.canContinue(this.#entries.candidate) ? "agent" : "briefing",
@@ -345,7 +345,7 @@ export class RunningSession {
   async #finish(failure: ErrorData | null): Promise<SessionResult> {
     // First: commits that it takes over are no changes any more.
     const git = await this.#takeOverGit();
-    const { left, ...changed } = await this.#changes.end({ ranPrograms: this.#attemptDeps.processes.lastId > 0 });
+    const { left, kept, ...changed } = await this.#changes.end({ ranPrograms: this.#attemptDeps.processes.lastId > 0 });
     const sharedWith = await this.#deps.sharedWith();
     if (this.#session.artifacts === "git") {
       const { artifacts } = changed;
@@ -369,6 +369,7 @@ export class RunningSession {
       usage: this.#usage.all.report(Math.round(performance.now() - this.#started)),
       changed,
       left,
+      kept,
       git,
       sharedWith,
       gitBase: this.#changes.head,

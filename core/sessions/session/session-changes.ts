@@ -7,10 +7,12 @@ import { leftChanges } from "../../records/git/left-changes.ts";
 import { pathText } from "../../records/git/raw-diff.ts";
 import type { Snapshot } from "../../records/git/snapshot.ts";
 import type { Admitted, RunningSessionDeps } from "./admitted.ts";
+import { SessionCheckpoints, type TurnCheckpoint } from "./session-checkpoints.ts";
+import type { TurnSigns } from "./turn-signs.ts";
 
 type ChangesDeps = Pick<
   RunningSessionDeps,
-  "looks" | "stateDir" | "secretPaths" | "watchOwnFiles" | "watchHeld" | "keepHeld"
+  "looks" | "stateDir" | "secretPaths" | "watchOwnFiles" | "watchHeld" | "keepHeld" | "openCheckpoints"
 >;
 
 /** Changes that wait for a person's word, or are named to one. */
@@ -31,15 +33,22 @@ export class SessionChanges {
   #withoutOwn: Awaited<ReturnType<RunningSessionDeps["watchOwnFiles"]>> | null = null;
   #start: LookStart | null = null;
   #watching: Promise<void> = Promise.resolve();
+  readonly #signs: Pick<TurnSigns, "take">;
+  readonly #checkpoints: SessionCheckpoints;
+  /** Of the turn that ended last. */
+  #checkpoint: TurnCheckpoint | null = null;
+  #isInTurn = false;
 
-  constructor(session: Admitted, deps: ChangesDeps) {
+  constructor(session: Admitted, deps: ChangesDeps, signs: Pick<TurnSigns, "take">) {
     this.#session = session;
     this.#deps = deps;
+    this.#signs = signs;
+    this.#checkpoints = new SessionCheckpoints(session, deps);
   }
 
   /** Takes the snapshot that later looks are compared with. */
   async begin(signal: AbortSignal): Promise<void> {
-    const { place: { workdir }, artifacts } = this.#session;
+    const { place: { workdir }, artifacts, firstTurn } = this.#session;
     const { stateDir, secretPaths } = this.#deps;
     const starting = this.#isGuarded ? startLook(workdir) : null;
     if (starting === null && artifacts === "none") return;
@@ -52,11 +61,25 @@ export class SessionChanges {
     this.#start = await starting;
     if (this.#start !== null) this.#watching = this.#deps.watchHeld({ folder: workdir, start: this.#start });
     this.#watching.catch(() => {});
+    if (artifacts !== "none") await this.#keepBefore(firstTurn, signal);
+  }
+
+  async #keepBefore(turn: number, signal: AbortSignal): Promise<void> {
+    this.#isInTurn = true;
+    await this.#checkpoints.beginTurn(turn, signal);
+  }
+
+  async #keepAfter(): Promise<TurnCheckpoint | null> {
+    const claims = this.#signs.take();
+    if (this.#isInTurn) this.#checkpoint = await this.#checkpoints.endTurn(claims);
+    this.#isInTurn = false;
+    return this.#checkpoint;
   }
 
   /** Takes the snapshot that the changes of a further turn are compared with. */
-  async beginTurn(signal: AbortSignal): Promise<void> {
+  async beginTurn(turn: number, signal: AbortSignal): Promise<void> {
     if (this.#snapshot === null) return;
+    await this.#keepBefore(turn, signal);
     const { stateDir, secretPaths } = this.#deps;
     this.#turn = await this.#deps.looks.take(this.#session.place.workdir, {
       exclude: [stateDir, ...secretPaths],
@@ -65,13 +88,13 @@ export class SessionChanges {
   }
 
   /** Returns what has changed in the turn, and what of the session's changes waits for a person's word. */
-  async endTurn({ ranPrograms }: { ranPrograms: boolean }): Promise<ArtifactList & { left: Left }> {
+  async endTurn({ ranPrograms }: { ranPrograms: boolean }): Promise<ArtifactList & { left: Left; kept: TurnCheckpoint | null }> {
     const [turn, begun] = [this.#turn, this.#turn ?? this.#snapshot];
     const looking = this.#left(this.#snapshot, ranPrograms);
     const changed = begun === null ? this.#none() : await this.#list(begun);
     this.#turn = null;
     if (turn !== null) void this.#deps.looks.release(turn);
-    return { ...changed, left: await looking };
+    return { ...changed, left: await looking, kept: await this.#keepAfter() };
   }
 
   #none(): ArtifactList {
@@ -105,14 +128,16 @@ export class SessionChanges {
    * Returns what has changed, and what of it waits for a person's word; releases the snapshot.
    * @param ranPrograms whether the session started any
    */
-  async end({ ranPrograms }: { ranPrograms: boolean }): Promise<ArtifactList & { left: Left }> {
+  async end({ ranPrograms }: { ranPrograms: boolean }): Promise<ArtifactList & { left: Left; kept: TurnCheckpoint | null }> {
     const snapshot = this.#snapshot;
     const looking = this.#left(snapshot, ranPrograms);
-    if (snapshot === null) return { ...this.#none(), left: await looking };
+    if (snapshot === null) return { ...this.#none(), left: await looking, kept: null };
     const [changed, left] = await Promise.all([this.#list(snapshot), looking]);
+    const kept = await this.#keepAfter();
+    await this.#checkpoints.close();
     // The session does not wait for the removal of its files. A killed host's next start removes what is left of them.
     void this.#deps.looks.release(snapshot);
-    return { ...changed, left };
+    return { ...changed, left, kept };
   }
 
   async #list(snapshot: Snapshot): Promise<ArtifactList> {

@@ -107,6 +107,11 @@ export class SessionTurns {
     return this.#mailbox.pending.length;
   }
 
+  /** Returns the number of the turn that begins next. */
+  get nextNumber(): number {
+    return this.#last + 1;
+  }
+
   /** Returns the turns so far, the one under way last. */
   get all(): ConversationTurn[] {
     return this.#current === null ? [...this.#past] : [...this.#past, this.#shown(this.#current)];

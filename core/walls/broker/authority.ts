@@ -288,6 +288,7 @@ export class Authority {
     const uses = this.uses.by[permission] ??= { allowed: 0, denied: 0 };
     uses[decided.decision] += 1;
     this.uses[decided.decision] += 1;
+    if (permission === "write" && decided.decision === "allowed") this.#options.onWrite?.(subject);
     const target = cleanLine(subject, maxShownLength);
     const isQuiet = decided.needed === false;
     if (permission === "net") countHost(this.uses, target, { [isQuiet ? "not_needed" : decided.decision]: 1 });

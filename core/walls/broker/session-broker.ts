@@ -112,6 +112,8 @@ export interface SessionBrokerOptions {
   workMayBegin?: Promise<void>;
   /** Takes the broker's host events. */
   emit(event: HostEvent): void;
+  /** Called for each path that the adapter itself may write. */
+  onWrite?(path: string): void;
   /** Ends the session, whose programs used too much; absent: they alone are ended. */
   endSession?: ((error: ErrorData) => void) | undefined;
   /** Asks a person for a missing grant; absent when no person can be asked. */

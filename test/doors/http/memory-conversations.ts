@@ -3,6 +3,8 @@ import type {
   MessageReport,
   MessageState,
   NewMessage,
+  RewindReport,
+  RewindRequest,
   SaidMessage,
 } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
@@ -72,6 +74,13 @@ export class MemoryConversations implements Conversations {
 
   async withdraw(id: string, messageId: string): Promise<MessageReport> {
     return Object.assign(await this.#pending(id, messageId), { state: "dropped", reason: "withdrawn" });
+  }
+
+  async rewind(id: string, { to = 0, dry_run = false }: RewindRequest): Promise<RewindReport> {
+    await this.#of(id);
+    const nothing = { files: [], conflicts: [], unclaimed: [], left: [], objects_gone: [] };
+    const more = { before: "", after: "", undo: false, under_way: null, head_moved: false };
+    return { conversation_id: id, to, dry_run, ...nothing, ...more };
   }
 
   async stop(id: string, { drop_pending = false }: { drop_pending?: boolean } = {}): Promise<void> {

@@ -47,6 +47,7 @@ class FakeHost {
     find: (id) => this.running.find((one) => one.id === id)?.live,
     ofConversation: () => this.running.at(-1)?.live,
     record: () => Promise.resolve(null),
+    rewinds: { rewind: () => Promise.reject(new Error("Nothing is kept.")) },
     records: () => Promise.resolve(this.sessions.map((one) => this.#record(one)).reverse()),
     open: (id) => Promise.resolve({ events: () => this.#events(id) } as never),
     start: (request, { sessionId }, { follows }) => Promise.resolve(this.begin(request, { sessionId, follows }).live),

@@ -8,6 +8,7 @@ export const noConversations: Conversations = {
   edit: () => Promise.reject(refused()),
   withdraw: () => Promise.reject(refused()),
   stop: () => Promise.reject(refused()),
+  rewind: () => Promise.reject(refused()),
   get: () => Promise.reject(refused()),
   events: () => {
     throw refused();

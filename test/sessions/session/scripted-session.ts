@@ -132,6 +132,7 @@ export class ScriptedSession {
       watchHeld: () => Promise.resolve(),
       keepHeld: () => Promise.resolve(),
       keepEnd: () => {},
+      openCheckpoints: () => Promise.reject(new Error("It has no place for them.")),
       sharedWith: () => Promise.resolve([]),
       termsChanged: () => Promise.resolve(false),
       moveMessages: () => "s2",

@@ -10,6 +10,7 @@ import { sessionDiff } from "./session/session-diff.ts";
 import { sessionEvents } from "./session/session-events.ts";
 import { sessionHeld } from "./session/session-held.ts";
 import { sessionList } from "./session/session-list.ts";
+import { sessionRewind } from "./session/session-rewind.ts";
 import { sessionShow } from "./session/session-show.ts";
 import { sessionEdit, sessionMessages, sessionSay, sessionStop, sessionWithdraw } from "./session/session-talk.ts";
 import { findSession, findWorkspace } from "../find-session.ts";
@@ -22,7 +23,7 @@ const idMeaning = "id of a session, or its beginning";
 const messageMeaning = "id of the message, or its beginning";
 
 const subcommands =
-  "list|show|events|say|messages|edit|withdraw|stop|continue|rerun|interrupt|answer|held|delete|diff|apply|discard|prune";
+  "list|show|events|say|messages|edit|withdraw|stop|rewind|continue|rerun|interrupt|answer|held|delete|diff|apply|discard|prune";
 
 /** `bulkhead session` and its sub-commands. */
 export const defineSession: DefineCommand = (command, bind) => {
@@ -146,6 +147,19 @@ const defineActing: DefineCommand = (command, bind) => {
     .option("--request <id>", "which request, where several wait")
     .addHelpText(...examples(["bulkhead session answer 3f2a allow", '"session show" lists what waits']))
     .action(bind(sessionAnswer));
+  command.command("rewind")
+    .description("take files back to what they were after an earlier turn; the session was started with --checkpoints")
+    .argument("<id>", idMeaning)
+    .option("--to <turn>", "as after this turn; 0: as before all", readNumber)
+    .option("--undo", "take the last rewind back")
+    .option("--dry-run", "say what would happen, and change nothing")
+    .option("--keep-theirs", "leave alone what you or others changed as well")
+    .option("--unclaimed", "take back as well what nothing shows to be the agent's")
+    .addHelpText(...examples(
+      ["bulkhead session rewind 3f2a --to 1 --dry-run", "what came after turn 1"],
+      ["bulkhead session rewind 3f2a --undo", "if that was wrong"],
+    ))
+    .action(bind(sessionRewind));
   command.command("held")
     .description("show, apply or drop changes that can run programs, and wait for you")
     .argument("[id]", idMeaning)

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { MessageState, MessageTerms } from "../../../../plugin-sdk/conversation.ts";
+import type { MessageState, MessageTerms, RewindRequest } from "../../../../plugin-sdk/conversation.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { contentSchema, type Delivery, type Part } from "../../../../plugin-sdk/messages.ts";
 import { omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
@@ -10,6 +10,8 @@ import {
   deliverySchema,
   messageSchema,
   messageStateSchema,
+  rewindRequestSchema,
+  rewindSchema,
   saidSchema,
   termsSchema,
 } from "../../../sessions/session/schemas/conversations.ts";
@@ -114,6 +116,16 @@ export const conversationRoutes: readonly ApiRoute[] = [
     scope: "own",
     answers: ok("the conversation", conversationSchema),
     handle: async ({ params, sessions }) => json(await sessions.conversations.get(params["id"] ?? "")),
+  }),
+  route<unknown, RewindRequest>({
+    id: "rewindConversation",
+    at: "POST /v1/conversations/{id}/rewind",
+    summary: "take files back to what they were after an earlier turn",
+    scope: "run",
+    body: rewindRequestSchema,
+    answers: ok("what it did, or with dry_run would do", rewindSchema),
+    handle: async ({ params, body, sessions }) =>
+      json(await sessions.conversations.rewind(params["id"] ?? "", body)),
   }),
   route<unknown, Static<typeof stopBody>>({
     id: "stopTurn",

@@ -6,6 +6,8 @@ import type {
   MessageState,
   MessageTerms,
   NewMessage,
+  RewindReport,
+  RewindRequest,
   SaidMessage,
 } from "../../../../plugin-sdk/conversation.ts";
 import { contentSchema, deliveries, type Delivery } from "../../../../plugin-sdk/messages.ts";
@@ -91,6 +93,38 @@ export const conversationSchema: SchemaOf<ConversationReport> = named(
     })),
     turns: Type.Array(turnSchema),
     pending: Type.Array(messageSchema),
+  })),
+);
+
+/** {@link RewindRequest}. */
+export const rewindRequestSchema: SchemaOf<RewindRequest> = exactly<RewindRequest>()(Type.Object({
+  to: Type.Optional(Type.Integer({ minimum: 0, description: "turn after which the files are then as they were" })),
+  undo: Type.Optional(Type.Boolean({ description: "takes the last rewind back instead" })),
+  dry_run: Type.Optional(Type.Boolean()),
+  keep_theirs: Type.Optional(Type.Boolean({ description: "leaves alone what others changed as well" })),
+  unclaimed: Type.Optional(Type.Boolean({ description: "takes back as well what nothing shows to be the agent's" })),
+}, closed));
+
+/** {@link RewindReport}. */
+export const rewindSchema: SchemaOf<RewindReport> = named(
+  "Rewind",
+  exactly<RewindReport>()(Type.Object({
+    conversation_id: text,
+    to: count,
+    undo: Type.Boolean(),
+    dry_run: Type.Boolean(),
+    before: text,
+    after: text,
+    files: Type.Array(Type.Object({
+      path: text,
+      change: oneOf(["restored", "removed", "brought_back"] as const),
+    })),
+    conflicts: Type.Array(text),
+    unclaimed: Type.Array(text),
+    left: Type.Array(text),
+    objects_gone: Type.Array(text),
+    under_way: maybe(oneOf(["merge", "rebase", "cherry-pick", "revert", "bisect"] as const)),
+    head_moved: Type.Boolean(),
   })),
 );
 

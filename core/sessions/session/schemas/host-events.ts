@@ -156,6 +156,7 @@ const fieldsByType: { readonly [T in HostEventType]: SchemaOf<Fields<T>> } = {
     artifacts: maybe(Type.Array(artifactSchema)),
     artifacts_reason: Type.Optional(text),
     checkpoint: maybe(text),
+    checkpoint_reason: Type.Optional(text),
     agent_ref: Type.Optional(text),
     error: Type.Optional(errorSchema),
   })),

@@ -187,6 +187,8 @@ export const resultSchema: SchemaOf<SessionResult> = named(
     artifacts: maybe<Artifact[]>(Type.Array(artifactSchema)),
     artifacts_reason: Type.Optional(text),
     artifacts_omitted: Type.Optional(count),
+    checkpoint: Type.Optional(maybe(text)),
+    checkpoint_reason: Type.Optional(text),
     artifacts_shared_with: Type.Optional(names),
     git_changes: Type.Optional(Type.Array(gitChangeSchema)),
     held: Type.Optional(Type.Array(heldSchema)),

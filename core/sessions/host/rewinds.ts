@@ -1,0 +1,108 @@
+import type { RewindReport, RewindRequest } from "../../../plugin-sdk/conversation.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { openCheckpoints, type RewindPlan } from "../../records/checkpoints/checkpoint-store.ts";
+import { hasCheckpoints, keptConversations, removeCheckpoints } from "../../records/checkpoints/store-place.ts";
+import type { LiveSession } from "./live-sessions.ts";
+
+interface RewindsDeps {
+  /** Folder of the stores of all conversations. */
+  folder: string;
+  /** Real absolute paths of which nothing is ever stored. */
+  exclude: readonly string[];
+  ofConversation(id: string): LiveSession | undefined;
+  /** Whether every session of the conversation was deleted. */
+  isGone(conversation: string): Promise<boolean>;
+  /** Resolves when an ended session has left its place. */
+  left(sessionId: string): Promise<void>;
+  /** Returns the ids of the sessions at work in a folder, of this host and others. */
+  workingIn(workdir: string): Promise<string[]>;
+}
+
+/** The newest session of a conversation, and the real absolute path of the folder that it worked in. */
+interface RewindPlace {
+  head: string;
+  workdir: string;
+}
+
+/** Longest wait for a rewind of many files. Milliseconds. */
+const timeoutMs = 300_000;
+
+/** Takes the files of conversations back to what they were after an earlier turn. */
+export class Rewinds {
+  readonly #deps: RewindsDeps;
+
+  constructor(deps: RewindsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Takes files back, or tells what that would do. Ends a session that is kept.
+   * @throws {BulkheadError} `busy` while a turn runs, or another session works in the folder; `conflict` with the paths in
+   * `details.paths`; `not_found` without checkpoints, or for a turn that is not among them; `invalid_request`
+   */
+  async rewind(
+    conversation: string,
+    { workdir, head, request }: RewindPlace & { request: RewindRequest },
+  ): Promise<RewindReport> {
+    const { to, undo = false, dry_run: dryRun = false, keep_theirs: keepTheirs, unclaimed } = request;
+    if ((to === undefined) !== undo) {
+      throw new BulkheadError("invalid_request", "Cannot take files back: give either the turn, or undo.");
+    }
+    const { folder, exclude } = this.#deps;
+    if (!await hasCheckpoints({ folder, conversation })) throw noCheckpoints(conversation);
+    await this.#rest(conversation, { workdir, head, dryRun });
+    const store = await openCheckpoints({ folder, conversation, workdir, exclude, timeoutMs });
+    try {
+      const options = { keepTheirs: keepTheirs === true, unclaimed: unclaimed === true };
+      const plan = await store.plan({ ...(to === undefined ? { undo: true as const } : { to }), ...options }, { timeoutMs });
+      if (!dryRun) await store.rewind(plan, { timeoutMs });
+      return reportOf(conversation, { plan, dryRun });
+    } finally {
+      await store.close();
+    }
+  }
+
+  /** Removes what is kept of conversations whose sessions were all deleted. Never rejects. */
+  async sweep(): Promise<void> {
+    const { folder, isGone } = this.#deps;
+    for (const conversation of await keptConversations(folder)) {
+      if (await isGone(conversation).catch(() => false)) {
+        await removeCheckpoints({ folder, conversation }).catch(() => {});
+      }
+    }
+  }
+
+  /** Waits until no session of ours works in the folder. */
+  async #rest(conversation: string, { workdir, head, dryRun }: RewindPlace & { dryRun: boolean }): Promise<void> {
+    const live = this.#deps.ofConversation(conversation);
+    if (live !== undefined) {
+      const { current, pending } = live.session.talk;
+      if (current !== null || pending > 0) throw working(live.id, "a turn of it runs");
+      // Its agent would go on from files that are no longer there.
+      live.session.talk.retire();
+      await live.result.catch(() => undefined);
+    }
+    await this.#deps.left(head);
+    const [other] = dryRun ? [] : await this.#deps.workingIn(workdir);
+    if (other !== undefined) throw working(other, "it works in the same folder");
+  }
+}
+
+function reportOf(conversation_id: string, { plan, dryRun }: { plan: RewindPlan; dryRun: boolean }): RewindReport {
+  const { to, undo, now, want, files, conflicts, unclaimed, left, objects_gone, under_way, head_moved } = plan;
+  const stays = { conflicts, unclaimed, left, objects_gone, under_way, head_moved };
+  return { conversation_id, to, undo, dry_run: dryRun, before: now, after: want, files, ...stays };
+}
+
+function working(sessionId: string, why: string): BulkheadError {
+  return new BulkheadError("busy", `Cannot take files back while session "${sessionId}" runs: ${why}.`, {
+    hint: "Wait for its end, or stop it.",
+    details: { session_id: sessionId },
+  });
+}
+
+function noCheckpoints(conversation: string): BulkheadError {
+  return new BulkheadError("not_found", `Nothing is kept of the files of conversation "${conversation}".`, {
+    hint: "Sessions keep them that are started with checkpoints: true (--checkpoints).",
+  });
+}

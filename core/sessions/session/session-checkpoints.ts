@@ -1,0 +1,53 @@
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import type { CheckpointStore, TurnClaims } from "../../records/checkpoints/checkpoint-store.ts";
+import type { Admitted, RunningSessionDeps } from "./admitted.ts";
+
+/** The tree of the files after a turn; `checkpoint_reason` says why there is none. */
+export interface TurnCheckpoint {
+  checkpoint: string | null;
+  checkpoint_reason?: string;
+}
+
+/** Files of a session before and after each of its turns, where its request asks for them. */
+export class SessionCheckpoints {
+  readonly #session: Admitted;
+  readonly #deps: Pick<RunningSessionDeps, "openCheckpoints">;
+  #store: CheckpointStore | null = null;
+  #reason: string | null = null;
+
+  constructor(session: Admitted, deps: Pick<RunningSessionDeps, "openCheckpoints">) {
+    this.#session = session;
+    this.#deps = deps;
+  }
+
+  /** Keeps the files as they are before a turn. Throws only the reason of `signal`; a store that fails keeps nothing. */
+  async beginTurn(turn: number, signal: AbortSignal): Promise<void> {
+    const { request, follows, sessionId, place: { workdir } } = this.#session;
+    if (request.checkpoints !== true || this.#reason !== null) return;
+    try {
+      const conversation = follows?.conversation_id ?? sessionId;
+      this.#store ??= await this.#deps.openCheckpoints({ conversation, workdir, signal });
+      await this.#store.beginTurn(turn, { signal });
+    } catch (error) {
+      await this.close();
+      signal.throwIfAborted();
+      this.#reason = toErrorData(error).message;
+    }
+  }
+
+  /** Keeps the files as they are after the turn; null where the request asks for none. */
+  async endTurn(claims: TurnClaims): Promise<TurnCheckpoint | null> {
+    const { request, place } = this.#session;
+    if (request.checkpoints !== true) return null;
+    if (this.#store === null) return { checkpoint: null, checkpoint_reason: this.#reason ?? "not_started" };
+    const { checkpoint, checkpoint_reason } = await this.#store.endTurn(place.workspaceDir === undefined ? claims : "all");
+    return { checkpoint, ...(checkpoint_reason === undefined ? {} : { checkpoint_reason }) };
+  }
+
+  /** Lets others have the store. */
+  async close(): Promise<void> {
+    const store = this.#store;
+    this.#store = null;
+    await store?.close();
+  }
+}

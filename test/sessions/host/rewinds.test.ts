@@ -1,0 +1,181 @@
+import { execFileSync } from "node:child_process";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { NewMessage, RewindRequest } from "../../../plugin-sdk/conversation.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { adapterCode, errorOf, openHost, type TestHost, until } from "./test-host.ts";
+
+/** Each turn writes `<turn>.txt` and adds a line to `all.txt`. */
+const writes = adapterCode(`    for await (const turn of ctx.turns) {
+      const all = await ctx.fs.readText("all.txt").catch(() => "");
+      await ctx.fs.writeText("all.txt", all + turn.number + "\\n");
+      await ctx.fs.writeText(turn.number + ".txt", turn.prompt);
+      if (turn.prompt.endsWith("wait")) await ctx.sleep(1e8);
+      yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };
+    }`);
+
+function git(cwd: string, ...args: string[]): string {
+  const env = { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" };
+  return execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@localhost", "-C", cwd, ...args], { env })
+    .toString();
+}
+
+/** A conversation of three turns, in one session or, without `keep_ms`, in three. */
+async function talked(request: Partial<SessionRequest> = {}): Promise<TestHost & { id: string }> {
+  const made = await openHost();
+  const { host, workdir } = made;
+  git(workdir, "init", "-q");
+  await writeFile(join(workdir, "mine.txt"), "mine\n");
+  git(workdir, "add", ".");
+  git(workdir, "commit", "-qm", "first");
+  await made.add("writes", {
+    code: writes,
+    manifest: "accepts: [turns]\npermissions:\n  write: [workdir]\n  read: [workdir]",
+  }, { grant: { write: ["workdir"], read: ["workdir"] } });
+  const asked = { workdir, prompt: "one", checkpoints: true, ...request };
+  const session = await host.runSession(asked, { adapter: "writes" });
+  for (const text of ["two", "three"]) await said(made, session.id, text);
+  await resting(made, session.id);
+  return { ...made, id: session.id };
+}
+
+async function said({ host }: TestHost, id: string, text: string): Promise<string> {
+  await resting({ host }, id);
+  const content: NewMessage["content"] = [{ type: "text", text }];
+  return (await host.sessions.conversations.say(id, { content })).session_id;
+}
+
+async function resting({ host }: Pick<TestHost, "host">, id: string): Promise<void> {
+  await until(async () => {
+    const { state, pending } = await host.sessions.conversations.get(id);
+    return state !== "working" && pending.length === 0;
+  });
+}
+
+async function filesOf(workdir: string): Promise<string[]> {
+  return (await readdir(workdir)).filter((name) => name !== ".git").sort();
+}
+
+const back = ({ host }: TestHost, id: string, request: RewindRequest) =>
+  host.sessions.conversations.rewind(id, request);
+
+describe.each([["in one session", 60_000], ["in three sessions", 0]])("a conversation %s", (_, keep_ms) => {
+  test("has its files taken back to any turn, and that taken back", async () => {
+    const made = await talked({ keep_ms });
+    const { workdir, id } = made;
+    expect(await filesOf(workdir)).toEqual(["1.txt", "2.txt", "3.txt", "all.txt", "mine.txt"]);
+    await writeFile(join(workdir, "mine.txt"), "mine, edited\n");
+    git(workdir, "add", "mine.txt");
+    const index = git(workdir, "ls-files", "-s");
+
+    const dry = await back(made, id, { to: 1, dry_run: true });
+    expect(dry.files).toEqual([
+      { path: "2.txt", change: "removed" },
+      { path: "3.txt", change: "removed" },
+      { path: "all.txt", change: "restored" },
+    ]);
+    expect(await filesOf(workdir)).toContain("3.txt");
+    expect(await back(made, id, { to: 1 })).toEqual({ ...dry, dry_run: false });
+    expect(await filesOf(workdir)).toEqual(["1.txt", "all.txt", "mine.txt"]);
+    expect(await readFile(join(workdir, "all.txt"), "utf8")).toBe("1\n");
+    expect(await readFile(join(workdir, "mine.txt"), "utf8")).toBe("mine, edited\n");
+    expect(git(workdir, "ls-files", "-s")).toBe(index);
+
+    await back(made, id, { undo: true });
+    expect(await readFile(join(workdir, "all.txt"), "utf8")).toBe("1\n2\n3\n");
+    await back(made, id, { to: 0 });
+    expect(await filesOf(workdir)).toEqual(["mine.txt"]);
+    // What was taken back is no part of the next turn.
+    const next = await said(made, id, "four");
+    await resting(made, id);
+    expect(await filesOf(workdir)).toEqual(["4.txt", "all.txt", "mine.txt"]);
+    const report = await back(made, next, { to: 0, dry_run: true });
+    expect(report.files.map(({ path }) => path)).toEqual(["4.txt", "all.txt"]);
+  });
+});
+
+describe("a rewind", () => {
+  test("refuses what a person changed as well, and leaves it alone when asked", async () => {
+    const made = await talked();
+    const { workdir, id } = made;
+    await writeFile(join(workdir, "all.txt"), "a person's\n");
+    const refused = await errorOf(back(made, id, { to: 1 }));
+    expect(refused).toMatchObject({ code: "conflict", details: { paths: ["all.txt"] } });
+    expect(await filesOf(workdir)).toContain("3.txt");
+    expect(await back(made, id, { to: 1, keep_theirs: true })).toMatchObject({ conflicts: ["all.txt"] });
+    expect(await filesOf(workdir)).toEqual(["1.txt", "all.txt", "mine.txt"]);
+    expect(await readFile(join(workdir, "all.txt"), "utf8")).toBe("a person's\n");
+  });
+
+  test("is refused while a turn runs, or another session works in the folder", async () => {
+    const made = await talked();
+    const { host, workdir, id } = made;
+    const works = await said(made, id, "wait");
+    await until(async () => (await filesOf(workdir)).includes("4.txt"));
+    expect(await errorOf(back(made, id, { to: 1 }))).toMatchObject({ code: "busy", details: { session_id: works } });
+    await (await host.sessions.open(works)).interrupt();
+    const other = await host.runSession({ workdir, prompt: "wait" }, { adapter: "writes" });
+    expect(await errorOf(back(made, id, { to: 1 }))).toMatchObject({ code: "busy", details: { session_id: other.id } });
+    await other.interrupt();
+    expect((await back(made, id, { to: 3, keep_theirs: true })).to).toBe(3);
+  });
+
+  test("ends a session that is kept, and the next message begins another", async () => {
+    const made = await talked({ keep_ms: 60_000 });
+    const { host, id } = made;
+    await back(made, id, { to: 2 });
+    expect(await (await host.sessions.open(id)).result()).toMatchObject({ stop_reason: "end_turn" });
+    expect(await said(made, id, "four")).not.toBe(id);
+  });
+
+  test("says what is not there: checkpoints, a turn, a rewind to undo, and both or none", async () => {
+    const made = await talked();
+    const { host, workdir, id } = made;
+    const plain = await host.runSession({ workdir, prompt: "x" }, { adapter: "writes" });
+    await plain.result();
+    expect(await errorOf(back(made, plain.id, { to: 0 }))).toMatchObject({
+      code: "not_found",
+      hint: expect.stringContaining("--checkpoints"),
+    });
+    expect(await errorOf(back(made, id, { to: 9 }))).toMatchObject({ code: "not_found" });
+    expect(await errorOf(back(made, id, { undo: true }))).toMatchObject({ code: "not_found" });
+    for (const request of [{}, { to: 1, undo: true }]) {
+      expect(await errorOf(back(made, id, request))).toMatchObject({ code: "invalid_request" });
+    }
+  });
+
+  test("works in the conversation's worktree, where all is the agent's", async () => {
+    const made = await talked({ workspace: "worktree" });
+    const { host, workdir, id } = made;
+    const folder = (await host.workspaces.list())[0]!.folder;
+    expect(await filesOf(folder)).toContain("3.txt");
+    expect((await back(made, id, { to: 1 })).files).toHaveLength(3);
+    expect(await filesOf(folder)).toEqual(["1.txt", "all.txt", "mine.txt"]);
+    expect(await filesOf(workdir)).toEqual(["mine.txt"]);
+  });
+});
+
+test("a turn's tree stands in its events and in the result; without the field nothing is kept", async () => {
+  const { host, id } = await talked({ keep_ms: 60_000 });
+  await (await host.sessions.open(id)).interrupt();
+  const events: Envelope["event"][] = [];
+  for await (const { event } of (await host.sessions.open(id)).events()) events.push(event);
+  const trees = events.flatMap((event) => event.type === "turn_ended" ? [event.checkpoint] : []);
+  expect(trees).toEqual([expect.stringMatching(/^[0-9a-f]{40}$/), expect.any(String), expect.any(String)]);
+  const { checkpoint } = await (await host.sessions.open(id)).result();
+  expect(checkpoint).toBe(trees.at(-1));
+});
+
+test("what is kept of a conversation goes with the last of its sessions", async () => {
+  const made = await talked();
+  const { host, id, stateDir } = made;
+  const { sessions } = await host.sessions.conversations.get(id);
+  const kept = () => readdir(join(stateDir, "checkpoints")).then((names) => names.includes(id));
+  for (const { session_id } of sessions) {
+    expect(await kept()).toBe(true);
+    await host.sessions.delete(session_id);
+  }
+  await until(async () => !await kept());
+});
