@@ -1,6 +1,7 @@
 import process from "node:process";
 import { agentWalls } from "./agent-walls.ts";
 import { artifacts } from "./artifacts.ts";
+import { checkpoints } from "./checkpoints.ts";
 import { cluster } from "./cluster.ts";
 import { coldStart } from "./cold-start.ts";
 import { doors } from "./doors.ts";
@@ -36,6 +37,7 @@ const benches: Record<string, (options: BenchOptions) => Promise<Figure[]>> = {
   journal,
   start_up: startUp,
   artifacts,
+  checkpoints,
   agent_walls: agentWalls,
   daemon_memory: daemonMemory,
   http,

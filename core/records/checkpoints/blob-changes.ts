@@ -41,6 +41,25 @@ export async function blobChanges(shadow: ShadowRepository, { from, to, call }: 
 }
 
 /**
+ * Lists the paths that differ between two trees, and the trees that the second one has and the first one has not.
+ * @throws {BulkheadError} as {@link blobChanges}
+ */
+export async function treeChanges(
+  shadow: ShadowRepository,
+  { from, to, call }: ComparedTrees,
+): Promise<{ changes: BlobChange[]; trees: string[] }> {
+  const changes: BlobChange[] = [];
+  if (from === to) return { changes, trees: [] };
+  const trees = new Set([to]);
+  await eachDiffered(shadow, { from, to, call, args: ["-t"] }, (path, entries) => {
+    const [old = null, now = null] = entries.map((entry) => entry?.mode === folderMode ? null : entry);
+    if (entries[1]?.mode === folderMode) trees.add(entries[1].id);
+    if (old !== null || now !== null) changes.push({ path: path.slice(), old, new: now });
+  });
+  return { changes, trees: [...trees] };
+}
+
+/**
  * Returns the ids of the trees in one tree, itself among them; with `from`, only those that it has not.
  * @throws {BulkheadError} as {@link blobChanges}
  */
@@ -48,14 +67,8 @@ export async function treesOf(
   shadow: ShadowRepository,
   { from, to, call }: Omit<ComparedTrees, "from"> & { from: string | null },
 ): Promise<string[]> {
-  if (from === to) return [];
+  if (from !== null) return (await treeChanges(shadow, { from, to, call })).trees;
   const ids = new Set([to]);
-  if (from !== null) {
-    await eachDiffered(shadow, { from, to, call, args: ["-t"] }, (_, [, now]) => {
-      if (now?.mode === folderMode) ids.add(now.id);
-    });
-    return [...ids];
-  }
   const args = ["ls-tree", "-r", "-d", "-z", to];
   await eachInShadow(shadow, args, {
     ...call,

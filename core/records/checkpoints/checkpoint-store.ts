@@ -8,7 +8,7 @@ import { type GitDeadline, reasonOf, withDeadline } from "../git/deadline.ts";
 import { KnownRepositories } from "../git/known-repositories.ts";
 import { type ShadowCall, type ShadowRepository, topOf } from "../git/shadow-repository.ts";
 import { realFolder } from "../git/snapshot.ts";
-import { type BlobChange, blobChanges, treesOf } from "./blob-changes.ts";
+import { type BlobChange, treeChanges, treesOf } from "./blob-changes.ts";
 import { type CallTime, openPathsOf } from "./claimed-paths.ts";
 import { blobsOf, dropPacks, keepObjects, newSince, packsIn, rewriteObjects } from "./kept-objects.ts";
 import { OwnIndex, ownIndex, type OwnLook } from "./own-index.ts";
@@ -28,9 +28,19 @@ export interface StoreLimits {
   bytes: number;
   /** Packs after which they become one. */
   packs: number;
+  /** Changed files of a turn, and bytes of new content. */
+  turn_files: number;
+  turn_bytes: number;
 }
 
-const usualLimits: StoreLimits = { turns: 200, bytes: 1024 * 1024 * 1024, packs: 40 };
+const mib = 1024 * 1024;
+const usualLimits: StoreLimits = {
+  turns: 200,
+  bytes: 1024 * mib,
+  packs: 40,
+  turn_files: 20_000,
+  turn_bytes: 256 * mib,
+};
 
 /** Options of {@link openCheckpoints}. */
 export interface CheckpointsOptions extends StorePlace {
@@ -143,7 +153,19 @@ export class CheckpointStore {
       // The turn does not wait for the disk: its end does.
       void this.#save().catch(() => {});
       return tree;
+    }).then((tree) => {
+      // While the agent works.
+      void this.#alone({}, (work) => this.#settle(work, tree)).catch(() => {});
+      return tree;
     });
+  }
+
+  async #settle({ shadow, index, record, signal }: StoreWork, tree: string): Promise<void> {
+    await index.freshen(signal);
+    if (record.owned === tree) return;
+    const call: ShadowCall = { index: "none", signal };
+    await keepObjects(shadow, { ids: new Set(await treesOf(shadow, { from: record.owned, to: tree, call })), call });
+    record.owned = tree;
   }
 
   /**
@@ -163,14 +185,15 @@ export class CheckpointStore {
         const [{ tree, isStored, hasNewRules }, now] = [await work.index.look(work), await headOf(work)];
         head = now;
         const pair = { from: begun.before, to: tree };
-        const changes = await blobChanges(work.shadow, { ...pair, call: callOf(work) });
+        const described = this.#describe(work, pair);
+        described.catch(() => {});
+        const { changes, trees } = await treeChanges(work.shadow, { ...pair, call: callOf(work) });
         const open = await openPathsOf(changes, {
           signs: claims === "all" ? claims : { ...claims, named: this.#below(claims.named, work.shadow) },
           top: topOf(work.shadow),
           since: begun.at,
           maySurface: hasNewRules || this.#hasNewRules,
         });
-        const described = await this.#describe(work, pair);
         const stored = {
           turn: begun.turn,
           before: begun.before,
@@ -178,14 +201,14 @@ export class CheckpointStore {
           head_before: begun.head,
           head_after: now,
         };
-        const { isKept, pack } = await this.#keepTurn(work, stored, { open, changes });
+        const { isKept, pack } = await this.#keepTurn(work, stored, { open, changes, trees });
         // What this look stored is in the turn's own pack as well.
         if (isKept && pack !== null) {
           await dropPacks(work.shadow, (await newSince(work.shadow, names)).filter((name) => name !== pack));
         }
         const reason = isStored ? "objects_gone" : "too_large";
         const checkpoint = isKept ? { checkpoint: tree } : { checkpoint: null, checkpoint_reason: reason };
-        return { ...described, head: now, ...checkpoint };
+        return { ...await described, head: now, ...checkpoint };
       });
       void this.#alone({}, (work) => this.#tidy(work)).catch(() => {});
       return end;
@@ -256,8 +279,9 @@ export class CheckpointStore {
     const record = this.#record;
     if (record === null || !isSamePlace(record, place)) await this.#reset(place);
     if (this.#place === null || this.#facts !== facts) {
+      const most = { files: this.#limits.turn_files, bytes: this.#limits.turn_bytes };
       const shadow: ShadowRepository = { folder: this.#folder, workdir, repository };
-      this.#place = { shadow, settings, index: new OwnIndex(shadow, settings) };
+      this.#place = { shadow, settings, index: new OwnIndex(shadow, { settings, most }) };
       this.#facts = facts;
     }
     return { ...this.#place, record: this.#record!, exclude, signal };
@@ -279,15 +303,18 @@ export class CheckpointStore {
   async #keepTurn(
     work: StoreWork,
     turn: Omit<StoredTurn, "is_kept" | "has_open"> & { after: string },
-    { open, changes }: { open: OpenTurn; changes?: readonly BlobChange[] },
+    { open, ...found }: { open: OpenTurn; changes?: readonly BlobChange[]; trees?: readonly string[] },
   ): Promise<{ isKept: boolean; pack: string | null }> {
     const { shadow, record } = work;
     const call = callOf(work);
     const { before, after } = turn;
-    const changed = changes ?? await blobChanges(shadow, { from: before, to: after, call });
-    const ids = blobsOf(changed);
-    for (const id of await treesOf(shadow, { from: record.owned, to: before, call })) ids.add(id);
-    for (const id of await treesOf(shadow, { from: before, to: after, call })) ids.add(id);
+    const { changes = [], trees = [] } = "trees" in found
+      ? found
+      : await treeChanges(shadow, { from: before, to: after, call });
+    const ids = new Set([...blobsOf(changes), ...trees]);
+    if (record.owned !== before) {
+      for (const id of await treesOf(shadow, { from: record.owned, to: before, call })) ids.add(id);
+    }
     const { missing, pack } = await keepObjects(shadow, { ids, call });
     record.owned = after;
     const isKept = missing.size === 0;
@@ -351,7 +378,6 @@ export class CheckpointStore {
     }
     this.#record = newRecord(place);
     this.#place = null;
-    await this.#save();
   }
 
   /** Removes what a killed host's git left half written. */

@@ -64,7 +64,8 @@ export async function openPathsOf(
     if (one.old === null && maySurface && !isMoved && isBefore(birthtimeMs || ctimeMs, since)) {
       open.surfaced.add(pathKey(one.path));
     } else if (!isNamed(text) && !isInCall(ctimeMs)) {
-      const came = one.old === null && isBefore(ctimeMs, since);
+      // A time that seems to lie in the turn may be of just before it, and only a moved folder can bring such a file.
+      const came = one.old === null && ctimeMs !== undefined && ctimeMs <= since;
       const isClaimed = came && foldersOf(text).some((folder) => isInCall(folders.get(folder)?.ctimeMs));
       if (!isClaimed) open.unclaimed.add(pathKey(one.path));
     }

@@ -50,21 +50,31 @@ export async function keepObjects(
   shadow: ShadowRepository,
   { ids, call, isLocal = false }: { ids: ReadonlySet<string>; call: ShadowCall; isLocal?: boolean },
 ): Promise<KeptObjects> {
+  // Most often nothing is missing: to ask first would take a run of git more.
+  const packed = await packOf(shadow, { ids, call, isLocal }).catch(() => undefined);
+  if (packed !== undefined) return { missing: new Set(), pack: packed };
   const missing = await missingObjects(shadow, { ids, call });
-  const there = [...ids].filter((id) => !missing.has(id));
-  if (there.length === 0) return { missing, pack: null };
+  const there = new Set([...ids].filter((id) => !missing.has(id)));
+  return { missing, pack: await packOf(shadow, { ids: there, call, isLocal }) };
+}
+
+async function packOf(
+  shadow: ShadowRepository,
+  { ids, call, isLocal }: { ids: ReadonlySet<string>; call: ShadowCall; isLocal: boolean },
+): Promise<string | null> {
+  if (ids.size === 0) return null;
   const args = [
     "pack-objects",
     "-q",
     "--non-empty",
     "--compression=1",
     // Without names, to look for what is alike among many takes long and finds little.
-    ...(there.length > mostCompared ? ["--window=0"] : []),
+    ...(ids.size > mostCompared ? ["--window=0"] : []),
     ...(isLocal ? ["--local"] : []),
     join(packsOf(shadow), "pack"),
   ];
-  const name = lineOf(await gitInShadow(shadow, args, { ...call, stdin: linesIn(there) }));
-  return { missing, pack: name === "" ? null : `pack-${name}` };
+  const name = lineOf(await gitInShadow(shadow, args, { ...call, stdin: linesIn([...ids]) }));
+  return name === "" ? null : `pack-${name}`;
 }
 
 const mostCompared = 2000;

@@ -4,8 +4,8 @@ import { markOf } from "../../ground/platform/files/file-mark.ts";
 import { isBelow, isInside, join, relative, sep } from "../../ground/platform/files/paths.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { isThere, plainText } from "../git/look-at.ts";
-import { readSizedFiles } from "../git/private/index-entries.ts";
-import { joinNul, linesIn, pathKey } from "../git/git-call.ts";
+import { mayBeOdd, readSizedFiles } from "../git/private/index-entries.ts";
+import { linesIn, pathKey } from "../git/git-call.ts";
 import { addHugeFiles, dropHugeFiles, measureFiles, type StoredBounds } from "../git/large-files.ts";
 import { pathText } from "../git/raw-diff.ts";
 import {
@@ -24,14 +24,6 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 
 /** Name of the index that a store keeps from look to look. */
 export const ownIndex = "index";
-
-/** Bounds of what one look stores: 20,000 files, 256 MiB. A larger file alone is more, so none such is read. */
-const storedBounds: StoredBounds = {
-  files: 20_000,
-  bytes: 256 * 1024 * 1024,
-  measured: 20_000,
-  huge: 256 * 1024 * 1024,
-};
 
 /** Files of a plain folder that a look may read: no index of the user's tells which of them are unchanged. */
 const mostPlainFiles = 20_000;
@@ -58,15 +50,25 @@ interface OwnIndexOptions {
 export class OwnIndex {
   readonly #shadow: ShadowRepository;
   readonly #settings: ReadonlyMap<string, string>;
+  readonly #bounds: StoredBounds;
   #tree: string | null = null;
   /** How the user's index and lists of ignored files were at the last look; null where that cannot be told. */
   #mark: string | null = null;
   /** The rules of what is ignored, as of the last look, beside the rules that are files of the tree. */
   #lastRules: string | null = null;
 
-  constructor(shadow: ShadowRepository, settings: ReadonlyMap<string, string>) {
+  /** Whether files may only look changed. */
+  #isStale = false;
+
+  /** @param most files and bytes that one look stores */
+  constructor(
+    shadow: ShadowRepository,
+    { settings, most }: { settings: ReadonlyMap<string, string>; most: { files: number; bytes: number } },
+  ) {
     this.#shadow = shadow;
     this.#settings = settings;
+    // A larger file alone is more: none such is read.
+    this.#bounds = { ...most, measured: most.files, huge: most.bytes };
   }
 
   /**
@@ -97,24 +99,32 @@ export class OwnIndex {
     this.#mark = null;
     if (hasMoved) await this.#settle(options);
     if (isNew) await this.#seed(options);
-    const looks = [listChanged(this.#shadow, call), hasMoved ? refresh(this.#shadow, call) : true] as const;
-    // If one fails, the other still writes to the index.
-    await Promise.allSettled(looks);
-    const [changed] = [await looks[0], await looks[1]];
-    const raw = isNew ? await this.#convertedPaths(changed, options) : [];
+    this.#isStale ||= hasMoved;
+    const [changed, assumed] = await Promise.all([
+      listChanged(this.#shadow, call),
+      isNew ? this.#assumedPaths(call) : [],
+    ]);
+    const raw = isNew ? [...assumed, ...await this.#convertedPaths(changed, options)] : [];
     const known = this.#tree;
     if (!hasMoved && changed.length === 0 && known !== null) {
       this.#mark = mark;
       return { tree: known, isStored: true, hasNewRules: false };
     }
-    const { gone, added } = await this.#ignoredPaths({ ...options, isNew, isMoved: hasMoved });
-    await dropFromIndex(this.#shadow, [...gone, ...raw], call);
-    const isGone = new Set(gone.map(pathKey));
-    const found = [...changed, ...added, ...raw].filter((path) => !isGone.has(pathKey(path)));
-    const look = await this.#update(eachOnce(found), { isNew, call });
     const rules = await this.#rules();
-    const hasNewRules = rules !== this.#lastRules || added.length > 0 ||
-      changed.some((path) => pathText(path).endsWith(ignoreFile));
+    const areNew = rules !== this.#lastRules || changed.some((path) => pathText(path).endsWith(ignoreFile));
+    const mayDiffer = !isNew && (hasMoved || areNew);
+    const finding = mayDiffer ? this.#ignoredPaths({ ...options, isMoved: hasMoved }) : Promise.resolve(nothing);
+    finding.catch(() => {});
+    await dropFromIndex(this.#shadow, raw, call);
+    let look = await this.#update(eachOnce([...changed, ...raw]), { isNew, call });
+    const { gone, added } = await finding;
+    if (gone.length + added.length > 0) {
+      await dropFromIndex(this.#shadow, gone, call);
+      const isWhole = look.isStored;
+      look = await this.#update(added, { isNew, call });
+      look.isStored &&= isWhole;
+    }
+    const hasNewRules = areNew || added.length > 0;
     this.#lastRules = rules;
     this.#tree = look.tree;
     this.#mark = mark;
@@ -131,7 +141,7 @@ export class OwnIndex {
       const count = mostPlainFiles.toLocaleString("en-US");
       throw new BulkheadError("too_large", `not a git repository, and it has more than ${count} files to compare`);
     }
-    const { isSmall, huge } = await measureFiles(shadow.workdir, changed, storedBounds);
+    const { isSmall, huge } = await measureFiles(shadow.workdir, changed, this.#bounds);
     const apart = new Set(huge.map(({ path }) => path));
     await updateIndex(shadow, changed.filter((path) => !apart.has(path)), { ...call, stored: isSmall });
     await addHugeFiles(shadow, huge, call);
@@ -155,6 +165,20 @@ export class OwnIndex {
     await writeFile(join(folder, "info/attributes"), "* -text !eol !ident !filter !working-tree-encoding\n");
   }
 
+  /** Compares times again, so that files which only look changed are not read at each look. Nothing has to wait for it. */
+  async freshen(signal: AbortSignal): Promise<void> {
+    if (!this.#isStale) return;
+    this.#isStale = false;
+    await refresh(this.#shadow, { index: ownIndex, signal });
+  }
+
+  /** Files that a person has told git not to look at. */
+  async #assumedPaths(call: ShadowCall): Promise<Uint8Array[]> {
+    if (this.#shadow.repository === null) return [];
+    const records = await recordsInShadow(this.#shadow, ["ls-files", "-z", "-v"], call);
+    return records.filter(([mark = 0]) => mark >= smallA && mark <= smallZ).map((record) => record.subarray(2));
+  }
+
   /** Begins with the user's index, which knows the unchanged files since the last commit. */
   async #seed({ exclude, signal }: OwnIndexOptions): Promise<void> {
     const shadow = this.#shadow;
@@ -162,14 +186,12 @@ export class OwnIndex {
     const draft = `${ownIndex}-${randomId()}`;
     const call: ShadowCall = { index: draft, signal, cwd: topOf(shadow) };
     await copyUserIndex(shadow, draft);
-    if (!(await isThere(join(shadow.folder, draft)))) return;
-    const assumed = (await recordsInShadow(shadow, ["ls-files", "-z", "-v"], call))
-      .filter(([mark = 0]) => mark >= smallA && mark <= smallZ).map((record) => record.subarray(2));
-    const args = ["-c", "core.splitIndex=false", "-c", "index.sparse=false", "update-index", "--no-split-index"];
-    await gitInShadow(shadow, [...args, "--no-assume-unchanged", "-z", "--stdin"], {
-      ...call,
-      stdin: joinNul(assumed),
-    });
+    const bytes = await readFile(join(shadow.folder, draft)).catch(() => null);
+    if (bytes === null) return;
+    if (mayBeOdd(bytes)) {
+      const args = ["-c", "core.splitIndex=false", "-c", "index.sparse=false", "update-index", "--no-split-index"];
+      await gitInShadow(shadow, args, call);
+    }
     const closed = this.#below(exclude, topOf(shadow));
     if (closed.length > 0) {
       await dropFromIndex(shadow, await recordsInShadow(shadow, ["ls-files", "-z", "--", ...closed], call), call);
@@ -205,11 +227,9 @@ export class OwnIndex {
 
   /** Finds paths that the index has and that are ignored now, and ignored ones that the user tracks and it has not. */
   async #ignoredPaths(
-    { exclude, signal, isNew, isMoved }: OwnIndexOptions & { isNew: boolean; isMoved: boolean },
-  ): Promise<{ gone: Uint8Array[]; added: Uint8Array[] }> {
+    { exclude, signal, isMoved }: OwnIndexOptions & { isMoved: boolean },
+  ): Promise<IgnoredPaths> {
     const shadow = this.#shadow;
-    const nothing = { gone: [], added: [] };
-    if (isNew) return nothing;
     const list = (index: string) =>
       recordsInShadow(shadow, ["ls-files", "-z", "-c", "-i", "--exclude-standard"], { index, signal });
     const own = await list(ownIndex);
@@ -251,6 +271,14 @@ export class OwnIndex {
     return paths.filter((path) => isBelow(top, path)).map((path) => relative(top, path).split(sep).join("/"));
   }
 }
+
+/** Paths that an index should not have, and those that it lacks. */
+interface IgnoredPaths {
+  gone: readonly Uint8Array[];
+  added: readonly Uint8Array[];
+}
+
+const nothing: IgnoredPaths = { gone: [], added: [] };
 
 /** Copy of the user's index, to ask which paths it has. */
 const userIndex = "index-user";

@@ -88,8 +88,14 @@ function sorted(
 ): PlannedPaths {
   const apart = new Folders(paths.filter((one) => one.isApart).map((one) => fold(one.path)));
   const isLeft = (one: Path) => one.isApart || apart.overlaps(fold(one.path));
-  const kept = paths.filter((one) => one.isTheirs || one.isUnclaimed || isLeft(one));
-  const theirs = new Folders([...kept.map((one) => fold(one.path)), ...others]);
+  const kept = new Set(paths.filter((one) => one.isTheirs || one.isUnclaimed || isLeft(one)));
+  const keptPaths = () => new Folders([...[...kept].map((one) => fold(one.path)), ...others]);
+  let theirs = keptPaths();
+  // A file that stays where a folder was keeps away what was in that.
+  for (let known = -1; known !== kept.size; theirs = keptPaths()) {
+    known = kept.size;
+    for (const one of paths) if (one.isMine && theirs.overlaps(fold(one.path))) kept.add(one);
+  }
   const planned: PlannedPaths = { back: [], conflicts: [], unclaimed: [], left: [] };
   for (const one of paths) {
     if (one.isUnclaimed && !one.isMine && !one.isTheirs) planned.unclaimed.push(one.path);

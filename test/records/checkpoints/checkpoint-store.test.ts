@@ -1,16 +1,15 @@
-import { existsSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
-import {
-  type CheckpointsOptions,
-  type CheckpointStore,
-  openCheckpoints,
-} from "../../../core/records/checkpoints/checkpoint-store.ts";
-import { type Fixture, makeFixture } from "../git/git-fixture.ts";
+import { describe, expect, it } from "vitest";
+import { openCheckpoints } from "../../../core/records/checkpoints/checkpoint-store.ts";
+import { removeCheckpoints } from "../../../core/records/checkpoints/store-place.ts";
+import { verifyCheckpoints } from "../../../core/records/checkpoints/verify-store.ts";
+import type { Fixture } from "../git/git-fixture.ts";
+import { folderWithStores } from "./store-fixture.ts";
 
 describe("CheckpointStore", () => {
   it("takes a turn back, and undoes that", async () => {
-    const { f, open } = fixture();
+    const { f, open } = folderWithStores();
     f.write("a.txt", "one\n");
     f.commitAll();
     f.write("b.txt", "untracked\n");
@@ -41,29 +40,321 @@ describe("CheckpointStore", () => {
     expect(text(f, "d/new.txt")).toBe("new\n");
     expect(existsSync(join(f.work, "b.txt"))).toBe(false);
   });
+
+  it("keeps what a person's clean-up takes from the repository", async () => {
+    const { f, open } = folderWithStores();
+    f.write("a.txt", "one\n");
+    f.commitAll();
+    f.write("a.txt", "committed, and lost\n");
+    f.commitAll();
+    const store = await open();
+    await store.beginTurn(1);
+    f.write("a.txt", "three\n");
+    await store.endTurn("all");
+    f.git("reset", "-q", "--soft", "HEAD~1");
+    f.git("add", "-A");
+    f.git("reflog", "expire", "--expire=now", "--all");
+    f.git("gc", "-q", "--prune=now");
+    const head = f.git("rev-parse", "HEAD");
+    const plan = await store.plan({ to: 0 });
+    expect(plan.objects_gone).toEqual([]);
+    expect(plan.head_moved).toBe(true);
+    await store.rewind(plan);
+    expect(text(f, "a.txt")).toBe("committed, and lost\n");
+    expect(f.git("rev-parse", "HEAD")).toBe(head);
+    expect(f.git("show", ":a.txt")).toBe("three\n");
+  });
+
+  it("has no checkpoint of more than its bounds, and says so before it writes", async () => {
+    const { f, open } = folderWithStores();
+    f.write("a.txt", "one\n");
+    f.commitAll();
+    const store = await open({ limits: { turn_bytes: 1000 } });
+    await store.beginTurn(1);
+    f.write("a.txt", "two\n");
+    f.write("big.bin", new Uint8Array(1001));
+    const end = await store.endTurn("all");
+    expect([end.checkpoint, end.checkpoint_reason]).toEqual([null, "too_large"]);
+    expect(end.artifacts?.map(({ path }) => path)).toEqual(["a.txt", "big.bin"]);
+    const plan = await store.plan({ to: 0 });
+    expect(plan.objects_gone).toEqual(["big.bin"]);
+    await expect(store.rewind(plan)).rejects.toMatchObject({ code: "not_found", details: { paths: ["big.bin"] } });
+    expect(text(f, "a.txt")).toBe("two\n");
+    // The next turn is none the worse for it.
+    await store.beginTurn(2);
+    f.write("a.txt", "three\n");
+    expect((await store.endTurn("all")).checkpoint).not.toBeNull();
+    await store.rewind(await store.plan({ to: 1 }));
+    expect(text(f, "a.txt")).toBe("two\n");
+  });
+
+  it("never has secrets, ignored files or repositories within", async () => {
+    const { f, open } = folderWithStores();
+    f.write(".gitignore", "*.log\n");
+    f.write("secret.env", "tracked secret\n");
+    f.write("x.log", "ignored\n");
+    f.commitAll();
+    f.write("other.env", "untracked secret\n");
+    const [secret, other] = [join(f.work, "secret.env"), join(f.work, "other.env")];
+    const store = await open({ exclude: [secret, other, f.scratch] });
+    await store.beginTurn(1);
+    f.write("secret.env", "changed\n");
+    f.write("other.env", "changed\n");
+    f.write("x.log", "changed\n");
+    mkdirSync(join(f.work, "nested"));
+    f.git("init", "-q", "nested");
+    f.write("nested/a.txt", "of another repository\n");
+    f.git("-C", "nested", "add", "-A");
+    f.git("-C", "nested", "commit", "-q", "-m", "x");
+    const end = await store.endTurn("all");
+    expect(end.artifacts?.map(({ path, kind }) => `${kind} ${path}`)).toEqual(["submodule nested"]);
+    const plan = await store.plan({ to: 0 });
+    expect([plan.files, plan.left]).toEqual([[], ["nested"]]);
+    await store.rewind(plan);
+    expect(text(f, "nested/a.txt")).toBe("of another repository\n");
+    expect(text(f, "secret.env")).toBe("changed\n");
+    await store.close();
+    for (const content of ["untracked secret\n", "changed\n", "of another repository\n"]) {
+      f.write("asked.log", content);
+      const id = f.git("hash-object", "asked.log").trim();
+      expect(() => f.git("--git-dir", join(f.root, "checkpoints/c1"), "cat-file", "blob", id)).toThrow();
+    }
+  });
+
+  it("leaves a person's edits alone: before, in and after a turn", async () => {
+    const { f, open } = folderWithStores();
+    for (const path of ["a.txt", "b.txt", "c.txt"]) f.write(path, "one\n");
+    f.commitAll();
+    const store = await open();
+    await store.beginTurn(1);
+    f.write("b.txt", "person's, while the agent thinks\n");
+    await pause(60);
+    const from = Date.now();
+    f.write("a.txt", "agent's\n");
+    f.write("d/new.txt", "agent's\n");
+    const to = Date.now();
+    await pause(60);
+    f.write("person.txt", "person's\n");
+    await store.endTurn({ named: [], calls: [{ from, to }] });
+    f.write("c.txt", "person's, since\n");
+    const plan = await store.plan({ to: 0 });
+    expect(plan.files.map(({ path }) => path)).toEqual(["a.txt", "d/new.txt"]);
+    expect(plan.unclaimed).toEqual(["b.txt", "person.txt"]);
+    expect((await store.plan({ to: 0, unclaimed: true })).files).toHaveLength(4);
+    await store.rewind(plan);
+    expect([text(f, "a.txt"), text(f, "b.txt"), text(f, "c.txt")]).toEqual([
+      "one\n",
+      "person's, while the agent thinks\n",
+      "person's, since\n",
+    ]);
+  });
+
+  it("refuses what others have changed too, and leaves that alone where it is told to", async () => {
+    const { f, open } = folderWithStores();
+    for (const path of ["a.txt", "b.txt", "d/c.txt"]) f.write(path, "one\n");
+    f.commitAll();
+    const store = await open();
+    await store.beginTurn(1);
+    for (const path of ["a.txt", "b.txt", "d/c.txt"]) f.write(path, "two\n");
+    await store.endTurn("all");
+    f.write("a.txt", "person's\n");
+    f.remove("d");
+    f.write("d", "person's\n");
+    const plan = await store.plan({ to: 0 });
+    expect(plan.conflicts).toEqual(["a.txt", "d/c.txt"]);
+    await expect(store.rewind(plan)).rejects.toMatchObject({ code: "conflict", details: { paths: plan.conflicts } });
+    expect(text(f, "b.txt")).toBe("two\n");
+    await store.rewind(await store.plan({ to: 0, keepTheirs: true }));
+    expect([text(f, "a.txt"), text(f, "b.txt"), text(f, "d")]).toEqual(["person's\n", "one\n", "person's\n"]);
+    const others = await store.plan({ undo: true, others: ["b.txt"] });
+    expect(others.conflicts).toEqual(["b.txt"]);
+  });
+
+  it("refuses a plan that is older than a change, and any during a turn", async () => {
+    const { f, open } = folderWithStores();
+    f.write("a.txt", "one\n");
+    f.commitAll();
+    const store = await open();
+    await store.beginTurn(1);
+    f.write("a.txt", "two\n");
+    await expect(store.plan({ to: 0 })).rejects.toMatchObject({ code: "busy" });
+    await store.endTurn("all");
+    const plan = await store.plan({ to: 0 });
+    f.write("a.txt", "three\n");
+    await expect(store.rewind(plan)).rejects.toMatchObject({ code: "conflict", details: { paths: ["a.txt"] } });
+    expect(text(f, "a.txt")).toBe("three\n");
+    await expect(store.plan({ to: 7 })).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  it("removes no file that was there before and ignored", async () => {
+    const { f, open } = folderWithStores();
+    f.write(".gitignore", "*.log\n");
+    f.write("old.log", "there before\n");
+    f.write("a.txt", "visible\n");
+    f.commitAll();
+    await pause(60);
+    const store = await open();
+    await store.beginTurn(1);
+    f.write(".gitignore", "b.txt\n");
+    f.write("new.log", "made in the turn\n");
+    await store.endTurn("all");
+    const plan = await store.plan({ to: 0 });
+    expect(plan.files.map(({ path }) => path)).toEqual([".gitignore", "new.log"]);
+    expect(plan.left).toEqual(["old.log"]);
+    await store.rewind(plan);
+    expect(text(f, "old.log")).toBe("there before\n");
+  });
+
+  it("puts back bytes, also where git would change line ends or leave a filter's work to a program", async () => {
+    const { f, open } = folderWithStores();
+    f.write(".gitattributes", "*.txt text=auto\n*.id ident\n*.crlf text eol=crlf\n*.f filter=f\n");
+    const contents = { "a.txt": "one\r\ntwo\n", "b.id": "$Id: old $\n", "c.crlf": "one\r\n", "d.f": "clean\n" };
+    for (const [path, content] of Object.entries(contents)) f.write(path, content);
+    f.git("config", "filter.f.clean", "sed s/^/filtered-/");
+    f.commitAll();
+    expect(f.git("show", ":a.txt")).toBe("one\ntwo\n");
+    expect(f.git("show", ":d.f")).toBe("filtered-clean\n");
+    const store = await open();
+    await store.beginTurn(1);
+    for (const path of Object.keys(contents)) f.write(path, "agent's\r\n");
+    await store.endTurn("all");
+    await store.rewind(await store.plan({ to: 0 }));
+    for (const [path, content] of Object.entries(contents)) {
+      expect(text(f, path), path).toBe(content);
+    }
+  });
+
+  it("works in a part of a repository, in a plain folder, and says when a merge is under way", async () => {
+    const { f, open } = folderWithStores();
+    f.write("sub/a.txt", "one\n");
+    f.write("top.txt", "one\n");
+    f.commitAll();
+    const store = await open({ workdir: join(f.work, "sub") });
+    await store.beginTurn(1);
+    f.write("sub/a.txt", "two\n");
+    f.write("top.txt", "two\n");
+    writeFileSync(join(f.work, ".git/MERGE_HEAD"), f.git("rev-parse", "HEAD"));
+    expect((await store.endTurn("all")).artifacts?.map(({ path }) => path)).toEqual(["a.txt"]);
+    const plan = await store.plan({ to: 0 });
+    expect([plan.files, plan.under_way]).toEqual([[{ path: "a.txt", change: "restored" }], "merge"]);
+    await store.rewind(plan);
+    expect([text(f, "sub/a.txt"), text(f, "top.txt")]).toEqual(["one\n", "two\n"]);
+
+    const plain = folderWithStores({ repository: false });
+    plain.f.write("a.txt", "one\n");
+    const own = await plain.open();
+    await own.beginTurn(1);
+    plain.f.write("a.txt", "two\n");
+    chmodSync(join(plain.f.work, "a.txt"), 0o755);
+    await own.endTurn("all");
+    await own.rewind(await own.plan({ to: 0 }));
+    expect(text(plain.f, "a.txt")).toBe("one\n");
+    expect(lstatSync(join(plain.f.work, "a.txt")).mode & 0o100).toBe(0);
+    expect(existsSync(join(plain.f.work, ".git"))).toBe(false);
+  });
+
+  it("keeps to its bounds, the oldest turns first", async () => {
+    const { f, open } = folderWithStores();
+    f.write("a.txt", "0\n");
+    f.commitAll();
+    const store = await open({ limits: { turns: 3, packs: 3 } });
+    for (let turn = 1; turn <= 5; turn++) {
+      await store.beginTurn(turn);
+      f.write("a.txt", `${turn}\n`);
+      f.write(`untracked-${turn}.txt`, "x\n");
+      await store.endTurn("all");
+    }
+    await store.look();
+    await expect(store.plan({ to: 0 })).rejects.toMatchObject({ code: "not_found" });
+    await expect(store.plan({ to: 1 })).rejects.toMatchObject({ code: "not_found" });
+    await store.rewind(await store.plan({ to: 3 }));
+    expect(text(f, "a.txt")).toBe("3\n");
+    expect(existsSync(join(f.work, "untracked-4.txt"))).toBe(false);
+    await store.rewind(await store.plan({ undo: true }));
+    expect(text(f, "a.txt")).toBe("5\n");
+  });
+
+  it("has one holder at a time, and is removed as a whole", async () => {
+    const { f, open, place } = folderWithStores();
+    const store = await open();
+    await expect(openCheckpoints({ ...place, workdir: f.work, exclude: [] })).rejects.toMatchObject({ code: "busy" });
+    await expect(removeCheckpoints(place)).rejects.toMatchObject({ code: "busy" });
+    await store.close();
+    await removeCheckpoints(place);
+    expect(existsSync(join(place.folder, "c1"))).toBe(false);
+    await expect(openCheckpoints({ ...place, conversation: "../x", workdir: f.work, exclude: [] })).rejects
+      .toMatchObject({ code: "invalid_request" });
+  });
+
+  it("is mended or begun again where it is damaged, and never wrong", async () => {
+    const { f, open, place } = folderWithStores();
+    f.write("a.txt", "one\n");
+    f.commitAll();
+    const store = await open();
+    const before = await store.beginTurn(1);
+    f.write("a.txt", "two\n");
+    const { checkpoint: after } = await store.endTurn("all");
+    await store.close();
+    const turns = [{ turn: 1, before, after }];
+    expect(await verifyCheckpoints({ ...place, turns })).toEqual([]);
+    expect(await verifyCheckpoints({ ...place, turns: [{ turn: 1, before, after: before }] })).toEqual([
+      { turn: 1, fault: "differs" },
+    ]);
+    expect(await verifyCheckpoints({ ...place, turns: [...turns, { turn: 2, before, after }] })).toEqual([
+      { turn: 2, fault: "missing" },
+    ]);
+    for (const name of ["index", "index.lock"]) writeFileSync(join(place.folder, "c1", name), "no index");
+    const again = await open();
+    expect((await again.plan({ to: 0 })).files).toEqual([{ path: "a.txt", change: "restored" }]);
+    await again.close();
+    writeFileSync(join(place.folder, "c1/record.json"), '{"version":1,');
+    const fresh = await open();
+    await expect(fresh.plan({ to: 1 })).rejects.toMatchObject({ code: "not_found" });
+    expect((await fresh.plan({ to: 0 })).files).toEqual([]);
+  });
+
+  it("finds damage in its packs", async () => {
+    const { f, open, place } = folderWithStores();
+    f.write("a.txt", "one\n");
+    f.commitAll();
+    const store = await open();
+    const before = await store.beginTurn(1);
+    f.write("a.txt", "two\n");
+    const { checkpoint: after } = await store.endTurn("all");
+    await store.close();
+    const packs = join(place.folder, "c1/objects/pack");
+    for (const name of readdirSync(packs).filter((one) => one.endsWith(".pack"))) {
+      const bytes = readFileSync(join(packs, name));
+      bytes[20]! ^= 1;
+      chmodSync(join(packs, name), 0o600);
+      writeFileSync(join(packs, name), bytes);
+    }
+    expect(await verifyCheckpoints({ ...place, turns: [{ turn: 1, before, after }] })).toEqual([
+      { turn: 1, fault: "damaged" },
+    ]);
+  });
+
+  it("counts a turn that was cut off as no one's", async () => {
+    const { f, open } = folderWithStores();
+    f.write("a.txt", "one\n");
+    f.commitAll();
+    const store = await open();
+    await store.beginTurn(1);
+    f.write("a.txt", "two\n");
+    await store.close();
+    const next = await open();
+    await next.beginTurn(2);
+    f.write("b.txt", "new\n");
+    await next.endTurn("all");
+    const plan = await next.plan({ to: 0 });
+    expect([plan.files.map(({ path }) => path), plan.unclaimed]).toEqual([["b.txt"], ["a.txt"]]);
+  });
 });
 
 function text(f: Fixture, path: string): string {
   return new TextDecoder().decode(f.read(path));
 }
 
-function fixture({ repository = true } = {}): {
-  f: Fixture;
-  open(options?: Partial<CheckpointsOptions>): Promise<CheckpointStore>;
-} {
-  const f = makeFixture({ repository });
-  const stores: CheckpointStore[] = [];
-  onTestFinished(async () => {
-    for (const store of stores) await store.close();
-    rmSync(f.root, { recursive: true, force: true });
-  });
-  return {
-    f,
-    async open(options = {}) {
-      const folder = join(f.root, "checkpoints");
-      const store = await openCheckpoints({ folder, conversation: "c1", workdir: f.work, exclude: [], ...options });
-      stores.push(store);
-      return store;
-    },
-  };
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
