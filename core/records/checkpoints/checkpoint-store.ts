@@ -12,35 +12,14 @@ import { type BlobChange, treeChanges, treesOf } from "./blob-changes.ts";
 import { type CallTime, openPathsOf } from "./claimed-paths.ts";
 import { blobsOf, dropPacks, keepObjects, newSince, packsIn, rewriteObjects } from "./kept-objects.ts";
 import { OwnIndex, ownIndex, type OwnLook } from "./own-index.ts";
-import { headOf, mendSwap, planFiles, type RewindOptions, type RewindPlan, runPlan } from "./rewind-files.ts";
-import { folderOf, lockStore, type StorePlace } from "./store-place.ts";
+import { headOf, planFiles, type RewindOptions, type RewindPlan, runPlan } from "./rewind-files.ts";
+import { mendSwap } from "./mend-swap.ts";
+import { folderOf, lockStore, type StoreLimits, type StorePlace, usualLimits } from "./store-place.ts";
 import { newRecord, readStoreRecord, type StoredTurn, type StoreRecord, writeStoreRecord } from "./store-record.ts";
 import { neededObjects, type StoreWork } from "./store-work.ts";
 import { dropOpen, type OpenTurn, writeOpen } from "./turn-files.ts";
 
 export type { RewindPlan };
-
-/** Bounds of a store. */
-export interface StoreLimits {
-  /** Turns that are kept. */
-  turns: number;
-  /** Bytes of all packs. */
-  bytes: number;
-  /** Packs after which they become one. */
-  packs: number;
-  /** Changed files of a turn, and bytes of new content. */
-  turn_files: number;
-  turn_bytes: number;
-}
-
-const mib = 1024 * 1024;
-const usualLimits: StoreLimits = {
-  turns: 200,
-  bytes: 1024 * mib,
-  packs: 40,
-  turn_files: 20_000,
-  turn_bytes: 256 * mib,
-};
 
 /** Options of {@link openCheckpoints}. */
 export interface CheckpointsOptions extends StorePlace {

@@ -1,18 +1,16 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { lstat, readFile, readlink } from "../../ground/platform/files/files.ts";
-import { asBuffer } from "../../ground/platform/files/as-buffer.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { createBlobId } from "../../ground/platform/files/hash.ts";
 import { platform } from "../../ground/platform/engine/platform.ts";
-import { runGit } from "../../ground/platform/processes/git-program.ts";
 import { isBehindLink, isThere } from "../git/look-at.ts";
 import { pathKey } from "../git/git-call.ts";
 import { pathText } from "../git/raw-diff.ts";
 import { readHead } from "../git/find-repository.ts";
 import { restoreFiles } from "../git/restore-files.ts";
-import { type ShadowRepository, shadowRun, topOf } from "../git/shadow-repository.ts";
+import { type ShadowRepository, topOf } from "../git/shadow-repository.ts";
 import { inTheWay } from "../git/write-swap.ts";
-import { type BlobChange, blobChanges, foldersOf, isSameEntry, treesOf } from "./blob-changes.ts";
+import { type BlobChange, blobChanges, foldersOf, treesOf } from "./blob-changes.ts";
 import { blobsOf, keepObjects, missingObjects } from "./kept-objects.ts";
 import { type LineStep, type PathBack, planRewind, type RewindFacts } from "./plan-rewind.ts";
 import type { StoredSwap } from "./store-record.ts";
@@ -145,8 +143,8 @@ function idsOf(back: readonly PathBack[]): Set<string> {
   return blobsOf(back.map(({ now, back: old }) => ({ old, new: now })));
 }
 
-/** Keys of paths that cannot come back: an ignored file, or a folder with one, stands there. */
-async function blockedBy(shadow: ShadowRepository, back: readonly PathBack[]): Promise<Set<string>> {
+/** Returns the keys of paths that cannot come back: an ignored file, or a folder with one, stands there. */
+export async function blockedBy(shadow: ShadowRepository, back: readonly PathBack[]): Promise<Set<string>> {
   const changes = back.flatMap(({ path, now, back: old }) =>
     now !== null && old !== null ? [] : [{ status: old === null ? "D" as const : "A" as const, path }]
   );
@@ -311,8 +309,8 @@ export async function runPlan(work: StoreWork, plan: RewindPlan, save: () => Pro
   await save();
 }
 
-/** The swap is in the files. */
-function endSwap({ record }: StoreWork, swap: StoredSwap): void {
+/** Writes down that a swap is in the files. */
+export function endSwap({ record }: StoreWork, swap: StoredSwap): void {
   record.line = swap.line_after;
   record.rewinds = [...record.rewinds, swap].slice(-mostRewinds);
   record.swap = null;
@@ -321,8 +319,11 @@ function endSwap({ record }: StoreWork, swap: StoredSwap): void {
 /** Rewinds that a store remembers. */
 const mostRewinds = 20;
 
-/** Nothing aborts a swap that is being written. */
-async function writeBack(work: StoreWork, { from, to }: { from: string; to: string }): Promise<void> {
+/**
+ * Takes the files from one tree to another. Nothing aborts a swap that is being written.
+ * @throws {BulkheadError} `io_error`
+ */
+export async function writeBack(work: StoreWork, { from, to }: { from: string; to: string }): Promise<void> {
   const signal = new AbortController().signal;
   await withSpareIndex({ ...work, signal }, (call) => {
     return restoreFiles(work.shadow, { ours: to, merged: from, now: null, call });
@@ -345,54 +346,4 @@ function objectsGone(paths: readonly string[]): BulkheadError {
     hint: "Nothing was changed. It was too large to keep, or git has removed it.",
     details: { reason: "objects_gone", paths: paths.slice(0, 1000) },
   });
-}
-
-/**
- * Finishes a swap that a killed host left. A file that the swap had only begun to write is written; one that someone has
- * changed since stays as it is.
- * @throws {BulkheadError} `io_error`
- */
-export async function mendSwap(work: StoreWork, save: () => Promise<void>): Promise<void> {
-  const { shadow, record: { swap }, signal } = work;
-  if (swap === null) return;
-  const { tree: now } = await work.index.look(work);
-  const call = { index: "none", signal };
-  const diff = async (from: string) => {
-    const changes = await blobChanges(shadow, { from, to: now, call });
-    return new Map(changes.map((one) => [pathKey(one.path), one]));
-  };
-  const [unlikeNow, unlikeWant] = [await diff(swap.now), await diff(swap.want)];
-  const back: PathBack[] = [];
-  for (const one of await blobChanges(shadow, { from: swap.now, to: swap.want, call })) {
-    const found = unlikeWant.get(pathKey(one.path));
-    if (found === undefined) continue;
-    const isUntouched = !unlikeNow.has(pathKey(one.path)) || found.new === null;
-    if (isUntouched || await isBegun(work, one)) back.push({ path: one.path, now: found.new, back: one.new });
-  }
-  const blocked = await blockedBy(shadow, back);
-  const paths = back.filter((one) => !blocked.has(pathKey(one.path)) && !isSameEntry(one.now, one.back));
-  await writeBack(work, { from: now, to: await treeWith(work, { tree: now, paths }) });
-  endSwap(work, swap);
-  await save();
-}
-
-/** Whether a file has the beginning of what it was to get, and no more: no other program has written to it then. */
-async function isBegun({ shadow, signal }: StoreWork, { path, new: wanted }: BlobChange): Promise<boolean> {
-  const text = pathText(path);
-  const file = join(topOf(shadow), text);
-  const found = await lstat(file).catch(() => null);
-  if (wanted === null || !found?.isFile() || await isBehindLink(topOf(shadow), text)) return false;
-  const bytes = asBuffer(await readFile(file));
-  let at = 0;
-  let isLike = true;
-  const run = shadowRun(shadow, { index: "none", signal });
-  const { exit_code } = await runGit(["cat-file", "blob", wanted.id], {
-    ...run,
-    onStdout(chunk) {
-      const piece = bytes.subarray(at, at + chunk.byteLength);
-      isLike &&= asBuffer(chunk).subarray(0, piece.byteLength).equals(piece);
-      at += piece.byteLength;
-    },
-  });
-  return exit_code === 0 && isLike && at === bytes.byteLength;
 }

@@ -6,6 +6,29 @@ import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 import { type HeldLock, takeLock } from "../../ground/platform/state/lock-file.ts";
 import { holderText } from "../../ground/platform/state/lock-holder.ts";
 
+/** Bounds of a store. */
+export interface StoreLimits {
+  /** Turns that are kept. */
+  turns: number;
+  /** Bytes of all packs. */
+  bytes: number;
+  /** Packs after which they become one. */
+  packs: number;
+  /** Changed files of a turn, and bytes of new content. */
+  turn_files: number;
+  turn_bytes: number;
+}
+
+const mib = 1024 * 1024;
+/** Bounds of a conversation's store: 200 turns, 1 GiB; of a turn: 20,000 files, 256 MiB. */
+export const usualLimits: StoreLimits = {
+  turns: 200,
+  bytes: 1024 * mib,
+  packs: 40,
+  turn_files: 20_000,
+  turn_bytes: 256 * mib,
+};
+
 /** Place of one conversation's store. */
 export interface StorePlace {
   /** Folder of all stores. */

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { RewindHistory } from "./rewind-history.ts";
 
 /** Histories of a run, and the seed of the first one. */
-const histories = Number(process.env["BULKHEAD_REWIND_HISTORIES"] ?? 3);
+const histories = Number(process.env["BULKHEAD_REWIND_HISTORIES"] ?? 2);
 const firstSeed = Number(process.env["BULKHEAD_REWIND_SEED"] ?? 1);
 
 for (let seed = firstSeed; seed < firstSeed + histories; seed++) {

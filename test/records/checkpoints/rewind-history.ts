@@ -11,7 +11,6 @@ import {
   rmSync,
   symlinkSync,
   utimesSync,
-  writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { type CheckpointStore, openCheckpoints } from "../../../core/records/checkpoints/checkpoint-store.ts";

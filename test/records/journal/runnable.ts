@@ -12,8 +12,15 @@ export interface Runnable {
   env: Record<string, string | undefined>;
 }
 
-/** Node 20 runs no TypeScript: there it becomes one file in the folder that is given. */
-export async function runnable(name: string, folder: string): Promise<Runnable> {
+/**
+ * Node 20 runs no TypeScript: there it becomes one file in the folder that is given.
+ * @param packages whether the packages that it imports are in that file as well
+ */
+export async function runnable(
+  name: string,
+  folder: string,
+  { packages: whole = false }: { packages?: boolean } = {},
+): Promise<Runnable> {
   const entry = fileURLToPath(new URL(name, import.meta.url));
   const packages = join(createRequire(import.meta.url).resolve("libsql"), "../..");
   const env = { ...process.env, NODE_PATH: packages };
@@ -25,7 +32,7 @@ export async function runnable(name: string, folder: string): Promise<Runnable> 
     bundle: true,
     platform: "node",
     format: "esm",
-    packages: "external",
+    packages: whole ? "bundle" : "external",
     logLevel: "silent",
   });
   return { args: [outfile], env };
