@@ -99,8 +99,7 @@ export class CheckpointStore {
   async begin(signal: AbortSignal): Promise<void> {
     this.#record = await readStoreRecord(this.#folder);
     await this.#sweep();
-    const work = await this.#work(signal);
-    if (work.record.swap !== null) await mendSwap(work, () => this.#save());
+    await this.#work(signal);
   }
 
   /**
@@ -113,14 +112,16 @@ export class CheckpointStore {
 
   /**
    * Keeps the files as they are before a turn.
+   * @param options `isLate`: the agent has begun the turn by itself, so that what came since the last one is its own
    * @returns their tree
    * @throws {BulkheadError} as {@link look}
    */
-  beginTurn(turn: number, options: GitDeadline = {}): Promise<string> {
+  beginTurn(turn: number, options: GitDeadline & { isLate?: boolean } = {}): Promise<string> {
     return this.#alone(options, async (work) => {
       const { record } = work;
       const at = Date.now();
-      const { tree } = await work.index.look(work);
+      const last = options.isLate === true ? record.turns.at(-1)?.after ?? null : null;
+      const tree = last ?? (await work.index.look(work)).tree;
       this.#hasNewRules = false;
       const { begun } = record;
       // A killed host has left it. Nothing shows who has changed what since.
@@ -263,7 +264,9 @@ export class CheckpointStore {
       this.#place = { shadow, settings, index: new OwnIndex(shadow, { settings, most }) };
       this.#facts = facts;
     }
-    return { ...this.#place, record: this.#record!, exclude, signal };
+    const work = { ...this.#place, record: this.#record!, exclude: [...exclude, this.#options.folder], signal };
+    if (work.record.swap !== null) await mendSwap(work, () => this.#save());
+    return work;
   }
 
   async #describe(

@@ -50,7 +50,8 @@ export async function openPathsOf(
 ): Promise<OpenPaths> {
   const open: OpenPaths = { unclaimed: new Set(), surfaced: new Set() };
   const { named, calls } = signs === "all" ? { named: null, calls: [] } : signs;
-  const isInCall = (ms: number | undefined) => ms !== undefined && calls.some((call) => overlaps(ms, call));
+  const isInCall = (moment: ChangeMoment | null | undefined) =>
+    moment && calls.some(({ from, to }) => moment.to >= from - tickMs && moment.from <= to + tickMs);
   const isNamed = (path: string) => named === null || named.has(path);
   const folders = await changedFolders(changes, top);
   const gone = changes.filter((one) => one.new === null);
@@ -59,14 +60,16 @@ export async function openPathsOf(
   const times = await factsOfMany(there.map(({ path }) => join(top, pathText(path))));
   there.forEach((one, at) => {
     const text = pathText(one.path);
-    const { ctimeMs, birthtimeMs } = times[at] ?? {};
+    const facts = times[at] ?? null;
+    const moment = facts && momentOf(facts);
+    const bornAt = facts?.birthtimeMs || moment?.to || since;
     const isMoved = one.old === null && wasHere.has(one.new!.id);
-    if (one.old === null && maySurface && !isMoved && isBefore(birthtimeMs || ctimeMs, since)) {
+    if (one.old === null && maySurface && !isMoved && bornAt < since - tickMs) {
       open.surfaced.add(pathKey(one.path));
-    } else if (!isNamed(text) && !isInCall(ctimeMs)) {
+    } else if (!isNamed(text) && !isInCall(moment)) {
       // A time that seems to lie in the turn may be of just before it, and only a moved folder can bring such a file.
-      const came = one.old === null && ctimeMs !== undefined && ctimeMs <= since;
-      const isClaimed = came && foldersOf(text).some((folder) => isInCall(folders.get(folder)?.ctimeMs));
+      const came = one.old === null && moment !== null && moment.from <= since;
+      const isClaimed = came && foldersOf(text).some((folder) => isInCall(folders.get(folder)?.changed));
       if (!isClaimed) open.unclaimed.add(pathKey(one.path));
     }
   });
@@ -80,26 +83,29 @@ export async function openPathsOf(
     const folder = folders.get(placeOf(text, folders));
     const isClaimed = isNamed(text) || moved.has(old!.id) ||
       foldersOf(text).some((one) => isNamed(one) && !folders.has(one)) ||
-      folder?.entries.size === 1 && isInCall(folder.ctimeMs);
+      folder?.entries.size === 1 && isInCall(folder.changed);
     if (!isClaimed) open.unclaimed.add(pathKey(path));
   }
   return open;
 }
 
-function isBefore(ms: number | undefined, since: number): boolean {
-  // One of the runtimes knows change times in whole seconds.
-  return ms !== undefined && ms < since - (ms % 1000 === 0 ? 1000 : 0) - tickMs;
+/** When something was changed, as exactly as it is known. Milliseconds since 1970. */
+interface ChangeMoment {
+  from: number;
+  to: number;
 }
 
-/** One of the runtimes knows change times in whole seconds: the change was at any time in it. */
-function overlaps(ms: number, { from, to }: CallTime): boolean {
-  const until = ms % 1000 === 0 ? ms + 999 : ms;
-  return until >= from - tickMs && ms <= to + tickMs;
+/** One of the runtimes knows change times in whole seconds. What was written in that second was changed by that. */
+function momentOf({ ctimeMs, mtimeMs }: { ctimeMs: number; mtimeMs: number }): ChangeMoment {
+  if (ctimeMs % 1000 !== 0) return { from: ctimeMs, to: ctimeMs };
+  return mtimeMs >= ctimeMs && mtimeMs < ctimeMs + 1000
+    ? { from: mtimeMs, to: mtimeMs }
+    : { from: ctimeMs, to: ctimeMs + 999 };
 }
 
 /** A folder that is still there, and the entries whose changes may have changed its time. */
 interface ChangedFolder {
-  ctimeMs: number | undefined;
+  changed: ChangeMoment;
   entries: Set<string>;
 }
 
@@ -110,7 +116,8 @@ async function changedFolders(changes: readonly BlobChange[], top: string): Prom
   const facts = await factsOfMany(all.map((folder) => join(top, folder)));
   const folders = new Map<string, ChangedFolder>();
   all.forEach((folder, at) => {
-    if (facts[at]?.isDirectory()) folders.set(folder, { ctimeMs: facts[at].ctimeMs, entries: new Set() });
+    const found = facts[at];
+    if (found?.isDirectory()) folders.set(folder, { changed: momentOf(found), entries: new Set() });
   });
   changes.forEach(({ old }, at) => {
     const path = texts[at]!;

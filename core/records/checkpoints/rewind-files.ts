@@ -298,15 +298,31 @@ export async function runPlan(work: StoreWork, plan: RewindPlan, save: () => Pro
   await save();
   try {
     await writeBack(work, { from: plan.now, to: plan.want });
-  } catch (error) {
-    // A failed write leaves nothing half done where that can be helped; else the next start finishes it.
-    await writeBack(work, { from: plan.want, to: plan.now });
-    record.swap = null;
-    await save();
-    throw error;
+  } catch (cause) {
+    throw await notWritten(work, { plan, save, cause });
   }
   endSwap(work, swap);
   await save();
+}
+
+/** A failed write leaves nothing half done where that can be helped; else the next act in the store finishes it. */
+async function notWritten(
+  work: StoreWork,
+  { plan, save, cause }: { plan: RewindPlan; save: () => Promise<void>; cause: unknown },
+): Promise<BulkheadError> {
+  const isUndone = await writeBack(work, { from: plan.want, to: plan.now }).then(() => true, () => false);
+  if (isUndone) {
+    work.record.swap = null;
+    await save();
+  }
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new BulkheadError("io_error", `Cannot take the files back: ${why}`, {
+    hint: isUndone
+      ? "Nothing was changed."
+      : "Some files are written. Mend the cause and try again: that is finished first.",
+    details: { half_written: !isUndone },
+    cause,
+  });
 }
 
 /** Writes down that a swap is in the files. */
