@@ -334,6 +334,55 @@ describe("CheckpointStore", () => {
     ]);
   });
 
+  it("leaves an ignored file that stands where a file would come back", async () => {
+    const { f, open } = folderWithStores();
+    f.write(".gitignore", "*.log\n");
+    f.write("d", "a file\n");
+    f.write("a.txt", "one\n");
+    f.commitAll();
+    const store = await open();
+    await store.beginTurn(1);
+    f.remove("d");
+    f.write("d/ignored.log", "ignored\n");
+    f.write("a.txt", "two\n");
+    await store.endTurn("all");
+    const plan = await store.plan({ to: 0 });
+    expect([plan.conflicts, plan.in_the_way]).toEqual([["d"], ["d"]]);
+    await expect(store.rewind(plan)).rejects.toMatchObject({ code: "conflict" });
+    await store.rewind(await store.plan({ to: 0, keepTheirs: true }));
+    expect([text(f, "d/ignored.log"), text(f, "a.txt")]).toEqual(["ignored\n", "one\n"]);
+  });
+
+  it("finishes a rewind that was killed, and leaves alone what was changed since", async () => {
+    const { f, open, place } = folderWithStores();
+    const long = "a line of the file as it was\n".repeat(1000);
+    f.write("a.txt", long);
+    f.write("b.txt", "one\n");
+    f.commitAll();
+    const store = await open();
+    await store.beginTurn(1);
+    f.write("a.txt", "two\n");
+    f.write("b.txt", "two\n");
+    f.write("new.txt", "two\n");
+    await store.endTurn("all");
+    const plan = await store.plan({ to: 0 });
+    await store.close();
+    // As the record is when the first file is half written.
+    const file = join(place.folder, "c1/record.json");
+    const record = JSON.parse(readFileSync(file, "utf8")) as Record<string, unknown>;
+    const { now, want, to, line_before, line_after, undo } = plan;
+    writeFileSync(file, JSON.stringify({ ...record, swap: { now, want, to, line_before, line_after, undo } }));
+    f.write("a.txt", long.slice(0, 5000));
+    f.write("b.txt", "person's, since\n");
+    const again = await open();
+    expect([text(f, "a.txt"), text(f, "b.txt")]).toEqual([long, "person's, since\n"]);
+    expect(existsSync(join(f.work, "new.txt"))).toBe(false);
+    const undone = await again.plan({ undo: true, keepTheirs: true });
+    expect(undone.conflicts).toEqual(["b.txt"]);
+    await again.rewind(undone);
+    expect([text(f, "a.txt"), text(f, "b.txt"), text(f, "new.txt")]).toEqual(["two\n", "person's, since\n", "two\n"]);
+  });
+
   it("counts a turn that was cut off as no one's", async () => {
     const { f, open } = folderWithStores();
     f.write("a.txt", "one\n");
