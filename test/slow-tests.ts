@@ -74,6 +74,7 @@ export const slowTests: readonly string[] = [
   "test/sessions/host/worktree-sessions.test.ts",
   "test/packages/bundler/bundlers.test.ts",
   "test/sessions/host/interrupt.test.ts",
+  "test/sessions/host/moved-messages.test.ts",
   "test/sessions/host/recorded.test.ts",
   "test/supervision/host-killed.test.ts",
   "test/supervision/host-time.test.ts",

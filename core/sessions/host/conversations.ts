@@ -15,7 +15,6 @@ import type { Part } from "../../../plugin-sdk/messages.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { Sequence } from "../../ground/platform/engine/sequence.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
@@ -29,6 +28,7 @@ import type { Rewinds } from "./rewinds.ts";
 import { unknownSession } from "./session-handle.ts";
 import type { Conversations, MessageCaller, RunSessionOptions, SessionHandle } from "./session-host.ts";
 import { firstMessage, isSame, isText, readTalk, type SessionTalk } from "./session-talk.ts";
+import { MovedMessages, type MovedMessagesDeps } from "./state/moved-messages.ts";
 
 /** How the next session of a conversation begins. */
 interface NextSession {
@@ -37,7 +37,7 @@ interface NextSession {
   earlier: readonly EarlierTurn[];
 }
 
-interface ConversationsDeps {
+interface ConversationsDeps extends Pick<MovedMessagesDeps, "journal" | "log"> {
   /** Returns a session that runs here, by its own id or by that of its conversation. */
   find(id: string): LiveSession | undefined;
   ofConversation(id: string): LiveSession | undefined;
@@ -55,12 +55,6 @@ interface ConversationsDeps {
   writeLog(record: LogRecord): void;
 }
 
-/** Messages that a session gave to the conversation's next one, whose id it has told. */
-interface Move {
-  to: string;
-  messages: SessionMessage[];
-}
-
 /** Sessions whose talk is remembered: they have ended, so it does not change. */
 const mostTalks = 200;
 
@@ -69,11 +63,24 @@ export class LocalConversations implements Conversations {
   readonly #deps: ConversationsDeps;
   /** Messages of one conversation are taken one after the other. */
   readonly #orders = new Map<string, { sequence: Sequence; under: number }>();
-  readonly #moves = new Map<string, Move>();
+  /** Messages between two sessions. */
+  readonly moved: MovedMessages;
   readonly #talks = new Map<string, Promise<SessionTalk | null>>();
 
-  constructor(deps: ConversationsDeps) {
+  /** @param left sessions whose messages were not all taken when their host was killed */
+  constructor(deps: ConversationsDeps, left: readonly string[] = []) {
     this.#deps = deps;
+    this.moved = new MovedMessages({
+      ...deps,
+      events: async (id) => (await deps.open(id)).events(),
+      messages: async (id) => (await this.#told(id)).messages,
+      inOrder: (conversation, act) => this.#inOrder(conversation, act),
+      hasBegun: async (id) => await deps.record(id) !== null,
+      give: (conversation, message, sessionId) =>
+        sessionId === undefined
+          ? this.#say(conversation, message, { caller: message.by, isRepeatable: false })
+          : this.#begin(conversation, message, { caller: message.by, sessionId }),
+    }, left);
   }
 
   async say(id: string, message: NewMessage, caller: MessageCaller = {}): Promise<SaidMessage> {
@@ -156,24 +163,6 @@ export class LocalConversations implements Conversations {
     }
   }
 
-  /**
-   * Takes messages of a session that ends with them: its next one, whose id this returns, begins with the first.
-   * @param live the session, whose log tells that they have moved
-   */
-  move(live: LiveSession, messages: SessionMessage[]): string {
-    const conversation = conversationOf(live);
-    const to = randomId();
-    this.#moves.set(conversation, { to, messages });
-    this.#inOrder(conversation, async () => {
-      await live.result.catch(() => {});
-      await this.#takeMoved(conversation);
-    }).catch((error: unknown) => {
-      const message = `Cannot go on with the messages of a session: ${toErrorData(error).message}`;
-      this.#deps.writeLog({ level: "error", message, session_id: live.id });
-    });
-    return to;
-  }
-
   /** Runs an act on a conversation once those before it are over. */
   async #inOrder<T>(conversation: string, act: () => Promise<T>): Promise<T> {
     const order = this.#orders.get(conversation) ?? { sequence: new Sequence(), under: 0 };
@@ -193,6 +182,8 @@ export class LocalConversations implements Conversations {
   ): Promise<{ said: SaidMessage; written?: Promise<void> }> {
     const known = isRepeatable ? await this.#knownMessage(conversation, message) : null;
     if (known !== null) return { said: known };
+    // Those that a former session left stand before it.
+    if (this.#deps.ofConversation(conversation) === undefined) await this.moved.take(conversation);
     for (;;) {
       const live = this.#deps.ofConversation(conversation);
       if (live === undefined) break;
@@ -202,7 +193,7 @@ export class LocalConversations implements Conversations {
       if (said !== "closed") return said;
       // What it gives is in its log: the next one goes on from there.
       await live.result.catch(() => {});
-      await this.#takeMoved(conversation);
+      await this.moved.take(conversation);
     }
     return { said: await this.#begin(conversation, message, { caller }) };
   }
@@ -244,17 +235,6 @@ export class LocalConversations implements Conversations {
     );
     await this.#deps.written();
     return { message_id, session_id: live.id, state: "delivered", turn: follows.turn + 1 };
-  }
-
-  /** Begins the session that a former one gave its messages to. */
-  async #takeMoved(conversation: string): Promise<void> {
-    const move = this.#moves.get(conversation);
-    if (move === undefined) return;
-    this.#moves.delete(conversation);
-    const [first, ...others] = move.messages;
-    if (first === undefined) return;
-    await this.#begin(conversation, first, { caller: first.by, sessionId: move.to });
-    for (const message of others) await this.#say(conversation, message, { caller: message.by, isRepeatable: false });
   }
 
   /**

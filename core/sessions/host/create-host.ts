@@ -14,6 +14,7 @@ import { LocalConversations } from "./conversations.ts";
 import { Rewinds } from "./rewinds.ts";
 import { openSessionHost, recordOf, recordsOf } from "./open-session-host.ts";
 import { OtherJournals } from "./state/other-journals.ts";
+import { readListed } from "./state/moved-messages.ts";
 import { recordSession } from "./state/record.ts";
 import { recover, recoverOthers } from "./state/recover.ts";
 import { canContinue, lostResumer, resumer } from "./resume.ts";
@@ -34,20 +35,27 @@ import { tellProblems } from "./plugin-problems.ts";
 export async function createHost(options: HostOptions = {}, seams: HostSeams = {}): Promise<Host> {
   const deps = await openHostDeps(options, seams);
   const { claim, journal, log, registry, sessions, state, writeLog } = deps;
+  let left: string[] = [];
   const resume = options.resume === true ? resumer({ journal, registry, sessions, writeLog }) : undefined;
   try {
+    left = await readListed(journal);
     await recover({ reaped: state.reaped, journal, log, resume, writeLog, gitDir: privateGitFolder(claim.folder) });
-    await recoverOthers(claim.root, { writeLog, resume });
+    left.push(...await recoverOthers(claim.root, { writeLog, resume }));
     // The start does not wait for it: until it is done the whole folder is held.
     void deps.workspaces.lookAtLeft([claim.root]);
   } catch (error) {
     await closeHost(deps, options.closeDeadlines);
     throw error;
   }
-  return hostOf(deps, options, seams);
+  const { host, conversations } = hostOf(deps, { options, seams, left });
+  await conversations.moved.carryOver(left, { isStaying: options.resume === true });
+  return host;
 }
 
-function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
+function hostOf(
+  deps: HostDeps,
+  { options, seams, left }: { options: HostOptions; seams: HostSeams; left: readonly string[] },
+): { host: Host; conversations: LocalConversations } {
   const { claim, crashes, journal, lateEnds, log, pins, registry, root, routes, services, sessions, settings } = deps;
   const handles = { journal, log, lateEnds, find: (id: string) => sessions.find(id) };
   const keyed = new KeyedSessions({
@@ -73,6 +81,8 @@ function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
   });
   void log.written().then(() => rewinds.sweep()).catch(() => {});
   const conversations = new LocalConversations({
+    journal,
+    log,
     find: handles.find,
     ofConversation: (id) => sessions.ofConversation(id),
     record: (id) => recordOf(known, id),
@@ -83,8 +93,8 @@ function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
     rewinds,
     written: () => log.written(),
     writeLog: deps.writeLog,
-  });
-  sessions.moveMessagesBy((live, messages) => conversations.move(live, messages));
+  }, left);
+  sessions.moveMessagesBy((live, messages) => conversations.moved.move(live, messages));
   const problems = () => [...registry.problems, ...services.problems()];
   let closing: Promise<void> | null = null;
   let verifying: Promise<ChainReport> | null = null;
@@ -156,7 +166,7 @@ function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
     },
     close: () => closing ??= closeHost(deps, options.closeDeadlines),
   };
-  return host;
+  return { host, conversations };
 }
 
 async function reload(deps: HostDeps, next: HostManifest): Promise<RegistryChanges> {

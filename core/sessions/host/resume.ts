@@ -51,7 +51,7 @@ export function resumer(deps: ResumeDeps): (resumable: Resumable) => Promise<Aft
         follows: followsOf(resumable, { why: "restart", memory: "agent" }),
       });
       writeLog({ level: "info", message: `Session ${session.id} goes on with one that was cut off.`, session_id });
-      return { resumed_as: session.id, moved: moveTo(session, resumable) };
+      return { resumed_as: session.id, moved: await moveTo(session, resumable) };
     } catch (error) {
       const { message } = toErrorData(error);
       writeLog({ level: "error", message: `Cannot resume a session: ${message}`, session_id });
@@ -100,7 +100,7 @@ export function lostResumer(
         },
       );
       writeLog({ level: "info", message: `Session ${session.id} goes on with one of a lost machine.`, session_id });
-      return { resumed_as: session.id, moved: moveTo(session, resumable) };
+      return { resumed_as: session.id, moved: await moveTo(session, resumable) };
     } catch (error) {
       return { reason: toErrorData(error).message.replace(/\.$/, "") };
     }
@@ -114,9 +114,16 @@ function followsOf(
   return { conversation_id, session_id, turn, ...how };
 }
 
-/** Gives a session the messages that waited; returns the ids of those that it has taken. */
-function moveTo({ session: { talk } }: LiveSession, { pending }: Resumable): string[] {
-  return pending.filter((message) => talk.say(message) !== "closed").map(({ message_id }) => message_id);
+/** Gives a session the messages that waited; returns the ids of those that it has taken, once that is durable. */
+async function moveTo({ session: { talk } }: LiveSession, { pending }: Resumable): Promise<string[]> {
+  const moved: string[] = [];
+  for (const message of pending) {
+    const taken = talk.say(message);
+    if (taken === "closed") break;
+    await taken.written;
+    moved.push(message.message_id);
+  }
+  return moved;
 }
 
 /** Returns the ids of the messages that a session has taken. */

@@ -48,15 +48,17 @@ export async function readInterrupted(
  */
 export async function endInterrupted(
   known: InterruptedSession,
-  { log, former, next = null, git = null }: {
+  { log, former, next = null, git = null, refused = null }: {
     log: MergedLog;
     former: FormerHost;
+    /** Why it could not run at all, where that is what it ends with. */
+    refused?: ErrorData | null;
     next?: AfterRestart | null;
     /** Changes that were taken over of the agent's git folder. */
     git?: GitEvent | null;
   },
 ): Promise<void> {
-  const end = known.end(former, { next, git });
+  const end = known.end(former, { next, git, refused });
   if (end !== null) await log.add(end.stream, end.entries);
 }
 
@@ -93,6 +95,7 @@ type PendingMessage = Mailbox["pending"][number];
 interface AfterEnd {
   next: AfterRestart | null;
   git: GitEvent | null;
+  refused: ErrorData | null;
 }
 
 const sentences = {
@@ -203,15 +206,15 @@ class InterruptedSession {
   }
 
   /** Returns the events to add; null for a session without any events, and for one that has ended. */
-  end(former: FormerHost, { next, git }: AfterEnd): { stream: Stream; entries: LogEntry[] } | null {
+  end(former: FormerHost, { next, git, refused }: AfterEnd): { stream: Stream; entries: LogEntry[] } | null {
     if (this.#first === null || this.#last === null || this.#last.event.type === "session_ended") return null;
     const { session_id: sessionId, adapter, attempt, seq } = this.#last;
     const lastSeq = Math.max(seq, this.#lastSeq);
     const told: LogEntry[] = git === null ? [] : [{ source: "host", event: git }];
-    const ended = this.#ended(this.#first, { former, next, git });
+    const ended = this.#ended(this.#first, { former, next, git, refused });
     const taken = next !== null && "resumed_as" in next ? next : null;
     const to = (id: string) => taken?.moved?.includes(id) ? taken.resumed_as : undefined;
-    const reason = this.unread > 0 ? "unsure" : "host_restarted";
+    const reason = this.unread > 0 ? "unsure" : refused === null ? "host_restarted" : "session_ended";
     const closed = this.#mailbox.close({ reason, to }).map((event): LogEntry => ({ source: "host", event }));
     const entries = [...this.#exits(Date.now()), ...this.#rules.finish(), ...closed, ...told, ended];
     return { stream: { sessionId, adapter, attempt, lastSeq }, entries };
@@ -275,11 +278,11 @@ class InterruptedSession {
 
   #ended(
     { envelope, event }: FirstEvent,
-    { former, next, git }: AfterEnd & { former: FormerHost },
+    { former, next, git, refused }: AfterEnd & { former: FormerHost },
   ): LogEntry {
     const rested = this.unread === 0 ? this.#rested : null;
-    const error = rested === null ? errorOf(former.end, { next, unread: this.unread }) : rested.error;
-    const stop_reason = rested?.stop_reason ?? former.end;
+    const error = rested === null ? refused ?? errorOf(former.end, { next, unread: this.unread }) : rested.error;
+    const stop_reason = rested?.stop_reason ?? (refused === null ? former.end : "fatal");
     const { requested } = event;
     const effective: EffectiveSettings = { ...event.effective, ...this.#changed };
     const { adapter, ts } = this.#last!;

@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
 import { LocalConversations } from "../../../core/sessions/host/conversations.ts";
+import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
+import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import type { LiveSession } from "../../../core/sessions/host/live-sessions.ts";
 import type { LiveTalk, SessionMessage } from "../../../core/sessions/session/session-turns.ts";
 import type { SessionRecord } from "../../../core/records/journal/session-record.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { NewMessage } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope, Follows } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
@@ -43,17 +46,26 @@ class FakeSession {
 class FakeHost {
   readonly sessions: FakeSession[] = [];
   readonly ended = new Set<FakeSession>();
+  readonly journal = createMemoryJournal();
+  readonly logs: string[] = [];
+  /** Why no session can begin. */
+  fault: BulkheadError | null = null;
   readonly conversations = new LocalConversations({
+    journal: this.journal,
+    log: new MergedLog(this.journal),
     find: (id) => this.running.find((one) => one.id === id)?.live,
     ofConversation: () => this.running.at(-1)?.live,
     record: () => Promise.resolve(null),
     rewinds: { rewind: () => Promise.reject(new Error("Nothing is kept.")) },
     records: () => Promise.resolve(this.sessions.map((one) => this.#record(one)).reverse()),
     open: (id) => Promise.resolve({ events: () => this.#events(id) } as never),
-    start: (request, { sessionId }, { follows }) => Promise.resolve(this.begin(request, { sessionId, follows }).live),
+    start: (request, { sessionId }, { follows }) =>
+      this.fault === null
+        ? Promise.resolve(this.begin(request, { sessionId, follows }).live)
+        : Promise.reject(this.fault),
     canContinue: () => false,
     written: () => Promise.resolve(),
-    writeLog: () => {},
+    writeLog: ({ message }) => void this.logs.push(message),
   });
 
   constructor() {
@@ -87,7 +99,8 @@ class FakeHost {
   async *#events(id: string): AsyncGenerator<Envelope> {
     const { request: requested, follows } = this.sessions.find((one) => one.id === id)!;
     const event = { type: "session_started", requested, adapter_id: "agent", follows };
-    yield { session_id: id, ts: "", gseq: 1, event } as unknown as Envelope;
+    const adapter = { id: "agent", version: "1.0.0" };
+    yield { session_id: id, ts: "", gseq: 1, adapter, event } as unknown as Envelope;
   }
 }
 
@@ -144,10 +157,51 @@ test("move begins the next session with the first message and gives it the other
   first.isRetired = true;
   const later = host.conversations.say("s1", text("later"));
   const given = ["two", "three"].map((words) => ({ ...text(words), message_id: words, by: { client: "ann" } }));
-  const to = host.conversations.move(first.live, given);
+  const to = host.conversations.moved.move(first.live, given);
   host.end(first);
   expect(await later).toMatchObject({ session_id: to, state: "pending" });
   const [, next] = host.sessions;
   expect(next).toMatchObject({ id: to, request: { prompt: "two" }, follows: { message: { message_id: "two" } } });
   expect(ids(next!.taken)).toEqual(["three", "later"]);
+});
+
+const message = (words: string) => ({ ...text(words), message_id: words, by: { client: "ann" } });
+
+/** The sessions that the journal names, whose messages are not all taken. */
+async function listed({ journal }: FakeHost): Promise<string> {
+  return (await journal.findKey("moved messages"))?.digest ?? "[]";
+}
+
+test("move keeps messages that cannot be taken while the host cannot write, and gives them before the next one", async () => {
+  const host = new FakeHost();
+  const [first] = host.sessions as [FakeSession];
+  host.fault = new BulkheadError("journal_error", "The disk is full.");
+  host.conversations.moved.move(first.live, [message("two"), message("three")]);
+  expect(await listed(host)).toBe('["s1"]');
+  host.end(first);
+  await expect(host.conversations.say("s1", text("four"))).rejects.toMatchObject({ code: "journal_error" });
+  expect(await listed(host)).toBe('["s1"]');
+  host.fault = null;
+  await host.conversations.say("s1", text("four"));
+  expect(host.sessions[1]).toMatchObject({ request: { prompt: "two" } });
+  expect(ids(host.sessions[1]!.taken)).toEqual(["three", "four"]);
+  expect(await listed(host)).toBe("[]");
+});
+
+test("move writes a session that says why, where the next one is refused", async () => {
+  const host = new FakeHost();
+  const [first] = host.sessions as [FakeSession];
+  host.fault = new BulkheadError("unknown_adapter", "The agent is gone.");
+  const to = host.conversations.moved.move(first.live, [message("two"), message("three")]);
+  host.end(first);
+  await expect.poll(() => listed(host)).toBe("[]");
+  expect(host.logs).toEqual([]);
+  const events = (await host.journal.read({ after: 0, sessionId: to })).map(({ event }) => event);
+  expect(events.map(({ type }) => type)).toEqual([
+    "session_started",
+    ...["message_accepted", "message_accepted", "message_dropped", "message_dropped"],
+    "session_ended",
+  ]);
+  expect(events.at(-2)).toMatchObject({ message_id: "three", reason: "session_ended" });
+  expect(events.at(-1)).toMatchObject({ result: { error: { code: "unknown_adapter" } } });
 });

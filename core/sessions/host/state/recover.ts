@@ -22,6 +22,7 @@ import { MergedLog } from "../../session/merged-log.ts";
 import { takeOverOf } from "../../session/session-git.ts";
 import type { LogRecord } from "../../../ground/log/log-record.ts";
 import { leftOpenError } from "../session-handle.ts";
+import { readListed } from "./moved-messages.ts";
 import { journalFile, privateGitFolder } from "./state-folder.ts";
 import { claimLeftParts } from "./state-claim.ts";
 
@@ -150,11 +151,12 @@ async function reapRecorded(
   }
 }
 
-/** Recovers the parts of other hosts that were killed. */
+/** Recovers the parts of other hosts that were killed; returns their sessions whose messages were not all taken. */
 export async function recoverOthers(
   stateDir: string,
   { writeLog, resume }: Pick<RecoverOptions, "writeLog" | "resume">,
-): Promise<void> {
+): Promise<string[]> {
+  const listed: string[] = [];
   const isLeft = (folder: string) => stat(ledgerFile(folder)).then(() => true, () => false);
   const onFailure = (error: unknown): void => {
     const message = `Cannot clean up after a host that was killed: ${toErrorData(error).message}`;
@@ -169,6 +171,7 @@ export async function recoverOthers(
       try {
         const reaped = await reapFormer(claim.folder, { trash, writeLog });
         const gitDir = privateGitFolder(claim.folder);
+        listed.push(...await readListed(journal));
         await recover({ reaped, journal, log: new MergedLog(journal), resume, writeLog, gitDir });
       } finally {
         await Promise.all([journal.close(), trash.settled()]);
@@ -180,4 +183,5 @@ export async function recoverOthers(
       await claim.release();
     }
   }
+  return listed;
 }
