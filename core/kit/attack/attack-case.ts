@@ -1,5 +1,6 @@
 import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
-import type { AcceptedField } from "../../../plugin-sdk/manifest.ts";
+import type { Manifest } from "../../../plugin-sdk/manifest.ts";
+import type { NewMessage } from "../../../plugin-sdk/conversation.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
@@ -62,17 +63,21 @@ export interface AttackCase {
   /** More files of the package, or others instead of `mod.js` and `plugin.yaml`. */
   files?: Record<string, string>;
   /** `accepts:` of the manifest. A request may name the MCP server {@link baitServer}. */
-  accepts?: AcceptedField[];
+  accepts?: Manifest["accepts"];
   permissions?: Permissions;
   /** The operator's grants; default: all that the manifest asks for. */
   grant?: Permissions;
   request?: Partial<SessionRequest>;
+  /** Messages of a client, given while the session waits for its worker. */
+  messages?: readonly NewMessage[];
   /** A session of the same plugin with this request runs to its end first: nothing that it leaves behind may remain. */
   before?: Partial<SessionRequest>;
   /** Limits that differ from those of all attacks, which are small. */
   limits?: Partial<Limits>;
   /** Interrupts the session when the adapter has run that long. */
   interruptAfterMs?: number;
+  /** Stops the turn under way, and not the session, when the adapter has run that long. */
+  stopTurnAfterMs?: number;
   stage?(place: AttackPlace): Promise<AttackStage>;
   expected: Expectation;
   /** Checks the stream beyond the outcome; returns a sentence that says what is wrong. */

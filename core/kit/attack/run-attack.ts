@@ -130,14 +130,19 @@ async function attempt(
       );
     if (attack.before) await (await start(attack.before)).result();
     const session = await start(attack.request);
+    for (const message of attack.messages ?? []) await host.sessions.conversations.say(session.id, message);
     for await (const envelope of session.events()) {
       if (envelope.event.type === "thinking" && envelope.event.content === beginning.content) {
         begun = true;
         continue;
       }
       events.push(envelope);
-      if (envelope.event.type !== "attempt_started" || attack.interruptAfterMs === undefined) continue;
-      setTimeout(() => void session.interrupt(), attack.interruptAfterMs);
+      if (envelope.event.type !== "attempt_started") continue;
+      const { interruptAfterMs, stopTurnAfterMs } = attack;
+      if (interruptAfterMs !== undefined) setTimeout(() => void session.interrupt(), interruptAfterMs);
+      if (stopTurnAfterMs !== undefined) {
+        setTimeout(() => void host.sessions.conversations.stop(session.id), stopTurnAfterMs);
+      }
     }
     const result = await session.result();
     return { outcome: outcomeOf(result, events), text: JSON.stringify(events), events, begun, result };

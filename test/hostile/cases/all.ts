@@ -11,6 +11,7 @@ import { runCases } from "./run.ts";
 import { socketCases } from "./sockets.ts";
 import { starvationCases } from "./starvation.ts";
 import { textCases } from "./text.ts";
+import { turnCases } from "./turns.ts";
 
 /** Every attack, in the order of the corpus. To add a group: a file here and a line below. */
 export const attackCases: readonly AttackCase[] = [
@@ -18,6 +19,7 @@ export const attackCases: readonly AttackCase[] = [
   ...memoryCases,
   ...crashCases,
   ...protocolCases,
+  ...turnCases,
   ...leakCases,
   ...escapeCases,
   ...filesCases,
