@@ -84,6 +84,8 @@ export interface ConversationReport {
   turns: ConversationTurn[];
   /** Messages that wait, in the order in which they are given. */
   pending: MessageReport[];
+  /** Only while a turn runs: whether its agent takes words into it. To another one they are the next turn. */
+  steers?: boolean;
 }
 
 /** What to take back of a conversation's files. */

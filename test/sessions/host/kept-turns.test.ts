@@ -170,3 +170,23 @@ test("a message with a schema that is none is refused, and nothing of it is kept
   expect(await conversations.messages(id)).toEqual([]);
   await session.interrupt();
 });
+
+test.each([[true, "accepts: [turns, steer]"], [false, "accepts: [turns]"]])(
+  "a conversation tells whether words go into the turn that runs: %s",
+  async (steers, manifest) => {
+    const made = await openHost();
+    const code = adapterCode(`
+    for await (const turn of ctx.turns) {
+      if (turn.number === 2) yield { type: "question", request_id: "go", question: "Go on?" };
+      if (turn.number === 2) await ctx.answer("go");
+      yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };
+    }`);
+    await made.add("alpha", { code, manifest });
+    const { session, conversations, id } = await talking(made, "alpha", { answer_timeout_ms: 60_000 });
+    expect(await conversations.get(id)).not.toHaveProperty("steers");
+    await conversations.say(id, text("two"));
+    await until(conversations, id, ({ state }) => state === "working");
+    expect(await conversations.get(id)).toMatchObject({ state: "working", steers });
+    await session.interrupt();
+  },
+);

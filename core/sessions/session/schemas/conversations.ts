@@ -93,6 +93,7 @@ export const conversationSchema: SchemaOf<ConversationReport> = named(
     })),
     turns: Type.Array(turnSchema),
     pending: Type.Array(messageSchema),
+    steers: Type.Optional(Type.Boolean()),
   })),
 );
 
