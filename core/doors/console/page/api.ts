@@ -19,9 +19,16 @@ export class RefusedCall extends Error {
 /** The host as this page calls it. The token is in a closure: no storage, no global, no other script reaches it. */
 export interface HostApi {
   get<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T>;
-  send<T>(method: "POST" | "PUT" | "DELETE", path: string, body?: unknown): Promise<T>;
+  send<T>(method: "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<T>;
   /** Opens an answer to read piece by piece. */
   open(path: string, query?: Query, signal?: AbortSignal): Promise<Response>;
+}
+
+/** A page that the host knows: its calls, and the name and the scopes of its token. */
+export interface SignedIn {
+  api: HostApi;
+  id: string;
+  scopes: readonly string[];
 }
 
 /** Fields of a query; undefined ones are left out. */
@@ -31,14 +38,14 @@ type Query = Record<string, string | number | boolean | undefined>;
  * Trades the one-time code of `bulkhead console` for a token.
  * @throws {RefusedCall} the code is unknown, used or too old
  */
-export async function signIn(code: string): Promise<HostApi> {
+export async function signIn(code: string): Promise<SignedIn> {
   const response = await request("/v1/console/tokens", {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ code }),
   });
-  const { token } = await response.json() as { token: string };
-  return withToken(token);
+  const { token, id, scopes } = await response.json() as { token: string; id: string; scopes: string[] };
+  return { api: withToken(token), id, scopes };
 }
 
 function withToken(token: string): HostApi {

@@ -2,7 +2,8 @@ import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { type Signal, signal } from "@preact/signals";
 import type { UsageReport } from "../../../../plugin-sdk/result.ts";
-import { type HostApi, RefusedCall } from "./api.ts";
+import { browserStorage, DraftStore } from "./draft-store.ts";
+import { type HostApi, RefusedCall, type SignedIn } from "./api.ts";
 import { LiveEvents } from "./live.ts";
 import { SessionList } from "./session-list.ts";
 import type { PagePlace } from "./route.ts";
@@ -11,6 +12,11 @@ import { WaitingList } from "./waiting-list.ts";
 /** Parts that every screen works with. */
 export interface Console {
   api: HostApi;
+  /** Name of this page's token, by which the host knows what it says. */
+  client: string;
+  /** Whether the page may start and control sessions, and not only look. */
+  canRun: boolean;
+  drafts: DraftStore;
   live: LiveEvents;
   sessions: SessionList;
   waiting: WaitingList;
@@ -45,12 +51,15 @@ export function useConsole(): Console {
 }
 
 /** Joins the parts of a console. */
-export function createConsole(api: HostApi, route: Signal<PagePlace>): Console {
+export function createConsole({ api, id, scopes }: SignedIn, route: Signal<PagePlace>): Console {
   const live = new LiveEvents(api);
   const sessions = new SessionList(api, live);
   const waiting = new WaitingList(api, live);
   return {
     api,
+    client: id,
+    canRun: scopes.includes("run") || scopes.includes("admin"),
+    drafts: new DraftStore(browserStorage()),
     live,
     sessions,
     waiting,

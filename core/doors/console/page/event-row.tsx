@@ -7,7 +7,7 @@ import { countText, durationText } from "./parts.tsx";
 import { askedChanges } from "../../../ground/log/edit-text.ts";
 import { DiffText } from "./diff-text.tsx";
 import { addressOf } from "./route.ts";
-import { useConsole } from "./console-context.ts";
+import { useRowPlace } from "./row-place.ts";
 import { plainText } from "./shown-text.ts";
 import type { ShownEvent } from "./shown-event.ts";
 
@@ -33,8 +33,7 @@ export function EventRow(
 }
 
 function Gutter({ seq, onRaw }: { seq: number; onRaw: (seq: number) => void }) {
-  const { route } = useConsole();
-  const id = route.value.words[0] ?? "";
+  const { session_id: id } = useRowPlace();
   const open = (click: MouseEvent) => {
     if (click.ctrlKey || click.metaKey || click.shiftKey) return;
     click.preventDefault();

@@ -50,7 +50,10 @@ function openCalls(events: readonly ShownEvent[]): Set<string> {
   return open;
 }
 
-/** Folds a block of events into rows: a tool's call with its answer, text with the text that it continues. */
+/**
+ * Folds a block of events into rows: a tool's call with its answer, text with the text that it continues. Heads of turns and
+ * the list of messages that wait show what else there is of turns and messages.
+ */
 export function foldRows(events: readonly ShownEvent[], { answers, answered } = undivided): TimelineRow[] {
   const folding = new Folding();
   for (const envelope of events) {
@@ -114,6 +117,18 @@ class Folding {
         row.exited = event;
         return;
       }
+      case "message_accepted":
+      case "message_changed":
+      case "message_sent":
+      case "message":
+      case "turn_started":
+        return;
+      case "message_delivered":
+        return event.how === "injected" ? this.#plain(envelope) : undefined;
+      case "message_dropped":
+        return event.reason === "moved" ? undefined : this.#plain(envelope);
+      case "turn_ended":
+        return event.outcome === "completed" ? undefined : this.#plain(envelope);
       case "completed":
         this.#said = event.output;
         return this.#plain(envelope);

@@ -1,9 +1,11 @@
 import type { ComponentChild } from "preact";
+import { useEffect } from "preact/hooks";
 import type { HostEvent } from "../../../../plugin-sdk/envelope.ts";
 import { eventWords, type Weight } from "../../../ground/checks/event-words.ts";
 import { FoldRow, JsonText, LongText, Text } from "./text.tsx";
 import { HeldList } from "./held-item.tsx";
-import { ChangeMark, Command, countText, durationText, OutcomeMark } from "./parts.tsx";
+import { ChangeMark, ClientName, Command, countText, durationText, OutcomeMark } from "./parts.tsx";
+import { useRowPlace, useTalk } from "./row-place.ts";
 import type { ShownEvent } from "./shown-event.ts";
 import { plainText } from "./shown-text.ts";
 
@@ -18,9 +20,13 @@ const hostEvents: {
   readonly [T in HostEvent["type"]]?: (of: { event: Extract<HostEvent, { type: T }> }) => ComponentChild;
 } = {
   session_started: ({ event }) => (
-    <div class="prompt">
-      <p class="quiet-line">Prompt</p>
-      <LongText of={event.requested.prompt} class="prose" />
+    <div class={useRowPlace().isDivided ? undefined : "prompt"}>
+      {!useRowPlace().isDivided && (
+        <>
+          <p class="quiet-line">Prompt</p>
+          <LongText of={event.requested.prompt} class="prose" />
+        </>
+      )}
       {event.passed_over.map(({ adapter_id, reason }) => (
         <p class="quiet-line">
           {adapter_id} was passed over: <Text of={reason} />
@@ -39,8 +45,59 @@ const hostEvents: {
   capability: ({ event }) => <CapabilityText event={event} />,
   artifacts: ({ event }) => <Artifacts of={event.artifacts} reason={event.reason} omitted={event.omitted} />,
   held: ({ event }) => <HeldList of={event.held} scripts={event.install_scripts} />,
+  message_delivered: ({ event }) => <SaidInTurn of={event.message_id} turn={event.turn} />,
+  message_dropped: ({ event }) => (
+    <>
+      <WordsText event={event} />
+      <MessageText of={event.message_id} />
+    </>
+  ),
+  turn_ended: ({ event }) => <TurnFailed event={event} />,
   session_ended: ({ event }) => <Ended event={event} />,
 };
+
+/** Words of a client at their place in a turn that ran. */
+function SaidInTurn({ of: id, turn }: { of: string; turn: number }) {
+  const client = useTalk()?.messages.value.get(id)?.client;
+  return (
+    <div class="prompt said">
+      <p class="quiet-line">
+        Into turn {turn}
+        {client !== undefined && (
+          <>
+            {" "}· <ClientName of={client} />
+          </>
+        )}
+      </p>
+      <MessageText of={id} />
+    </div>
+  );
+}
+
+/** The text of a message, which is asked for where it is not here. */
+function MessageText({ of: id }: { of: string }) {
+  const talk = useTalk();
+  const message = talk?.messages.value.get(id);
+  useEffect(() => {
+    if (message === undefined) talk?.want();
+  }, [message === undefined]);
+  return message === undefined ? null : <LongText of={message.text} class="prose" />;
+}
+
+function TurnFailed({ event: { turn, outcome, stop_reason, error } }: {
+  event: Extract<HostEvent, { type: "turn_ended" }>;
+}) {
+  return (
+    <p class={stop_reason === "interrupted" ? "quiet-line" : "failed-text"}>
+      <OutcomeMark of={outcome} why={stop_reason} /> Turn {turn}
+      {error === undefined ? " ended." : (
+        <>
+          : <Text of={error.message} links /> {error.hint !== undefined && <Text of={error.hint} links />}
+        </>
+      )}
+    </p>
+  );
+}
 
 const figures = { duration: durationText, count: countText };
 

@@ -3,7 +3,9 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import type { Outcome, StopReason } from "../../../../plugin-sdk/result.ts";
+import { useConsole } from "./console-context.ts";
 import { type Standing, standings } from "./session-list.ts";
+import { Text } from "./text.tsx";
 
 /** Rises every second, for ages and deadlines. */
 const now = signal(Date.now());
@@ -71,6 +73,12 @@ const shapes: Readonly<Record<Standing, ComponentChildren>> = {
   waiting: <path d="M6 1 11 10.5H1Z" />,
   running: <circle cx="6" cy="6" r="4.5" />,
   queued: <circle cx="6" cy="6" r="4" class="open" />,
+  kept: (
+    <>
+      <circle cx="6" cy="6" r="4" class="open" />
+      <circle cx="6" cy="6" r="1.5" />
+    </>
+  ),
   done: <path d="M1.5 6.5 4.5 9.5 10.5 2.5" class="open" />,
   blocked: <path d="M2 4.5h8v3H2Z" />,
   failed: <path d="M2 2 10 10M10 2 2 10" class="open" />,
@@ -152,6 +160,12 @@ export function durationText(ms: number): string {
 export function countText(count: number): string {
   if (count < 10_000) return count.toLocaleString("en");
   return count < 1_000_000 ? `${(count / 1000).toFixed(1)} k` : `${(count / 1_000_000).toFixed(2)} M`;
+}
+
+/** Name of a client that said something; this page and its person are "you". */
+export function ClientName({ of: client }: { of: string }) {
+  const own = useConsole().client;
+  return client === own ? <>you</> : <Text of={plainText(client, 60)} />;
 }
 
 /** A modal question or form; Escape closes it. */

@@ -1,5 +1,5 @@
 import { HeightIndex } from "./height-index.ts";
-import { blockSize } from "./session-events.ts";
+import { type TimelineAim, TimelineLayout } from "./timeline-layout.ts";
 
 /** Guessed height of a block that was never drawn. */
 const guess = 420;
@@ -15,19 +15,22 @@ interface BlockRange {
 
 /** Place of a list of blocks, and which of them are drawn. */
 export class ScrollState {
-  readonly heights: HeightIndex = new HeightIndex(guess);
+  heights: HeightIndex = new HeightIndex(guess);
   isAtEnd: boolean;
-  #aim: number | null;
+  #layout = new TimelineLayout([]);
+  #aim: TimelineAim | null;
   #top = 0;
   #viewHeight = 800;
   #drawn: BlockRange = { first: 0, last: -1 };
   #isAsked = false;
+  /** Whether the view must move, since items came or went above it. */
+  #isMoved = false;
   #redraw: () => void;
   #element: HTMLElement | null = null;
   /** Blocks that were drawn with their events. */
-  readonly #settled = new Set<number>();
+  #settled = new Set<number>();
 
-  constructor(target: number | null, redraw: () => void) {
+  constructor(target: TimelineAim | null, redraw: () => void) {
     this.#aim = target;
     this.isAtEnd = target === null;
     this.#redraw = redraw;
@@ -37,7 +40,33 @@ export class ScrollState {
     return this.#drawn = this.#wanted();
   }
 
-  aimAt(target: number | null): void {
+  /** Takes the items that there are now. Where others than the last ones came or went, what a person reads stays. */
+  arrange(layout: TimelineLayout): void {
+    const before = this.#layout;
+    this.#layout = layout;
+    if (layout.continues(before)) return this.heights.resize(layout.count);
+    const known = this.heights;
+    const settled = this.#settled;
+    const numbers = layout.keys();
+    this.heights = new HeightIndex(guess);
+    this.heights.resize(layout.count);
+    this.#settled = new Set();
+    for (let index = 0; index < before.count; index++) {
+      const now = numbers.get(before.item(index).key);
+      if (now === undefined) continue;
+      this.heights.set(now, known.before(index + 1) - known.before(index));
+      if (settled.has(index)) this.#settled.add(now);
+    }
+    for (let index = known.at(this.#top); index < before.count; index++) {
+      const now = numbers.get(before.item(index).key);
+      if (now === undefined) continue;
+      this.#isMoved = true;
+      this.#top += this.heights.before(now) - known.before(index);
+      return;
+    }
+  }
+
+  aimAt(target: TimelineAim | null): void {
     this.#aim = target;
     if (target !== null) this.isAtEnd = false;
     this.#ask();
@@ -51,6 +80,8 @@ export class ScrollState {
       height: block.offsetHeight,
       isKnown: block.querySelector(":scope > .block-unknown") === null,
     }));
+    if (this.#isMoved) element.scrollTop = this.#top;
+    this.#isMoved = false;
     const shift = this.#keeping(element.scrollTop, () => {
       for (const { index, height, isKnown } of drawn) {
         this.heights.set(index, height);
@@ -61,7 +92,7 @@ export class ScrollState {
     if (this.#aim !== null) {
       const row = element.querySelector<HTMLElement>("[data-target]");
       const inBlock = row === null ? 0 : row.offsetTop - 80;
-      element.scrollTop = this.heights.before(Math.floor((this.#aim - 1) / blockSize)) + inBlock;
+      element.scrollTop = this.heights.before(this.#layout.find(this.#aim)) + inBlock;
       this.#top = element.scrollTop;
     } else if (this.isAtEnd) {
       element.scrollTop = element.scrollHeight;
@@ -97,6 +128,12 @@ export class ScrollState {
     else this.#askIfOther();
   }
 
+  /** A person has opened or closed a part: the view stays where it is. */
+  letGo = (): void => {
+    this.#aim = null;
+    this.isAtEnd = false;
+  };
+
   toEnd = (): void => {
     this.#aim = null;
     this.isAtEnd = true;
@@ -126,7 +163,7 @@ export class ScrollState {
   #wanted(): BlockRange {
     const { heights } = this;
     const top = this.#aim !== null
-      ? heights.before(Math.floor((this.#aim - 1) / blockSize))
+      ? heights.before(this.#layout.find(this.#aim))
       : this.isAtEnd
       ? Math.max(0, heights.total - this.#viewHeight)
       : this.#top;

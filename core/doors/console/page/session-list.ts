@@ -5,13 +5,14 @@ import type { LiveEvents } from "./live.ts";
 import type { ShownEvent } from "./shown-event.ts";
 
 /** How a session stands, for the eye: what waits for you never looks as if it worked. */
-export type Standing = "waiting" | "running" | "queued" | "done" | "blocked" | "failed" | "stopped";
+export type Standing = "waiting" | "running" | "queued" | "kept" | "done" | "blocked" | "failed" | "stopped";
 
 /** Words of each standing. */
 export const standings: Readonly<Record<Standing, string>> = {
   waiting: "Waits for you",
   running: "Running",
   queued: "Waits for a slot",
+  kept: "Waits for a message",
   done: "Done",
   blocked: "Blocked",
   failed: "Failed",
@@ -22,7 +23,8 @@ export const standings: Readonly<Record<Standing, string>> = {
 export function standingOf(session: SessionSummary, queued: ReadonlySet<string> = new Set()): Standing {
   if (session.state === "running") {
     if (session.waiting.length > 0) return "waiting";
-    return queued.has(session.session_id) || session.adapter_id === null ? "queued" : "running";
+    if (queued.has(session.session_id) || session.adapter_id === null) return "queued";
+    return session.turn === undefined || session.turn.state === "working" ? "running" : "kept";
   }
   if (session.outcome === "completed") return "done";
   if (session.outcome === "blocked") return "blocked";
@@ -36,6 +38,8 @@ const telling: ReadonlySet<string> = new Set([
   "permission_request",
   "question",
   "permission_resolved",
+  "turn_started",
+  "turn_ended",
   "session_ended",
 ]);
 const pageSize = 100;

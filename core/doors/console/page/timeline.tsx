@@ -3,28 +3,37 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { EventRow } from "./event-row.tsx";
 import { dividedCalls, foldRows } from "./fold.ts";
 import { ScrollState } from "./scroll-state.ts";
-import { blockSize, type EventBlock, type SessionEvents, unknown } from "./session-events.ts";
+import { RowPlaceProvider } from "./row-place.ts";
+import { blockSize, type EventBlock, unknown } from "./session-events.ts";
+import { type RowPlace, type TimelineAim, TimelineLayout, type TimelinePart } from "./timeline-layout.ts";
 
 /** Browsers draw nothing below some thirty million pixels. */
 const mostPixels = 24_000_000;
 
 interface TimelineProps {
-  events: SessionEvents;
-  /** `seq` to show first; the end without one. */
-  target: number | null;
+  parts: readonly TimelinePart[];
+  /** Place to show first; the end without one. */
+  target: TimelineAim | null;
   isRunning: boolean;
-  onRaw: (seq: number) => void;
+  onRaw: (place: RowPlace, seq: number) => void;
+  /** Rises when a person opens or closes a part. */
+  folded: number;
 }
 
-/** A session's events in a list that draws only what is in view. Stays at the end if it is there. */
-export function Timeline({ events, target, isRunning, onRaw }: TimelineProps) {
+/** Events of a conversation in a list that draws only what is in view. Stays at the end if it is there. */
+export function Timeline({ parts, target, isRunning, onRaw, folded }: TimelineProps) {
   const view = useRef<HTMLDivElement>(null);
-  const { heights, first, last, isAtEnd, onScroll, toEnd, resized } = useScroll(view, { events, target });
+  const { layout, heights, first, last, isAtEnd, onScroll, toEnd, resized } = useScroll(view, {
+    parts,
+    target,
+    folded,
+  });
   const blocks = Array.from({ length: Math.max(0, last - first + 1) }, (_, place) => {
     const index = first + place;
+    const { key, part, block } = layout.item(index);
     return (
-      <Measured key={index} index={index} onHeight={resized}>
-        <Block {...blockProps(events, { index, target })} onRaw={onRaw} />
+      <Measured key={key} index={index} onHeight={resized}>
+        {part.kind === "head" ? part.draw() : <Block {...blockProps(part, { index: block, target })} onRaw={onRaw} />}
       </Measured>
     );
   });
@@ -54,15 +63,19 @@ export function Timeline({ events, target, isRunning, onRaw }: TimelineProps) {
   );
 }
 
+type EventsPart = Extract<TimelinePart, { kind: "events" }>;
+
 function blockProps(
-  events: TimelineProps["events"],
-  { index, target }: { index: number; target: number | null },
+  part: EventsPart,
+  { index, target }: { index: number; target: TimelineAim | null },
 ): Omit<BlockProps, "onRaw"> {
+  const { events, place, from, to } = part;
   const block = events.block(index);
+  const seq = target?.session_id === place.session_id ? target.seq : null;
   // An event that a link names has a row of its own.
-  const hasTarget = target !== null && Math.floor((target - 1) / blockSize) === index;
+  const hasTarget = seq !== null && Math.floor((seq - 1) / blockSize) === index;
   const beside = (of: number) => hasTarget ? unknown : events.peek(of);
-  return { block, before: beside(index - 1), after: beside(index + 1), index, target };
+  return { block, before: beside(index - 1), after: beside(index + 1), index, target: seq, place, from, to };
 }
 
 interface BlockProps {
@@ -72,25 +85,31 @@ interface BlockProps {
   after: EventBlock;
   index: number;
   target: number | null;
-  onRaw: (seq: number) => void;
+  place: RowPlace;
+  /** Numbers of the first and last event of its part. */
+  from: number;
+  to: number | null;
+  onRaw: (place: RowPlace, seq: number) => void;
 }
 
 const Block = memo<BlockProps>(
-  ({ block, before, after, index, target, onRaw }) => {
+  ({ block, before, after, index, target, place, from, to, onRaw }) => {
     if (block === unknown) {
       return <div class="block-unknown" aria-hidden="true">Event {(index * blockSize + 1).toLocaleString("en")} …</div>;
     }
     const divided = dividedCalls(block.events, { before: before.events, after: after.events });
+    const events = block.events.filter(({ seq }) => from <= seq && seq <= (to ?? Infinity));
     return (
-      <>
-        {foldRows(block.events, divided).map((row) => (
-          <EventRow key={`${row.kind}${row.seq}`} row={row} target={target} onRaw={onRaw} />
+      <RowPlaceProvider value={place}>
+        {foldRows(events, divided).map((row) => (
+          <EventRow key={`${row.kind}${row.seq}`} row={row} target={target} onRaw={(seq) => onRaw(place, seq)} />
         ))}
-      </>
+      </RowPlaceProvider>
     );
   },
   (a, b) =>
-    a.block === b.block && a.before === b.before && a.after === b.after && a.index === b.index && a.target === b.target,
+    a.block === b.block && a.before === b.before && a.after === b.after && a.index === b.index &&
+    a.target === b.target && a.place === b.place && a.from === b.from && a.to === b.to,
 );
 
 /** A block in the list, that tells when its height changes by itself. */
@@ -115,15 +134,20 @@ function Measured(
 /** Tells which blocks are in view, and whether the view follows the end. */
 function useScroll(
   view: { current: HTMLDivElement | null },
-  { events, target }: { events: SessionEvents; target: number | null },
+  { parts, target, folded }: Pick<TimelineProps, "parts" | "target" | "folded">,
 ) {
   const [, redraw] = useState(0);
   const kept = useRef<ScrollState | null>(null);
   const state = kept.current ??= new ScrollState(target, () => redraw((count) => count + 1));
+  const folds = useRef(folded);
+  if (folds.current !== folded) state.letGo();
+  folds.current = folded;
   // Read here, so that a change draws this part again.
-  void events.version.value;
-  state.heights.resize(events.blockCount);
-  useEffect(() => state.aimAt(target), [target]);
+  for (const part of parts) if (part.kind === "events") void part.events.version.value;
+  const layout = new TimelineLayout(parts);
+  state.arrange(layout);
+  const { session_id, seq, key } = target ?? {};
+  useEffect(() => state.aimAt(target), [session_id, seq, key]);
   useLayoutEffect(() => {
     if (view.current !== null) state.place(view.current);
   });
@@ -135,6 +159,7 @@ function useScroll(
     return () => observer.disconnect();
   }, []);
   return {
+    layout,
     heights: state.heights,
     isAtEnd: state.isAtEnd,
     ...state.draw(),

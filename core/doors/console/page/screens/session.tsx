@@ -1,12 +1,17 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { ConversationReport } from "../../../../../plugin-sdk/conversation.ts";
+import { Composer } from "../composer.tsx";
 import { attempt, noticeOf, useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
 import { Ago, Dialog, durationText, Failure, Screen, Since, StandingMark, useLoaded } from "../parts.tsx";
 import { addressOf, goTo } from "../route.ts";
-import { SessionEvents } from "../session-events.ts";
+import { TalkProvider } from "../row-place.ts";
+import type { SessionEvents } from "../session-events.ts";
 import { standingOf } from "../session-list.ts";
 import { SessionSide, type WholeSession } from "../session-side.tsx";
 import { plainText } from "../shown-text.ts";
+import { Talk } from "../talk.ts";
+import { useTalkLines } from "../talk-lines.tsx";
 import { LongText, Text } from "../text.tsx";
 import { Timeline } from "../timeline.tsx";
 import { shortPath } from "./sessions.tsx";
@@ -14,13 +19,15 @@ import { lineGroups } from "../api.ts";
 
 const unread = { grants: [], attempts: [], children: [], result: null };
 
-/** One session: its timeline, what it came to, and what a person can do with it. */
+/** One session in its conversation: the timeline of both, what the session came to, and what a person can do. */
 export function Session({ id, seq }: { id: string; seq: number | null }) {
   const { api, sessions, live } = useConsole();
-  const listed = sessions.find(id);
+  // The conversation goes on in another session than the one that was opened.
+  const [shown, setShown] = useState(id);
+  const listed = sessions.find(shown);
   const [whole, again] = useLoaded(
-    (signal) => api.get<WholeSession>(`/v1/sessions/${encodeURIComponent(id)}`, { output: false }, signal),
-    [id, listed?.state, listed?.adapter_id, live.opened.value],
+    (signal) => api.get<WholeSession>(`/v1/sessions/${encodeURIComponent(shown)}`, { output: false }, signal),
+    [shown, listed?.state, listed?.adapter_id, live.opened.value],
   );
   const [kept, setKept] = useState<WholeSession | null>(null);
   useEffect(() => {
@@ -38,7 +45,13 @@ export function Session({ id, seq }: { id: string; seq: number | null }) {
     );
   }
   // The list's facts are enough to begin with: the timeline need not wait for the rest.
-  const known = kept?.session_id === id ? kept : listed === undefined ? null : { ...listed, ...unread };
+  const known = kept?.session_id === shown
+    ? kept
+    : listed !== undefined
+    ? { ...listed, ...unread }
+    : kept?.conversation_id === undefined
+    ? null
+    : kept;
   if (known === null) {
     return (
       <Screen title="Session">
@@ -47,36 +60,91 @@ export function Session({ id, seq }: { id: string; seq: number | null }) {
     );
   }
   // The list learns of a new end only with the events that change what it shows.
-  const last_seq = Math.max(known.last_seq, listed?.last_seq ?? 0);
-  const session = { ...known, ...listed, last_seq };
-  return <OpenSession key={id} session={session} seq={seq} again={again} />;
+  const own = known.session_id === shown ? listed : undefined;
+  const last_seq = Math.max(known.last_seq, own?.last_seq ?? 0);
+  const session = { ...known, ...own, last_seq };
+  return <OpenSession opened={id} session={session} seq={seq} again={again} show={setShown} />;
 }
 
-function OpenSession({ session, seq, again }: { session: WholeSession; seq: number | null; again: () => void }) {
+interface OpenSessionProps {
+  /** Id of the session that was opened. */
+  opened: string;
+  session: WholeSession;
+  seq: number | null;
+  again: () => void;
+  show: (id: string) => void;
+}
+
+function OpenSession({ opened, session, seq, again, show }: OpenSessionProps) {
   const found = useConsole();
   const { session_id: id } = session;
-  const [raw, setRaw] = useState<number | null>(seq);
-  const events = useMemo(() => new SessionEvents(found, { id, last: session.last_seq }), [id]);
-  useEffect(() => () => events.close(), [events]);
-  useEffect(() => events.extend(session.last_seq), [session.last_seq]);
-  useEffect(() => setRaw(seq), [seq]);
+  const at = seq === null ? null : { session_id: opened, seq };
+  const [raw, setRaw] = useState<RawPlace | null>(at);
+  const talk = useMemo(() => new Talk(found, opened), [opened]);
+  useEffect(() => () => talk.close(), [talk]);
+  useEffect(() => setRaw(at), [seq]);
+  useFollow(talk, { id, show });
   useKeys({ Escape: () => raw === null ? goTo("sessions") : setRaw(null) });
+  const lines = useTalkLines(talk, { opened, seq, shown: { id, last: session.last_seq } });
+  const events = lines.eventsOf(id);
+  const report = talk.report.value;
+  const title = talk.parts.value[0]?.turns[0]?.prompt ?? session.title;
+  const failure = events.failure.value ?? talk.failure.value;
   return (
     <Screen
-      title={<span class="session-heading">{plainText(session.title, 120) || "(no prompt)"}</span>}
-      lead={<SessionFacts session={session} events={events} />}
-      actions={<Actions session={session} again={again} />}
+      title={<span class="session-heading">{plainText(title, 120) || "(no prompt)"}</span>}
+      lead={<SessionFacts session={session} events={events} report={report} />}
+      actions={found.canRun ? <Actions session={session} again={again} /> : undefined}
     >
-      {events.failure.value !== null && <Failure text={events.failure.value} />}
+      {failure !== null && <Failure text={failure} />}
       <div class="session-layout">
-        <Timeline events={events} target={seq} isRunning={session.state === "running"} onRaw={setRaw} />
-        {raw === null ? <SessionSide session={session} /> : <RawEvent id={id} seq={raw} close={() => setRaw(null)} />}
+        <TalkProvider value={talk}>
+          <div class="talk">
+            <Timeline
+              parts={lines.parts}
+              target={lines.target}
+              folded={lines.folded}
+              isRunning={session.state === "running"}
+              onRaw={({ session_id }, seq) => setRaw({ session_id, seq })}
+            />
+            <Composer talk={talk} />
+          </div>
+        </TalkProvider>
+        {raw === null
+          ? <SessionSide key={id} session={session} />
+          : <RawEvent id={raw.session_id} seq={raw.seq} close={() => setRaw(null)} />}
       </div>
     </Screen>
   );
 }
 
-function SessionFacts({ session, events }: { session: WholeSession; events: SessionEvents }) {
+/** An event whose envelope is shown. */
+interface RawPlace {
+  session_id: string;
+  seq: number;
+}
+
+/** Shows the conversation's newest session once it has begun, to a page that showed the newest one before. */
+function useFollow(talk: Talk, { id, show }: { id: string; show: (id: string) => void }): void {
+  const head = talk.report.value?.head;
+  const before = useRef<string | undefined>(undefined);
+  useEffect(() => {
+    const isNewest = before.current === id;
+    before.current = head;
+    if (head === undefined || head === id || !isNewest) return;
+    // No new place: what a person reads and types stays.
+    history.replaceState(null, "", addressOf("sessions", head));
+    show(head);
+  }, [head, id]);
+}
+
+interface SessionFactsProps {
+  session: WholeSession;
+  events: SessionEvents;
+  report: ConversationReport | null;
+}
+
+function SessionFacts({ session, events, report }: SessionFactsProps) {
   const standing = standingOf(session, useConsole().sessions.queued.value);
   const end = session.ended_at;
   return (
@@ -99,6 +167,12 @@ function SessionFacts({ session, events }: { session: WholeSession; events: Sess
           </>
         )}
       <EventCount of={events} />
+      {report !== null && report.turns.length > 1 && (
+        <span>
+          {report.turns.length} turns
+          {report.sessions.length > 1 && ` in ${report.sessions.length} sessions`}
+        </span>
+      )}
     </span>
   );
 }
@@ -110,7 +184,7 @@ function EventCount({ of: { last } }: { of: SessionEvents }) {
 
 function Actions({ session, again }: { session: WholeSession; again: () => void }) {
   const found = useConsole();
-  const [asks, setAsks] = useState<"continue" | "rerun" | null>(null);
+  const [asks, setAsks] = useState(false);
   const path = `/v1/sessions/${encodeURIComponent(session.session_id)}`;
   const inWorktree = session.result?.effective.workspace === "worktree";
   const interrupt = async () => {
@@ -118,75 +192,55 @@ function Actions({ session, again }: { session: WholeSession; again: () => void 
     again();
   };
   if (session.state === "running") {
-    return <button type="button" class="danger" onClick={() => void interrupt()}>Interrupt</button>;
+    return (
+      <button type="button" class="danger" onClick={() => void interrupt()}>
+        {session.turn !== undefined && session.turn.state !== "working" ? "End session" : "Interrupt"}
+      </button>
+    );
   }
   return (
     <>
       {inWorktree && <a class="button primary" href={addressOf("review", session.session_id)}>Review changes</a>}
-      <button type="button" onClick={() => setAsks("continue")}>Continue</button>
-      <button type="button" onClick={() => setAsks("rerun")}>Run again</button>
-      {asks !== null && <Follow session={session} what={asks} close={() => setAsks(null)} />}
+      <button type="button" onClick={() => setAsks(true)}>Run again</button>
+      {asks && <RunAgain session={session} close={() => setAsks(false)} />}
     </>
   );
 }
 
-function Follow({ session, what, close }: { session: WholeSession; what: "continue" | "rerun"; close: () => void }) {
+function RunAgain({ session, close }: { session: WholeSession; close: () => void }) {
   const found = useConsole();
-  const [text, setText] = useState("");
-  const path = `/v1/sessions/${encodeURIComponent(session.session_id)}/${what}`;
+  const [adapter, setAdapter] = useState("");
+  const path = `/v1/sessions/${encodeURIComponent(session.session_id)}/rerun`;
   const send = async () => {
-    const body = what === "continue" ? { prompt: text } : text === "" ? {} : { adapter: text };
     await attempt(found, null, async () => {
-      const { session_id } = await found.api.send<{ session_id: string }>("POST", path, body);
+      const { session_id } = await found.api.send<{ session_id: string }>(
+        "POST",
+        path,
+        adapter === "" ? {} : { adapter },
+      );
       found.sessions.touch(session_id);
       goTo("sessions", session_id);
       close();
     });
   };
   return (
-    <Dialog title={what === "continue" ? "Continue this session" : "Run it again"} close={close}>
+    <Dialog title="Run it again" close={close}>
       <form class="form" onSubmit={(event) => (event.preventDefault(), void send())}>
-        {what === "continue"
-          ? <NextPrompt value={text} change={setText} />
-          : <OtherAgent of={session} value={text} change={setText} />}
+        <label>
+          Agent<input
+            type="text"
+            placeholder={session.adapter_id ?? "the same"}
+            value={adapter}
+            onInput={({ currentTarget }) => setAdapter(currentTarget.value)}
+          />
+          <small>Empty: the same agent, with the same request.</small>
+        </label>
         <div class="dialog-actions">
           <button type="button" onClick={close}>Cancel</button>
-          <button type="submit" class="primary">{what === "continue" ? "Continue" : "Run again"}</button>
+          <button type="submit" class="primary">Run again</button>
         </div>
       </form>
     </Dialog>
-  );
-}
-
-interface FieldProps {
-  value: string;
-  change: (value: string) => void;
-}
-
-function NextPrompt({ value, change }: FieldProps) {
-  return (
-    <label>
-      What should the agent do next?<textarea
-        rows={5}
-        required
-        value={value}
-        onInput={({ currentTarget }) => change(currentTarget.value)}
-      />
-    </label>
-  );
-}
-
-function OtherAgent({ of: session, value, change }: FieldProps & { of: WholeSession }) {
-  return (
-    <label>
-      Agent<input
-        type="text"
-        placeholder={session.adapter_id ?? "the same"}
-        value={value}
-        onInput={({ currentTarget }) => change(currentTarget.value)}
-      />
-      <small>Empty: the same agent, with the same request.</small>
-    </label>
   );
 }
 

@@ -1,0 +1,168 @@
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import type { ConversationReport } from "../../../../plugin-sdk/conversation.ts";
+import type { Delivery } from "../../../../plugin-sdk/messages.ts";
+import { noticeOf, useConsole } from "./console-context.ts";
+import { MessageDraft } from "./message-draft.ts";
+import { Failure } from "./parts.tsx";
+import { PendingMessages } from "./pending-messages.tsx";
+import type { Talk } from "./talk.ts";
+
+/** The field under a conversation in which a person writes to its agent, with what waits above it. */
+export function Composer({ talk }: { talk: Talk }) {
+  const { canRun } = useConsole();
+  const report = talk.report.value;
+  if (report === null) return null;
+  if (!canRun) return <PendingMessages talk={talk} canRun={false} reuse={() => {}} />;
+  return <OpenComposer key={report.conversation_id} talk={talk} report={report} />;
+}
+
+function OpenComposer({ talk, report }: { talk: Talk; report: ConversationReport }) {
+  const { api, drafts } = useConsole();
+  const { conversation_id: id } = report;
+  const draft = useMemo(() => new MessageDraft({ api, store: drafts }, id), [id]);
+  useEffect(() => () => draft.close(), [draft]);
+  const isWorking = report.state === "working";
+  const [chosen, setChosen] = useState<Delivery | null>(null);
+  useEffect(() => setChosen(null), [report.turn, isWorking]);
+  const usual: Delivery = isWorking && report.steers === true ? "steer" : "queue";
+  const delivery = isWorking ? chosen ?? usual : "queue";
+  const field = useRef<HTMLTextAreaElement>(null);
+  const send = async () => {
+    await draft.send(delivery);
+    setChosen(null);
+    talk.touch(0);
+    field.current?.focus();
+  };
+  const reuse = (text: string) => {
+    draft.add(text);
+    field.current?.focus();
+  };
+  return (
+    <div class="composer">
+      <PendingMessages talk={talk} canRun reuse={reuse} />
+      <form aria-label="Message to the agent" onSubmit={(event) => (event.preventDefault(), void send())}>
+        <Field draft={draft} field={field} send={send} hint={hintOf(report, delivery)} />
+        {isWorking && <Ways chosen={delivery} steers={report.steers === true} choose={setChosen} />}
+        <div class="composer-acts">
+          {isWorking && <StopTurn id={id} turn={report.turn} />}
+          <button type="submit" class="primary" disabled={draft.isBusy || draft.text.value.trim() === ""}>
+            Send
+          </button>
+        </div>
+      </form>
+    </div>
+  );
+}
+
+interface FieldProps {
+  draft: MessageDraft;
+  field: { current: HTMLTextAreaElement | null };
+  send: () => Promise<void>;
+  /** Says where the message will go. */
+  hint: string;
+}
+
+function Field({ draft, field, send, hint }: FieldProps) {
+  const id = useId();
+  const state = draft.state.value;
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || event.shiftKey || event.altKey || event.isComposing) return;
+    // A keyboard on the glass has no other way to a new line.
+    if (matchMedia("(pointer: coarse)").matches && !event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    void send();
+  };
+  return (
+    <>
+      <label class="hidden" for={id}>Message to the agent</label>
+      <textarea
+        id={id}
+        ref={field}
+        rows={2}
+        placeholder="Message to the agent"
+        aria-describedby={`${id}-hint`}
+        aria-invalid={state.kind === "refused"}
+        readOnly={draft.isBusy}
+        value={draft.text.value}
+        onInput={({ currentTarget }) => draft.type(currentTarget.value)}
+        onKeyDown={onKey}
+      />
+      {state.kind === "refused" && <Failure text={state.text} hint={state.hint} />}
+      <p class="composer-hint quiet-line" id={`${id}-hint`} role="status">
+        {state.kind === "sending"
+          ? "Sending …"
+          : state.kind === "waiting"
+          ? "Not sent yet: the host is not reachable. It goes out once the host is back, and only once."
+          : state.kind === "told"
+          ? state.text
+          : hint}
+        {state.kind === "waiting" && (
+          <button type="button" class="more" onClick={() => draft.cancel()}>Keep it as a draft</button>
+        )}
+      </p>
+    </>
+  );
+}
+
+/** Where the next message goes, in one sentence. */
+function hintOf({ state, turn, steers, sessions, head }: ConversationReport, delivery: Delivery): string {
+  if (state === "working") {
+    if (delivery === "interrupt") return `Stops turn ${turn}, and is the next one.`;
+    if (delivery === "queue") return `Waits until turn ${turn} is over.`;
+    return steers === true
+      ? `Goes into turn ${turn}, while the agent works.`
+      : `This agent takes no words into a turn: it is the next one, before those that wait.`;
+  }
+  if (state === "kept") return `Begins turn ${turn + 1}: the agent is kept for it.`;
+  if (state === "waiting") return "Begins the first turn.";
+  const agent = sessions.find(({ session_id }) => session_id === head)?.adapter_id;
+  return `Begins turn ${turn + 1} in a new session${agent == null ? "" : ` of ${agent}`}.`;
+}
+
+const ways: readonly { delivery: Delivery; label: string }[] = [
+  { delivery: "steer", label: "Into this turn" },
+  { delivery: "queue", label: "After this turn" },
+  { delivery: "interrupt", label: "Stop and go on" },
+];
+
+/** The choice of when the agent gets the message, while it works. */
+function Ways(
+  { chosen, steers, choose }: { chosen: Delivery; steers: boolean; choose: (delivery: Delivery) => void },
+) {
+  const name = useId();
+  return (
+    <fieldset class="ways">
+      <legend class="hidden">When the agent gets it</legend>
+      {ways.filter(({ delivery }) => steers || delivery !== "steer").map(({ delivery, label }) => (
+        <label class={chosen === delivery ? "way chosen" : "way"}>
+          <input
+            type="radio"
+            name={name}
+            value={delivery}
+            checked={chosen === delivery}
+            onChange={() => choose(delivery)}
+          />
+          {label}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/** Stops the turn, and not the session: the agent waits for the next message. */
+function StopTurn({ id, turn }: { id: string; turn: number }) {
+  const { api, notice } = useConsole();
+  const [stopped, setStopped] = useState<number | null>(null);
+  const stop = async () => {
+    setStopped(turn);
+    await api.send("POST", `/v1/conversations/${encodeURIComponent(id)}/stop`, {}).catch((error: unknown) => {
+      setStopped(null);
+      notice.value = noticeOf(error);
+    });
+  };
+  return (
+    <button type="button" class="danger" disabled={stopped === turn} onClick={() => void stop()}>
+      {stopped === turn ? "Stopping …" : "Stop turn"}
+    </button>
+  );
+}

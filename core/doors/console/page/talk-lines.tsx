@@ -1,0 +1,128 @@
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { useConsole } from "./console-context.ts";
+import { SessionEvents } from "./session-events.ts";
+import type { Talk } from "./talk.ts";
+import type { SessionPart, ShownTurn } from "./talk-turns.ts";
+import type { RowPlace, TimelineAim, TimelinePart } from "./timeline-layout.ts";
+import { SessionHead, TurnHead } from "./turn-head.tsx";
+
+/** A conversation as the parts of a timeline. */
+interface TalkLines {
+  parts: readonly TimelinePart[];
+  target: TimelineAim | null;
+  /** Rises when a person opens or closes a turn. */
+  folded: number;
+  eventsOf(id: string): SessionEvents;
+}
+
+interface TalkLinesOptions {
+  /** The session that was opened, and its event to show first. */
+  opened: string;
+  seq: number | null;
+  /** The session whose facts are shown, and the `seq` of its newest event. */
+  shown: { id: string; last: number };
+}
+
+/** Events of one session, and the places of its rows where turns divide the timeline and where not. */
+interface SessionLog {
+  events: SessionEvents;
+  plain: RowPlace;
+  divided: RowPlace;
+}
+
+/**
+ * Lays a conversation out: its sessions one after the other, each turn under its head; those that were over when the page
+ * opened it are closed. A session of one turn is its events alone.
+ */
+export function useTalkLines(talk: Talk, { opened, seq, shown }: TalkLinesOptions): TalkLines {
+  const logOf = useLogs(talk, shown);
+  const [folds, setFolds] = useState<{ of: ReadonlyMap<number, boolean>; count: number }>({ of: new Map(), count: 0 });
+  const sessions = talk.parts.value;
+  const isAway = talk.first !== null && talk.first.head !== opened;
+  const isOpen = (turn: ShownTurn) => {
+    const isWanted = turn.session_id === opened && (isAway || seq !== null && isIn(turn, seq));
+    return folds.of.get(turn.turn) ?? (isWanted || talk.first?.past.has(turn.turn) !== true);
+  };
+  const toggle = (turn: ShownTurn) =>
+    setFolds(({ of, count }) => ({ of: new Map([...of, [turn.turn, !isOpen(turn)]]), count: count + 1 }));
+  const parts = useMemo(() => {
+    if (sessions.length > 0) return sessions.flatMap((part, at) => partsOf(part, { at, logOf, isOpen, toggle }));
+    const { events, plain } = logOf(opened);
+    return [{ key: opened, kind: "events" as const, events, place: plain, from: 1, to: null }];
+  }, [sessions, folds, opened, seq, logOf]);
+  const target = seq === null && !(isAway && sessions.length > 0)
+    ? null
+    : { session_id: opened, seq, key: firstKey(sessions, opened) };
+  return { parts, target, folded: folds.count, eventsOf: (id) => logOf(id).events };
+}
+
+/** The events of the conversation's sessions, each opened when it is asked for first. */
+function useLogs(talk: Talk, shown: TalkLinesOptions["shown"]): (id: string) => SessionLog {
+  const found = useConsole();
+  const logs = useMemo(() => new Map<string, SessionLog>(), [talk]);
+  const list = found.sessions.all.value;
+  const sessions = talk.parts.value;
+  const lastOf = (id: string) =>
+    Math.max(
+      id === shown.id ? shown.last : 0,
+      list.find(({ session_id }) => session_id === id)?.last_seq ?? 0,
+      sessions.find(({ session_id }) => session_id === id)?.last ?? 0,
+    );
+  useEffect(() => {
+    for (const [id, { events }] of logs) events.extend(lastOf(id));
+  }, [list, sessions, shown.last]);
+  useEffect(() => () => logs.forEach(({ events }) => events.close()), [logs]);
+  return useMemo(() => (id: string) => {
+    const log = logs.get(id) ?? {
+      events: new SessionEvents(found, { id, last: lastOf(id) }),
+      plain: { session_id: id, isDivided: false },
+      divided: { session_id: id, isDivided: true },
+    };
+    logs.set(id, log);
+    return log;
+  }, [logs]);
+}
+
+interface PartsOptions {
+  at: number;
+  logOf: (id: string) => SessionLog;
+  isOpen: (turn: ShownTurn) => boolean;
+  toggle: (turn: ShownTurn) => void;
+}
+
+function partsOf(part: SessionPart, { at, logOf, isOpen, toggle }: PartsOptions): TimelinePart[] {
+  const { session_id, turns } = part;
+  const { events, divided: place } = logOf(session_id);
+  const head = { key: sessionKey(session_id), kind: "head" as const };
+  const body = (turn: Pick<ShownTurn, "from" | "to">, key: string): TimelinePart => {
+    return { key: `${key}-events`, kind: "events", events, place, from: turn.from, to: turn.to };
+  };
+  const all = turns.flatMap((turn): TimelinePart[] => {
+    const key = turnKey(turn);
+    const isShown = isOpen(turn);
+    const draw = () => <TurnHead of={turn} isOpen={isShown} toggle={() => toggle(turn)} />;
+    return [{ key, kind: "head", draw }, ...(isShown ? [body(turn, key)] : [])];
+  });
+  return [
+    ...(at === 0 ? [] : [{ ...head, draw: () => <SessionHead of={part} number={at + 1} /> }]),
+    ...(all.length > 0 ? all : [body({ from: 1, to: null }, head.key)]),
+  ];
+}
+
+function isIn({ from, to }: ShownTurn, seq: number): boolean {
+  return from <= seq && seq <= (to ?? Infinity);
+}
+
+function sessionKey(id: string): string {
+  return `session-${id}`;
+}
+
+function turnKey({ turn }: Pick<ShownTurn, "turn">): string {
+  return `turn-${turn}`;
+}
+
+/** The first part of a session. */
+function firstKey(sessions: readonly SessionPart[], id: string): string {
+  const [first] = sessions;
+  return first?.session_id === id && first.turns[0] !== undefined ? turnKey(first.turns[0]) : sessionKey(id);
+}

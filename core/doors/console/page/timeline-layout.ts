@@ -1,0 +1,84 @@
+import { blockSize, type SessionEvents } from "./session-events.ts";
+
+/** The place of a row: its session, and whether turns divide the timeline. */
+export interface RowPlace {
+  session_id: string;
+  isDivided: boolean;
+}
+
+/** One part of a timeline: a head, or a session's events from one number to another. */
+export type TimelinePart =
+  | { key: string; kind: "head"; draw: () => preact.ComponentChildren }
+  | {
+    key: string;
+    kind: "events";
+    events: SessionEvents;
+    place: RowPlace;
+    from: number;
+    /** Null: it has all that follows. */
+    to: number | null;
+  };
+
+/** An item of a timeline: a head, or a block of events. */
+type TimelineItem = { key: string; part: TimelinePart; block: number };
+
+/** The items of a timeline by their numbers, without a list of them. */
+export class TimelineLayout {
+  readonly parts: readonly TimelinePart[];
+  readonly count: number;
+  readonly #starts: number[] = [];
+
+  constructor(parts: readonly TimelinePart[]) {
+    this.parts = parts;
+    let count = 0;
+    for (const part of parts) {
+      this.#starts.push(count);
+      count += part.kind === "head" ? 1 : blocksOf(part).count;
+    }
+    this.count = count;
+  }
+
+  /** Whether the items of another layout are the first ones of this one. */
+  continues(other: TimelineLayout): boolean {
+    return this.parts === other.parts && this.count >= other.count &&
+      this.#starts.every((start, at) => start === other.#starts[at]);
+  }
+
+  item(index: number): TimelineItem {
+    const at = this.#starts.findLastIndex((start) => start <= index);
+    const part = this.parts[at];
+    if (part === undefined) throw new Error("A timeline has no such item.");
+    const block = part.kind === "head" ? 0 : blocksOf(part).first + index - (this.#starts[at] ?? 0);
+    return { key: `${part.key}:${block}`, part, block };
+  }
+
+  /** Returns the number of a session's event's item; that of a part with this key where there is no such event. */
+  find({ session_id, seq, key }: TimelineAim): number {
+    const at = this.parts.findIndex((part) =>
+      seq === null ? part.key === key : part.kind === "events" && part.place.session_id === session_id &&
+        part.from <= seq && seq <= (part.to ?? Infinity)
+    );
+    const part = this.parts[at];
+    const start = this.#starts[at] ?? 0;
+    if (part === undefined || part.kind === "head" || seq === null) return start;
+    return start + Math.floor((seq - 1) / blockSize) - blocksOf(part).first;
+  }
+
+  /** Returns the numbers of all items by their keys. */
+  keys(): Map<string, number> {
+    return new Map(Array.from({ length: this.count }, (_, index) => [this.item(index).key, index]));
+  }
+}
+
+/** Where a timeline begins to be read: an event of a session, or a part. */
+export interface TimelineAim {
+  session_id: string;
+  seq: number | null;
+  key: string;
+}
+
+function blocksOf({ from, to, events }: Extract<TimelinePart, { kind: "events" }>): { first: number; count: number } {
+  const last = Math.min(to ?? Infinity, events.last.value);
+  const first = Math.floor((from - 1) / blockSize);
+  return { first, count: last < from ? 0 : Math.floor((last - 1) / blockSize) - first + 1 };
+}

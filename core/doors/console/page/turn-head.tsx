@@ -1,0 +1,101 @@
+import type { Follows } from "../../../../plugin-sdk/envelope.ts";
+import { formatCost } from "../../../../plugin-sdk/currency.ts";
+import type { UsageReport } from "../../../../plugin-sdk/result.ts";
+import { ClientName, durationText, OutcomeMark, Since } from "./parts.tsx";
+import { addressOf } from "./route.ts";
+import { plainText } from "./shown-text.ts";
+import type { SessionPart, ShownTurn } from "./talk-turns.ts";
+import { LongText, Text } from "./text.tsx";
+
+/** The head of a turn: its number, prompt, who said it, and how it ended. It opens and closes what the agent did. */
+export function TurnHead({ of: turn, isOpen, toggle }: { of: ShownTurn; isOpen: boolean; toggle: () => void }) {
+  return (
+    <section class={`turn-head${isOpen ? " open" : ""}`} aria-label={`Turn ${turn.turn}`} data-turn={turn.turn}>
+      <h2>
+        <button type="button" class="plain turn-fold" aria-expanded={isOpen} onClick={toggle}>
+          <span class="turn-mark" aria-hidden="true">›</span>
+          <span class="turn-number">Turn {turn.turn}</span>
+          {!isOpen && <span class="one-line">{titleOf(turn)}</span>}
+        </button>
+      </h2>
+      <p class="turn-facts">
+        <TurnEnd of={turn} />
+        <time dateTime={turn.started_at} title={new Date(turn.started_at).toLocaleString()}>
+          {new Date(turn.started_at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}
+        </time>
+        {turn.client !== null && (
+          <span>
+            said by <ClientName of={turn.client} />
+          </span>
+        )}
+      </p>
+      {isOpen && turn.prompt !== "" && (
+        <div class="prompt">
+          <LongText of={turn.prompt} class="prose" />
+        </div>
+      )}
+      {isOpen && turn.by === "agent" && <p class="quiet-line">The agent went on by itself.</p>}
+    </section>
+  );
+}
+
+function titleOf({ prompt, by }: ShownTurn): string {
+  if (prompt !== "") return plainText(prompt, 200);
+  return by === "agent" ? "The agent went on by itself" : "";
+}
+
+function TurnEnd({ of: { outcome, stop_reason, started_at, ended_at, usage } }: { of: ShownTurn }) {
+  if (outcome === null || stop_reason === null || ended_at === null) {
+    return (
+      <>
+        <span class="tag tag-running">Working</span>
+        <span>
+          for <Since at={started_at} />
+        </span>
+      </>
+    );
+  }
+  return (
+    <>
+      <OutcomeMark of={outcome} why={stop_reason} />
+      <span>{durationText(Math.max(0, Date.parse(ended_at) - Date.parse(started_at)))}</span>
+      {usage !== null && usage.cost !== null && <span>{costText(usage)}</span>}
+    </>
+  );
+}
+
+function costText({ cost, currency, basis }: UsageReport): string {
+  return `${basis === "estimated" && cost !== 0 ? "≈ " : ""}${formatCost(cost ?? 0, currency)}`;
+}
+
+const reasons: Readonly<Record<Follows["why"], string>> = {
+  message: "a message went on",
+  restart: "the host was restarted",
+  machine_lost: "its machine was lost",
+  rewind: "it was taken back",
+  fork: "it was forked",
+  agent: "another agent goes on",
+  terms: "its terms are others",
+};
+
+const memories: Readonly<Record<Follows["memory"], string>> = {
+  agent: "The agent has its own memory of it.",
+  briefing: "The agent got a summary of the turns before.",
+  none: "The agent knows nothing of the turns before.",
+};
+
+/** The border between two sessions of a conversation. */
+export function SessionHead(
+  { of: { session_id, follows, adapter }, number }: { of: SessionPart; number: number },
+) {
+  return (
+    <p class="divider session-head">
+      <span>
+        <a href={addressOf("sessions", session_id)}>Session {number}</a> ·{" "}
+        <Text of={plainText(adapter, 60)} />
+        {follows !== null && `: ${reasons[follows.why] ?? follows.why}`}
+        {follows !== null && <span class="quiet-line">{memories[follows.memory]}</span>}
+      </span>
+    </p>
+  );
+}
