@@ -15,6 +15,32 @@ const eventAt = `    const eventAt = (at) => at % 10 === 0
       ? { type: "tool_result", call_id: "c" + (at - 1), tool: "Read", output: "line of a file ".repeat(6), success: true, duration_ms: 4 }
       : { type: "output", stream: "stdout", data: "line " + at + " of what the agent says\\n" };`;
 
+/** Works on turns: streams lines, calls a tool, asks, takes words into a turn and stops, as the prompt says. */
+const talking = `    yield { type: "agent_info", agent_session_id: "talk-1", model: "tide-2" };
+    for await (const turn of ctx.turns) {
+      const { prompt, signal } = turn;
+      const words = [];
+      void (async () => { for await (const word of turn.messages) words.push(word); })().catch(() => {});
+      yield { type: "output", stream: "stdout", data: "turn " + turn.number + " heard: " + prompt + "\\n" };
+      if (prompt.includes("tool")) yield { type: "tool_call", call_id: "t" + turn.number, tool: "Bash", kind: "execute", input: { command: "sleep 600" } };
+      if (prompt.includes("ask")) {
+        const request_id = "p" + turn.number;
+        yield { type: "permission_request", request_id, tool: "Bash", title: "Run the tests", kind: "execute", input: { command: "npm test" }, options: [{ id: "yes", label: "Allow once", kind: "allow_once" }, { id: "no", label: "Reject", kind: "reject_once" }] };
+        yield { type: "output", stream: "stdout", data: "answer: " + await ctx.answer(request_id) + "\\n" };
+      }
+      for (let at = 1, ends = !/work|tool/.test(prompt); !ends && !signal.aborted; at++) {
+        for (const { message_id, text } of words.splice(0)) {
+          yield { type: "message", message_id, state: "taken" };
+          yield { type: "output", stream: "stdout", data: "heard meanwhile: " + text + "\\n" };
+          ends = text.includes("finish");
+        }
+        if (prompt.includes("work") && at % 5 === 0) yield { type: "output", stream: "stdout", data: "line " + at / 5 + " of the work\\n" };
+        await ctx.sleep(20, { signal }).catch(() => {});
+      }
+      if (prompt.includes("fail")) yield { type: "error", code: "model_missing", message: "The model tide-9 does not exist.", recoverable: false };
+      else if (!signal.aborted) yield { type: "completed", success: true, output: "turn " + turn.number + " is done", files_changed: [], tokens_used: 12, cost: 0.02 };
+    }`;
+
 /** Agents that the console's tests run, by the ids of their plugins. */
 export const agents: Readonly<Record<string, { code: string; manifest?: string }>> = {
   works: {
@@ -115,6 +141,8 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
     yield { type: "output", stream: "stdout", data: (request.continue_from ?? "new") + " heard: " + request.prompt + "\\n" };
     yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`),
   },
+  talks: { manifest: "accepts: [turns, steer, stop_turn, continue_from]", code: adapterCode(talking) },
+  deaf: { manifest: "accepts: [turns, stop_turn, continue_from]", code: adapterCode(talking) },
   crashes: {
     code: adapterCode(`    void Promise.reject(new Error("No luck"));
     await ctx.sleep(1e8);`),

@@ -48,7 +48,7 @@ export interface ConsoleHost {
   /** Starts it again, at the same address. */
   start(): Promise<void>;
   /** A new one-time code. */
-  code(): Promise<string>;
+  code(scope?: "read" | "admin"): Promise<string>;
   /** Calls a route as the operator. */
   call<T>(method: string, path: string, body?: unknown): Promise<T>;
 }
@@ -96,7 +96,7 @@ export async function openConsoleHost(): Promise<ConsoleHost & AsyncDisposable> 
     start,
     kill,
     call,
-    code: async () => (await call<{ code: string }>("POST", "/v1/console/codes", {})).code,
+    code: async (scope = "admin") => (await call<{ code: string }>("POST", "/v1/console/codes", { scope })).code,
     async [Symbol.asyncDispose]() {
       await kill();
       await rm(folder, { recursive: true, force: true, maxRetries: 5 });
@@ -158,13 +158,23 @@ export async function openBrowser(more: readonly string[] = []): Promise<Browser
   return await chromium.launch({ executablePath: browserPath, args: [...flags, ...more] });
 }
 
-/** Opens the console in a context of its own, signed in by a code; `script` runs in the page before its own. */
+interface OpenOptions {
+  hash?: string;
+  /** Runs in the page before its own. */
+  script?: string;
+  scope?: "read" | "admin";
+  /** Another page of the same browser: a second tab. */
+  beside?: ConsolePage;
+}
+
+/** Opens the console in a context of its own or beside another page, signed in by a code. */
 export async function openConsole(
   browser: Browser,
   host: ConsoleHost,
-  { hash = "", script = "", ...options }: BrowserContextOptions & { hash?: string; script?: string } = {},
+  { hash = "", script = "", scope, beside, ...options }: BrowserContextOptions & OpenOptions = {},
 ): Promise<ConsolePage> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, ...options });
+  const context = beside?.page.context() ??
+    await browser.newContext({ viewport: { width: 1280, height: 860 }, ...options });
   const page = await context.newPage();
   const breaches: string[] = [];
   await page.exposeFunction("reportBreach", (text: string) => void breaches.push(text));
@@ -173,7 +183,7 @@ export async function openConsole(
       reportBreach([report.violatedDirective, report.blockedURI, report.sample].join(" ")));${script}`,
   });
   page.on("pageerror", (error) => breaches.push(String(error)));
-  await page.goto(`${host.address}/console#code=${await host.code()}`);
+  await page.goto(`${host.address}/console#code=${await host.code(scope)}`);
   await page.getByText("Live", { exact: true }).waitFor();
   const go = async (to: string) => {
     await page.evaluate(`location.hash = ${JSON.stringify(to)}`);

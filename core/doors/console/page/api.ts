@@ -61,7 +61,8 @@ function withToken(token: string): HostApi {
         headers: { authorization, ...(body === undefined ? {} : { "content-type": "application/json" }) },
         body: body === undefined ? null : JSON.stringify(body),
       });
-      return (response.status === 204 ? null : await response.json()) as T;
+      const text = await response.text();
+      return (text === "" ? null : JSON.parse(text)) as T;
     },
     open(path, query, signal) {
       const headers = { authorization, accept: "application/x-ndjson" };

@@ -140,7 +140,8 @@ function Ways(
             name={name}
             value={delivery}
             checked={chosen === delivery}
-            onChange={() => choose(delivery)}
+            onChange={() =>
+              choose(delivery)}
           />
           {label}
         </label>

@@ -233,6 +233,8 @@ function Output({ of: text }: { of: string }) {
 }
 
 function Ended({ event: { result } }: { event: Extract<HostEvent, { type: "session_ended" }> }) {
+  // A turn's output stands in its turn.
+  const { isDivided } = useRowPlace();
   // Data that breaks its schema is kept in the error.
   const data = result.structured_output ?? result.error?.details?.["structured_output"];
   return (
@@ -252,7 +254,7 @@ function Ended({ event: { result } }: { event: Extract<HostEvent, { type: "sessi
           )}
         </p>
       )}
-      {result.output !== "" && <Output of={result.output} />}
+      {result.output !== "" && !isDivided && <Output of={result.output} />}
       {data !== undefined && <JsonText of={data} />}
     </div>
   );

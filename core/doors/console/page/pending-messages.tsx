@@ -89,7 +89,9 @@ export function PendingMessages({ talk, canRun, reuse }: PendingMessagesProps) {
 /** Says how many there are to someone who does not see the list. */
 function WaitingCount({ count }: { count: number }) {
   return (
-    <p class="hidden" role="status">{count === 0 ? "" : `${count} ${count === 1 ? "message waits" : "messages wait"}`}</p>
+    <p class="hidden" role="status">
+      {count === 0 ? "" : `${count} ${count === 1 ? "message waits" : "messages wait"}`}
+    </p>
   );
 }
 

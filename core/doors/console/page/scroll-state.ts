@@ -104,6 +104,7 @@ export class ScrollState {
   viewResized(element: HTMLElement): void {
     this.#viewHeight = element.clientHeight;
     if (this.isAtEnd) element.scrollTop = element.scrollHeight;
+    this.#top = element.scrollTop;
     this.#askIfOther();
   }
 
@@ -116,13 +117,15 @@ export class ScrollState {
   };
 
   scrolled(element: HTMLElement): void {
+    // A view that grows moves its content down without a person.
+    if (element.clientHeight !== this.#viewHeight) return this.viewResized(element);
     const { scrollTop } = element;
     if (scrollTop === this.#top) return;
     const isUp = scrollTop < this.#top;
     const wasAtEnd = this.isAtEnd;
     this.#top = scrollTop;
     this.#aim = null;
-    // A window that grows moves its content down as well, without a person: it is then still at the very end.
+    // Content that shrinks moves the view as well: it is then still at the very end.
     this.isAtEnd = element.scrollHeight - this.#viewHeight - scrollTop < (isUp ? 2 : 60);
     if (wasAtEnd !== this.isAtEnd) this.#ask();
     else this.#askIfOther();

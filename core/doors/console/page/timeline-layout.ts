@@ -49,7 +49,7 @@ export class TimelineLayout {
     const part = this.parts[at];
     if (part === undefined) throw new Error("A timeline has no such item.");
     const block = part.kind === "head" ? 0 : blocksOf(part).first + index - (this.#starts[at] ?? 0);
-    return { key: `${part.key}:${block}`, part, block };
+    return { key: keyOf(part, block), part, block };
   }
 
   /** Returns the number of a session's event's item; that of a part with this key where there is no such event. */
@@ -75,6 +75,13 @@ export interface TimelineAim {
   session_id: string;
   seq: number | null;
   key: string;
+}
+
+/** A block has the same key wherever it stands, so that its height is known after its turn got a head. */
+function keyOf(part: TimelinePart, block: number): string {
+  if (part.kind === "head") return part.key;
+  const rest = part.from > block * blockSize + 1 ? `+${part.from}` : "";
+  return `${part.place.session_id}/${block}${rest}`;
 }
 
 function blocksOf({ from, to, events }: Extract<TimelinePart, { kind: "events" }>): { first: number; count: number } {

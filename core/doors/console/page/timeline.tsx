@@ -5,6 +5,7 @@ import { dividedCalls, foldRows } from "./fold.ts";
 import { ScrollState } from "./scroll-state.ts";
 import { RowPlaceProvider } from "./row-place.ts";
 import { blockSize, type EventBlock, unknown } from "./session-events.ts";
+import type { ShownEvent } from "./shown-event.ts";
 import { type RowPlace, type TimelineAim, TimelineLayout, type TimelinePart } from "./timeline-layout.ts";
 
 /** Browsers draw nothing below some thirty million pixels. */
@@ -98,11 +99,20 @@ const Block = memo<BlockProps>(
       return <div class="block-unknown" aria-hidden="true">Event {(index * blockSize + 1).toLocaleString("en")} …</div>;
     }
     const divided = dividedCalls(block.events, { before: before.events, after: after.events });
-    const events = block.events.filter(({ seq }) => from <= seq && seq <= (to ?? Infinity));
+    const isShown = ({ seq, event }: ShownEvent) =>
+      from <= seq && seq <= (to ?? Infinity) &&
+      // The head of its turn has the prompt.
+      !(place.isDivided && event.type === "session_started" && event.passed_over.length === 0);
+    const events = block.events.filter(isShown);
     return (
       <RowPlaceProvider value={place}>
         {foldRows(events, divided).map((row) => (
-          <EventRow key={`${row.kind}${row.seq}`} row={row} target={target} onRaw={(seq) => onRaw(place, seq)} />
+          <EventRow
+            key={`${row.kind}${row.seq}`}
+            row={row}
+            target={target}
+            onRaw={(seq) => onRaw(place, seq)}
+          />
         ))}
       </RowPlaceProvider>
     );

@@ -91,8 +91,7 @@ export function SessionHead(
   return (
     <p class="divider session-head">
       <span>
-        <a href={addressOf("sessions", session_id)}>Session {number}</a> ·{" "}
-        <Text of={plainText(adapter, 60)} />
+        <a href={addressOf("sessions", session_id)}>Session {number}</a> · <Text of={plainText(adapter, 60)} />
         {follows !== null && `: ${reasons[follows.why] ?? follows.why}`}
         {follows !== null && <span class="quiet-line">{memories[follows.memory]}</span>}
       </span>
