@@ -123,22 +123,19 @@ describe("sessions", () => {
     await page.getByRole("button", { name: /Failed|Interrupted|Done/ }).first().waitFor();
   });
 
-  test("a session is continued, also where its agent named no session of its own", async () => {
+  test("a session is continued from the field below it, and what the host refuses is said there", async () => {
     const session = await host.client.start({ workdir: host.workdir, prompt: "Remember me" }, { adapter: "remembers" });
     await session.result();
     await opened.go(`#/sessions/${session.id}`);
-    await page.getByRole("button", { name: "Continue" }).click();
-    await page.getByLabel("What should the agent do next?").fill("Say it again");
-    await page.getByRole("dialog").getByRole("button", { name: "Continue" }).click();
+    const field = page.getByRole("textbox", { name: "Message to the agent" });
+    await field.fill("Say it again");
+    await page.getByRole("button", { name: "Send" }).click();
     await page.getByText("own-1 heard: Say it again").first().waitFor();
-    const id = await work("Forget me");
-    await opened.go(`#/sessions/${id}`);
-    await page.getByRole("button", { name: "Continue" }).click();
-    await page.getByLabel("What should the agent do next?").fill("Go on");
-    await page.getByRole("dialog").getByRole("button", { name: "Continue" }).click();
-    await page.getByRole("dialog").waitFor({ state: "detached" });
-    await expect.poll(() => page.url()).not.toContain(id);
-    expect((await host.client.list({ limit: 1 }))[0]).toMatchObject({ conversation_id: id });
+    await field.fill("x".repeat(1_200_000));
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.locator(".composer .failure").waitFor();
+    expect((await field.inputValue()).length).toBe(1_200_000);
+    await field.fill("");
   });
 
   test("the list stays put, is filtered by state and label, and says what a session cost", async () => {

@@ -104,7 +104,7 @@ function Field({ draft, field, send, hint }: FieldProps) {
   );
 }
 
-/** Where the next message goes, in one sentence. */
+/** Says in one sentence how the agent gets the next message. */
 function hintOf({ state, turn, steers, sessions, head }: ConversationReport, delivery: Delivery): string {
   if (state === "working") {
     if (delivery === "interrupt") return `Stops turn ${turn}, and is the next one.`;

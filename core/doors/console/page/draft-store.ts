@@ -71,7 +71,7 @@ export class DraftStore {
 /** Returns the browser's storage; null where it is forbidden. */
 export function browserStorage(): Storage | null {
   try {
-    return localStorage;
+    return globalThis.localStorage;
   } catch {
     return null;
   }

@@ -156,7 +156,7 @@ function EditForm({ edit, change, save }: EditFormProps) {
   );
 }
 
-/** A change that came too late: what became of the message, and the words, which are still there. */
+/** A change that came too late: where the message is now, and the words, which are still there. */
 function LateEdit(
   { edit, talk, change, reuse }: {
     edit: MessageEdit;

@@ -70,7 +70,7 @@ export class TimelineLayout {
   }
 }
 
-/** Where a timeline begins to be read: an event of a session, or a part. */
+/** The place where a reader of a timeline begins: an event of a session, or a part. */
 export interface TimelineAim {
   session_id: string;
   seq: number | null;

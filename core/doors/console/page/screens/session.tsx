@@ -173,6 +173,11 @@ function SessionFacts({ session, events, report }: SessionFactsProps) {
           {report.sessions.length > 1 && ` in ${report.sessions.length} sessions`}
         </span>
       )}
+      {report !== null && report.head !== session.session_id && (
+        <a href={addressOf("sessions", report.head)}>
+          {report.state === "ended" ? "Its newest session" : "It goes on in its newest session"}
+        </a>
+      )}
     </span>
   );
 }
