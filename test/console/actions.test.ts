@@ -123,7 +123,7 @@ describe("sessions", () => {
     await page.getByRole("button", { name: /Failed|Interrupted|Done/ }).first().waitFor();
   });
 
-  test("a session is continued from the field below it, and what the host refuses is said there", async () => {
+  test("a session is continued from the field below it", async () => {
     const session = await host.client.start({ workdir: host.workdir, prompt: "Remember me" }, { adapter: "remembers" });
     await session.result();
     await opened.go(`#/sessions/${session.id}`);
@@ -131,11 +131,6 @@ describe("sessions", () => {
     await field.fill("Say it again");
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByText("own-1 heard: Say it again").first().waitFor();
-    await field.fill("x".repeat(1_200_000));
-    await page.getByRole("button", { name: "Send" }).click();
-    await page.locator(".composer .failure").waitFor();
-    expect((await field.inputValue()).length).toBe(1_200_000);
-    await field.fill("");
   });
 
   test("the list stays put, is filtered by state and label, and says what a session cost", async () => {

@@ -418,3 +418,22 @@ test("Tab leads from the field over the choice and Stop to Send, and Enter acts 
   await saw(rows, "turn 2 heard: by keys");
   await end(made);
 });
+
+test("when too many messages wait, the host's refusal stands at the field and the words stay", async () => {
+  const made = await talkTo("work a while", { adapter: "deaf" });
+  await saw(made.rows, "line 1 of the work");
+  for (let at = 1; at <= 64; at++) {
+    await host.call("POST", `/v1/conversations/${made.id}/messages`, { text: `message ${at}` });
+  }
+  await expect.poll(() => made.pending.locator("li").count()).toBe(64);
+  await made.say("one too many");
+  await made.page.locator(".composer .failure").getByText("64 wait already").waitFor();
+  expect(await made.field.inputValue()).toBe("one too many");
+  await made.pending.locator("li").last().getByRole("button", { name: "Withdraw" }).click();
+  await expect.poll(() => made.pending.locator("li").count()).toBe(63);
+  await made.field.press("Enter");
+  await made.pending.getByText("one too many").waitFor();
+  await host.call("POST", `/v1/conversations/${made.id}/stop`, { drop_pending: true });
+  await made.pending.waitFor({ state: "detached" });
+  await end(made);
+});

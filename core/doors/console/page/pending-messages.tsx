@@ -4,8 +4,9 @@ import type { Delivery } from "../../../../plugin-sdk/messages.ts";
 import { RefusedCall } from "./api.ts";
 import { noticeOf, useConsole } from "./console-context.ts";
 import { ClientName, Failure } from "./parts.tsx";
+import { plainText } from "./shown-text.ts";
 import type { Talk } from "./talk.ts";
-import { LongText } from "./text.tsx";
+import { FoldRow, LongText } from "./text.tsx";
 
 /** A message that has no outcome yet. */
 type OpenMessageView = Pick<MessageReport, "message_id" | "delivery" | "by"> & { text: string; isSent: boolean };
@@ -55,7 +56,7 @@ export function PendingMessages({ talk, canRun, reuse }: PendingMessagesProps) {
   };
   if (open.length === 0 && edit === null && failure === null) return <WaitingCount count={0} />;
   return (
-    <div class="pending" role="group" aria-label="Messages that wait">
+    <div class="pending" role="group" aria-label="Messages that wait" tabIndex={canRun ? undefined : 0}>
       <WaitingCount count={open.length} />
       <ol>
         {open.map((one) => (
@@ -95,6 +96,9 @@ function WaitingCount({ count }: { count: number }) {
   );
 }
 
+/** Characters of a message that stand open in the list. */
+const mostOpen = 200;
+
 const ways: Readonly<Record<Delivery, string>> = {
   queue: "after this turn",
   steer: "into the turn",
@@ -112,7 +116,13 @@ function Waiting(
   return (
     <>
       <div class="pending-text">
-        <LongText of={text} class="prose" />
+        {text.length <= mostOpen && !text.includes("\n")
+          ? <LongText of={text} class="prose" />
+          : (
+            <FoldRow class="quiet" line={<span class="one-line">{plainText(text, mostOpen)}</span>}>
+              {() => <LongText of={text} class="prose" />}
+            </FoldRow>
+          )}
         <p class="quiet-line">
           <span class="tag">{isSent ? "On its way" : "Waits"}</span> {isSent ? "to the agent" : ways[delivery]} ·{" "}
           <ClientName of={by.client} />
