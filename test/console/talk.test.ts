@@ -437,3 +437,43 @@ test("when too many messages wait, the host's refusal stands at the field and th
   await made.pending.waitFor({ state: "detached" });
   await end(made);
 });
+
+test("what a person reads stays in its place while turns end, begin, are closed and opened", async () => {
+  const made = await talkTo("work a while");
+  const { page, rows, say, head, hint } = made;
+  await saw(rows, "line 40 of the work");
+  await rows.evaluate((list: { scrollTop: number }) => void (list.scrollTop = 260));
+  await page.getByRole("button", { name: /Follow the newest/ }).waitFor();
+  const top = () => page.evaluate<number>(`document.querySelector('.row[data-seq="5"]').getBoundingClientRect().top`);
+  const before = await top();
+  // The session's first row, its prompt, becomes the head of its turn: what follows stays within that difference.
+  await say("finish");
+  await expect.poll(() => hint.textContent()).toContain("Begins turn 2");
+  await page.waitForTimeout(200);
+  expect(Math.abs(await top() - before)).toBeLessThan(2);
+  await say("a second turn");
+  await expect.poll(() => hint.textContent()).toContain("Begins turn 3");
+  await page.waitForTimeout(300);
+  const divided = await top();
+  await say("a third turn");
+  await expect.poll(() => hint.textContent()).toContain("Begins turn 4");
+  await page.waitForTimeout(300);
+  expect(Math.abs(await top() - divided)).toBeLessThan(2);
+  await page.getByRole("button", { name: /Follow the newest/ }).click();
+  await head(3).waitFor();
+  // By keys alone: m leads to the field, and a head is a button.
+  const fold = head(2).getByRole("button", { name: /Turn 2/ });
+  const place = async () => (await fold.boundingBox())!.y;
+  await fold.focus();
+  await page.keyboard.press("Enter");
+  await head(2).getByRole("button", { expanded: false }).waitFor();
+  expect(await rows.textContent()).not.toContain("turn 2 heard");
+  const closed = await place();
+  await page.keyboard.press("Enter");
+  await saw(rows, "turn 2 heard: a second turn");
+  expect(Math.abs(await place() - closed)).toBeLessThan(2);
+  await fold.evaluate((one) => (one as unknown as { blur(): void }).blur());
+  await page.keyboard.press("m");
+  expect(await made.field.evaluate((one) => one === one.ownerDocument.activeElement)).toBe(true);
+  await end(made);
+});

@@ -2,6 +2,7 @@ import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import type { ConversationReport } from "../../../../plugin-sdk/conversation.ts";
 import type { Delivery } from "../../../../plugin-sdk/messages.ts";
 import { noticeOf, useConsole } from "./console-context.ts";
+import { useKeys } from "./keys.ts";
 import { MessageDraft } from "./message-draft.ts";
 import { Failure } from "./parts.tsx";
 import { PendingMessages } from "./pending-messages.tsx";
@@ -33,6 +34,7 @@ function OpenComposer({ talk, report }: { talk: Talk; report: ConversationReport
     talk.touch(0);
     field.current?.focus();
   };
+  useKeys({ m: () => field.current?.focus() });
   const reuse = (text: string) => {
     draft.add(text);
     field.current?.focus();

@@ -159,6 +159,7 @@ function Help({ close }: { close: () => void }) {
     ["1 to 9", "answer with this choice"],
     ["x, a", "select one, select all"],
     ["o", "open the session of a request"],
+    ["m", "write to the agent of a session"],
     ["/", "search the sessions"],
     ["+", "start a session"],
     ["Escape", "back, or close"],
