@@ -303,6 +303,7 @@ export class RunningSession {
       const { turn, facts } = this.#closeTurn(null, { agentGoesOn: true });
       this.#turns.tell(turn, this.#stream.redacted({ ...facts, artifacts: null, artifacts_reason: "agent_went_on" }));
     }
+    this.#changes.goOn(this.#turns.nextNumber, this.#stops.signal).catch(() => {});
     this.#reset({ isKept: true });
     this.#turns.beganByAgent(messageIds);
   }

@@ -66,13 +66,22 @@ export class SessionChanges {
 
   async #keepBefore(turn: number, signal: AbortSignal): Promise<void> {
     this.#isInTurn = true;
-    await this.#checkpoints.beginTurn(turn, signal);
+    await this.#checkpoints.beginTurn(turn, { signal });
+  }
+
+  /** The agent goes on by itself, with a turn of its own. */
+  async goOn(turn: number, signal: AbortSignal): Promise<void> {
+    if (this.#snapshot === null) return;
+    const ended = this.#keepAfter();
+    this.#isInTurn = true;
+    // The store does one after the other.
+    await Promise.all([ended, this.#checkpoints.beginTurn(turn, { signal, isLate: true })]);
   }
 
   async #keepAfter(): Promise<TurnCheckpoint | null> {
-    const claims = this.#signs.take();
-    if (this.#isInTurn) this.#checkpoint = await this.#checkpoints.endTurn(claims);
+    const [claims, isInTurn] = [this.#signs.take(), this.#isInTurn];
     this.#isInTurn = false;
+    if (isInTurn) this.#checkpoint = await this.#checkpoints.endTurn(claims);
     return this.#checkpoint;
   }
 

@@ -20,14 +20,20 @@ export class SessionCheckpoints {
     this.#deps = deps;
   }
 
-  /** Keeps the files as they are before a turn. Throws only the reason of `signal`; a store that fails keeps nothing. */
-  async beginTurn(turn: number, signal: AbortSignal): Promise<void> {
+  /**
+   * Keeps the files as they are before a turn. Throws only the reason of `signal`; a store that fails keeps nothing.
+   * @param options `isLate`: the agent has begun it by itself
+   */
+  async beginTurn(
+    turn: number,
+    { signal, isLate = false }: { signal: AbortSignal; isLate?: boolean },
+  ): Promise<void> {
     const { request, follows, sessionId, place: { workdir } } = this.#session;
     if (request.checkpoints !== true || this.#reason !== null) return;
     try {
       const conversation = follows?.conversation_id ?? sessionId;
       this.#store ??= await this.#deps.openCheckpoints({ conversation, workdir, signal });
-      await this.#store.beginTurn(turn, { signal });
+      await this.#store.beginTurn(turn, { signal, isLate });
     } catch (error) {
       await this.close();
       signal.throwIfAborted();
