@@ -90,6 +90,8 @@ export const slowTests: readonly string[] = [
   // Random inputs, and real repositories on bad disks.
   "test/fuzz/fuzz.test.ts",
   "test/records/git/artifacts-oracle.test.ts",
+  "test/records/checkpoints/rewind-histories.test.ts",
+  "test/records/checkpoints/store-damage.test.ts",
   "test/records/checkpoints/store-kills.test.ts",
   "test/records/workspace/faults.test.ts",
   "test/records/workspace/large-files.test.ts",

@@ -32,7 +32,7 @@ export interface CheckpointsOptions extends StorePlace {
 }
 
 /** Signs of who changed what in a turn. */
-export interface TurnClaims {
+interface TurnClaims {
   /** Paths that events of the turn name, absolute or relative to the working directory. */
   named: readonly string[];
   /** Times of its tool calls. */
@@ -40,7 +40,7 @@ export interface TurnClaims {
 }
 
 /** The end of a turn: its changes, and the tree after it. */
-export type TurnFiles = ArtifactList & {
+type TurnFiles = ArtifactList & {
   /** Tree of the files after the turn; null where it cannot be taken back. */
   checkpoint: string | null;
   /** Why there is none: `too_large`, `objects_gone`, `git_missing`, `workdir_missing`, or a sentence. */

@@ -11,7 +11,7 @@ export interface CallTime {
 }
 
 /** Signs that a change of a turn is the agent's. */
-export interface TurnSigns {
+interface TurnSigns {
   /** Paths that events of the turn name, relative to the top of the work tree, with `/`. */
   named: ReadonlySet<string>;
   calls: readonly CallTime[];

@@ -34,7 +34,7 @@ export interface PathBack {
 }
 
 /** A rewind of files, path by path. */
-export interface PlannedPaths {
+interface PlannedPaths {
   back: PathBack[];
   /** Changed by the agent and by others: they stay as they are. */
   conflicts: Uint8Array[];

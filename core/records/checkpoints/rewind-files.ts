@@ -28,7 +28,7 @@ export interface RewindOptions {
 }
 
 /** One file of a plan. */
-export interface RewindFile {
+interface RewindFile {
   /** Relative to the working directory, with `/`. */
   path: string;
   /** `removed`: it was not there before. `brought_back`: it is not there now. */

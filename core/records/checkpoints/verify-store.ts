@@ -6,14 +6,14 @@ import { folderOf, type StorePlace } from "./store-place.ts";
 import { readStoreRecord, type StoredTurn } from "./store-record.ts";
 
 /** The trees of one turn, as the journal has them. */
-export interface JournalTurn {
+interface JournalTurn {
   turn: number;
   before: string | null;
   after: string | null;
 }
 
 /** A turn of which the store does not have what the journal says. */
-export interface StoreFault {
+interface StoreFault {
   turn: number;
   /** `missing`: the store does not know it; `differs`: it has other trees; `damaged`: files of it cannot be read. */
   fault: "missing" | "differs" | "damaged";

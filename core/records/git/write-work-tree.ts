@@ -177,7 +177,7 @@ async function listNested(shadow: ShadowRepository, path: Uint8Array, call: Shad
 }
 
 /** A call that puts changed paths into an index. */
-export interface UpdateCall extends ShadowCall {
+interface UpdateCall extends ShadowCall {
   stored: boolean;
 }
 
