@@ -1,5 +1,7 @@
 import { copyFileSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { spawn } from "node:child_process";
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -7,7 +9,7 @@ import { expect, test } from "vitest";
 import { openCheckpoints } from "../../../core/records/checkpoints/checkpoint-store.ts";
 import { verifyCheckpoints } from "../../../core/records/checkpoints/verify-store.ts";
 import { makeFixture } from "../git/git-fixture.ts";
-import { runnable } from "../journal/runnable.ts";
+import { type Runnable, runnable } from "../journal/runnable.ts";
 import { numbers, readFiles } from "./rewind-history.ts";
 
 /** Kills of a run; the seed of the first one. */
@@ -28,7 +30,9 @@ test("a store whose host is killed is whole again at the next start, and so are 
   const below = numbers(firstSeed);
   let f = makeFixture({ repository: true });
   const counts = { midRewind: 0, turns: 0 };
+  const scripts = await mkdtemp(join(tmpdir(), "bulkhead-kills-"));
   try {
+    const script = await workerIn(scripts);
     const begin = () => {
       f.write("d1/tracked.txt", "first\n");
       f.commitAll();
@@ -42,7 +46,7 @@ test("a store whose host is killed is whole again at the next start, and so are 
         begin();
       }
       const last = Math.max(0, ...notedTurns(f.root).map(({ turn }) => turn)) + 1;
-      await runAndKill(f.root, { first: last, seed: firstSeed + round, below });
+      await runAndKill(f.root, { script, first: last, seed: firstSeed + round, below });
       const rewinding = read<{ now: unknown; wanted: unknown }>(join(f.root, "rewinding.json"));
       const place = { folder: join(f.root, "checkpoints"), conversation: "c1" };
       const store = await openCheckpoints({ ...place, workdir: f.work, exclude: [] });
@@ -71,22 +75,32 @@ test("a store whose host is killed is whole again at the next start, and so are 
       rmSync(join(f.root, "rewinding.json"), { force: true });
     }
     expect(counts.turns).toBeGreaterThan(0);
+    if (rounds > 20) expect(counts.midRewind).toBeGreaterThan(rounds / 10);
   } finally {
     rmSync(f.root, { recursive: true, force: true });
+    rmSync(scripts, { recursive: true, force: true });
   }
-}, 60_000 + rounds * 10_000);
+}, 60_000 + rounds * 30_000);
+
+/** Makes the worker in a folder, with the scripts that lie beside the code which starts programs. */
+async function workerIn(folder: string): Promise<Runnable> {
+  const beside = fileURLToPath(new URL("../../../core/ground/platform/processes", import.meta.url));
+  for (const name of readdirSync(beside).filter((one) => one.endsWith(".pl"))) {
+    copyFileSync(join(beside, name), join(folder, name));
+  }
+  return await runnable("../checkpoints/rewind-until-killed.ts", folder, { packages: true });
+}
 
 /** Starts the worker, and kills it at some moment: half of the times soon after it begins a rewind. */
 async function runAndKill(
   root: string,
-  { first, seed, below }: { first: number; seed: number; below: (limit: number) => number },
+  { script: { args, env }, first, seed, below }: {
+    script: Runnable;
+    first: number;
+    seed: number;
+    below: (limit: number) => number;
+  },
 ): Promise<void> {
-  const { args, env } = await runnable("../checkpoints/rewind-until-killed.ts", root, { packages: true });
-  // Scripts that lie beside the code which starts programs.
-  const scripts = fileURLToPath(new URL("../../../core/ground/platform/processes", import.meta.url));
-  for (const name of readdirSync(scripts).filter((one) => one.endsWith(".pl"))) {
-    copyFileSync(join(scripts, name), join(root, name));
-  }
   const child = spawn(process.execPath, [...args, root, String(first), String(seed)], {
     env,
     stdio: ["ignore", "pipe", "inherit"],
