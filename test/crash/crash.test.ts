@@ -1,6 +1,7 @@
 import process from "node:process";
 import { afterAll, expect, test } from "vitest";
 import { closeLane, type Delays, type Lane, openLane } from "./lane.ts";
+import { randomFrom } from "./random.ts";
 import { moments, playEnd, playRound, type Round } from "./rounds.ts";
 
 /** Rounds of all lanes together. */
@@ -56,12 +57,3 @@ test("a daemon that is killed at any moment loses no event that a client was sho
   // Else nothing could have been lost.
   expect(played.filter(({ shown }) => shown > 0).length).toBeGreaterThan(rounds / 3);
 });
-
-/** Numbers from 0 to 1 that a seed determines (a linear congruential generator; Numerical Recipes' constants). */
-function randomFrom(start: number): () => number {
-  let state = start >>> 0;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}

@@ -183,15 +183,23 @@ async function untilReady(
   return null;
 }
 
+/** A process of a lane's host. */
+interface RecordedChild {
+  pid: number;
+  start: string | null;
+  role: unknown;
+}
+
 /** Processes that the lane's host has written down and not struck out, by pid and start. */
-export async function recordedChildren({ stateDir }: Lane): Promise<{ pid: number; start: string | null }[]> {
+export async function recordedChildren({ stateDir }: Lane): Promise<RecordedChild[]> {
   const text = await readFile(join(stateDir, "host-1", "children.jsonl"), "utf8").catch(() => "");
   return text.split("\n").flatMap((line) => {
     try {
       const row: unknown = JSON.parse(line);
       if (typeof row !== "object" || row === null || !("pid" in row) || "ledger" in row) return [];
       const start = "start" in row && typeof row.start === "string" ? row.start : null;
-      return typeof row.pid === "number" ? [{ pid: row.pid, start }] : [];
+      const role = "role" in row ? row.role : null;
+      return typeof row.pid === "number" ? [{ pid: row.pid, start, role }] : [];
     } catch {
       return [];
     }

@@ -77,10 +77,10 @@ export class LocalConversations implements Conversations {
       messages: async (id) => (await this.#told(id)).messages,
       inOrder: (conversation, act) => this.#inOrder(conversation, act),
       hasBegun: async (id) => await deps.record(id) !== null,
-      give: (conversation, message, sessionId) =>
-        sessionId === undefined
-          ? this.#say(conversation, message, { caller: message.by, isRepeatable: false })
-          : this.#begin(conversation, message, { caller: message.by, sessionId }),
+      give: async (conversation, message, sessionId) => {
+        if (sessionId !== undefined) await this.#begin(conversation, message, { caller: message.by, sessionId });
+        else await (await this.#say(conversation, message, { caller: message.by, isRepeatable: false })).written;
+      },
     }, left);
   }
 
@@ -126,9 +126,10 @@ export class LocalConversations implements Conversations {
     const head = records.at(-1) ?? unknownSession(id);
     const live = this.#deps.find(head.session_id);
     const working = live === undefined ? "working" : stateOf(live.session.talk);
+    const isMoving = records.some(({ session_id }) => this.moved.waitsFor(session_id));
     return {
       conversation_id: conversation,
-      state: head.state === "ended" ? "ended" : working,
+      state: head.state !== "ended" ? working : isMoving ? "waiting" : "ended",
       head: head.session_id,
       turn: turns.at(-1)?.turn ?? head.last_turn,
       sessions: records.map(({ session_id, adapter_id, state }, at) => ({

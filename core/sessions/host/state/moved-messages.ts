@@ -36,7 +36,10 @@ export interface MovedMessagesDeps {
   /** Runs an act on a conversation once those before it are over. */
   inOrder<T>(conversation: string, act: () => Promise<T>): Promise<T>;
   writeLog(record: LogRecord): void;
-  /** Gives a conversation a message, which begins its next session where none runs: under the id, if one is named. */
+  /**
+   * Gives a conversation a message, which begins its next session where none runs: under the id, if one is named. Resolves
+   * once that is durable.
+   */
   give(conversation: string, message: SessionMessage, sessionId?: string): Promise<unknown>;
 }
 
@@ -69,6 +72,11 @@ export class MovedMessages {
   constructor(deps: MovedMessagesDeps, listed: readonly string[] = []) {
     this.#deps = deps;
     this.#listed = new Set(listed);
+  }
+
+  /** Whether messages of a session wait for the conversation's next one. */
+  waitsFor(sessionId: string): boolean {
+    return this.#listed.has(sessionId);
   }
 
   /**

@@ -1,0 +1,39 @@
+import process from "node:process";
+import { afterAll, expect, test } from "vitest";
+import { randomFrom } from "./random.ts";
+import { closeTalkLane, openTalkLane, playTalks, type TalkLane } from "./talk-round.ts";
+
+/** Schedules of all lanes together; seeds are consecutive numbers from this one on. */
+const schedules = Number(process.env["BULKHEAD_TALK_SCHEDULES"] ?? 20);
+const firstSeed = Number(process.env["BULKHEAD_TALK_SEED"] ?? 1);
+const laneCount = 2;
+/** Conversations of one daemon at a time. */
+const together = 5;
+
+const lanes: TalkLane[] = [];
+afterAll(() => Promise.all(lanes.map(closeTalkLane)));
+
+test("each accepted message has one outcome and is seen once at most, whatever is killed", async () => {
+  console.log(`conversations: ${schedules} schedules, BULKHEAD_TALK_SEED=${firstSeed}`);
+  const began = performance.now();
+  const faults: string[] = [];
+  const told: Record<string, number> = {};
+  let kills = 0;
+  const all = Array.from({ length: schedules }, (_, at) => firstSeed + at);
+  const rounds = Array.from({ length: Math.ceil(schedules / together) }, () => all.splice(0, together));
+  await Promise.all(Array.from({ length: laneCount }, async (_, number) => {
+    const lane = await openTalkLane(number);
+    lanes.push(lane);
+    for (let seeds = rounds.shift(); seeds !== undefined; seeds = rounds.shift()) {
+      const round = await playTalks(lane, seeds, randomFrom);
+      faults.push(...round.faults);
+      kills += round.kills;
+      for (const [outcome, count] of Object.entries(round.told)) told[outcome] = (told[outcome] ?? 0) + count;
+    }
+  }));
+  console.log(`${JSON.stringify(told)}, ${kills} kills, ${Math.round((performance.now() - began) / 1000)} s`);
+  expect(faults).toEqual([]);
+  // Else nothing could have been lost.
+  expect(kills).toBeGreaterThan(schedules / 10);
+  expect(told["delivered"]).toBeGreaterThan(schedules);
+});
