@@ -117,7 +117,7 @@ export const acceptedFields = [
  * How an adapter can talk: `turns` takes several prompts in one entry, `steer` takes words into a running turn, `stop_turn`
  * stops a turn and goes on.
  */
-const talkAbilities = ["turns", "steer", "stop_turn"] as const;
+export const talkAbilities = ["turns", "steer", "stop_turn"] as const;
 
 /** A way in which an adapter can talk. */
 export type TalkAbility = (typeof talkAbilities)[number];

@@ -1,5 +1,5 @@
 import { toolModels } from "../../../plugin-sdk/tool-models.ts";
-import { acceptedFields, type Manifest } from "../../../plugin-sdk/manifest.ts";
+import { acceptedFields, type Manifest, type TalkAbility } from "../../../plugin-sdk/manifest.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { isPinned } from "../../walls/broker/resolve-binary.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
@@ -18,8 +18,9 @@ import { type Members, type Seen, type Take, type ToolMode, toolModes } from "./
 import { runTake } from "./take.ts";
 import { hangMs, trialLimits } from "./trial-limits.ts";
 import { writeWatched } from "./watched-package.ts";
-import { accepts } from "../../sessions/session/enforceable.ts";
+import { accepts, canTalk } from "../../sessions/session/enforceable.ts";
 import { kitMark } from "./watched-source.ts";
+import { deliveryOf, tries } from "./talk-deliveries.ts";
 
 /** Maximum bytes of a `package.json`. */
 const mostPackageBytes = 1024 * 1024;
@@ -47,6 +48,12 @@ const tracedFields: Readonly<Partial<SessionRequest>> = {
     additionalProperties: false,
   },
 };
+
+/** A session, and the messages into it. */
+interface Talk {
+  session: ScriptedSession;
+  messages: NonNullable<ScriptedSession["messages"]>;
+}
 
 /** Runs every session that rules need, one after another, and gives all that was seen. */
 export async function observe(kit: KitHost, subject: Subject): Promise<Seen> {
@@ -94,6 +101,8 @@ class Trial {
       plain: [],
       again: null,
       interrupted: null,
+      talks: [],
+      late: permissions.read?.includes("plugin") ? null : [],
       modes: {},
       used: { net: [], secrets: [] },
       unscripted: binaries.filter((binary) => !script.programs.some((program) => program.binary === binary)),
@@ -138,7 +147,7 @@ class Trial {
       folder,
       workdir: this.#workdir,
     });
-    await this.#programs.set("play", script.sessions[0]!.name);
+    await this.#programs.set("play", this.#first.name);
     for (const id of [manifest.id, this.#watchedId]) {
       await this.#programs.pin(pins.of(id));
       this.#silence.push(this.#kit.onLog(id, (record) => this.#note(record)));
@@ -183,17 +192,64 @@ class Trial {
   async #play(): Promise<void> {
     const seen = this.#seen;
     const { sessions } = this.#subject.script;
-    for (const session of sessions) seen.plain.push(await this.#session(session, "play"));
-    seen.again = await this.#session(sessions[0]!, "play");
-    seen.interrupted = await this.#session(sessions[0]!, seen.scripted ? "hangs" : "play", { interrupt: true });
+    for (const session of sessions) {
+      if (session.messages === undefined) seen.plain.push(await this.#session(session, "play"));
+    }
+    const first = this.#first;
+    seen.again = await this.#session(first, "play");
+    seen.interrupted = await this.#session(first, seen.scripted ? "hangs" : "play", { interrupt: true });
+    for (const session of this.#talks()) seen.talks.push(await this.#talk(session));
   }
 
   async #misbehave(): Promise<void> {
-    const [session] = this.#subject.script.sessions;
+    const session = this.#first;
     for (const mode of toolModes) {
       if (mode === "play" || mode === "missing") continue;
-      this.#seen.modes[mode] = await this.#session(session!, mode);
+      this.#seen.modes[mode] = await this.#session(session, mode);
     }
+  }
+
+  /** Sessions with several turns: those of the script, and for an adapter without tools one for each way to talk. */
+  #talks(): Talk[] {
+    const { manifest, script: { sessions } } = this.#subject;
+    if (!canTalk(manifest, "turns") || this.#seen.unscripted.length > 0) return [];
+    const talks = sessions.flatMap((
+      { messages, ...session },
+    ) => (messages === undefined ? [] : [{ session, messages }]));
+    const ways = Object.entries(deliveryOf).filter(([ability, delivery]) =>
+      !this.#seen.scripted && canTalk(manifest, ability as TalkAbility) && !tries(talks, delivery)
+    );
+    return [
+      ...talks,
+      ...ways.map(([ability, delivery]) => {
+        return { session: { ...this.#first, name: ability }, messages: [{ text: "Go on.", delivery }] };
+      }),
+    ];
+  }
+
+  /**
+   * Runs a session with messages in the kit's own adapter, which sees when the next turn is asked for; in the plugin itself
+   * where that reads its package.
+   */
+  async #talk({ session, messages }: Talk): Promise<Seen["talks"][number]> {
+    await this.#programs!.set("play", session.name);
+    const order = { take: "talk", prompt: session.prompt, session: session.name, servers: this.#servers };
+    const isInside = this.#seen.late !== null;
+    const take = await runTake(this.#kit.host, {
+      adapter: isInside ? this.#watchedId : this.#subject.manifest.id,
+      workdir: this.#workdir,
+      session,
+      mode: "play",
+      request: isInside ? { prompt: JSON.stringify(order) } : {},
+      messages,
+    });
+    return { messages, take };
+  }
+
+  /** The session that is run again, and whose tools misbehave. */
+  get #first(): ScriptedSession {
+    const { sessions } = this.#subject.script;
+    return sessions.find(({ messages }) => messages === undefined) ?? sessions[0]!;
   }
 
   /** A session of the plugin itself; where servers are scripted, of the kit's adapter around it. */
@@ -218,7 +274,7 @@ class Trial {
 
   /** Returns the answer of the kit's own adapter; null when it could not give one. */
   async #ask<T>(take: string, order: object, request: Partial<SessionRequest> = {}): Promise<T | null> {
-    const session = this.#subject.script.sessions[0]!;
+    const session = this.#first;
     const mode = (order as { mode?: ToolMode }).mode ?? "play";
     await this.#programs!.set(mode, session.name);
     const whole = { take, prompt: session.prompt, session: session.name, servers: this.#servers, ...order };
@@ -240,7 +296,9 @@ class Trial {
 
   #note({ message }: LogRecord): void {
     if (!message.startsWith(kitMark)) return;
-    const { net, secret } = JSON.parse(message.slice(kitMark.length)) as { net?: string; secret?: string };
+    const said = JSON.parse(message.slice(kitMark.length)) as { net?: string; secret?: string; late?: string };
+    const { net, secret, late } = said;
+    if (late !== undefined) this.#seen.late?.push(late);
     if (net !== undefined) this.#seen.used.net.push(net);
     if (secret !== undefined) this.#seen.used.secrets.push(secret);
   }

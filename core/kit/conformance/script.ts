@@ -1,6 +1,7 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { parseArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Delivery } from "../../../plugin-sdk/messages.ts";
 import { closed, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import { checkAgainst } from "../../ground/config/check-against.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
@@ -13,6 +14,13 @@ import { join } from "../../ground/platform/files/paths.ts";
 /** Name of the file in a plugin's folder that scripts its tools. */
 export const scriptName = "conformance.yaml";
 
+/** A message into a session: a further turn, or a word into the turn under way. */
+interface ScriptedMessage {
+  text: string;
+  /** Default `queue`. `steer` is given with the first prompt, `interrupt` while the first turn works. */
+  delivery?: Delivery;
+}
+
 /** A session that the kit runs. */
 export interface ScriptedSession {
   name: string;
@@ -22,6 +30,8 @@ export interface ScriptedSession {
   output_schema?: Record<string, unknown>;
   /** Files of the working directory before it, by path. */
   files?: Record<string, string>;
+  /** Only the rules of turns look at a session that has some. */
+  messages?: ScriptedMessage[];
   expect?: { outcome?: "completed" | "blocked" | "error"; output?: string };
 }
 
@@ -69,6 +79,8 @@ export interface ServerAnswer {
   path?: string;
   session?: string;
   probe?: boolean;
+  /** It answers one request of a session, and says half and no more until that request is given up. */
+  stalls_once?: boolean;
   /** Default 200. */
   status?: number;
   headers?: Record<string, string>;
@@ -105,6 +117,7 @@ export interface ConformanceScript {
 const text = Type.String({ maxLength: 65_536 });
 const name = Type.String({ minLength: 1, maxLength: 256 });
 const files = Type.Optional(Type.Record(name, text));
+const deliveries: readonly Delivery[] = ["queue", "steer", "interrupt"];
 const optional = (schema: TSchema) => Type.Optional(schema);
 
 const schema: SchemaOf<Partial<ConformanceScript> & { conformance: 1 }> = Type.Object({
@@ -116,6 +129,10 @@ const schema: SchemaOf<Partial<ConformanceScript> & { conformance: 1 }> = Type.O
       params: optional(Type.Record(name, Type.Unknown())),
       output_schema: optional(Type.Record(name, Type.Unknown())),
       files,
+      messages: optional(Type.Array(
+        Type.Object({ text, delivery: optional(Type.Union(deliveries.map((one) => Type.Literal(one)))) }, closed),
+        { minItems: 1, maxItems: 16 },
+      )),
       expect: optional(Type.Object({
         outcome: optional(Type.Union([Type.Literal("completed"), Type.Literal("blocked"), Type.Literal("error")])),
         output: optional(text),
@@ -160,6 +177,7 @@ const schema: SchemaOf<Partial<ConformanceScript> & { conformance: 1 }> = Type.O
           path: optional(name),
           session: optional(name),
           probe: optional(Type.Boolean()),
+          stalls_once: optional(Type.Boolean()),
           status: optional(Type.Integer({ minimum: 100, maximum: 599 })),
           headers: optional(Type.Record(name, text)),
           body: optional(text),

@@ -5,7 +5,7 @@ import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
-import type { ConformanceScript } from "./script.ts";
+import type { ConformanceScript, ScriptedSession } from "./script.ts";
 
 /** Behaviours of a scripted tool in a session: as its script says, or one of the ways in which tools misbehave. */
 export const toolModes = [
@@ -35,7 +35,7 @@ export interface Take {
   result: SessionResult | null;
   /** Why it could not be started. */
   refused: ErrorData | null;
-  /** From the interrupt to the end, in milliseconds; null when it was not interrupted. */
+  /** From the interrupt to the end of the session, or of the turn, in milliseconds; null when it was not interrupted. */
   stopped_ms: number | null;
   /** Paths in the working directory that differ from before. */
   changed: string[];
@@ -93,6 +93,10 @@ export interface Seen {
   /** The first of them once more. */
   again: Take | null;
   interrupted: Take | null;
+  /** Sessions with several turns, and the messages of each. */
+  talks: { take: Take; messages: NonNullable<ScriptedSession["messages"]> }[];
+  /** Types of the events that came after the adapter had asked for the next turn; null where that is not looked at. */
+  late: string[] | null;
   /** Sessions whose tool misbehaves. */
   modes: Partial<Record<ToolMode, Take>>;
   /** Hosts and secrets that were used where the kit stands in for servers. */
@@ -111,7 +115,8 @@ export function ordinary(seen: Seen): Take[] {
 /** Every session that was run. */
 export function allTakes(seen: Seen): Take[] {
   const interrupted = seen.interrupted === null ? [] : [seen.interrupted];
-  return [...ordinary(seen), ...interrupted, ...Object.values(seen.modes)];
+  const talks = seen.talks.map(({ take }) => take);
+  return [...ordinary(seen), ...interrupted, ...talks, ...Object.values(seen.modes)];
 }
 
 /** Why sessions ended before their work, where a variable or secret is not set here; null where none did. */

@@ -1,3 +1,4 @@
+import type { NewMessage } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
@@ -19,6 +20,8 @@ interface TakeOrder {
   session: ScriptedSession;
   mode: ToolMode;
   request: Partial<SessionRequest>;
+  /** Its first event, or a moment of silence, is the time for those that interrupt the turn. */
+  messages?: ScriptedSession["messages"];
   /** Stops it after its first event, or when it has said nothing for a moment. */
   interrupt?: boolean;
 }
@@ -26,9 +29,12 @@ interface TakeOrder {
 /** How long an adapter may be silent before it is interrupted all the same, in milliseconds. */
 const silenceMs = 700;
 
+/** How long a session with messages waits for more, in milliseconds: they all come before. */
+const keptMs = 100;
+
 /** Runs one session and keeps all of it. */
 export async function runTake(host: Host, order: TakeOrder): Promise<Take> {
-  const { adapter, workdir, session: scripted, mode, request } = order;
+  const { adapter, workdir, session: scripted, mode, request, messages = [] } = order;
   await freshFolder(workdir, scripted.files ?? {});
   const before = await filesOf(workdir);
   const take: Take = {
@@ -51,11 +57,22 @@ export async function runTake(host: Host, order: TakeOrder): Promise<Take> {
         answer_timeout_ms: 0,
         approval: "all",
         best_effort: true,
+        ...(messages.length > 0 ? { keep_ms: keptMs } : {}),
         ...request,
       },
       { adapter, artifacts: "none" },
     );
-    await follow(session, take, order.interrupt ?? false);
+    const given = messages.map(({ text, delivery = "queue" }, at) => {
+      return { message_id: `message-${at + 1}`, content: [{ type: "text" as const, text }], delivery };
+    });
+    const say = (message: NewMessage) => host.sessions.conversations.say(session.id, message);
+    for (const message of given) if (message.delivery !== "interrupt") await say(message);
+    const stop = given.find(({ delivery }) => delivery === "interrupt");
+    await follow(
+      session,
+      take,
+      stop === undefined ? order.interrupt ? () => session.interrupt() : null : () => say(stop),
+    );
   } catch (error) {
     take.refused = toErrorData(error);
   }
@@ -66,25 +83,29 @@ export async function runTake(host: Host, order: TakeOrder): Promise<Take> {
   return take;
 }
 
-async function follow(session: SessionHandle, take: Take, interrupt: boolean): Promise<void> {
+async function follow(session: SessionHandle, take: Take, interrupt: (() => Promise<unknown>) | null): Promise<void> {
   let asked: number | null = null;
   const stop = () => {
     if (asked !== null) return;
     asked = performance.now();
-    void session.interrupt();
+    interrupt?.().catch(() => {});
   };
   let timer: ReturnType<typeof setTimeout> | undefined;
   for await (const envelope of session.events()) {
     take.envelopes.push(envelope);
     if (isOwn(envelope)) take.events.push(envelope.event as AdapterEvent);
-    if (!interrupt) continue;
+    if (interrupt === null) continue;
+    const { event } = envelope;
+    if (event.type === "turn_ended" && event.stop_reason === "interrupted" && asked !== null) {
+      take.stopped_ms ??= performance.now() - asked;
+    }
     if (envelope.event.type === "attempt_started") timer = setTimeout(stop, silenceMs);
     // A moment later, so that the adapter is at work again.
     if (envelope.source === "agent" && asked === null) setTimeout(stop, 50);
   }
   clearTimeout(timer);
   take.result = await session.result();
-  if (asked !== null && take.result.stop_reason === "interrupted") take.stopped_ms = performance.now() - asked;
+  if (asked !== null && take.result.stop_reason === "interrupted") take.stopped_ms ??= performance.now() - asked;
 }
 
 /** Whether the adapter under trial yielded it: neither the host in its place nor the kit. */

@@ -1,11 +1,11 @@
-import { acceptedFields, type Manifest } from "../../../plugin-sdk/manifest.ts";
+import { acceptedFields, type Manifest, talkAbilities } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { makeModule } from "../../packages/bundler/make-bundle.ts";
 import { bundleOrder } from "../../packages/bundler/bundle-order.ts";
 import { mkdir, writeFile } from "../../ground/platform/files/files.ts";
 import { join } from "../../ground/platform/files/paths.ts";
-import { accepts } from "../../sessions/session/enforceable.ts";
+import { accepts, canTalk } from "../../sessions/session/enforceable.ts";
 import { watchedSource } from "./watched-source.ts";
 
 /** Writes a package whose adapter looks at that of another one, with the same permissions and options; gives its folder. */
@@ -26,7 +26,10 @@ export async function writeWatched(
     id,
     entry: "./watched.js",
     permissions,
-    accepts: acceptedFields.filter((field) => accepts(manifest, field)),
+    accepts: [
+      ...acceptedFields.filter((field) => accepts(manifest, field)),
+      ...talkAbilities.filter((ability) => canTalk(manifest, ability)),
+    ],
   };
   // JSON is YAML, so nothing has to be escaped by hand.
   await writeFile(join(to, "plugin.yaml"), JSON.stringify(own, null, 1));

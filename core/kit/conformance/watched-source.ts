@@ -68,6 +68,7 @@ export default class Watched extends AgentAdapter {
     else if (take === "held") yield* this.#held(own, world(ctx, order));
     else if (take === "missing") yield* this.#missing(own, world(ctx, { ...order, mode: "missing" }));
     else if (take === "fields") yield* this.#fields(own, world(ctx, order));
+    else if (take === "talk") yield* this.#talk(own, world(ctx, order));
     else if (take === "record") yield* this.#record(own, ctx);
     else yield* await this.#run(own, world(ctx, order));
   }
@@ -180,6 +181,30 @@ export default class Watched extends AgentAdapter {
     yield say("fields", { read: [...read], sent: sent.join("\n").slice(0, 200000) });
     yield done;
   }
+  /** Says when events of a turn come after the adapter has asked for the next one. */
+  async *#talk(request, ctx) {
+    const inner = ctx.turns[Symbol.asyncIterator]();
+    let given = 0;
+    let asks = false;
+    const turns = {
+      [Symbol.asyncIterator]: () => turns,
+      async next() {
+        asks = given > 0;
+        const next = await inner.next();
+        asks = false;
+        given++;
+        return next;
+      },
+    };
+    for await (const yielded of await this.#run(request, { ...ctx, turns })) {
+      for (const event of [yielded].flat()) {
+        // The agent goes on by itself.
+        if (event?.type === "turn_began") asks = false;
+        if (asks) ctx.log.info("kit:" + JSON.stringify({ late: String(event?.type) }));
+      }
+      yield yielded;
+    }
+  }
   async *#record(request, ctx) {
     const heard = { runs: [], answers: [], sockets: 0, cut: false };
     await returned(async () => await (await this.#made()).isAvailable(recorder(ctx, heard, true)));
@@ -200,10 +225,16 @@ export default class Watched extends AgentAdapter {
   }
 }
 
-/** The turn of the session, with the request that the adapter gets: a look at the turn is one at the request. */
+/** The turns of the session, the first with the request that the adapter gets: a look at it is one at the request. */
 function turnOf(request, ctx) {
   return (async function* () {
+    let isFirst = true;
     for await (const turn of ctx.turns) {
+      if (!isFirst) {
+        yield turn;
+        continue;
+      }
+      isFirst = false;
       yield {
         ...turn,
         get prompt() {
@@ -285,15 +316,20 @@ function unanswered(ctx) {
 }
 
 function answered(ctx, { mode, session, servers }) {
-  return async (address, { method = "GET" } = {}) => {
+  const stalled = new Set();
+  return async (address, { method = "GET", signal } = {}) => {
     const url = new URL(address);
     const host = asked(ctx, url);
     if (mode === "missing") throw new BulkheadError("network_error", "Cannot reach " + host + ".");
     const server = servers.find((one) => one.host === host);
     const answer = server?.answers.find((one) =>
       (one.session ?? session) === session && (one.method ?? method) === method &&
-      (one.path ?? url.pathname) === url.pathname
+      (one.path ?? url.pathname) === url.pathname && !stalled.has(one)
     );
+    if (answer?.stalls_once) {
+      stalled.add(answer);
+      return made({ status: 200, headers: answer.headers ?? {}, pieces: stalling(answer.body ?? "", signal) });
+    }
     if (!answer) throw new BulkheadError("network_error", "conformance.yaml has no answer of " + host + url.pathname + ".");
     return response(answer, answer.probe ? "play" : mode, ctx);
   };
@@ -342,6 +378,15 @@ async function* pieces(text) {
 async function* hanging(text, ctx) {
   yield* pieces(text);
   await ctx.sleep(600000);
+}
+
+async function* stalling(text, signal) {
+  yield* pieces(text.slice(0, Math.floor(text.length / 2)));
+  await new Promise((_, reject) => {
+    const stop = () => reject(signal.reason ?? new BulkheadError("interrupted", "The request was given up."));
+    if (signal?.aborted) stop();
+    else signal?.addEventListener("abort", stop, { once: true });
+  });
 }
 
 async function* dying(text) {

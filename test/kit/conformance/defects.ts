@@ -32,6 +32,9 @@ const paid = `access_modes:
   - { type: api, enabled: true, model: m, pricing: { input_per_1k_tokens: 1, output_per_1k_tokens: 1, currency: USD }, max_tokens: 10 }`;
 const spent = `type: "usage", scope: "session", tokens_cached: null`;
 
+/** Says hello in each turn, and then does this with `turn`. */
+const inTurns = (more: string) => `for await (const turn of ctx.turns) { ${hello} ${more} }`;
+
 /** Adapters with exactly one defect each. */
 export const defects: readonly Defect[] = [
   { rule: "manifest", name: "unknown key", manifest: "colour: blue" },
@@ -382,6 +385,44 @@ programs:
     body: `yield { ${spent}, tokens_in: 1, tokens_out: 1, cost: 0 }; ${done}`,
     members: `validateModel(model) { return model; }`,
   },
+  { rule: "talk", name: "turns that it never asks for", manifest: "accepts: [turns]" },
+  { rule: "talk", name: "words that it never asks for", manifest: "accepts: [turns, steer]", body: inTurns(done) },
+  {
+    rule: "talk",
+    name: "turns that no session shows",
+    manifest: "accepts: [turns]",
+    program: true,
+  },
+  {
+    rule: "second-turn",
+    name: "knows one turn alone",
+    manifest: "accepts: [turns]",
+    body: inTurns(`if (turn.number > 1) throw new Error("it is over"); ${done}`),
+  },
+  {
+    rule: "messages",
+    name: "keeps a word to itself",
+    manifest: "accepts: [turns, steer]",
+    body: inTurns(`await Promise.race([turn.messages.next(), ctx.sleep(300)]); ${done}`),
+  },
+  {
+    rule: "stop-turn",
+    name: "hears no stop",
+    manifest: "accepts: [turns, stop_turn]",
+    body: inTurns(`if (turn.number === 1) await ctx.sleep(1500); ${done}`),
+  },
+  {
+    rule: "turn-order",
+    name: "speaks when it has asked",
+    manifest: "accepts: [turns]",
+    body: `const turns = ctx.turns[Symbol.asyncIterator]();
+      for (let next = await turns.next(); !next.done;) {
+        ${hello} ${done}
+        const further = turns.next();
+        if (next.value.kept && next.value.number === 1) yield { type: "thinking", content: "One thing more." };
+        next = await further;
+      }`,
+  },
 ];
 
 /** Adapters with nothing wrong. */
@@ -426,6 +467,16 @@ servers:
         return;
       }
       ${done}`,
+  },
+  {
+    rule: "good",
+    name: "takes turns, words into them, and their stop",
+    manifest: "accepts: [turns, steer, stop_turn]",
+    body: inTurns(`const stopped = new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+      const word = turn.messages.next();
+      const heard = await Promise.race([word, stopped, ctx.sleep(300)]);
+      if (heard?.value) yield { type: "message", message_id: heard.value.message_id, state: "taken" };
+      ${done}`),
   },
   {
     rule: "good",

@@ -55,6 +55,12 @@ describe("testPlugin", () => {
     ["a program that is started and nobody scripts", 'conformance.yaml scripts no program "tool".'],
     ["throws", /^The session ended as fatal, expected completed\.\nmod\.\w+:\d+:\d+: no$/],
     ["output without data", "output needs data (string)."],
+    ["turns that it never asks for", "Ask ctx.turns for the next one after the last word."],
+    ["turns that no session shows", "Add one with messages: [{ text: ..., delivery: queue }]."],
+    ["knows one turn alone", /^Turn 2 ended as fatal\.\n.*it is over$/],
+    ["keeps a word to itself", 'Yield { type: "message", message_id, state } first'],
+    ["hears no stop", "When turn.signal aborts, end the turn with a last word and ask ctx.turns for the next one."],
+    ["speaks when it has asked", "the adapter yields thinking. Ask once the turn's last event is yielded"],
   ])("says of %s what to mend, once", (name, message) => {
     const [defect] = defects.filter((one) => one.name === name);
     const said = faultsOf(reports.get(defect!)!).flatMap(([, , findings]) => findings);

@@ -5,6 +5,7 @@ import { memberRules } from "./members.ts";
 import { packageRules } from "./package.ts";
 import { promiseRules } from "./promises.ts";
 import { toolRules } from "./tools.ts";
+import { turnRules } from "./turns.ts";
 import { usageRules } from "./usage.ts";
 import { workRules } from "./work.ts";
 
@@ -17,5 +18,6 @@ export const rules: readonly Rule[] = [
   ...workRules,
   ...promiseRules,
   ...toolRules,
+  ...turnRules,
   ...usageRules,
 ];
