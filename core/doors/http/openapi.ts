@@ -32,7 +32,7 @@ function openApi(routes: readonly ApiRoute[]): object {
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: "/" }],
-    tags: [...new Set(routes.map(({ path }) => tagOf(path)))].map((name) => ({ name })),
+    tags: [...new Set(routes.map(({ path }) => tagOf(path)))].map((name) => ({ name, description: tags[name] })),
     paths,
     components: {
       schemas: components.schemas,
@@ -69,15 +69,56 @@ class Components {
   }
 }
 
+/** Descriptions of the tags. */
+const tags: Readonly<Record<string, string>> = {
+  agents: "The agents that can take a session.",
+  calls: "Calls of plugins and agents to the broker.",
+  cluster: "The machines that serve together.",
+  comparisons: "One request on several agents at once.",
+  console: "Ways into the page for people.",
+  conversations: "Talk with an agent over several turns.",
+  denials: "Uses that were denied, and the grants that would allow them.",
+  events: "The events of all sessions.",
+  held: "Changes that can run programs and wait for a person.",
+  host: "The host's health and figures.",
+  moment: "The host as it was at an earlier time.",
+  openapi: "This document.",
+  plugins: "Installed plugins and their grants.",
+  proof: "The server's proof that it knows a token.",
+  reload: "The host manifest in force.",
+  search: "The text of all sessions.",
+  sessions: "Sessions of agents: start, follow, answer and stop them.",
+  spend: "The cost of sessions.",
+  verify: "The journal's chain of hashes.",
+  waiting: "Everything that waits for a person.",
+  walls: "The walls of this machine and the programs behind them.",
+  workspaces: "Worktrees of sessions.",
+};
+
+/** The tokens that each scope lets in. */
+const letsIn: Readonly<Record<ApiRoute["scope"], string>> = {
+  public: "It needs no token.",
+  any: "Any token may call it.",
+  own: "A token with the scope `read` sees all; one with `run` sees what belongs to its own sessions.",
+  read: "It needs a token with the scope `read`.",
+  run: "It needs a token with the scope `run`, and concerns that token's own sessions; `admin` concerns all.",
+  admin: "It needs a token with the scope `admin`.",
+};
+
+/** All that the table of routes says of one, in sentences. */
+function descriptionOf({ summary, scope, heads = [], answers }: ApiRoute): string {
+  const results = Object.entries(answers).map(([status, answer]) => `${status}: ${answer.summary}.`);
+  const headers = heads.map((head) => `Header ${head.name}: ${head.summary}.`);
+  return [`${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`, letsIn[scope], ...headers, ...results].join(" ");
+}
+
 /** The thing that a path is about; those outside of `/v1/` are about the host. */
 function tagOf(path: string): string {
   return /^\/v1\/([a-z]+)/.exec(path)?.[1] ?? "host";
 }
 
-function operation(
-  { id, summary, scope, path, query, heads = [], body, answers }: ApiRoute,
-  components: Components,
-): object {
+function operation(one: ApiRoute, components: Components): object {
+  const { id, summary, scope, path, query, heads = [], body, answers } = one;
   const parameters = [
     ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
       name,
@@ -92,6 +133,7 @@ function operation(
   return {
     operationId: id,
     summary,
+    description: descriptionOf(one),
     tags: [tagOf(path)],
     "x-scope": scope,
     security: scope === "public" ? [] : undefined,
