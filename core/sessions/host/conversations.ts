@@ -21,7 +21,7 @@ import { randomId } from "../../ground/platform/files/hash.ts";
 import type { EarlierTurn } from "../session/admitted.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
 import { conversationOf, type LiveSession } from "./live-sessions.ts";
-import { canTalk } from "../session/enforceable.ts";
+import { takesSteers } from "../session/enforceable.ts";
 import { type LiveTalk, type SessionMessage, stateOf } from "../session/session-turns.ts";
 import { checkOutputSchema } from "./check-request.ts";
 import { changesTerms, demandEnv, isOtherThan, nextRequest } from "./next-request.ts";
@@ -140,7 +140,7 @@ export class LocalConversations implements Conversations {
       })),
       turns,
       pending: messages.filter(({ state }) => state === "pending"),
-      ...(live?.session.talk.current == null ? {} : { steers: takesSteers(live, head.adapter_id) }),
+      ...(live?.session.talk.current == null ? {} : { steers: takesSteers(live.admitted, head.adapter_id) }),
     };
   }
 
@@ -355,11 +355,6 @@ export class LocalConversations implements Conversations {
     const talks = await Promise.all(records.map((record) => this.#talk(record)));
     return talks.flatMap((talk) => talk?.turns ?? []);
   }
-}
-
-function takesSteers({ admitted: { candidates } }: LiveSession, adapter: string | null): boolean {
-  const { plugin } = candidates.find((one) => one.plugin.id === adapter) ?? candidates[0];
-  return canTalk(plugin.manifest, "steer");
 }
 
 function shownTurn({ prompt: _prompt, output: _output, files: _files, ...turn }: SessionTalk["turns"][number]) {

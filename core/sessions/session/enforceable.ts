@@ -2,6 +2,7 @@ import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import type { AcceptedField, Manifest, ReportedFact, TalkAbility } from "../../../plugin-sdk/manifest.ts";
 import { parseCommandTemplate } from "../../../plugin-sdk/command-template.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { Admitted } from "./admitted.ts";
 import { isModel } from "./priced-usage.ts";
 
 /** Returns true for a field of a request that the adapter passes to its agent. */
@@ -13,6 +14,12 @@ export function accepts(manifest: Manifest, field: AcceptedField): boolean {
 /** Returns true for a way in which the adapter can talk. */
 export function canTalk(manifest: Manifest, ability: TalkAbility): boolean {
   return manifest.accepts?.includes(ability) === true;
+}
+
+/** Returns true where words go into a turn of the adapter that a session has entered. */
+export function takesSteers({ candidates }: Pick<Admitted, "candidates">, adapter: string | null): boolean {
+  const { plugin } = candidates.find((one) => one.plugin.id === adapter) ?? candidates[0];
+  return canTalk(plugin.manifest, "steer");
 }
 
 /** Returns true for a fact that the adapter reports during a session. */

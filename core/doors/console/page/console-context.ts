@@ -2,7 +2,7 @@ import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { type Signal, signal } from "@preact/signals";
 import type { UsageReport } from "../../../../plugin-sdk/result.ts";
-import { browserStorage, DraftStore } from "./draft-store.ts";
+import { browserStorage, DraftStore } from "./talk/draft-store.ts";
 import { type HostApi, RefusedCall, type SignedIn } from "./api.ts";
 import { LiveEvents } from "./live.ts";
 import { SessionList } from "./session-list.ts";

@@ -1,6 +1,6 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import type { Talk } from "./talk.ts";
+import type { Talk } from "./talk/talk.ts";
 import type { RowPlace } from "./timeline-layout.ts";
 
 const Place = createContext<RowPlace>({ session_id: "", isDivided: false });

@@ -24,11 +24,8 @@ interface TimelineProps {
 /** Events of a conversation in a list that draws only what is in view. Stays at the end if it is there. */
 export function Timeline({ parts, target, isRunning, onRaw, folded }: TimelineProps) {
   const view = useRef<HTMLDivElement>(null);
-  const { layout, heights, first, last, isAtEnd, onScroll, toEnd, resized } = useScroll(view, {
-    parts,
-    target,
-    folded,
-  });
+  const scroll = useScroll(view, { parts, target, folded });
+  const { layout, heights, first, last, isAtEnd, onScroll, toEnd, resized } = scroll;
   const blocks = Array.from({ length: Math.max(0, last - first + 1) }, (_, place) => {
     const index = first + place;
     const { key, part, block } = layout.item(index);

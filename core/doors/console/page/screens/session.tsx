@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ConversationReport } from "../../../../../plugin-sdk/conversation.ts";
-import { Composer } from "../composer.tsx";
+import { Composer } from "../talk/composer.tsx";
 import { attempt, noticeOf, useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
 import { Ago, Dialog, durationText, Failure, Screen, Since, StandingMark, useLoaded } from "../parts.tsx";
@@ -10,8 +10,8 @@ import type { SessionEvents } from "../session-events.ts";
 import { standingOf } from "../session-list.ts";
 import { SessionSide, type WholeSession } from "../session-side.tsx";
 import { plainText } from "../shown-text.ts";
-import { Talk } from "../talk.ts";
-import { useTalkLines } from "../talk-lines.tsx";
+import { Talk } from "../talk/talk.ts";
+import { useTalkLines } from "../talk/talk-lines.tsx";
 import { LongText, Text } from "../text.tsx";
 import { Timeline } from "../timeline.tsx";
 import { shortPath } from "./sessions.tsx";
@@ -21,20 +21,11 @@ const unread = { grants: [], attempts: [], children: [], result: null };
 
 /** One session in its conversation: the timeline of both, what the session came to, and what a person can do. */
 export function Session({ id, seq }: { id: string; seq: number | null }) {
-  const { api, sessions, live } = useConsole();
   // The conversation goes on in another session than the one that was opened.
   const [shown, setShown] = useState(id);
-  const listed = sessions.find(shown);
-  const [whole, again] = useLoaded(
-    (signal) => api.get<WholeSession>(`/v1/sessions/${encodeURIComponent(shown)}`, { output: false }, signal),
-    [shown, listed?.state, listed?.adapter_id, live.opened.value],
-  );
-  const [kept, setKept] = useState<WholeSession | null>(null);
-  useEffect(() => {
-    if (whole !== undefined && "value" in whole) setKept(whole.value);
-  }, [whole]);
-  if (whole !== undefined && "failed" in whole && kept === null) {
-    const { text, hint } = noticeOf(whole.failed);
+  const { session, failed, again } = useSession(shown);
+  if (failed !== null) {
+    const { text, hint } = noticeOf(failed);
     return (
       <Screen title="Session">
         <Failure text={text} hint={hint} />
@@ -44,26 +35,35 @@ export function Session({ id, seq }: { id: string; seq: number | null }) {
       </Screen>
     );
   }
-  // The list's facts are enough to begin with: the timeline need not wait for the rest.
-  const known = kept?.session_id === shown
-    ? kept
-    : listed !== undefined
-    ? { ...listed, ...unread }
-    : kept?.conversation_id === undefined
-    ? null
-    : kept;
-  if (known === null) {
+  if (session === null) {
     return (
       <Screen title="Session">
         <p class="quiet-line">Reading the session …</p>
       </Screen>
     );
   }
-  // The list learns of a new end only with the events that change what it shows.
-  const own = known.session_id === shown ? listed : undefined;
-  const last_seq = Math.max(known.last_seq, own?.last_seq ?? 0);
-  const session = { ...known, ...own, last_seq };
   return <OpenSession opened={id} session={session} seq={seq} again={again} show={setShown} />;
+}
+
+/** Reads a session. Until it is here, the list's facts of it are enough to begin with, or the session before it. */
+function useSession(id: string): { session: WholeSession | null; failed: unknown; again: () => void } {
+  const { api, sessions, live } = useConsole();
+  const listed = sessions.find(id);
+  const [whole, again] = useLoaded(
+    (signal) => api.get<WholeSession>(`/v1/sessions/${encodeURIComponent(id)}`, { output: false }, signal),
+    [id, listed?.state, listed?.adapter_id, live.opened.value],
+  );
+  const [kept, setKept] = useState<WholeSession | null>(null);
+  useEffect(() => {
+    if (whole !== undefined && "value" in whole) setKept(whole.value);
+  }, [whole]);
+  const failed = whole !== undefined && "failed" in whole && kept === null ? whole.failed : null;
+  if (kept?.session_id !== id && listed === undefined) return { session: kept, failed, again };
+  const known = kept?.session_id === id ? kept : null;
+  // The list learns of a new end only with the events that change what it shows.
+  const last_seq = Math.max(known?.last_seq ?? 0, listed?.last_seq ?? 0);
+  const session = listed === undefined ? known : { ...unread, ...known, ...listed, last_seq };
+  return { session, failed, again };
 }
 
 interface OpenSessionProps {
@@ -80,10 +80,8 @@ function OpenSession({ opened, session, seq, again, show }: OpenSessionProps) {
   const { session_id: id } = session;
   const at = seq === null ? null : { session_id: opened, seq };
   const [raw, setRaw] = useState<RawPlace | null>(at);
-  const talk = useMemo(() => new Talk(found, opened), [opened]);
-  useEffect(() => () => talk.close(), [talk]);
   useEffect(() => setRaw(at), [seq]);
-  useFollow(talk, { id, show });
+  const talk = useTalkOf({ opened, id, show });
   useKeys({ Escape: () => raw === null ? goTo("sessions") : setRaw(null) });
   const lines = useTalkLines(talk, { opened, seq, shown: { id, last: session.last_seq } });
   const events = lines.eventsOf(id);
@@ -124,8 +122,14 @@ interface RawPlace {
   seq: number;
 }
 
-/** Shows the conversation's newest session once it has begun, to a page that showed the newest one before. */
-function useFollow(talk: Talk, { id, show }: { id: string; show: (id: string) => void }): void {
+/**
+ * Follows the conversation of the session that was opened. Shows its newest session once that has begun, to a page that
+ * showed the newest one before.
+ */
+function useTalkOf({ opened, id, show }: { opened: string; id: string; show: (id: string) => void }): Talk {
+  const found = useConsole();
+  const talk = useMemo(() => new Talk(found, opened), [opened]);
+  useEffect(() => () => talk.close(), [talk]);
   const head = talk.report.value?.head;
   const before = useRef<string | undefined>(undefined);
   useEffect(() => {
@@ -136,6 +140,7 @@ function useFollow(talk: Talk, { id, show }: { id: string; show: (id: string) =>
     history.replaceState(null, "", addressOf("sessions", head));
     show(head);
   }, [head, id]);
+  return talk;
 }
 
 interface SessionFactsProps {

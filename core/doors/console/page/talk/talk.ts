@@ -1,8 +1,8 @@
 import { type Signal, signal } from "@preact/signals";
-import type { ConversationReport } from "../../../../plugin-sdk/conversation.ts";
-import { type HostApi, lineGroups, RefusedCall } from "./api.ts";
-import type { LiveEvents } from "./live.ts";
-import { readEvent, type ShownEvent } from "./shown-event.ts";
+import type { ConversationReport } from "../../../../../plugin-sdk/conversation.ts";
+import { type HostApi, lineGroups, RefusedCall } from "../api.ts";
+import type { LiveEvents } from "../live.ts";
+import { readEvent, type ShownEvent } from "../shown-event.ts";
 import { readPart, type SessionPart, type ShownMessage, talkTypes } from "./talk-turns.ts";
 
 // Events after which the host's report of a conversation differs, beside those of its turns and messages.

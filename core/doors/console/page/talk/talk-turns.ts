@@ -1,8 +1,8 @@
-import { textOf } from "../../../../plugin-sdk/conversation.ts";
-import type { Follows } from "../../../../plugin-sdk/envelope.ts";
-import type { Delivery } from "../../../../plugin-sdk/messages.ts";
-import type { Outcome, StopReason, UsageReport } from "../../../../plugin-sdk/result.ts";
-import type { ShownEvent } from "./shown-event.ts";
+import { textOf } from "../../../../../plugin-sdk/conversation.ts";
+import type { Follows } from "../../../../../plugin-sdk/envelope.ts";
+import type { Delivery } from "../../../../../plugin-sdk/messages.ts";
+import type { Outcome, StopReason, UsageReport } from "../../../../../plugin-sdk/result.ts";
+import type { ShownEvent } from "../shown-event.ts";
 
 /** One turn with the numbers of its events, as its session's events tell it. */
 export interface ShownTurn {

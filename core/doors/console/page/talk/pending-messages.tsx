@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type MessageReport, textOf } from "../../../../plugin-sdk/conversation.ts";
-import type { Delivery } from "../../../../plugin-sdk/messages.ts";
-import { RefusedCall } from "./api.ts";
-import { noticeOf, useConsole } from "./console-context.ts";
-import { ClientName, Failure } from "./parts.tsx";
-import { plainText } from "./shown-text.ts";
+import { type MessageReport, textOf } from "../../../../../plugin-sdk/conversation.ts";
+import type { Delivery } from "../../../../../plugin-sdk/messages.ts";
+import { RefusedCall } from "../api.ts";
+import { noticeOf, useConsole } from "../console-context.ts";
+import { ClientName, Failure } from "../parts.tsx";
+import { plainText } from "../shown-text.ts";
 import type { Talk } from "./talk.ts";
-import { FoldRow, LongText } from "./text.tsx";
+import { FoldRow, LongText } from "../text.tsx";
 
 /** A message that has no outcome yet. */
 type OpenMessageView = Pick<MessageReport, "message_id" | "delivery" | "by"> & { text: string; isSent: boolean };
@@ -28,15 +28,45 @@ interface PendingMessagesProps {
 
 /** The messages that wait for the agent, in the order in which it gets them. */
 export function PendingMessages({ talk, canRun, reuse }: PendingMessagesProps) {
+  const { edit, setEdit, failure, withdraw, save } = useChanges(talk);
+  const open = openMessages(talk);
+  const isLate = edit !== null &&
+    (edit.late !== null || !open.some(({ message_id, isSent }) => message_id === edit.id && !isSent));
+  if (open.length === 0 && edit === null && failure === null) return <WaitingCount count={0} />;
+  return (
+    <div class="pending" role="group" aria-label="Messages that wait" tabIndex={canRun ? undefined : 0}>
+      <WaitingCount count={open.length} />
+      <ol>
+        {open.map((one) => (
+          <li key={one.message_id} data-message={one.message_id}>
+            {edit !== null && edit.id === one.message_id && !isLate
+              ? <EditForm edit={edit} change={setEdit} save={save} />
+              : (
+                <Waiting
+                  of={one}
+                  canRun={canRun}
+                  edit={() => setEdit({ id: one.message_id, text: one.text, late: null })}
+                  withdraw={() => void withdraw(one.message_id)}
+                />
+              )}
+          </li>
+        ))}
+      </ol>
+      {edit !== null && isLate && (
+        <LateEdit edit={edit} talk={talk} change={setEdit} reuse={() => (reuse(edit.text), setEdit(null))} />
+      )}
+      {failure !== null && <Failure text={failure.text} hint={failure.hint} />}
+    </div>
+  );
+}
+
+/** The change of a message that a person writes, and the ways to make it and to take a message back. */
+function useChanges(talk: Talk) {
   const { api } = useConsole();
   const [edit, setEdit] = useState<MessageEdit | null>(null);
   const [failure, setFailure] = useState<{ text: string; hint?: string | undefined } | null>(null);
-  const open = openMessages(talk);
-  const isThere = edit !== null && open.some(({ message_id, isSent }) => message_id === edit.id && !isSent);
-  const path = (id: string) =>
-    `/v1/conversations/${encodeURIComponent(talk.report.value?.conversation_id ?? "")}/messages/${
-      encodeURIComponent(id)
-    }`;
+  const conversation = `/v1/conversations/${encodeURIComponent(talk.report.value?.conversation_id ?? "")}`;
+  const path = (id: string) => `${conversation}/messages/${encodeURIComponent(id)}`;
   const withdraw = async (id: string) => {
     setFailure(null);
     await api.send("DELETE", path(id)).catch((error: unknown) => setFailure(lateWords(error, "withdraw")));
@@ -48,43 +78,13 @@ export function PendingMessages({ talk, canRun, reuse }: PendingMessagesProps) {
       await api.send("PATCH", path(id), { text });
       setEdit(null);
     } catch (error) {
-      const { text: why, hint } = lateWords(error, "change");
-      if (error instanceof RefusedCall && error.status === 409) setEdit({ id, text, late: why });
-      else setFailure({ text: why, hint });
+      const why = lateWords(error, "change");
+      if (error instanceof RefusedCall && error.status === 409) setEdit({ id, text, late: why.text });
+      else setFailure(why);
     }
     talk.touch(0);
   };
-  if (open.length === 0 && edit === null && failure === null) return <WaitingCount count={0} />;
-  return (
-    <div class="pending" role="group" aria-label="Messages that wait" tabIndex={canRun ? undefined : 0}>
-      <WaitingCount count={open.length} />
-      <ol>
-        {open.map((one) => (
-          <li key={one.message_id} data-message={one.message_id}>
-            {edit?.id === one.message_id && !one.isSent && edit.late === null
-              ? <EditForm edit={edit} change={setEdit} save={save} />
-              : (
-                <Waiting
-                  of={one}
-                  canRun={canRun}
-                  edit={() => (setFailure(null), setEdit({ id: one.message_id, text: one.text, late: null }))}
-                  withdraw={() => void withdraw(one.message_id)}
-                />
-              )}
-          </li>
-        ))}
-      </ol>
-      {edit !== null && (!isThere || edit.late !== null) && (
-        <LateEdit
-          edit={edit}
-          talk={talk}
-          change={setEdit}
-          reuse={() => (reuse(edit.text), setEdit(null))}
-        />
-      )}
-      {failure !== null && <Failure text={failure.text} hint={failure.hint} />}
-    </div>
-  );
+  return { edit, setEdit: (next: MessageEdit | null) => (setFailure(null), setEdit(next)), failure, withdraw, save };
 }
 
 /** Says how many there are to someone who does not see the list. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type HostApi, RefusedCall } from "../../../../core/doors/console/page/api.ts";
-import { DraftStore } from "../../../../core/doors/console/page/draft-store.ts";
-import { MessageDraft } from "../../../../core/doors/console/page/message-draft.ts";
+import { type HostApi, RefusedCall } from "../../../../../core/doors/console/page/api.ts";
+import { DraftStore } from "../../../../../core/doors/console/page/talk/draft-store.ts";
+import { MessageDraft } from "../../../../../core/doors/console/page/talk/message-draft.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,10 +1,10 @@
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import type { ConversationReport } from "../../../../plugin-sdk/conversation.ts";
-import type { Delivery } from "../../../../plugin-sdk/messages.ts";
-import { noticeOf, useConsole } from "./console-context.ts";
-import { useKeys } from "./keys.ts";
+import type { ConversationReport } from "../../../../../plugin-sdk/conversation.ts";
+import type { Delivery } from "../../../../../plugin-sdk/messages.ts";
+import { noticeOf, useConsole } from "../console-context.ts";
+import { useKeys } from "../keys.ts";
 import { MessageDraft } from "./message-draft.ts";
-import { Failure } from "./parts.tsx";
+import { Failure } from "../parts.tsx";
 import { PendingMessages } from "./pending-messages.tsx";
 import type { Talk } from "./talk.ts";
 
@@ -90,19 +90,25 @@ function Field({ draft, field, send, hint }: FieldProps) {
         onKeyDown={onKey}
       />
       {state.kind === "refused" && <Failure text={state.text} hint={state.hint} />}
-      <p class="composer-hint quiet-line" id={`${id}-hint`} role="status">
-        {state.kind === "sending"
-          ? "Sending …"
-          : state.kind === "waiting"
-          ? "Not sent yet: the host is not reachable. It goes out once the host is back, and only once."
-          : state.kind === "told"
-          ? state.text
-          : hint}
-        {state.kind === "waiting" && (
-          <button type="button" class="more" onClick={() => draft.cancel()}>Keep it as a draft</button>
-        )}
-      </p>
+      <Hint id={`${id}-hint`} draft={draft} usual={hint} />
     </>
+  );
+}
+
+/** Says how far the message is, or else where it will go. */
+function Hint({ id, draft, usual }: { id: string; draft: MessageDraft; usual: string }) {
+  const state = draft.state.value;
+  return (
+    <p class="composer-hint quiet-line" id={id} role="status">
+      {state.kind === "sending" ? "Sending …" : state.kind === "told" ? state.text : state.kind === "waiting"
+        ? (
+          <>
+            Not sent yet: the host is not reachable. It goes out once the host is back, and only once.
+            <button type="button" class="more" onClick={() => draft.cancel()}>Keep it as a draft</button>
+          </>
+        )
+        : usual}
+    </p>
   );
 }
 

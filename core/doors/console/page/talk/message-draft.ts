@@ -1,11 +1,11 @@
 import { type Signal, signal } from "@preact/signals";
-import type { MessageReport, SaidMessage } from "../../../../plugin-sdk/conversation.ts";
-import type { Delivery } from "../../../../plugin-sdk/messages.ts";
-import { type HostApi, RefusedCall } from "./api.ts";
+import type { MessageReport, SaidMessage } from "../../../../../plugin-sdk/conversation.ts";
+import type { Delivery } from "../../../../../plugin-sdk/messages.ts";
+import { type HostApi, RefusedCall } from "../api.ts";
 import type { DraftStore, TriedMessage } from "./draft-store.ts";
 
 /** Progress of a message on its way to the host. `waiting`: the host cannot be reached, and it is tried again. */
-export type DraftState =
+type DraftState =
   | { kind: "typing" }
   | { kind: "sending" }
   | { kind: "waiting" }

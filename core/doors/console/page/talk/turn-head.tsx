@@ -1,11 +1,11 @@
-import type { Follows } from "../../../../plugin-sdk/envelope.ts";
-import { formatCost } from "../../../../plugin-sdk/currency.ts";
-import type { UsageReport } from "../../../../plugin-sdk/result.ts";
-import { ClientName, durationText, OutcomeMark, Since } from "./parts.tsx";
-import { addressOf } from "./route.ts";
-import { plainText } from "./shown-text.ts";
+import type { Follows } from "../../../../../plugin-sdk/envelope.ts";
+import { formatCost } from "../../../../../plugin-sdk/currency.ts";
+import type { UsageReport } from "../../../../../plugin-sdk/result.ts";
+import { ClientName, durationText, OutcomeMark, Since } from "../parts.tsx";
+import { addressOf } from "../route.ts";
+import { plainText } from "../shown-text.ts";
 import type { SessionPart, ShownTurn } from "./talk-turns.ts";
-import { LongText, Text } from "./text.tsx";
+import { LongText, Text } from "../text.tsx";
 
 /** The head of a turn: its number, prompt, who said it, and how it ended. It opens and closes what the agent did. */
 export function TurnHead({ of: turn, isOpen, toggle }: { of: ShownTurn; isOpen: boolean; toggle: () => void }) {

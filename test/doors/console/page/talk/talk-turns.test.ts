@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { readPart, type ShownMessage } from "../../../../core/doors/console/page/talk-turns.ts";
-import type { ShownEvent } from "../../../../core/doors/console/page/shown-event.ts";
-import { envelopesOf } from "../../cli/fake-host.ts";
+import { readPart, type ShownMessage } from "../../../../../core/doors/console/page/talk/talk-turns.ts";
+import type { ShownEvent } from "../../../../../core/doors/console/page/shown-event.ts";
+import { envelopesOf } from "../../../cli/fake-host.ts";
 
 type Event = ShownEvent["event"];
 

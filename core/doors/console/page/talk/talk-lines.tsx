@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { useConsole } from "./console-context.ts";
-import { SessionEvents } from "./session-events.ts";
+import { useConsole } from "../console-context.ts";
+import { SessionEvents } from "../session-events.ts";
 import type { Talk } from "./talk.ts";
 import type { SessionPart, ShownTurn } from "./talk-turns.ts";
-import type { RowPlace, TimelineAim, TimelinePart } from "./timeline-layout.ts";
+import type { RowPlace, TimelineAim, TimelinePart } from "../timeline-layout.ts";
 import { SessionHead, TurnHead } from "./turn-head.tsx";
 
 /** A conversation as the parts of a timeline. */

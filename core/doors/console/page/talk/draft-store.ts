@@ -1,4 +1,4 @@
-import type { Delivery } from "../../../../plugin-sdk/messages.ts";
+import type { Delivery } from "../../../../../plugin-sdk/messages.ts";
 
 /** A message as it was handed to the host, which may have it or not: its answer did not come. */
 export interface TriedMessage {
@@ -8,7 +8,7 @@ export interface TriedMessage {
 }
 
 /** Words that were typed for a conversation and not sent, or whose arrival is not known. */
-export interface KeptDraft {
+interface KeptDraft {
   text: string;
   tried: TriedMessage | null;
 }
