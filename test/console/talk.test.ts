@@ -60,6 +60,9 @@ function partsOf(page: Page) {
 
 const saw = (rows: Locator, text: string) => rows.getByText(text).first().waitFor();
 
+/** Goes to the beginning of the timeline: only what is in view is drawn. */
+const toTop = (rows: Locator) => rows.evaluate((list: { scrollTop: number }) => void (list.scrollTop = 0));
+
 /** How often the events of a conversation have a text. */
 async function timesHeard(id: string, text: string): Promise<number> {
   const { sessions } = await host.call<ConversationReport>("GET", `/v1/conversations/${id}`);
@@ -203,6 +206,8 @@ test("an ended conversation goes on in its next session, and the page goes with 
   // Opened anew: the newest turn is open, the one before is closed and opens.
   const again = await openConsole(browser, host, { hash: `#/sessions/${next}` });
   const there = partsOf(again.page);
+  await there.head(2).or(there.rows.getByText("of the work")).first().waitFor();
+  await toTop(there.rows);
   await saw(there.rows, "turn 2 heard: and now work");
   expect(await there.rows.textContent()).not.toContain("turn 1 heard");
   await there.head(1).getByRole("button", { expanded: false }).click();
@@ -291,7 +296,7 @@ test("the host is killed and comes back: the draft is there, the message arrives
   await page.locator(".offline").waitFor();
   expect(await field.inputValue()).toBe("goes on after that");
   await field.press("Enter");
-  await hint.getByText("Not sent yet: the host is not reachable.").waitFor();
+  await hint.getByText("Not sent yet. Cannot reach the host.").waitFor();
   await hint.getByRole("button", { name: "Keep it as a draft" }).click();
   await field.fill("goes on after all");
   await field.press("Enter");
@@ -319,7 +324,7 @@ test("a page that may only look shows the conversation and what waits, and no co
   const looking = await openConsole(browser, host, { hash: `#/sessions/${made.id}`, scope: "read" });
   const there = partsOf(looking.page);
   await there.pending.getByText("later").waitFor();
-  await saw(there.rows, "line 1 of the work");
+  await saw(there.rows, "of the work");
   expect(await there.field.count()).toBe(0);
   expect(await there.pending.getByRole("button").count()).toBe(0);
   expect(await looking.page.getByRole("button", { name: /Interrupt|End session|Run again/ }).count()).toBe(0);

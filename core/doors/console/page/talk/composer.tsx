@@ -103,7 +103,7 @@ function Hint({ id, draft, usual }: { id: string; draft: MessageDraft; usual: st
       {state.kind === "sending" ? "Sending …" : state.kind === "told" ? state.text : state.kind === "waiting"
         ? (
           <>
-            Not sent yet: the host is not reachable. It goes out once the host is back, and only once.
+            Not sent yet. {state.why} It goes out once the host is back, and only once.
             <button type="button" class="more" onClick={() => draft.cancel()}>Keep it as a draft</button>
           </>
         )

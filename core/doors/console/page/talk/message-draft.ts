@@ -4,11 +4,11 @@ import type { Delivery } from "../../../../../plugin-sdk/messages.ts";
 import { type HostApi, RefusedCall } from "../api.ts";
 import type { DraftStore, TriedMessage } from "./draft-store.ts";
 
-/** Progress of a message on its way to the host. `waiting`: the host cannot be reached, and it is tried again. */
+/** Progress of a message on its way to the host. `waiting`: the host cannot take it now, and it is tried again. */
 type DraftState =
   | { kind: "typing" }
   | { kind: "sending" }
-  | { kind: "waiting" }
+  | { kind: "waiting"; why: string }
   | { kind: "refused"; text: string; hint?: string | undefined }
   | { kind: "told"; text: string };
 
@@ -17,7 +17,7 @@ interface MessageDraftDeps {
   store: Pick<DraftStore, "read" | "write" | "follow">;
 }
 
-/** From one try to the next while the host cannot be reached. Milliseconds. */
+/** From one try to the next while the host cannot take it. Milliseconds. */
 const retryMs = 1000;
 
 /**
@@ -57,7 +57,7 @@ export class MessageDraft {
     return this.state.value.kind === "sending" || this.state.value.kind === "waiting";
   }
 
-  /** Sends what is typed, and tries again while the host cannot be reached. Returns where it is; null where it is not sent. */
+  /** Sends what is typed, and tries again while the host cannot take it. Returns where it is; null where it is not sent. */
   async send(delivery: Delivery): Promise<SaidMessage | null> {
     const text = this.text.value;
     if (text.trim() === "" || this.isBusy) return null;
@@ -66,8 +66,8 @@ export class MessageDraft {
     try {
       for (;;) {
         const said = await this.#try({ text, delivery }, over.signal);
-        if (said !== "again") return said;
-        if (!over.signal.aborted) this.state.value = { kind: "waiting" };
+        if (!(said instanceof RefusedCall)) return said;
+        if (!over.signal.aborted) this.state.value = { kind: "waiting", why: said.message };
         await pause(retryMs, over.signal);
         if (over.signal.aborted) return null;
       }
@@ -96,7 +96,7 @@ export class MessageDraft {
   async #try(
     { text, delivery }: Pick<TriedMessage, "text" | "delivery">,
     signal: AbortSignal,
-  ): Promise<SaidMessage | null | "again"> {
+  ): Promise<SaidMessage | null | RefusedCall> {
     try {
       const isOther = this.#tried !== null && (this.#tried.text !== text || this.#tried.delivery !== delivery);
       if (isOther && await this.#settle()) return null;
@@ -108,7 +108,9 @@ export class MessageDraft {
       this.#arrived(said, text);
       return said;
     } catch (error) {
-      if (error instanceof RefusedCall && error.status === 0) return signal.aborted ? null : "again";
+      // No answer, or a daemon that starts or stops.
+      const isAway = error instanceof RefusedCall && (error.status === 0 || error.status === 503);
+      if (isAway) return signal.aborted ? null : error;
       this.#refused(error);
       return null;
     }

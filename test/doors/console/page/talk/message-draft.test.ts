@@ -48,12 +48,13 @@ function draftOf(api: HostApi, storage = memory()) {
 }
 
 test("a message is sent once more with its id while the host is away, and the field is empty after", async () => {
-  const { api, said } = hostOf([away, away, { state: "pending" }]);
+  const starting = new RefusedCall(503, { code: "not_ready", message: "The daemon is starting." });
+  const { api, said } = hostOf([away, starting, { state: "pending" }]);
   const { draft, store } = draftOf(api);
   draft.type("go on");
   const sent = draft.send("steer");
   await vi.advanceTimersByTimeAsync(0);
-  expect(draft.state.value).toEqual({ kind: "waiting" });
+  expect(draft.state.value).toEqual({ kind: "waiting", why: "Cannot reach the host." });
   draft.type("cannot be typed now");
   expect(draft.text.value).toBe("go on");
   await vi.advanceTimersByTimeAsync(5000);
