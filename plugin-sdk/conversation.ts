@@ -13,6 +13,8 @@ export interface NewMessage {
   expected_turn?: number;
   /** JSON Schema for the turn that the message begins. */
   output_schema?: Record<string, unknown>;
+  /** Span of the client, as W3C Trace Context writes it. */
+  traceparent?: string;
   /** Other terms than those of the session under way: the message begins a session of its own in the conversation. */
   with?: MessageTerms;
 }
@@ -22,7 +24,7 @@ export interface NewMessage {
  * other parts stay; a part of `budget` that is not given is what is left of it.
  */
 export interface MessageTerms
-  extends Omit<SessionRequest, "prompt" | "workdir" | "continue_from" | "output_schema" | "idempotency_key" | "place"> {
+  extends Omit<SessionRequest, "prompt" | "workdir" | "continue_from" | "output_schema" | "idempotency_key" | "place" | "traceparent"> {
   /** Adapter that goes on; default: the one that took the session before. */
   agent?: string;
 }

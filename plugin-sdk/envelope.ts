@@ -178,6 +178,8 @@ export interface MessageAcceptedEvent {
   by: { client: string };
   /** JSON Schema for the turn that it begins. */
   output_schema?: Record<string, unknown>;
+  /** Span of the client that gave it. */
+  traceparent?: string;
 }
 /** A client has changed a message that waits; it keeps its place. */
 export interface MessageChangedEvent {

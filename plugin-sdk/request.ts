@@ -90,6 +90,11 @@ export interface SessionRequest {
   /** Echoed in the result. */
   task_id?: string;
   idempotency_key?: string;
+  /**
+   * Span of the client that the session is part of, as W3C Trace Context writes it. An adapter gets the session's own, for an
+   * agent that takes one.
+   */
+  traceparent?: string;
   /** The adapter's own options, declared in its manifest's `config`. */
   params?: Record<string, unknown>;
   /**
@@ -109,6 +114,10 @@ export interface SessionRequest {
 const count = Type.Integer({ minimum: 1 });
 const names = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 256 });
 const path = Type.String({ minLength: 1, maxLength: 4096 });
+/** Form of a `traceparent`. */
+export const traceparentSchema: SchemaOf<string> = Type.String({
+  pattern: "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$",
+});
 
 /** Checks {@link SessionRequest}. The prompt's size is a limit of the host, not of the schema. */
 export const sessionRequestSchema: SchemaOf<SessionRequest> = exactly<SessionRequest>()(
@@ -167,6 +176,7 @@ export const sessionRequestSchema: SchemaOf<SessionRequest> = exactly<SessionReq
     }, closed)),
     task_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+    traceparent: Type.Optional(traceparentSchema),
     params: Type.Optional(Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.Unknown())),
     keep_ms: Type.Optional(Type.Integer({ minimum: 0 })),
     output_schema: Type.Optional(Type.Record(Type.String(), Type.Unknown())),

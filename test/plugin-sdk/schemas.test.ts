@@ -44,6 +44,7 @@ const request: Required<SessionRequest> = {
   labels: { a: "b" },
   task_id: "t",
   idempotency_key: "i",
+  traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
   params: { depth: 1 },
   keep_ms: 1000,
   output_schema: { type: "object" },

@@ -3,6 +3,7 @@ import {
   type AgentApp,
   type AgentContext,
   type ContentBlock,
+  type PromptRequest,
   PROTOCOL_VERSION,
   RequestError,
   type SessionModeState,
@@ -12,13 +13,14 @@ import { BulkheadError, errorDataOf } from "../../../plugin-sdk/errors.ts";
 import { fieldsOrNone } from "../../../plugin-sdk/json-fields.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { readTraceparent } from "../../ground/checks/trace-context.ts";
 import { hostVersion } from "../../ground/config/version.ts";
 import { errorTable } from "../../ground/errors/error-table.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { isAbsolute } from "../../ground/platform/files/paths.ts";
-import { AcpConversation, autoMode, type ConversationDeps } from "./conversation.ts";
+import { AcpConversation, type AcpPrompt, autoMode, type ConversationDeps } from "./conversation.ts";
 import { promptText } from "./prompt-text.ts";
 
 /** Options of {@link createAcpAgent}. */
@@ -49,7 +51,7 @@ export function createAcpAgent(options: AcpAgentOptions): { app: AgentApp; close
     .onRequest("session/set_mode", ({ params }) => answer(() => connection.setMode(params)))
     .onRequest(
       "session/prompt",
-      ({ params, signal }) => answer(() => connection.open(params.sessionId).prompt(promptText(params.prompt), signal)),
+      ({ params, signal }) => answer(() => connection.open(params.sessionId).prompt(readPrompt(params), signal)),
     )
     .onRequest(
       "_session/steering",
@@ -115,7 +117,7 @@ class Connection {
     const text = promptText(prompt);
     if (await conversation.steer(text)) return { outcome: "injected" };
     if (idleBehavior === "promptRequired") return { outcome: "promptRequired", reason: "noRunningTurn" };
-    conversation.prompt(text, new AbortController().signal).catch(() => {});
+    conversation.prompt({ text }, new AbortController().signal).catch(() => {});
     return { outcome: "startedNewTurn" };
   }
 
@@ -222,6 +224,10 @@ class Connection {
   async #modes({ mode }: AcpConversation) {
     return modeState(await this.#askAgents(), mode);
   }
+}
+
+function readPrompt({ prompt, _meta }: PromptRequest): AcpPrompt {
+  return { text: promptText(prompt), ...omitUndefined({ traceparent: readTraceparent(_meta?.["traceparent"]) }) };
 }
 
 /** Words into a turn, and the wanted answer where none is under way. */

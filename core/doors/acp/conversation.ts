@@ -19,6 +19,11 @@ export interface ConversationDeps {
   contextSize(adapterId: string): number | undefined;
 }
 
+/** Words of a client, and the span that they are part of. */
+export interface AcpPrompt extends Pick<SessionRequest, "traceparent"> {
+  text: string;
+}
+
 interface ConversationOptions {
   id: string;
   workdir: string;
@@ -64,11 +69,11 @@ export class AcpConversation {
    * Runs a prompt to the end of its turn. One that comes while another runs waits for its turn.
    * @throws {BulkheadError} why the session could not start; what the turn failed with, `details` holding its facts
    */
-  async prompt(text: string, signal: AbortSignal): Promise<PromptResponse> {
+  async prompt(prompt: AcpPrompt, signal: AbortSignal): Promise<PromptResponse> {
     await this.#starting?.done.catch(() => {});
     await this.#showUntold();
-    if (await this.#follower.answer(text)) return await this.#untilAnswered(this.#prompts.addToTurn(), signal);
-    return this.#talk === null ? await this.#begin(text, signal) : await this.#say(this.#talk, text, signal);
+    if (await this.#follower.answer(prompt.text)) return await this.#untilAnswered(this.#prompts.addToTurn(), signal);
+    return this.#talk === null ? await this.#begin(prompt, signal) : await this.#say(this.#talk, prompt, signal);
   }
 
   /** Gives words into the turn under way; false where none is under way. */
@@ -120,11 +125,11 @@ export class AcpConversation {
     }
   }
 
-  async #begin(text: string, signal: AbortSignal): Promise<PromptResponse> {
+  async #begin(prompt: AcpPrompt, signal: AbortSignal): Promise<PromptResponse> {
     const stop = new AbortController();
     const abort = () => stop.abort();
     signal.addEventListener("abort", abort, { once: true });
-    const started = this.#start(text, stop.signal);
+    const started = this.#start(prompt, stop.signal);
     this.#starting = { stop, done: started };
     let answer: Promise<PromptResponse>;
     try {
@@ -144,13 +149,14 @@ export class AcpConversation {
     return await this.#untilAnswered(answer, signal);
   }
 
-  async #start(prompt: string, signal: AbortSignal): Promise<string> {
+  async #start({ text: prompt, ...trace }: AcpPrompt, signal: AbortSignal): Promise<string> {
     const { sessions, defaults } = this.#deps;
     const request: SessionRequest = {
       keep_ms: keepMs,
       ...defaults,
       workdir: this.workdir,
       prompt,
+      ...trace,
       labels: { ...defaults.labels, ...conversationLabels(this.id) },
     };
     // Once it has started, a cancel stops its turn and not the session.
@@ -164,11 +170,11 @@ export class AcpConversation {
     }
   }
 
-  async #say(talk: string, text: string, signal: AbortSignal): Promise<PromptResponse> {
+  async #say(talk: string, prompt: AcpPrompt, signal: AbortSignal): Promise<PromptResponse> {
     const messageId = randomId();
     const { conversations } = this.#deps.sessions;
     const answer = this.#prompts.addMessage(messageId, async () => {
-      await this.#give(talk, { text, messageId, delivery: "queue" });
+      await this.#give(talk, { ...prompt, messageId, delivery: "queue" });
       this.#follow(talk);
     });
     const withdraw = () => void conversations.withdraw(talk, messageId).catch(() => this.cancel());
@@ -178,7 +184,7 @@ export class AcpConversation {
 
   async #give(
     talk: string,
-    { text, messageId, delivery }: { text: string; messageId: string; delivery: Delivery },
+    { text, messageId, delivery, ...trace }: AcpPrompt & { messageId: string; delivery: Delivery },
   ): Promise<void> {
     this.#follower.own(messageId);
     const { adapter } = this.#follower;
@@ -187,6 +193,7 @@ export class AcpConversation {
       message_id: messageId,
       content: [{ type: "text", text }],
       delivery,
+      ...trace,
       ...(isOther ? { with: { agent: this.mode } } : {}),
     }, { client: "acp" });
   }

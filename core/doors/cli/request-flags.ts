@@ -99,6 +99,11 @@ const flagTable: Readonly<Record<string, readonly FlagRow[]>> = {
     ["labels", "-l, --label <key=value>", "label of the session; repeat", readPair],
     ["task_id", "--task-id <id>", "echoed in the result"],
     ["idempotency_key", "--idempotency-key <key>", "same key, same session"],
+    [
+      "traceparent",
+      "--traceparent <span>",
+      "span that the session belongs to; default: TRACEPARENT of the environment",
+    ],
   ],
 };
 

@@ -18,7 +18,7 @@ import { editedLine } from "./render/install-lines.ts";
 import { copiedText, formatBytes } from "./render/quantities.ts";
 import { requestFlags } from "./request-flags.ts";
 import { readRequired, requireFlag } from "./required-capabilities.ts";
-import { buildRequest } from "./session-request.ts";
+import { buildRequest, inTrace } from "./session-request.ts";
 import { tellMissingVariables } from "./tell-missing-variables.ts";
 import { type ShowSessionOptions, showTimes } from "./show-session.ts";
 
@@ -148,7 +148,10 @@ async function askedByFlags(call: Invocation, opened: OpenedSessions): Promise<A
   });
   const { first } = found;
   const config = options["param"] === undefined || first === "auto" ? undefined : await opened.configOf(first);
-  return { request: buildRequest({ options, prompt, cwd: terminal.cwd, config }), ...found };
+  return {
+    request: buildRequest({ options: inTrace(options, terminal), prompt, cwd: terminal.cwd, config }),
+    ...found,
+  };
 }
 
 /** Copies of large data take seconds and room, and nothing else shows meanwhile. */

@@ -3,6 +3,7 @@ import { Option } from "commander";
 import type { ConfigSchema, OptionSchema } from "../../../plugin-sdk/manifest.ts";
 import { fieldsOrNone } from "../../../plugin-sdk/json-fields.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
+import { readTraceparent } from "../../ground/checks/trace-context.ts";
 import { inputError } from "../../ground/config/input-error.ts";
 import { resolve } from "../../ground/platform/files/paths.ts";
 import { requestFlags } from "./request-flags.ts";
@@ -41,6 +42,15 @@ export function changedRequest(request: SessionRequest, flags: RequestFlagValues
     return value === undefined ? [] : [[name, { ...before, ...value }] as const];
   });
   return checked({ ...request, ...fields, ...Object.fromEntries(merged) });
+}
+
+/** Adds the span that the command itself is part of, as its environment tells, where no flag names one. */
+export function inTrace(
+  options: RequestFlagValues["options"],
+  { env }: { env(name: string): string | undefined },
+): RequestFlagValues["options"] {
+  const traceparent = readTraceparent(env("TRACEPARENT"));
+  return traceparent === undefined ? options : { traceparent, ...options };
 }
 
 /** Returns the fields of a request that the flags give, not checked yet. */

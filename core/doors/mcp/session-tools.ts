@@ -1,4 +1,5 @@
 import { type TProperties, Type } from "@sinclair/typebox";
+import { readTraceparent } from "../../ground/checks/trace-context.ts";
 import { propertiesOf } from "../../ground/checks/properties-of.ts";
 import { closed } from "../../../plugin-sdk/schema.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
@@ -53,7 +54,7 @@ export function runSessionTool(sessions: SessionHost, client: string): McpTool {
       if (resumed !== null) return resumed;
       const { adapter, require, artifacts, wait = true, ...request } = args as unknown as RunArguments;
       const { signal } = call.context.mcpReq;
-      const handle = await startSession(sessions, request, {
+      const handle = await startSession(sessions, { ...traceOf(call), ...request }, {
         client,
         signal,
         adapter,
@@ -137,7 +138,12 @@ async function say(
   const { conversations } = sessions;
   const { head } = await conversations.get(session_id);
   const { last_seq, waiting } = await sessions.get(head);
-  const message = { content: [{ type: "text" as const, text }], delivery, ...omitUndefined({ with: terms }) };
+  const message = {
+    content: [{ type: "text" as const, text }],
+    delivery,
+    ...omitUndefined({ with: terms }),
+    ...traceOf(call),
+  };
   const { message_id, turn, ...said } = await conversations.say(session_id, message, { client });
   if (!wait) return runningAnswer(said.session_id, message_id);
   // Its agent goes on only once it is answered, and no event to come says so.
@@ -227,6 +233,11 @@ export function deleteSessionTool(sessions: SessionHost): McpTool {
       return success({ data: { session_id, deleted: true } });
     },
   });
+}
+
+/** Returns the client's span, which it names beside the arguments. */
+function traceOf({ context }: McpCall): Pick<SessionRequest, "traceparent"> {
+  return omitUndefined({ traceparent: readTraceparent(context.mcpReq._meta?.["traceparent"]) });
 }
 
 /** Starts a session unless the call is cancelled first. Later only its follower interrupts it. */

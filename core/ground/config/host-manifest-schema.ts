@@ -11,6 +11,7 @@ import {
   promptSection,
   routingSection,
   secretsSection,
+  telemetrySection,
 } from "./sections/settings.ts";
 import { idKey, limitsSection, osWallsSection, permissionsSection, pluginSection } from "./sections/plugins.ts";
 import { line, time } from "./sections/texts.ts";
@@ -82,6 +83,7 @@ function build(): Schemas {
       journal: journalSection().exactOptional(),
       workspaces: z.strictObject({ keep_ms: time().default(defaultKeepMs) }).exactOptional(),
       daemon: daemonSection().exactOptional(),
+      telemetry: telemetrySection().exactOptional(),
       cluster: clusterSection().exactOptional(),
     });
   return { schema, tool };

@@ -9,6 +9,7 @@ import type { OsWallUses } from "../platform/os-walls/os-wall.ts";
 import type { ClusterSettings } from "./cluster-settings.ts";
 import type { DaemonSettings } from "./daemon-settings.ts";
 import type { Limits } from "./limits.ts";
+import type { TelemetrySettings } from "./telemetry-settings.ts";
 import type { McpServer } from "./mcp-server.ts";
 
 /** The operator's settings for one plugin. */
@@ -106,6 +107,8 @@ export interface HostManifest {
   workspaces?: { keep_ms: number };
   /** How the daemon is run. */
   daemon?: Partial<DaemonSettings>;
+  /** The collector of traces and metrics of sessions; absent: none. */
+  telemetry?: TelemetrySettings;
   /** How the daemon works with those of other machines; absent: it is alone. */
   cluster?: ClusterSettings;
   /** Why entries of `plugins` or `tools` cannot be used, by id. One wrong entry costs its own plugin alone. */

@@ -8,6 +8,8 @@ import { pathText } from "../../ground/config/yaml-problems.ts";
 import { grantCommand } from "../../ground/config/grant-command.ts";
 import { inputError } from "../../ground/config/input-error.ts";
 import { outputSchemaFaults } from "../../ground/checks/schema-faults.ts";
+import { readTraceparent, traceparentFor } from "../../ground/checks/trace-context.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { checkPluginConfig } from "../../packages/manifest/plugin-config.ts";
 import type { Plugin } from "../../packages/manifest/plugin.ts";
@@ -146,6 +148,30 @@ export function checkEnv(
     );
   }
   return env;
+}
+
+/**
+ * Returns the span that an agent's own spans belong in: the session's, where the host sends its spans, else the client's.
+ */
+export function handedTrace(
+  { manifest }: { manifest: HostManifest | undefined },
+  { sessionId, request }: { sessionId: string; request: SessionRequest },
+): Pick<SessionRequest, "traceparent"> {
+  const traceparent = manifest?.telemetry === undefined
+    ? readTraceparent(request.traceparent)
+    : traceparentFor(sessionId, request.traceparent);
+  return omitUndefined({ traceparent });
+}
+
+/** Adds the span to the variables of a request, where the plugin is granted `TRACEPARENT` and the request sets none. */
+export function withTrace(
+  env: Record<string, string>,
+  effective: Permissions,
+  { traceparent }: Pick<SessionRequest, "traceparent">,
+): Record<string, string> {
+  const name = "TRACEPARENT";
+  if (traceparent === undefined || env[name] !== undefined || !namesIn(effective).has(name)) return env;
+  return { ...env, [name]: traceparent };
 }
 
 /** Returns the names of variables that an adapter may read or its programs may be given. */

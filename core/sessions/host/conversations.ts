@@ -207,7 +207,7 @@ export class LocalConversations implements Conversations {
     message: SessionMessage,
     { caller, sessionId }: { caller: MessageCaller; sessionId?: string },
   ): Promise<SaidMessage> {
-    const { message_id, by, content, expected_turn, output_schema, with: terms = {} } = message;
+    const { message_id, by, content, expected_turn, output_schema, traceparent, with: terms = {} } = message;
     if (expected_turn !== undefined) {
       throw new BulkheadError("conflict", `Cannot give a message to turn ${expected_turn}: no turn runs.`);
     }
@@ -216,7 +216,7 @@ export class LocalConversations implements Conversations {
     const head = records.at(-1) ?? unknownSession(conversation);
     if (head.state === "running") throw stillRunning(head.session_id);
     const talk = await this.#talk(head) ?? unknownEvents(head.session_id);
-    const wanted = nextRequest(talk, { prompt: textOf(content), output_schema, with: terms });
+    const wanted = nextRequest(talk, { prompt: textOf(content), output_schema, traceparent, with: terms });
     const request = await caller.admit?.(wanted) ?? wanted;
     demandEnv(talk, request);
     const adapter = terms.agent ?? talk.adapter;

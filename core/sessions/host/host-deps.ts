@@ -5,6 +5,7 @@ import type { Journal } from "../../records/journal/journal.ts";
 import { SharedLooks } from "../../records/git/shared-looks.ts";
 import { HistoryIndex } from "../../records/history/history-index.ts";
 import { openJournalReader } from "../../records/journal/journal-reader.ts";
+import type { TelemetryExport } from "../../records/telemetry/telemetry-export.ts";
 import { openJournal } from "../../records/journal/open-journal.ts";
 import { markSuspect } from "../../records/journal/check-journal.ts";
 import { IdleContainers } from "../../walls/pool/idle-containers.ts";
@@ -28,6 +29,7 @@ import { openWorkspaces, type Workspaces } from "../../records/workspace/workspa
 import { type CrashFiles, openCrashFiles } from "./state/crash-store.ts";
 import { guardedPlaces } from "./guarded-places.ts";
 import { unavailableFolders } from "./state/acted-on.ts";
+import { exportTelemetry } from "./export-telemetry.ts";
 import { exposer } from "./exposer.ts";
 import { tellProblems } from "./plugin-problems.ts";
 import type { HostOptions } from "./host.ts";
@@ -65,6 +67,7 @@ export interface HostDeps extends SessionDeps {
   /** Room for the journal on a full disk; null for a host that keeps nothing. */
   reserve: DiskReserve | null;
   history: HistoryIndex;
+  telemetry: TelemetryExport;
   stopKeeping(): Promise<void>;
   signals: Signals;
   crashes: CrashFiles;
@@ -145,6 +148,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   };
   const history = openHistory(claim.folder, { log: sessionDeps.log, journal });
   renewHistory = () => history.renew();
+  const telemetry = exportTelemetry(claim.folder, { journal, log: sessionDeps.log, settings, writeLog });
   const idle = new IdleContainers();
   const services = new PluginServices({ registry, crashes, children, spare, idle, stateDir: claim.root });
   const routes = openRoutes({
@@ -180,6 +184,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     journal,
     reserve,
     history,
+    telemetry,
     stopKeeping,
     signals,
     crashes,

@@ -123,7 +123,9 @@ export class KeyedSessions {
 export function digestOf(request: SessionRequest, options: RunSessionOptions): string | null {
   const { adapter, artifacts = "git", require } = options;
   try {
-    return sha256Hex(JSON.stringify([adapter, artifacts, request, ...(require ? [require] : [])], sortKeys));
+    // A repeated call has a span of its own.
+    const { traceparent: _span, ...same } = request;
+    return sha256Hex(JSON.stringify([adapter, artifacts, same, ...(require ? [require] : [])], sortKeys));
   } catch {
     return null;
   }

@@ -13,6 +13,7 @@ import type { SessionTalk } from "./session-talk.ts";
 interface NextMessage {
   prompt: string;
   output_schema?: Record<string, unknown> | undefined;
+  traceparent?: string | undefined;
   with?: MessageTerms | undefined;
 }
 
@@ -23,7 +24,7 @@ interface NextMessage {
  */
 export function nextRequest(
   talk: SessionTalk,
-  { prompt, output_schema, with: terms = {} }: NextMessage,
+  { prompt, output_schema, traceparent, with: terms = {} }: NextMessage,
 ): SessionRequest {
   const {
     context_files: _read,
@@ -42,7 +43,7 @@ export function nextRequest(
   const parts = Object.fromEntries(
     byParts.flatMap((name) => changes[name] === undefined ? [] : [[name, { ...before[name], ...changes[name] }]]),
   );
-  return { ...before, ...changes, ...parts, prompt, ...omitUndefined({ output_schema }) };
+  return { ...before, ...changes, ...parts, prompt, ...omitUndefined({ output_schema, traceparent }) };
 }
 
 /** Refuses a request that lacks values of an earlier one's `env`: they may be credentials, so they are never kept. */

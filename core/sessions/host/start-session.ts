@@ -28,7 +28,7 @@ import type {
   RunningSessionDeps,
 } from "../session/admitted.ts";
 import { readProjectMemory } from "./context-files.ts";
-import { checkEnv, fitToPlugin } from "./check-request.ts";
+import { checkEnv, fitToPlugin, handedTrace, withTrace } from "./check-request.ts";
 import type { ApprovalRules } from "../session/approval-policy.ts";
 import type { KeptSessions } from "./kept-sessions.ts";
 import type { GuardedPlaces } from "./guarded-places.ts";
@@ -242,7 +242,7 @@ async function makeCandidate(
   const { routes, settings } = deps;
   const { workdir } = place;
   const { plugin, pool } = service;
-  const fitted = fitToPlugin(request, plugin);
+  const fitted = { ...fitToPlugin(request, plugin), ...handedTrace(settings, { sessionId, request }) };
   // Without a price the adapter is refused: its next mode may be another model, of another server.
   const paid = { modes: [firstMode, way.access_mode], options: plugin.config };
   const unenforced = unenforceableFields(fitted, plugin.manifest, paid);
@@ -288,7 +288,11 @@ async function makeCandidate(
     mcpConfig: mcp.config,
     secrets: mcp.secrets.size === 0 ? secrets : new Map([...secrets, ...mcp.secrets]),
     grantPlace,
-    requestEnv: checkEnv(request.env, effective, { plugin, ceiling, place: grantPlace("env") }),
+    requestEnv: withTrace(
+      checkEnv(request.env, effective, { plugin, ceiling, place: grantPlace("env") }),
+      effective,
+      fitted,
+    ),
     dataDir: service.dataDir,
     load: service,
     script: () => service.script(),

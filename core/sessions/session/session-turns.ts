@@ -127,9 +127,9 @@ export class SessionTurns {
    * @throws {BulkheadError} as {@link Mailbox.accept}
    */
   say(message: SessionMessage): { said: SaidMessage; written: Promise<void> } | "closed" {
-    const { message_id, content, delivery = "queue", by, expected_turn, output_schema } = message;
+    const { message_id, content, delivery = "queue", by, expected_turn, output_schema, traceparent } = message;
     if (this.#isRetired && !this.#reports.has(message_id)) return "closed";
-    const taken = { message_id, content, delivery, by, ...omitUndefined({ output_schema }) };
+    const taken = { message_id, content, delivery, by, ...omitUndefined({ output_schema, traceparent }) };
     const { state, events, ...status } = this.#mailbox.accept({ ...taken, expected_turn });
     if (state === "closed") return "closed";
     if (events.length > 0) {

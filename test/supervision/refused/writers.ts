@@ -58,6 +58,7 @@ export const noStores: Readonly<Record<string, string>> = {
   "core/packages/manifest/known-manifests.ts": cache,
   "core/packages/bundler/script-cache.ts": cache,
   "core/records/history/index-schema.ts": cache,
+  "core/records/telemetry/export-position.ts": cache,
   "core/ground/platform/engine/kept-code.ts": cache,
   "core/ground/platform/files/copy-with-time.ts": ground,
   "core/ground/platform/processes/detached-process.ts": nothing,

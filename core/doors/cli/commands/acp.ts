@@ -37,6 +37,7 @@ const ofOneSession: readonly RequestField[] = [
   "max_iterations",
   "task_id",
   "idempotency_key",
+  "traceparent",
 ];
 
 const flags = requestFlags.filter(({ field }) => !ofOneSession.includes(field));

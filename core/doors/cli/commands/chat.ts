@@ -15,7 +15,7 @@ import { type OpenedSessions, openSessions } from "../open-sessions.ts";
 import { createPaint } from "../render/paint.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { addRunFlags, modeOf, textFlag } from "../session-command.ts";
-import { buildRequest } from "../session-request.ts";
+import { buildRequest, inTrace } from "../session-request.ts";
 import { showTurn } from "../chat/show-turn.ts";
 
 /** How long the agent is kept between two prompts, without a flag. Milliseconds. */
@@ -87,7 +87,7 @@ class Talk {
       const adapter = this.wanted ?? "auto";
       const [first = "auto"] = [adapter].flat();
       const config = options["param"] === undefined ? undefined : await this.#opened.configOf(first);
-      const request = buildRequest({ options, prompt: text, cwd: terminal.cwd, config });
+      const request = buildRequest({ options: inTrace(options, terminal), prompt: text, cwd: terminal.cwd, config });
       const session = await this.sessions.start({ keep_ms: usualKeepMs, ...request }, { adapter });
       this.id = session.id;
       this.wanted = null;

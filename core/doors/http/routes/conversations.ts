@@ -4,6 +4,8 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { contentSchema, type Delivery, type Part } from "../../../../plugin-sdk/messages.ts";
 import { omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
 import { closed, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
+import { traceparentSchema } from "../../../../plugin-sdk/request.ts";
+import { readTraceparent } from "../../../ground/checks/trace-context.ts";
 import { type ApiRoute, json, ok, route } from "../route.ts";
 import {
   conversationSchema,
@@ -30,6 +32,7 @@ interface SayBody extends Words {
   delivery?: Delivery;
   expected_turn?: number;
   output_schema?: Record<string, unknown>;
+  traceparent?: string;
   with?: MessageTerms;
 }
 
@@ -46,6 +49,7 @@ const sayBody: SchemaOf<SayBody> = named(
     delivery: Type.Optional(deliverySchema),
     expected_turn: Type.Optional(Type.Integer({ minimum: 1, description: "refuses it unless this turn runs" })),
     output_schema: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    traceparent: Type.Optional(traceparentSchema),
     with: Type.Optional(termsSchema),
   }, closed)),
 );
@@ -67,12 +71,16 @@ export const conversationRoutes: readonly ApiRoute[] = [
     at: "POST /v1/conversations/{id}/messages",
     summary: "give a message to a conversation",
     scope: "run",
-    heads: [{ name: "Idempotency-Key", summary: "its message_id: the same message with the same id is given once" }],
+    heads: [
+      { name: "Idempotency-Key", summary: "its message_id: the same message with the same id is given once" },
+      { name: "traceparent", summary: "the client's span, as W3C Trace Context writes it" },
+    ],
     body: sayBody,
     answers: { 202: { summary: "it is kept, and reaches the agent or is dropped", schema: saidSchema } },
     async handle({ params, body: { text, content, message_id, ...message }, headers, sessions }) {
       const key = readKey(headers.get("idempotency-key"), { inBody: message_id, name: "message_id" });
       const said = await sessions.conversations.say(params["id"] ?? "", {
+        ...omitUndefined({ traceparent: readTraceparent(headers.get("traceparent")) }),
         ...message,
         content: partsOf({ text, content }),
         ...omitUndefined({ message_id: key }),

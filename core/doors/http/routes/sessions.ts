@@ -4,6 +4,8 @@ import type { AgentCapabilities } from "../../../../plugin-sdk/capabilities.ts";
 import { agentCapabilitiesSchema } from "../../../../plugin-sdk/capabilities.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../../plugin-sdk/request.ts";
+import { readTraceparent } from "../../../ground/checks/trace-context.ts";
+import { omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
 import { closed, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import type { SessionQuery } from "../../../../plugin-sdk/queries.ts";
 import { labelQuery, labelsOf } from "../label-query.ts";
@@ -61,7 +63,10 @@ export const sessionRoutes: readonly ApiRoute[] = [
     at: "POST /v1/sessions",
     summary: "start a session",
     scope: "run",
-    heads: [{ name: "Idempotency-Key", summary: "the same request with the same key is the same session" }],
+    heads: [
+      { name: "Idempotency-Key", summary: "the same request with the same key is the same session" },
+      { name: "traceparent", summary: "the client's span, as W3C Trace Context writes it" },
+    ],
     body: startBodySchema,
     answers: {
       201: { summary: "it has started; Location is where it is", schema: sessionSummarySchema },
@@ -71,7 +76,8 @@ export const sessionRoutes: readonly ApiRoute[] = [
       const { adapter, require, artifacts, ...request } = body;
       const { idempotency_key: inBody } = request;
       const key = readKey(headers.get("idempotency-key"), { inBody, name: "idempotency_key" });
-      const keyed = key === undefined ? request : { ...request, idempotency_key: key };
+      const traceparent = readTraceparent(headers.get("traceparent"));
+      const keyed = { ...omitUndefined({ traceparent }), ...request, ...omitUndefined({ idempotency_key: key }) };
       const { session, known } = await sessions.admit(keyed, { adapter, require, artifacts });
       const headersOut = { location: `/v1/sessions/${encodeURIComponent(session.id)}` };
       return json(await sessions.get(session.id), { status: known ? 200 : 201, headers: headersOut });

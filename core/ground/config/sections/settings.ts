@@ -7,6 +7,7 @@ import type { BlockedPlugin, HostManifest, Routing } from "../host-manifest.ts";
 import { journalSyncs } from "../journal-sync.ts";
 import { hasOnlyReferences, type McpServer } from "../mcp-server.ts";
 import { readSecretReference } from "../secret-reference.ts";
+import { defaultTelemetrySettings, genAiConventions, type TelemetrySettings } from "../telemetry-settings.ts";
 import { line, positive, time } from "./texts.ts";
 import type { PromptSettings } from "../../prompt/prompt-settings.ts";
 import { isAbsolute } from "../../platform/files/paths.ts";
@@ -114,6 +115,27 @@ export function daemonSection(): z.ZodType<Partial<DaemonSettings>> {
     log_level: z.enum(["debug", "info", "warn", "error"]).exactOptional(),
     log_file_bytes: z.int().min(4096).exactOptional(),
     log_files: z.int().min(0).max(64).exactOptional(),
+  });
+}
+
+/** `telemetry`. */
+export function telemetrySection(): z.ZodType<TelemetrySettings> {
+  const { headers, content, convention, sample, backlog_ms, backlog_events } = defaultTelemetrySettings;
+  const endpoint = z.string().max(4096).refine((text) => /^https?:\/\/[^\s/@?#]+(?:\/[^\s?#]*)?$/.test(text), {
+    params: { expected: "http://host:port or https://host, without a user, ? and #" },
+  });
+  const name = z.string().max(256).regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/);
+  const value = z.string().max(8192).refine((text) => hasOnlyReferences(text) && !/[\r\n\0]/.test(text), {
+    params: { expected: "one line of text, with secrets as ${secret:NAME}" },
+  });
+  return z.strictObject({
+    endpoint,
+    headers: z.record(name, value).default(headers),
+    content: z.boolean().default(content),
+    convention: z.enum(genAiConventions).default(convention),
+    sample: z.number().min(0).max(1).default(sample),
+    backlog_ms: time(1000).default(backlog_ms),
+    backlog_events: z.int().min(1000).default(backlog_events),
   });
 }
 

@@ -10,6 +10,7 @@ import type {
   RewindRequest,
   SaidMessage,
 } from "../../../../plugin-sdk/conversation.ts";
+import { traceparentSchema } from "../../../../plugin-sdk/request.ts";
 import { contentSchema, deliveries, type Delivery } from "../../../../plugin-sdk/messages.ts";
 import { sessionRequestSchema } from "../../../../plugin-sdk/request.ts";
 import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
@@ -31,6 +32,7 @@ const {
   output_schema: _schema,
   idempotency_key: _key,
   place: _place,
+  traceparent: _span,
   ...termFields
 } = propertiesOf(sessionRequestSchema);
 
@@ -136,5 +138,6 @@ export const newMessageSchema: SchemaOf<NewMessage> = exactly<NewMessage>()(Type
   delivery: Type.Optional(deliverySchema),
   expected_turn: Type.Optional(Type.Integer({ minimum: 1 })),
   output_schema: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  traceparent: Type.Optional(traceparentSchema),
   with: Type.Optional(termsSchema),
 }, closed));

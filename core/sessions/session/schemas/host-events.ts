@@ -124,6 +124,7 @@ const fieldsByType: { readonly [T in HostEventType]: SchemaOf<Fields<T>> } = {
     content: contentSchema,
     by: Type.Object({ client: text }),
     output_schema: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    traceparent: Type.Optional(text),
   })),
   message_changed: fields<"message_changed">()(Type.Object({ message_id: text, content: contentSchema })),
   message_sent: fields<"message_sent">()(Type.Object({ message_id: text, turn: count })),

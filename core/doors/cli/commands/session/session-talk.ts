@@ -18,7 +18,7 @@ import { askForGrants } from "../../run-granted.ts";
 import { tableText } from "../../show-session.ts";
 import { showTurn } from "../../chat/show-turn.ts";
 import { prepareSessions, textFlag } from "../../session-command.ts";
-import { givenFields } from "../../session-request.ts";
+import { givenFields, inTrace } from "../../session-request.ts";
 import { requireEnv } from "./session-again.ts";
 
 /** `bulkhead session say <id> [text]`: gives a conversation a message, and shows the turn that it goes into. */
@@ -55,6 +55,7 @@ export async function sessionSay(call: Invocation): Promise<number> {
       ...omitUndefined({
         output_schema: call.options["outputSchema"] as Record<string, unknown> | undefined,
         with: Object.keys(terms).length === 0 ? undefined : terms,
+        traceparent: textFlag({ options: inTrace(call.options, call.terminal) }, "traceparent"),
       }),
     });
     if (call.options["wait"] === false) {
@@ -86,7 +87,7 @@ async function askTerms(
   const agent = given ?? adapter_id ?? "";
   const config = options["param"] === undefined ? undefined : await configOf(agent);
   // Of these flags, --no-wait is about what is shown.
-  const { workdir: _here, ...fields } = givenFields({ options: { ...options, wait: undefined }, cwd: terminal.cwd, config });
+  const { workdir: _here, traceparent: _span, ...fields } = givenFields({ options: { ...options, wait: undefined }, cwd: terminal.cwd, config });
   const terms: MessageTerms = { ...fields, ...omitUndefined({ agent: given }) };
   if (state !== "ended") return { head, agent, terms, request: { workdir, prompt: "" } };
   const earlier = await readEarlier(sessions, head);

@@ -1,0 +1,89 @@
+/** Outcome of a request to a collector. `refused`: this body will never be taken. */
+export type Posted =
+  | { state: "taken"; rejected: number }
+  | { state: "refused"; status: number }
+  /** `again_ms`: how long the collector asks to wait; null where it does not say. */
+  | { state: "failed"; reason: string; again_ms: number | null };
+
+interface PostOptions {
+  url: string;
+  headers: Readonly<Record<string, string>>;
+  signal: AbortSignal;
+}
+
+/** Time for one request. Milliseconds. */
+const requestMs = 10_000;
+/** The longest time that a collector can make the host wait: a mistake must not end the export for days. Milliseconds. */
+const longestWaitMs = 3_600_000;
+const mostAnswer = 65_536;
+
+/** Statuses that speak of the body: sending it again changes nothing. */
+const refusing: readonly number[] = [400, 405, 411, 413, 414, 415, 422, 431, 501];
+
+/** Sends one body, once. Never throws. */
+export async function postOtlp(body: string, { url, headers, signal }: PostOptions): Promise<Posted> {
+  const late = new AbortController();
+  const abort = () => late.abort(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  const timer = setTimeout(() => late.abort(new Error("no answer within 10 s")), requestMs);
+  try {
+    const response = await fetch(url, {
+      method: "POST",
+      body,
+      headers: { ...headers, "content-type": "application/json" },
+      // Another place gets neither the events nor the headers.
+      redirect: "error",
+      signal: late.signal,
+    });
+    const text = await readBeginning(response);
+    if (response.ok) return { state: "taken", rejected: rejectedIn(text) };
+    const { status } = response;
+    if (refusing.includes(status)) return { state: "refused", status };
+    return {
+      state: "failed",
+      reason: `status ${status}`,
+      again_ms: readRetryAfter(response.headers.get("retry-after")),
+    };
+  } catch (error) {
+    return { state: "failed", reason: reasonOf(late.signal.aborted ? late.signal.reason : error), again_ms: null };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+/** Reads the header Retry-After, seconds or a date, as milliseconds from now; null without one. */
+export function readRetryAfter(text: string | null, now: number = Date.now()): number | null {
+  if (text === null) return null;
+  const ms = /^\d{1,9}$/.test(text.trim()) ? Number(text) * 1000 : Date.parse(text) - now;
+  return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), longestWaitMs) : null;
+}
+
+async function readBeginning({ body }: Response): Promise<string> {
+  if (body === null) return "";
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of body) {
+    text += decoder.decode(chunk as Uint8Array, { stream: true });
+    // Leaving the loop cancels the rest.
+    if (text.length > mostAnswer) return "";
+  }
+  return text;
+}
+
+/** A collector may take a body and reject some of it. */
+function rejectedIn(text: string): number {
+  try {
+    const { partialSuccess } = JSON.parse(text) as { partialSuccess?: Record<string, unknown> };
+    const count = Number(partialSuccess?.["rejectedSpans"] ?? partialSuccess?.["rejectedDataPoints"] ?? 0);
+    return Number.isSafeInteger(count) && count > 0 ? count : 0;
+  } catch {
+    return 0;
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const { message, cause } = error instanceof Error ? error : new Error(String(error));
+  return cause instanceof Error && cause.message !== "" ? cause.message : message;
+}
