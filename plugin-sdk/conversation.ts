@@ -23,8 +23,11 @@ export interface NewMessage {
  * Terms of the session that a message begins, beside those of the session before it. Of `labels`, `params` and `budget` the
  * other parts stay; a part of `budget` that is not given is what is left of it.
  */
-export interface MessageTerms
-  extends Omit<SessionRequest, "prompt" | "workdir" | "continue_from" | "output_schema" | "idempotency_key" | "place" | "traceparent"> {
+export interface MessageTerms extends
+  Omit<
+    SessionRequest,
+    "prompt" | "workdir" | "continue_from" | "output_schema" | "idempotency_key" | "place" | "traceparent"
+  > {
   /** Adapter that goes on; default: the one that took the session before. */
   agent?: string;
 }

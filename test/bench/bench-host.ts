@@ -20,12 +20,17 @@ export interface BenchHost extends AsyncDisposable {
 /** Makes a host of its own with empty state. */
 export async function benchHost(
   isolation: Isolation,
-  { limits = {}, sync = "normal" }: { limits?: Partial<Limits>; sync?: "full" | "normal" } = {},
+  { limits = {}, sync = "normal", lines = "" }: {
+    limits?: Partial<Limits>;
+    sync?: "full" | "normal";
+    /** More of the host manifest. */
+    lines?: string;
+  } = {},
 ): Promise<BenchHost> {
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-bench-"));
   const workdir = join(folder, "work");
   await mkdir(workdir);
-  const manifest = await manifestFor(folder, sync);
+  const manifest = await manifestFor(folder, `journal: { sync: ${sync} }\n${lines}`);
   const host = await createHost({ manifest, bundledDir: null, stateDir: join(folder, "state"), root: folder });
   await host.registry.register(adapterFolder, { trusted: isolation === "thread", isolation, limits });
   return {
@@ -39,8 +44,8 @@ export async function benchHost(
   };
 }
 
-async function manifestFor(folder: string, sync: "full" | "normal") {
+async function manifestFor(folder: string, lines: string) {
   const file = join(folder, "bulkhead.yaml");
-  await writeFile(file, `bulkhead: 1\njournal: { sync: ${sync} }\n`);
+  await writeFile(file, `bulkhead: 1\n${lines}`);
   return await loadHostManifest({ config: file, from: folder }) ?? undefined;
 }

@@ -17,6 +17,7 @@ import { roundTrip } from "./round-trip.ts";
 import { scale } from "./scale.ts";
 import { spinning } from "./spinning.ts";
 import { startUp } from "./start-up.ts";
+import { telemetry } from "./telemetry.ts";
 import { touchedFiles } from "./touched-files.ts";
 import { turns } from "./turns.ts";
 
@@ -46,6 +47,7 @@ const benches: Record<string, (options: BenchOptions) => Promise<Figure[]>> = {
   cluster,
   peers,
   scale,
+  telemetry,
   touched: touchedFiles,
   turns,
 };
