@@ -32,7 +32,7 @@ export interface CheckpointsOptions extends StorePlace {
 }
 
 /** Signs of who changed what in a turn. */
-interface TurnClaims {
+export interface TurnClaims {
   /** Paths that events of the turn name, absolute or relative to the working directory. */
   named: readonly string[];
   /** Times of its tool calls. */
