@@ -15,7 +15,10 @@ export interface NewMessage {
   output_schema?: Record<string, unknown>;
   /** Span of the client, as W3C Trace Context writes it. */
   traceparent?: string;
-  /** Other terms than those of the session under way: the message begins a session of its own in the conversation. */
+  /**
+   * Other terms than those of the session under way: the message begins a session of its own in the conversation. An agent
+   * that takes turns, and the field, has another effort or plan from this turn on.
+   */
   with?: MessageTerms;
 }
 

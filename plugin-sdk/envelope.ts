@@ -5,7 +5,7 @@ import type { GitChange } from "./git-changes.ts";
 import type { HeldChange, InstallScripts } from "./held.ts";
 import type { Delivery, Part } from "./messages.ts";
 import type { Permissions } from "./permissions.ts";
-import type { SessionRequest } from "./request.ts";
+import type { SessionRequest, TurnTerms } from "./request.ts";
 import type { Artifact, Outcome, SessionResult, StopReason, UsageReport } from "./result.ts";
 
 /** How an agent knows of earlier turns: by its own session, by a text that the host made of them, or not at all. */
@@ -180,6 +180,8 @@ export interface MessageAcceptedEvent {
   output_schema?: Record<string, unknown>;
   /** Span of the client that gave it. */
   traceparent?: string;
+  /** Terms from the turn that it begins on. */
+  with?: TurnTerms;
 }
 /** A client has changed a message that waits; it keeps its place. */
 export interface MessageChangedEvent {
@@ -223,6 +225,8 @@ export interface TurnStartedEvent {
   message_ids: string[];
   /** `agent`: it went on by itself. */
   by: "client" | "agent";
+  /** Terms that hold instead of the request's; absent: none. */
+  with?: TurnTerms;
   memory: Memory;
   prompt_sha256: string;
   /** Id of the tree of files before the turn; null where none was kept. */

@@ -111,6 +111,8 @@ export const acceptedFields = [
   "continue_from",
   "mcp_servers",
   "output_schema",
+  "effort",
+  "plan",
 ] as const;
 
 /**

@@ -201,7 +201,16 @@ export {
   type RateLimitPattern,
 } from "./rate-limit.ts";
 export { readLines, type ReadLinesOptions, type ShownLine } from "./read-lines.ts";
-export { type Approval, type Budget, type SessionRequest, sessionRequestSchema } from "./request.ts";
+export { nearestEffort } from "./nearest-effort.ts";
+export {
+  type Approval,
+  type Budget,
+  type Effort,
+  efforts,
+  type SessionRequest,
+  sessionRequestSchema,
+  type TurnTerms,
+} from "./request.ts";
 export {
   type Artifact,
   type AttemptReport,

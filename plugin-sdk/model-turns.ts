@@ -2,7 +2,9 @@ import type { AdapterEvents } from "./adapter.ts";
 import type { AdapterContext } from "./context.ts";
 import type { AdapterEvent } from "./events.ts";
 import type { JsonFields } from "./json-fields.ts";
+import { omitUndefined } from "./optional-fields.ts";
 import { requestIn, type SchemaDialect } from "./output-schema.ts";
+import type { Effort } from "./request.ts";
 import { untilAborted } from "./until-aborted.ts";
 
 /** One message of a talk with a model. */
@@ -11,27 +13,35 @@ export interface ChatMessage {
   content: string;
 }
 
+/** Fields of a turn that the server is asked to keep to. */
+export interface ModelAsked {
+  output_schema?: JsonFields;
+  effort?: Effort;
+}
+
 /**
  * Talks with a model that keeps nothing of what was said: each turn is asked with all messages before it. A turn that fails
  * before the model said anything is forgotten. A stop leaves the answer where it is.
  * @param answer Asks the model with these messages, of which the last one is the prompt, and yields its answer up to the last
- * word; the signal stops this turn, and a schema is what the server is to hold the answer to.
+ * word; the signal stops this turn.
  * @param dialect The part of JSON Schema that the server takes; what it does not take is asked for in the prompt.
  */
 export async function* modelTurns(
   ctx: Pick<AdapterContext, "turns">,
-  answer: (messages: readonly ChatMessage[], signal: AbortSignal, schema: JsonFields | undefined) => AdapterEvents,
+  answer: (messages: readonly ChatMessage[], signal: AbortSignal, asked: ModelAsked) => AdapterEvents,
   dialect: SchemaDialect | null = null,
 ): AdapterEvents {
   let messages: ChatMessage[] = [];
-  for await (const { prompt: words, output_schema: wanted, kept, signal } of ctx.turns) {
+  for await (const { prompt: words, output_schema: wanted, effort, kept, signal } of ctx.turns) {
     const turn = { workdir: "", prompt: words, ...(wanted === undefined ? {} : { output_schema: wanted }) };
     const { prompt, output_schema: schema } = requestIn(turn, dialect);
     const asked = withPrompt(messages, prompt);
     let said = "";
     let isOver = false;
     let hasFailed = false;
-    for await (const yielded of untilAborted(answer(asked, signal, schema), signal)) {
+    for await (
+      const yielded of untilAborted(answer(asked, signal, omitUndefined({ output_schema: schema, effort })), signal)
+    ) {
       const events = [yielded].flat();
       for (const event of events) {
         if (event.type === "output" && event.stream === "stdout") said += event.data;

@@ -1,4 +1,4 @@
-import { Type } from "@sinclair/typebox";
+import { type TBoolean, type TOptional, type TUnsafe, Type } from "@sinclair/typebox";
 import { type Permissions, permissionsSchema } from "./permissions.ts";
 import { closed, exactly, type SchemaOf } from "./schema.ts";
 
@@ -7,6 +7,12 @@ export type Approval = "ask" | "reads" | "edits" | "all" | "deny";
 
 /** Policy for one tool's requests, regardless of the approval. */
 export type ToolApproval = "allow" | "ask" | "deny";
+
+/** How much a model thinks before it answers, the least first. */
+export const efforts = ["minimal", "low", "medium", "high", "max"] as const;
+
+/** One of {@link efforts}. */
+export type Effort = (typeof efforts)[number];
 
 /** Ceilings; a session that exceeds one ends with that reason. */
 export interface Budget {
@@ -109,7 +115,14 @@ export interface SessionRequest {
   output_schema?: Record<string, unknown>;
   /** Keeps the files as they are before and after each turn, so that turns can be taken back. Default: false. */
   checkpoints?: boolean;
+  /** How much the model thinks, or the nearest to it that the agent has. Absent: the agent's own. */
+  effort?: Effort;
+  /** Whether the agent only plans, and changes nothing: in the mode that it has for this, which is no wall. Default: false. */
+  plan?: boolean;
 }
+
+/** Terms that hold for a turn and for those after it. */
+export type TurnTerms = Pick<SessionRequest, "effort" | "plan">;
 
 const count = Type.Integer({ minimum: 1 });
 const names = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 256 });
@@ -118,6 +131,12 @@ const path = Type.String({ minLength: 1, maxLength: 4096 });
 export const traceparentSchema: SchemaOf<string> = Type.String({
   pattern: "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$",
 });
+
+/** The fields of {@link TurnTerms}, for a schema. */
+export const turnTermsFields: { effort: TOptional<TUnsafe<Effort>>; plan: TOptional<TBoolean> } = {
+  effort: Type.Optional(Type.Unsafe<Effort>(Type.Union(efforts.map((one) => Type.Literal(one))))),
+  plan: Type.Optional(Type.Boolean()),
+};
 
 /** Checks {@link SessionRequest}. The prompt's size is a limit of the host, not of the schema. */
 export const sessionRequestSchema: SchemaOf<SessionRequest> = exactly<SessionRequest>()(
@@ -181,5 +200,6 @@ export const sessionRequestSchema: SchemaOf<SessionRequest> = exactly<SessionReq
     keep_ms: Type.Optional(Type.Integer({ minimum: 0 })),
     output_schema: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     checkpoints: Type.Optional(Type.Boolean()),
+    ...turnTermsFields,
   }, closed),
 );

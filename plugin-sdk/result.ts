@@ -4,7 +4,7 @@ import type { AdapterEvent } from "./events.ts";
 import type { HeldChange, InstallScripts } from "./held.ts";
 import type { Permissions } from "./permissions.ts";
 import type { AccessMode } from "./access-modes.ts";
-import type { Approval, Budget, SessionRequest } from "./request.ts";
+import type { Approval, Budget, Effort, SessionRequest } from "./request.ts";
 
 /** How a session ended, coarsely. */
 export type Outcome = "completed" | "blocked" | "error";
@@ -146,6 +146,9 @@ export interface EffectiveSettings {
    * the request has none.
    */
   output_schema?: "enforced" | "asked";
+  /** As the request has it; absent where it says nothing, or the adapter does not take it. */
+  effort?: Effort;
+  plan?: boolean;
   /** Fields of the request that the adapter cannot enforce; only with `best_effort`. */
   unenforced: string[];
 }

@@ -1,3 +1,5 @@
+import type { TurnTerms } from "./request.ts";
+
 /** A word of the client into a running turn. */
 export interface TurnMessage {
   readonly message_id: string;
@@ -5,7 +7,7 @@ export interface TurnMessage {
 }
 
 /** One prompt of a session, and the work on it until its last word. */
-export interface Turn {
+export interface Turn extends Readonly<TurnTerms> {
   /** Counts the turns of the conversation, from 1. */
   readonly number: number;
   /** The complete prompt, as the host builds it. */

@@ -1,3 +1,4 @@
+import type { TurnTerms } from "../request.ts";
 import { matchesArguments, parseArgumentPattern } from "../argument-pattern.ts";
 import type {
   AdapterContext,
@@ -28,7 +29,7 @@ import type {
 } from "./scripts.ts";
 
 /** Options of {@link MemoryContext}. An absent one counts as empty: asking for its content fails as in a real host. */
-export interface MemoryContextOptions {
+export interface MemoryContextOptions extends TurnTerms {
   /**
    * Each is used once: a call takes the first unused match. A function is asked for each call. `ctx.which` finds the
    * programs of a list; without a list, every program.

@@ -1,8 +1,10 @@
+import { omitUndefined } from "../optional-fields.ts";
+import type { TurnTerms } from "../request.ts";
 import type { Turn, TurnMessage } from "../turns.ts";
 import type { ScriptedTurn } from "./scripts.ts";
 
 /** Options of {@link MemoryTurns}. */
-interface MemoryTurnsOptions {
+interface MemoryTurnsOptions extends TurnTerms {
   prompt?: string;
   output_schema?: Record<string, unknown>;
   turns?: readonly ScriptedTurn[];
@@ -12,15 +14,18 @@ interface MemoryTurnsOptions {
 export class MemoryTurns implements AsyncIterableIterator<Turn> {
   readonly #prompt: string;
   readonly #schema: Record<string, unknown> | undefined;
+  /** They hold until a turn has others. */
+  #terms: TurnTerms;
   readonly #script: readonly ScriptedTurn[];
   readonly #isKept: boolean;
   #number = 0;
   #stop = new AbortController();
   #end: () => void = () => {};
 
-  constructor({ prompt = "Say hello.", output_schema, turns }: MemoryTurnsOptions) {
+  constructor({ prompt = "Say hello.", output_schema, effort, plan, turns }: MemoryTurnsOptions) {
     this.#prompt = prompt;
     this.#schema = output_schema;
+    this.#terms = omitUndefined({ effort, plan });
     this.#script = turns ?? [{}];
     this.#isKept = turns !== undefined;
   }
@@ -41,7 +46,8 @@ export class MemoryTurns implements AsyncIterableIterator<Turn> {
     await script?.after;
     if (script === undefined) return { done: true, value: undefined };
     const number = ++this.#number;
-    const { prompt = this.#prompt, messages = [] } = script;
+    const { prompt = this.#prompt, messages = [], effort, plan } = script;
+    this.#terms = { ...this.#terms, ...omitUndefined({ effort, plan }) };
     const output_schema = script.output_schema ?? (number === 1 ? this.#schema : undefined);
     this.#stop = new AbortController();
     const over = new Promise<void>((resolve) => (this.#end = resolve));
@@ -49,6 +55,7 @@ export class MemoryTurns implements AsyncIterableIterator<Turn> {
       number,
       prompt,
       ...(output_schema === undefined ? {} : { output_schema }),
+      ...this.#terms,
       kept: this.#isKept,
       messages: wordsUntil(over, { messages, turn: number }),
       signal: this.#stop.signal,

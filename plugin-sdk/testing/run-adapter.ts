@@ -1,3 +1,4 @@
+import { omitUndefined } from "../optional-fields.ts";
 import { Errors } from "@sinclair/typebox/errors";
 import type { AdapterClass, AdapterEvents, AgentAdapter } from "../adapter.ts";
 import { type AvailabilityReport, availabilityReportSchema } from "../availability.ts";
@@ -58,9 +59,9 @@ export async function runAdapter(
   options: RunAdapterOptions = {},
 ): Promise<AdapterRun> {
   const stop = new AbortController();
-  const { prompt = "Say hello.", output_schema } = request;
-  const schema = output_schema === undefined ? {} : { output_schema };
-  const ctx = new MemoryContext({ prompt, ...schema, ...options, signal: stop.signal });
+  const { prompt = "Say hello.", output_schema, effort, plan } = request;
+  const turn = omitUndefined({ output_schema, effort, plan });
+  const ctx = new MemoryContext({ prompt, ...turn, ...options, signal: stop.signal });
   const checker = new EventChecker();
   const events: AdapterEvent[] = [];
   const timer = setTimeout(() => stop.abort(tooSlow()), options.timeoutMs ?? 10_000);

@@ -1,3 +1,4 @@
+import type { TurnTerms } from "../request.ts";
 import type { ConnectOptions, FetchOptions, RunOptions } from "../context.ts";
 import type { BulkheadError } from "../errors.ts";
 
@@ -84,7 +85,7 @@ export type RecordedCall =
   | { call: "sleep"; ms: number };
 
 /** One turn that the host gives. */
-export interface ScriptedTurn {
+export interface ScriptedTurn extends TurnTerms {
   /** Required but for the first turn, which has the request's. */
   prompt?: string;
   output_schema?: Record<string, unknown>;

@@ -78,7 +78,7 @@ function nameOf(mode: string): string {
 }
 
 /** The modes of a session, in either of the protocol's forms. */
-function modesOf(session: JsonFields): { current: string | undefined; offered: string[] } {
+export function modesOf(session: JsonFields): { current: string | undefined; offered: string[] } {
   const modes = fieldsOrNone(session["modes"]);
   const option = optionOf(session, "mode");
   const listed = objectsOf(modes["availableModes"]).flatMap(({ id }) => textOf(id) ?? []);

@@ -32,6 +32,7 @@ import { TokenAccount } from "./token-account.ts";
 import type { FindOutcome } from "./tool-calls.ts";
 import type { Transport } from "./transport.ts";
 import { turnEnd, turnFailure, turnStop } from "./turn-end.ts";
+import { TurnTermChoices } from "./turn-terms.ts";
 import { UpdateReader } from "./update-reader.ts";
 
 /** How long a call that runs waits for its input before the host gets it without. */
@@ -44,6 +45,7 @@ const asideMs = 5000;
 interface OpenedSession {
   greeting: Greeting;
   sessionId: string;
+  terms: TurnTermChoices;
 }
 
 /** One session with an agent, from the greeting to the end of its last turn. */
@@ -286,7 +288,8 @@ export class Conversation {
       ...(greeting.version === undefined ? {} : { agent_version: greeting.version }),
       ...(model === undefined ? {} : { model }),
     }]);
-    return { greeting, sessionId };
+    const terms = new TurnTermChoices({ ...opened, agent: this.#agent, bestEffort: request.best_effort === true });
+    return { greeting, sessionId, terms };
   }
 
   /** Prompts the agent, and waits until it has told all of its turn. */
@@ -296,7 +299,8 @@ export class Conversation {
     const opened = await Promise.race([opening, whenAborted(turn.signal)]);
     this.#isAsked = opened === null;
     if (opened === null) return () => turnStop(this.#reader.end());
-    const { greeting, sessionId } = opened;
+    const { greeting, sessionId, terms } = opened;
+    this.#tell(await terms.choose(turn));
     const isResumed = this.#wasAsked || request.continue_from !== undefined;
     this.#wasAsked = true;
     const habits = habitsOf(greeting.name);

@@ -33,7 +33,7 @@ export async function chooseModel(
   const option = optionOf(session, "model");
   if (option) {
     checkOffered(model, { offered: valuesOf(option), what: "model" });
-    await agent.request("session/set_config_option", { sessionId, configId: String(option["id"]), value: model });
+    await chooseOption(agent, { sessionId, session, option, value: model });
     return model;
   }
   const listed = objectsOf(fieldsOrNone(session["models"])["availableModels"]);
@@ -60,7 +60,17 @@ export async function chooseMode(
   }
   const option = optionOf(session, "mode");
   checkOffered(mode, { offered: option ? valuesOf(option) : [], what: "mode" });
-  await agent.request("session/set_config_option", { sessionId, configId: String(option?.["id"]), value: mode });
+  await chooseOption(agent, { sessionId, session, option: option!, value: mode });
+}
+
+/** Asks for a value of an option, and notes what the agent offers then. */
+export async function chooseOption(
+  agent: JsonRpcPeer,
+  { sessionId, session, option, value }: Opened & { option: JsonFields; value: string },
+): Promise<void> {
+  const asked = { sessionId, configId: String(option["id"]), value };
+  const { configOptions } = fieldsOrNone(await agent.request("session/set_config_option", asked));
+  if (Array.isArray(configOptions)) Object.assign(session, { configOptions });
 }
 
 function checkOffered(name: string, { offered, what }: { offered: string[]; what: "model" | "mode" }): void {

@@ -3,8 +3,10 @@ import {
   type ApiAccess,
   BulkheadError,
   type ChatMessage,
+  type Effort,
   errorDataOf,
   type FetchResponse,
+  nearestEffort,
   type SessionRequest,
 } from "bulkhead/plugin-sdk";
 
@@ -12,6 +14,25 @@ import {
 interface AnswerLimits {
   maxTokens: number;
   thinkingTokens: number | null;
+}
+
+/** Models that came before the API's own word for effort: they have tokens to think with. */
+const beforeEffort = /^claude-(instant|2|3|(opus|sonnet)-4-(0|1|2025)|(sonnet|haiku)-4-5)/;
+
+/** Least tokens to think with that the API takes. */
+const leastThinking = 1024;
+const thinkingShares: Readonly<Record<Effort, number>> = {
+  minimal: 0,
+  low: 1 / 8,
+  medium: 1 / 4,
+  high: 1 / 2,
+  max: 3 / 4,
+};
+
+/** Tokens to think with for an effort, of those of an answer; null: none. */
+function thinkingFor(effort: Effort, maxTokens: number): number | null {
+  const share = Math.floor(maxTokens * thinkingShares[effort]);
+  return effort === "minimal" ? null : Math.max(leastThinking, share);
 }
 
 /**
@@ -27,9 +48,11 @@ export function askForAnswer(
     limits: AnswerLimits;
   },
 ): Promise<FetchResponse> {
-  const { maxTokens, thinkingTokens } = limits;
-  const { system_prompt, model = mode.model, output_schema: schema } = request;
+  const { maxTokens } = limits;
+  const { system_prompt, model = mode.model, output_schema: schema, effort } = request;
   const max_tokens = Math.min(maxTokens, mode.max_tokens, request.budget?.tokens ?? Infinity);
+  const takesEffort = effort !== undefined && !beforeEffort.test(model);
+  const thinkingTokens = effort === undefined || takesEffort ? limits.thinkingTokens : thinkingFor(effort, max_tokens);
   const thinks = thinkingTokens !== null && thinkingTokens < max_tokens;
   return send(ctx, mode, {
     path: "/messages",
@@ -39,7 +62,12 @@ export function askForAnswer(
       stream: true,
       system: system_prompt,
       messages,
-      output_config: schema && { format: { type: "json_schema", schema } },
+      output_config: schema || takesEffort
+        ? {
+          format: schema && { type: "json_schema", schema },
+          effort: takesEffort ? nearestEffort(effort, ["low", "medium", "high", "max"]) : undefined,
+        }
+        : undefined,
       thinking: thinks ? { type: "enabled", budget_tokens: thinkingTokens } : undefined,
     }),
   });

@@ -66,13 +66,12 @@ export default class AnthropicApi extends AgentAdapter {
       maxTokens: countOf(this.#custom["max_tokens"]) ?? mode.max_tokens,
       thinkingTokens: countOf(this.#custom["thinking_tokens"]),
     };
-    const { output_schema: _turns, ...same } = request;
-    yield* modelTurns(ctx, async function* (messages, signal, schema) {
-      const asked = { ...same, model, ...(schema === undefined ? {} : { output_schema: schema }) };
-      const response = await askForAnswer(ctx, mode, { request: asked, messages, limits });
+    const { output_schema: _turns, effort: _this, ...same } = request;
+    yield* modelTurns(ctx, async function* (messages, signal, asked) {
+      const response = await askForAnswer(ctx, mode, { request: { ...same, model, ...asked }, messages, limits });
       try {
         yield { type: "agent_info", model };
-        const stream = new MessageStream(detector, { isData: schema !== undefined });
+        const stream = new MessageStream(detector, { isData: asked.output_schema !== undefined });
         if (response.ok) return yield* readAnswer(stream, { ctx, response, signal });
         const failure = { status: response.status, headers: response.headers, body: await response.text() };
         yield failureEvents(failure, detector);

@@ -25,11 +25,20 @@ const once: readonly PermissionOption[] = [
 ];
 const always: PermissionOption = { id: "allow_always", label: "Allow from now on", kind: "allow_always" };
 const questionTool = "AskUserQuestion";
+/** Tool by which the program asks to leave its plan and to begin the work. */
+const leavePlanTool = "ExitPlanMode";
+const planOnly = "Only the plan is wanted. Give it as your answer, and end your turn with it.";
 
 /** The program's requests on its two-way protocol, and the lines that answer them. */
 export class ControlRequests {
   readonly #open = new Map<string, OpenRequest>();
   readonly #refusals: string[] = [];
+  readonly #plans: () => boolean;
+
+  /** @param plans whether the program must stay with its plan */
+  constructor(plans: () => boolean = () => false) {
+    this.#plans = plans;
+  }
 
   /** Returns a request's events; null for an unknown kind, which is refused, because the program would wait forever. */
   take(message: JsonFields): AdapterEvent[] | null {
@@ -40,6 +49,10 @@ export class ControlRequests {
     if (request["subtype"] !== "can_use_tool" || tool === undefined) {
       this.#refusals.push(refusal(id));
       return null;
+    }
+    if (tool === leavePlanTool && this.#plans()) {
+      this.#refusals.push(answer(id, { behavior: "deny", message: planOnly }));
+      return [];
     }
     if (this.#open.has(id)) return this.#twice(id, message);
     const { input = null, permission_suggestions: suggestions } = request;
@@ -116,6 +129,11 @@ export function openingLines(
     request: { subtype: "apply_flag_settings", settings: { permissions: { ask } } },
   };
   return line(greeting) + (ask.length === 0 ? "" : line(settings));
+}
+
+/** The line that asks the program for a setting from then on. */
+export function settingLine(request: JsonFields): string {
+  return line({ type: "control_request", request_id: `setting-${crypto.randomUUID()}`, request });
 }
 
 /** The line that asks the program to stop what it does; it goes on to wait for a prompt. */

@@ -47,11 +47,11 @@ export default class ClaudeCode extends CliAdapter {
   /** The schema holds for the whole program. */
   #schema: unknown;
   protected override readonly talk = talkInTurns({
-    prompt: ({ prompt, output_schema }) => {
+    prompt: ({ prompt, output_schema, ...terms }) => {
       if (!isSame(output_schema, this.#schema)) return null;
       this.#parser.beginTurn();
       const asked = { workdir: "", prompt, ...(output_schema === undefined ? {} : { output_schema }) };
-      return this.#parser.prompts.begin(requestIn(asked, checked).prompt);
+      return this.#parser.terms.lines(terms) + this.#parser.prompts.begin(requestIn(asked, checked).prompt);
     },
     steer: ({ message_id, text }) => this.#parser.prompts.steer(message_id, text),
     stop: interruptLine,

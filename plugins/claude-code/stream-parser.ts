@@ -17,6 +17,7 @@ import { HelperAgents, ofHelper } from "./sub-agents.ts";
 import { McpServerStates } from "./mcp-server-states.ts";
 import { plainContent, SpokenText } from "./spoken-text.ts";
 import { systemEvents } from "./system-events.ts";
+import { GivenTerms } from "./turn-terms.ts";
 import { ToolEvents } from "./tool-events.ts";
 import { SessionCounts, TurnCounts } from "./usage.ts";
 
@@ -25,7 +26,8 @@ import { SessionCounts, TurnCounts } from "./usage.ts";
  * A message of a kind that it does not know becomes `unparsed`, and so does JSON that cannot be read.
  */
 export class StreamParser {
-  readonly control: ControlRequests = new ControlRequests();
+  readonly terms: GivenTerms = new GivenTerms();
+  readonly control: ControlRequests = new ControlRequests(() => this.terms.plans);
   readonly prompts: GivenPrompts = new GivenPrompts();
   readonly #spoken = new SpokenText();
   readonly #tools = new ToolEvents();

@@ -29,6 +29,7 @@ import { Questions } from "./questions.ts";
 import { approvals, questionMethod, questionsOf, requestIdOf } from "./requests.ts";
 import { ServerLog } from "./server-log.ts";
 import { ThreadReader } from "./thread-reader.ts";
+import { TurnSettings } from "./turn-settings.ts";
 
 /** How long Codex may take to end a turn that it is asked to stop; the host gives a second in all. */
 const politeMs = 700;
@@ -52,6 +53,7 @@ export class AppServer {
   readonly #queue = new BatchQueue<AdapterEvent>();
   readonly #reader = new ThreadReader();
   readonly #peer: JsonRpcPeer;
+  readonly #terms = new TurnSettings((method, params) => this.#peer.request(method, params));
   #thread: string | null = null;
   /** Of the turn under way, or the last one. */
   #answers: PermissionAnswers;
@@ -186,13 +188,15 @@ export class AppServer {
     ctx.sleep(leaveMs).then(() => this.#isGone ? undefined : this.kill()).catch(() => {});
   }
 
-  async #begin({ prompt, output_schema }: Turn): Promise<void> {
+  async #begin({ prompt, output_schema, ...terms }: Turn): Promise<void> {
     try {
       const thread = this.#thread ??= await this.#open();
+      const settings = await this.#terms.settings(terms, this.#reader.model);
       await this.#peer.request("turn/start", {
         threadId: thread,
         input: [textInput(prompt)],
         ...(output_schema === undefined ? {} : { outputSchema: output_schema }),
+        ...settings,
       });
     } catch (thrown) {
       if (thrown instanceof RpcError) this.#queue.push([failureOf(thrown.message)]);
@@ -235,7 +239,8 @@ export class AppServer {
     const greeting = fieldsOrNone(
       await this.#peer.request("initialize", {
         clientInfo: { name: "bulkhead", title: "Bulkhead", version },
-        capabilities: null,
+        // Its mode that only plans is not of the stable part of its protocol.
+        capabilities: { experimentalApi: true },
       }),
     );
     await this.#peer.notify("initialized", {});

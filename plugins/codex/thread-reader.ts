@@ -50,6 +50,11 @@ export class ThreadReader {
     return this.#turn;
   }
 
+  /** The model that the thread began with, or was given since. */
+  get model(): string | undefined {
+    return this.#model;
+  }
+
   /** The open calls, the newest last. */
   get openCalls(): readonly OpenCall[] {
     return [...this.#openCalls.values()];

@@ -17,7 +17,7 @@ export function askForAnswer(
   access: Access,
   { request, messages }: { request: SessionRequest; messages: readonly ChatMessage[] },
 ): Promise<FetchResponse> {
-  const { system_prompt, output_schema: schema } = request;
+  const { system_prompt, output_schema: schema, effort } = request;
   const system = system_prompt === undefined ? [] : [{ role: "system", content: system_prompt }];
   const limits = [access.maxTokens, request.budget?.tokens].filter((one) => typeof one === "number");
   // The API has renamed its limit; the servers that people run know the older name.
@@ -30,6 +30,7 @@ export function askForAnswer(
       stream: true,
       stream_options: { include_usage: true },
       response_format: schema && { type: "json_schema", json_schema: { name: "answer", schema, strict: true } },
+      reasoning_effort: effort === "max" ? "xhigh" : effort,
       [limit]: limits.length === 0 ? undefined : Math.min(...limits),
     }),
   });

@@ -74,10 +74,9 @@ export default class OpenAiCompatible extends AgentAdapter {
     const replaced = request.model === undefined ? replacedModel(this.#config, access) : null;
     if (replaced !== null) throw replacedError(replaced);
     const model = request.model ?? access.model;
-    const { output_schema: _turns, ...same } = request;
-    yield* modelTurns(ctx, (messages, signal, schema) => {
-      const asked = { ...same, model, ...(schema === undefined ? {} : { output_schema: schema }) };
-      return this.#answer(asked, { ctx, access, messages, signal });
+    const { output_schema: _turns, effort: _this, ...same } = request;
+    yield* modelTurns(ctx, (messages, signal, asked) => {
+      return this.#answer({ ...same, model, ...asked }, { ctx, access, messages, signal });
     }, dialectOf(access, model));
   }
 

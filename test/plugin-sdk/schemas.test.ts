@@ -49,6 +49,8 @@ const request: Required<SessionRequest> = {
   keep_ms: 1000,
   output_schema: { type: "object" },
   checkpoints: true,
+  effort: "high",
+  plan: true,
 };
 
 const report = { availability: "missing", reason: "Not found.", next_step: "Install it.", version: "1" };

@@ -288,3 +288,62 @@ describe.concurrent("a stop of an ACP agent's turn", () => {
     expect(lastWords(ran)).toMatchObject([{ type: "completed", output: "Nearly." }, { type: "completed" }]);
   });
 });
+
+describe("the effort and the plan of a turn", () => {
+  const select = (id: string, { category, values }: { category: string; values: string[] }) => ({
+    id,
+    category,
+    currentValue: values[0],
+    options: values.map((value) => ({ value })),
+  });
+  const session = {
+    configOptions: [
+      select("thinks", { category: "thought_level", values: ["low", "xhigh"] }),
+      select("works", { category: "own", values: ["default", "plan"] }),
+    ],
+  };
+
+  test("are chosen where the agent offers them, and a plan is left again", async () => {
+    const chosen: unknown[] = [];
+    const { wire, answer } = agentOf({
+      session,
+      prompt: ({ say, end }) => [say("Done."), end()],
+      answered({ message, reply }) {
+        chosen.push(message["params"]);
+        return [reply({})];
+      },
+    });
+    const ran = await runAdapter(AcpAgent, { effort: "max" }, {
+      config: { custom: { url } },
+      sockets: { [url]: { answer } },
+      turns: [{}, { prompt: "Two.", plan: true }, { prompt: "Three.", plan: false, effort: "low" }],
+    });
+    expect(ran).toMatchObject({ error: null, violations: [] });
+    expect(wire.prompts.length).toBe(3);
+    const set = (configId: string, value: string) => ({ sessionId: "s", configId, value });
+    expect(chosen).toEqual([
+      set("thinks", "xhigh"),
+      set("works", "plan"),
+      set("thinks", "low"),
+      set("works", "default"),
+    ]);
+  });
+
+  test.each(["effort", "plan"])(
+    "are refused where it offers no choice, and told with the best effort: %s",
+    async (field) => {
+      const run = (best_effort: boolean) => {
+        const { answer } = agentOf({ prompt: ({ say, end }) => [say("Done."), end()] });
+        const request = { best_effort, ...(field === "plan" ? { plan: true } : { effort: "low" as const }) };
+        return runAdapter(AcpAgent, request, { config: { custom: { url } }, sockets: { [url]: { answer } } });
+      };
+      expect((await run(false)).error).toMatchObject({ code: "unenforceable", details: { fields: [field] } });
+      const { last, events } = await run(true);
+      expect(last).toMatchObject({ type: "completed" });
+      expect(events).toContainEqual({
+        type: "progress",
+        message: expect.stringContaining(`Without the request's ${field}: `),
+      });
+    },
+  );
+});

@@ -269,3 +269,18 @@ test("a schema of objects that can be closed holds the model, and for any other 
   await bench.run(id, { model: "claude-3-5-haiku-20241022", output_schema: schema, retry: "never" });
   expect(bench.bodies[2]).not.toContain("json_schema");
 });
+
+test("an effort is the API's own, and for a model that came before it tokens to think with", async () => {
+  const bench = await open();
+  const ask = async (request: object) => {
+    await bench.run(id, { retry: "never", ...request });
+    const { output_config, thinking } = JSON.parse(bench.bodies.at(-1) ?? "");
+    return { output_config, thinking };
+  };
+  expect(await ask({ model: "claude-opus-4-6", effort: "minimal" })).toEqual({ output_config: { effort: "low" } });
+  expect(await ask({ model: "claude-sonnet-4-5", effort: "high" })).toMatchObject({
+    output_config: undefined,
+    thinking: { type: "enabled", budget_tokens: expect.any(Number) },
+  });
+  expect(await ask({ model: "claude-sonnet-4-5", effort: "minimal" })).toEqual({});
+});

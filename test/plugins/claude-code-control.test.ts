@@ -6,6 +6,7 @@ import ClaudeCode from "../../plugins/claude-code/mod.ts";
 import { StreamParser } from "../../plugins/claude-code/stream-parser.ts";
 import { toolsThatAsk } from "../../plugins/claude-code/asking.ts";
 import { openingLines } from "../../plugins/claude-code/control-requests.ts";
+import { GivenTerms } from "../../plugins/claude-code/turn-terms.ts";
 import { toolsOption } from "../../plugins/claude-code/tool-names.ts";
 
 const allowAlways = { id: "allow_always", label: "", kind: "allow_always" } as const;
@@ -153,4 +154,19 @@ test("claude-code gives the project's instructions with the request's system pro
   expect(system).toMatch(/MEMORY\n\nSYSTEM$/);
   expect(events).toContainEqual({ type: "progress", message: expect.stringContaining("@../a.md") });
   expect((await run({ setting_sources: "user,project" })).system).toBeUndefined();
+});
+
+test("claude-code stays with a plan that alone is wanted, and gives it up when work is", () => {
+  const terms = new GivenTerms();
+  const control = new ControlRequests(() => terms.plans);
+  const settings = (text: string) => text.split("\n").slice(0, -1).map((line) => JSON.parse(line).request);
+  expect(settings(terms.lines({ effort: "minimal", plan: true }))).toEqual([
+    { subtype: "apply_flag_settings", settings: { effortLevel: "low" } },
+    { subtype: "set_permission_mode", mode: "plan" },
+  ]);
+  expect(terms.lines({ effort: "low", plan: true })).toBe("");
+  expect(control.take(asks("ExitPlanMode"))).toEqual([]);
+  expect(JSON.parse(control.refusals()[0] ?? "").response.response.behavior).toBe("deny");
+  expect(settings(terms.lines({}))).toEqual([{ subtype: "set_permission_mode", mode: "default" }]);
+  expect(control.take(asks("ExitPlanMode"))).toMatchObject([{ type: "permission_request" }]);
 });

@@ -284,3 +284,22 @@ describe("turns", () => {
     expect(typesOf(events)).toEqual(["agent_info", "completed", "completed"]);
   });
 });
+
+test("codex is given the effort and the plan of a turn, in its own words", async () => {
+  const models = { data: [{ model: "gpt-5.5", supportedReasoningEfforts: [{ reasoningEffort: "medium" }] }] };
+  const { sent } = await runServer(
+    server((id) => [over(id)], ({ id, method }) => method === "model/list" ? [{ id, result: models }] : []),
+    { request: { effort: "max" }, options: { turns: [{}, { prompt: "b", plan: true }, { prompt: "c", plan: false }] } },
+  );
+  const mode = (name: string) => ({
+    mode: name,
+    settings: { model: "gpt-5.5", reasoning_effort: "medium", developer_instructions: null },
+  });
+  const fields = sentTo("turn/start", sent).map(({ params: { effort, collaborationMode } = {} }) => ({
+    ...(effort === undefined ? {} : { effort }),
+    ...(collaborationMode === undefined ? {} : { collaborationMode }),
+  }));
+  expect(fields).toEqual([{ effort: "medium" }, { collaborationMode: mode("plan") }, {
+    collaborationMode: mode("default"),
+  }]);
+});

@@ -164,8 +164,9 @@ test("sends the system prompt, streams, asks for usage, and holds a budget of to
     output_per_1k_tokens: 2,
     model: "ok",
   });
-  const { result } = await bench.run(id, { system_prompt: "Be brief.", budget: { tokens: 50 } });
+  const { result } = await bench.run(id, { system_prompt: "Be brief.", budget: { tokens: 50 }, effort: "minimal" });
   expect(JSON.parse(bench.bodies[0] ?? "")).toEqual({
+    reasoning_effort: "minimal",
     model: "ok",
     messages: [{ role: "system", content: "Be brief." }, { role: "user", content: "go" }],
     stream: true,

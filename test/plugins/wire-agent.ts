@@ -5,6 +5,8 @@ import type { JsonFields } from "../../plugin-sdk/json-fields.ts";
 /** What the agent does with a message: the messages that it sends back. */
 export interface Script {
   steers?: boolean;
+  /** Its answer to the opening of a session. */
+  session?: JsonFields;
   prompt(tools: Tools): object[];
   steer?(tools: Tools): object[];
   cancel?(tools: Tools): object[];
@@ -66,7 +68,7 @@ export function agentOf(script: Script) {
             }),
           ];
         case "session/new":
-          return [tools.reply({ sessionId: "s" })];
+          return [tools.reply({ sessionId: "s", ...script.session })];
         case "session/prompt": {
           prompt = message;
           wire.most = Math.max(wire.most, ++wire.open);

@@ -1,4 +1,4 @@
-import type { SessionPlacement, SessionRequest } from "../../../plugin-sdk/request.ts";
+import { efforts, type SessionPlacement, type SessionRequest } from "../../../plugin-sdk/request.ts";
 import { InvalidArgumentError, Option } from "commander";
 import { readTimeWithUnit } from "../../ground/config/read-time.ts";
 
@@ -45,6 +45,8 @@ const flagTable: Readonly<Record<string, readonly FlagRow[]>> = {
   ],
   "Agent": [
     ["model", "-m, --model <name>", "model, as the adapter names it"],
+    ["effort", "--effort <level>", "how much its model thinks", efforts],
+    ["plan", "--plan", "plans, and changes nothing"],
     ["allowed_tools", "--allowed-tools <names>", 'tools the agent may use, with commas; "" for none', readList],
     ["env", "-e, --env <name=value>", "value for a granted name; repeat", readPair],
     ["mcp_servers", "--mcp-server <name>", "registered MCP server; repeat", readOneMore],

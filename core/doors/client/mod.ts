@@ -37,7 +37,7 @@ export type {
 } from "../../../plugin-sdk/plugin-report.ts";
 export type { EventQuery, SessionQuery } from "../../../plugin-sdk/queries.ts";
 export type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
-export type { SessionRequest } from "../../../plugin-sdk/request.ts";
+export type { Effort, SessionRequest, TurnTerms } from "../../../plugin-sdk/request.ts";
 export type { SessionResult } from "../../../plugin-sdk/result.ts";
 export type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 export type { UsageQuery, UsageRow } from "../../../plugin-sdk/usage-row.ts";

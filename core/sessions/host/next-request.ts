@@ -4,6 +4,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { fieldsOrNone } from "../../../plugin-sdk/json-fields.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
+import { accepts, canTalk } from "../session/enforceable.ts";
 import { repeatedRequest } from "./earlier-session.ts";
 import type { LiveSession } from "./live-sessions.ts";
 import { leftOf } from "./run-loop.ts";
@@ -76,13 +77,20 @@ function budgetLeft(budget: Budget, { session_id, usage }: SessionTalk): Budget 
 
 /** Whether a message asks for other terms than those of the session that runs. */
 export function changesTerms({ admitted: { request, candidates } }: LiveSession, terms: MessageTerms = {}): boolean {
-  const { agent } = terms;
-  return agent !== undefined && agent !== candidates[0].plugin.id || isOtherThan(request, terms);
+  const { agent, effort, plan, ...others } = terms;
+  const takes = (field: "effort" | "plan") =>
+    candidates.every(({ plugin: { manifest } }) => canTalk(manifest, "turns") && accepts(manifest, field));
+  return agent !== undefined && agent !== candidates[0].plugin.id ||
+    isOtherThan(request, {
+      ...others,
+      ...(takes("effort") ? {} : omitUndefined({ effort })),
+      ...(takes("plan") ? {} : omitUndefined({ plan })),
+    });
 }
 
 /** Whether a message asks for other terms than those of a request. */
 export function isOtherThan(request: SessionRequest, { agent: _agent, ...terms }: MessageTerms): boolean {
-  const before: SessionRequest = { keep_ms: 0, ...request };
+  const before: SessionRequest = { keep_ms: 0, plan: false, ...request };
   return (Object.keys(terms) as (keyof typeof terms)[]).some((name) =>
     byParts.some((one) => one === name)
       ? Object.entries(terms[name] ?? {}).some(([key, value]) => !Equal(fieldsOrNone(before[name])[key], value))

@@ -88,6 +88,7 @@ class TalkReader {
         if (event.agent_session_id === undefined) return;
         return void Object.assign(talk, { adapter: adapter.id, agent_session_id: event.agent_session_id });
       case "turn_started":
+        talk.requested = { ...talk.requested, ...event.with };
         return void talk.turns.push(this.#started(event, { session_id, ts }));
       case "turn_ended": {
         const turn = talk.turns.find((one) => one.turn === event.turn);

@@ -320,11 +320,12 @@ function furtherRequest(
     continue_from: _agent,
     ...same
   }: SessionRequest,
-  { text, outputSchema, agentSession, earlier }: FurtherTurn,
+  { text, outputSchema, terms, agentSession, earlier }: FurtherTurn,
 ): SessionRequest {
   const prompt = earlier.length === 0 ? text : `${briefing(earlier)}\n\n${text}`;
   return {
     ...same,
+    ...terms,
     prompt,
     ...omitUndefined({ output_schema: outputSchema, continue_from: agentSession ?? undefined }),
   };

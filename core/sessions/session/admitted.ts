@@ -5,7 +5,7 @@ import type { SessionStartedEvent } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
-import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { SessionRequest, TurnTerms } from "../../../plugin-sdk/request.ts";
 import type { HeldItem } from "../../records/gate/held-item.ts";
 import type { LookStart } from "../../records/gate/known-entries.ts";
 import type { SharedLooks } from "../../records/git/shared-looks.ts";
@@ -47,6 +47,8 @@ export interface EarlierTurn {
 export interface FurtherTurn {
   text: string;
   outputSchema: Record<string, unknown> | undefined;
+  /** Instead of the request's. */
+  terms: TurnTerms;
   /** The agent's own session; null where there is none to go on with. */
   agentSession: string | null;
   /** Turns for an agent that does not remember them. */

@@ -1,3 +1,4 @@
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { EffectiveSettings, StopReason } from "../../../plugin-sdk/result.ts";
 import { idleMs } from "./attempt.ts";
 import { accepts } from "./enforceable.ts";
@@ -35,6 +36,8 @@ export function effectiveSettings(
     workspace,
     access_mode: accessMode?.type ?? null,
     ...(outputSchema === undefined ? {} : { output_schema: isHeld ? "enforced" as const : "asked" as const }),
+    ...omitUndefined({ effort: held("effort", request.effort) ?? undefined }),
+    ...(held("plan", request.plan) === true ? { plan: true } : {}),
     unenforced,
   };
 }

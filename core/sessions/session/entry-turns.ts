@@ -29,13 +29,13 @@ export class EntryTurns implements TurnSource {
   }
 
   async next({ seen }: Operations["turn_next"]["args"]): Promise<Operations["turn_next"]["value"]> {
-    const { candidate, request: { prompt, output_schema }, isOver, beforeEnd, onGiven } = this.#options;
+    const { candidate, request, isOver, beforeEnd, onGiven } = this.#options;
     const takesTurns = canTalk(candidate.plugin.manifest, "turns");
     const kept = takesTurns && (this.#deps.session.request.keep_ms ?? 0) > 0;
     if (!this.#hasFirst) {
       this.#hasFirst = true;
       const number = this.#deps.turns.current?.number ?? 1;
-      return { number, prompt, ...omitUndefined({ output_schema }), kept };
+      return { number, ...turnOf(request), kept };
     }
     if (!takesTurns) return null;
     beforeEnd();
@@ -43,16 +43,16 @@ export class EntryTurns implements TurnSource {
     onGiven(turn);
     if (turn === null) return null;
     const further = candidate.furtherRequest({ ...turn, agentSession: null, earlier: [] });
-    return {
-      number: turn.number,
-      prompt: further.prompt,
-      ...omitUndefined({ output_schema: further.output_schema }),
-      kept,
-    };
+    return { number: turn.number, ...turnOf(further), kept };
   }
 
   wait(args: Operations["turn_wait"]["args"]): Promise<Operations["turn_wait"]["value"]> {
     const { candidate, isOver } = this.#options;
     return this.#deps.turns.wait(args, { canSteer: canTalk(candidate.plugin.manifest, "steer"), isOver });
   }
+}
+
+/** The fields of a request that a turn has. */
+function turnOf({ prompt, output_schema, effort, plan }: SessionRequest) {
+  return { prompt, ...omitUndefined({ output_schema, effort, plan }) };
 }

@@ -3,6 +3,7 @@ import { textOf } from "../../../plugin-sdk/conversation.ts";
 import type { HostEvent, Memory, TurnEndedEvent } from "../../../plugin-sdk/envelope.ts";
 import type { MessageEvent } from "../../../plugin-sdk/events.ts";
 import type { Part } from "../../../plugin-sdk/messages.ts";
+import type { TurnTerms } from "../../../plugin-sdk/request.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { titleOf } from "../../records/journal/session-record.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
@@ -31,6 +32,8 @@ export interface TurnPrompt {
   number: number;
   text: string;
   outputSchema: Record<string, unknown> | undefined;
+  /** Instead of the request's. */
+  terms: TurnTerms;
   messageIds: string[];
   by: "client" | "agent";
   startedAt: string;
@@ -62,6 +65,8 @@ export class SessionTurns {
   readonly #past: ConversationTurn[] = [];
   #current: TurnPrompt | null = null;
   #last: number;
+  /** Terms that messages have changed. */
+  #terms: TurnTerms = {};
   #isTold = false;
   #isClosed = false;
   #isRetired = false;
@@ -129,7 +134,8 @@ export class SessionTurns {
   say(message: SessionMessage): { said: SaidMessage; written: Promise<void> } | "closed" {
     const { message_id, content, delivery = "queue", by, expected_turn, output_schema, traceparent } = message;
     if (this.#isRetired && !this.#reports.has(message_id)) return "closed";
-    const taken = { message_id, content, delivery, by, ...omitUndefined({ output_schema, traceparent }) };
+    const more = omitUndefined({ output_schema, traceparent, with: turnTermsIn(message.with) });
+    const taken = { message_id, content, delivery, by, ...more };
     const { state, events, ...status } = this.#mailbox.accept({ ...taken, expected_turn });
     if (state === "closed") return "closed";
     if (events.length > 0) {
@@ -180,9 +186,10 @@ export class SessionTurns {
 
   /** Begins the turn of the next message, which waits; resolves when that is durable. */
   async beginNext(memory: Memory): Promise<TurnPrompt> {
-    const { message_id, content, output_schema } = this.#mailbox.next!;
+    const { message_id, content, output_schema, with: terms = {} } = this.#mailbox.next!;
     const number = this.#last + 1;
     const delivered = this.#mailbox.beginTurn(number, message_id);
+    this.#terms = { ...this.#terms, ...terms };
     const turn = this.#begin({
       number,
       text: textOf(content),
@@ -240,12 +247,12 @@ export class SessionTurns {
 
   /** Returns the messages that wait, for a session that takes them over. */
   waiting(): SessionMessage[] {
-    return this.#mailbox.pending.map(({ message_id, content, delivery, by, output_schema }) => ({
+    return this.#mailbox.pending.map(({ message_id, content, delivery, by, output_schema, with: terms }) => ({
       message_id,
       content,
       delivery,
       by,
-      ...omitUndefined({ output_schema }),
+      ...omitUndefined({ output_schema, with: terms }),
     }));
   }
 
@@ -291,9 +298,9 @@ export class SessionTurns {
     return null;
   }
 
-  #begin(turn: Omit<TurnPrompt, "startedAt">): TurnPrompt {
+  #begin(turn: Omit<TurnPrompt, "startedAt" | "terms">): TurnPrompt {
     this.#last = turn.number;
-    this.#current = { ...turn, startedAt: new Date().toISOString() };
+    this.#current = { ...turn, terms: this.#terms, startedAt: new Date().toISOString() };
     this.#change();
     return this.#current;
   }
@@ -366,19 +373,25 @@ export class SessionTurns {
   }
 }
 
+/** The terms of a turn among others; undefined: none. */
+function turnTermsIn({ effort, plan }: TurnTerms = {}): TurnTerms | undefined {
+  return effort === undefined && plan === undefined ? undefined : omitUndefined({ effort, plan });
+}
+
 function nextChange(): { promise: Promise<void>; happens: () => void } {
   let happens = (): void => {};
   const promise = new Promise<void>((resolve) => (happens = resolve));
   return { promise, happens };
 }
 
-function startedEvent({ number, messageIds, by, text }: TurnPrompt, memory: Memory): HostEvent {
+function startedEvent({ number, messageIds, by, text, terms }: TurnPrompt, memory: Memory): HostEvent {
   return {
     type: "turn_started",
     turn: number,
     after: number - 1,
     message_ids: messageIds,
     by,
+    ...omitUndefined({ with: turnTermsIn(terms) }),
     memory,
     prompt_sha256: sha256Hex(text),
     checkpoint: null,

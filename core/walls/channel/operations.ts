@@ -51,7 +51,7 @@ export interface Operations {
   turn_next: {
     /** `seen`: the messages into the turn that reached the adapter. */
     args: { seen: string[] };
-    value: Pick<Turn, "number" | "prompt" | "output_schema" | "kept"> | null;
+    value: Omit<Turn, "messages" | "signal"> | null;
   };
   /** Waits for a message into a turn, or for its stop; null once it is over. */
   turn_wait: { args: { turn: number; for: "message" | "stop" }; value: TurnMessage | { stop: true } | null };

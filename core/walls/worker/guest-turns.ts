@@ -23,7 +23,7 @@ interface Received {
 }
 
 function makeTurn(
-  { number, prompt, output_schema, kept }: Pick<Turn, "number" | "prompt" | "output_schema" | "kept">,
+  { number, prompt, output_schema, effort, plan, kept }: Omit<Turn, "messages" | "signal">,
   { call, received }: { call: ScopeCall; received: Received },
 ): Turn {
   const stop = new SafeAbortController();
@@ -35,7 +35,7 @@ function makeTurn(
     received.seen.push(given.message_id);
     return harden(given) satisfies TurnMessage;
   });
-  const plain = freezeClosures({ number, prompt, ...omitUndefined({ output_schema }), kept, messages });
+  const plain = freezeClosures({ number, prompt, ...omitUndefined({ output_schema, effort, plan }), kept, messages });
   // The signal is a live object with listeners: it must stay mutable.
   return Object.freeze({ ...plain, signal: stop.signal as unknown as AbortSignal });
 }

@@ -1,16 +1,12 @@
 import process from "node:process";
-import { rm } from "node:fs/promises";
-import { createHost, type Host } from "bulkhead";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readManifest } from "../../../core/packages/manifest/read-manifest.ts";
-import { requestedWith } from "../../../core/packages/permissions/requested-permissions.ts";
-import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { type MockModel, startMockModel } from "../mock-model/mock-model.ts";
 import type { ScenarioName } from "../mock-model/scenarios.ts";
 import { sleeper } from "../mock-model/scenarios.ts";
-import { type Agent, bundledFor } from "./agent.ts";
+import type { Agent } from "./agent.ts";
 import { agents as allAgents } from "./agents.ts";
-import { type Home, leftBehind, openHome, openPlace, type Place, processesOf } from "./place.ts";
+import { type Home, openHome, processesOf } from "./place.ts";
+import { patience, type Talk, talkWith } from "./talk.ts";
 
 /** Agents of the Agent Client Protocol that are run by name: `AGENTS=acp-claude,acp-codex`; without it the first lot. */
 const named = process.env["AGENTS"]?.split(",");
@@ -19,7 +15,6 @@ const steered = ["acp-claude", "acp-codex"];
 const agents = allAgents.filter(({ id, more }) =>
   talkers.includes(id) && (named?.includes("all") || (named?.includes(id) ?? !more))
 );
-const patience = { timeout: 120_000, interval: 100 };
 
 let home: Home;
 let models: MockModel;
@@ -35,93 +30,8 @@ afterAll(async () => {
   await home.remove();
 }, 60_000);
 
-/** A session that is kept. */
-interface Talk {
-  envelopes: Envelope[];
-  place: Place;
-  say(text: string, delivery?: "queue" | "steer" | "interrupt"): string;
-  stop(): void;
-  ended(turn: number): Promise<Extract<Envelope["event"], { type: "turn_ended" }>>;
-  outcomes(): string[];
-  requests: string[];
-  scenario(name: ScenarioName): void;
-}
-
-/** Runs a talk with an agent on a host of its own; nothing of it is there afterwards. */
-async function talk(agent: Agent, scenario: ScenarioName, act: (talk: Talk) => Promise<void>): Promise<string[]> {
-  const place = await openPlace();
-  const model = models.open(scenario, { workdir: place.workdir, offersTools: agent.tools });
-  const prepared = await agent.prepare({ name: "text", model, place });
-  const { folder, config = {}, grant } = prepared;
-  const host = await createHost({
-    root: place.root,
-    stateDir: `${place.root}/state`,
-    bundledDir: bundledFor(prepared),
-    writeLog: () => {},
-  });
-  try {
-    const asked = grant ?? requestedWith(await readManifest(folder), config);
-    const net = [new URL(model.url).host];
-    const plugin = await host.registry.register(folder, { isolation: "process", grant: { ...asked, net }, config });
-    await act(await begin(host, { adapter: plugin.id, place, model, request: prepared.request }));
-    await host.close();
-    return await leftBehind(place);
-  } finally {
-    await host.close();
-    for (const { pid } of await processesOf(place)) process.kill(pid, "SIGKILL");
-    await rm(place.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
-  }
-}
-
-async function begin(
-  host: Host,
-  { adapter, place, model, request }: {
-    adapter: string;
-    place: Place;
-    model: { requests: string[]; scenario?: ScenarioName };
-    request: object;
-  },
-): Promise<Talk> {
-  const whole = { prompt: "Say the word wharf.", keep_ms: 120_000, retry: "never", approval: "all" } as const;
-  const session = await host.runSession({ workdir: place.workdir, ...whole, ...request }, { adapter });
-  const { conversations } = host.sessions;
-  const envelopes: Envelope[] = [];
-  void (async () => {
-    for await (const envelope of session.events()) envelopes.push(envelope);
-  })();
-  let said = 0;
-  return {
-    envelopes,
-    place,
-    requests: model.requests,
-    scenario: (name) => void (model.scenario = name),
-    say(text, delivery = "queue") {
-      const message_id = `m${++said}`;
-      const content = [{ type: "text" as const, text }];
-      void conversations.say(session.id, { message_id, content, delivery });
-      return message_id;
-    },
-    stop: () => void conversations.stop(session.id),
-    async ended(turn) {
-      const find = () =>
-        envelopes.flatMap(({ event }) => event.type === "turn_ended" && event.turn === turn ? [event] : []);
-      await expect.poll(() => find().length + Number(envelopes.at(-1)?.event.type === "session_ended"), patience)
-        .toBeGreaterThan(0);
-      const [event] = find();
-      if (event === undefined) throw new Error(JSON.stringify(envelopes.at(-1)?.event));
-      return event;
-    },
-    outcomes: () =>
-      envelopes.flatMap(({ event }) =>
-        event.type === "message_delivered"
-          ? [`${event.message_id} ${event.how} ${event.turn}`]
-          : event.type === "message_dropped"
-          ? [`${event.message_id} ${event.reason}`]
-          : []
-      ),
-  };
-}
-
+const talk = (agent: Agent, scenario: ScenarioName, act: (one: Talk) => Promise<void>) =>
+  talkWith(agent, { models, scenario }, act);
 const entries = ({ envelopes }: Talk) => envelopes.filter(({ event }) => event.type === "attempt_started").length;
 /** Resolves when the model has said something. */
 const speaks = (talk: Talk) =>

@@ -71,6 +71,50 @@ test("a kept agent takes the next message in the same entry", async () => {
   expect(result).toMatchObject({ outcome: "completed", output: "2: two", attempts: [{ attempt: 1 }] });
 });
 
+/** Answers each turn with its terms, in one process. */
+const terms = adapterCode(`
+    for await (const { effort, plan } of ctx.turns) {
+      yield { type: "output", stream: "stdout", data: effort + " " + plan };
+      yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };
+    }`);
+
+test("another effort or plan holds from the message's turn on, in the same entry where the adapter takes it", async () => {
+  const made = await openHost();
+  await made.add("alpha", { code: terms, manifest: "accepts: [turns, effort, plan]" });
+  const { session, conversations, id } = await talking(made, "alpha", { effort: "low" });
+  const said = [{ effort: "high", plan: true }, {}, { plan: false }] as const;
+  for (const [at, other] of said.entries()) {
+    expect(await conversations.say(id, { ...text("more"), with: other })).toMatchObject({ session_id: id });
+    await until(conversations, id, ({ state, turn }) => state === "kept" && turn === at + 2);
+  }
+  const outputs = (await upTo(session.events(), 4)).flatMap((event) =>
+    event.type === "turn_ended" ? [event.output] : []
+  );
+  expect(outputs).toEqual(["low undefined", "high true", "high true", "high false"]);
+  expect(await session.interrupt()).toMatchObject({ attempts: [{ attempt: 1 }], effective: { effort: "low" } });
+  // The next session has what the last turn had.
+  const next = await conversations.say(id, text("and now"));
+  expect(next.session_id).not.toBe(id);
+  await until(conversations, id, ({ state, turn }) => state === "kept" && turn === 5);
+  const last = await (await made.host.sessions.open(next.session_id)).interrupt();
+  expect(last).toMatchObject({ output: "high false", requested: { effort: "high", plan: false } });
+});
+
+test("another effort begins a session where the adapter takes it for a whole one, and is refused where it does not", async () => {
+  const made = await openHost();
+  await made.add("alpha", { code: terms, manifest: "accepts: [effort]" });
+  const { conversations, id } = await talking(made);
+  const { session_id } = await conversations.say(id, { ...text("two"), with: { effort: "high" } });
+  expect(session_id).not.toBe(id);
+  const refused = conversations.say(id, { ...text("three"), with: { plan: true } });
+  await expect(refused).rejects.toMatchObject({ code: "unenforceable", details: { fields: ["plan"] } });
+  const { host, workdir } = made;
+  const run = { workdir, prompt: "one", plan: true, best_effort: true };
+  const free = await (await host.runSession(run, { adapter: "alpha" })).result();
+  expect(free.effective).toMatchObject({ unenforced: ["plan"] });
+  expect(free.effective.plan).toBe(undefined);
+});
+
 test("between two turns the adapter's own calls wait for the next one", async () => {
   const made = await openHost();
   const code = adapterCode(`

@@ -11,6 +11,8 @@ const everything: Partial<SessionRequest> = {
   model: "m",
   allowed_tools: [],
   max_turns: 1,
+  effort: "low",
+  plan: true,
   continue_from: "s",
   mcp_servers: ["m"],
   approval: "deny",
@@ -27,20 +29,23 @@ test("an adapter that says nothing of itself can be held to nothing", () => {
     "budget.tool_calls",
     "budget.turns",
     "continue_from",
+    "effort",
     "max_turns",
     "mcp_servers",
     "model",
+    "plan",
     "tool_approvals",
   ]);
   expect(unenforceableFields(asked, bare)).toEqual([]);
   // The system prompt goes in front, and to approve everything needs nobody's help.
-  expect(unenforceableFields({ ...asked, system_prompt: "s", approval: "all", mcp_servers: [] }, bare)).toEqual([]);
+  expect(unenforceableFields({ ...asked, system_prompt: "s", approval: "all", mcp_servers: [], plan: false }, bare))
+    .toEqual([]);
 });
 
 test("an adapter that accepts and reports everything can be held to everything", () => {
   const manifest: Manifest = {
     ...bare,
-    accepts: ["model", "continue_from", "mcp_servers"],
+    accepts: ["model", "continue_from", "mcp_servers", "effort", "plan"],
     reports: ["tokens", "cost", "turns", "tool_calls", "permissions"],
   };
   expect(unenforceableFields({ ...asked, ...everything }, manifest)).toEqual([]);

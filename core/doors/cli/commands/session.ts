@@ -89,6 +89,7 @@ const defineTalk: DefineCommand = (command, bind) => {
     .option("--message-id <id>", "same id, same message")
     .option("-a, --agent <id>", "go on with another agent, in a session of its own");
   addRunFlags(say, { except: ["prompt", "workdir", "continue_from", "output_schema", "idempotency_key", "place"] })
+    .option("--no-plan", "from now on it works again")
     .addHelpText(...examples(
       ['bulkhead session say 3f2a "And the tests?"', "its next turn"],
       ['bulkhead session say 3f2a --steer "Only in core/"', "while it works"],

@@ -10,9 +10,8 @@ import type {
   RewindRequest,
   SaidMessage,
 } from "../../../../plugin-sdk/conversation.ts";
-import { traceparentSchema } from "../../../../plugin-sdk/request.ts";
 import { contentSchema, deliveries, type Delivery } from "../../../../plugin-sdk/messages.ts";
-import { sessionRequestSchema } from "../../../../plugin-sdk/request.ts";
+import { sessionRequestSchema, traceparentSchema } from "../../../../plugin-sdk/request.ts";
 import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import { propertiesOf } from "../../../ground/checks/properties-of.ts";
 import { count, maybe, named, oneOf, text } from "./named.ts";

@@ -1,6 +1,7 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import type { HostEvent } from "../../../../plugin-sdk/envelope.ts";
 import { contentSchema, deliveries } from "../../../../plugin-sdk/messages.ts";
+import { turnTermsFields } from "../../../../plugin-sdk/request.ts";
 import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import { count, maybe, oneOf, text } from "./named.ts";
 import {
@@ -125,6 +126,7 @@ const fieldsByType: { readonly [T in HostEventType]: SchemaOf<Fields<T>> } = {
     by: Type.Object({ client: text }),
     output_schema: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     traceparent: Type.Optional(text),
+    with: Type.Optional(Type.Object(turnTermsFields)),
   })),
   message_changed: fields<"message_changed">()(Type.Object({ message_id: text, content: contentSchema })),
   message_sent: fields<"message_sent">()(Type.Object({ message_id: text, turn: count })),
@@ -143,6 +145,7 @@ const fieldsByType: { readonly [T in HostEventType]: SchemaOf<Fields<T>> } = {
     after: count,
     message_ids: Type.Array(text),
     by: oneOf(["client", "agent"] as const),
+    with: Type.Optional(Type.Object(turnTermsFields)),
     memory,
     prompt_sha256: text,
     checkpoint: maybe(text),

@@ -5,7 +5,7 @@ import { type ErrorCode, errorCodes, type ErrorData } from "../../../../plugin-s
 import { type AdapterEvent, adapterEventSchema } from "../../../../plugin-sdk/events.ts";
 import type { HeldChange, InstallScripts } from "../../../../plugin-sdk/held.ts";
 import { permissionsSchema as anyPermissions } from "../../../../plugin-sdk/permissions.ts";
-import { type Approval, type Budget, sessionRequestSchema } from "../../../../plugin-sdk/request.ts";
+import { type Approval, type Budget, sessionRequestSchema, turnTermsFields } from "../../../../plugin-sdk/request.ts";
 import {
   type Artifact,
   type AttemptReport,
@@ -146,6 +146,7 @@ export const effectiveSchema: SchemaOf<EffectiveSettings> = named(
     workspace: oneOf(["inplace", "worktree"] as const),
     access_mode: maybe(accessModeTypeSchema),
     output_schema: Type.Optional(oneOf(["enforced", "asked"] as const)),
+    ...turnTermsFields,
     unenforced: names,
   })),
 );
