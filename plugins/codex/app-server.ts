@@ -339,8 +339,10 @@ export class AppServer {
     if (!asked) return [{ type: "progress", message: `A request of Codex was denied: ${method}.` }];
     const request_id = requestIdOf(id);
     this.#answers.begin(request_id);
-    const title = this.#reader.isHelpers(fields) ? `[sub-agent] ${asked.title}`.slice(0, 1024) : asked.title;
-    return [{ type: "permission_request", request_id, ...asked, title }];
+    const event = { type: "permission_request" as const, request_id, ...asked };
+    if (!this.#reader.isHelpers(fields)) return [event];
+    const title = `[sub-agent ${this.#reader.helperOf(fields)}] ${asked.title}`.slice(0, 1024);
+    return [{ ...event, title, agent_id: String(fields["threadId"]) }];
   }
 
   #errorOutput(): AsyncGenerator<AdapterEvent[], void, void> {

@@ -9,6 +9,7 @@ import {
   textOf,
 } from "bulkhead/plugin-sdk";
 import { failureOf, messageOf } from "./failures.ts";
+import { Helpers } from "./helpers.ts";
 import { isQuiet } from "./quiet-notices.ts";
 import { StreamedTexts } from "./streamed-texts.ts";
 import { TokenCounter } from "./token-counter.ts";
@@ -31,6 +32,7 @@ const planStates: Readonly<Record<string, PlanEntry["status"]>> = {
 export class ThreadReader {
   readonly #texts = new StreamedTexts();
   readonly #tokens = new TokenCounter();
+  readonly #helpers = new Helpers();
   readonly #turns = new Set<string>();
   readonly #openCalls = new Map<string, OpenCall>();
   /** Calls of which no more is told. */
@@ -88,8 +90,14 @@ export class ThreadReader {
     return this.#thread !== null && typeof threadId === "string" && threadId !== this.#thread;
   }
 
+  /** Name for people of the helper that tells a message. */
+  helperOf({ threadId }: JsonFields): string {
+    return this.#helpers.nameOf(String(threadId));
+  }
+
   /** The events of a notification; null for one that it does not know. */
   read(method: string, params: JsonFields): AdapterEvent[] | null {
+    if (method === "thread/started") this.#helpers.noted(fieldsOrNone(params["thread"]), this.#thread);
     if (this.isHelpers(params)) return this.#helper(method, params);
     switch (method) {
       case "turn/completed":
@@ -171,9 +179,10 @@ export class ThreadReader {
       case "contextCompaction":
         return done ? [passed("Codex made its conversation shorter.")] : [];
       case "subAgentActivity":
+        return done ? this.#helpers.acted(item) : [];
       case "enteredReviewMode":
       case "exitedReviewMode":
-        return done ? [passed(String(item["agentPath"] ?? item["review"] ?? item["type"]))] : [];
+        return done ? [passed(String(item["review"] ?? item["type"]))] : [];
       default:
         return this.#tool(id, { item, done });
     }
@@ -229,6 +238,7 @@ export class ThreadReader {
     this.#closedCalls.add(id);
     const success = succeeded(item);
     events.push({ type: "tool_result", call_id: id, tool, output, success, duration_ms: durationOf(item) });
+    if (item["type"] === "collabAgentToolCall" && success) return [...events, ...this.#helpers.called(item)];
     if (item["type"] !== "fileChange" || !success) return events;
     const changes = fileChangesOf(item);
     for (const change of changes) if (change.type === "file_change") this.#changed.add(change.path);
@@ -255,6 +265,7 @@ export class ThreadReader {
     const isEarlier = !this.isHelpers(report) && turn !== null && !this.#turns.has(turn);
     const tokens = this.#tokens.take(report, isEarlier);
     if (tokens === null) return [];
+    if (this.isHelpers(report)) this.#helpers.used(String(report["threadId"]), tokens);
     return [{
       type: "usage",
       scope: "turn",
@@ -291,11 +302,30 @@ export class ThreadReader {
 
   /** Tells the words of a helper, which are no part of the answer. Its changes and its tokens count. */
   #helper(method: string, params: JsonFields): AdapterEvent[] {
-    if (method === "thread/tokenUsage/updated") return this.#usage(params);
-    const item = fieldsOrNone(params["item"]);
-    if (method !== "item/completed") return [];
-    if (item["type"] === "agentMessage") return [passed(`[sub-agent] ${stringOf(item["text"]) ?? ""}`)];
-    return item["type"] === "fileChange" && succeeded(item) ? fileChangesOf(item) : [];
+    const id = String(params["threadId"]);
+    switch (method) {
+      case "thread/tokenUsage/updated":
+        return this.#usage(params);
+      case "turn/started":
+        return this.#helpers.works(id);
+      case "turn/completed":
+        return this.#helpers.over(id, params["turn"]);
+      case "item/completed":
+        return [...this.#helpers.works(id), ...this.#helperItem(id, fieldsOrNone(params["item"]))];
+      default:
+        return [];
+    }
+  }
+
+  #helperItem(id: string, item: JsonFields): AdapterEvent[] {
+    if (item["type"] === "agentMessage") {
+      const text = stringOf(item["text"]) ?? "";
+      this.#helpers.said(id, text);
+      return [{ ...passed(`[sub-agent ${this.#helpers.nameOf(id)}] ${text}`), agent_id: id }];
+    }
+    if (item["type"] === "collabAgentToolCall" && succeeded(item)) return this.#helpers.called(item);
+    if (item["type"] !== "fileChange" || !succeeded(item)) return [];
+    return fileChangesOf(item).map((event) => event.type === "file_change" ? { ...event, agent_id: id } : event);
   }
 
   #notice(method: string, params: JsonFields): AdapterEvent[] | null {
@@ -324,6 +354,6 @@ function told(message: unknown): AdapterEvent[] {
   return text === null || text === "" ? [] : [passed(text)];
 }
 
-function passed(message: string): AdapterEvent {
+function passed(message: string): AdapterEvent & { type: "progress" } {
   return { type: "progress", message };
 }

@@ -303,3 +303,22 @@ test("codex is given the effort and the plan of a turn, in its own words", async
     collaborationMode: mode("default"),
   }]);
 });
+
+test("a helper's request for permission is asked with its name", async () => {
+  let end: object[] = [];
+  const started = { id: "other", parentThreadId: "thread", agentNickname: "Ada" };
+  const { events } = await runServer(
+    server((id) => {
+      end = [over(id)];
+      const params = { threadId: "other", itemId: "c", command: "rm x" };
+      return [
+        { method: "thread/started", params: { thread: started } },
+        { id: 7, method: "item/commandExecution/requestApproval", params },
+      ];
+    }, () => end),
+    { request: asked },
+  );
+  expect(events.filter(({ type }) => type === "permission_request")).toMatchObject([
+    { title: "[sub-agent Ada] Run: rm x", agent_id: "other" },
+  ]);
+});

@@ -321,9 +321,43 @@ describe("the thread of Codex", () => {
       ofHelper("turn/completed", { turn: { id: "t", status: "completed" } }),
     );
     expect(events).toMatchObject([
-      { type: "progress", message: "[sub-agent] found" },
-      { type: "file_change", path: "/x" },
+      { type: "agent_started", agent_id: "other", name: "helper" },
+      { type: "progress", message: "[sub-agent helper] found", agent_id: "other" },
+      { type: "file_change", path: "/x", agent_id: "other" },
       { type: "usage", tokens_in: 5, tokens_out: 2, tokens_cached: 1 },
+      {
+        type: "agent_ended",
+        outcome: "completed",
+        output: "found",
+        usage: { tokens_in: 5, tokens_out: 2, tokens_cached: 1, cost: null },
+      },
+    ]);
+  });
+
+  test("a helper has the name, the prompt and the call that it is given, and may have helpers of its own", async () => {
+    const spawn = (id: string) => ({
+      id: `call-${id}`,
+      type: "collabAgentToolCall",
+      tool: "spawnAgent",
+      prompt: `Look, ${id}.`,
+      receiverThreadIds: [id],
+      status: "completed",
+    });
+    const events = await read(
+      { method: "thread/started", params: { thread: { id: "a", parentThreadId: "thread", agentNickname: "Ada" } } },
+      item(spawn("a")),
+      { method: "thread/started", params: { thread: { id: "b", parentThreadId: "a" } } },
+      { method: "item/completed", params: { threadId: "a", item: spawn("b") } },
+      item({ type: "subAgentActivity", kind: "started", agentThreadId: "c", agentPath: "/root/look" }),
+      item({ type: "subAgentActivity", kind: "interrupted", agentThreadId: "c", agentPath: "/root/look" }),
+      { method: "turn/completed", params: { threadId: "b", turn: { id: "t", status: "failed" } } },
+    );
+    expect(events.filter(({ type }) => type.startsWith("agent_"))).toEqual([
+      { type: "agent_started", agent_id: "a", call_id: "call-a", name: "Ada", prompt: "Look, a." },
+      { type: "agent_started", agent_id: "b", call_id: "call-b", parent: "a", name: "helper", prompt: "Look, b." },
+      { type: "agent_started", agent_id: "c", name: "look" },
+      { type: "agent_ended", agent_id: "c", outcome: "stopped" },
+      { type: "agent_ended", agent_id: "b", outcome: "error" },
     ]);
   });
 

@@ -25,6 +25,8 @@ export interface Asked {
   /** The first and the last message, where the protocol's helpers are told apart by them. */
   begins?: string;
   ends?: string;
+  /** Names of the tools that the model has called. */
+  calls?: string[];
   /** The model may show its thinking. */
   mayThink: boolean;
 }

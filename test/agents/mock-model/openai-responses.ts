@@ -30,7 +30,12 @@ export const openaiResponses: Protocol = {
 
   read(body) {
     const types = list(field(body, "input")).map((item) => String(field(item, "type")));
+    const said = list(field(body, "input")).filter((item) => field(item, "role") === "user");
     return {
+      begins: JSON.stringify(said),
+      calls: list(field(body, "input")).flatMap((item) =>
+        /_call$/.test(String(field(item, "type"))) ? [String(field(item, "name"))] : []
+      ),
       model: String(field(body, "model")),
       streams: field(body, "stream") === true,
       tools: list(field(body, "tools")).flatMap((tool) => toolsOf(tool)),

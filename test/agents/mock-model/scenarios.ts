@@ -39,6 +39,7 @@ export const scenarios = {
     run: `printf '%s' '${written.content}' > '${workdir}/${written.name}'`,
   })),
   helper: helped,
+  helper_waited: waitedFor,
   command_endless: callThenSpeak(() => ({ run: sleeper })),
   unauthorised: () => "unauthorised",
   forbidden: () => "forbidden",
@@ -85,6 +86,18 @@ function helped({ begins = "", ends = "", tools, answered }: Asked, { signal }: 
     subagent_type: "general-purpose",
     run_in_background: true,
   };
+  return { thinking: [], text: pieces("I will ", "do it."), calls: [{ id: callId(), tool, input }] };
+}
+
+/** Starts a helper of Codex, waits for it, and answers then. */
+function waitedFor({ begins = "", tools, calls = [] }: Asked): Answer {
+  if (begins.includes(helperTask)) return { thinking: [], text: pieces("The helper is done."), calls: [] };
+  const named = (name: RegExp) => tools.find((one) => name.test(one.name) && !calls.includes(one.name));
+  const [spawn, wait] = [named(/^spawn_agent$/), named(/^wait(_agent)?$/)];
+  const tool = spawn ?? wait;
+  if (tool === undefined) return { thinking: [], text: shortText(), calls: [] };
+  const given = tool === spawn ? { message: helperTask, task_name: "look" } : { timeout_ms: 30_000 };
+  const input = Object.fromEntries(Object.entries(given).filter(([key]) => has(tool.schema, new RegExp(`^${key}$`))));
   return { thinking: [], text: pieces("I will ", "do it."), calls: [{ id: callId(), tool, input }] };
 }
 

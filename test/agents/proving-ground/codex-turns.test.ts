@@ -78,9 +78,9 @@ class RealContext extends MemoryContext {
   }
 }
 
-async function talk(scenario: ScenarioName, asked: readonly Asked[]) {
+async function talk(scenario: ScenarioName, asked: readonly Asked[], settings: string[] = []) {
   const model = models.open(scenario, { workdir: place.workdir, offersTools: true });
-  const ctx = new RealContext(await codexEnv({ name: "text", model, place }));
+  const ctx = new RealContext(await codexEnv({ name: "text", model, place }, settings));
   const events: AdapterEvent[] = [];
   const until = async (is: () => boolean): Promise<void> => {
     while (!is()) await sleep(20);
@@ -150,4 +150,18 @@ test("codex: a word that a stop overtakes comes back, and the next turn begins w
   expect(programs).toBe(1);
   expect(requests.at(-1)).toContain("Go on.");
   expect(requests.at(-1)).not.toContain("Look at the pier.");
+});
+
+test("codex: a helper that it waits for begins and ends, with what it used", { timeout: 60_000 }, async () => {
+  const { events, lasts } = await talk("helper_waited", [{ prompt: "Have a helper look." }], [
+    "features.multi_agent_v2 = true",
+  ]);
+  expect(lasts).toMatchObject([{ type: "completed" }]);
+  const told = events.filter(({ type }) => type === "agent_started" || type === "agent_ended");
+  expect(told).toMatchObject([
+    { type: "agent_started", name: "look" },
+    { type: "agent_ended", outcome: "completed", usage: { tokens_in: 100, tokens_out: 20 } },
+  ]);
+  expect(events.filter(({ type }) => type === "usage").length).toBe(4);
+  expect(events.filter(({ type }) => type === "unparsed")).toEqual([]);
 });

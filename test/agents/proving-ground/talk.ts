@@ -21,6 +21,8 @@ export interface Talk {
   place: Place;
   say(text: string, delivery?: Delivery, terms?: MessageTerms): string;
   stop(): void;
+  /** Allows each request for permission, now and later. */
+  allow(): void;
   /** Ends the session; resolves when it is over. */
   end(): Promise<void>;
   /** Begins another session in the same folder, with the same model. */
@@ -81,8 +83,17 @@ async function begin(
   const session = await host.runSession({ workdir: place.workdir, ...whole, ...request }, { adapter });
   const { conversations } = host.sessions;
   const envelopes: Envelope[] = [];
+  let allows = false;
+  const answer = ({ event }: Envelope): void => {
+    if (!allows || event.type !== "permission_request") return;
+    const yes = event.options.find(({ kind }) => kind === "allow_once")!;
+    void session.answer(event.request_id, yes.id);
+  };
   void (async () => {
-    for await (const envelope of session.events()) envelopes.push(envelope);
+    for await (const envelope of session.events()) {
+      envelopes.push(envelope);
+      answer(envelope);
+    }
   })();
   let said = 0;
   return {
@@ -102,6 +113,10 @@ async function begin(
       return message_id;
     },
     stop: () => void conversations.stop(session.id),
+    allow() {
+      allows = true;
+      envelopes.forEach(answer);
+    },
     async end() {
       await session.interrupt();
     },
