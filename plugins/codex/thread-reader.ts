@@ -9,7 +9,7 @@ import {
   textOf,
 } from "bulkhead/plugin-sdk";
 import { failureOf, messageOf } from "./failures.ts";
-import { Helpers } from "./helpers.ts";
+import { Helpers } from "./sub-agents.ts";
 import { isQuiet } from "./quiet-notices.ts";
 import { StreamedTexts } from "./streamed-texts.ts";
 import { TokenCounter } from "./token-counter.ts";

@@ -75,7 +75,7 @@ export class Helpers {
     }];
   }
 
-  /** What a helper says; the last of it is its answer. */
+  /** Notes the words of a helper; the last of them are its answer. */
   said(thread: string, text: string): void {
     const helper = this.#helpers.get(thread);
     if (helper) helper.output = text;
