@@ -130,6 +130,21 @@ export interface TempFiles {
   read(name: string): Promise<string>;
 }
 
+/** Images and files of the session's request and messages. They need no permission. */
+export interface AttachmentAccess {
+  /**
+   * Returns the bytes of one, in base64.
+   * @throws {BulkheadError} `not_found` for one that neither the request nor a message of the session names
+   */
+  base64(sha256: string): Promise<string>;
+  /**
+   * Returns the absolute path of a copy in the session's temporary folder, which the agent's programs may read. Its name
+   * ends as its type does.
+   * @throws {BulkheadError} as {@link AttachmentAccess.base64}
+   */
+  path(sha256: string): Promise<string>;
+}
+
 /** The plugin's own durable values. */
 export interface KeyValueStore {
   get(key: string): Promise<unknown>;
@@ -181,6 +196,7 @@ export interface AdapterContext {
   connect(url: string, options?: ConnectOptions): Promise<Connection>;
   readonly fs: FileAccess;
   readonly temp: TempFiles;
+  readonly attachments: AttachmentAccess;
   readonly env: {
     /** Returns the value of a granted name; undefined when it is not set. */
     get(name: string): Promise<string | undefined>;

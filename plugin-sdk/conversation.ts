@@ -1,4 +1,4 @@
-import type { Delivery, Part } from "./messages.ts";
+import type { AttachmentPart, Delivery, Part } from "./messages.ts";
 import type { SessionRequest } from "./request.ts";
 import type { SessionState } from "./session-summary.ts";
 
@@ -29,7 +29,7 @@ export interface NewMessage {
 export interface MessageTerms extends
   Omit<
     SessionRequest,
-    "prompt" | "workdir" | "continue_from" | "output_schema" | "idempotency_key" | "place" | "traceparent"
+    "prompt" | "content" | "workdir" | "continue_from" | "output_schema" | "idempotency_key" | "place" | "traceparent"
   > {
   /** Adapter that goes on; default: the one that took the session before. */
   agent?: string;
@@ -138,4 +138,9 @@ export interface RewindReport {
 /** Returns the text of a message's content. */
 export function textOf(content: readonly Part[]): string {
   return content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
+}
+
+/** Returns the images and files of a message's content. */
+export function attachmentsOf(content: readonly Part[]): AttachmentPart[] {
+  return content.flatMap((part) => (part.type === "text" ? [] : [part]));
 }

@@ -117,9 +117,9 @@ export const acceptedFields = [
 
 /**
  * How an adapter can talk: `turns` takes several prompts in one entry, `steer` takes words into a running turn, `stop_turn`
- * stops a turn and goes on.
+ * stops a turn and goes on; `images` and `files` go with a prompt or such words.
  */
-export const talkAbilities = ["turns", "steer", "stop_turn"] as const;
+export const talkAbilities = ["turns", "steer", "stop_turn", "images", "files"] as const;
 
 /** A way in which an adapter can talk. */
 export type TalkAbility = (typeof talkAbilities)[number];

@@ -71,6 +71,7 @@ export type {
   AdapterContext,
   AdapterLog,
   AgentConfig,
+  AttachmentAccess,
   Connection,
   ConnectOptions,
   FetchOptions,
@@ -183,7 +184,7 @@ export type { Condition, Conditions, LastWord, MappingRule, Scalar, ValueTest } 
 export { mcpConfigFile, mcpServerList } from "./mcp-config.ts";
 export { mergeStreams } from "./merge-streams.ts";
 export { type ChatMessage, modelTurns } from "./model-turns.ts";
-export type { Delivery, Part } from "./messages.ts";
+export type { AttachmentPart, Delivery, Part, StoredAttachment } from "./messages.ts";
 export { type NeutralKind, neutralKind, neutralKind as normalise, neutralKinds } from "./normalise.ts";
 export { compareAccessModes, orderAccessModes } from "./order-access-modes.ts";
 export { PermissionAnswers } from "./permission-answers.ts";

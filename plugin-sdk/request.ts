@@ -1,4 +1,5 @@
 import { type TBoolean, type TOptional, type TUnsafe, Type } from "@sinclair/typebox";
+import { type AttachmentPart, attachmentsSchema } from "./messages.ts";
 import { type Permissions, permissionsSchema } from "./permissions.ts";
 import { closed, exactly, type SchemaOf } from "./schema.ts";
 
@@ -45,6 +46,11 @@ export interface SessionRequest {
   /** Absolute path of the folder the agent works in. */
   workdir: string;
   prompt: string;
+  /**
+   * Images and files that belong to the prompt, each uploaded before. The host finds the type by the content, whatever
+   * `mime_type` says.
+   */
+  content?: AttachmentPart[];
   role?: "orchestrator" | "implementor";
   model?: string;
   /** Absent: the agent's default. `[]`: none. */
@@ -124,6 +130,11 @@ export interface SessionRequest {
 /** Terms that hold for a turn and for those after it. */
 export type TurnTerms = Pick<SessionRequest, "effort" | "plan">;
 
+/** Whether a request has a prompt of its own: without one, a kept session waits for its first message. */
+export function hasPrompt({ prompt, content = [] }: Pick<SessionRequest, "prompt" | "content">): boolean {
+  return prompt !== "" || content.length > 0;
+}
+
 const count = Type.Integer({ minimum: 1 });
 const names = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 256 });
 const path = Type.String({ minLength: 1, maxLength: 4096 });
@@ -143,6 +154,7 @@ export const sessionRequestSchema: SchemaOf<SessionRequest> = exactly<SessionReq
   Type.Object({
     workdir: path,
     prompt: Type.String(),
+    content: Type.Optional(attachmentsSchema),
     role: Type.Optional(Type.Union([Type.Literal("orchestrator"), Type.Literal("implementor")])),
     model: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
     allowed_tools: Type.Optional(names),

@@ -1,9 +1,12 @@
 import type { TurnTerms } from "./request.ts";
+import type { AttachmentPart } from "./messages.ts";
 
 /** A word of the client into a running turn. */
 export interface TurnMessage {
   readonly message_id: string;
   readonly text: string;
+  /** Images and files that the adapter takes; `text` names the others. Absent: none. */
+  readonly content?: readonly AttachmentPart[];
 }
 
 /** One prompt of a session, and the work on it until its last word. */
@@ -12,6 +15,8 @@ export interface Turn extends Readonly<TurnTerms> {
   readonly number: number;
   /** The complete prompt, as the host builds it. */
   readonly prompt: string;
+  /** Images and files that the adapter takes; `prompt` names the others. Absent: none. */
+  readonly content?: readonly AttachmentPart[];
   /** JSON Schema for this turn's `structured_output`. Only for `accepts: [output_schema]`. */
   readonly output_schema?: Record<string, unknown>;
   /**

@@ -35,6 +35,8 @@ export interface MemoryContextOptions extends TurnTerms {
    * programs of a list; without a list, every program.
    */
   processes?: readonly ScriptedProcess[] | ((binary: string, args: readonly string[]) => ScriptedProcess | undefined);
+  /** Images and files of the request and the messages, by hash: their bytes in base64. */
+  attachments?: Readonly<Record<string, string>>;
   /** Answers of servers by URL. */
   responses?: Readonly<Record<string, ScriptedResponse>>;
   /** Far ends of WebSockets by URL. */
@@ -87,6 +89,7 @@ export class MemoryContext implements AdapterContext {
   readonly platform: string;
   readonly fs: AdapterContext["fs"];
   readonly temp: AdapterContext["temp"];
+  readonly attachments: AdapterContext["attachments"];
   readonly env: AdapterContext["env"];
   readonly secrets: AdapterContext["secrets"];
   readonly kv: KeyValueStore;
@@ -109,6 +112,16 @@ export class MemoryContext implements AdapterContext {
     this.values = new Map(Object.entries(options.kv ?? {}));
     this.fs = this.memory.access();
     this.temp = this.memory.temp(tempFolder);
+    const attached = (sha256: string): string => {
+      this.calls.push({ call: "attachment", target: sha256 });
+      const base64 = options.attachments?.[sha256];
+      if (base64 === undefined) throw new BulkheadError("not_found", `The session has no attachment "${sha256}".`);
+      return base64;
+    };
+    this.attachments = {
+      base64: (sha256) => promised(() => attached(sha256)),
+      path: (sha256) => promised(() => (attached(sha256), `${tempFolder}/${sha256.slice(0, 12)}`)),
+    };
     this.env = {
       get: (target) =>
         promised(() => {

@@ -46,7 +46,7 @@ export class MemoryTurns implements AsyncIterableIterator<Turn> {
     await script?.after;
     if (script === undefined) return { done: true, value: undefined };
     const number = ++this.#number;
-    const { prompt = this.#prompt, messages = [], effort, plan } = script;
+    const { prompt = this.#prompt, content, messages = [], effort, plan } = script;
     this.#terms = { ...this.#terms, ...omitUndefined({ effort, plan }) };
     const output_schema = script.output_schema ?? (number === 1 ? this.#schema : undefined);
     this.#stop = new AbortController();
@@ -54,6 +54,7 @@ export class MemoryTurns implements AsyncIterableIterator<Turn> {
     const turn: Turn = {
       number,
       prompt,
+      ...(content === undefined ? {} : { content }),
       ...(output_schema === undefined ? {} : { output_schema }),
       ...this.#terms,
       kept: this.#isKept,

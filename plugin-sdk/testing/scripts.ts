@@ -1,6 +1,7 @@
 import type { TurnTerms } from "../request.ts";
 import type { ConnectOptions, FetchOptions, RunOptions } from "../context.ts";
 import type { BulkheadError } from "../errors.ts";
+import type { AttachmentPart } from "../messages.ts";
 
 /** Script of a simulated program in a test. */
 export interface ScriptedProcess {
@@ -79,7 +80,7 @@ export type RecordedCall =
     call: "fs.readText" | "fs.list" | "fs.stat" | "fs.remove" | "temp.read" | "env.get" | "secrets.use" | "which";
     target: string;
   }
-  | { call: "kv.get" | "kv.delete" | "kv.list" | "permission" | "answer"; target: string }
+  | { call: "kv.get" | "kv.delete" | "kv.list" | "permission" | "answer" | "attachment"; target: string }
   | { call: "fs.writeText" | "fs.writeBase64" | "temp.write"; target: string; text: string }
   | { call: "kv.set"; target: string; value: unknown }
   | { call: "sleep"; ms: number };
@@ -88,6 +89,7 @@ export type RecordedCall =
 export interface ScriptedTurn extends TurnTerms {
   /** Required but for the first turn, which has the request's. */
   prompt?: string;
+  content?: readonly AttachmentPart[];
   output_schema?: Record<string, unknown>;
   /** Words of the client into the turn, given as the adapter asks for them; their ids are `turn-1-message-1` and so on. */
   messages?: readonly string[] | AsyncIterable<string>;

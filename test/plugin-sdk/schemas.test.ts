@@ -12,6 +12,7 @@ import { fullEvents, toolManifest } from "./examples.ts";
 const request: Required<SessionRequest> = {
   workdir: "/work",
   prompt: "",
+  content: [{ type: "image", sha256: "0".repeat(64), mime_type: "image/png" }],
   role: "implementor",
   model: "large",
   allowed_tools: [],

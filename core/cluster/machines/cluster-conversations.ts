@@ -1,7 +1,7 @@
-import type { NewMessage } from "../../../plugin-sdk/conversation.ts";
+import { attachmentsOf, type NewMessage } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { contentSchema } from "../../../plugin-sdk/messages.ts";
+import { contentSchema, type Part } from "../../../plugin-sdk/messages.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
@@ -43,6 +43,7 @@ export function clusterConversations(
     async say(id, message, caller = {}) {
       const there = await find(id);
       if (there === null) return await here.say(id, message, caller);
+      refuseAttachments(message.content);
       // Given once, also where its answer is lost.
       const given: NewMessage = { ...message, message_id: message.message_id ?? randomId() };
       const ask = { session_id: id, message: given, client: caller.client ?? "" };
@@ -92,6 +93,17 @@ export function clusterConversations(
       yield* there === null ? here.events(id, query) : eventsOf(own, there, query);
     },
   };
+}
+
+/**
+ * Refuses images and files for another machine: their bytes are on this one.
+ * @throws {BulkheadError} `unsupported`
+ */
+export function refuseAttachments(content: readonly Part[] = []): void {
+  if (attachmentsOf(content).length === 0) return;
+  throw new BulkheadError("unsupported", "Cannot send an image or a file to a session of another machine.", {
+    hint: "Upload it at that machine's own address, and give the message there; or put it into the working directory.",
+  });
 }
 
 /** Streams the sessions of another machine's conversation one after the other, as its copy here has them. */

@@ -7,6 +7,7 @@ import { exactly } from "../../../plugin-sdk/schema.ts";
 import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import { randomId, sha256Hex } from "../../ground/platform/files/hash.ts";
 import { wait } from "../../ground/platform/engine/wait.ts";
+import { refuseAttachments } from "./cluster-conversations.ts";
 import { checkRequest } from "../../sessions/host/check-request.ts";
 import { digestOf, keyTakenError } from "../../sessions/host/idempotency.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
@@ -162,6 +163,7 @@ export class ClusterStarts {
     const isHere = place === undefined ||
       (place.machine === name && place.repository === undefined && hasLabels(labels, place));
     if (isHere) return await own.start(plain, options);
+    refuseAttachments(request.content);
     return await this.#wait(request, options);
   }
 

@@ -1,6 +1,7 @@
 import type { PromptResponse, StopReason as AcpStopReason } from "@agentclientprotocol/sdk";
 import type { Envelope, MessageDroppedEvent, TurnEndedEvent } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { hasPrompt } from "../../../plugin-sdk/request.ts";
 import type { SessionResult, StopReason } from "../../../plugin-sdk/result.ts";
 
 /** A prompt of this client that has no answer yet. */
@@ -63,7 +64,7 @@ export class Prompts {
   see({ event }: Envelope): void {
     switch (event.type) {
       case "session_started":
-        this.#turn = event.requested.prompt === "" ? null : (event.follows?.turn ?? 0) + 1;
+        this.#turn = !hasPrompt(event.requested) ? null : (event.follows?.turn ?? 0) + 1;
         return this.#bind(event.follows?.message?.message_id, this.#turn);
       case "turn_started":
         this.#turn = event.turn;

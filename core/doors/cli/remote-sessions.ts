@@ -46,6 +46,7 @@ export function remoteSessions(remote: RemoteHost): SessionHost {
     open: (sessionId) => ours(remote.open(sessionId).then(handleOf)),
     delete: (sessionId) => ours(remote.delete(sessionId)),
     agents: (options) => ours(remote.agents(options)),
+    attach: (content) => ours(remote.attach(content)),
     conversations: ourConversations(remote),
     usage: (query) => ours(remote.usage(query)),
     events: (query) => oursIn(remote.events(query)),

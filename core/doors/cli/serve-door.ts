@@ -84,6 +84,7 @@ function lazySessions(open: () => Promise<DoorSessions>): DoorSessions {
     open: async (sessionId) => await (await opened()).open(sessionId),
     delete: async (sessionId) => await (await opened()).delete(sessionId),
     agents: async (options) => await (await opened()).agents(options),
+    attach: async (content, options) => await (await opened()).attach(content, options),
     conversations: lazyConversations(async () => (await opened()).conversations),
     usage: async (query) => await (await opened()).usage(query),
     events: (query) => eventsOf(opened, query),

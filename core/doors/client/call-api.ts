@@ -11,7 +11,7 @@ export interface HttpAnswer {
   json(): Promise<unknown>;
 }
 
-/** The part of `fetch` that the client uses: headers are an object of texts, and a body is a text. */
+/** The part of `fetch` that the client uses: headers are an object of texts, and a body is a text or bytes. */
 export type FetchLike = (url: string, init: RequestInit) => Promise<HttpAnswer>;
 
 /** Address of a host, and how to call it. */
@@ -38,6 +38,7 @@ export interface Throttled {
 
 interface CallOptions {
   method?: string;
+  /** Sent as JSON; bytes as they are. */
   body?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
@@ -82,16 +83,17 @@ function isThrottled(error: unknown, method = "GET"): error is ClientError {
 async function callOnce(api: Api, path: string, options: CallOptions): Promise<HttpAnswer> {
   const { method = "GET", body, headers = {}, signal } = options;
   await api.prove(signal);
+  const isBytes = body instanceof Uint8Array;
   const response = await send(api, path, {
     method,
     headers: {
       accept: "application/json",
       ...(api.token === undefined ? {} : { authorization: `Bearer ${api.token}` }),
-      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(body === undefined ? {} : { "content-type": isBytes ? "application/octet-stream" : "application/json" }),
       ...headers,
     },
     redirect: "error",
-    body: body === undefined ? null : JSON.stringify(body),
+    body: body === undefined ? null : isBytes ? body : JSON.stringify(body),
     signal: signal ?? null,
   });
   if (response.ok) return response;

@@ -6,6 +6,7 @@ import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { ExplainedPlugin, PluginProblem, PluginReport } from "../../../plugin-sdk/plugin-report.ts";
 import type { SessionQuery } from "../../../plugin-sdk/queries.ts";
+import type { StoredAttachment } from "../../../plugin-sdk/messages.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
@@ -71,6 +72,8 @@ export interface RemoteHost {
   agents(
     options?: { refresh?: boolean | undefined; probe?: boolean | undefined; require?: AgentCapabilities | undefined },
   ): Promise<AgentReport[]>;
+  /** Uploads an image or a file, for a request or a message that names it within an hour. */
+  attach(content: Uint8Array | AsyncIterable<Uint8Array>): Promise<StoredAttachment>;
   /** Adds up what the sessions that have ended used, by day, agent and model. */
   usage(query?: UsageQuery): Promise<UsageRow[]>;
   /** Merges all sessions' events; resumes by itself when the connection breaks. */
@@ -145,6 +148,10 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
       return sessions;
     },
     get,
+    attach: async (content) => {
+      const body = content instanceof Uint8Array ? content : await collected(content);
+      return await callJson<StoredAttachment>(api, "/v1/attachments", { method: "POST", body });
+    },
     async usage(query = {}) {
       return (await callJson<{ rows: UsageRow[] }>(api, `/v1/spend${queryText({ ...query })}`)).rows;
     },
@@ -191,6 +198,12 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
     ready: () => call(api, "/ready").then(() => true, () => false),
     refusal: () => call(api, "/ready").then(() => null, ({ code, message }: ClientError) => ({ code, message })),
   };
+}
+
+async function collected(content: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  for await (const piece of content) pieces.push(new Uint8Array(piece));
+  return new Uint8Array(await new Blob(pieces).arrayBuffer());
 }
 
 function apiOf(options: ConnectHostOptions): Api {

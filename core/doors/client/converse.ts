@@ -79,7 +79,7 @@ export async function* turnsOf(events: AsyncIterable<Envelope>): AsyncGenerator<
   let current: number | null = null;
   for await (const { event, session_id } of events) {
     if (event.type === "session_started") {
-      current = event.requested.prompt === "" ? null : (event.follows?.turn ?? 0) + 1;
+      current = event.requested.prompt === "" && !event.requested.content ? null : (event.follows?.turn ?? 0) + 1;
     } else if (event.type === "turn_started") current = event.turn;
     else if (event.type === "turn_ended") {
       current = null;

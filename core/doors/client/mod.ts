@@ -26,7 +26,7 @@ export type {
   RewindRequest,
   SaidMessage,
 } from "../../../plugin-sdk/conversation.ts";
-export type { Delivery, Part } from "../../../plugin-sdk/messages.ts";
+export type { AttachmentPart, Delivery, Part, StoredAttachment } from "../../../plugin-sdk/messages.ts";
 export type { Envelope } from "../../../plugin-sdk/envelope.ts";
 export type { ErrorData } from "../../../plugin-sdk/errors.ts";
 export type { Permissions } from "../../../plugin-sdk/permissions.ts";

@@ -21,12 +21,13 @@ export function callerConversations(
   { sessions, owners, admit }: CallerConversationsDeps,
 ): Conversations {
   const { conversations } = sessions;
+  const client = { client: caller.id, mayRead: (id: string) => sees(caller, id, owners) };
   return {
     async say(id, message) {
       const { conversation, workdir } = await controlled(id);
       // A message to an agent that runs is work in its folder, as a start is.
       if (workdir !== null) await admit({ workdir, prompt: "" });
-      const said = await conversations.say(id, message, { client: caller.id, admit });
+      const said = await conversations.say(id, message, { ...client, admit });
       await inherit(conversation, said.session_id);
       return said;
     },

@@ -83,6 +83,10 @@ export function callerSessions(caller: Caller, { sessions, owners }: CallerSessi
       await sessions.delete(sessionId);
     },
     agents: (options) => sessions.agents(options),
+    async attach(content) {
+      demandScope(caller, { needed: ["run"], act: "upload an attachment" });
+      return await sessions.attach(content, { client: caller.id });
+    },
     conversations: callerConversations(caller, {
       sessions,
       owners,
@@ -101,7 +105,11 @@ export function callerSessions(caller: Caller, { sessions, owners }: CallerSessi
 
   async function admit(request: SessionRequest, options: RunSessionOptions = {}): Promise<AdmittedSession> {
     demandScope(caller, { needed: ["run"], act: "start a session" });
-    const session = await sessions.start(await admitSession(caller, request), { ...options, client: caller.id });
+    const session = await sessions.start(await admitSession(caller, request), {
+      ...options,
+      client: caller.id,
+      mayRead: (id) => sees(caller, id, owners),
+    });
     const known = owners.ownerOf(session.id) !== undefined;
     await owners.note(session.id, caller);
     return { session: held(session), known };

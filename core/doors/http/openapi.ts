@@ -118,7 +118,7 @@ function tagOf(path: string): string {
 }
 
 function operation(one: ApiRoute, components: Components): object {
-  const { id, summary, scope, path, query, heads = [], body, answers } = one;
+  const { id, summary, scope, path, query, heads = [], body, maxBytes, answers } = one;
   const parameters = [
     ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
       name,
@@ -138,13 +138,19 @@ function operation(one: ApiRoute, components: Components): object {
     "x-scope": scope,
     security: scope === "public" ? [] : undefined,
     parameters: parameters.length === 0 ? undefined : parameters,
-    requestBody: body && { required: true, content: { "application/json": { schema: components.refer(body) } } },
+    requestBody: body === undefined ? maxBytes && anyBody : jsonBody(body, components),
     responses: {
       ...Object.fromEntries(responses),
       "4XX": problemAnswer("why it was refused", components),
       "5XX": problemAnswer("why it failed", components),
     },
   };
+}
+
+const anyBody = { required: true, content: { "application/octet-stream": {} } };
+
+function jsonBody(schema: TSchema, components: Components): object {
+  return { required: true, content: { "application/json": { schema: components.refer(schema) } } };
 }
 
 function problemAnswer(description: string, components: Components): object {

@@ -25,19 +25,28 @@ export async function readBody(
 }
 
 async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of readPieces(request, maxBytes)) pieces.push(piece);
+  return joinBytes(pieces);
+}
+
+/**
+ * Reads a body in the pieces in which it comes.
+ * @throws {BulkheadError} `too_large`
+ */
+export async function* readPieces(request: Request, maxBytes: number): AsyncGenerator<Uint8Array, void, void> {
   if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const reader = request.body?.getReader();
-  const pieces: Uint8Array[] = [];
   let length = 0;
-  for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
-    length += next.value.length;
-    if (length > maxBytes) {
-      void reader?.cancel().catch(() => {});
-      throw tooLarge(maxBytes);
+  try {
+    for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
+      length += next.value.length;
+      if (length > maxBytes) throw tooLarge(maxBytes);
+      yield next.value;
     }
-    pieces.push(next.value);
+  } finally {
+    void reader?.cancel().catch(() => {});
   }
-  return joinBytes(pieces);
 }
 
 function tooLarge(maxBytes: number): BulkheadError {

@@ -30,6 +30,8 @@ export interface Call<Q = unknown, B = unknown> {
   params: Readonly<Record<string, string>>;
   query: Q;
   body: B;
+  /** The bytes of a body that is no JSON, as they come. */
+  bytes: AsyncIterable<Uint8Array>;
   headers: Headers;
   /** Aborts when the client goes away. */
   signal: AbortSignal;
@@ -58,6 +60,8 @@ export interface ApiRoute<Q = unknown, B = unknown> {
   /** Names of headers that the route reads. */
   heads?: readonly { name: string; summary: string }[];
   body?: SchemaOf<B>;
+  /** Takes a body of any type, of this many bytes at most, instead of JSON. */
+  maxBytes?: number;
   answers: Readonly<Record<number, RouteAnswer>>;
   handle(call: Call<Q, B>, deps: ApiRouteDeps): Promise<Response> | Response;
 }

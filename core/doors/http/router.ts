@@ -3,7 +3,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { callerSessions } from "./caller-sessions.ts";
 import { callerWorkspaces } from "./caller-workspaces.ts";
 import { checkInput, readQuery } from "./check-input.ts";
-import { readBody } from "./read-body.ts";
+import { readBody, readPieces } from "./read-body.ts";
 import type { HttpDoorOptions } from "./door-options.ts";
 import type { ApiRoute, ApiRouteDeps } from "./route.ts";
 import { routes } from "./routes/all.ts";
@@ -43,6 +43,7 @@ export function createRouter(deps: RouterDeps): Router {
         params: req.param(),
         query: checkQuery(new URL(req.url).searchParams),
         body: checkBody === null ? undefined : checkBody(await readBody(req.raw, deps.limits)),
+        bytes: readPieces(req.raw, one.maxBytes ?? 0),
         headers: req.raw.headers,
         signal: req.raw.signal,
       }, deps);

@@ -16,6 +16,7 @@ const members: { readonly [Name in keyof AdapterContext]: readonly (keyof Adapte
   connect: [],
   fs: ["readText", "writeText", "writeBase64", "list", "stat", "remove"],
   temp: ["write", "read"],
+  attachments: ["base64", "path"],
   env: ["get"],
   secrets: ["use"],
   kv: ["get", "set", "delete", "list"],

@@ -65,7 +65,8 @@ export interface SessionEnding {
 export function openingOf({ event, ts, session_id }: Envelope): SessionOpening {
   const { workdir, task_id, labels, ...started } = fieldsOrNone(event.type === "session_started" ? event : null);
   const { conversation_id, session_id: follows_session, turn } = fieldsOrNone(started["follows"]);
-  const prompt = stringOf(fieldsOrNone(started["requested"])["prompt"]);
+  const { prompt: said, content } = fieldsOrNone(started["requested"]);
+  const prompt = stringOf(said);
   const texts = Object.entries(fieldsOrNone(labels)).filter((label): label is [string, string] =>
     typeof label[1] === "string"
   );
@@ -78,7 +79,7 @@ export function openingOf({ event, ts, session_id }: Envelope): SessionOpening {
     conversation_id: stringOf(conversation_id) ?? session_id,
     follows_session: stringOf(follows_session),
     // A session without a prompt waits for its first turn.
-    last_turn: (countOf(turn) ?? 0) + (prompt === "" ? 0 : 1),
+    last_turn: (countOf(turn) ?? 0) + (prompt === "" && content === undefined ? 0 : 1),
   };
 }
 

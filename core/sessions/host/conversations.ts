@@ -1,4 +1,5 @@
 import {
+  attachmentsOf,
   type ConversationReport,
   type ConversationTurn,
   type MessageReport,
@@ -23,12 +24,13 @@ import type { SessionRecord } from "../../records/journal/session-record.ts";
 import { conversationOf, type LiveSession } from "./live-sessions.ts";
 import { takesSteers } from "../session/enforceable.ts";
 import { type LiveTalk, type SessionMessage, stateOf } from "../session/session-turns.ts";
+import { editIn, nameIn, type NamingStore } from "./attachments/name-in.ts";
 import { checkOutputSchema } from "./check-request.ts";
 import { changesTerms, demandEnv, isOtherThan, nextRequest } from "./next-request.ts";
 import type { Rewinds } from "./rewinds.ts";
 import { unknownSession } from "./session-handle.ts";
 import type { Conversations, MessageCaller, RunSessionOptions, SessionHandle } from "./session-host.ts";
-import { firstMessage, isSame, isText, readTalk, type SessionTalk } from "./session-talk.ts";
+import { firstMessage, isSame, readTalk, type SessionTalk } from "./session-talk.ts";
 import { MovedMessages, type MovedMessagesDeps } from "./state/moved-messages.ts";
 
 /** How the next session of a conversation begins. */
@@ -48,6 +50,7 @@ interface ConversationsDeps extends Pick<MovedMessagesDeps, "journal" | "log"> {
   records(conversationId: string): Promise<SessionRecord[]>;
   open(sessionId: string): Promise<SessionHandle>;
   start(request: SessionRequest, options: RunSessionOptions, next: NextSession): Promise<LiveSession>;
+  attachments: NamingStore;
   /** Whether an adapter goes on with its agent's own session. */
   canContinue(adapter: string): boolean;
   rewinds: Pick<Rewinds, "rewind">;
@@ -87,7 +90,9 @@ export class LocalConversations implements Conversations {
   async say(id: string, message: NewMessage, caller: MessageCaller = {}): Promise<SaidMessage> {
     const conversation = await this.#find(id);
     if (message.output_schema !== undefined) checkOutputSchema(message.output_schema);
-    const given = { ...message, message_id: message.message_id ?? randomId(), by: { client: caller.client ?? "" } };
+    const content = await this.#deps.attachments.check(message.content, caller);
+    const by = { client: caller.client ?? "" };
+    const given = { ...message, content, message_id: message.message_id ?? randomId(), by };
     const isRepeatable = message.message_id !== undefined;
     const { said, written } = await this.#inOrder(
       conversation,
@@ -103,7 +108,7 @@ export class LocalConversations implements Conversations {
   }
 
   edit(id: string, messageId: string, content: Part[]): Promise<MessageReport> {
-    return this.#change(id, { messageId, act: "change" }, (talk) => talk.edit(messageId, content));
+    return this.#change(id, { messageId, act: "change" }, (talk) => editIn(talk, { messageId, content }));
   }
 
   withdraw(id: string, messageId: string): Promise<MessageReport> {
@@ -192,6 +197,7 @@ export class LocalConversations implements Conversations {
       if (live === undefined) break;
       const { talk } = live.session;
       const isOther = changesTerms(live, message.with);
+      if (!isOther) await nameIn(live, message.content, { ...this.#deps, ...caller });
       const said = isOther ? endFor(talk, message) : talk.say(message);
       if (said !== "closed") return said;
       // What it gives is in its log: the next one goes on from there.
@@ -211,12 +217,17 @@ export class LocalConversations implements Conversations {
     if (expected_turn !== undefined) {
       throw new BulkheadError("conflict", `Cannot give a message to turn ${expected_turn}: no turn runs.`);
     }
-    refuseAttachments(content);
     const records = await this.#records(conversation);
     const head = records.at(-1) ?? unknownSession(conversation);
     if (head.state === "running") throw stillRunning(head.session_id);
     const talk = await this.#talk(head) ?? unknownEvents(head.session_id);
-    const wanted = nextRequest(talk, { prompt: textOf(content), output_schema, traceparent, with: terms });
+    const wanted = nextRequest(talk, {
+      prompt: textOf(content),
+      content: attachmentsOf(content),
+      output_schema,
+      traceparent,
+      with: terms,
+    });
     const request = await caller.admit?.(wanted) ?? wanted;
     demandEnv(talk, request);
     const adapter = terms.agent ?? talk.adapter;
@@ -371,13 +382,6 @@ function endFor(talk: LiveTalk, { delivery }: SessionMessage): "closed" {
   if (delivery === "interrupt" && talk.current !== null) talk.stopTurn({ dropPending: false });
   talk.retire();
   return "closed";
-}
-
-function refuseAttachments(content: readonly Part[]): void {
-  if (content.every(isText)) return;
-  throw new BulkheadError("unsupported", "Cannot begin a session with an image or a file.", {
-    hint: "Put it into the working directory, and name it in the message.",
-  });
 }
 
 function stillRunning(sessionId: string): BulkheadError {

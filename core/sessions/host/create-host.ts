@@ -5,6 +5,7 @@ import type { RegistryChanges } from "../../packages/registry/registry.ts";
 import { everRequested } from "../../packages/permissions/requested-permissions.ts";
 import { resolve } from "../../ground/platform/files/paths.ts";
 import { Sequence } from "../../ground/platform/engine/sequence.ts";
+import { sweepAttachments } from "./attachments/sweep-attachments.ts";
 import { checkWorkdir } from "./check-request.ts";
 import { closeHost } from "./close-host.ts";
 import type { Host, HostOptions } from "./host.ts";
@@ -56,7 +57,21 @@ function hostOf(
   deps: HostDeps,
   { options, seams, left }: { options: HostOptions; seams: HostSeams; left: readonly string[] },
 ): { host: Host; conversations: LocalConversations } {
-  const { claim, crashes, journal, lateEnds, log, pins, registry, root, routes, services, sessions, settings } = deps;
+  const {
+    attachments,
+    claim,
+    crashes,
+    journal,
+    lateEnds,
+    log,
+    pins,
+    registry,
+    root,
+    routes,
+    services,
+    sessions,
+    settings,
+  } = deps;
   const handles = { journal, log, lateEnds, find: (id: string) => sessions.find(id) };
   const keyed = new KeyedSessions({
     limits: () => settings.limits,
@@ -89,11 +104,15 @@ function hostOf(
     records: (id) => recordsOf(known, id),
     open: (id) => host.sessions.open(id),
     start: (request, run, next) => sessions.start(request, run, next),
+    attachments,
     canContinue: (adapter) => canContinue(registry.get(adapter)),
     rewinds,
     written: () => log.written(),
     writeLog: deps.writeLog,
   }, left);
+  const isKept = async (id: string) =>
+    sessions.isRunning(id) || await recordOf(known, id).then((record) => record !== null && record.deleted === null);
+  const stopSweeps = sweepAttachments(attachments, { isKept, writeLog: deps.writeLog });
   sessions.moveMessagesBy((live, messages) => conversations.moved.move(live, messages));
   const problems = () => [...registry.problems, ...services.problems()];
   let closing: Promise<void> | null = null;
@@ -112,6 +131,7 @@ function hostOf(
       problems,
     },
     runSession,
+    attach: (content) => attachments.add(content instanceof Uint8Array ? [content] : content),
     runAll: (request, run = {}) => runAll(host, request, run),
     runLoop: (request, run = {}) => runLoop(host, request, run),
     events: (wanted = {}) => log.subscribe(wanted),
@@ -144,10 +164,12 @@ function hostOf(
       ...known,
       conversations,
       start: runSession,
-      onDeleted: () => {
-        void rewinds.sweep();
+      onDeleted: async (id) => {
         deps.history.forgetDeleted();
+        void rewinds.sweep();
+        await attachments.forget(id);
       },
+      attach: (content, wanted) => attachments.add(content, wanted),
       agents: (wanted) => routes.agents(wanted),
     }),
     probe: async (adapter) => await routes.probe(services.of(adapter).plugin.id),
@@ -164,7 +186,10 @@ function hostOf(
       sessions.retire();
       return sessions.ended();
     },
-    close: () => closing ??= closeHost(deps, options.closeDeadlines),
+    close: () => {
+      stopSweeps();
+      return closing ??= closeHost(deps, options.closeDeadlines);
+    },
   };
   return { host, conversations };
 }

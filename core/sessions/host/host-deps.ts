@@ -1,4 +1,5 @@
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { AttachmentStore } from "./attachments/attachment-store.ts";
 import { KeptSessions } from "./kept-sessions.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import type { Journal } from "../../records/journal/journal.ts";
@@ -126,6 +127,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     children,
     trash,
     kept: new KeptSessions(() => settings.limits.kept_sessions),
+    attachments: new AttachmentStore(join(claim.root, "attachments")),
     networks: new AgentNetworks({ folder: join(claim.folder, "scratch", "networks"), spares: warm ? 0 : 2 }),
     pins: openPins(join(claim.root, pinsFolder)),
     log: new MergedLog(journal, (stream, event) => {

@@ -1,6 +1,7 @@
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import type { AvailabilityReport } from "../../../plugin-sdk/availability.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { StoredAttachment } from "../../../plugin-sdk/messages.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { BinaryPin, CrashRecord } from "../../../plugin-sdk/plugin-report.ts";
@@ -87,6 +88,11 @@ export interface Host {
    * `too_large`, `invalid_model`, `host_closed`
    */
   runSession(request: SessionRequest, options?: RunSessionOptions): Promise<SessionHandle>;
+  /**
+   * Keeps an image or a file for a request or a message that names it within an hour.
+   * @throws {BulkheadError} as `SessionHost.attach`
+   */
+  attach(content: Uint8Array | AsyncIterable<Uint8Array>): Promise<StoredAttachment>;
   /**
    * Runs one request on several adapters at once, each in its own worktree, and compares the outcomes.
    * @throws {BulkheadError} as {@link Host.runSession}, and as {@link Host.route} when no adapter can take it

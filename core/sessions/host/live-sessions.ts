@@ -141,6 +141,7 @@ export class LiveSessions {
       await this.#enter(admitted);
       giveBack = await this.#takeSlot(admitted.candidates[0], signal);
       await begins?.(sessionId);
+      await this.#deps.attachments.name(sessionId, admitted.request.content ?? [], options);
       const manifestMark = await this.#manifestMark();
       session = startSession(this.#deps, admitted, {
         sharedWith: () => this.#sharedWith(admitted),
@@ -171,7 +172,7 @@ export class LiveSessions {
     const { health, routes, serviceOf } = this.#deps;
     this.#refuseIfClosed();
     await health.demand("Cannot start a session");
-    const checked = checkHere(request);
+    const checked = await this.#checkContent(checkHere(request), { options, isChecked: follows !== null });
     const route = await routes.route({ request: checked, ...wanted });
     const ways = waysOf(route).map((way) => ({ way, service: serviceOf(way.adapter_id) }));
     const { workdir, contextFiles } = await this.#readWorkdir(checked, ways[0]!.service.plugin.limits);
@@ -196,6 +197,15 @@ export class LiveSessions {
       await place.abandon();
       throw error;
     }
+  }
+
+  /** Checks the attachments of a request. A conversation has checked those of its message. */
+  async #checkContent(
+    request: SessionRequest,
+    { options, isChecked }: { options: RunSessionOptions; isChecked: boolean },
+  ): Promise<SessionRequest> {
+    if (request.content === undefined || isChecked) return request;
+    return { ...request, content: await this.#deps.attachments.check(request.content, options) };
   }
 
   /** Checks the working directory that a request names, and reads the files of it that belong to the prompt. */

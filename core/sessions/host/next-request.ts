@@ -2,6 +2,7 @@ import { Equal } from "@sinclair/typebox/value";
 import type { MessageTerms } from "../../../plugin-sdk/conversation.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { fieldsOrNone } from "../../../plugin-sdk/json-fields.ts";
+import type { AttachmentPart } from "../../../plugin-sdk/messages.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
 import { accepts, canTalk } from "../session/enforceable.ts";
@@ -13,6 +14,7 @@ import type { SessionTalk } from "./session-talk.ts";
 /** The message that begins a session, as far as its request goes. */
 interface NextMessage {
   prompt: string;
+  content: AttachmentPart[];
   output_schema?: Record<string, unknown> | undefined;
   traceparent?: string | undefined;
   with?: MessageTerms | undefined;
@@ -25,10 +27,11 @@ interface NextMessage {
  */
 export function nextRequest(
   talk: SessionTalk,
-  { prompt, output_schema, traceparent, with: terms = {} }: NextMessage,
+  { prompt, content, output_schema, traceparent, with: terms = {} }: NextMessage,
 ): SessionRequest {
   const {
     context_files: _read,
+    content: _parts,
     iteration: _number,
     max_iterations: _most,
     continue_from: _before,
@@ -44,7 +47,14 @@ export function nextRequest(
   const parts = Object.fromEntries(
     byParts.flatMap((name) => changes[name] === undefined ? [] : [[name, { ...before[name], ...changes[name] }]]),
   );
-  return { ...before, ...changes, ...parts, prompt, ...omitUndefined({ output_schema, traceparent }) };
+  return {
+    ...before,
+    ...changes,
+    ...parts,
+    prompt,
+    ...(content.length === 0 ? {} : { content }),
+    ...omitUndefined({ output_schema, traceparent }),
+  };
 }
 
 /** Refuses a request that lacks values of an earlier one's `env`: they may be credentials, so they are never kept. */

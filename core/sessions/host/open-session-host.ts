@@ -15,7 +15,8 @@ export interface SessionHostDeps extends SessionHandleDeps {
   others: readonly ElsewhereSessions[];
   start: SessionHost["start"];
   /** Called after a session was deleted. */
-  onDeleted(): void;
+  onDeleted(sessionId: string): Promise<void>;
+  attach: SessionHost["attach"];
   agents: SessionHost["agents"];
   conversations: SessionHost["conversations"];
 }
@@ -52,6 +53,7 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
       return elsewhere === null ? sessionHandle(deps, sessionId) : elsewhereHandle(deps, elsewhere);
     },
     delete: (sessionId) => deleteSession(deps, sessionId),
+    attach: deps.attach,
     agents: deps.agents,
     conversations: deps.conversations,
     async usage(query = {}) {
@@ -149,7 +151,7 @@ async function deleteSession(deps: SessionHostDeps, sessionId: string): Promise<
   if (late !== undefined) throw late.error;
   if (elsewhere !== null) await elsewhere.delete();
   else if (!(await journal.delete(sessionId, "client", { leftOpen }))) throw busyError(sessionId);
-  onDeleted();
+  await onDeleted(sessionId);
 }
 
 /** A session's record; `elsewhere` is null for a session of this host's journal. */

@@ -9,7 +9,7 @@ import type {
   RewindRequest,
   SaidMessage,
 } from "../../../plugin-sdk/conversation.ts";
-import type { Part } from "../../../plugin-sdk/messages.ts";
+import type { Part, StoredAttachment } from "../../../plugin-sdk/messages.ts";
 import type { EventQuery, SessionQuery } from "../../../plugin-sdk/queries.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
@@ -60,7 +60,10 @@ export interface Conversations {
   say(id: string, message: NewMessage, caller?: MessageCaller): Promise<SaidMessage>;
   /** Lists the messages of a conversation, in the order in which they were accepted. */
   messages(id: string, query?: { state?: MessageState }): Promise<MessageReport[]>;
-  /** @throws {BulkheadError} `not_found`, `conflict` with its state for a message that waits no more */
+  /**
+   * Changes the text of a message, which may keep its attachments or lose them.
+   * @throws {BulkheadError} `not_found`, `conflict` with its state for a message that waits no more
+   */
   edit(id: string, messageId: string, content: Part[]): Promise<MessageReport>;
   /** @throws {BulkheadError} as {@link Conversations.edit} */
   withdraw(id: string, messageId: string): Promise<MessageReport>;
@@ -84,6 +87,8 @@ export interface Conversations {
 /** Client that gives a message. */
 export interface MessageCaller {
   client?: string;
+  /** Whether the client may read a session, and so name its attachments. Absent: none. */
+  mayRead?(sessionId: string): boolean;
   /** Checks, and may narrow, the request of a session that the message would begin. */
   admit?(request: SessionRequest): SessionRequest | Promise<SessionRequest>;
 }
@@ -114,6 +119,11 @@ export interface SessionHost {
    */
   delete(sessionId: string): Promise<void>;
   agents(options?: AgentsOptions): Promise<AgentReport[]>;
+  /**
+   * Keeps an image or a file for a request or a message that names it within an hour.
+   * @throws {BulkheadError} `too_large`, `limit_exceeded`, `invalid_request` for nothing, `io_error`
+   */
+  attach(content: AsyncIterable<Uint8Array>, options?: { client?: string | undefined }): Promise<StoredAttachment>;
   readonly conversations: Conversations;
   /**
    * Adds up what the sessions that have ended used, by day, agent and model, the newest day first.
@@ -153,4 +163,6 @@ export interface RunSessionOptions {
   sessionId?: string | undefined;
   /** Name of the caller: where sessions wait, clients take turns. Default: one for all. */
   client?: string | undefined;
+  /** Whether the caller may read a session, and so name its attachments. Absent: none but its own uploads. */
+  mayRead?: ((sessionId: string) => boolean) | undefined;
 }

@@ -1,7 +1,7 @@
 import type { Part } from "../../../plugin-sdk/messages.ts";
 import { type ConversationTurn, type MessageReport, textOf } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope, Follows, SessionStartedEvent, TurnStartedEvent } from "../../../plugin-sdk/envelope.ts";
-import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { hasPrompt, type SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { Artifact, SessionResult, UsageReport } from "../../../plugin-sdk/result.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { EarlierTurn } from "../session/admitted.ts";
@@ -40,7 +40,7 @@ export async function readTalk(events: AsyncIterable<Envelope>): Promise<Session
 
 /** The message that began a session; null where none did. */
 export function firstMessage(
-  { session_id, requested: { prompt }, follows, at }: {
+  { session_id, requested: { prompt, content: parts = [] }, follows, at }: {
     session_id: string;
     requested: SessionRequest;
     follows: Follows | null;
@@ -49,7 +49,10 @@ export function firstMessage(
 ): MessageReport | null {
   if (follows?.message === undefined) return null;
   const { message_id, by } = follows.message;
-  const content: MessageReport["content"] = [{ type: "text", text: prompt }];
+  const content: MessageReport["content"] = [
+    ...prompt === "" ? [] : [{ type: "text" as const, text: prompt }],
+    ...parts,
+  ];
   const where = { turn: follows.turn + 1, how: "new_turn" as const };
   return { message_id, session_id, state: "delivered", delivery: "queue", content, by, accepted_at: at, ...where };
 }
@@ -117,7 +120,7 @@ class TalkReader {
   #ended(result: SessionResult, ts: string): void {
     const { talk } = this;
     talk.usage = result.usage;
-    if (talk.turns.length === 0 && talk.requested.prompt !== "") talk.turns.push(this.#only);
+    if (talk.turns.length === 0 && hasPrompt(talk.requested)) talk.turns.push(this.#only);
     const last = talk.turns.at(-1);
     if (last !== undefined && last.outcome === null) end(last, result, ts);
   }
@@ -176,6 +179,6 @@ export function isSame({ content }: MessageReport, other: readonly Part[]): bool
 }
 
 /** Whether a part is text. */
-export function isText({ type }: Part): boolean {
+function isText({ type }: Part): boolean {
   return type === "text";
 }

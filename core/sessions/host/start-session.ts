@@ -1,5 +1,5 @@
 import { openCheckpoints } from "../../records/checkpoints/checkpoint-store.ts";
-import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
+import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { HeldRecord } from "../../records/workspace/held-files.ts";
@@ -17,7 +17,14 @@ import { isEnhanced } from "../../ground/prompt/prompt-settings.ts";
 import type { ChildLedger } from "../../ground/platform/processes/child-ledger.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import type { Plugin } from "../../packages/manifest/plugin.ts";
-import { accepts, isPriced, priceFields, unenforceableFields } from "../session/enforceable.ts";
+import {
+  accepts,
+  isPriced,
+  lackedAttachments,
+  priceFields,
+  takesNone,
+  unenforceableFields,
+} from "../session/enforceable.ts";
 import { RunningSession } from "../session/running-session.ts";
 import type {
   Admitted,
@@ -30,6 +37,7 @@ import type {
 import { readProjectMemory } from "./context-files.ts";
 import { checkEnv, fitToPlugin, handedTrace, withTrace } from "./check-request.ts";
 import type { ApprovalRules } from "../session/approval-policy.ts";
+import type { AttachmentStore } from "./attachments/attachment-store.ts";
 import type { KeptSessions } from "./kept-sessions.ts";
 import type { GuardedPlaces } from "./guarded-places.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
@@ -56,6 +64,8 @@ export interface SessionDeps
   trash: Trash;
   /** Sessions that rest with their agent's program kept. */
   kept: KeptSessions;
+  /** Images and files of requests and messages. */
+  attachments: AttachmentStore;
   networks: AgentNetworks;
   /** Records the pins of programs. */
   pins: PinStore;
@@ -192,6 +202,7 @@ export function startSession(
     watchOwnFiles: () => watchManifest(settings.manifest?.file, place.workdir),
     watchHeld: (watched) => deps.watchHeld({ session_id, ...watched }),
     keepHeld: (held) => deps.keepHeld({ session_id, at: new Date().toISOString(), ...held }),
+    readAttachment: (sha256) => deps.attachments.read(sha256),
     keepEnd: (end) => deps.lateEnds.keep(end),
     openCheckpoints: (options) =>
       openCheckpoints({ folder: deps.checkpointsDir, exclude: [claim.root, ...settings.secretPaths], ...options }),
@@ -248,6 +259,8 @@ async function makeCandidate(
   const unenforced = unenforceableFields(fitted, plugin.manifest, paid);
   if (unenforced.length > 0 && request.best_effort !== true) {
     const isUnpriced = unenforced.join() === "budget.cost" && !isPriced(fitted, paid);
+    const lacked = lackedAttachments(fitted.content ?? [], plugin.manifest);
+    if (lacked.length === unenforced.length) throw takesNone(plugin.id, lacked);
     throw isUnpriced ? unpriced(plugin, fitted.model) : unenforceable(plugin.id, unenforced);
   }
   const { rights, effective, ceiling, secrets } = await allowedIn(deps, { service, request: fitted, workdir });
@@ -318,15 +331,17 @@ function furtherRequest(
     enhance: _text,
     output_schema: _schema,
     continue_from: _agent,
+    content: _parts,
     ...same
   }: SessionRequest,
-  { text, outputSchema, terms, agentSession, earlier }: FurtherTurn,
+  { text, content, outputSchema, terms, agentSession, earlier }: FurtherTurn,
 ): SessionRequest {
   const prompt = earlier.length === 0 ? text : `${briefing(earlier)}\n\n${text}`;
   return {
     ...same,
     ...terms,
     prompt,
+    ...omitEmpty({ content: [...content] }),
     ...omitUndefined({ output_schema: outputSchema, continue_from: agentSession ?? undefined }),
   };
 }

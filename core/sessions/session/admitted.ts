@@ -4,6 +4,7 @@ import type { ProjectMemory } from "../../../plugin-sdk/context.ts";
 import type { SessionStartedEvent } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { HeldChange } from "../../../plugin-sdk/held.ts";
+import type { AttachmentPart } from "../../../plugin-sdk/messages.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { SessionRequest, TurnTerms } from "../../../plugin-sdk/request.ts";
 import type { HeldItem } from "../../records/gate/held-item.ts";
@@ -46,6 +47,7 @@ export interface EarlierTurn {
 /** A turn that enters the adapter again. */
 export interface FurtherTurn {
   text: string;
+  content: readonly AttachmentPart[];
   outputSchema: Record<string, unknown> | undefined;
   /** Instead of the request's. */
   terms: TurnTerms;
@@ -176,6 +178,8 @@ export interface RunningSessionDeps {
   keepHeld(held: { folder: string; items: HeldItem[] }): Promise<void>;
   /** Opens the store of a conversation's files; see {@link openCheckpoints}. */
   openCheckpoints(options: { conversation: string; workdir: string; signal: AbortSignal }): Promise<CheckpointStore>;
+  /** @throws {BulkheadError} `not_found`, `io_error` */
+  readAttachment(sha256: string): Promise<{ bytes: Uint8Array; mime_type: string }>;
   /** Keeps its end, which could not be written, until it can be. */
   keepEnd(end: LateEnd): void;
   /** Returns true when the session may not go on with a next turn, because its terms are no longer those of its start. */
@@ -199,7 +203,7 @@ export interface RunningSessionDeps {
 /** Collaborators of an attempt that all attempts of a session share. */
 export interface AttemptDeps {
   session: Admitted;
-  host: Pick<RunningSessionDeps, "guarded" | "makeBroker" | "askGrant" | "deniedNow" | "keepDenial">;
+  host: Pick<RunningSessionDeps, "guarded" | "makeBroker" | "readAttachment" | "askGrant" | "deniedNow" | "keepDenial">;
   stream: SessionStream;
   rules: EventRules;
   requests: OpenRequests;

@@ -7,6 +7,7 @@ import {
   programRead,
 } from "../../packages/permissions/contained-programs.ts";
 import type { SessionBroker } from "../../walls/broker/session-broker.ts";
+import { attachedFile } from "./attached-files.ts";
 import { hostQuestions } from "./ask-host.ts";
 import type { AttemptDeps, Candidate } from "./admitted.ts";
 
@@ -68,6 +69,7 @@ export function attemptBroker(
     endSession: (error) => deps.stop("fatal", error),
     askGrant: host.askGrant,
     askHost: hostQuestions(deps, plugin),
+    attachment: (sha256) => attachedFile(deps, sha256),
     writeLog: candidate.writeLog,
     waitForAnswer: async (_kind, requestId) => {
       const asked = rules.answeredBy(requestId);

@@ -1,12 +1,11 @@
 import { allContained, containsPrograms } from "../../packages/permissions/contained-programs.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
-import type { ErrorData } from "../../../plugin-sdk/errors.ts";
+import { type ErrorData, errorFromData } from "../../../plugin-sdk/errors.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { PermissionUses } from "../../../plugin-sdk/result.ts";
 import { TextTail } from "../../../plugin-sdk/text-tail.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import type { OperationName } from "../../walls/channel/operations.ts";
 import type { SessionBroker } from "../../walls/broker/session-broker.ts";
 import type { EntryOptions, EventBatch, LaneEntry } from "../../walls/pool/lane-entry.ts";
 import type { WorkerPlace } from "../../walls/pool/plugin-pool.ts";
@@ -25,7 +24,7 @@ import type { LogEntry } from "./merged-log.ts";
 import { ReturnedCredit } from "./returned-credit.ts";
 import { ToldChanges } from "./told-changes.ts";
 import { EntryTurns } from "./entry-turns.ts";
-import { answerTurnCall, isTurnOperation } from "./turn-calls.ts";
+import { answerTurnCall, isTurnOperation, waitsItself, worksBetweenTurns } from "./turn-calls.ts";
 import { UnaskedWork } from "./unasked-work.ts";
 import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
 
@@ -52,6 +51,8 @@ export class Attempt {
   /** Whether the preparations that must precede any work of an agent are done. */
   #isPrepared = false;
   readonly #entryTurns: EntryTurns;
+  /** Settles when the preparations that must precede any work of an agent are done. */
+  #prepared: Promise<void> = Promise.resolve();
   #isOver = false;
   /** Why the host cut the attempt off; the first reason is kept. */
   #cut: ErrorData | null = null;
@@ -67,6 +68,7 @@ export class Attempt {
     this.#entryTurns = new EntryTurns(deps, {
       candidate,
       request,
+      pathOf: async (sha256) => String(await this.#brokerOf().call("attachment_path", { sha256 })),
       isOver: () => this.#isOver,
       beforeEnd: () => this.#reword(),
       onGiven: (turn) => {
@@ -184,22 +186,27 @@ export class Attempt {
     this.candidate.started();
     this.#tellStart();
     stream.chargeTo((ms) => lane.charge(ms));
-    const prepared = before.then(() => {
+    this.#prepared = before.then(() => {
       this.#isPrepared = true;
       deadlines.heard();
     });
-    prepared.catch(() => {});
+    this.#prepared.catch(() => {});
     const { plugin, effective } = this.candidate;
-    if (containsPrograms(plugin) && effective.run !== undefined) this.#brokerOf(prepared).prepare();
+    if (containsPrograms(plugin) && effective.run !== undefined) this.#brokerOf().prepare();
     this.#watch();
     try {
+      if (this.request.content !== undefined) {
+        await this.#entryTurns.fitRequest();
+        signal.throwIfAborted();
+        if (this.#cut !== null) throw errorFromData(this.#cut);
+      }
       this.#entry = lane.open({
         ...this.#asked(),
         onEvents: (events, batch) => {
           const kept = this.#withinLimits(events, batch.bytes);
           this.#takeTurns(kept, kept === events ? batch : { bytes: batch.bytes, credit: kept.length });
         },
-        onCall: (operation, args) => this.#answerCall(prepared, { operation, args }),
+        onCall: (operation, args) => this.#answerCall(operation, args),
       });
       return await this.#entry.ended;
     } finally {
@@ -244,7 +251,7 @@ export class Attempt {
     const { plugin, accessMode } = this.candidate;
     return {
       call: "run_session",
-      request: this.request,
+      request: this.#entryTurns.request,
       config: {
         working_directory: workdir,
         access_modes: inOrder(orderAccessModes(plugin.manifest.access_modes ?? []), accessMode),
@@ -256,20 +263,20 @@ export class Attempt {
     };
   }
 
-  async #answerCall(prepared: Promise<void>, { operation, args }: { operation: string; args: unknown }) {
+  async #answerCall(operation: string, args: unknown) {
     this.#deps.deadlines.heard();
     if (isTurnOperation(operation)) return await answerTurnCall(this.#entryTurns, operation, args);
     if (!worksBetweenTurns.has(operation)) await this.#deps.turns.working(() => this.#isOver);
-    if (!this.#isPrepared && !waitsItself.has(operation)) await prepared;
-    return await this.#brokerOf(prepared).call(operation, args);
+    if (!this.#isPrepared && !waitsItself.has(operation)) await this.#prepared;
+    return await this.#brokerOf().call(operation, args);
   }
 
   /** Made on demand: many sessions never call the broker, and then there is nothing to clean up. */
-  #brokerOf(workMayBegin: Promise<void>): SessionBroker {
+  #brokerOf(): SessionBroker {
     return this.#broker ??= attemptBroker(this.#deps, {
       number: this.number,
       candidate: this.candidate,
-      workMayBegin,
+      workMayBegin: this.#prepared,
     });
   }
 
@@ -366,23 +373,6 @@ function silence(ms: number, words: string): string {
   if (words === "") return `Nothing was heard of the agent for ${ms} ms.`;
   return `Nothing more was heard of the agent for ${ms} ms. Its last words: "${words}"`;
 }
-
-/** Operations that change nothing, and one that waits by itself before it does. */
-const waitsItself: ReadonlySet<string> = new Set(["run", "env_get", "secret_use", "log"]);
-
-/** Operations that do not begin any work: an adapter may call them between two turns. Others wait for the next one. */
-const worksBetweenTurns: ReadonlySet<string> = new Set<OperationName>([
-  "stream_read",
-  "stream_close",
-  "process_wait",
-  "process_kill",
-  "process_close_stdin",
-  "socket_read",
-  "socket_close",
-  "permission_wait",
-  "answer_wait",
-  "log",
-]);
 
 /** Returns the longest silence of a candidate's attempt, in milliseconds. */
 export function idleMs({ request, plugin }: Candidate): number {

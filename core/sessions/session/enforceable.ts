@@ -1,5 +1,7 @@
 import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import type { AcceptedField, Manifest, ReportedFact, TalkAbility } from "../../../plugin-sdk/manifest.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Part } from "../../../plugin-sdk/messages.ts";
 import { parseCommandTemplate } from "../../../plugin-sdk/command-template.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { Admitted } from "./admitted.ts";
@@ -51,7 +53,7 @@ export const priceFields = ["input_per_1k_tokens", "output_per_1k_tokens"] as co
 /** Returns the fields of a request whose limits neither the adapter's agent nor the host could enforce. */
 export function unenforceableFields(request: SessionRequest, manifest: Manifest, paid: Paid = {}): string[] {
   const held = (fact: ReportedFact) => reports(manifest, fact);
-  const { budget = {}, approval } = request;
+  const { budget = {}, approval, content = [] } = request;
   const counted = held("tokens") && (manifest.access_modes ?? []).some(({ type }) => type === "api");
   const rows: [field: string, asked: boolean, holds: boolean][] = [
     ["model", request.model !== undefined, accepts(manifest, "model")],
@@ -68,7 +70,25 @@ export function unenforceableFields(request: SessionRequest, manifest: Manifest,
     ["budget.turns", budget.turns !== undefined, held("turns")],
     ["budget.tool_calls", budget.tool_calls !== undefined, held("tool_calls")],
   ];
-  return rows.flatMap(([field, asked, holds]) => (asked && !holds ? [field] : []));
+  const lacking = rows.flatMap(([field, asked, holds]) => (asked && !holds ? [field] : []));
+  return [...lacking, ...lackedAttachments(content, manifest)];
+}
+
+/** Names the kinds of attachments that an adapter does not take. */
+export function lackedAttachments(content: readonly Part[], manifest: Manifest): ("images" | "files")[] {
+  const kinds = [["image", "images"], ["file", "files"]] as const;
+  return kinds.flatMap(([type, kind]) =>
+    content.some((part) => part.type === type) && !canTalk(manifest, kind) ? [kind] : []
+  );
+}
+
+/** Makes the error for an adapter that does not take attachments. */
+export function takesNone(pluginId: string, fields: readonly string[]): BulkheadError {
+  return new BulkheadError("unenforceable", `Adapter "${pluginId}" cannot give its agent ${fields.join(" and ")}.`, {
+    hint:
+      "Leave them out, choose another adapter, or set best_effort: then the prompt names where the agent finds them.",
+    details: { fields: [...fields] },
+  });
 }
 
 function takesModel(manifest: Manifest): boolean {

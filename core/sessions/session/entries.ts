@@ -1,6 +1,6 @@
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
-import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { hasPrompt, type SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { AttemptReport, PermissionUses, Substitution } from "../../../plugin-sdk/result.ts";
 import { saysComplete } from "../../ground/prompt/loop-signal.ts";
 import { wait } from "../../ground/platform/engine/wait.ts";
@@ -104,7 +104,7 @@ export class Entries {
   /** Returns the request that enters the adapter for the turn under way. */
   #requestOf(candidate: Candidate): SessionRequest {
     const turn = this.#deps.turns.current;
-    if (turn === null || turn.number === this.#deps.session.firstTurn && this.#deps.session.request.prompt !== "") {
+    if (turn === null || turn.number === this.#deps.session.firstTurn && hasPrompt(this.#deps.session.request)) {
       return candidate.request;
     }
     const remembers = this.canContinue(candidate);

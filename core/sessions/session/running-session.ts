@@ -1,5 +1,6 @@
 import type { GitEvent } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
+import { hasPrompt } from "../../../plugin-sdk/request.ts";
 import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { EffectiveSettings, SessionResult, StopReason, TurnReport } from "../../../plugin-sdk/result.ts";
 import { outcomeOf } from "../../../plugin-sdk/result.ts";
@@ -97,6 +98,7 @@ export class RunningSession {
       first: {
         number: session.firstTurn,
         text: request.prompt,
+        content: request.content ?? [],
         outputSchema: request.output_schema,
         memory: session.follows?.memory ?? "none",
       },
@@ -195,7 +197,7 @@ export class RunningSession {
     before.catch(() => {});
     const { request } = this.#session;
     let failure: ErrorData | null = null;
-    if (request.prompt === "" && (request.keep_ms ?? 0) > 0) this.#ended = { stop_reason: "end_turn" };
+    if (!hasPrompt(request) && (request.keep_ms ?? 0) > 0) this.#ended = { stop_reason: "end_turn" };
     else {
       this.#turns.beginFirst();
       failure = await this.#entries.tryAll(before);

@@ -1,10 +1,10 @@
 import type { ConversationTurn, MessageReport, NewMessage, SaidMessage } from "../../../plugin-sdk/conversation.ts";
-import { textOf } from "../../../plugin-sdk/conversation.ts";
+import { attachmentsOf, textOf } from "../../../plugin-sdk/conversation.ts";
 import type { HostEvent, Memory, TurnEndedEvent } from "../../../plugin-sdk/envelope.ts";
 import type { MessageEvent } from "../../../plugin-sdk/events.ts";
-import type { Part } from "../../../plugin-sdk/messages.ts";
+import type { AttachmentPart, Part } from "../../../plugin-sdk/messages.ts";
 import type { TurnTerms } from "../../../plugin-sdk/request.ts";
-import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
+import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { titleOf } from "../../records/journal/session-record.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import type { Operations } from "../../walls/channel/operations.ts";
@@ -31,6 +31,7 @@ export function stateOf({ current, all }: Pick<LiveTalk, "current" | "all">): "w
 export interface TurnPrompt {
   number: number;
   text: string;
+  content: AttachmentPart[];
   outputSchema: Record<string, unknown> | undefined;
   /** Instead of the request's. */
   terms: TurnTerms;
@@ -49,7 +50,7 @@ interface TurnsOptions {
   keepMs: number;
   /** Most bytes of text in a message. */
   maxTextBytes: number;
-  first: Pick<TurnPrompt, "number" | "text" | "outputSchema"> & { memory: Memory };
+  first: Pick<TurnPrompt, "number" | "text" | "content" | "outputSchema"> & { memory: Memory };
   /** The turn must stop: a client has said so. */
   onStop(): void;
 }
@@ -172,9 +173,9 @@ export class SessionTurns {
 
   /** Begins the session's own turn; tells it if the session may take more. */
   beginFirst(): TurnPrompt {
-    const { first: { number, text, outputSchema }, keepMs } = this.#options;
+    const { first: { number, text, content, outputSchema }, keepMs } = this.#options;
     this.#mailbox.beginTurn(number);
-    this.#begin({ number, text, outputSchema, messageIds: [], by: "client" });
+    this.#begin({ number, text, content, outputSchema, messageIds: [], by: "client" });
     if (keepMs > 0) this.open();
     return this.#current!;
   }
@@ -193,6 +194,7 @@ export class SessionTurns {
     const turn = this.#begin({
       number,
       text: textOf(content),
+      content: attachmentsOf(content),
       outputSchema: output_schema,
       messageIds: [message_id],
       by: "client",
@@ -208,7 +210,7 @@ export class SessionTurns {
     const number = this.#last + 1;
     const delivered = this.#mailbox.turnBegan(number, messageIds);
     const ids = delivered.flatMap((event) => (event.type === "message_delivered" ? [event.message_id] : []));
-    const turn = this.#begin({ number, text: "", outputSchema: undefined, messageIds: ids, by: "agent" });
+    const turn = this.#begin({ number, text: "", content: [], outputSchema: undefined, messageIds: ids, by: "agent" });
     this.#isTold = true;
     this.#write([...delivered, startedEvent(turn, "agent")]);
     return turn;
@@ -291,7 +293,8 @@ export class SessionTurns {
       if (pulled !== null) {
         this.#write(pulled.events);
         await this.#written;
-        return { message_id: pulled.message.message_id, text: textOf(pulled.message.content) };
+        const { message_id, content } = pulled.message;
+        return { message_id, text: textOf(content), ...omitEmpty({ content: attachmentsOf(content) }) };
       }
       await changed;
     }

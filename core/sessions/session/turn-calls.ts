@@ -39,3 +39,20 @@ export async function answerTurnCall(source: TurnSource, operation: TurnOperatio
     ? await source.next(args as Operations["turn_next"]["args"])
     : await source.wait(args as Operations["turn_wait"]["args"]);
 }
+
+/** Operations that change nothing, and one that waits by itself before it does. */
+export const waitsItself: ReadonlySet<string> = new Set(["run", "env_get", "secret_use", "log"]);
+
+/** Operations that do not begin any work: an adapter may call them between two turns. Others wait for the next one. */
+export const worksBetweenTurns: ReadonlySet<string> = new Set<OperationName>([
+  "stream_read",
+  "stream_close",
+  "process_wait",
+  "process_kill",
+  "process_close_stdin",
+  "socket_read",
+  "socket_close",
+  "permission_wait",
+  "answer_wait",
+  "log",
+]);

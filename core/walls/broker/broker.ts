@@ -5,6 +5,7 @@ import type { PermissionUses } from "../../../plugin-sdk/result.ts";
 import type { OperationName } from "../channel/operations.ts";
 import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
 import { cleanLine } from "../../ground/log/terminal-text.ts";
+import { attachmentOperations } from "./attachments.ts";
 import { Authority } from "./authority.ts";
 import { fetchOperations } from "./fetch.ts";
 import { fileOperations } from "./files.ts";
@@ -43,10 +44,14 @@ const operations: ReadonlyMap<string, Operation> = new Map(
     ...socketOperations,
     ...fileOperations,
     ...tempOperations,
+    ...attachmentOperations,
     ...kvOperations,
     ...smallOperations,
   ].map((entry) => [entry.name, entry]),
 );
+
+/** A variable that the operator granted by name is no secret to the adapter, and an image is what the client gave. */
+const unredacted: ReadonlySet<OperationName> = new Set(["env_get", "stream_read", "attachment_read"]);
 
 class Broker implements SessionBroker {
   #scope: BrokerScope;
@@ -68,7 +73,7 @@ class Broker implements SessionBroker {
       sockets: new SessionSockets({ most: options.limits.sockets }),
       log: new LogGate(options),
       signal: this.#ending.signal,
-      held: { openFetches: 0, temporaryBytes: new Map(), mcpConfig: null },
+      held: { openFetches: 0, temporaryBytes: new Map(), attachment: null, mcpConfig: null },
       onDisk: (act) =>
         diskTurns.take(options.dataDir, () => {
           this.#ending.signal.throwIfAborted();
@@ -134,8 +139,7 @@ class Broker implements SessionBroker {
    */
   #redacted(name: OperationName, value: unknown): unknown {
     const { redactor } = this.#scope.options;
-    // A variable that the operator granted by name is no secret to the adapter.
-    if (!redactor || name === "env_get" || name === "stream_read") return value;
+    if (!redactor || unredacted.has(name)) return value;
     return redactor.value(value);
   }
 

@@ -64,7 +64,11 @@ export function readContained(realPath: string, { maxBytes }: { maxBytes: number
 export function writeContained(
   realPath: string,
   content: string | Uint8Array,
-  { maxBytes }: { maxBytes: number },
+  { maxBytes, mode = null }: {
+    maxBytes: number;
+    /** Default: that of the file that is replaced. */
+    mode?: number | null;
+  },
 ): Promise<void> {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   if (bytes.byteLength > maxBytes) return Promise.reject(tooLarge(realPath, maxBytes));
@@ -80,7 +84,9 @@ export function writeContained(
     const draft = `${base}/.bulkhead-${randomId()}.tmp`;
     const handle = await open(draft, createFlags, 0o666);
     try {
-      await fill(handle, { bytes, mode: old === null ? null : old.mode & 0o777 }).finally(() => handle.close());
+      await fill(handle, { bytes, mode: mode ?? (old === null ? null : old.mode & 0o777) }).finally(() =>
+        handle.close()
+      );
       await rename(draft, target);
     } catch (error) {
       await rm(draft, { force: true });

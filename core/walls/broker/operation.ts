@@ -3,7 +3,7 @@ import type { SchemaOf } from "../../../plugin-sdk/schema.ts";
 import type { Authority } from "./authority.ts";
 import type { LogGate } from "./log-gate.ts";
 import type { SessionProcesses } from "./session-processes.ts";
-import type { SessionBrokerOptions } from "./session-broker.ts";
+import type { AttachedFile, SessionBrokerOptions } from "./session-broker.ts";
 import type { SessionSecrets } from "./session-secrets.ts";
 import type { SessionSockets } from "./session-sockets.ts";
 import type { SessionWalls } from "./session-walls.ts";
@@ -32,6 +32,8 @@ interface HeldBySession {
   openFetches: number;
   /** Bytes written to each file of the temporary folder. */
   readonly temporaryBytes: Map<string, number>;
+  /** The image or file that is being read; null before. Only one at a time takes memory. */
+  attachment: { sha256: string; file: Promise<AttachedFile> } | null;
   /** Folder of the file that names the session's MCP servers, and its path once it is written; null before. */
   mcpConfig: { folder: string; file: Promise<string> } | null;
 }

@@ -32,6 +32,13 @@ export interface GrantPlace {
   line: number;
 }
 
+/** An image or a file of the session's request or messages. */
+export interface AttachedFile {
+  bytes: Uint8Array;
+  /** A name for its copy: one file's, by which a program knows its type. */
+  name: string;
+}
+
 /** Options of one session's broker. */
 export interface SessionBrokerOptions {
   sessionId: string;
@@ -149,6 +156,11 @@ export interface SessionBrokerOptions {
   trash?: Pick<Trash, "take"> | undefined;
   /** Records child processes, so that the next host finds them when this one is killed. */
   children?: ChildLedger | undefined;
+  /**
+   * Returns an image or a file that the session's request or messages name; absent: there are none.
+   * @throws {BulkheadError} `not_found` for any other
+   */
+  attachment?(sha256: string): Promise<AttachedFile>;
   /** Takes the adapter's log records, already capped and cleaned. */
   writeLog(record: { level: "debug" | "info" | "warn" | "error"; message: string; fields: unknown }): void;
   /** Waits for the client's answer to a permission request or question of this session. */

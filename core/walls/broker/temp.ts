@@ -61,7 +61,8 @@ function holdQuota(scope: BrokerScope, { name, text }: { name: string; text: str
   known.set(name, bytes);
 }
 
-async function place({ options, signal }: BrokerScope, file: string): Promise<string> {
+/** Returns the path of a file in the session's folder, which is made. */
+export async function place({ options, signal }: BrokerScope, file: string): Promise<string> {
   signal.throwIfAborted();
   await mkdir(options.tempDir, { recursive: true, mode: 0o700 });
   return join(await realpath(options.tempDir), file);

@@ -36,6 +36,10 @@ export interface Operations {
   fs_remove: { args: { path: string }; value: null };
   temp_write: { args: { name: string; text: string }; value: string };
   temp_read: { args: { name: string }; value: string };
+  /** The bytes from an offset on, in base64, and where the next call goes on; null at the end. */
+  attachment_read: { args: { sha256: string; offset: number }; value: { base64: string; next: number | null } };
+  /** The path of a copy in the temporary folder. */
+  attachment_path: { args: { sha256: string }; value: string };
   env_get: { args: { name: string }; value: string | null };
   /** The placeholder of a secret. */
   secret_use: { args: { name: string }; value: string };

@@ -13,7 +13,7 @@ import type { SessionFacts } from "../channel/protocol.ts";
 import { guestTurns } from "./guest-turns.ts";
 import { freezeClosures } from "./lockdown.ts";
 import type { Scope } from "./scope.ts";
-import type { ScopeCall } from "../channel/operations.ts";
+import type { Operations, ScopeCall } from "../channel/operations.ts";
 
 interface ContextOptions {
   facts: SessionFacts;
@@ -74,6 +74,21 @@ export function makeContext(options: ContextOptions): AdapterContext {
     temp: {
       write: (name: string, text: string) => call("temp_write", { name: String(name), text: String(text) }),
       read: (name: string) => call("temp_read", { name: String(name) }),
+    },
+    attachments: {
+      base64: async (sha256: string) => {
+        let text = "";
+        for (let offset: number | null = 0; offset !== null;) {
+          const piece: Operations["attachment_read"]["value"] = await call("attachment_read", {
+            sha256: String(sha256),
+            offset,
+          });
+          text += piece.base64;
+          offset = piece.next;
+        }
+        return text;
+      },
+      path: (sha256: string) => call("attachment_path", { sha256: String(sha256) }),
     },
     env: { get: async (name: string) => (await call("env_get", { name: String(name) })) ?? undefined },
     secrets: { use: (name: string) => call("secret_use", { name: String(name) }) },

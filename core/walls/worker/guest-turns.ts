@@ -1,6 +1,6 @@
 import type { Turn, TurnMessage } from "../../../plugin-sdk/turns.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
-import type { ScopeCall } from "../channel/operations.ts";
+import type { Operations, ScopeCall } from "../channel/operations.ts";
 import { SafeAbortController } from "./endowments/abort.ts";
 import { freezeClosures, harden } from "./lockdown.ts";
 
@@ -23,7 +23,7 @@ interface Received {
 }
 
 function makeTurn(
-  { number, prompt, output_schema, effort, plan, kept }: Omit<Turn, "messages" | "signal">,
+  { number, prompt, content, output_schema, effort, plan, kept }: NonNullable<Operations["turn_next"]["value"]>,
   { call, received }: { call: ScopeCall; received: Received },
 ): Turn {
   const stop = new SafeAbortController();
@@ -36,8 +36,10 @@ function makeTurn(
     return harden(given) satisfies TurnMessage;
   });
   const plain = freezeClosures({ number, prompt, ...omitUndefined({ output_schema, effort, plan }), kept, messages });
+  // Plain data of the host's.
+  const parts = content === undefined ? {} : { content: harden(content) };
   // The signal is a live object with listeners: it must stay mutable.
-  return Object.freeze({ ...plain, signal: stop.signal as unknown as AbortSignal });
+  return Object.freeze({ ...plain, ...parts, signal: stop.signal as unknown as AbortSignal });
 }
 
 /** Gives one value for each question until there is no more. Leaving a loop ends nothing: a later loop goes on. */

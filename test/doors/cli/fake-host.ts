@@ -14,6 +14,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { type EffectiveSettings, outcomeOf, type SessionResult, type StopReason } from "../../../plugin-sdk/result.ts";
+import { memoryAttach } from "../../sessions/host/attachments/memory-attach.ts";
 
 export function fakePlugin(id: string, changes: Partial<Plugin> = {}): Plugin {
   return {
@@ -246,6 +247,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
         history: none,
         open: none,
         delete: none,
+        attach: memoryAttach().attach,
         agents: (options) => host.agents(options),
         conversations: noConversations,
         usage: () => Promise.resolve([]),
@@ -258,6 +260,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
       waiting: () => ({}),
       idle: () => Promise.resolve(),
       stateProblem: () => Promise.resolve(null),
+      attach: (content) => host.sessions.attach(content instanceof Uint8Array ? oneOf(content) : content),
       close: async () => {
         fake.closed += 1;
       },
@@ -285,4 +288,8 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
       },
     };
   }
+}
+
+async function* oneOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
+  yield await Promise.resolve(bytes);
 }

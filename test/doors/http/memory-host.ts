@@ -17,6 +17,7 @@ import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { fakePlugin, noWorkspaces } from "../cli/fake-host.ts";
 import { randomId } from "../../../core/ground/platform/files/hash.ts";
 import { MergedLog, type Stream } from "../../../core/sessions/session/merged-log.ts";
+import { memoryAttach } from "../../sessions/host/attachments/memory-attach.ts";
 
 interface Kept {
   stream: Stream;
@@ -28,6 +29,8 @@ interface Kept {
 
 /** Sessions whose events a test says itself, in the host's own log over a journal in memory. */
 export class MemoryHost implements SessionHost {
+  readonly attached: ReturnType<typeof memoryAttach> = memoryAttach();
+  readonly attach = this.attached.attach;
   readonly #log = new MergedLog(createMemoryJournal());
   readonly #kept = new Map<string, Kept>();
   readonly #keys = new Map<string, string>();

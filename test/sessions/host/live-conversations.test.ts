@@ -63,6 +63,7 @@ class FakeHost {
       this.fault === null
         ? Promise.resolve(this.begin(request, { sessionId, follows }).live)
         : Promise.reject(this.fault),
+    attachments: { check: (parts) => Promise.resolve([...parts]), name: () => Promise.resolve() },
     canContinue: () => false,
     written: () => Promise.resolve(),
     writeLog: ({ message }) => void this.logs.push(message),

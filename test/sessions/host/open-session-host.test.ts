@@ -196,7 +196,13 @@ function sessionsOf(
   const nobody = () => Promise.reject(new Error("Nobody asks."));
   const others = { find: () => Promise.resolve(null), list: () => Promise.resolve(listed) } as unknown as OtherJournals;
   const lateEnds = new LateEnds();
-  const asked = { start: nobody, onDeleted: () => {}, agents: nobody, conversations: noConversations };
+  const asked = {
+    start: nobody,
+    onDeleted: () => Promise.resolve(),
+    agents: nobody,
+    attach: nobody,
+    conversations: noConversations,
+  };
   const deps = { journal, log, lateEnds, others: [others], find, ...asked };
   return { log, sessions: openSessionHost(deps) };
 }

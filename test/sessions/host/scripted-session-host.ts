@@ -18,6 +18,7 @@ import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import { ScriptedConversations } from "./scripted-conversations.ts";
 import { fakeAgent, fakeResult, fakeSettings } from "../../doors/cli/fake-host.ts";
+import { memoryAttach } from "./attachments/memory-attach.ts";
 
 /** What a test's agent does in a session. It ends when it returns; what it returns changes the result. */
 export type Script = (session: ScriptedSession) => Promise<Partial<SessionResult> | void>;
@@ -178,6 +179,8 @@ export class ScriptedSession implements SessionHandle {
 
 /** A host of scripted sessions, which it keeps in memory. */
 export class ScriptedHost implements SessionHost {
+  readonly attached: ReturnType<typeof memoryAttach> = memoryAttach();
+  readonly attach = this.attached.attach;
   readonly sessions: ScriptedSession[] = [];
   agentReports: AgentReport[] = [fakeAgent("alpha", { primary: true }), fakeAgent("beta")];
   #script: Script;

@@ -123,6 +123,7 @@ export class ScriptedSession {
       ...given,
     }, {
       log: this.#log,
+      readAttachment: () => Promise.reject(new Error("There are none.")),
       scratchDir: "/nowhere",
       gitDir: "/nowhere",
       stateDir: "/nowhere",

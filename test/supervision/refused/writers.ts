@@ -52,6 +52,7 @@ export const noStores: Readonly<Record<string, string>> = {
   "core/records/journal/salvage/": "it has tests of its own: one that did not end begins again",
   "core/records/journal/check-journal.ts": "a mark for the running host: a verification finds the same again",
   "core/records/workspace/settle-held.ts": "a person's file: it is the old or the new one",
+  "core/sessions/host/attachments/": "an upload that is not whole is removed, and its client gets the error",
   "core/sessions/host/neighbours.ts": "git tells without it what changed, and not who changed it",
   "core/sessions/host/state/record.ts": command,
   "core/ground/config/known-host-manifest.ts": cache,

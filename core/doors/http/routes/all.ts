@@ -2,6 +2,7 @@ import { openApiRoute } from "../openapi.ts";
 import type { ApiRoute } from "../route.ts";
 import { againRoutes } from "./again.ts";
 import { agentRoutes } from "./agents.ts";
+import { attachmentRoutes } from "./attachments.ts";
 import { clusterRoute } from "./cluster.ts";
 import { comparisonRoutes } from "./comparisons.ts";
 import { consoleRoutes } from "./console.ts";
@@ -21,6 +22,7 @@ const served = [
   ...sessionRoutes,
   ...againRoutes,
   ...conversationRoutes,
+  ...attachmentRoutes,
   ...comparisonRoutes,
   ...waitingRoutes,
   ...workspaceRoutes,

@@ -1,10 +1,9 @@
-import type { TalkAbility } from "../../../../plugin-sdk/manifest.ts";
 import { canTalk } from "../../../sessions/session/enforceable.ts";
 import type { Finding } from "../report.ts";
 import { type Rule, skipped } from "../rule.ts";
 import { saidOf } from "../report.ts";
 import type { Seen, Take } from "../seen.ts";
-import { deliveryOf, tries } from "../talk-deliveries.ts";
+import { type DeliveredAbility, deliveryOf, tries } from "../talk-deliveries.ts";
 import { trialLimits } from "../trial-limits.ts";
 
 /** Rules of adapters that take several turns in one entry, words into a turn, or the stop of one. */
@@ -15,7 +14,7 @@ export const turnRules: readonly Rule[] = [
     title: "Each way to talk that the manifest accepts is shown by a session.",
     check: ofTalks("turns", (seen) => {
       const { manifest } = seen;
-      const abilities = (Object.keys(deliveryOf) as TalkAbility[]).filter((ability) => canTalk(manifest, ability));
+      const abilities = (Object.keys(deliveryOf) as DeliveredAbility[]).filter((ability) => canTalk(manifest, ability));
       const untried = abilities.filter((ability) => !tries(seen.talks, deliveryOf[ability]));
       const tried = abilities.filter((ability) => !untried.includes(ability));
       return [
@@ -91,7 +90,7 @@ export const turnRules: readonly Rule[] = [
 ];
 
 /** A check of sessions with messages, for adapters whose manifest accepts that way to talk. */
-function ofTalks(ability: TalkAbility, check: Rule["check"]): Rule["check"] {
+function ofTalks(ability: DeliveredAbility, check: Rule["check"]): Rule["check"] {
   return (seen) => {
     if (!canTalk(seen.manifest, ability)) return skipped(`The manifest does not accept ${ability}.`);
     if (seen.unscripted.length > 0) return skipped("Not every program is scripted.");
@@ -99,26 +98,26 @@ function ofTalks(ability: TalkAbility, check: Rule["check"]): Rule["check"] {
   };
 }
 
-const shows: Readonly<Record<TalkAbility, (seen: Seen) => boolean>> = {
+const shows: Readonly<Record<DeliveredAbility, (seen: Seen) => boolean>> = {
   turns: ({ talks }) => talks.some(({ take }) => turnsOf(take).some(({ turn, entry }) => turn > 1 && entry === 1)),
   steer: ({ talks }) => talks.some(({ take }) => sentIn(take).length > 0),
   // An adapter without tools may be done before anyone can stop it.
   stop_turn: ({ talks, scripted }) => !scripted || talks.some(({ take }) => take.stopped_ms !== null),
 };
 
-const unshownText: Readonly<Record<TalkAbility, string>> = {
+const unshownText: Readonly<Record<DeliveredAbility, string>> = {
   turns: "its entry ended with the first turn. Ask ctx.turns for the next one after the last word.",
   steer: "no word into a turn was asked for. Read turn.messages while the turn works.",
   stop_turn: "every turn was over before it could be stopped. Let a scripted program or server wait in that session.",
 };
 
-function untriedText(ability: TalkAbility): string {
+function untriedText(ability: DeliveredAbility): string {
   return `no session of conformance.yaml shows it. Add one with messages: [{ text: ..., delivery: ${
     deliveryOf[ability]
   } }].`;
 }
 
-function drift(ability: TalkAbility, why: string): string {
+function drift(ability: DeliveredAbility, why: string): string {
   return `DRIFT: the manifest accepts ${ability}, and ${why}`;
 }
 

@@ -27,6 +27,7 @@ const name = Type.String({ minLength: 1, maxLength: 256 });
 const {
   workdir: _workdir,
   prompt: _prompt,
+  content: _parts,
   continue_from: _from,
   output_schema: _schema,
   idempotency_key: _key,
