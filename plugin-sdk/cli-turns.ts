@@ -128,7 +128,7 @@ class CliTurns {
   /** Begins a turn in the program; without one, or with one that it cannot take, the program is told to end. */
   async #begin(turn: Turn | null): Promise<void> {
     const { child, talk, work } = this.#deps;
-    const prompt = turn === null ? null : await talk.prompt(turn);
+    const prompt = turn === null ? null : await talk.prompt(turn, this.#deps.ctx);
     if (turn === null || prompt === null) return this.#leave();
     work.forgetCalls();
     this.#turn = turn;
@@ -154,7 +154,7 @@ class CliTurns {
         continue;
       }
       this.#held.add(message);
-      const text = await talk.steer?.(message) ?? null;
+      const text = await talk.steer?.(message, this.#deps.ctx) ?? null;
       // One that is not held was given back with the end of the turn.
       if (!this.#held.delete(message)) continue;
       if (text === null || this.#isLeft) this.#arrive({ kind: "returned", message });

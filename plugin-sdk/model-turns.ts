@@ -1,4 +1,5 @@
 import type { AdapterEvents } from "./adapter.ts";
+import { type AttachedPart, attachedParts } from "./attached-parts.ts";
 import type { AdapterContext } from "./context.ts";
 import type { AdapterEvent } from "./events.ts";
 import type { JsonFields } from "./json-fields.ts";
@@ -11,6 +12,8 @@ import { untilAborted } from "./until-aborted.ts";
 export interface ChatMessage {
   role: "user" | "assistant";
   content: string;
+  /** Images of a prompt. */
+  images?: readonly AttachedPart[];
 }
 
 /** Fields of a turn that the server is asked to keep to. */
@@ -27,15 +30,15 @@ export interface ModelAsked {
  * @param dialect The part of JSON Schema that the server takes; what it does not take is asked for in the prompt.
  */
 export async function* modelTurns(
-  ctx: Pick<AdapterContext, "turns">,
+  ctx: Pick<AdapterContext, "turns" | "attachments">,
   answer: (messages: readonly ChatMessage[], signal: AbortSignal, asked: ModelAsked) => AdapterEvents,
   dialect: SchemaDialect | null = null,
 ): AdapterEvents {
   let messages: ChatMessage[] = [];
-  for await (const { prompt: words, output_schema: wanted, effort, kept, signal } of ctx.turns) {
+  for await (const { prompt: words, content, output_schema: wanted, effort, kept, signal } of ctx.turns) {
     const turn = { workdir: "", prompt: words, ...(wanted === undefined ? {} : { output_schema: wanted }) };
     const { prompt, output_schema: schema } = requestIn(turn, dialect);
-    const asked = withPrompt(messages, prompt);
+    const asked = withPrompt(messages, { prompt, images: await attachedParts(ctx, content) });
     let said = "";
     let isOver = false;
     let hasFailed = false;
@@ -65,8 +68,13 @@ const stopped: AdapterEvent = {
 };
 
 /** Two messages of one role are one: some servers want the roles to alternate. */
-function withPrompt(messages: readonly ChatMessage[], prompt: string): ChatMessage[] {
+function withPrompt(
+  messages: readonly ChatMessage[],
+  { prompt, images }: { prompt: string; images: readonly AttachedPart[] },
+): ChatMessage[] {
   const last = messages.at(-1);
-  if (last?.role !== "user") return [...messages, { role: "user", content: prompt }];
-  return [...messages.slice(0, -1), { role: "user", content: `${last.content}\n\n${prompt}` }];
+  const [before, former] = last?.role === "user" ? [messages.slice(0, -1), last] : [messages, undefined];
+  const all = [...former?.images ?? [], ...images];
+  const content = former === undefined ? prompt : `${former.content}\n\n${prompt}`;
+  return [...before, { role: "user", content, ...(all.length === 0 ? {} : { images: all }) }];
 }

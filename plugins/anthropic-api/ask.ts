@@ -61,7 +61,7 @@ export function askForAnswer(
       max_tokens,
       stream: true,
       system: system_prompt,
-      messages,
+      messages: messages.map(asSent),
       output_config: schema || takesEffort
         ? {
           format: schema && { type: "json_schema", schema },
@@ -71,6 +71,15 @@ export function askForAnswer(
       thinking: thinks ? { type: "enabled", budget_tokens: thinkingTokens } : undefined,
     }),
   });
+}
+
+/** The text comes last: what it says is about the images. */
+function asSent({ role, content, images = [] }: ChatMessage): object {
+  if (images.length === 0) return { role, content };
+  const pictures = images.map(({ part, base64 }) => {
+    return { type: "image", source: { type: "base64", media_type: part.mime_type, data: base64 } };
+  });
+  return { role, content: [...pictures, ...(content === "" ? [] : [{ type: "text", text: content }])] };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type AdapterEvent, type JsonFields, textOf } from "bulkhead/plugin-sdk";
+import { type AdapterEvent, type AttachedPart, type JsonFields, textOf } from "bulkhead/plugin-sdk";
 
 /**
  * Prompts and words that the program was given, and how far it is with each, as it tells by `command_lifecycle`. Versions
@@ -22,21 +22,21 @@ export class GivenPrompts {
   }
 
   /** Begins a turn; returns the line of its prompt. */
-  begin(text: string): string {
+  begin(text: string, images: readonly AttachedPart[] = []): string {
     this.#hasResult = this.#hasFailed = false;
     this.#open.clear();
     this.#prompt = crypto.randomUUID();
     this.#open.set(this.#prompt, { messageId: null, isStarted: false });
-    return userLine(text, { uuid: this.#prompt });
+    return userLine(text, { uuid: this.#prompt, images });
   }
 
   /** Returns the line of a word into the turn, once it is known that the program takes any; null: it takes none. */
-  async steer(messageId: string, text: string): Promise<string | null> {
+  async steer(messageId: string, text: string, images: readonly AttachedPart[] = []): Promise<string | null> {
     if (!await this.#decided) return null;
     const uuid = crypto.randomUUID();
     this.#open.set(uuid, { messageId, isStarted: false });
     // Never "now": that cuts off what the model says, and calls it a success.
-    return userLine(text, { uuid, priority: "next" });
+    return userLine(text, { uuid, priority: "next", images });
   }
 
   /** The program begins to work. */
@@ -102,7 +102,15 @@ function told(message_id: string, state: "taken" | "returned"): AdapterEvent {
   return { type: "message", message_id, state };
 }
 
-function userLine(text: string, more: { uuid: string; priority?: "next" }): string {
-  const message = { role: "user", content: [{ type: "text", text }] };
+function userLine(
+  text: string,
+  { images = [], ...more }: { uuid: string; priority?: "next"; images?: readonly AttachedPart[] },
+): string {
+  const pictures = images.map(({ part, base64 }) => {
+    return { type: "image", source: { type: "base64", media_type: part.mime_type, data: base64 } };
+  });
+  // The model's server refuses an empty text.
+  const content = [...pictures, ...(text === "" && pictures.length > 0 ? [] : [{ type: "text", text }])];
+  const message = { role: "user", content };
   return `${JSON.stringify({ type: "user", message, parent_tool_use_id: null, session_id: "", ...more })}\n`;
 }

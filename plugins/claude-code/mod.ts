@@ -4,6 +4,7 @@ import {
   type AdapterEvent,
   type AgentCapabilities,
   type AgentConfig,
+  attachedParts,
   type AuthStatus,
   BulkheadError,
   CliAdapter,
@@ -47,13 +48,15 @@ export default class ClaudeCode extends CliAdapter {
   /** The schema holds for the whole program. */
   #schema: unknown;
   protected override readonly talk = talkInTurns({
-    prompt: ({ prompt, output_schema, ...terms }) => {
+    prompt: async ({ prompt, content, output_schema, ...terms }, ctx) => {
       if (!isSame(output_schema, this.#schema)) return null;
       this.#parser.beginTurn();
       const asked = { workdir: "", prompt, ...(output_schema === undefined ? {} : { output_schema }) };
-      return this.#parser.terms.lines(terms) + this.#parser.prompts.begin(requestIn(asked, checked).prompt);
+      const lines = this.#parser.terms.lines(terms);
+      return lines + this.#parser.prompts.begin(requestIn(asked, checked).prompt, await attachedParts(ctx, content));
     },
-    steer: ({ message_id, text }) => this.#parser.prompts.steer(message_id, text),
+    steer: async ({ message_id, text, content }, ctx) =>
+      await this.#parser.prompts.steer(message_id, text, await attachedParts(ctx, content)),
     stop: interruptLine,
     over: () => this.#parser.prompts.areDone,
   });

@@ -188,13 +188,13 @@ export class AppServer {
     ctx.sleep(leaveMs).then(() => this.#isGone ? undefined : this.kill()).catch(() => {});
   }
 
-  async #begin({ prompt, output_schema, ...terms }: Turn): Promise<void> {
+  async #begin({ prompt, content, output_schema, ...terms }: Turn): Promise<void> {
     try {
       const thread = this.#thread ??= await this.#open();
       const settings = await this.#terms.settings(terms, this.#reader.model);
       await this.#peer.request("turn/start", {
         threadId: thread,
-        input: [textInput(prompt)],
+        input: await this.#inputOf(prompt, content),
         ...(output_schema === undefined ? {} : { outputSchema: output_schema }),
         ...settings,
       });
@@ -211,7 +211,7 @@ export class AppServer {
    */
   async #steer({ messages }: Turn, unread: Set<string>): Promise<void> {
     await this.#begun;
-    for await (const { message_id, text } of messages) {
+    for await (const { message_id, text, content } of messages) {
       const { turn } = this.#reader;
       if (turn === null) {
         this.#queue.push([returned(message_id)]);
@@ -223,7 +223,7 @@ export class AppServer {
           threadId: this.#thread,
           expectedTurnId: turn,
           clientUserMessageId: message_id,
-          input: [textInput(text)],
+          input: await this.#inputOf(text, content),
         });
       } catch (thrown) {
         if (!(thrown instanceof RpcError)) return;
@@ -231,6 +231,15 @@ export class AppServer {
         this.#queue.push([returned(message_id)]);
       }
     }
+  }
+
+  /** Codex reads images from files. */
+  async #inputOf(text: string, content: Turn["content"] = []): Promise<JsonFields[]> {
+    const images: JsonFields[] = [];
+    for (const { sha256 } of content) {
+      images.push({ type: "localImage", path: await this.#deps.ctx.attachments.path(sha256) });
+    }
+    return [...images, ...(text === "" ? [] : [textInput(text)])];
   }
 
   /** Opens the thread, and returns its id. */

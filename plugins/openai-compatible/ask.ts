@@ -26,7 +26,7 @@ export function askForAnswer(
     path: "/chat/completions",
     body: JSON.stringify({
       model: request.model ?? access.model,
-      messages: [...system, ...messages],
+      messages: [...system, ...messages.map(asSent)],
       stream: true,
       stream_options: { include_usage: true },
       response_format: schema && { type: "json_schema", json_schema: { name: "answer", schema, strict: true } },
@@ -34,6 +34,15 @@ export function askForAnswer(
       [limit]: limits.length === 0 ? undefined : Math.min(...limits),
     }),
   });
+}
+
+/** The text comes last: what it says is about the images. */
+function asSent({ role, content, images = [] }: ChatMessage): object {
+  if (images.length === 0) return { role, content };
+  const pictures = images.map(({ part, base64 }) => {
+    return { type: "image_url", image_url: { url: `data:${part.mime_type};base64,${base64}` } };
+  });
+  return { role, content: [...pictures, ...(content === "" ? [] : [{ type: "text", text: content }])] };
 }
 
 /**

@@ -41,7 +41,7 @@ test("an upload that is too large is refused, with and without its length said, 
   const { url, token, stateDir } = await realDoor();
   const headers = { authorization: `Bearer ${await token("run")}` };
   const piece = new Uint8Array(1024 * 1024);
-  const post = (body: BodyInit) =>
+  const post = (body: NonNullable<RequestInit["body"]>) =>
     fetch(`${url}/v1/attachments`, { method: "POST", headers, body, duplex: "half" } as RequestInit)
       .then(({ status }) => status, () => "cut off");
   let sent = 0;

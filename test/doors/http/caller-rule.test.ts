@@ -60,6 +60,7 @@ const table: Readonly<Record<string, { answers: Answers; body?: unknown; query?:
   prove: { answers: rows("404 404 404 404 404 404"), query: `?token_id=${"0".repeat(32)}&nonce=${"0".repeat(32)}` },
   continueSession: { answers: rows("201 403 201 404 403 404"), body: { prompt: "more" } },
   sayMessage: { answers: rows("202 403 202 404 403 404"), body: { text: "more" } },
+  uploadAttachment: { answers: rows("201 403 201 201 201 201"), body: { some: "bytes" } },
   listMessages: { answers: rows("200 200 200 404 200 404") },
   editMessage: { answers: rows("404 403 404 404 403 404"), body: { text: "other" } },
   withdrawMessage: { answers: rows("404 403 404 404 403 404") },
@@ -194,6 +195,7 @@ const methods: Readonly<Record<string, Answers>> = {
   open: rows("ok ok ok not_found ok not_found"),
   control: rows("ok forbidden ok not_found forbidden not_found"),
   delete: rows("ok forbidden ok not_found forbidden not_found"),
+  attach: rows("ok forbidden ok ok ok ok"),
   agents: rows("ok ok ok ok ok ok"),
   usage: rows("0 0 forbidden forbidden 0 forbidden"),
   events: rows("1 1 1 0 1 0"),
@@ -267,6 +269,7 @@ async function firstOf(events: AsyncIterable<unknown>): Promise<unknown[]> {
 
 const argumentsOf = (name: string, id: string): unknown[] => {
   if (name === "start" || name === "admit") return [{ workdir: "/", prompt: "again" }];
+  if (name === "attach") return [[new Uint8Array(1)]];
   if (name === "events") return [{ after: 0, signal: AbortSignal.timeout(200) }];
   return name === "agents" || name === "list" || name === "held" || name === "page" || name === "prune" ||
       name === "seesAll" || name === "usage"

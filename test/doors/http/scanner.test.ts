@@ -20,7 +20,7 @@ interface Operation {
   operationId: string;
   tags: string[];
   parameters?: Parameter[];
-  requestBody?: { content: { "application/json": { schema: JsonSchema } } };
+  requestBody?: { content: { "application/json"?: { schema: JsonSchema } } };
   responses: Record<string, { content?: Record<string, unknown> }>;
 }
 
@@ -157,7 +157,8 @@ function probes(
     Object.fromEntries(parameters.map(({ name, schema }) => [name, fc.option(parameterTexts(schema, known))])),
   );
   const extra = fc.option(fc.constantFrom(...hostileTexts), { freq: 5 });
-  const body = requestBody ? bodies(requestBody.content["application/json"].schema, known[0]!) : fc.constant(undefined);
+  const schema = requestBody?.content["application/json"]?.schema;
+  const body = schema === undefined ? fc.constant(undefined) : bodies(schema, known[0]!);
   const type = fc.constantFrom("application/json", "application/json", "application/json", "text/plain");
   const verb = fc.oneof({ weight: 9, arbitrary: fc.constant(method) }, {
     weight: 1,

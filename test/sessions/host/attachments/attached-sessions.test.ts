@@ -26,6 +26,8 @@ async function upload({ host }: TestHost, bytes: Uint8Array = tinyPng): Promise<
   return { type: "image", sha256, mime_type };
 }
 
+/** Workers start slowly on a busy machine. */
+const patient = { timeout: 20_000 };
 const code = (error: unknown) => (error as { code?: string }).code;
 
 test("an image and a file of a request reach the adapter, with a copy that programs can read", async () => {
@@ -93,15 +95,15 @@ test("messages carry attachments: to the next turn, and to the next session", as
     artifacts: "none",
   });
   const image = await upload(made);
-  await expect.poll(async () => (await conversations.get(session.id)).state).toBe("kept");
+  await expect.poll(async () => (await conversations.get(session.id)).state, patient).toBe("kept");
   await conversations.say(session.id, { content: [textOf("two"), image] });
-  await expect.poll(async () => (await conversations.get(session.id)).turns[1]?.outcome).toBe("completed");
+  await expect.poll(async () => (await conversations.get(session.id)).turns[1]?.outcome, patient).toBe("completed");
   const first = await session.interrupt();
   expect(JSON.parse(first.output)).toMatchObject({ prompt: "two", parts: [{ base64: tinyPngBase64 }] });
   // Only the image: it is a prompt too.
   const said = await conversations.say(session.id, { content: [image] });
   expect(said.session_id).not.toBe(session.id);
-  await expect.poll(async () => (await conversations.get(session.id)).turns[2]?.outcome).toBe("completed");
+  await expect.poll(async () => (await conversations.get(session.id)).turns[2]?.outcome, patient).toBe("completed");
   const next = await (await made.host.sessions.open(said.session_id)).interrupt();
   expect(JSON.parse(next.output).parts).toMatchObject([{ base64: tinyPngBase64 }]);
   expect((await conversations.messages(session.id)).map(({ content }) => content)).toEqual([
