@@ -6,6 +6,7 @@ import {
   fieldsOf,
   fieldsOrNone,
   isWords,
+  type JsonFields,
   JsonRpcPeer,
   parseJsonLine,
   type RateLimitEvent,
@@ -24,6 +25,7 @@ import { HeldLimit } from "./held-limit.ts";
 import { choose, type Greeting, type OpeningDeps, openSession, tryOpening } from "./open-session.ts";
 import type { AgentOptions } from "./options.ts";
 import { PermissionRequests } from "./permission-requests.ts";
+import { promptBlocks } from "./prompt-blocks.ts";
 import { Quiet, type TurnState } from "./quiet.ts";
 import { Steering } from "./steering.ts";
 import { offerTerminals } from "./terminals.ts";
@@ -322,18 +324,23 @@ export class Conversation {
   }
 
   /** Prompts the agent, and gives it what the client says meanwhile. */
-  #steered(turn: Turn, { prompt, greeting }: { prompt: string; greeting: Greeting }): Promise<unknown> {
-    const answer = this.#prompt(prompt);
+  async #steered(turn: Turn, { prompt, greeting }: { prompt: string; greeting: Greeting }): Promise<unknown> {
+    const blocksOf = (words: Parameters<typeof promptBlocks>[0]) => promptBlocks(words, { ctx: this.#ctx, greeting });
+    const { content } = turn;
+    const answer = content === undefined
+      ? this.#prompt(prompt)
+      : this.#promptWith(await blocksOf({ text: prompt, content }));
     this.#steering = new Steering({
       agent: this.#agent,
       sessionId: this.#session ?? "",
       isOffered: greeting.isSteered,
+      blocksOf,
       tell: (events) => this.#tell(events),
       sleep: (ms) => this.#ctx.sleep(ms),
     });
     // It fails when the host has ended the session.
     void this.#steering.follow(turn).catch(() => {});
-    return answer;
+    return await answer;
   }
 
   #stateOf({ kept, signal }: Turn): TurnState {
@@ -347,7 +354,11 @@ export class Conversation {
   }
 
   #prompt(text: string): Promise<unknown> {
-    return this.#agent.request("session/prompt", { sessionId: this.#session, prompt: [{ type: "text", text }] });
+    return this.#promptWith([{ type: "text", text }]);
+  }
+
+  #promptWith(prompt: JsonFields[]): Promise<unknown> {
+    return this.#agent.request("session/prompt", { sessionId: this.#session, prompt });
   }
 
   /** Asks what the agent answers itself, without a model; one that does not is not waited for. */

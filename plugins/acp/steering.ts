@@ -2,6 +2,7 @@ import {
   type AdapterContext,
   type AdapterEvent,
   fieldsOrNone,
+  type JsonFields,
   type JsonRpcPeer,
   type Turn,
   type TurnMessage,
@@ -19,6 +20,8 @@ interface SteeringDeps {
   sessionId: string;
   /** Whether the agent says that it takes words into a running turn. */
   isOffered: boolean;
+  /** Makes the blocks of words. */
+  blocksOf(words: Pick<TurnMessage, "text" | "content">): Promise<JsonFields[]>;
   tell(events: AdapterEvent[]): void;
   sleep: AdapterContext["sleep"];
 }
@@ -50,20 +53,20 @@ export class Steering {
     this.#isOver = true;
   }
 
-  async #give({ message_id, text }: TurnMessage, signal: AbortSignal): Promise<void> {
+  async #give({ message_id, ...words }: TurnMessage, signal: AbortSignal): Promise<void> {
     const isSent = this.#deps.isOffered && !this.#isOver && !signal.aborted;
-    const isTaken = isSent && await this.#steer(text);
+    const isTaken = isSent && await this.#steer(words);
     // Answered too late to say whether the turn had it.
     if (isSent && this.#isOver) return;
     this.#deps.tell([{ type: "message", message_id, state: isTaken ? "taken" : "returned" }]);
   }
 
-  async #steer(text: string): Promise<boolean> {
-    const { agent, sessionId } = this.#deps;
+  async #steer(words: Pick<TurnMessage, "text" | "content">): Promise<boolean> {
+    const { agent, sessionId, blocksOf } = this.#deps;
     try {
       const answer = await agent.request("_session/steering", {
         sessionId,
-        prompt: [{ type: "text", text }],
+        prompt: await blocksOf(words),
         // Without it an agent whose turn is just over begins one that no prompt of ours ends.
         _meta: { steering: { idleBehavior: "promptRequired" } },
       });

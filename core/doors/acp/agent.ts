@@ -21,7 +21,7 @@ import type { SessionHost } from "../../sessions/host/session-host.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { isAbsolute } from "../../ground/platform/files/paths.ts";
 import { AcpConversation, type AcpPrompt, autoMode, type ConversationDeps } from "./conversation.ts";
-import { promptText } from "./prompt-text.ts";
+import { promptWords } from "./prompt-text.ts";
 
 /** Options of {@link createAcpAgent}. */
 export interface AcpAgentOptions {
@@ -102,7 +102,7 @@ class Connection {
       agentInfo: { name: "bulkhead", title: "Bulkhead", version: hostVersion },
       agentCapabilities: {
         loadSession: true,
-        promptCapabilities: { image: false, audio: false, embeddedContext: true },
+        promptCapabilities: { image: true, audio: false, embeddedContext: true },
         sessionCapabilities: { list: {}, close: {} },
       },
       authMethods: [],
@@ -114,10 +114,10 @@ class Connection {
   /** Answers as other agents with this extension do: an idle agent wants a prompt, or begins a turn with the words. */
   async steer({ sessionId, prompt, idleBehavior }: SteeringParams): Promise<{ outcome: string; reason?: string }> {
     const conversation = this.open(sessionId);
-    const text = promptText(prompt);
-    if (await conversation.steer(text)) return { outcome: "injected" };
+    const words = promptWords(prompt);
+    if (await conversation.steer(words)) return { outcome: "injected" };
     if (idleBehavior === "promptRequired") return { outcome: "promptRequired", reason: "noRunningTurn" };
-    conversation.prompt({ text }, new AbortController().signal).catch(() => {});
+    conversation.prompt(words, new AbortController().signal).catch(() => {});
     return { outcome: "startedNewTurn" };
   }
 
@@ -227,7 +227,7 @@ class Connection {
 }
 
 function readPrompt({ prompt, _meta }: PromptRequest): AcpPrompt {
-  return { text: promptText(prompt), ...omitUndefined({ traceparent: readTraceparent(_meta?.["traceparent"]) }) };
+  return { ...promptWords(prompt), ...omitUndefined({ traceparent: readTraceparent(_meta?.["traceparent"]) }) };
 }
 
 /** Words into a turn, and the wanted answer where none is under way. */

@@ -1,10 +1,13 @@
 import type { AgentContext, PromptResponse, SessionUpdate } from "@agentclientprotocol/sdk";
-import type { Delivery } from "../../../plugin-sdk/messages.ts";
+import { attachmentsOf, textOf } from "../../../plugin-sdk/conversation.ts";
+import type { Delivery, Part } from "../../../plugin-sdk/messages.ts";
+import { omitEmpty } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { conversationLabelNames, SessionHost } from "../../sessions/host/session-host.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { askClient } from "./ask-client.ts";
 import { Follower } from "./follower.ts";
+import type { PromptWords } from "./prompt-text.ts";
 import { Prompts } from "./prompts.ts";
 import { Updates } from "./updates.ts";
 
@@ -20,8 +23,11 @@ export interface ConversationDeps {
 }
 
 /** Words of a client, and the span that they are part of. */
-export interface AcpPrompt extends Pick<SessionRequest, "traceparent"> {
-  text: string;
+export interface AcpPrompt extends PromptWords, Pick<SessionRequest, "traceparent"> {}
+
+/** A prompt whose files are in the host. */
+interface GivenPrompt extends Pick<SessionRequest, "traceparent"> {
+  content: Part[];
 }
 
 interface ConversationOptions {
@@ -69,17 +75,19 @@ export class AcpConversation {
    * Runs a prompt to the end of its turn. One that comes while another runs waits for its turn.
    * @throws {BulkheadError} why the session could not start; what the turn failed with, `details` holding its facts
    */
-  async prompt(prompt: AcpPrompt, signal: AbortSignal): Promise<PromptResponse> {
+  async prompt({ text, files, ...trace }: AcpPrompt, signal: AbortSignal): Promise<PromptResponse> {
+    const given = { content: await this.#partsOf({ text, files }), ...trace };
     await this.#starting?.done.catch(() => {});
     await this.#showUntold();
-    if (await this.#follower.answer(prompt.text)) return await this.#untilAnswered(this.#prompts.addToTurn(), signal);
-    return this.#talk === null ? await this.#begin(prompt, signal) : await this.#say(this.#talk, prompt, signal);
+    const isAnswer = files.length === 0 && await this.#follower.answer(text);
+    if (isAnswer) return await this.#untilAnswered(this.#prompts.addToTurn(), signal);
+    return this.#talk === null ? await this.#begin(given, signal) : await this.#say(this.#talk, given, signal);
   }
 
   /** Gives words into the turn under way; false where none is under way. */
-  async steer(text: string): Promise<boolean> {
+  async steer(words: PromptWords): Promise<boolean> {
     if (this.#talk === null || !this.#prompts.isWorking) return false;
-    await this.#give(this.#talk, { text, messageId: randomId(), delivery: "steer" });
+    await this.#give(this.#talk, { content: await this.#partsOf(words), messageId: randomId(), delivery: "steer" });
     return true;
   }
 
@@ -125,11 +133,21 @@ export class AcpConversation {
     }
   }
 
-  async #begin(prompt: AcpPrompt, signal: AbortSignal): Promise<PromptResponse> {
+  /** Uploads what came with a prompt. */
+  async #partsOf({ text, files }: PromptWords): Promise<Part[]> {
+    const parts: Part[] = text === "" && files.length > 0 ? [] : [{ type: "text", text }];
+    for (const { bytes, name } of files) {
+      const { sha256, mime_type } = await this.#deps.sessions.attach(oneOf(bytes), { client: "acp" });
+      parts.push(name === null ? { type: "image", sha256, mime_type } : { type: "file", sha256, name, mime_type });
+    }
+    return parts;
+  }
+
+  async #begin(given: GivenPrompt, signal: AbortSignal): Promise<PromptResponse> {
     const stop = new AbortController();
     const abort = () => stop.abort();
     signal.addEventListener("abort", abort, { once: true });
-    const started = this.#start(prompt, stop.signal);
+    const started = this.#start(given, stop.signal);
     this.#starting = { stop, done: started };
     let answer: Promise<PromptResponse>;
     try {
@@ -149,13 +167,14 @@ export class AcpConversation {
     return await this.#untilAnswered(answer, signal);
   }
 
-  async #start({ text: prompt, ...trace }: AcpPrompt, signal: AbortSignal): Promise<string> {
+  async #start({ content, ...trace }: GivenPrompt, signal: AbortSignal): Promise<string> {
     const { sessions, defaults } = this.#deps;
     const request: SessionRequest = {
       keep_ms: keepMs,
       ...defaults,
       workdir: this.workdir,
-      prompt,
+      prompt: textOf(content),
+      ...omitEmpty({ content: attachmentsOf(content) }),
       ...trace,
       labels: { ...defaults.labels, ...conversationLabels(this.id) },
     };
@@ -170,11 +189,11 @@ export class AcpConversation {
     }
   }
 
-  async #say(talk: string, prompt: AcpPrompt, signal: AbortSignal): Promise<PromptResponse> {
+  async #say(talk: string, given: GivenPrompt, signal: AbortSignal): Promise<PromptResponse> {
     const messageId = randomId();
     const { conversations } = this.#deps.sessions;
     const answer = this.#prompts.addMessage(messageId, async () => {
-      await this.#give(talk, { ...prompt, messageId, delivery: "queue" });
+      await this.#give(talk, { ...given, messageId, delivery: "queue" });
       this.#follow(talk);
     });
     const withdraw = () => void conversations.withdraw(talk, messageId).catch(() => this.cancel());
@@ -184,14 +203,14 @@ export class AcpConversation {
 
   async #give(
     talk: string,
-    { text, messageId, delivery, ...trace }: AcpPrompt & { messageId: string; delivery: Delivery },
+    { content, messageId, delivery, ...trace }: GivenPrompt & { messageId: string; delivery: Delivery },
   ): Promise<void> {
     this.#follower.own(messageId);
     const { adapter } = this.#follower;
     const isOther = delivery === "queue" && this.mode !== autoMode && adapter !== null && this.mode !== adapter;
     await this.#deps.sessions.conversations.say(talk, {
       message_id: messageId,
-      content: [{ type: "text", text }],
+      content,
       delivery,
       ...trace,
       ...(isOther ? { with: { agent: this.mode } } : {}),
@@ -232,4 +251,8 @@ export class AcpConversation {
   async #send(update: SessionUpdate): Promise<void> {
     await this.#deps.client.notify("session/update", { sessionId: this.id, update });
   }
+}
+
+async function* oneOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
+  yield await Promise.resolve(bytes);
 }

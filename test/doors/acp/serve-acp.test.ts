@@ -2,6 +2,7 @@ import type { PromptResponse, RequestPermissionResponse } from "@agentclientprot
 import { expect, test } from "vitest";
 import type { PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
 import { serveAcp } from "../../../core/doors/acp/serve-acp.ts";
+import { tinyPng, tinyPngBase64 } from "../../sessions/host/attachments/tiny-png.ts";
 import { ScriptedHost } from "../../sessions/host/scripted-session-host.ts";
 import { fakeResult } from "../cli/fake-host.ts";
 import { until } from "../../sessions/host/test-host.ts";
@@ -42,6 +43,24 @@ test("serveAcp lets a client drive a session, and its result travels with the an
   });
   expect(editor.said()).toBe("Hello, editor.");
   expect(host.sessions[0]!.request).toMatchObject({ workdir, prompt: "go" });
+});
+
+test("serveAcp takes images and files, which the session's request names", async () => {
+  const host = new ScriptedHost(async () => {});
+  await using editor = connectClient({ sessions: host });
+  expect(await editor.initialize()).toMatchObject({
+    agentCapabilities: { promptCapabilities: { image: true, embeddedContext: true } },
+  });
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  const image = { type: "image" as const, data: tinyPngBase64, mimeType: "text/html" };
+  const blob = { type: "resource" as const, resource: { uri: "file:///a/../b.bin", blob: "AAEC" } };
+  await editor.agent.request("session/prompt", { sessionId, prompt: [...prompt("look"), image, blob] });
+  const [sent, file] = host.sessions[0]!.request.content ?? [];
+  expect(sent).toMatchObject({ type: "image", mime_type: "image/png" });
+  expect(file).toMatchObject({ type: "file", name: "b.bin", mime_type: "application/octet-stream" });
+  expect(host.attached.uploads.get(sent!.sha256)).toEqual(tinyPng);
+  const bad = editor.agent.request("session/prompt", { sessionId, prompt: [{ ...image, data: "no base64!" }] });
+  await expect(bad).rejects.toThrow("is not base64");
 });
 
 test("serveAcp continues the agent's own session with the next prompt", async () => {
