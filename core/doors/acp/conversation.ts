@@ -137,7 +137,7 @@ export class AcpConversation {
   async #partsOf({ text, files }: PromptWords): Promise<Part[]> {
     const parts: Part[] = text === "" && files.length > 0 ? [] : [{ type: "text", text }];
     for (const { bytes, name } of files) {
-      const { sha256, mime_type } = await this.#deps.sessions.attach(oneOf(bytes), { client: "acp" });
+      const { sha256, mime_type } = await this.#deps.sessions.attach([bytes], { client: "acp" });
       parts.push(name === null ? { type: "image", sha256, mime_type } : { type: "file", sha256, name, mime_type });
     }
     return parts;
@@ -251,8 +251,4 @@ export class AcpConversation {
   async #send(update: SessionUpdate): Promise<void> {
     await this.#deps.client.notify("session/update", { sessionId: this.id, update });
   }
-}
-
-async function* oneOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
-  yield await Promise.resolve(bytes);
 }

@@ -4,7 +4,7 @@ import { bytesOfBase64 } from "../../ground/platform/files/text-or-base64.ts";
 import { fileURLToPath } from "../../ground/platform/files/paths.ts";
 
 /** An image or a file that the client sent with a prompt. */
-export interface PromptFile {
+interface PromptFile {
   bytes: Uint8Array;
   /** Null for an image. */
   name: string | null;

@@ -5,6 +5,7 @@ import { readTimeWithUnit } from "../../ground/config/read-time.ts";
 /** The request field that a flag sets. */
 export type RequestField =
   | keyof SessionRequest
+  | `content.${"image" | "file"}`
   | `budget.${keyof NonNullable<SessionRequest["budget"]>}`
   | `place.${keyof SessionPlacement}`;
 
@@ -63,6 +64,10 @@ const flagTable: Readonly<Record<string, readonly FlagRow[]>> = {
       readRepository,
     ],
     ["place.wait_ms", "--wait <time>", "how long it waits for a machine that fits; default: 10m", readWait],
+  ],
+  "Attachments": [
+    ["content.image", "--image <file>", "image that the agent sees with the prompt; repeat", readOneMore],
+    ["content.file", "--file <file>", "file that the agent gets with the prompt; repeat", readOneMore],
   ],
   "Limits": [
     ["max_turns", "--max-turns <n>", "turns of the agent at most", readCount],
@@ -127,6 +132,7 @@ function readList(typed: string): string[] {
   return typed.split(",").map((name) => name.trim()).filter((name) => name !== "");
 }
 
+/** Reads one more value of a flag that may stand several times. */
 function readOneMore(typed: string, before: unknown): string[] {
   return [...(Array.isArray(before) ? before : []), typed];
 }

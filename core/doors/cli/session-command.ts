@@ -16,6 +16,7 @@ import { Questions } from "./questions.ts";
 import { safeLine } from "./render/agent-text.ts";
 import { editedLine } from "./render/install-lines.ts";
 import { copiedText, formatBytes } from "./render/quantities.ts";
+import { uploadedByFlags } from "./attached-files.ts";
 import { requestFlags } from "./request-flags.ts";
 import { readRequired, requireFlag } from "./required-capabilities.ts";
 import { buildRequest, inTrace } from "./session-request.ts";
@@ -98,7 +99,9 @@ export async function prepareSessions(
     const { sessions, host, grant } = opened;
     const asked = await ask(opened);
     const { first, adapter, passed_over, isChecked } = asked;
-    const request = attended ? asked.request : { answer_timeout_ms: 0, ...asked.request };
+    const content = await uploadedByFlags(call, sessions);
+    const wanted = { ...asked.request, ...(content.length === 0 ? {} : { content }) };
+    const request = attended ? wanted : { answer_timeout_ms: 0, ...wanted };
     const isCopied = request.workspace === "worktree" || options["all"] === true;
     if (isCopied && modeOf(call) !== "quiet") await tellCopied(call, { workdir: request.workdir, signal });
     const show: ShowSessionOptions = {

@@ -58,7 +58,8 @@ export function givenFields({ options, cwd, config }: RequestFlagValues): Record
   const fields: Record<string, unknown> = {};
   for (const flag of requestFlags) {
     const value = options[new Option(flag.flags).attributeName()];
-    if (value === undefined) continue;
+    // Uploaded by those who have a host.
+    if (value === undefined || flag.field.startsWith("content.")) continue;
     const [field = "", inner] = flag.field.split(".");
     if (inner === undefined) fields[field] = value;
     else fields[field] = { ...(fields[field] as Record<string, unknown> | undefined), [inner]: value };

@@ -73,7 +73,7 @@ export interface RemoteHost {
     options?: { refresh?: boolean | undefined; probe?: boolean | undefined; require?: AgentCapabilities | undefined },
   ): Promise<AgentReport[]>;
   /** Uploads an image or a file, for a request or a message that names it within an hour. */
-  attach(content: Uint8Array | AsyncIterable<Uint8Array>): Promise<StoredAttachment>;
+  attach(content: Uint8Array | AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<StoredAttachment>;
   /** Adds up what the sessions that have ended used, by day, agent and model. */
   usage(query?: UsageQuery): Promise<UsageRow[]>;
   /** Merges all sessions' events; resumes by itself when the connection breaks. */
@@ -200,7 +200,7 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
   };
 }
 
-async function collected(content: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+async function collected(content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Uint8Array> {
   const pieces: Uint8Array<ArrayBuffer>[] = [];
   for await (const piece of content) pieces.push(new Uint8Array(piece));
   return new Uint8Array(await new Blob(pieces).arrayBuffer());

@@ -23,6 +23,9 @@ import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
 /** Labels by which a door finds the sessions of a conversation again: the door and the conversation. */
 export const conversationLabelNames = ["door", "acp_session"] as const;
 
+/** Bytes of an upload, in pieces. */
+type AttachedBytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+
 /** One session as a door sees it: running, ended, or of an earlier host of this state folder. */
 export interface SessionHandle {
   readonly id: string;
@@ -123,7 +126,7 @@ export interface SessionHost {
    * Keeps an image or a file for a request or a message that names it within an hour.
    * @throws {BulkheadError} `too_large`, `limit_exceeded`, `invalid_request` for nothing, `io_error`
    */
-  attach(content: AsyncIterable<Uint8Array>, options?: { client?: string | undefined }): Promise<StoredAttachment>;
+  attach(content: AttachedBytes, options?: { client?: string | undefined }): Promise<StoredAttachment>;
   readonly conversations: Conversations;
   /**
    * Adds up what the sessions that have ended used, by day, agent and model, the newest day first.

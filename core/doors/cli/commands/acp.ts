@@ -32,6 +32,8 @@ async function acp(call: Invocation): Promise<number> {
 const ofOneSession: readonly RequestField[] = [
   "workdir",
   "prompt",
+  "content.image",
+  "content.file",
   "continue_from",
   "iteration",
   "max_iterations",

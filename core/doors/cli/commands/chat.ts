@@ -30,7 +30,9 @@ const againMs = 2000;
 /** `bulkhead chat [agent]`. */
 export const defineChat: DefineCommand = (command, bind) => {
   command.usage("[agent] [flags]").argument("[agent]", "id of an enabled adapter; default: routing.agent");
-  addRunFlags(command, { except: ["prompt", "continue_from", "iteration", "max_iterations", "idempotency_key"] })
+  addRunFlags(command, {
+    except: ["prompt", "content", "continue_from", "iteration", "max_iterations", "idempotency_key"],
+  })
     .option("--conversation <id>", "go on with this one: the id of any of its sessions, or its beginning")
     .addHelpText(...examples(
       ["bulkhead chat my-agent", "type the first prompt; /help lists the keys"],

@@ -26,6 +26,7 @@ export const defineRun: DefineCommand = (command, bind) => {
       ['bulkhead run "Review this" --require code_review', "by the first agent that can"],
       ["git diff | bulkhead run my-agent", "prompt from a pipe"],
       ["bulkhead run my-agent -f task.md --timeout 10m --budget-cost 2", "with limits"],
+      ['bulkhead run my-agent "Build this page" --image sketch.png', "with an image"],
       ['bulkhead run my-agent "Fix it" --record fix.jsonl', "to be played back without the agent"],
       ['bulkhead run --all "Fix it"', "by all agents at once, and compare"],
       ['bulkhead run my-agent "Explain" --json | jq .event', "one envelope a line"],

@@ -93,6 +93,7 @@ const defineTalk: DefineCommand = (command, bind) => {
     .addHelpText(...examples(
       ['bulkhead session say 3f2a "And the tests?"', "its next turn"],
       ['bulkhead session say 3f2a --steer "Only in core/"', "while it works"],
+      ['bulkhead session say 3f2a "Like this" --image sketch.png', "with an image"],
       ['bulkhead session say 3f2a --agent other-agent "Review that"', "another agent goes on"],
     ))
     .action(bind(sessionSay));

@@ -42,6 +42,7 @@ export async function sessionSay(call: Invocation): Promise<number> {
   });
   const { sessions, show, how } = prepared;
   const { conversations } = sessions;
+  const { content: attached = [] } = prepared.request;
   const named = textFlag(call, "messageId");
   // A message of this id was given already: another try would be the same.
   const grants = askForGrants({ ...prepared, grant: named === undefined ? prepared.grant : null });
@@ -50,7 +51,7 @@ export async function sessionSay(call: Invocation): Promise<number> {
     const message_id = named ?? randomId();
     const said = await conversations.say(session_id, {
       message_id,
-      content: [{ type: "text", text }],
+      content: [{ type: "text", text }, ...attached],
       delivery,
       ...omitUndefined({
         output_schema: call.options["outputSchema"] as Record<string, unknown> | undefined,
