@@ -150,6 +150,8 @@ export interface Limits {
   keep_ms: number;
   /** Sessions of the host that wait for a message with their agent's program kept; set for all plugins, not for one. */
   kept_sessions: number;
+  /** Memory of the programs of those sessions together, where the system tells it; set for all plugins, not for one. */
+  kept_mb: number;
   /** How often a worker is asked for a sign of life. */
   heartbeat_interval_ms: number;
   /** How long a worker may leave a heartbeat unanswered. */
@@ -273,6 +275,7 @@ export const defaultLimits: Limits = {
   answer_timeout_ms: 86_400_000,
   keep_ms: 3_600_000,
   kept_sessions: 8,
+  kept_mb: 2048,
   heartbeat_interval_ms: 1000,
   heartbeat_timeout_ms: 5000,
   teardown_timeout_ms: 1000,

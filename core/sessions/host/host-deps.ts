@@ -126,7 +126,10 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     claim,
     children,
     trash,
-    kept: new KeptSessions(() => settings.limits.kept_sessions),
+    kept: new KeptSessions({
+      limits: () => settings.limits,
+      onUnmeasured: () => writeLog({ level: "warn", message: unmeasured }),
+    }),
     attachments: new AttachmentStore(join(claim.root, "attachments")),
     networks: new AgentNetworks({ folder: join(claim.folder, "scratch", "networks"), spares: warm ? 0 : 2 }),
     pins: openPins(join(claim.root, pinsFolder)),
@@ -291,6 +294,8 @@ function healthLog(writeLog: (record: LogRecord) => void): (problem: StateProble
     writeLog({ level: "error", message, fields: { cause_code: code, file } });
   };
 }
+
+const unmeasured = "The memory of kept agents cannot be measured on this machine: the limit kept_sessions alone bounds them.";
 
 /** Makes what tells the log that a client's "never" could not be kept; the host stays denied for the session. */
 function unkept(

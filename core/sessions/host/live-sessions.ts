@@ -147,7 +147,7 @@ export class LiveSessions {
         sharedWith: () => this.#sharedWith(admitted),
         termsChanged: (candidate) => this.#termsChanged(candidate, { admitted, manifestMark }),
         moveMessages: (messages) => this.#move(this.#running.get(sessionId)!, messages),
-        keep: (pluginId, end) => kept.enter(pluginId, end),
+        keep: (one) => kept.enter(one),
       });
     } catch (error) {
       giveBack();

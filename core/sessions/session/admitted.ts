@@ -157,6 +157,15 @@ export interface Admitted {
   readonly answerTimeoutMs: number;
 }
 
+/** A session that rests with its agent's program kept. */
+export interface KeptSession {
+  pluginId: string;
+  /** Ends it in order, to make room. */
+  end(): void;
+  /** Returns the memory of its programs in bytes; null where that cannot be measured. */
+  heldBytes(): Promise<number | null>;
+}
+
 /** Collaborators of one session. */
 export interface RunningSessionDeps {
   log: MergedLog;
@@ -186,8 +195,8 @@ export interface RunningSessionDeps {
   termsChanged(candidate: Candidate): Promise<boolean>;
   /** Gives messages to the conversation's next session; returns its id. */
   moveMessages(messages: SessionMessage[]): string;
-  /** Counts the session as one that rests with its agent kept; `end` ends it to make room. Returns how it leaves. */
-  keep(pluginId: string, end: () => void): () => void;
+  /** Counts the session as one that rests with its agent kept. Returns how it leaves. */
+  keep(kept: KeptSession): () => void;
   /** Returns the ids of the sessions that worked in the same folder meanwhile. */
   sharedWith(): Promise<string[]>;
   /** Returns the places that no grant opens. */

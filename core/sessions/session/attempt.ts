@@ -147,9 +147,9 @@ export class Attempt {
     }
   }
 
-  /** Returns true when its programs' guards do not cover all that a new program's would. */
-  async guardsChanged(): Promise<boolean> {
-    return await this.#broker?.guardsChanged() ?? false;
+  /** Returns what tells about its programs; null where it has called no broker yet. */
+  get programs(): Pick<SessionBroker, "guardsChanged" | "heldBytes"> | null {
+    return this.#broker;
   }
 
   /** Asks the adapter to end, and abandons it when it does not. */

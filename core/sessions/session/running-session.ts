@@ -226,14 +226,18 @@ export class RunningSession {
     const hasMoved = await this.#git.hasMoved();
     if (hasMoved || isOut() || (error !== undefined && !this.#turns.isStopping) || !this.#turns.goesOn) return null;
     await this.#endTurn(failure, { isKept: true });
-    const leave = this.#deps.keep(attempt.candidate.plugin.id, () => this.#turns.end());
+    const leave = this.#deps.keep({
+      pluginId: attempt.candidate.plugin.id,
+      end: () => this.#turns.end(),
+      heldBytes: async () => attempt.programs === null ? 0 : await attempt.programs.heldBytes(),
+    });
     try {
       if (!await this.#turns.rest() || isOver()) return null;
     } finally {
       leave();
     }
     if (await this.#git.hasMoved()) return null;
-    if (await this.#deps.termsChanged(attempt.candidate) || await attempt.guardsChanged()) {
+    if (await this.#deps.termsChanged(attempt.candidate) || await attempt.programs?.guardsChanged()) {
       this.#turns.end(this.#deps.moveMessages(this.#turns.waiting()));
       return null;
     }

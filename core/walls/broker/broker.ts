@@ -117,6 +117,10 @@ class Broker implements SessionBroker {
     return this.#scope.walls.guardsChanged();
   }
 
+  heldBytes(): Promise<number | null> {
+    return this.#scope.processes.heldBytes();
+  }
+
   prepare(): void {
     if (this.#closed === null) this.#scope.walls.prepare();
   }

@@ -178,6 +178,8 @@ export interface SessionBroker {
   prepare(): void;
   /** Returns true when the guards of running programs do not cover all that a new one's would. */
   guardsChanged(): Promise<boolean>;
+  /** Returns the memory of the session's programs in bytes, of shared pages their part; null where it cannot be measured. */
+  heldBytes(): Promise<number | null>;
   /** Knows the addresses that the session's programs have instead of their models'. */
   readonly addresses: Pick<StandInAddresses, "inText" | "inEvent">;
   /** Number of permission uses and denials so far. */

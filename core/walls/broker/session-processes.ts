@@ -8,6 +8,7 @@ import {
 } from "../../ground/platform/processes/child-process.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { processIdentity } from "../../ground/platform/processes/system-id.ts";
+import { memoryOf, type ProcessFamily } from "../../ground/platform/processes/process-watch.ts";
 import { killTrees, type TreeRoot } from "../../ground/platform/processes/process-tree.ts";
 import { within } from "../../ground/platform/engine/within.ts";
 import type { Command } from "../../ground/platform/os-walls/os-wall.ts";
@@ -165,11 +166,19 @@ export class SessionProcesses {
     }
   }
 
+  /** Returns the memory of its programs with all their descendants, in bytes; null where it cannot be measured. */
+  heldBytes(): Promise<number | null> {
+    return memoryOf(this.#family);
+  }
+
+  get #family(): ProcessFamily {
+    return { mark: this.#mark, roots: () => [...this.#entries.values()].flatMap(rootOf) };
+  }
+
   #watchUse(): void {
     this.#stopWatch ??= watchBounds({
+      ...this.#family,
       options: this.#options,
-      mark: this.#mark,
-      roots: () => [...this.#entries.values()].flatMap(rootOf),
       onOver: (overuse) => void this.#endAll(overuse),
       onLook: () => this.#sockets.look(),
     });

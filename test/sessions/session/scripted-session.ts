@@ -149,6 +149,7 @@ export class ScriptedSession {
         uses: { allowed: 1, denied: 0, by: { run: { allowed: 1, denied: 0 } } },
         prepare: () => {},
         guardsChanged: () => Promise.resolve(false),
+        heldBytes: () => Promise.resolve(0),
         close: () => Promise.resolve(),
       }),
       ...given,

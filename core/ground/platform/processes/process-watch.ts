@@ -53,6 +53,12 @@ export async function processesOf(family: ProcessFamily): Promise<number[] | nul
   return rows === null ? null : [...membersOf(family, rows)];
 }
 
+/** Returns the memory of a family in bytes, of shared pages their part; null as {@link processesOf}. */
+export async function memoryOf(family: ProcessFamily): Promise<number | null> {
+  const pids = await processesOf(family);
+  return pids === null ? null : await heldBytes(pids, { unless: 0, withFiles: true });
+}
+
 async function look(): Promise<void> {
   for (const watch of watches) watch.onLook?.();
   const roots = [...watches].flatMap((watch) => watch.roots());
