@@ -94,6 +94,7 @@ class Trial {
       load_error: null,
       members: null,
       read_unasked: null,
+      open_calls: null,
       missing: null,
       fields: null,
       traced: {},
@@ -176,6 +177,7 @@ class Trial {
     const models = [...modelsOf(manifest), noSuchModel];
     const texts = [...knownRateLimits, ...script.rate_limits].map(({ text }) => text).concat(otherFailures);
     seen.members = await this.#ask<Members>("members", { models, texts });
+    seen.open_calls = await this.#ask<string[]>("calls", {});
     if (seen.scripted) seen.missing = await this.#ask("missing", {});
     const traced = Object.fromEntries(
       acceptedFields.flatMap((field) =>

@@ -80,6 +80,8 @@ export interface Seen {
   members: Members | null;
   /** Characters read from programs and servers while the kit did not pull; null when it reads none. */
   read_unasked: number | null;
+  /** Calls of the adapter that were open when its session was over; null when that was not seen. */
+  open_calls: string[] | null;
   /** Its reaction to a missing program or server. */
   missing: { availability: Returned; last: AdapterEvent["type"] | null; success: boolean; code: string | null } | null;
   /** Fields of a request that were looked at, and all that went to programs and servers. */

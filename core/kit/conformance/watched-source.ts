@@ -1,4 +1,5 @@
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
+import { openCallsSource } from "./open-calls-source.ts";
 import { recorderSource } from "./recorder-source.ts";
 
 /** Before what the kit's own adapter has to say, in the message of a progress event or a log record. */
@@ -17,7 +18,7 @@ export function watchedSource(manifest: Manifest): string {
     : `import normaliser from "./code.js";\nconst Adapter = cliTool(${JSON.stringify(manifest)}, normaliser);`;
   return `import { AgentAdapter, BulkheadError, cliTool, requiredMembers } from "bulkhead/plugin-sdk";
 ${adapter}
-${body}${recorderSource}`;
+${body}${recorderSource}${openCallsSource}`;
 }
 
 const body = String.raw`
@@ -69,6 +70,7 @@ export default class Watched extends AgentAdapter {
     else if (take === "missing") yield* this.#missing(own, world(ctx, { ...order, mode: "missing" }));
     else if (take === "fields") yield* this.#fields(own, world(ctx, order));
     else if (take === "talk") yield* this.#talk(own, world(ctx, order));
+    else if (take === "calls") yield* openCalls(world(ctx, order), (noted) => this.#run(own, noted));
     else if (take === "record") yield* this.#record(own, ctx);
     else yield* await this.#run(own, world(ctx, order));
   }
@@ -248,7 +250,6 @@ function turnOf(request, ctx) {
   })();
 }
 
-/** The session's context, with what goes out of it written down. */
 function overheard(ctx, sent) {
   return {
     ...ctx,
@@ -307,7 +308,6 @@ function asked(ctx, url) {
   return host;
 }
 
-/** conformance.yaml has answers to requests, and none that a WebSocket would give. */
 function unanswered(ctx) {
   return async (address) => {
     const host = asked(ctx, new URL(address));

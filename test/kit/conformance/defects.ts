@@ -385,6 +385,12 @@ programs:
     body: `yield { ${spent}, tokens_in: 1, tokens_out: 1, cost: 0 }; ${done}`,
     members: `validateModel(model) { return model; }`,
   },
+  {
+    rule: "calls-awaited",
+    name: "a call that it does not await",
+    manifest: "permissions: { kv: true }",
+    body: `${hello} ${done} void ctx.kv.set("last", 1);`,
+  },
   { rule: "talk", name: "turns that it never asks for", manifest: "accepts: [turns]" },
   { rule: "talk", name: "words that it never asks for", manifest: "accepts: [turns, steer]", body: inTurns(done) },
   {

@@ -55,6 +55,10 @@ describe("testPlugin", () => {
     ["a program that is started and nobody scripts", 'conformance.yaml scripts no program "tool".'],
     ["throws", /^The session ended as fatal, expected completed\.\nmod\.\w+:\d+:\d+: no$/],
     ["output without data", "output needs data (string)."],
+    [
+      "a call that it does not await",
+      'ctx.kv.set("last") was not settled when the session was over. Put await before it.',
+    ],
     ["turns that it never asks for", "Ask ctx.turns for the next one after the last word."],
     ["turns that no session shows", "Add one with messages: [{ text: ..., delivery: queue }]."],
     ["knows one turn alone", /^Turn 2 ended as fatal\.\n.*it is over$/],

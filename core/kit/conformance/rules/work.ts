@@ -55,6 +55,17 @@ export const workRules: readonly Rule[] = [
       )
     ),
   },
+  // The session may end before the host decides such a call: it is lost, and so is a denial that the author should see.
+  {
+    id: "calls-awaited",
+    title: "No call of the adapter is open when its session is over.",
+    check({ open_calls: open }) {
+      if (open === null) return skipped("The adapter could not be looked at.");
+      return [...new Set(open)].map((call) => ({
+        message: `${call} was not settled when the session was over. Put await before it.`,
+      }));
+    },
+  },
   // An adapter that reads on while the host does not pull holds it all in memory.
   {
     id: "back-pressure",
