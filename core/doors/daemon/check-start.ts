@@ -1,5 +1,4 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { defaultDaemonSettings } from "../../ground/config/daemon-settings.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { createRegistry } from "../../packages/registry/registry.ts";
@@ -30,7 +29,8 @@ export async function checkStart(
   { manifest, root, stateDir, port, running }: CheckStartOptions,
 ): Promise<BulkheadError[]> {
   await demandOwnState(stateDir);
-  const wanted = port ?? manifest?.daemon?.port ?? defaultDaemonSettings.port;
+  // Without a port of the operator's the next daemon takes any free one.
+  const wanted = port ?? manifest?.daemon?.port ?? 0;
   if (wanted !== 0 && wanted !== Number(new URL(running.address).port)) await demandFreePort(wanted);
   const problem = await clusterProblem(manifest);
   if (problem !== null) throw new BulkheadError("unavailable", `Cannot join the cluster: ${problem}`);

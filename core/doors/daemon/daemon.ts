@@ -41,7 +41,7 @@ interface DaemonOptions extends Pick<HostOptions, "stateDir" | "bundledDir"> {
   readManifest(): Promise<HostManifest | undefined>;
   /** Folder of `plugins/` and of relative paths. */
   root: string;
-  /** Overrides the host manifest's port. */
+  /** Overrides the host manifest's port. Where neither names one and the usual one is busy, any free one is taken. */
   port?: number | undefined;
   /** Also receives each line of the log. */
   echo?: ((line: string) => void) | undefined;
@@ -92,6 +92,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const limits: Limits = { ...defaultLimits, ...manifest?.limits };
     const listening = await listen({
       port: settings.port,
+      mayMove: (options.port ?? manifest?.daemon?.port) === undefined,
       addresses: settings.addresses,
       sockets: files.sockets,
       limits,
@@ -99,6 +100,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       answer: async (request, from) => await door?.fetch(request, from) ?? notYet(request),
     });
     undo.push(() => listening.close({ graceMs: lastAnswersMs }));
+    if (listening.portOf !== null) {
+      const message = `The daemon has a free port: ${listening.portOf} has port ${settings.port} of 127.0.0.1.`;
+      writeLog({ level: "warn", message, fields: { port: settings.port } });
+    }
     if (listening.noSocket.length > 0) {
       writeLog({ level: "warn", message: `There is no unix socket, only TCP: ${listening.noSocket.join("; ")}.` });
     }

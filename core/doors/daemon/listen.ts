@@ -21,11 +21,15 @@ export interface Listening {
   noSocket: readonly string[];
   /** Hosts that a request over TCP may name. */
   hosts: string[];
+  /** Who has the port that was wanted, where any free one was taken instead; null: it is the one. */
+  portOf: string | null;
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
 interface ListenOptions {
   port: number;
+  /** Takes any free port where that one is busy. Default false: it fails. */
+  mayMove?: boolean;
   /** Addresses at which the operator lets programs come in, as through a forwarded port. */
   addresses?: readonly string[];
   /** Candidate paths for the unix socket, the best first. */
@@ -41,7 +45,7 @@ interface ListenOptions {
  * @throws {BulkheadError} `busy` for a port that another program has, `io_error`
  */
 export async function listen(
-  { port, addresses = [], sockets, limits, answer, onStall }: ListenOptions,
+  { port, mayMove = false, addresses = [], sockets, limits, answer, onStall }: ListenOptions,
 ): Promise<Listening> {
   const common = { answer, onStall, limits: serverLimits(limits) };
   const servers: HttpServer[] = [];
@@ -49,9 +53,14 @@ export async function listen(
     await Promise.allSettled(servers.map((server) => server.close(options)));
   };
   try {
-    const tcp = await startHttpServer({ ...common, at: { kind: "tcp", host: "127.0.0.1", port } }).catch(
-      portError(port),
-    );
+    const listenAt = (at: number) => startHttpServer({ ...common, at: { kind: "tcp", host: "127.0.0.1", port: at } });
+    let portOf: string | null = null;
+    const tcp = await listenAt(port).catch(async (error: unknown) => {
+      if (!isBusy(error)) throw error;
+      portOf = await answersAsBulkhead(port) ? ourKind : "another program";
+      if (!mayMove) throw portError(port, { portOf, cause: error });
+      return await listenAt(0);
+    });
     servers.push(tcp);
     const noSocket: string[] = [];
     const unix = await listenAtFirst(sockets, { ...common, refused: (reason) => noSocket.push(reason) });
@@ -62,6 +71,7 @@ export async function listen(
       socket: unix?.socket ?? null,
       noSocket: unix === null ? noSocket : [],
       hosts: [`127.0.0.1:${got}`, `localhost:${got}`, ...addresses],
+      portOf,
       close,
     };
   } catch (error) {
@@ -120,19 +130,20 @@ function serverLimits(limits: Limits): Parameters<typeof startHttpServer>[0]["li
   };
 }
 
-function portError(port: number): (error: unknown) => Promise<never> {
-  return async (error) => {
-    if (!(error instanceof BulkheadError) || error.code !== "busy") throw error;
-    const isOurs = await answersAsBulkhead(port);
-    const who = isOurs ? "another Bulkhead" : "another program";
-    throw new BulkheadError("busy", `Cannot start the daemon: ${who} has port ${port} of 127.0.0.1.`, {
-      hint: isOurs
-        ? "It has another state folder. Take any free port: --port 0, or daemon: { port: 0 } in bulkhead.yaml."
-        : "Stop that program, or choose another port with --port or daemon.port in bulkhead.yaml; 0 is any free one.",
-      details: { port },
-      cause: error,
-    });
-  };
+const ourKind = "another Bulkhead";
+
+function isBusy(error: unknown): boolean {
+  return error instanceof BulkheadError && error.code === "busy";
+}
+
+function portError(port: number, { portOf, cause }: { portOf: string; cause: unknown }): BulkheadError {
+  return new BulkheadError("busy", `Cannot start the daemon: ${portOf} has port ${port} of 127.0.0.1.`, {
+    hint: portOf === ourKind
+      ? "It has another state folder. Take any free port: --port 0, or daemon: { port: 0 } in bulkhead.yaml."
+      : "Stop that program, or choose another port with --port or daemon.port in bulkhead.yaml; 0 is any free one.",
+    details: { port },
+    cause,
+  });
 }
 
 /** How long the program that has the port may take to say who it is. Milliseconds. */

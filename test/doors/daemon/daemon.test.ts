@@ -133,6 +133,23 @@ test("a daemon waits for no host in another process: it is told who has the stat
   await start();
 });
 
+test("where the operator names no port and the usual one is busy, a free one is taken and told", async () => {
+  await writeManifest("plugins: { brief: {}, slow: {} }", "log_level: info");
+  const other = createServer((connection) => connection.destroy());
+  // Another program of this machine may have it already: it is busy either way.
+  await new Promise<void>((resolve) => other.once("error", () => resolve()).listen(7717, "127.0.0.1", resolve));
+  try {
+    const { record } = await start();
+    expect(Number(new URL(record.address).port)).not.toBe(7717);
+    expect(await logged()).toContainEqual(
+      expect.stringMatching(/^The daemon has a free port: another (program|Bulkhead) has port 7717 of 127\.0\.0\.1\.$/),
+    );
+    expect((await owner(daemons.at(-1)!).agents()).length).toBeGreaterThan(0);
+  } finally {
+    await new Promise((resolve) => other.close(resolve));
+  }
+});
+
 test("a port that another program has is told as such, and nothing of the start is left", async () => {
   // It takes a connection, says nothing, and lets go when the other side does.
   const server = createServer((socket) => void socket.on("error", () => {}).resume());
