@@ -24,6 +24,7 @@ const names = [
   "CODEX_API_KEY",
   "ANTHROPIC_BASE_URL",
   "XDG_CONFIG_HOME",
+  "OPENCODE_CONFIG",
 ];
 
 let root: string;
@@ -175,17 +176,25 @@ describe("bulkhead setup", () => {
     await mkdir(join(root, "home", ".pi", "agent", "sessions"), { recursive: true });
     await writeFile(join(root, "home", ".pi", "agent", "models.json"), '{"baseUrl":"http://127.0.0.1:4322/v1"}');
     await writeFile(join(root, "home", ".pi", "agent", "sessions", "one.json"), '{"said":"http://localhost:4323"}');
+    await installOthers("opencode");
+    await writeFile(
+      join(root, "elsewhere.json"),
+      '{"provider":{"own":{"options":{"baseURL":"http://127.0.0.1:4324/v1"}}}}',
+    );
+    process.env["OPENCODE_CONFIG"] = join(root, "elsewhere.json");
     process.env["ANTHROPIC_BASE_URL"] = "https://gateway.example.com/claude";
-    const { code, out } = await setup(["--no-hello"], { tty: true, stdin: "codex claude-code pi\ny\nn\n" });
+    const { code, out } = await setup(["--no-hello"], { tty: true, stdin: "codex claude-code pi opencode\ny\nn\n" });
     expect(code).toBe(0);
     expect(out()).toContain("~/.codex/config.toml points it to localhost:4321");
     expect(out()).toContain("~/.pi/agent/models.json points it to 127.0.0.1:4322");
     expect(out()).not.toContain("4323");
+    expect(out()).toContain("$OPENCODE_CONFIG points it to 127.0.0.1:4324");
     expect(out()).toContain("$ANTHROPIC_BASE_URL points it to gateway.example.com:443");
     const file = join(folder, "bulkhead.yaml");
     const { plugins } = parseHostManifest(await readFile(file, "utf8"), { file });
     expect(plugins["codex"]?.grant.net).toContain("localhost:4321");
     expect(plugins["codex"]?.grant.net?.join()).not.toContain("example.com");
+    expect(plugins["opencode"]?.grant.net).toContain("127.0.0.1:4324");
     expect(plugins["claude-code"]?.grant.net).toContain("gateway.example.com:443");
   });
 

@@ -2,7 +2,7 @@ import type { Manifest } from "../../../../plugin-sdk/manifest.ts";
 import { readdir, readFile, stat } from "../../../ground/platform/files/files.ts";
 import { formatTarget, netTarget, readUrl } from "../../../ground/config/net-target.ts";
 import { agentPlaces, agentPrograms } from "../../../ground/platform/places/key-places.ts";
-import { join } from "../../../ground/platform/files/paths.ts";
+import { isAbsolute, join } from "../../../ground/platform/files/paths.ts";
 import { hostEnv } from "../../../ground/platform/engine/platform.ts";
 import { requestedWith } from "../../../packages/permissions/requested-permissions.ts";
 import type { Plugin } from "../../../packages/manifest/plugin.ts";
@@ -24,6 +24,8 @@ const deeperSettings: Readonly<Record<string, string>> = {
   cline: ".cline/data/settings/providers.json",
 };
 const maxHosts = 8;
+/** Variables of a program that name a file or a folder of settings. */
+const namesSettings = /_CONFIG(?:_FILE|_PATH|_DIR)?$/;
 
 /**
  * Finds the hosts that variables and settings point a plugin's programs to, beside those that its manifest knows: a
@@ -39,7 +41,9 @@ export async function pointedHosts(plugin: Pick<Plugin, "manifest" | "config">):
     return host === null ? [] : [{ host, where: `$${variable}` }];
   });
   const bySettings = (await Promise.all(programs.map(serversInSettings))).flat();
-  const found = [...byVariable, ...bySettings].filter(({ host }) => !net.includes(host));
+  const variables = [...new Set(run.flatMap(({ env = [] }) => env))].filter((name) => namesSettings.test(name));
+  const byNamed = (await Promise.all(variables.map(serversInNamed))).flat();
+  const found = [...byVariable, ...byNamed, ...bySettings].filter(({ host }) => !net.includes(host));
   return found.filter(({ host }, index) => index === found.findIndex((other) => other.host === host)).slice(
     0,
     maxHosts,
@@ -66,12 +70,21 @@ async function serversInSettings(program: string): Promise<PointedHost[]> {
   const deeper = Object.hasOwn(deeperSettings, program) ? [deeperSettings[program]!] : [];
   const listed = (await Promise.all(places.map((place) => settingsIn(home, place)))).flat();
   const files = [...deeper, ...listed].slice(0, maxFiles);
-  const found = files.map(async (file): Promise<PointedHost[]> => {
-    const text = await textOf(join(home, file));
-    const urls = text.match(/\bhttps?:\/\/(?:127\.0\.0\.1|localhost)(?::\d{1,5})?(?=[/"'\s]|$)/gm) ?? [];
-    return urls.flatMap((url) => ({ host: hostOf(url) ?? "", where: `~/${file}` })).filter(({ host }) => host !== "");
-  });
-  return (await Promise.all(found)).flat();
+  return (await Promise.all(files.map((file) => serversIn(join(home, file), `~/${file}`)))).flat();
+}
+
+/** Servers of this machine in the settings that a variable names instead of the agent's own. */
+async function serversInNamed(variable: string): Promise<PointedHost[]> {
+  const path = hostEnv(variable) ?? "";
+  if (!isAbsolute(path)) return [];
+  const inside = (await settingsIn(path, "")).slice(0, maxFiles);
+  const files = [path, ...inside.map((name) => join(path, name))];
+  return (await Promise.all(files.map((file) => serversIn(file, `$${variable}`)))).flat();
+}
+
+async function serversIn(file: string, where: string): Promise<PointedHost[]> {
+  const urls = (await textOf(file)).match(/\bhttps?:\/\/(?:127\.0\.0\.1|localhost)(?::\d{1,5})?(?=[/"'\s]|$)/gm) ?? [];
+  return urls.flatMap((url) => ({ host: hostOf(url) ?? "", where })).filter(({ host }) => host !== "");
 }
 
 /** The place itself, or the files of settings in it; none where it is not there. */
