@@ -21,7 +21,7 @@ export interface Listening {
   noSocket: readonly string[];
   /** Hosts that a request over TCP may name. */
   hosts: string[];
-  /** Who has the port that was wanted, where any free one was taken instead; null: it is the one. */
+  /** The holder of the port that was wanted, where any free one was taken; null: it is that port. */
   portOf: string | null;
   close(options?: { graceMs?: number }): Promise<void>;
 }
