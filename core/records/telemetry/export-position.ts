@@ -18,7 +18,7 @@ export interface ExportPosition {
 const number = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** Checks an {@link ExportPosition} read from its file. */
-export const exportPositionSchema: SchemaOf<ExportPosition> = exactly<ExportPosition>()(
+const exportPositionSchema: SchemaOf<ExportPosition> = exactly<ExportPosition>()(
   Type.Object({ exported: number, from: number, dropped: number }, closed),
 );
 const check = lazyCheck(exportPositionSchema);

@@ -1,7 +1,7 @@
 import type { Attributes, Measurement, MetricName } from "./span.ts";
 
 /** Values of one metric with the same attributes. */
-export interface HistogramPoint {
+interface HistogramPoint {
   attributes: Attributes;
   count: number;
   sum: number;

@@ -3,7 +3,7 @@ import type { Histogram } from "./histograms.ts";
 import type { Attributes, AttributeValue, Span } from "./span.ts";
 
 /** The part of a host that events come from, and the names that they are sent under. */
-export interface TelemetrySource {
+interface TelemetrySource {
   /** Stays the same over restarts. */
   instance: string;
   convention: string;

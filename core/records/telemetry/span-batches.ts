@@ -25,7 +25,7 @@ interface OpenSession {
 }
 
 /** How events become spans. */
-export interface SpanTerms {
+interface SpanTerms {
   content: boolean;
   sample: number;
 }

@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+import { inTrace } from "../../core/doors/cli/session-request.ts";
+import type { NewMessage } from "../../plugin-sdk/conversation.ts";
+import type { SessionRequest } from "../../plugin-sdk/request.ts";
+import { client as span } from "../records/telemetry/recorded-session.ts";
+import { ScriptedHost } from "../sessions/host/scripted-session-host.ts";
+import { connectClient } from "./acp/acp-client.ts";
+import { openDoor } from "./http/door-fixture.ts";
+import { MemoryHost } from "./http/memory-host.ts";
+import { connectOverPipes } from "./mcp/mcp-client.ts";
+
+const traceparent = `00-${span.trace}-${span.span}-01`;
+const workdir = "/work/project";
+
+test("HTTP takes the client's span from the header, for a session and a message, and ignores a malformed one", async () => {
+  const sessions = new MemoryHost();
+  const taken: (SessionRequest | NewMessage)[] = [];
+  const start = sessions.start.bind(sessions);
+  sessions.start = (request, options) => {
+    taken.push(request);
+    return start(request, options);
+  };
+  const say = sessions.conversations.say.bind(sessions.conversations);
+  Object.assign(sessions.conversations, {
+    say: (id: string, message: NewMessage, caller?: object) => {
+      taken.push(message);
+      return say(id, message, caller);
+    },
+  });
+  const door = await openDoor({ sessions });
+  const post = async (path: string, body: object, value: string) => {
+    const headers = { "content-type": "application/json", traceparent: value };
+    return await door.local(`http://localhost${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  };
+  const started = await post("/v1/sessions", { workdir, prompt: "go" }, traceparent);
+  const { session_id } = await started.json() as { session_id: string };
+  await post("/v1/sessions", { workdir, prompt: "go" }, "nonsense");
+  const said = await post(`/v1/conversations/${session_id}/messages`, { text: "more" }, traceparent);
+  expect([started.status, said.status]).toEqual([201, 202]);
+  expect(taken.map((one) => one.traceparent)).toEqual([traceparent, undefined, traceparent]);
+});
+
+test("MCP takes the client's span from _meta of a call", async () => {
+  const host = new ScriptedHost(async () => {});
+  await using mcp = await connectOverPipes({ sessions: host });
+  const call = { name: "run_session", arguments: { workdir, prompt: "go" } };
+  await mcp.client.callTool({ ...call, _meta: { traceparent } });
+  await mcp.client.callTool({ ...call, _meta: { traceparent: "nonsense" } });
+  expect(host.sessions.map(({ request }) => request.traceparent)).toEqual([traceparent, undefined]);
+});
+
+test("ACP takes the client's span from _meta of a prompt", async () => {
+  const host = new ScriptedHost(async () => {});
+  await using editor = connectClient({ sessions: host });
+  await editor.initialize();
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  const prompt = [{ type: "text" as const, text: "go" }];
+  await editor.agent.request("session/prompt", { sessionId, prompt, _meta: { traceparent } });
+  expect(host.sessions[0]!.request.traceparent).toBe(traceparent);
+});
+
+test("the command line takes TRACEPARENT of its environment, and a flag before it", () => {
+  const env = (name: string) => (name === "TRACEPARENT" ? traceparent : undefined);
+  expect(inTrace({}, { env })).toEqual({ traceparent });
+  expect(inTrace({ traceparent: "flag" }, { env })).toEqual({ traceparent: "flag" });
+  expect(inTrace({}, { env: () => "nonsense" })).toEqual({});
+});
