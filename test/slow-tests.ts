@@ -66,11 +66,12 @@ export const slowTests: readonly string[] = [
   "test/hostile/text.test.ts",
   "test/sessions/host/planted-project.test.ts",
   "test/ground/platform/os-walls/prlimit.test.ts",
+  // Collectors that are away, slow, or ask to wait.
+  "test/records/telemetry/telemetry-export.test.ts",
   // Worktrees of real repositories: hundreds of runs of git.
   "test/records/git/artifacts.test.ts",
   "test/sessions/session/session-git-places.test.ts",
   "test/sessions/host/rewinds.test.ts",
-  "test/records/telemetry/telemetry-export.test.ts",
   "test/records/workspace/workspaces.test.ts",
   "test/sessions/host/worktree-sessions.test.ts",
   "test/packages/bundler/bundlers.test.ts",
