@@ -29,7 +29,15 @@ export interface NewMessage {
 export interface MessageTerms extends
   Omit<
     SessionRequest,
-    "prompt" | "content" | "workdir" | "continue_from" | "output_schema" | "idempotency_key" | "place" | "traceparent"
+    | "prompt"
+    | "content"
+    | "workdir"
+    | "continue_from"
+    | "output_schema"
+    | "idempotency_key"
+    | "place"
+    | "traceparent"
+    | "fork"
   > {
   /** Adapter that goes on; default: the one that took the session before. */
   agent?: string;

@@ -189,6 +189,8 @@ export interface CompletedEvent {
   confidence?: number;
   /** The result as data: any JSON. The host checks it where the manifest or the request names an `output_schema`. */
   structured_output?: unknown;
+  /** The agent's own name of the turn's end, from which a later session may go on; in an entry that is kept. */
+  agent_ref?: string;
   /** More facts about the work; they stand under `metadata` in the result. */
   metadata?: Record<string, unknown>;
 }
@@ -398,6 +400,7 @@ export const adapterEventSchemas: { readonly [T in AdapterEventType]: SchemaOf<E
     cost,
     confidence: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
     structured_output: Type.Optional(Type.Unknown()),
+    agent_ref: Type.Optional(label),
     metadata: Type.Optional(
       Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.Unknown(), { maxProperties: 64 }),
     ),

@@ -113,6 +113,8 @@ export const acceptedFields = [
   "output_schema",
   "effort",
   "plan",
+  "fork",
+  "continue_at",
 ] as const;
 
 /**

@@ -67,6 +67,11 @@ export interface SessionRequest {
   env?: Record<string, string>;
   /** The agent's own id of the session to continue. */
   continue_from?: string;
+  /**
+   * Has the agent begin a session of its own with a copy of the one of `continue_from`, which stays as it is: up to the end of
+   * the turn that `at` names, as its `turn_ended.agent_ref`, or all of it.
+   */
+  fork?: { at?: string };
   iteration?: number;
   max_iterations?: number;
   /** Narrows the effective permissions. Absent: no narrowing; an empty list: none of that kind. */
@@ -165,6 +170,7 @@ export const sessionRequestSchema: SchemaOf<SessionRequest> = exactly<SessionReq
     idle_timeout_ms: Type.Optional(count),
     env: Type.Optional(Type.Record(Type.String({ minLength: 1, maxLength: 256 }), Type.String())),
     continue_from: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+    fork: Type.Optional(Type.Object({ at: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })) }, closed)),
     iteration: Type.Optional(count),
     max_iterations: Type.Optional(count),
     permissions: Type.Optional(permissionsSchema),

@@ -48,7 +48,7 @@ export interface OpeningDeps {
  */
 export async function openSession(request: SessionRequest, deps: OpeningDeps): Promise<OpenSession> {
   const greeting = await greet(deps);
-  const { continue_from } = request;
+  const { continue_from, fork } = request;
   const { asking: { meta } } = deps.options;
   const where = {
     cwd: deps.workdir,
@@ -57,7 +57,10 @@ export async function openSession(request: SessionRequest, deps: OpeningDeps): P
   };
   const session = continue_from === undefined
     ? await ask("session/new", where, deps)
-    : await ask(wayBack(greeting.capabilities), { sessionId: continue_from, ...where }, deps);
+    : await ask(fork === undefined ? wayBack(greeting.capabilities) : copying(greeting.capabilities), {
+      sessionId: continue_from,
+      ...where,
+    }, deps);
   return { greeting, session, sessionId: textOf(session["sessionId"]) ?? continue_from ?? "" };
 }
 
@@ -126,6 +129,12 @@ function wayBack({ loadSession, sessionCapabilities }: JsonFields): string {
   if (loadSession === true) return "session/load";
   if (fieldsOf(fieldsOrNone(sessionCapabilities)["resume"])) return "session/resume";
   throw new BulkheadError("unsupported", "Cannot continue the session: the agent does not keep its sessions.");
+}
+
+/** The method that opens a copy of an earlier session: always all of it. */
+function copying({ sessionCapabilities }: JsonFields): string {
+  if (fieldsOf(fieldsOrNone(sessionCapabilities)["fork"])) return "session/fork";
+  throw new BulkheadError("unsupported", "Cannot fork the session: the agent does not copy its sessions.");
 }
 
 /** Stands for the session's MCP servers: the host alone knows them, and puts them in when the agent is told. */

@@ -32,7 +32,7 @@ export interface Options {
  * option's argument, so that none can be taken for an option; prompts go to standard input.
  */
 export function sessionCommand(request: SessionRequest, options: Options, memory: string | null): CliCommand {
-  const { model, allowed_tools, system_prompt, max_turns, continue_from, mcp_servers = [] } = request;
+  const { model, allowed_tools, system_prompt, max_turns, continue_from, fork, mcp_servers = [] } = request;
   const { output_schema: schema } = requestIn(request, checked);
   return {
     binary,
@@ -43,7 +43,7 @@ export function sessionCommand(request: SessionRequest, options: Options, memory
       `--tools=${toolsOption(allowed_tools)}`,
       `--append-system-prompt=${system_prompt ?? ""}`,
       ...(max_turns === undefined ? [] : [`--max-turns=${max_turns}`]),
-      ...(continue_from === undefined ? [] : [`--resume=${continue_from}`]),
+      ...(continue_from === undefined ? [] : [`--resume=${continue_from}`, ...copyOf(fork)]),
       ...(mcp_servers.length === 0 ? [] : [`--mcp-config=${mcpConfigFile}`]),
     ],
     env: {
@@ -58,4 +58,10 @@ export function sessionCommand(request: SessionRequest, options: Options, memory
     }),
     keep_stdin_open: true,
   };
+}
+
+/** Without the first of them, the last would cut the session itself. */
+function copyOf(fork: SessionRequest["fork"]): string[] {
+  if (fork === undefined) return [];
+  return ["--fork-session", ...(fork.at === undefined ? [] : [`--resume-session-at=${fork.at}`])];
 }

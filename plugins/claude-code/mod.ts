@@ -48,9 +48,9 @@ export default class ClaudeCode extends CliAdapter {
   /** The schema holds for the whole program. */
   #schema: unknown;
   protected override readonly talk = talkInTurns({
-    prompt: async ({ prompt, content, output_schema, ...terms }, ctx) => {
+    prompt: async ({ prompt, content, output_schema, kept, ...terms }, ctx) => {
       if (!isSame(output_schema, this.#schema)) return null;
-      this.#parser.beginTurn();
+      this.#parser.beginTurn({ kept });
       const asked = { workdir: "", prompt, ...(output_schema === undefined ? {} : { output_schema }) };
       const lines = this.#parser.terms.lines(terms);
       return lines + this.#parser.prompts.begin(requestIn(asked, checked).prompt, await attachedParts(ctx, content));

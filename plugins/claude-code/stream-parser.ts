@@ -40,14 +40,18 @@ export class StreamParser {
   readonly #helpers = new HelperAgents();
   readonly #counts: SessionCounts;
   #hasResult = false;
+  #tellsEnd = false;
+  /** The last message of the model. */
+  #lastMessage: string | undefined;
 
   /** @param options.resumed whether the agent's session had turns before: its totals may then count those too */
   constructor({ resumed = false }: { resumed?: boolean } = {}) {
     this.#counts = new SessionCounts({ resumed });
   }
 
-  /** Begins a turn: counts and results are its own. */
-  beginTurn(): void {
+  /** Begins a turn: counts and results are its own. `kept`: its end may be gone on from. */
+  beginTurn({ kept }: { kept: boolean }): void {
+    this.#tellsEnd = kept;
     this.#failure = null;
     this.#limitEndsAt = null;
     this.#hasResult = false;
@@ -132,7 +136,9 @@ export class StreamParser {
       return [{ type: "progress", message: `It gave a result of no turn: ${lastText(last) || "without a word"}.` }];
     }
     this.#hasResult ||= events.at(-1)?.type === "completed";
-    return events;
+    if (!this.#tellsEnd || this.#lastMessage === undefined) return events;
+    const agent_ref = this.#lastMessage;
+    return events.map((event) => event.type === "completed" ? { ...event, agent_ref } : event);
   }
 
   #init(message: JsonFields): AdapterEvent[] {
@@ -190,6 +196,7 @@ export class StreamParser {
     // The program repeats in its result any failure that it reports in the model's place.
     const failed = message["is_api_error_message"] === true || said["model"] === "<synthetic>";
     const helper = helperOf(message);
+    if (helper === undefined) this.#lastMessage = textOf(message["uuid"]) ?? this.#lastMessage;
     const events = content.flatMap((block): AdapterEvent[] => {
       if (failed && block["type"] === "text") return [{ type: "progress", message: textOf(block["text"]) ?? "" }];
       const spoken = helper === undefined ? this.#spoken.whole(said["id"], block) : helperWords(block);

@@ -128,6 +128,7 @@ export class AppServer {
     [this.#answers, this.#questions] = [answers, questions];
     let finish = (): void => {};
     this.#over = new Promise((resolve) => finish = resolve);
+    this.#reader.tellsEnd = turn.kept;
     this.#begun = this.#begin(turn);
     const unread = new Set<string>();
     void this.#steer(turn, unread).catch(() => {});
@@ -244,7 +245,7 @@ export class AppServer {
 
   /** Opens the thread, and returns its id. */
   async #open(): Promise<string> {
-    const { opening: { thread, asks, ...opening }, version, ctx } = this.#deps;
+    const { opening: { thread, fork, asks, ...opening }, version, ctx } = this.#deps;
     const greeting = fieldsOrNone(
       await this.#peer.request("initialize", {
         clientInfo: { name: "bulkhead", title: "Bulkhead", version },
@@ -259,8 +260,9 @@ export class AppServer {
     const opened = fieldsOrNone(
       thread === undefined
         ? await this.#peer.request("thread/start", settings)
-        : await this.#peer.request("thread/resume", {
+        : await this.#peer.request(fork === undefined ? "thread/resume" : "thread/fork", {
           threadId: thread,
+          ...(fork?.at === undefined ? {} : { lastTurnId: fork.at }),
           cwd: ctx.workdir,
           excludeTurns: true,
           ...settings,

@@ -1,4 +1,4 @@
-import { BulkheadError, type CliCommand } from "bulkhead/plugin-sdk";
+import { BulkheadError, type CliCommand, type SessionRequest } from "bulkhead/plugin-sdk";
 
 /** The command of a session: a server that is asked for everything else, on its standard input. */
 export function serverCommand({ byPlan }: { byPlan: boolean }): CliCommand {
@@ -15,10 +15,12 @@ export interface Opening {
   model?: string | undefined;
   /** Thread to go on with. */
   thread?: string | undefined;
+  /** Whether to go on in a copy of it: up to the end of a turn, or all of it. */
+  fork?: SessionRequest["fork"];
 }
 
 /** Options of {@link openingOf}. */
-interface OpeningOptions extends Pick<Opening, "asks" | "model" | "thread"> {
+interface OpeningOptions extends Pick<Opening, "asks" | "model" | "thread" | "fork"> {
   sandbox: unknown;
   /** Whether the host's walls are around the program: Codex's own sandbox cannot start inside them. */
   contained: boolean;
@@ -28,7 +30,7 @@ interface OpeningOptions extends Pick<Opening, "asks" | "model" | "thread"> {
  * Checks the settings of a thread.
  * @throws {BulkheadError} `invalid_request`, `invalid_model`
  */
-export function openingOf({ sandbox, contained, asks, model, thread }: OpeningOptions): Opening {
+export function openingOf({ sandbox, contained, asks, model, thread, fork }: OpeningOptions): Opening {
   if (sandbox !== "workspace-write" && sandbox !== "read-only") {
     throw new BulkheadError(
       "invalid_request",
@@ -42,5 +44,5 @@ export function openingOf({ sandbox, contained, asks, model, thread }: OpeningOp
     throw new BulkheadError("invalid_request", `Cannot continue "${thread}": it is not the id of a Codex thread.`);
   }
   const own = contained && sandbox === "workspace-write" ? "danger-full-access" : sandbox;
-  return { sandbox: own, asks, model, thread };
+  return { sandbox: own, asks, model, thread, fork };
 }

@@ -71,6 +71,7 @@ export default class Codex extends CliAdapter {
       // Without a model in the request the user's own settings name it.
       model: request.model,
       thread: request.continue_from,
+      fork: request.fork,
     });
     const child = await startCommand(this.buildCommand(), ctx);
     const server = this.#server = new AppServer(child, {

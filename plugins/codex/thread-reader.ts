@@ -44,6 +44,8 @@ export class ThreadReader {
   #answer: string | undefined;
   #openLine = false;
   #plan = "";
+  /** Whether the end of a turn has a name, from which another session may go on. */
+  tellsEnd = false;
   /** An error that may be the last word, or passes. */
   #failure: AdapterEvent & { type: "error" } | null = null;
 
@@ -155,6 +157,7 @@ export class ThreadReader {
       tokens_used: null,
       cost: null,
       ...(this.#answer === undefined ? {} : { output: this.#answer }),
+      ...(this.tellsEnd && typeof id === "string" ? { agent_ref: id } : {}),
     }];
   }
 

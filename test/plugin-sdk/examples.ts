@@ -86,6 +86,7 @@ export const fullEvents: { [T in AdapterEventType]: Required<Extract<AdapterEven
     cost: 0,
     confidence: 0.5,
     structured_output: { names: ["Ada"] },
+    agent_ref: "r",
     metadata: { took_ms: 5 },
   },
   error: { type: "error", code: "fatal", message: "no", recoverable: false },

@@ -23,6 +23,7 @@ const request: Required<SessionRequest> = {
   idle_timeout_ms: 1,
   env: { A: "b" },
   continue_from: "s",
+  fork: { at: "r" },
   iteration: 1,
   max_iterations: 2,
   permissions: toolManifest.permissions ?? {},

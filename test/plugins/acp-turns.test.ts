@@ -347,3 +347,19 @@ describe("the effort and the plan of a turn", () => {
     },
   );
 });
+
+test("a fork is a copy of an agent's session where the agent makes any", async () => {
+  const run = async (sessionCapabilities: JsonFields) => {
+    const { wire, answer } = agentOf({
+      capabilities: { loadSession: true, sessionCapabilities },
+      prompt: ({ say, end }) => [say("Done."), end()],
+      answered: ({ reply }) => [reply({ sessionId: "s" })],
+    });
+    const request = { continue_from: "before", fork: {} };
+    const ran = await runAdapter(AcpAgent, request, { config: { custom: { url } }, sockets: { [url]: { answer } } });
+    return { ...ran, methods: wire.methods };
+  };
+  const made = await run({ fork: {} });
+  expect(made).toMatchObject({ error: null, methods: ["initialize", "session/fork", "session/prompt"] });
+  expect((await run({})).error).toMatchObject({ code: "unsupported" });
+});

@@ -322,3 +322,18 @@ test("a helper's request for permission is asked with its name", async () => {
     { title: "[sub-agent Ada] Run: rm x", agent_id: "other" },
   ]);
 });
+
+test("codex goes on in a copy of a thread, up to the end of a turn, and names the ends of turns that are kept", async () => {
+  const { sent, events } = await runServer(
+    server(
+      (id) => [over(id)],
+      ({ id, method }) =>
+        method === "thread/fork" ? [{ id, result: { thread: { id: "thread" }, model: "gpt-5.5" } }] : [],
+    ),
+    { request: { continue_from: "before", fork: { at: "turn-9" } }, options: { turns: [{}] } },
+  );
+  expect(sentTo("thread/fork", sent)).toMatchObject([{ params: { threadId: "before", lastTurnId: "turn-9" } }]);
+  expect(sentTo("thread/resume", sent)).toEqual([]);
+  expect(events).toContainEqual(expect.objectContaining({ type: "agent_info", agent_session_id: "thread" }));
+  expect(events.at(-1)).toMatchObject({ type: "completed", agent_ref: "turn-1" });
+});

@@ -5,6 +5,7 @@ import type { JsonFields } from "../../plugin-sdk/json-fields.ts";
 /** What the agent does with a message: the messages that it sends back. */
 export interface Script {
   steers?: boolean;
+  capabilities?: JsonFields;
   /** Its answer to the opening of a session. */
   session?: JsonFields;
   prompt(tools: Tools): object[];
@@ -63,7 +64,7 @@ export function agentOf(script: Script) {
             tools.reply({
               protocolVersion: 1,
               agentInfo: { name: "a" },
-              agentCapabilities: {},
+              agentCapabilities: script.capabilities ?? {},
               _meta: { steering: { supported: script.steers === true } },
             }),
           ];

@@ -7,7 +7,8 @@ export type RequestField =
   | keyof SessionRequest
   | `content.${"image" | "file"}`
   | `budget.${keyof NonNullable<SessionRequest["budget"]>}`
-  | `place.${keyof SessionPlacement}`;
+  | `place.${keyof SessionPlacement}`
+  | "fork.at";
 
 type ReadFlag = (typed: string, before: unknown) => unknown;
 
@@ -34,6 +35,7 @@ const flagTable: Readonly<Record<string, readonly FlagRow[]>> = {
     ["context_files", "--context-file <path>", "file for the agent; repeat", readOneMore],
     ["system_prompt", "--system-prompt <text>", "system prompt"],
     ["continue_from", "--continue-from <id>", "the agent's own session to continue"],
+    ["fork.at", "--continue-at <ref>", "up to this turn, an agent_ref, in a copy of that session"],
     [
       "enhance",
       "--enhance <answer>",

@@ -181,7 +181,7 @@ class Trial {
     if (seen.scripted) seen.missing = await this.#ask("missing", {});
     const traced = Object.fromEntries(
       acceptedFields.flatMap((field) =>
-        field in tracedFields && accepts(manifest, field) ? [[field, tracedFields[field]]] : []
+        field in tracedFields && accepts(manifest, field) ? [[field, tracedFields[field as keyof SessionRequest]]] : []
       ),
     );
     const [model] = modelsOf(manifest);

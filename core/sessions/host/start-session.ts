@@ -332,6 +332,7 @@ function furtherRequest(
     output_schema: _schema,
     continue_from: _agent,
     content: _parts,
+    fork: _copy,
     ...same
   }: SessionRequest,
   { text, content, outputSchema, terms, agentSession, earlier }: FurtherTurn,

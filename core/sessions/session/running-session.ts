@@ -271,10 +271,13 @@ export class RunningSession {
       ...omitUndefined({ structured_output: error === undefined ? this.#entries.structured : undefined }),
       usage: this.#usage.turn(Math.round(performance.now() - this.#turnStarted)),
       checkpoint: null,
+      ...omitUndefined({
+        agent_ref: this.#rules.lastWord?.type === "completed" ? this.#rules.lastWord.agent_ref : undefined,
+      }),
       ...omitUndefined({ error }),
     };
     this.#earlier.push({ prompt: turn.text, output: facts.output, files: this.#rules.claimedPaths });
-    const { checkpoint: _tree, structured_output: _data, ...report } = facts;
+    const { checkpoint: _tree, structured_output: _data, agent_ref: _name, ...report } = facts;
     this.#reports.push({ turn: turn.number, ...report, output: shortText(facts.output, reportedText) });
     return { turn, facts };
   }

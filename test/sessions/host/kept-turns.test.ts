@@ -115,6 +115,27 @@ test("another effort begins a session where the adapter takes it for a whole one
   expect(free.effective.plan).toBe(undefined);
 });
 
+test("the agent's own name of a turn's end is told with the turn, and a fork is not inherited", async () => {
+  const made = await openHost();
+  const code = adapterCode(`
+    for await (const turn of ctx.turns) {
+      yield { type: "agent_info", agent_session_id: "own" };
+      const data = JSON.stringify([request.continue_from ?? null, request.fork ?? null]);
+      yield { type: "output", stream: "stdout", data };
+      const agent_ref = "end-" + turn.number;
+      yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null, agent_ref };
+    }`);
+  await made.add("alpha", { code, manifest: "accepts: [turns, continue_from, fork, continue_at]" });
+  const { session, conversations, id } = await talking(made, "alpha", { continue_from: "old", fork: { at: "end-3" } });
+  const ended = (await upTo(session.events(), 1)).at(-1);
+  expect(ended).toMatchObject({ agent_ref: "end-1", output: '["old",{"at":"end-3"}]' });
+  await session.interrupt();
+  const next = await conversations.say(id, text("two"));
+  await until(conversations, id, ({ state, turn }) => state === "kept" && turn === 2);
+  const last = await (await made.host.sessions.open(next.session_id)).interrupt();
+  expect(last).toMatchObject({ output: '["own",null]' });
+});
+
 test("between two turns the adapter's own calls wait for the next one", async () => {
   const made = await openHost();
   const code = adapterCode(`

@@ -12,6 +12,7 @@ const everything: Partial<SessionRequest> = {
   allowed_tools: [],
   max_turns: 1,
   effort: "low",
+  fork: { at: "r" },
   plan: true,
   continue_from: "s",
   mcp_servers: ["m"],
@@ -30,6 +31,8 @@ test("an adapter that says nothing of itself can be held to nothing", () => {
     "budget.turns",
     "continue_from",
     "effort",
+    "fork",
+    "fork.at",
     "max_turns",
     "mcp_servers",
     "model",
@@ -45,7 +48,7 @@ test("an adapter that says nothing of itself can be held to nothing", () => {
 test("an adapter that accepts and reports everything can be held to everything", () => {
   const manifest: Manifest = {
     ...bare,
-    accepts: ["model", "continue_from", "mcp_servers", "effort", "plan"],
+    accepts: ["model", "continue_from", "mcp_servers", "effort", "plan", "fork", "continue_at"],
     reports: ["tokens", "cost", "turns", "tool_calls", "permissions"],
   };
   expect(unenforceableFields({ ...asked, ...everything }, manifest)).toEqual([]);

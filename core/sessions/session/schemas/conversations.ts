@@ -33,6 +33,7 @@ const {
   idempotency_key: _key,
   place: _place,
   traceparent: _span,
+  fork: _copy,
   ...termFields
 } = propertiesOf(sessionRequestSchema);
 
