@@ -1,0 +1,139 @@
+import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { type MockModel, startMockModel } from "../mock-model/mock-model.ts";
+import { interimAnswer, type ScenarioName, sleeper } from "../mock-model/scenarios.ts";
+import { agents as allAgents } from "./agents.ts";
+import { type Home, openHome, processesOf } from "./place.ts";
+import { patience, type Talk, talkWith } from "./talk.ts";
+
+/**
+ * A word into a turn, given at each instant of it: it stands in a request to the model, in this turn or in one of its own,
+ * and its outcome says which. `AGENTS=acp-codex` runs these, `AGENTS=all` all of them.
+ */
+const talkers = ["claude-code", "codex"];
+const named = process.env["AGENTS"]?.split(",");
+const agents = allAgents.filter(({ id, more }) =>
+  talkers.includes(id) && (named?.includes("all") || (named?.includes(id) ?? !more))
+);
+
+const word = "Mind the harbour.";
+const rows = new Map<string, string>();
+
+let home: Home;
+let models: MockModel;
+
+beforeAll(async () => {
+  home = await openHome({ more: agents.some(({ more }) => more) });
+  models = await startMockModel();
+  for (const agent of agents) await agent.settle(home.path);
+}, 60_000);
+
+afterAll(async () => {
+  await models.close();
+  await home.remove();
+  console.log(["A word into a turn:", ...[...rows].map(([instant, outcome]) => `${instant}: ${outcome}`)].join("\n"));
+}, 60_000);
+
+interface Instant {
+  scenario: ScenarioName;
+  request?: Partial<SessionRequest>;
+  /** Resolves at the instant. */
+  come(talk: Talk): Promise<unknown>;
+  /** Lets the turn under way end. */
+  after?(talk: Talk): Promise<unknown> | void;
+}
+
+const seen = (talk: Talk, isIt: (event: Envelope["event"]) => boolean) =>
+  expect.poll(() => talk.envelopes.some(({ event }) => isIt(event)), patience).toBe(true);
+const speaks = (talk: Talk) => seen(talk, (event) => event.type === "output" && event.stream === "stdout");
+const runs = (talk: Talk) =>
+  expect.poll(async () => (await processesOf(talk.place)).some(({ command }) => command === sleeper), patience)
+    .toBe(true);
+
+/** Ends what has no end, once the agent had time to take the word. */
+async function stopLater(talk: Talk): Promise<void> {
+  for (let waited = 0; waited < 3000 && talk.outcomes().length === 0; waited += 100) await sleep(100);
+  if (talk.outcomes().length === 0) talk.stop();
+}
+
+const instants: Record<string, Instant> = {
+  "before the first byte": { scenario: "text", come: (talk) => seen(talk, ({ type }) => type === "attempt_started") },
+  "in mid-text": {
+    scenario: "endless",
+    async come(talk) {
+      await speaks(talk);
+      talk.scenario("text");
+    },
+    after: stopLater,
+  },
+  "in a tool": {
+    scenario: "command_endless",
+    async come(talk) {
+      await runs(talk);
+      talk.scenario("text");
+    },
+    after: stopLater,
+  },
+  "at an open request": {
+    scenario: "command",
+    request: { approval: "ask" },
+    async come(talk) {
+      await seen(talk, ({ type }) => type === "permission_request");
+      talk.scenario("text");
+    },
+    async after(talk) {
+      await sleep(1000);
+      talk.allow();
+    },
+  },
+  "at the result": { scenario: "text", come: (talk) => speaks(talk) },
+  "after the result": { scenario: "text", come: (talk) => talk.ended(1) },
+  "with a helper at work": {
+    scenario: "helper",
+    come: (talk) =>
+      seen(
+        talk,
+        (event) => event.type === "agent_started" || event.type === "output" && event.data.includes(interimAnswer),
+      ),
+  },
+  "after a stop": {
+    scenario: "endless",
+    async come(talk) {
+      await speaks(talk);
+      talk.scenario("text");
+      talk.stop();
+    },
+  },
+};
+
+test("the agents that can talk are among those of the proving ground", () => {
+  expect(allAgents.map(({ id }) => id)).toEqual(expect.arrayContaining(talkers));
+});
+
+describe.each(agents)("a word into a turn of $id", (agent) => {
+  const cases = Object.keys(instants).filter((name) => agent.helpers || name !== "with a helper at work");
+
+  test.each(cases)("%s", { timeout: 300_000 }, async (name) => {
+    const { scenario, request = {}, come, after } = instants[name]!;
+    const left = await talkWith(agent, { models, scenario, request }, async (one) => {
+      await come(one);
+      one.say(word, "steer");
+      await after?.(one);
+      await expect.poll(() => one.outcomes().length, patience).toBe(1);
+      const [, how, turn = ""] = /^m1 (injected|new_turn) (\d+)$/.exec(one.outcomes()[0]!) ?? [];
+      rows.set(`${agent.id}, ${name}`, `${how} ${turn}`);
+      expect(one.outcomes()).toEqual([expect.stringMatching(/^m1 (injected|new_turn) [12]$/)]);
+      expect(await one.ended(Number(turn))).toMatchObject({ outcome: "completed" });
+      const bodies = one.requests.filter((body) => body.includes(word));
+      expect(bodies.length).toBeGreaterThan(0);
+      if (how === "new_turn") expect(turn).toBe("2");
+      // What the agent had as one of its own turn is there once.
+      expect(bodies.at(-1)!.split(word).length - 1).toBe(1);
+      expect(one.envelopes.filter(({ event }) => event.type === "attempt_started").length).toBe(1);
+    });
+    expect(left).toEqual([]);
+  });
+});
