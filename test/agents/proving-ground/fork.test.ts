@@ -7,7 +7,7 @@ import { type Talk, talkWith } from "./talk.ts";
 
 /** Agents that copy their sessions; those of the first list up to any turn. */
 const anywhere = ["claude-code", "codex"];
-const forkers = [...anywhere, "acp-claude", "acp-codex", "acp-opencode"];
+const forkers = [...anywhere, "acp-claude", "acp-codex"];
 const named = process.env["AGENTS"]?.split(",");
 const agents = allAgents.filter(({ id, more }) =>
   forkers.includes(id) && (named?.includes("all") || (named?.includes(id) ?? !more))
