@@ -13,7 +13,7 @@ import { patience, type Talk, talkWith } from "./talk.ts";
  * A word into a turn, given at each instant of it: it stands in a request to the model, in this turn or in one of its own,
  * and its outcome says which. `AGENTS=acp-codex` runs these, `AGENTS=all` all of them.
  */
-const talkers = ["claude-code", "codex"];
+const talkers = ["claude-code", "codex", "acp-claude", "acp-gemini"];
 const named = process.env["AGENTS"]?.split(",");
 const agents = allAgents.filter(({ id, more }) =>
   talkers.includes(id) && (named?.includes("all") || (named?.includes(id) ?? !more))
