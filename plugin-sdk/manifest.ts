@@ -361,7 +361,7 @@ export const manifestSchema: SchemaOf<Manifest> = exactly<Manifest>()(
     normaliser: Type.Optional(text),
     capabilities: agentCapabilitiesSchema,
     accepts: Type.Optional(
-      Type.Array(Type.Union([...acceptedFields, ...talkAbilities].map((one) => Type.Literal(one))), { maxItems: 16 }),
+      Type.Array(Type.Union([...acceptedFields, ...talkAbilities].map((one) => Type.Literal(one))), { maxItems: 32 }),
     ),
     reports: Type.Optional(Type.Array(Type.Union(reportedFacts.map((one) => Type.Literal(one))), { maxItems: 16 })),
     access_modes: Type.Optional(Type.Array(accessModeSchema, { maxItems: 16 })),

@@ -4,6 +4,7 @@
  */
 export const slowTests: readonly string[] = [
   // Whole programs: the command line, the daemon, the package as it is installed.
+  "test/doors/acp/conformance.test.ts",
   "test/doors/cli/accept.test.ts",
   "test/doors/cli/backup.test.ts",
   "test/doors/cli/daemon.test.ts",

@@ -2,11 +2,14 @@ import {
   agent,
   type AgentApp,
   type AgentContext,
+  type AuthMethod,
+  type ClientCapabilities,
   type ContentBlock,
+  type InitializeResponse,
+  type McpServer as EditorServer,
   type PromptRequest,
   PROTOCOL_VERSION,
   RequestError,
-  type SessionModeState,
 } from "@agentclientprotocol/sdk";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import { BulkheadError, errorDataOf } from "../../../plugin-sdk/errors.ts";
@@ -20,7 +23,10 @@ import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { isAbsolute } from "../../ground/platform/files/paths.ts";
-import { AcpConversation, type AcpPrompt, autoMode, type ConversationDeps } from "./conversation.ts";
+import type { McpServer } from "../../ground/config/mcp-server.ts";
+import { AcpConversation, type AcpPrompt, type ConversationDeps } from "./conversation.ts";
+import { grantedServers } from "./editor-servers.ts";
+import { autoMode, changeOption, configOptions, modeState } from "./options.ts";
 import { promptWords } from "./prompt-text.ts";
 
 /** Options of {@link createAcpAgent}. */
@@ -30,6 +36,13 @@ export interface AcpAgentOptions {
   mode?: string | undefined;
   /** Fields of every session's request. */
   defaults?: Partial<SessionRequest> | undefined;
+  /** Returns the MCP servers that the host manifest registers; absent: there are none. */
+  mcpServers?: (() => Promise<Readonly<Record<string, McpServer>>>) | undefined;
+  /**
+   * Arguments that make the program which serves this set the host up in a terminal, behind those that it was started
+   * with; absent: it cannot.
+   */
+  setupArgs?: readonly string[] | undefined;
 }
 
 /** Conversations that one connection may have open; a new one closes the least recently used. */
@@ -42,13 +55,17 @@ export function createAcpAgent(options: AcpAgentOptions): { app: AgentApp; close
   const app = agent({ name: "bulkhead" })
     .onRequest("initialize", ({ params, client }) => connection.initialize(client, params.clientCapabilities))
     .onRequest("authenticate", ({ params }) => {
-      throw RequestError.invalidParams({ methodId: params.methodId }, "this agent asks for no authentication");
+      throw RequestError.invalidParams({ methodId: params.methodId }, "no method of this agent is asked for this way");
     })
+    .onRequest("logout", () => answer(() => connection.logOut()))
     .onRequest("session/new", ({ params }) => answer(() => connection.create(params)))
     .onRequest("session/load", ({ params }) => answer(() => connection.load(params)))
+    .onRequest("session/resume", ({ params }) => answer(() => connection.load(params, { isShown: false })))
     .onRequest("session/list", ({ params }) => answer(() => connection.list(params)))
     .onRequest("session/close", ({ params }) => answer(() => connection.close(params.sessionId)))
+    .onRequest("session/delete", ({ params }) => answer(() => connection.delete(params.sessionId)))
     .onRequest("session/set_mode", ({ params }) => answer(() => connection.setMode(params)))
+    .onRequest("session/set_config_option", ({ params }) => answer(() => connection.setOption(params)))
     .onRequest(
       "session/prompt",
       ({ params, signal }) => answer(() => connection.open(params.sessionId).prompt(readPrompt(params), signal)),
@@ -82,12 +99,13 @@ class Connection {
   #deps: ConversationDeps | null = null;
   #agents: Promise<AgentReport[]> = Promise.resolve([]);
   #contextSizes = new Map<string, number>();
+  #isLoggedOut = false;
 
   constructor(options: AcpAgentOptions) {
     this.#options = options;
   }
 
-  initialize(client: AgentContext, can: { session?: unknown; elicitation?: unknown } = {}): InitializeAnswer {
+  initialize(client: AgentContext, can: ClientCapabilities = {}): InitializeResponse {
     this.#deps = {
       sessions: this.#options.sessions,
       client,
@@ -103,9 +121,11 @@ class Connection {
       agentCapabilities: {
         loadSession: true,
         promptCapabilities: { image: true, audio: false, embeddedContext: true },
-        sessionCapabilities: { list: {}, close: {} },
+        mcpCapabilities: { http: true, sse: false },
+        sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
+        auth: { logout: {} },
       },
-      authMethods: [],
+      authMethods: this.#authMethods(can),
       // An extension of the protocol: _session/steering gives words into the turn under way.
       _meta: { steering: { supported: true } },
     };
@@ -121,21 +141,22 @@ class Connection {
     return { outcome: "startedNewTurn" };
   }
 
-  async create({ cwd, mcpServers }: { cwd: string; mcpServers: { name: string }[] }) {
+  async create({ cwd, mcpServers }: NewParams) {
     const conversation = this.#keep(randomId(), cwd);
-    tellUnused(conversation, mcpServers);
-    return { sessionId: conversation.id, modes: await this.#modes(conversation) };
+    await this.#useServers(conversation, mcpServers);
+    return { sessionId: conversation.id, ...await this.#choices(conversation) };
   }
 
-  async load({ sessionId, cwd, mcpServers }: { sessionId: string; cwd: string; mcpServers: { name: string }[] }) {
-    void this.find(sessionId)?.close();
+  /** Opens a conversation of the journal, and shows what was said in it unless the client has it. */
+  async load({ sessionId, cwd, mcpServers = [] }: LoadParams, { isShown = true }: { isShown?: boolean } = {}) {
+    await this.find(sessionId)?.close();
     const conversation = this.#keep(sessionId, cwd);
-    await conversation.replay().catch((error: unknown) => {
+    await conversation.replay({ isShown }).catch((error: unknown) => {
       this.#open.delete(sessionId);
       throw errorDataOf(error)?.code === "not_found" ? unknownSession(sessionId) : error;
     });
-    tellUnused(conversation, mcpServers);
-    return { modes: await this.#modes(conversation) };
+    await this.#useServers(conversation, mcpServers);
+    return await this.#choices(conversation);
   }
 
   async list({ cwd, cursor }: { cwd?: string | null; cursor?: string | null }) {
@@ -157,13 +178,43 @@ class Connection {
 
   async setMode({ sessionId, modeId }: { sessionId: string; modeId: string }) {
     const conversation = this.open(sessionId);
-    const { availableModes } = modeState(await this.#agents, conversation.mode);
-    if (!availableModes.some(({ id }) => id === modeId)) {
-      throw new BulkheadError("unknown_adapter", `Cannot set the mode: no enabled adapter has the id "${modeId}".`, {
-        hint: `Modes are ${availableModes.map(({ id }) => id).join(", ")}.`,
-      });
+    await this.#change(conversation, "agent", modeId);
+    // A client may show the modes, the options, or both.
+    const { configOptions } = await this.#choices(conversation);
+    await conversation.send({ sessionUpdate: "config_option_update", configOptions });
+    return {};
+  }
+
+  async setOption({ sessionId, configId, value }: { sessionId: string; configId: string; value: unknown }) {
+    const conversation = this.open(sessionId);
+    const { mode } = conversation.terms;
+    await this.#change(conversation, configId, value);
+    const { modes, configOptions } = await this.#choices(conversation);
+    if (modes.currentModeId !== mode) {
+      await conversation.send({ sessionUpdate: "current_mode_update", currentModeId: modes.currentModeId });
     }
-    conversation.mode = modeId;
+    return { configOptions };
+  }
+
+  /** Forgets a conversation and its sessions. One that does not exist is forgotten already. */
+  async delete(sessionId: string): Promise<Record<string, never>> {
+    const { sessions } = this.#ready;
+    const known = this.find(sessionId);
+    this.#open.delete(sessionId);
+    await known?.close();
+    const conversation = known ?? new AcpConversation(this.#ready, { id: sessionId, workdir: "/", mode: autoMode });
+    try {
+      for (const id of (await conversation.sessionIds()).reverse()) await sessions.delete(id);
+    } catch (error) {
+      if (errorDataOf(error)?.code !== "not_found") throw error;
+    }
+    return {};
+  }
+
+  /** Ends what this connection began, and takes nothing more. Keys and logins of agents are the operator's, and stay. */
+  async logOut(): Promise<Record<string, never>> {
+    this.#isLoggedOut = true;
+    await this.closeAll();
     return {};
   }
 
@@ -180,9 +231,10 @@ class Connection {
     return this.#open.get(sessionId);
   }
 
-  close(sessionId: string): Record<string, never> {
-    void this.open(sessionId).close();
+  async close(sessionId: string): Promise<Record<string, never>> {
+    const conversation = this.open(sessionId);
     this.#open.delete(sessionId);
+    await conversation.close();
     return {};
   }
 
@@ -198,6 +250,7 @@ class Connection {
   }
 
   #keep(id: string, workdir: string): AcpConversation {
+    if (this.#isLoggedOut) throw RequestError.authRequired({}, "this connection has logged out; start the agent again");
     if (!isAbsolute(workdir)) {
       throw new BulkheadError("invalid_request", `Cannot open a session in "${workdir}": the path is not absolute.`);
     }
@@ -221,9 +274,54 @@ class Connection {
     return this.#agents;
   }
 
-  async #modes({ mode }: AcpConversation) {
-    return modeState(await this.#askAgents(), mode);
+  /** The modes and options of a conversation. */
+  async #choices({ shownTerms }: AcpConversation) {
+    const agents = await this.#askAgents();
+    return { modes: modeState(agents, shownTerms.mode), configOptions: configOptions(agents, shownTerms) };
   }
+
+  async #change(conversation: AcpConversation, id: string, value: unknown): Promise<void> {
+    const options = configOptions(await this.#agents, conversation.shownTerms);
+    conversation.terms = changeOption(options, { id, value, terms: conversation.terms });
+  }
+
+  /** Uses the editor's servers that the operator has granted, and names the others. */
+  async #useServers(conversation: AcpConversation, servers: readonly EditorServer[]): Promise<void> {
+    if (servers.length === 0) return;
+    const { names, refusal } = grantedServers(servers, await this.#options.mcpServers?.() ?? {});
+    conversation.mcpServers = names;
+    if (refusal !== null) conversation.tell(refusal);
+    const late = conversation.serversInUse === null
+      ? []
+      : names.filter((one) => !conversation.serversInUse!.includes(one));
+    if (late.length > 0) {
+      conversation.tell(`A new session gets these MCP servers, this one does not: ${late.join(", ")}.`);
+    }
+  }
+
+  /** The protocol wants a terminal method only where the client can run one; the registry asks under `_meta`. */
+  #authMethods({ auth, _meta }: ClientCapabilities): AuthMethod[] {
+    const { setupArgs } = this.#options;
+    if (setupArgs === undefined || auth?.terminal !== true && _meta?.["terminal-auth"] !== true) return [];
+    return [{
+      type: "terminal",
+      id: "setup",
+      name: "Set up Bulkhead",
+      description: "Finds the agents of this machine, and asks which of them Bulkhead may run.",
+      args: [...setupArgs],
+    }];
+  }
+}
+
+interface NewParams {
+  cwd: string;
+  mcpServers: EditorServer[];
+}
+
+interface LoadParams {
+  sessionId: string;
+  cwd: string;
+  mcpServers?: EditorServer[];
 }
 
 function readPrompt({ prompt, _meta }: PromptRequest): AcpPrompt {
@@ -244,24 +342,6 @@ function readSteering(params: unknown): SteeringParams {
   throw RequestError.invalidParams({}, "it takes sessionId and prompt");
 }
 
-type InitializeAnswer = {
-  protocolVersion: number;
-  agentInfo: { name: string; title: string; version: string };
-  agentCapabilities: Record<string, unknown>;
-  authMethods: [];
-  _meta: Record<string, unknown>;
-};
-
-/** Tells the client that its servers are not run: the operator decides which servers an agent may have. */
-function tellUnused(conversation: AcpConversation, servers: readonly { name: string }[]): void {
-  if (servers.length === 0) return;
-  const names = servers.map(({ name }) => name).join(", ");
-  conversation.tell(
-    `The editor's MCP servers are not used (${names}): ` +
-      "register them under mcp_servers in bulkhead.yaml and name them with --mcp-server.",
-  );
-}
-
 function unknownSession(sessionId: string): BulkheadError {
   return new BulkheadError("not_found", `Cannot use session "${sessionId}": this connection has not opened it.`, {
     hint: "Open it with session/new or session/load; session/list names those that can be loaded.",
@@ -269,28 +349,5 @@ function unknownSession(sessionId: string): BulkheadError {
 }
 
 function has(group: unknown, key: string): boolean {
-  return typeof group === "object" && group !== null && (group as Record<string, unknown>)[key] != null;
-}
-
-/** The modes of a conversation: the host's own choice, and one for each adapter that is enabled. */
-function modeState(agents: readonly AgentReport[], currentModeId: string): SessionModeState {
-  const enabled = agents.filter(({ availability }) => availability !== "disabled");
-  return {
-    currentModeId,
-    availableModes: [
-      { id: autoMode, name: "Automatic", description: autoDescription(agents) },
-      ...enabled.map(({ id, name, availability, reason }) => ({
-        id,
-        name,
-        description: availability === "available" ? reason : `Not available now: ${reason}`,
-      })),
-    ],
-  };
-}
-
-function autoDescription(agents: readonly AgentReport[]): string {
-  const primary = agents.find((agent) => agent.primary);
-  return primary === undefined
-    ? "Bulkhead chooses the agent."
-    : `Bulkhead chooses the agent: ${primary.name} now, another where it fails.`;
+  return fieldsOrNone(group)[key] != null;
 }

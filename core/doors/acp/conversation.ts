@@ -1,12 +1,14 @@
 import type { AgentContext, PromptResponse, SessionUpdate } from "@agentclientprotocol/sdk";
-import { attachmentsOf, textOf } from "../../../plugin-sdk/conversation.ts";
+import { attachmentsOf, type MessageTerms, textOf } from "../../../plugin-sdk/conversation.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Delivery, Part } from "../../../plugin-sdk/messages.ts";
-import { omitEmpty } from "../../../plugin-sdk/optional-fields.ts";
+import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { conversationLabelNames, SessionHost } from "../../sessions/host/session-host.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { askClient } from "./ask-client.ts";
 import { Follower } from "./follower.ts";
+import { autoMode, type ChosenTerms, type ShownTerms } from "./options.ts";
 import type { PromptWords } from "./prompt-text.ts";
 import { Prompts } from "./prompts.ts";
 import { Updates } from "./updates.ts";
@@ -42,9 +44,6 @@ function conversationLabels(id: string): Record<(typeof conversationLabelNames)[
   return { door: "acp", acp_session: id };
 }
 
-/** The mode in which the host chooses the adapter. */
-export const autoMode = "auto";
-
 /** How long an agent's program waits for the next prompt. Milliseconds. */
 const keepMs = 900_000;
 
@@ -52,7 +51,10 @@ const keepMs = 900_000;
 export class AcpConversation {
   readonly id: string;
   readonly workdir: string;
-  mode: string;
+  /** Terms of the next message, as far as the client has chosen them. */
+  terms: ChosenTerms;
+  /** Names of registered MCP servers for its first session. */
+  mcpServers: readonly string[] = [];
   readonly #deps: ConversationDeps;
   readonly #prompts = new Prompts();
   readonly #follower: Follower;
@@ -67,8 +69,29 @@ export class AcpConversation {
     this.#deps = deps;
     this.id = id;
     this.workdir = workdir;
-    this.mode = mode;
+    this.terms = { mode };
     this.#follower = this.#newFollower();
+  }
+
+  /** Terms of the next message, with those that hold where the client has chosen none. */
+  get shownTerms(): ShownTerms {
+    const { adapter, request } = this.#follower;
+    const { model, approval } = request ?? this.#deps.defaults;
+    const isOther = adapter !== null && this.terms.mode !== autoMode && this.terms.mode !== adapter;
+    return { ...this.terms, adapter, held: { model: isOther ? undefined : model, approval } };
+  }
+
+  /** Registered MCP servers that its newest session has; null before its first. */
+  get serversInUse(): readonly string[] | null {
+    const { request } = this.#follower;
+    return request === null ? null : request.mcp_servers ?? [];
+  }
+
+  /** Ids of all its sessions at the host, the oldest first; empty for one that has none. */
+  async sessionIds(): Promise<string[]> {
+    const { sessions } = this.#deps;
+    const reports = await Promise.all((await this.#talks()).map((talk) => sessions.conversations.get(talk)));
+    return [...new Set(reports.flatMap((report) => [...report.sessions.map((one) => one.session_id), report.head]))];
   }
 
   /**
@@ -76,6 +99,9 @@ export class AcpConversation {
    * @throws {BulkheadError} why the session could not start; what the turn failed with, `details` holding its facts
    */
   async prompt({ text, files, ...trace }: AcpPrompt, signal: AbortSignal): Promise<PromptResponse> {
+    if (text.trim() === "" && files.length === 0) {
+      throw new BulkheadError("invalid_request", "Cannot take the prompt: it is empty.");
+    }
     const given = { content: await this.#partsOf({ text, files }), ...trace };
     await this.#starting?.done.catch(() => {});
     await this.#showUntold();
@@ -115,21 +141,19 @@ export class AcpConversation {
   }
 
   /**
-   * Shows all that was said and done in it before, and follows a session that still runs, here or elsewhere.
+   * Shows all that was said and done in it before, unless the client has seen it, and follows a session that still runs, here or elsewhere.
    * @throws {BulkheadError} `not_found`
    */
-  async replay(): Promise<void> {
+  async replay({ isShown = true }: { isShown?: boolean } = {}): Promise<void> {
     const { sessions } = this.#deps;
-    const labelled = await sessions.list({ labels: conversationLabels(this.id), limit: 500 });
-    const known = labelled.length > 0 ? labelled.reverse() : [await sessions.get(this.id)];
-    // Before there were conversations, each prompt began one.
-    const talks = [...new Set(known.map(({ conversation_id }) => conversation_id))];
-    for (const talk of talks) {
+    for (const talk of await this.#talks()) {
       this.#talk = talk;
       const { head } = await sessions.conversations.get(talk);
       const { last_seq } = await sessions.get(head);
+      this.#follower.hide(isShown ? null : { sessionId: head, seq: last_seq });
       const following = this.#follower.follow(talk);
       await Promise.race([following, this.#follower.shown(head, last_seq)]);
+      this.#follower.hide(null);
     }
   }
 
@@ -141,6 +165,14 @@ export class AcpConversation {
       parts.push(name === null ? { type: "image", sha256, mime_type } : { type: "file", sha256, name, mime_type });
     }
     return parts;
+  }
+
+  /** Ids of its conversations at the host. Before there were conversations, each prompt began one. */
+  async #talks(): Promise<string[]> {
+    const { sessions } = this.#deps;
+    const labelled = await sessions.list({ labels: conversationLabels(this.id), limit: 500 });
+    const known = labelled.length > 0 ? labelled.reverse() : [await sessions.get(this.id)];
+    return [...new Set(known.map(({ conversation_id }) => conversation_id))];
   }
 
   async #begin(given: GivenPrompt, signal: AbortSignal): Promise<PromptResponse> {
@@ -169,9 +201,12 @@ export class AcpConversation {
 
   async #start({ content, ...trace }: GivenPrompt, signal: AbortSignal): Promise<string> {
     const { sessions, defaults } = this.#deps;
+    const { mode, model, approval } = this.terms;
+    const servers = [...new Set([...defaults.mcp_servers ?? [], ...this.mcpServers])];
     const request: SessionRequest = {
       keep_ms: keepMs,
       ...defaults,
+      ...omitUndefined({ model, approval, mcp_servers: servers.length > 0 ? servers : undefined }),
       workdir: this.workdir,
       prompt: textOf(content),
       ...omitEmpty({ content: attachmentsOf(content) }),
@@ -183,7 +218,7 @@ export class AcpConversation {
     const abort = () => starting.abort();
     signal.addEventListener("abort", abort, { once: true });
     try {
-      return (await sessions.start(request, { adapter: this.mode, client: "acp", signal: starting.signal })).id;
+      return (await sessions.start(request, { adapter: mode, client: "acp", signal: starting.signal })).id;
     } finally {
       signal.removeEventListener("abort", abort);
     }
@@ -206,15 +241,24 @@ export class AcpConversation {
     { content, messageId, delivery, ...trace }: GivenPrompt & { messageId: string; delivery: Delivery },
   ): Promise<void> {
     this.#follower.own(messageId);
-    const { adapter } = this.#follower;
-    const isOther = delivery === "queue" && this.mode !== autoMode && adapter !== null && this.mode !== adapter;
+    const terms = delivery === "queue" ? this.#otherTerms() : {};
     await this.#deps.sessions.conversations.say(talk, {
       message_id: messageId,
       content,
       delivery,
       ...trace,
-      ...(isOther ? { with: { agent: this.mode } } : {}),
+      ...(Object.keys(terms).length > 0 ? { with: terms } : {}),
     }, { client: "acp" });
+  }
+
+  /** Terms that differ from those of the session under way. */
+  #otherTerms(): MessageTerms {
+    const { mode, model, approval, adapter, held } = this.shownTerms;
+    return omitUndefined({
+      agent: mode === autoMode || adapter === null || mode === adapter ? undefined : mode,
+      model: model === held.model ? undefined : model,
+      approval: approval === held.approval ? undefined : approval,
+    });
   }
 
   async #untilAnswered(answer: Promise<PromptResponse>, signal: AbortSignal): Promise<PromptResponse> {
@@ -228,7 +272,7 @@ export class AcpConversation {
   }
 
   async #showUntold(): Promise<void> {
-    for (const text of this.#untold.splice(0)) await this.#send(this.#updates().notice("info", text));
+    for (const text of this.#untold.splice(0)) await this.send(this.#updates().notice("info", text));
   }
 
   #newFollower(): Follower {
@@ -237,7 +281,7 @@ export class AcpConversation {
       sessions,
       prompts: this.#prompts,
       updatesOf: () => this.#updates(),
-      send: (update) => this.#send(update),
+      send: (update) => this.send(update),
       ask: (request, { sessionId, signal }) =>
         askClient(request, { client, acpSessionId: this.id, sessionId, forms }, signal),
     });
@@ -248,7 +292,8 @@ export class AcpConversation {
     return new Updates({ workdir: this.workdir, notices: shows.notices, contextSize });
   }
 
-  async #send(update: SessionUpdate): Promise<void> {
+  /** Sends an update to the client. */
+  async send(update: SessionUpdate): Promise<void> {
     await this.#deps.client.notify("session/update", { sessionId: this.id, update });
   }
 }

@@ -4,6 +4,7 @@ import type { Envelope, SessionStartedEvent } from "../../../plugin-sdk/envelope
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { wait } from "../../ground/platform/engine/wait.ts";
 import { type AskedRequest, AskedRequests } from "../../sessions/host/asked-requests.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import type { ClientAnswer } from "./ask-client.ts";
 import type { Prompts } from "./prompts.ts";
@@ -45,6 +46,10 @@ export class Follower {
   /** Texts of messages that were accepted, by their id. */
   readonly #texts = new Map<string, string>();
   #adapter: string | null = null;
+  /** Request of the newest session. */
+  #request: SessionRequest | null = null;
+  /** The event up to which nothing is shown. */
+  #hidden: { sessionId: string; seq: number } | null = null;
 
   constructor(options: FollowerOptions) {
     this.#options = options;
@@ -53,6 +58,11 @@ export class Follower {
   /** The adapter that took the conversation last; null before its agent is chosen. */
   get adapter(): string | null {
     return this.#adapter;
+  }
+
+  /** The request of its newest session; null before its first. */
+  get request(): SessionRequest | null {
+    return this.#request;
   }
 
   /** The session under way, if this client began it. */
@@ -91,6 +101,11 @@ export class Follower {
     }
   }
 
+  /** Shows nothing up to an event of a session: the client has seen it before. Null: shows everything again. */
+  hide(until: { sessionId: string; seq: number } | null): void {
+    this.#hidden = until;
+  }
+
   /** Resolves once an event of a session was shown. */
   async shown(sessionId: string, seq: number): Promise<void> {
     while (!this.#left.signal.aborted && !(this.#session?.id === sessionId && this.#seq >= seq)) {
@@ -121,7 +136,7 @@ export class Follower {
 
   async #see(envelope: Envelope): Promise<void> {
     const { event, session_id, seq } = envelope;
-    const { prompts, send, updatesOf } = this.#options;
+    const { prompts, updatesOf } = this.#options;
     if (event.type === "session_started") await this.#begin(session_id, event);
     this.#session ??= { id: session_id, asked: this.#askedOf(session_id), updates: updatesOf() };
     const { asked, updates } = this.#session;
@@ -132,18 +147,23 @@ export class Follower {
     if (event.type === "message_delivered" && !this.#own.has(event.message_id)) {
       await this.#showPrompt(this.#texts.get(event.message_id) ?? "");
     }
-    for (const update of updates.of(envelope)) await send(update);
+    for (const update of updates.of(envelope)) await this.#show(update);
     asked.see(event);
     if (event.type === "turn_ended" || event.type === "session_ended") this.#open = null;
     prompts.see(envelope);
     this.#seq = seq;
+    if (this.#hidden?.sessionId === session_id && seq >= this.#hidden.seq) this.#hidden = null;
     this.#wake();
   }
 
+  async #show(update: SessionUpdate): Promise<void> {
+    if (this.#hidden === null) await this.#options.send(update);
+  }
+
   async #begin(id: string, { requested, follows }: SessionStartedEvent): Promise<void> {
-    const { send, updatesOf } = this.#options;
     this.#session?.asked.close();
-    const updates = updatesOf();
+    this.#request = requested;
+    const updates = this.#options.updatesOf();
     this.#session = { id, asked: this.#askedOf(id), updates };
     this.#seq = 0;
     if (this.#own.has(follows?.message?.message_id ?? id)) this.#own.add(id);
@@ -152,11 +172,11 @@ export class Follower {
     const text = follows.memory === "none"
       ? "This agent starts a new conversation: it does not know the earlier messages."
       : "This agent starts a new conversation: it was told the earlier messages.";
-    await send(updates.notice("info", text));
+    await this.#show(updates.notice("info", text));
   }
 
   async #showPrompt(text: string): Promise<void> {
-    await this.#options.send({ sessionUpdate: "user_message_chunk", content: { type: "text", text } });
+    await this.#show({ sessionUpdate: "user_message_chunk", content: { type: "text", text } });
   }
 
   #askedOf(sessionId: string): AskedRequests {

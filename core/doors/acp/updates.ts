@@ -4,6 +4,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { pathFields } from "../../../plugin-sdk/tool-kinds.ts";
 import type { FileChangeEvent, QuestionEvent, UsageEvent } from "../../../plugin-sdk/events.ts";
 import { eventSentence } from "../../sessions/host/event-sentence.ts";
+import { titleOf } from "../../records/journal/session-record.ts";
 import type { Weight } from "../../ground/checks/event-words.ts";
 import { isAbsolute, resolve } from "../../ground/platform/files/paths.ts";
 
@@ -43,7 +44,7 @@ export class Updates {
     return [{ ...first, _meta: { bulkhead } } as SessionUpdate, ...more];
   }
 
-  #updates({ event, adapter, seq, session_id }: Envelope): [SessionUpdate, ...SessionUpdate[]] {
+  #updates({ event, adapter, seq, session_id, ts }: Envelope): [SessionUpdate, ...SessionUpdate[]] {
     if (event.type === "output" && event.stream === "stdout" && event.data !== "") this.#spoke = true;
     switch (event.type) {
       case "output":
@@ -67,8 +68,16 @@ export class Updates {
         // An agent that is silent while it works says everything at the end.
         return this.#spoke || !event.output ? [silent] : [message(event.output), silent];
       case "permission_request":
-      case "session_ended":
         return [silent];
+      case "session_started": {
+        const { prompt } = event.requested;
+        const info = { ...silent, ...(prompt === "" ? {} : { title: titleOf(prompt) }), updatedAt: ts };
+        const shown = this.#notice(event);
+        return shown === silent ? [info] : [shown, info];
+      }
+      case "turn_ended":
+      case "session_ended":
+        return [{ ...silent, updatedAt: ts }];
       default:
         return [this.#notice(event)];
     }
@@ -146,7 +155,9 @@ export function toolCallId(sessionId: string, callId: string): string {
 }
 
 /** An update that shows nothing: it only carries `_meta`. */
-const silent: SessionUpdate = { sessionUpdate: "session_info_update" };
+const silent: Extract<SessionUpdate, { sessionUpdate: "session_info_update" }> = {
+  sessionUpdate: "session_info_update",
+};
 
 /** A question as the agent's own words. */
 export function questionText({ question, options = [] }: QuestionEvent): string {

@@ -60,7 +60,12 @@ export class ScriptedConversations implements Pick<Conversations, "say" | "stop"
       state,
       head: head.id,
       turn: head.turn,
-      sessions: [],
+      sessions: this.#chain(id).map(({ id: session_id, adapter, ended }) => ({
+        session_id,
+        adapter_id: adapter,
+        state: ended === null ? "running" : "ended",
+        why: null,
+      })),
       turns: [],
       pending,
     };

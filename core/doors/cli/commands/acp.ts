@@ -2,6 +2,7 @@ import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { serveDoor } from "../serve-door.ts";
 import type { Command } from "commander";
 import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
+import { loadManifest } from "../open-host.ts";
 import { type RequestField, requestFlags } from "../request-flags.ts";
 import { buildRequest } from "../session-request.ts";
 
@@ -9,6 +10,7 @@ import { buildRequest } from "../session-request.ts";
 export const defineAcp: DefineCommand = (command, bind) => {
   addDefaultFlags(command)
     .option("-a, --agent <id>", 'the adapter of a new conversation; default: "auto"')
+    .option("--setup", "set up agents in this terminal, as `bulkhead setup` does: editors run this to log in")
     .addHelpText(...examples(
       ["bulkhead acp", "the command of an agent server in an editor's settings"],
       ["bulkhead acp --agent my-agent --approval reads", "begin with one adapter, and ask for all but reading"],
@@ -17,13 +19,23 @@ export const defineAcp: DefineCommand = (command, bind) => {
 };
 
 async function acp(call: Invocation): Promise<number> {
-  const { agent } = call.options;
+  const { agent, setup: isSetup } = call.options;
+  if (isSetup === true) {
+    const { setup } = await import("./setup.ts");
+    return await setup({ ...call, options: {} });
+  }
   const defaults = readDefaults(call.options);
   return await serveDoor(call, {
     protocol: "Agent Client Protocol",
     async serve(deps) {
       const { serveAcp } = await import("../../acp/serve-acp.ts");
-      await serveAcp({ ...deps, defaults, mode: agent as string | undefined });
+      await serveAcp({
+        ...deps,
+        defaults,
+        mode: agent as string | undefined,
+        mcpServers: async () => (await loadManifest(call))?.mcp_servers ?? {},
+        setupArgs: ["--setup"],
+      });
     },
   });
 }

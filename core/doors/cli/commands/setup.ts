@@ -84,7 +84,8 @@ export const defineSetup: DefineCommand = (command, bind) => {
     .action(bind(setup));
 };
 
-async function setup(call: Invocation): Promise<number> {
+/** Does the work of `bulkhead setup` and returns the exit code. */
+export async function setup(call: Invocation): Promise<number> {
   const { terminal, options, json } = call;
   const known = await knownPlace(call);
   const { agents, missing } = await look(call, known);
