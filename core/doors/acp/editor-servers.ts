@@ -3,7 +3,7 @@ import type { McpServer } from "../../ground/config/mcp-server.ts";
 import { oneLine } from "../../sessions/host/event-sentence.ts";
 
 /** Servers that an editor brings along: those that the operator has granted, and a sentence on the others. */
-export interface EditorServers {
+interface EditorServers {
   /** Names under which the host manifest registers them. */
   names: string[];
   /** Null where all are granted. */

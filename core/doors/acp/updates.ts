@@ -3,8 +3,7 @@ import { toAcpUpdate } from "../../../plugin-sdk/acp-update.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { pathFields } from "../../../plugin-sdk/tool-kinds.ts";
 import type { FileChangeEvent, QuestionEvent, UsageEvent } from "../../../plugin-sdk/events.ts";
-import { eventSentence } from "../../sessions/host/event-sentence.ts";
-import { titleOf } from "../../records/journal/session-record.ts";
+import { eventSentence, titleOf } from "../../sessions/host/event-sentence.ts";
 import type { Weight } from "../../ground/checks/event-words.ts";
 import { isAbsolute, resolve } from "../../ground/platform/files/paths.ts";
 

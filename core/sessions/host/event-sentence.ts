@@ -2,6 +2,8 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { type EventFigures, eventWords, type Weight } from "../../ground/checks/event-words.ts";
 import { cleanText } from "../../ground/log/terminal-text.ts";
 
+export { titleOf } from "../../records/journal/session-record.ts";
+
 interface EventSentence {
   weight: Weight;
   /** One short line, without characters that a terminal acts on. */
