@@ -1,4 +1,4 @@
-import type { SessionNotification } from "@agentclientprotocol/sdk";
+import type { ClientCapabilities, NewSessionResponse, SessionNotification } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
 import { ScriptedHost } from "../../sessions/host/scripted-session-host.ts";
 import { until } from "../../sessions/host/test-host.ts";
@@ -147,7 +147,7 @@ test("serveAcp tells a conversation's title and the time of its last word", asyn
 
 test("serveAcp offers its terminal method to a client that can run one, and to no other", async () => {
   const sessions = new ScriptedHost(async () => {});
-  const methodsFor = async (clientCapabilities: object, setupArgs: string[] | undefined = ["--setup"]) => {
+  const methodsFor = async (clientCapabilities: ClientCapabilities, setupArgs: string[] | undefined = ["--setup"]) => {
     await using editor = connectClient({ sessions, setupArgs });
     const answer = await editor.agent.request("initialize", { protocolVersion: 1, clientCapabilities });
     return answer.authMethods;
@@ -183,7 +183,7 @@ test("serveAcp uses an editor's MCP server only as the operator registered it", 
   await using editor = connectClient({ sessions: host, mcpServers: async () => registered }, { notices: true });
   await editor.initialize();
   const env = [{ name: "TOKEN", value: "of the editor" }];
-  const { sessionId } = await editor.agent.request("session/new", {
+  const { sessionId } = await editor.agent.request<NewSessionResponse>("session/new", {
     cwd: workdir,
     mcpServers: [
       { name: "files", command: "files-server", args: ["--root", "."], env },
