@@ -14,6 +14,8 @@ export class SessionCheckpoints {
   readonly #deps: Pick<RunningSessionDeps, "openCheckpoints">;
   #store: CheckpointStore | null = null;
   #reason: string | null = null;
+  /** Milliseconds since 1970. */
+  #begunAt = 0;
 
   constructor(session: Admitted, deps: Pick<RunningSessionDeps, "openCheckpoints">) {
     this.#session = session;
@@ -34,6 +36,7 @@ export class SessionCheckpoints {
       const conversation = follows?.conversation_id ?? sessionId;
       this.#store ??= await this.#deps.openCheckpoints({ conversation, workdir, signal });
       await this.#store.beginTurn(turn, { signal, isLate });
+      this.#begunAt = Date.now();
     } catch (error) {
       await this.close();
       signal.throwIfAborted();
@@ -43,10 +46,13 @@ export class SessionCheckpoints {
 
   /** Keeps the files as they are after the turn; null where the request asks for none. */
   async endTurn(claims: TurnClaims): Promise<TurnCheckpoint | null> {
-    const { request, place } = this.#session;
+    const { request, place, candidates: [{ plugin }] } = this.#session;
     if (request.checkpoints !== true) return null;
+    // Of an agent that tells no tools, the whole turn is one call.
+    const isSilent = claims.calls.length === 0 && plugin.manifest.reports?.includes("tool_calls") !== true;
+    const signs = isSilent ? { ...claims, calls: [{ from: this.#begunAt, to: Date.now() }] } : claims;
     if (this.#store === null) return { checkpoint: null, checkpoint_reason: this.#reason ?? "not_started" };
-    const { checkpoint, checkpoint_reason } = await this.#store.endTurn(place.workspaceDir === undefined ? claims : "all");
+    const { checkpoint, checkpoint_reason } = await this.#store.endTurn(place.workspaceDir === undefined ? signs : "all");
     return { checkpoint, ...(checkpoint_reason === undefined ? {} : { checkpoint_reason }) };
   }
 
