@@ -17,7 +17,7 @@ export interface ChatMessage {
 }
 
 /** Fields of a turn that the server is asked to keep to. */
-export interface ModelAsked {
+interface ModelAsked {
   output_schema?: JsonFields;
   effort?: Effort;
 }

@@ -16,7 +16,7 @@ import { Questions } from "./questions.ts";
 import { safeLine } from "./render/agent-text.ts";
 import { editedLine } from "./render/install-lines.ts";
 import { copiedText, formatBytes } from "./render/quantities.ts";
-import { uploadedByFlags } from "./attached-files.ts";
+import { uploadedByFlags } from "./chat/attached-files.ts";
 import { requestFlags } from "./request-flags.ts";
 import { readRequired, requireFlag } from "./required-capabilities.ts";
 import { buildRequest, inTrace } from "./session-request.ts";

@@ -213,3 +213,20 @@ function loaderError(name: string, pluginId: string): BulkheadError {
     },
   );
 }
+
+/**
+ * Checks a request that this host alone is to run.
+ * @throws {BulkheadError} as {@link checkRequest}; `unsupported` for one with a place
+ */
+export function checkHere(request: SessionRequest): SessionRequest {
+  const checked = checkRequest(request);
+  if (checked.place !== undefined) throw aloneError();
+  return checked;
+}
+
+function aloneError(): BulkheadError {
+  return new BulkheadError("unsupported", "Cannot choose a place for the session: this host is alone.", {
+    hint: 'Leave "place" out, or name the servers under "cluster" in bulkhead.yaml and start the daemon.',
+    details: { path: "place" },
+  });
+}

@@ -27,7 +27,7 @@ import { type LiveTalk, type SessionMessage, stateOf } from "../session/session-
 import { editIn, nameIn, type NamingStore } from "./attachments/name-in.ts";
 import { checkOutputSchema } from "./check-request.ts";
 import { changesTerms, demandEnv, isOtherThan, nextRequest } from "./next-request.ts";
-import type { Rewinds } from "./rewinds.ts";
+import type { Rewinds } from "./state/rewinds.ts";
 import { unknownSession } from "./session-handle.ts";
 import type { Conversations, MessageCaller, RunSessionOptions, SessionHandle } from "./session-host.ts";
 import { firstMessage, isSame, readTalk, type SessionTalk } from "./session-talk.ts";

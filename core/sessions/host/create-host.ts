@@ -12,7 +12,7 @@ import type { Host, HostOptions } from "./host.ts";
 import type { HostSeams } from "./host-seams.ts";
 import { KeyedSessions } from "./idempotency.ts";
 import { LocalConversations } from "./conversations.ts";
-import { Rewinds } from "./rewinds.ts";
+import { Rewinds } from "./state/rewinds.ts";
 import { openSessionHost, recordOf, recordsOf } from "./open-session-host.ts";
 import { OtherJournals } from "./state/other-journals.ts";
 import { readListed } from "./state/moved-messages.ts";

@@ -14,7 +14,7 @@ import type { SessionMessage } from "../session/session-turns.ts";
 import { pathsOverlap, SharedWorkdirs } from "../session/shared-workdirs.ts";
 import type { Subscription } from "../session/subscription.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
-import { checkRequest, checkWorkdir } from "./check-request.ts";
+import { checkHere, checkWorkdir } from "./check-request.ts";
 import { readContextFiles } from "./context-files.ts";
 import type { RunSessionOptions } from "./session-host.ts";
 import { type Routes, waysOf } from "./routes.ts";
@@ -364,20 +364,6 @@ export class LiveSessions {
 /** Returns the id of a session's conversation. */
 export function conversationOf({ id, admitted: { follows } }: Pick<LiveSession, "id" | "admitted">): string {
   return follows?.conversation_id ?? id;
-}
-
-/** Checks a request that this host alone is to run. */
-function checkHere(request: SessionRequest): SessionRequest {
-  const checked = checkRequest(request);
-  if (checked.place !== undefined) throw aloneError();
-  return checked;
-}
-
-function aloneError(): BulkheadError {
-  return new BulkheadError("unsupported", "Cannot choose a place for the session: this host is alone.", {
-    hint: 'Leave "place" out, or name the servers under "cluster" in bulkhead.yaml and start the daemon.',
-    details: { path: "place" },
-  });
 }
 
 function refuseIfAborted(signal: AbortSignal | undefined): void {

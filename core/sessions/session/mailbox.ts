@@ -10,6 +10,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { MessageEvent } from "../../../plugin-sdk/events.ts";
 import type { Delivery, Part } from "../../../plugin-sdk/messages.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
+import type { TurnTerms } from "../../../plugin-sdk/request.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
 
 /** A message as a client gives it. */
@@ -343,4 +344,9 @@ function printOf(
 ): string {
   const parts = JSON.stringify([delivery, content], ["type", "text", "sha256", "name", "mime_type"]);
   return sha256Hex(parts + JSON.stringify(output_schema ?? null));
+}
+
+/** The terms of a turn among others; undefined: none. */
+export function turnTermsIn({ effort, plan }: TurnTerms = {}): TurnTerms | undefined {
+  return effort === undefined && plan === undefined ? undefined : omitUndefined({ effort, plan });
 }

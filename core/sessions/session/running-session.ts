@@ -326,10 +326,8 @@ export class RunningSession {
 
   #effective(candidate: Candidate): EffectiveSettings {
     const workspace = this.#session.place.workspaceDir === undefined ? "inplace" : "worktree";
-    const { answerTimeoutMs } = this.#session;
-    const { output_schema: outputSchema } = this.#session.request;
-    const { lastWord } = this.#rules;
-    const { totalMs } = this.#deadlines;
+    const { answerTimeoutMs, request: { output_schema: outputSchema } } = this.#session;
+    const [{ lastWord }, { totalMs }] = [this.#rules, this.#deadlines];
     return effectiveSettings(candidate, { totalMs, answerTimeoutMs, workspace, outputSchema, lastWord });
   }
 

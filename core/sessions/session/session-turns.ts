@@ -8,7 +8,7 @@ import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts
 import { titleOf } from "../../records/journal/session-record.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import type { Operations } from "../../walls/channel/operations.ts";
-import { Mailbox } from "./mailbox.ts";
+import { Mailbox, turnTermsIn } from "./mailbox.ts";
 import { MessageReports } from "./message-reports.ts";
 import type { SessionStream } from "./session-stream.ts";
 
@@ -374,11 +374,6 @@ export class SessionTurns {
       ended_at: null,
     };
   }
-}
-
-/** The terms of a turn among others; undefined: none. */
-function turnTermsIn({ effort, plan }: TurnTerms = {}): TurnTerms | undefined {
-  return effort === undefined && plan === undefined ? undefined : omitUndefined({ effort, plan });
 }
 
 function nextChange(): { promise: Promise<void>; happens: () => void } {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { uploadedByFlags } from "../../../core/doors/cli/attached-files.ts";
+import { uploadedByFlags } from "../../../core/doors/cli/chat/attached-files.ts";
 import { memoryAttach } from "../../sessions/host/attachments/memory-attach.ts";
 import { tinyPng } from "../../sessions/host/attachments/tiny-png.ts";
 

@@ -1,10 +1,10 @@
-import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { AttachmentPart } from "../../../plugin-sdk/messages.ts";
-import { messageBytes } from "../../sessions/host/attachments/attachment-store.ts";
-import type { SessionHost } from "../../sessions/host/session-host.ts";
-import { readFile, stat } from "../../ground/platform/files/files.ts";
-import { basename, resolve } from "../../ground/platform/files/paths.ts";
-import type { Invocation } from "./command.ts";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import type { AttachmentPart } from "../../../../plugin-sdk/messages.ts";
+import { messageBytes } from "../../../sessions/host/attachments/attachment-store.ts";
+import type { SessionHost } from "../../../sessions/host/session-host.ts";
+import { readFile, stat } from "../../../ground/platform/files/files.ts";
+import { basename, resolve } from "../../../ground/platform/files/paths.ts";
+import type { Invocation } from "../command.ts";
 
 /**
  * Uploads the files that `--image` and `--file` name.

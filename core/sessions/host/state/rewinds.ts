@@ -1,8 +1,8 @@
-import type { RewindReport, RewindRequest } from "../../../plugin-sdk/conversation.ts";
-import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { openCheckpoints, type RewindPlan } from "../../records/checkpoints/checkpoint-store.ts";
-import { hasCheckpoints, keptConversations, removeCheckpoints } from "../../records/checkpoints/store-place.ts";
-import type { LiveSession } from "./live-sessions.ts";
+import type { RewindReport, RewindRequest } from "../../../../plugin-sdk/conversation.ts";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { openCheckpoints, type RewindPlan } from "../../../records/checkpoints/checkpoint-store.ts";
+import { hasCheckpoints, keptConversations, removeCheckpoints } from "../../../records/checkpoints/store-place.ts";
+import type { LiveSession } from "../live-sessions.ts";
 
 interface RewindsDeps {
   /** Folder of the stores of all conversations. */
