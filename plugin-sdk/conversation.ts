@@ -104,7 +104,7 @@ export interface ConversationReport {
   steers?: boolean;
 }
 
-/** What to take back of a conversation's files. */
+/** A wish to take files of a conversation back. */
 export interface RewindRequest {
   /** Turn after which the files are then as they were; 0: as before all turns. One of this and `undo`. */
   to?: number;

@@ -7,7 +7,12 @@ import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import { heldSchema } from "../../records/gate/held-schema.ts";
 import { artifactSchema } from "../../records/git/artifact-schema.ts";
 import { workspaceSchema } from "../../records/workspace/workspace-record.ts";
-import { conversationSchema, messageSchema, rewindSchema, saidSchema } from "../../sessions/session/schemas/conversations.ts";
+import {
+  conversationSchema,
+  messageSchema,
+  rewindSchema,
+  saidSchema,
+} from "../../sessions/session/schemas/conversations.ts";
 import type { CallName, MachineCalls } from "./machine.ts";
 
 // Fields that a newer version adds are let through: machines are upgraded one at a time.

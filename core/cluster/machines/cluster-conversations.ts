@@ -7,7 +7,11 @@ import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import type { Conversations, SessionHost } from "../../sessions/host/session-host.ts";
-import { messageStateSchema, newMessageSchema, rewindRequestSchema } from "../../sessions/session/schemas/conversations.ts";
+import {
+  messageStateSchema,
+  newMessageSchema,
+  rewindRequestSchema,
+} from "../../sessions/session/schemas/conversations.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Mirror } from "../log/mirror.ts";
 import { askedText, type CallAnswers, type CallAsk, callMachine } from "./calls.ts";

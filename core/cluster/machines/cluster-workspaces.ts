@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionHeld } from "../../../plugin-sdk/held.ts";
-import { type AppliedWorkspace, type Workspace, workedIn } from "../../../plugin-sdk/workspace.ts";
+import { type AppliedWorkspace, workedIn, type Workspace } from "../../../plugin-sdk/workspace.ts";
 import type { ApplyChoice, HostWorkspaces, OwnWorkspaces } from "../../sessions/host/state/workspaces.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Mirror } from "../log/mirror.ts";

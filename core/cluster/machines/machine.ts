@@ -1,4 +1,12 @@
-import type { ConversationReport, MessageReport, MessageState, NewMessage, RewindReport, RewindRequest, SaidMessage } from "../../../plugin-sdk/conversation.ts";
+import type {
+  ConversationReport,
+  MessageReport,
+  MessageState,
+  NewMessage,
+  RewindReport,
+  RewindRequest,
+  SaidMessage,
+} from "../../../plugin-sdk/conversation.ts";
 import type { HeldDecision, SessionHeld, SettledHeld } from "../../../plugin-sdk/held.ts";
 import type { Part } from "../../../plugin-sdk/messages.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";

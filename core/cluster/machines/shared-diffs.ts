@@ -1,6 +1,6 @@
 import { type ObjectStore, Objm } from "@nats-io/obj";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { type Workspace, workedIn, type WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
+import { workedIn, type Workspace, type WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
 import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 import { workspaceSchema } from "../../records/workspace/workspace-record.ts";
@@ -39,7 +39,10 @@ export class SharedDiffs {
     const workspace = (await workspaces.list()).find((one) => workedIn(one, sessionId));
     const metadata = { workspace: JSON.stringify(workspace) };
     const head = new TextEncoder().encode(`${JSON.stringify(list)}\n`);
-    await (await this.#opened()).putBlob({ name: workspace?.session_id ?? sessionId, metadata }, joinBytes([head, patch]));
+    await (await this.#opened()).putBlob(
+      { name: workspace?.session_id ?? sessionId, metadata },
+      joinBytes([head, patch]),
+    );
   }
 
   /** Keeps the diffs of a host's worktrees whose sessions end, for when this machine is gone. */

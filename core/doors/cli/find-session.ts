@@ -3,7 +3,7 @@ import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import { ambiguousId } from "./render/short-id.ts";
 import type { HostWorkspaces } from "../../sessions/host/state/workspaces.ts";
-import { type Workspace, workedIn } from "../../../plugin-sdk/workspace.ts";
+import { workedIn, type Workspace } from "../../../plugin-sdk/workspace.ts";
 
 /** Sessions of one page, and pages to search for the beginning of an id. */
 const pageSize = 500;

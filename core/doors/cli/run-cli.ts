@@ -100,7 +100,10 @@ function isHelp(error: CommanderError): boolean {
 
 /** The command that the words of a command line name, or its group where the next word names none. */
 function commandOf(program: Command, args: readonly string[]): Command {
-  return args.reduce((command, arg) => command.commands.find((one) => one.name() === arg || one.aliases().includes(arg)) ?? command, program);
+  return args.reduce(
+    (command, arg) => command.commands.find((one) => one.name() === arg || one.aliases().includes(arg)) ?? command,
+    program,
+  );
 }
 
 /** The error for a command that people try and that has another name here. */

@@ -124,7 +124,10 @@ export function openWorkspaces(folder: string, { lock = null }: { lock?: string 
   const files = new WorkspaceFiles(folder, thisProcess(lock));
   const held = new HeldFiles(join(folder, heldFolder), files.holder);
   /** Does something alone with the worktree that a session worked in. */
-  const alone = async <T>(sessionId: string, act: (record: () => Promise<WorkspaceRecord>, id: string) => Promise<T>) => {
+  const alone = async <T>(
+    sessionId: string,
+    act: (record: () => Promise<WorkspaceRecord>, id: string) => Promise<T>,
+  ) => {
     const id = await files.idOf(sessionId);
     return await files.alone(id, () => act(() => settled(files, id), id));
   };

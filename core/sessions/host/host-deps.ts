@@ -295,7 +295,8 @@ function healthLog(writeLog: (record: LogRecord) => void): (problem: StateProble
   };
 }
 
-const unmeasured = "The memory of kept agents cannot be measured on this machine: the limit kept_sessions alone bounds them.";
+const unmeasured =
+  "The memory of kept agents cannot be measured on this machine: the limit kept_sessions alone bounds them.";
 
 /** Makes what tells the log that a client's "never" could not be kept; the host stays denied for the session. */
 function unkept(

@@ -43,7 +43,10 @@ export function nextRequest(
   const { model: _model, params: _params, ...ofAnyAgent } = same;
   const { agent = talk.adapter, ...changes } = terms;
   const left = budget && budgetLeft(without(budget, Object.keys(changes.budget ?? {})), talk);
-  const before: Omit<SessionRequest, "prompt"> = { ...(agent === talk.adapter ? same : ofAnyAgent), ...omitUndefined({ budget: left }) };
+  const before: Omit<SessionRequest, "prompt"> = {
+    ...(agent === talk.adapter ? same : ofAnyAgent),
+    ...omitUndefined({ budget: left }),
+  };
   const parts = Object.fromEntries(
     byParts.flatMap((name) => changes[name] === undefined ? [] : [[name, { ...before[name], ...changes[name] }]]),
   );

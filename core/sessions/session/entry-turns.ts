@@ -62,7 +62,12 @@ export class EntryTurns implements TurnSource {
     if (turn === null) return null;
     const further = candidate.furtherRequest({ ...turn, agentSession: null, earlier: [] });
     const { output_schema, effort, plan } = further;
-    return { number: turn.number, ...await this.#fit(further), ...omitUndefined({ output_schema, effort, plan }), kept };
+    return {
+      number: turn.number,
+      ...await this.#fit(further),
+      ...omitUndefined({ output_schema, effort, plan }),
+      kept,
+    };
   }
 
   async wait(args: Operations["turn_wait"]["args"]): Promise<Operations["turn_wait"]["value"]> {

@@ -97,7 +97,9 @@ export class SessionChanges {
   }
 
   /** Returns what has changed in the turn, and what of the session's changes waits for a person's word. */
-  async endTurn({ ranPrograms }: { ranPrograms: boolean }): Promise<ArtifactList & { left: Left; kept: TurnCheckpoint | null }> {
+  async endTurn(
+    { ranPrograms }: { ranPrograms: boolean },
+  ): Promise<ArtifactList & { left: Left; kept: TurnCheckpoint | null }> {
     const [turn, begun] = [this.#turn, this.#turn ?? this.#snapshot];
     const looking = this.#left(this.#snapshot, ranPrograms);
     const changed = begun === null ? this.#none() : await this.#list(begun);
@@ -137,7 +139,9 @@ export class SessionChanges {
    * Returns what has changed, and what of it waits for a person's word; releases the snapshot.
    * @param ranPrograms whether the session started any
    */
-  async end({ ranPrograms }: { ranPrograms: boolean }): Promise<ArtifactList & { left: Left; kept: TurnCheckpoint | null }> {
+  async end(
+    { ranPrograms }: { ranPrograms: boolean },
+  ): Promise<ArtifactList & { left: Left; kept: TurnCheckpoint | null }> {
     const snapshot = this.#snapshot;
     const looking = this.#left(snapshot, ranPrograms);
     if (snapshot === null) return { ...this.#none(), left: await looking, kept: null };

@@ -52,7 +52,9 @@ export class SessionCheckpoints {
     const isSilent = claims.calls.length === 0 && plugin.manifest.reports?.includes("tool_calls") !== true;
     const signs = isSilent ? { ...claims, calls: [{ from: this.#begunAt, to: Date.now() }] } : claims;
     if (this.#store === null) return { checkpoint: null, checkpoint_reason: this.#reason ?? "not_started" };
-    const { checkpoint, checkpoint_reason } = await this.#store.endTurn(place.workspaceDir === undefined ? signs : "all");
+    const { checkpoint, checkpoint_reason } = await this.#store.endTurn(
+      place.workspaceDir === undefined ? signs : "all",
+    );
     return { checkpoint, ...(checkpoint_reason === undefined ? {} : { checkpoint_reason }) };
   }
 

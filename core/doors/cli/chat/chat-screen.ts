@@ -161,9 +161,11 @@ export class ChatScreen {
       case "/edit":
       case "/withdraw":
         if (newest === undefined) return this.tell("No message waits.");
-        return this.#do(actions.withdraw(newest.id).then(() => {
-          if (word === "/edit") this.#line.text = newest.text;
-        }));
+        return this.#do(
+          actions.withdraw(newest.id).then(() => {
+            if (word === "/edit") this.#line.text = newest.text;
+          }),
+        );
       case "/agent":
         if (argument === "") return this.tell("Name the agent: /agent <id>.");
         return actions.agent(argument);

@@ -132,8 +132,7 @@ export const conversationRoutes: readonly ApiRoute[] = [
     scope: "run",
     body: rewindRequestSchema,
     answers: ok("what it did, or with dry_run would do", rewindSchema),
-    handle: async ({ params, body, sessions }) =>
-      json(await sessions.conversations.rewind(params["id"] ?? "", body)),
+    handle: async ({ params, body, sessions }) => json(await sessions.conversations.rewind(params["id"] ?? "", body)),
   }),
   route<unknown, Static<typeof stopBody>>({
     id: "stopTurn",

@@ -54,7 +54,9 @@ export class Rewinds {
     const store = await openCheckpoints({ folder, conversation, workdir, exclude, timeoutMs });
     try {
       const options = { keepTheirs: keepTheirs === true, unclaimed: unclaimed === true };
-      const plan = await store.plan({ ...(to === undefined ? { undo: true as const } : { to }), ...options }, { timeoutMs });
+      const plan = await store.plan({ ...(to === undefined ? { undo: true as const } : { to }), ...options }, {
+        timeoutMs,
+      });
       if (!dryRun) await store.rewind(plan, { timeoutMs });
       return reportOf(conversation, { plan, dryRun });
     } finally {

@@ -1,6 +1,6 @@
 import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../../plugin-sdk/result.ts";
-import { type Workspace, workedIn } from "../../../../plugin-sdk/workspace.ts";
+import { workedIn, type Workspace } from "../../../../plugin-sdk/workspace.ts";
 import { defaultKeepMs, type HostManifest } from "../../../ground/config/host-manifest.ts";
 import { type CopiedData, measureCopied } from "../../../records/git/copied-data.ts";
 import type { ApplyChoice, ApplyPatchOptions, Workspaces } from "../../../records/workspace/workspaces.ts";
@@ -98,7 +98,8 @@ export interface PlaceOptions {
  * @throws {BulkheadError} `invalid_request`, `unsupported`, `git_missing`, `timeout`, `io_error`
  */
 export async function placeSession(workspaces: Workspaces, options: PlaceOptions): Promise<SessionPlace> {
-  const { sessionId, request, follows, workdir, exclude, manifest, signal, onProblem = () => {}, onCopy = () => {} } = options;
+  const { sessionId, request, follows, workdir, exclude, manifest, signal, onProblem = () => {}, onCopy = () => {} } =
+    options;
   if (request.workspace !== "worktree") {
     const nothing = () => Promise.resolve();
     return {

@@ -88,7 +88,11 @@ async function askTerms(
   const agent = given ?? adapter_id ?? "";
   const config = options["param"] === undefined ? undefined : await configOf(agent);
   // Of these flags, --no-wait is about what is shown.
-  const { workdir: _here, traceparent: _span, ...fields } = givenFields({ options: { ...options, wait: undefined }, cwd: terminal.cwd, config });
+  const { workdir: _here, traceparent: _span, ...fields } = givenFields({
+    options: { ...options, wait: undefined },
+    cwd: terminal.cwd,
+    config,
+  });
   const terms: MessageTerms = { ...fields, ...omitUndefined({ agent: given }) };
   if (state !== "ended") return { head, agent, terms, request: { workdir, prompt: "" } };
   const earlier = await readEarlier(sessions, head);
