@@ -92,6 +92,7 @@ const fields: { readonly [T in MappableType]: Readonly<Record<string, Field>> } 
     cost: { form: between(0, 1e12), fallback: null },
     confidence: { form: between(0, 1), optional: true },
     structured_output: { form: anything, optional: true },
+    agent_ref: { form: id, optional: true },
     metadata: { form: facts, optional: true },
   },
   error: {

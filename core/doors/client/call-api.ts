@@ -93,7 +93,7 @@ async function callOnce(api: Api, path: string, options: CallOptions): Promise<H
       ...headers,
     },
     redirect: "error",
-    body: body === undefined ? null : isBytes ? body : JSON.stringify(body),
+    body: body === undefined ? null : isBytes ? body as Uint8Array<ArrayBuffer> : JSON.stringify(body),
     signal: signal ?? null,
   });
   if (response.ok) return response;

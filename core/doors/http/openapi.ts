@@ -72,6 +72,7 @@ class Components {
 /** Descriptions of the tags. */
 const tags: Readonly<Record<string, string>> = {
   agents: "The agents that can take a session.",
+  attachments: "Images and files for requests and messages.",
   calls: "Calls of plugins and agents to the broker.",
   cluster: "The machines that serve together.",
   comparisons: "One request on several agents at once.",

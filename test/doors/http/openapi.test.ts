@@ -33,6 +33,6 @@ test("openapi says of an operation who may call it and what comes back", async (
   expect(paths["/v1/conversations/{id}/messages"]!["post"]!.description).toBe(
     "Give a message to a conversation. It needs a token with the scope `run`, and concerns that token's own sessions; " +
       "`admin` concerns all. Header Idempotency-Key: its message_id: the same message with the same id is given once. " +
-      "202: it is kept, and reaches the agent or is dropped.",
+      "Header traceparent: the client's span, as W3C Trace Context writes it. 202: it is kept, and reaches the agent or is dropped.",
   );
 });

@@ -37,8 +37,8 @@ test.each([
 });
 
 test("contextPaths name every member of the objects in ctx", () => {
-  const { fs, temp, env, secrets, kv, log } = new MemoryContext();
-  const paths = Object.entries({ fs, temp, env, secrets, kv, log }).flatMap(([name, value]) =>
+  const { attachments, fs, temp, env, secrets, kv, log } = new MemoryContext();
+  const paths = Object.entries({ attachments, fs, temp, env, secrets, kv, log }).flatMap(([name, value]) =>
     Object.keys(value).map((inner) => `${name}.${inner}`)
   );
   expect(contextPaths.filter((path) => path.includes(".")).sort()).toEqual(paths.sort());

@@ -38,7 +38,7 @@ class FakeSession {
       all: [],
     };
     Object.defineProperty(talk, "current", { get: () => this.current });
-    const candidates = [{ plugin: { id: "agent" } }];
+    const candidates = [{ plugin: { id: "agent", manifest: {} } }];
     this.live = { id, result, session: { talk }, admitted: { request, follows, candidates } } as unknown as LiveSession;
   }
 }
