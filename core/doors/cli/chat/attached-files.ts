@@ -14,17 +14,23 @@ export async function uploadedByFlags(
   { options, terminal }: Pick<Invocation, "options" | "terminal">,
   { attach }: Pick<SessionHost, "attach">,
 ): Promise<AttachmentPart[]> {
-  const upload = async (named: string) => await attach([await bytesOf(named, terminal.cwd)]);
   const parts: AttachmentPart[] = [];
-  for (const named of listOf(options["image"])) {
-    const { sha256, mime_type } = await upload(named);
-    parts.push({ type: "image", sha256, mime_type });
-  }
-  for (const named of listOf(options["file"])) {
-    const { sha256, mime_type } = await upload(named);
-    parts.push({ type: "file", sha256, name: basename(named), mime_type });
+  for (const type of ["image", "file"] as const) {
+    for (const named of listOf(options[type])) parts.push(await upload({ type, named, cwd: terminal.cwd }, { attach }));
   }
   return parts;
+}
+
+/**
+ * Uploads a file of the person's.
+ * @throws {BulkheadError} as {@link uploadedByFlags}
+ */
+export async function upload(
+  { type, named, cwd }: { type: "image" | "file"; named: string; cwd: string },
+  { attach }: Pick<SessionHost, "attach">,
+): Promise<AttachmentPart> {
+  const { sha256, mime_type } = await attach([await bytesOf(named, cwd)]);
+  return type === "image" ? { type, sha256, mime_type } : { type, sha256, name: basename(named), mime_type };
 }
 
 function listOf(given: unknown): string[] {

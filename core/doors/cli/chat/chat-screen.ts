@@ -17,6 +17,8 @@ interface ChatActions {
   stop(): Promise<void>;
   withdraw(messageId: string): Promise<void>;
   answer(requestId: string, choice: string | null): Promise<boolean>;
+  /** Uploads a file, which goes with the next message. */
+  attach(type: "image" | "file", named: string): Promise<void>;
   /** Goes on with another agent. */
   agent(id: string): void;
   leave(): void;
@@ -41,6 +43,7 @@ const help = `  Enter         the next prompt; while the agent works, a word int
   /edit         take the newest message that waits back into the line
   /withdraw     take the newest message that waits back
   /agent <id>   go on with another agent
+  /image <file> goes with the next message; so does /file <file>
   /quit         leave (or Ctrl-C twice, or Ctrl-D); the conversation stays
 `;
 
@@ -152,7 +155,7 @@ export class ChatScreen {
   }
 
   #command(typed: string): void {
-    const [word, argument = ""] = typed.trim().split(/\s+/, 2);
+    const [, word = "", argument = ""] = /^(\S+)\s*(.*)$/s.exec(typed.trim()) ?? [];
     const { actions } = this.#options;
     const newest = this.#pending.at(-1);
     switch (word) {
@@ -169,6 +172,10 @@ export class ChatScreen {
       case "/agent":
         if (argument === "") return this.tell("Name the agent: /agent <id>.");
         return actions.agent(argument);
+      case "/image":
+      case "/file":
+        if (argument === "") return this.tell(`Name the file: ${word} <file>.`);
+        return this.#do(actions.attach(word === "/image" ? "image" : "file", argument));
       case "/quit":
         return actions.leave();
       case "/help":

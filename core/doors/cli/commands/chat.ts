@@ -1,11 +1,12 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import type { Delivery } from "../../../../plugin-sdk/messages.ts";
-import { omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
+import type { AttachmentPart, Delivery } from "../../../../plugin-sdk/messages.ts";
+import { omitEmpty, omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
 import { formatDuration } from "../render/quantities.ts";
 import { defaultLimits } from "../../../ground/config/limits.ts";
 import { randomId } from "../../../ground/platform/files/hash.ts";
 import { wait } from "../../../ground/platform/engine/wait.ts";
 import { openLineEditor } from "../../../ground/platform/terminal/line-editor.ts";
+import { upload } from "../chat/attached-files.ts";
 import { ChatScreen } from "../chat/chat-screen.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { exitCodeOf } from "../exit-code.ts";
@@ -66,6 +67,10 @@ class Talk {
   id: string | null = null;
   /** The agent that takes the next message, where it is another one than before. */
   wanted: string | string[] | null = null;
+  /** Images and files that go with the next message. */
+  attached: AttachmentPart[] = [];
+  /** The message that may have arrived or not: the same words again have its id. */
+  #unsure: { text: string; messageId: string } | null = null;
 
   constructor(call: Invocation, opened: OpenedSessions) {
     this.#call = call;
@@ -90,21 +95,29 @@ class Talk {
       const [first = "auto"] = [adapter].flat();
       const config = options["param"] === undefined ? undefined : await this.#opened.configOf(first);
       const request = buildRequest({ options: inTrace(options, terminal), prompt: text, cwd: terminal.cwd, config });
-      const session = await this.sessions.start({ keep_ms: usualKeepMs, ...request }, { adapter });
+      const content = omitEmpty({ content: this.attached });
+      const session = await this.sessions.start({ keep_ms: usualKeepMs, ...request, ...content }, { adapter });
       this.id = session.id;
-      this.wanted = null;
+      this.#sent();
       return { sessionId: session.id, messageId: null };
     }
-    const messageId = randomId();
+    const messageId = this.#unsure?.text === text ? this.#unsure.messageId : randomId();
+    this.#unsure = { text, messageId };
     const said = await conversations.say(this.id, {
       message_id: messageId,
-      content: [{ type: "text", text }],
+      content: [{ type: "text", text }, ...this.attached],
       delivery,
       ...omitUndefined({ with: typeof this.wanted === "string" ? { agent: this.wanted } : undefined }),
     });
-    this.wanted = null;
+    this.#sent();
     this.id = said.session_id;
     return { sessionId: said.session_id, messageId };
+  }
+
+  #sent(): void {
+    this.wanted = null;
+    this.attached = [];
+    this.#unsure = null;
   }
 }
 
@@ -163,6 +176,10 @@ async function talkAtTerminal(call: Invocation, talk: Talk): Promise<number> {
       },
       answer: async (requestId, choice) =>
         talk.id !== null && await (await talk.sessions.open(talk.id)).answer(requestId, choice),
+      attach: async (type, named) => {
+        talk.attached.push(await upload({ type, named, cwd: terminal.cwd }, talk.sessions));
+        screen.tell(`The next message carries ${talk.attached.length === 1 ? "it" : `${talk.attached.length} of them`}.`);
+      },
       agent: (id) => {
         talk.wanted = id;
         screen.tell(`The next message goes to ${id}.`);

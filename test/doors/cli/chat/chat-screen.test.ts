@@ -28,6 +28,7 @@ function screen({ say }: { say?: () => Promise<void> } = {}) {
       stop: act("stop"),
       withdraw: act("withdraw"),
       answer: async (requestId, choice) => (acts.push(`answer ${requestId} ${choice}`), true),
+      attach: act("attach"),
       agent: (id) => void acts.push(`agent ${id}`),
       leave: () => void acts.push("leave"),
     },
@@ -100,6 +101,15 @@ test("a turn has its prompt beside it, and what begins one at once has no line o
   expect(shown.text.trim()).toMatch(/│ ● turn 2: at once$/);
   await see({ ...waits, message_id: "m2" });
   expect(shown.text).toContain("message of c: later");
+});
+
+test("/image and /file attach what they name, blanks in it included", () => {
+  const { acts, keys, shown } = screen();
+  keys.onLine("/image my sketch.png", { later: false });
+  keys.onLine("/file notes.pdf", { later: false });
+  keys.onLine("/image", { later: false });
+  expect(acts).toEqual(["attach image my sketch.png", "attach file notes.pdf"]);
+  expect(shown.text).toContain("Name the file: /image <file>.");
 });
 
 test("Esc stops a turn, and only a second Ctrl-C leaves", async () => {
