@@ -282,7 +282,7 @@ const conversationMethods: Readonly<Record<string, Answers>> = {
   messages: rows("0 0 0 not_found 0 not_found"),
   edit: rows("not_found forbidden not_found not_found forbidden not_found"),
   withdraw: rows("not_found forbidden not_found not_found forbidden not_found"),
-  rewind: rows("1 forbidden 1 not_found forbidden not_found"),
+  rewind: rows("ok forbidden ok not_found forbidden not_found"),
   stop: rows("conflict forbidden conflict not_found forbidden not_found"),
   get: rows("1 1 1 not_found 1 not_found"),
   events: rows("1 1 1 not_found 1 not_found"),

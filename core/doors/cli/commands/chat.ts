@@ -178,7 +178,9 @@ async function talkAtTerminal(call: Invocation, talk: Talk): Promise<number> {
         talk.id !== null && await (await talk.sessions.open(talk.id)).answer(requestId, choice),
       attach: async (type, named) => {
         talk.attached.push(await upload({ type, named, cwd: terminal.cwd }, talk.sessions));
-        screen.tell(`The next message carries ${talk.attached.length === 1 ? "it" : `${talk.attached.length} of them`}.`);
+        screen.tell(
+          `The next message carries ${talk.attached.length === 1 ? "it" : `${talk.attached.length} of them`}.`,
+        );
       },
       agent: (id) => {
         talk.wanted = id;

@@ -1,4 +1,4 @@
-import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { BulkheadError, errorDataOf } from "../../../../plugin-sdk/errors.ts";
 import {
   type AttachmentPart,
   mostAttachments,
@@ -84,7 +84,7 @@ export class AttachmentStore {
       }
       return { sha256, bytes, mime_type };
     } catch (error) {
-      throw error instanceof BulkheadError ? error : this.#ioError("Cannot keep the upload", error);
+      throw errorDataOf(error) !== null ? error : this.#ioError("Cannot keep the upload", error);
     } finally {
       await rm(draft, { force: true });
     }
