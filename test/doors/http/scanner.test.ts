@@ -108,7 +108,7 @@ test("the document is OpenAPI 3.1, and every operation says its scope, its answe
   expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
   for (const operation of operations) {
     expect(operation).toMatchObject({ summary: expect.any(String), "x-scope": expect.any(String) });
-    expect(document.tags).toContainEqual({ name: operation.tags[0] });
+    expect(document.tags).toContainEqual(expect.objectContaining({ name: operation.tags[0] }));
     expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(["4XX", "5XX"]));
   }
   expect(document).toMatchObject({ servers: [{ url: "/" }], info: { license: { name: "MIT" } } });
