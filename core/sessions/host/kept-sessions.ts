@@ -31,7 +31,8 @@ export class KeptSessions {
   /** Takes a session that begins to rest; what it returns is called when it rests no more. */
   enter(one: KeptSession): () => void {
     this.#kept.add(one);
-    while (this.#kept.size > this.#deps.limits().kept_sessions) this.endOne();
+    const { kept_sessions } = this.#deps.limits();
+    while (this.#kept.size > kept_sessions) this.endOne();
     this.#lookLater();
     return () => this.#leave(one);
   }
@@ -62,7 +63,8 @@ export class KeptSessions {
       sizes.set(one, bytes);
     }
     const held = () => [...this.#kept].reduce((sum, one) => sum + (sizes.get(one) ?? 0), 0);
-    while (held() > this.#deps.limits().kept_mb * megabyte) this.endOne();
+    const { kept_mb } = this.#deps.limits();
+    while (held() > kept_mb * megabyte) this.endOne();
   }
 
   #lookLater(): void {

@@ -62,7 +62,10 @@ export function attemptBroker(
     lastProcessId: processes.lastId,
     workMayBegin,
     emit: (event) => {
-      if (event.type === "process_spawned") processes.lastId = Math.max(processes.lastId, event.process_id);
+      if (event.type === "process_spawned") {
+        processes.lastId = Math.max(processes.lastId, event.process_id);
+        rules.signs.ran();
+      }
       stream.host(event);
     },
     onWrite: (path) => rules.signs.name(path),

@@ -33,13 +33,13 @@ export class SessionChanges {
   #withoutOwn: Awaited<ReturnType<RunningSessionDeps["watchOwnFiles"]>> | null = null;
   #start: LookStart | null = null;
   #watching: Promise<void> = Promise.resolve();
-  readonly #signs: Pick<TurnSigns, "take">;
+  readonly #signs: Pick<TurnSigns, "take" | "hasRun">;
   readonly #checkpoints: SessionCheckpoints;
   /** Of the turn that ended last. */
   #checkpoint: TurnCheckpoint | null = null;
   #isInTurn = false;
 
-  constructor(session: Admitted, deps: ChangesDeps, signs: Pick<TurnSigns, "take">) {
+  constructor(session: Admitted, deps: ChangesDeps, signs: Pick<TurnSigns, "take" | "hasRun">) {
     this.#session = session;
     this.#deps = deps;
     this.#signs = signs;
@@ -81,7 +81,7 @@ export class SessionChanges {
   async #keepAfter(): Promise<TurnCheckpoint | null> {
     const [claims, isInTurn] = [this.#signs.take(), this.#isInTurn];
     this.#isInTurn = false;
-    if (isInTurn) this.#checkpoint = await this.#checkpoints.endTurn(claims);
+    if (isInTurn) this.#checkpoint = await this.#checkpoints.endTurn(claims, { ranPrograms: this.#signs.hasRun });
     return this.#checkpoint;
   }
 
@@ -102,10 +102,12 @@ export class SessionChanges {
   ): Promise<ArtifactList & { left: Left; kept: TurnCheckpoint | null }> {
     const [turn, begun] = [this.#turn, this.#turn ?? this.#snapshot];
     const looking = this.#left(this.#snapshot, ranPrograms);
+    // First: it takes the signs of the turn, and what a person does from now on is none of it.
+    const keeping = this.#keepAfter();
     const changed = begun === null ? this.#none() : await this.#list(begun);
     this.#turn = null;
     if (turn !== null) void this.#deps.looks.release(turn);
-    return { ...changed, left: await looking, kept: await this.#keepAfter() };
+    return { ...changed, left: await looking, kept: await keeping };
   }
 
   #none(): ArtifactList {
@@ -145,8 +147,7 @@ export class SessionChanges {
     const snapshot = this.#snapshot;
     const looking = this.#left(snapshot, ranPrograms);
     if (snapshot === null) return { ...this.#none(), left: await looking, kept: null };
-    const [changed, left] = await Promise.all([this.#list(snapshot), looking]);
-    const kept = await this.#keepAfter();
+    const [kept, changed, left] = await Promise.all([this.#keepAfter(), this.#list(snapshot), looking]);
     await this.#checkpoints.close();
     // The session does not wait for the removal of its files. A killed host's next start removes what is left of them.
     void this.#deps.looks.release(snapshot);

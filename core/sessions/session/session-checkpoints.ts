@@ -44,12 +44,19 @@ export class SessionCheckpoints {
     }
   }
 
-  /** Keeps the files as they are after the turn; null where the request asks for none. */
-  async endTurn(claims: TurnClaims): Promise<TurnCheckpoint | null> {
+  /**
+   * Keeps the files as they are after the turn; null where the request asks for none.
+   * @param options `ranPrograms`: the session started some, which write without asking the host
+   */
+  async endTurn(
+    claims: TurnClaims,
+    { ranPrograms }: { ranPrograms: boolean },
+  ): Promise<TurnCheckpoint | null> {
     const { request, place, candidates: [{ plugin }] } = this.#session;
     if (request.checkpoints !== true) return null;
-    // Of an agent that tells no tools, the whole turn is one call.
-    const isSilent = claims.calls.length === 0 && plugin.manifest.reports?.includes("tool_calls") !== true;
+    // Of a program whose agent tells no tools, the whole turn is one call.
+    const isSilent = ranPrograms && claims.calls.length === 0 &&
+      plugin.manifest.reports?.includes("tool_calls") !== true;
     const signs = isSilent ? { ...claims, calls: [{ from: this.#begunAt, to: Date.now() }] } : claims;
     if (this.#store === null) return { checkpoint: null, checkpoint_reason: this.#reason ?? "not_started" };
     const { checkpoint, checkpoint_reason } = await this.#store.endTurn(

@@ -7,7 +7,17 @@ const mostSigns = 10_000;
 export class TurnSigns {
   #named = new Set<string>();
   #calls: { from: number; to: number }[] = [];
+  #hasRun = false;
   readonly #open = new Map<string, { from: number; to: number }>();
+
+  /** Whether a program of the session has begun: it may live on over turns. */
+  get hasRun(): boolean {
+    return this.#hasRun;
+  }
+
+  ran(): void {
+    this.#hasRun = true;
+  }
 
   name(path: string): void {
     if (this.#named.size < mostSigns) this.#named.add(path);

@@ -157,6 +157,37 @@ describe("a rewind", () => {
   });
 });
 
+test("what a program writes is its agent's: in all of a turn if it tells no tools, else in its calls", async () => {
+  const made = await openHost();
+  const { host, workdir } = made;
+  git(workdir, "init", "-q");
+  const runs = adapterCode(`    yield { type: "progress", message: "begun" };
+    await ctx.sleep(300);
+    if (request.prompt === "tells") yield { type: "tool_call", call_id: "1", tool: "sh", kind: "execute", input: {} };
+    const child = await ctx.run("/bin/sh", ["-c", "echo x > " + request.prompt + ".txt"]);
+    await child.exit;
+    if (request.prompt === "tells") {
+      yield { type: "tool_result", call_id: "1", tool: "sh", output: "", success: true, duration_ms: null };
+    }
+    yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`);
+  const grant = { run: [{ binary: "/bin/sh", args: ["-c {*}"] }] };
+  const manifest = `permissions:\n  run: [{ binary: /bin/sh, args: ["-c {*}"] }]`;
+  await made.add("silent", { code: runs, manifest }, { grant });
+  await made.add("tells", { code: runs, manifest: `reports: [tool_calls]\n${manifest}` }, { grant });
+  for (const id of ["silent", "tells"]) {
+    const session = await host.runSession({ workdir, prompt: id, checkpoints: true }, { adapter: id });
+    for await (const { event } of session.events()) {
+      // A person's edit while the agent thinks.
+      if (event.type === "progress") await writeFile(join(workdir, `person-${id}.txt`), "mine\n");
+    }
+    const { files, unclaimed } = await back(made, session.id, { to: 0, dry_run: true });
+    const paths = files.map(({ path }) => path);
+    expect([paths, unclaimed]).toEqual(
+      id === "tells" ? [["tells.txt"], ["person-tells.txt"]] : [["person-silent.txt", "silent.txt"], []],
+    );
+  }
+});
+
 test("a turn's tree stands in its events and in the result; without the field nothing is kept", async () => {
   const { host, id } = await talked({ keep_ms: 60_000 });
   await (await host.sessions.open(id)).interrupt();
