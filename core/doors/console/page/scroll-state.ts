@@ -75,6 +75,7 @@ export class ScrollState {
   /** Takes the heights of the rows just drawn and puts the view where it belongs, in one layout. */
   place(element: HTMLElement): void {
     this.#element = element;
+    this.#notice(element);
     const drawn = [...element.querySelectorAll<HTMLElement>(":scope > .block")].map((block) => ({
       index: Number(block.dataset["index"]),
       height: block.offsetHeight,
@@ -102,6 +103,7 @@ export class ScrollState {
   }
 
   viewResized(element: HTMLElement): void {
+    this.#notice(element);
     this.#viewHeight = element.clientHeight;
     if (this.isAtEnd) element.scrollTop = element.scrollHeight;
     this.#top = element.scrollTop;
@@ -110,11 +112,19 @@ export class ScrollState {
 
   /** A block became higher or lower by itself: a fold was opened, or the window is another. */
   resized = (index: number, height: number): void => {
+    if (this.#element !== null) this.#notice(this.#element);
     const shift = this.#keeping(this.#top, () => this.heights.set(index, height));
     if (this.#aim === null && !this.isAtEnd) this.#shift(shift);
     else if (this.isAtEnd && this.#element !== null) this.#element.scrollTop = this.#element.scrollHeight;
     this.#askIfOther();
   };
+
+  /** A person has scrolled away from the end, and the event of it has not come yet: the view must not go back there. */
+  #notice(element: HTMLElement): void {
+    const end = Math.min(this.#top, element.scrollHeight - element.clientHeight);
+    const isAway = this.isAtEnd && element.clientHeight === this.#viewHeight && element.scrollTop < end - 1;
+    if (isAway) this.scrolled(element);
+  }
 
   scrolled(element: HTMLElement): void {
     // A view that grows moves its content down without a person.
