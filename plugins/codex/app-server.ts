@@ -36,6 +36,9 @@ const politeMs = 700;
 /** How long it may take to leave when it is told that nothing else comes. */
 const leaveMs = 2000;
 
+/** How long Codex may take to say whether it has words that came at the end of a turn. Milliseconds. */
+const answerMs = 2000;
+
 /** Collaborators of {@link AppServer}. */
 interface AppServerDeps {
   ctx: AdapterContext;
@@ -60,6 +63,8 @@ export class AppServer {
   #questions: Questions;
   /** Resolves when the turn under way has begun, or could not. */
   #begun: Promise<void> = Promise.resolve();
+  /** Words on their way to Codex. */
+  #giving: Promise<void> = Promise.resolve();
   /** Resolves when the turn under way is over. */
   #over: Promise<void> = Promise.resolve();
   #isGone = false;
@@ -131,7 +136,10 @@ export class AppServer {
     this.#reader.tellsEnd = turn.kept;
     this.#begun = this.#begin(turn);
     const unread = new Set<string>();
-    void this.#steer(turn, unread).catch(() => {});
+    // What comes back while the last word is said stands before it.
+    let late: AdapterEvent[] | null = null;
+    const put = (event: AdapterEvent) => void (late === null ? this.#queue.push([event]) : late.push(event));
+    void this.#steer(turn, unread, put).catch(() => {});
     const stop = (): void => void this.#interrupt().catch(() => {});
     turn.signal.addEventListener("abort", stop);
     if (turn.signal.aborted) stop();
@@ -155,10 +163,12 @@ export class AppServer {
       }
       // A program that was kept is gone: the host enters again with a turn of which nothing came.
       if (isLater && isSilent && !ending.isOver && !ctx.signal.aborted) return;
+      late = [];
       const last = await this.#lastWord(ending, turn);
+      if (turn.kept) await Promise.race([this.#giving, ctx.sleep(answerMs)]).catch(() => {});
       // Codex forgets what it has not read of a turn that was stopped; of any other it may have kept it.
       const isStopped = last.some((event) => event.type === "error" && event.code === "interrupted");
-      yield [...isStopped ? [...unread].map(returned) : [], ...last];
+      yield [...late, ...isStopped ? [...unread].map(returned) : [], ...last];
     } finally {
       finish();
       answers.close();
@@ -210,27 +220,33 @@ export class AppServer {
    * Gives the client's words into a turn to Codex.
    * @param unread Ids of those that Codex has, and has not said that it read
    */
-  async #steer({ messages }: Turn, unread: Set<string>): Promise<void> {
+  async #steer({ messages }: Turn, unread: Set<string>, put: (event: AdapterEvent) => void): Promise<void> {
     await this.#begun;
     for await (const { message_id, text, content } of messages) {
       const { turn } = this.#reader;
       if (turn === null) {
-        this.#queue.push([returned(message_id)]);
+        put(returned(message_id));
         continue;
       }
       unread.add(message_id);
-      try {
-        await this.#peer.request("turn/steer", {
-          threadId: this.#thread,
-          expectedTurnId: turn,
-          clientUserMessageId: message_id,
-          input: await this.#inputOf(text, content),
-        });
-      } catch (thrown) {
-        if (!(thrown instanceof RpcError)) return;
+      this.#giving = this.#give(message_id, { turn, input: this.#inputOf(text, content) }).then((isTaken) => {
+        if (isTaken) return;
         unread.delete(message_id);
-        this.#queue.push([returned(message_id)]);
-      }
+        put(returned(message_id));
+      });
+      await this.#giving;
+    }
+  }
+
+  /** Gives Codex words; false where it has no such turn any more. */
+  async #give(id: string, { turn, input }: { turn: string; input: Promise<JsonFields[]> }): Promise<boolean> {
+    const ids = { threadId: this.#thread, expectedTurnId: turn, clientUserMessageId: id };
+    try {
+      await this.#peer.request("turn/steer", { ...ids, input: await input });
+      return true;
+    } catch (thrown) {
+      // Of a program that is gone nobody knows whether it had them.
+      return !(thrown instanceof RpcError);
     }
   }
 
