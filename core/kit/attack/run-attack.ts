@@ -141,7 +141,8 @@ async function attempt(
       const { interruptAfterMs, stopTurnAfterMs } = attack;
       if (interruptAfterMs !== undefined) setTimeout(() => void session.interrupt(), interruptAfterMs);
       if (stopTurnAfterMs !== undefined) {
-        setTimeout(() => void host.sessions.conversations.stop(session.id), stopTurnAfterMs);
+        // Where its turn is over already, there is nothing to stop.
+        setTimeout(() => void host.sessions.conversations.stop(session.id).catch(() => {}), stopTurnAfterMs);
       }
     }
     const result = await session.result();
