@@ -245,7 +245,7 @@ export class AppServer {
       await this.#peer.request("turn/steer", { ...ids, input: await input });
       return true;
     } catch (thrown) {
-      // Of a program that is gone nobody knows whether it had them.
+      // A program that is gone does not say whether it had them.
       return !(thrown instanceof RpcError);
     }
   }
