@@ -7,6 +7,8 @@ const guess = 420;
 const margin = 600;
 /** Pixels above the view that are drawn while it follows the end: it moves away from them. */
 const marginAtEnd = 120;
+/** Pixels by which the field below may move the view while it is measured. */
+const fieldPixels = 120;
 
 interface BlockRange {
   first: number;
@@ -122,7 +124,7 @@ export class ScrollState {
   /** A person has scrolled away from the end, and the event of it has not come yet: the view must not go back there. */
   #notice(element: HTMLElement): void {
     const end = Math.min(this.#top, element.scrollHeight - element.clientHeight);
-    const isAway = this.isAtEnd && element.clientHeight === this.#viewHeight && element.scrollTop < end - 1;
+    const isAway = this.isAtEnd && element.clientHeight === this.#viewHeight && element.scrollTop < end - fieldPixels;
     if (isAway) this.scrolled(element);
   }
 
