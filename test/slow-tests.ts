@@ -20,6 +20,7 @@ export const slowTests: readonly string[] = [
   "test/doors/http/real-host.test.ts",
   "test/doors/mcp/plugin-tools.test.ts",
   "test/doors/http/scanner.test.ts",
+  "test/doors/http/worktree-talk.test.ts",
   "test/doors/http/caller-rule.test.ts",
   "test/kit/author/host-package.test.ts",
   "test/kit/author/import-plugin.test.ts",

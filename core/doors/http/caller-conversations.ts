@@ -24,9 +24,9 @@ export function callerConversations(
   const client = { client: caller.id, mayRead: (id: string) => sees(caller, id, owners) };
   return {
     async say(id, message) {
-      const { conversation, workdir } = await controlled(id);
+      const conversation = await controlled(id);
       // A message to an agent that runs is work in its folder, as a start is.
-      if (workdir !== null) await admit({ workdir, prompt: "" });
+      await demandFolder(id);
       const said = await conversations.say(id, message, { ...client, admit });
       await inherit(conversation, said.session_id);
       return said;
@@ -48,19 +48,19 @@ export function callerConversations(
       await conversations.stop(id, options);
     },
     async rewind(id, request) {
-      const { workdir } = await controlled(id);
+      await controlled(id);
       // It changes files of the folder, as a session there does.
-      if (workdir !== null) await admit({ workdir, prompt: "" });
+      await demandFolder(id);
       return await conversations.rewind(id, request);
     },
     async get(id) {
-      const { conversation } = await seen(id);
+      const conversation = await seen(id);
       const report = await conversations.get(id);
       for (const { session_id } of report.sessions) await inherit(conversation, session_id);
       return report;
     },
     async *events(id, query) {
-      const { conversation } = await seen(id);
+      const conversation = await seen(id);
       for await (const envelope of conversations.events(id, query)) {
         if (envelope.event.type === "session_started") await inherit(conversation, envelope.session_id);
         yield envelope;
@@ -69,7 +69,7 @@ export function callerConversations(
   };
 
   /** @throws {BulkheadError} `not_found`, as for a conversation that does not exist */
-  async function seen(id: string): Promise<{ conversation: string; workdir: string | null }> {
+  async function seen(id: string): Promise<string> {
     const summary = await sessions.get(id).catch((error: unknown) => {
       // The other sessions of a conversation may be there when this one was deleted.
       if (errorDataOf(error)?.code === "not_found") return null;
@@ -77,14 +77,29 @@ export function callerConversations(
     });
     const conversation = summary?.conversation_id ?? id;
     if (!sees(caller, conversation, owners)) throw unknownSession(id);
-    return { conversation, workdir: summary?.workdir ?? null };
+    return conversation;
+  }
+
+  /**
+   * Checks the folder that the conversation's newest session works in; for a worktree, the one that it was asked for.
+   * @throws {BulkheadError} `forbidden`
+   */
+  async function demandFolder(id: string): Promise<void> {
+    if (caller.workdirs === undefined) return;
+    const { head } = await conversations.get(id);
+    let { workdir } = await sessions.get(head);
+    for await (const { event } of (await sessions.open(head)).events()) {
+      if (event.type === "session_started" && event.effective.workspace === "worktree") ({ workdir } = event.requested);
+      break;
+    }
+    await admit({ workdir, prompt: "" });
   }
 
   /** @throws {BulkheadError} `not_found`; `forbidden` for a conversation that the caller may only see */
-  async function controlled(id: string): Promise<{ conversation: string; workdir: string | null }> {
-    const found = await seen(id);
-    demandControl(caller, found.conversation, owners);
-    return found;
+  async function controlled(id: string): Promise<string> {
+    const conversation = await seen(id);
+    demandControl(caller, conversation, owners);
+    return conversation;
   }
 
   /** Gives a conversation's owner a session that the host may have begun by itself. */
