@@ -25,7 +25,7 @@ import { HeldLimit } from "./held-limit.ts";
 import { choose, type Greeting, type OpeningDeps, openSession, tryOpening } from "./open-session.ts";
 import type { AgentOptions } from "./options.ts";
 import { PermissionRequests } from "./permission-requests.ts";
-import { promptBlocks } from "./prompt-blocks.ts";
+import { type BlocksOf, promptBlocks, textBlock } from "./prompt-blocks.ts";
 import { Quiet, type TurnState } from "./quiet.ts";
 import { Steering } from "./steering.ts";
 import { offerTerminals } from "./terminals.ts";
@@ -308,10 +308,16 @@ export class Conversation {
     const habits = habitsOf(greeting.name);
     await this.#account.begin(habits.account, { isResumed });
     this.#queue.push(this.#reader.begin(sessionId, habits, { isResumed }));
+    const { prompt, content = [] } = turn;
+    const blocksOf: BlocksOf = (words) => promptBlocks(words, { ctx: this.#ctx, greeting });
+    // Nothing may be waited for between the look at the stop and the prompt: an agent takes a stop of a prompt alone.
+    const blocks = await blocksOf({ text: prompt, content });
     const isFree = !turn.signal.aborted;
     this.#isAsked = true;
-    const { prompt } = turn;
-    const answer = isFree ? fieldsOrNone(await this.#steered(turn, { prompt, greeting })) : { stopReason: "cancelled" };
+    const isOffered = greeting.isSteered;
+    const answer = isFree
+      ? fieldsOrNone(await this.#steered(turn, { blocks, blocksOf, isOffered }))
+      : { stopReason: "cancelled" };
     // Another end is told, and the session may be over with it.
     const account = answer["stopReason"] === "end_turn" ? await this.#account.end() : undefined;
     if (isFree) await this.#quiet.come(() => this.#stateOf(turn));
@@ -324,23 +330,21 @@ export class Conversation {
   }
 
   /** Prompts the agent, and gives it what the client says meanwhile. */
-  async #steered(turn: Turn, { prompt, greeting }: { prompt: string; greeting: Greeting }): Promise<unknown> {
-    const blocksOf = (words: Parameters<typeof promptBlocks>[0]) => promptBlocks(words, { ctx: this.#ctx, greeting });
-    const { content } = turn;
-    const answer = content === undefined
-      ? this.#prompt(prompt)
-      : this.#promptWith(await blocksOf({ text: prompt, content }));
+  #steered(
+    turn: Turn,
+    { blocks, ...offer }: { blocks: JsonFields[]; blocksOf: BlocksOf; isOffered: boolean },
+  ): Promise<unknown> {
+    const answer = this.#prompt(blocks);
     this.#steering = new Steering({
+      ...offer,
       agent: this.#agent,
       sessionId: this.#session ?? "",
-      isOffered: greeting.isSteered,
-      blocksOf,
       tell: (events) => this.#tell(events),
       sleep: (ms) => this.#ctx.sleep(ms),
     });
     // It fails when the host has ended the session.
     void this.#steering.follow(turn).catch(() => {});
-    return await answer;
+    return answer;
   }
 
   #stateOf({ kept, signal }: Turn): TurnState {
@@ -353,17 +357,13 @@ export class Conversation {
     };
   }
 
-  #prompt(text: string): Promise<unknown> {
-    return this.#promptWith([{ type: "text", text }]);
-  }
-
-  #promptWith(prompt: JsonFields[]): Promise<unknown> {
+  #prompt(prompt: JsonFields[]): Promise<unknown> {
     return this.#agent.request("session/prompt", { sessionId: this.#session, prompt });
   }
 
   /** Asks what the agent answers itself, without a model; one that does not is not waited for. */
   async #askAside(text: string): Promise<void> {
-    await Promise.race([this.#prompt(text), this.#ctx.sleep(asideMs)]);
+    await Promise.race([this.#prompt([textBlock(text)]), this.#ctx.sleep(asideMs)]);
   }
 
   #openLater(callId: string): void {

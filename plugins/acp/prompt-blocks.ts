@@ -1,9 +1,18 @@
-import { type AdapterContext, attachedParts, fieldsOrNone, type JsonFields, type Turn } from "bulkhead/plugin-sdk";
+import {
+  type AdapterContext,
+  attachedParts,
+  fieldsOrNone,
+  type JsonFields,
+  type TurnMessage,
+} from "bulkhead/plugin-sdk";
 import type { Greeting } from "./open-session.ts";
+
+/** Makes the blocks of what a client says. */
+export type BlocksOf = (words: Pick<TurnMessage, "text" | "content">) => Promise<JsonFields[]>;
 
 /** Makes the blocks of a prompt or of words into a turn. An agent that takes no images is told where it finds them. */
 export async function promptBlocks(
-  { text, content = [] }: { text: string; content?: Turn["content"] },
+  { text, content = [] }: Pick<TurnMessage, "text" | "content">,
   { ctx, greeting }: { ctx: Pick<AdapterContext, "attachments">; greeting: Pick<Greeting, "capabilities"> },
 ): Promise<JsonFields[]> {
   if (content.length === 0) return [textBlock(text)];
@@ -19,6 +28,7 @@ export async function promptBlocks(
   return [...images, ...words.map(textBlock)];
 }
 
-function textBlock(text: string): JsonFields {
+/** A block of words alone. */
+export function textBlock(text: string): JsonFields {
   return { type: "text", text };
 }

@@ -2,11 +2,11 @@ import {
   type AdapterContext,
   type AdapterEvent,
   fieldsOrNone,
-  type JsonFields,
   type JsonRpcPeer,
   type Turn,
   type TurnMessage,
 } from "bulkhead/plugin-sdk";
+import type { BlocksOf } from "./prompt-blocks.ts";
 
 /** How long the agent has to answer a steer once its turn is over. */
 const answerMs = 2000;
@@ -21,7 +21,7 @@ interface SteeringDeps {
   /** Whether the agent says that it takes words into a running turn. */
   isOffered: boolean;
   /** Makes the blocks of words. */
-  blocksOf(words: Pick<TurnMessage, "text" | "content">): Promise<JsonFields[]>;
+  blocksOf: BlocksOf;
   tell(events: AdapterEvent[]): void;
   sleep: AdapterContext["sleep"];
 }
