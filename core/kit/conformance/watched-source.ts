@@ -1,5 +1,5 @@
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
-import { openCallsSource } from "./open-calls-source.ts";
+import { endsSource } from "./ends-source.ts";
 import { recorderSource } from "./recorder-source.ts";
 
 /** Before what the kit's own adapter has to say, in the message of a progress event or a log record. */
@@ -18,7 +18,7 @@ export function watchedSource(manifest: Manifest): string {
     : `import normaliser from "./code.js";\nconst Adapter = cliTool(${JSON.stringify(manifest)}, normaliser);`;
   return `import { AgentAdapter, BulkheadError, cliTool, requiredMembers } from "bulkhead/plugin-sdk";
 ${adapter}
-${body}${recorderSource}${openCallsSource}`;
+${body}${recorderSource}${endsSource}`;
 }
 
 const body = String.raw`
@@ -69,7 +69,7 @@ export default class Watched extends AgentAdapter {
     else if (take === "held") yield* this.#held(own, world(ctx, order));
     else if (take === "missing") yield* this.#missing(own, world(ctx, { ...order, mode: "missing" }));
     else if (take === "fields") yield* this.#fields(own, world(ctx, order));
-    else if (take === "talk") yield* this.#talk(own, world(ctx, order));
+    else if (take === "talk") yield* toldLate(world(ctx, order), (told) => this.#run(own, told));
     else if (take === "calls") yield* openCalls(world(ctx, order), (noted) => this.#run(own, noted));
     else if (take === "record") yield* this.#record(own, ctx);
     else yield* await this.#run(own, world(ctx, order));
@@ -183,30 +183,6 @@ export default class Watched extends AgentAdapter {
     yield say("fields", { read: [...read], sent: sent.join("\n").slice(0, 200000) });
     yield done;
   }
-  /** Says when events of a turn come after the adapter has asked for the next one. */
-  async *#talk(request, ctx) {
-    const inner = ctx.turns[Symbol.asyncIterator]();
-    let given = 0;
-    let asks = false;
-    const turns = {
-      [Symbol.asyncIterator]: () => turns,
-      async next() {
-        asks = given > 0;
-        const next = await inner.next();
-        asks = false;
-        given++;
-        return next;
-      },
-    };
-    for await (const yielded of await this.#run(request, { ...ctx, turns })) {
-      for (const event of [yielded].flat()) {
-        // The agent goes on by itself.
-        if (event?.type === "turn_began") asks = false;
-        if (asks) ctx.log.info("kit:" + JSON.stringify({ late: String(event?.type) }));
-      }
-      yield yielded;
-    }
-  }
   async *#record(request, ctx) {
     const heard = { runs: [], answers: [], sockets: 0, cut: false };
     await returned(async () => await (await this.#made()).isAvailable(recorder(ctx, heard, true)));
@@ -250,6 +226,7 @@ function turnOf(request, ctx) {
   })();
 }
 
+/** The session's context, with what goes out of it written down. */
 function overheard(ctx, sent) {
   return {
     ...ctx,
@@ -308,6 +285,7 @@ function asked(ctx, url) {
   return host;
 }
 
+/** conformance.yaml has answers to requests, and none that a WebSocket would give. */
 function unanswered(ctx) {
   return async (address) => {
     const host = asked(ctx, new URL(address));

@@ -1,5 +1,5 @@
-/** Source that runs a session of the adapter under trial and says which of its calls are open at the end. */
-export const openCallsSource: string = String.raw`
+/** Source that runs a session of the adapter under trial, and says which calls are open at its end, and which events are late. */
+export const endsSource: string = String.raw`
 const kindsOfCalls = ["fs", "kv", "env", "secrets", "temp"];
 const singleCalls = ["run", "which", "fetch", "connect"];
 
@@ -36,5 +36,29 @@ async function* openCalls(ctx, run) {
   await Promise.race([Promise.all(left.map(({ settled }) => settled)), ctx.sleep(500)]);
   yield say("calls", left.map(({ name }) => name));
   yield done;
+}
+
+async function* toldLate(ctx, run) {
+  const inner = ctx.turns[Symbol.asyncIterator]();
+  let given = 0;
+  let asks = false;
+  const turns = {
+    [Symbol.asyncIterator]: () => turns,
+    async next() {
+      asks = given > 0;
+      const next = await inner.next();
+      asks = false;
+      given++;
+      return next;
+    },
+  };
+  for await (const yielded of await run({ ...ctx, turns })) {
+    for (const event of [yielded].flat()) {
+      // The agent goes on by itself.
+      if (event?.type === "turn_began") asks = false;
+      if (asks) ctx.log.info("kit:" + JSON.stringify({ late: String(event?.type) }));
+    }
+    yield yielded;
+  }
 }
 `;
