@@ -4,6 +4,9 @@ import { helpPages } from "../../../core/doors/cli/help-pages.ts";
 import { pageLines } from "../../../core/doors/cli/render/page-lines.ts";
 import { createPaint } from "../../../core/doors/cli/render/paint.ts";
 import { errorText } from "../../../core/doors/cli/render/error-text.ts";
+import { propertiesOf } from "../../../core/ground/checks/properties-of.ts";
+import { termsSchema } from "../../../core/sessions/session/schemas/conversations.ts";
+import { requestFlags } from "../../../core/doors/cli/request-flags.ts";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { fakeHost } from "./fake-host.ts";
 import { fakeTerminal } from "./fake-terminal.ts";
@@ -25,6 +28,29 @@ describe("bulkhead help", () => {
   test("shows the usage of a command and of a sub-command", async () => {
     expect((await cli(["help", "run"])).out).toContain("Usage: bulkhead run");
     expect((await cli(["help", "plugin", "grant"])).out).toContain("Usage: bulkhead plugin grant");
+  });
+
+  test.each(["run", "chat", "acp", "loop", "session say", "session rerun"])(
+    "%s offers a copy of a session only where it offers to go on from one",
+    async (words) => {
+      const { out } = await cli(["help", ...words.split(" ")]);
+      expect(out.includes("--continue-at")).toBe(out.includes("--continue-from"));
+    },
+  );
+
+  test("session say has flags for what a message takes, and no others", async () => {
+    const { out } = await cli(["help", "session", "say"]);
+    const fields = new Set([
+      ...Object.keys(propertiesOf(termsSchema)),
+      "prompt",
+      "content",
+      "output_schema",
+      "traceparent",
+    ]);
+    for (const { field, flags } of requestFlags) {
+      const flag = flags.split(", ").at(-1)!.split(" ")[0]!;
+      expect({ [flag]: new RegExp(`${flag}\\b`).test(out) }).toEqual({ [flag]: fields.has(field.split(".")[0]!) });
+    }
   });
 
   test.each(Object.keys(helpPages))("%s prints the page within the terminal's width", async (page) => {

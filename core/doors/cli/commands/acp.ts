@@ -47,6 +47,7 @@ const ofOneSession: readonly RequestField[] = [
   "content.image",
   "content.file",
   "continue_from",
+  "fork.at",
   "iteration",
   "max_iterations",
   "task_id",

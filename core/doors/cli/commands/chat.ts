@@ -32,7 +32,7 @@ const againMs = 2000;
 export const defineChat: DefineCommand = (command, bind) => {
   command.usage("[agent] [flags]").argument("[agent]", "id of an enabled adapter; default: routing.agent");
   addRunFlags(command, {
-    except: ["prompt", "content", "continue_from", "iteration", "max_iterations", "idempotency_key"],
+    except: ["prompt", "content", "continue_from", "fork", "iteration", "max_iterations", "idempotency_key"],
   })
     .option("--conversation <id>", "go on with this one: the id of any of its sessions, or its beginning")
     .addHelpText(...examples(

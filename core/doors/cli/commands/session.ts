@@ -88,7 +88,9 @@ const defineTalk: DefineCommand = (command, bind) => {
     .option("--schema, --output-schema <json>", "JSON Schema that the turn's data must fit", readObject)
     .option("--message-id <id>", "same id, same message")
     .option("-a, --agent <id>", "go on with another agent, in a session of its own");
-  addRunFlags(say, { except: ["prompt", "workdir", "continue_from", "output_schema", "idempotency_key", "place"] })
+  addRunFlags(say, {
+    except: ["prompt", "workdir", "continue_from", "fork", "output_schema", "idempotency_key", "place"],
+  })
     .option("--no-plan", "from now on it works again")
     .addHelpText(...examples(
       ['bulkhead session say 3f2a "And the tests?"', "its next turn"],
@@ -154,7 +156,7 @@ const defineActing: DefineCommand = (command, bind) => {
     .argument("<id>", idMeaning)
     .option("--to <turn>", "as after this turn; 0: as before all", readNumber)
     .option("--undo", "take the last rewind back")
-    .option("--dry-run", "say what would happen, and change nothing")
+    .option("--dry-run", "say what would happen, and change no file")
     .option("--keep-theirs", "leave alone what you or others changed as well")
     .option("--unclaimed", "take back as well what nothing shows to be the agent's")
     .addHelpText(...examples(
