@@ -2,13 +2,34 @@ import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openCheckpoints } from "../../core/records/checkpoints/checkpoint-store.ts";
-import { listArtifacts } from "../../core/records/git/artifacts.ts";
-import { KnownRepositories } from "../../core/records/git/known-repositories.ts";
-import { releaseSnapshot, takeSnapshot } from "../../core/records/git/snapshot.ts";
+import { loadCore } from "./load-core.ts";
 import { aimed, type Figure, quantile, timed } from "./measure.ts";
 
 const rounds = 7;
+
+interface Store {
+  look(): Promise<unknown>;
+  beginTurn(turn: number): Promise<unknown>;
+  endTurn(claims: "all"): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+interface StoreModule {
+  openCheckpoints(options: object): Promise<Store>;
+}
+
+interface SnapshotModule {
+  takeSnapshot(workdir: string, options: object): Promise<object>;
+  releaseSnapshot(snapshot: object): Promise<void>;
+}
+
+interface ArtifactsModule {
+  listArtifacts(before: object): Promise<unknown>;
+}
+
+interface RepositoriesModule {
+  KnownRepositories: new () => object;
+}
 
 /**
  * Looks of a conversation's store beside the snapshot and the list of artifacts of a session without one, in the same folder
@@ -21,6 +42,10 @@ export async function checkpoints({ quick }: { quick: boolean }): Promise<Figure
 }
 
 async function figuresOf(files: number): Promise<Figure[]> {
+  const { openCheckpoints } = await loadCore<StoreModule>("records/checkpoints/checkpoint-store");
+  const { releaseSnapshot, takeSnapshot } = await loadCore<SnapshotModule>("records/git/snapshot");
+  const { listArtifacts } = await loadCore<ArtifactsModule>("records/git/artifacts");
+  const { KnownRepositories } = await loadCore<RepositoriesModule>("records/git/known-repositories");
   const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-bench-")));
   try {
     const workdir = join(root, "work");
