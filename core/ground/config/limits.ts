@@ -172,7 +172,7 @@ export interface Limits {
   quarantine_crashes: number;
   /** Time for which a crash counts towards quarantine. */
   quarantine_window_ms: number;
-  /** Bytes of one HTTP request's body; this and all `http_` limits are set for all plugins, not for one. */
+  /** Bytes of one HTTP request's body, but for an upload of an attachment (20 MiB); this and all `http_` limits are set for all plugins, not for one. */
   http_body_bytes: number;
   /** Bytes of one HTTP request's line and headers. */
   http_header_bytes: number;
