@@ -22,6 +22,7 @@ export const helpPages = {
   cluster: "several machines as one",
   backups: "back up, move to another machine, upgrade and go back",
   journal: "retention, verification and export of the log",
+  notify: "a call when something waits for you and no page is open",
   telemetry: "traces and metrics of sessions, sent to a collector",
   "http-api": "routes, tokens, streams and the client",
   "mcp-acp": "MCP clients, editors, and MCP servers for agents",

@@ -11,6 +11,7 @@ import {
   promptSection,
   routingSection,
   secretsSection,
+  notifySection,
   telemetrySection,
 } from "./sections/settings.ts";
 import { idKey, limitsSection, osWallsSection, permissionsSection, pluginSection } from "./sections/plugins.ts";
@@ -84,6 +85,7 @@ function build(): Schemas {
       workspaces: z.strictObject({ keep_ms: time().default(defaultKeepMs) }).exactOptional(),
       daemon: daemonSection().exactOptional(),
       telemetry: telemetrySection().exactOptional(),
+      notify: notifySection().exactOptional(),
       cluster: clusterSection().exactOptional(),
     });
   return { schema, tool };

@@ -9,6 +9,7 @@ import type { OsWallUses } from "../platform/os-walls/os-wall.ts";
 import type { ClusterSettings } from "./cluster-settings.ts";
 import type { DaemonSettings } from "./daemon-settings.ts";
 import type { Limits } from "./limits.ts";
+import type { NotifySettings } from "./notify-settings.ts";
 import type { TelemetrySettings } from "./telemetry-settings.ts";
 import type { McpServer } from "./mcp-server.ts";
 
@@ -109,6 +110,8 @@ export interface HostManifest {
   daemon?: Partial<DaemonSettings>;
   /** The collector of traces and metrics of sessions; absent: none. */
   telemetry?: TelemetrySettings;
+  /** How a person is called when something waits; absent: not at all. */
+  notify?: NotifySettings;
   /** How the daemon works with those of other machines; absent: it is alone. */
   cluster?: ClusterSettings;
   /** Why entries of `plugins` or `tools` cannot be used, by id. One wrong entry costs its own plugin alone. */

@@ -1,5 +1,5 @@
 /** Kind of file or folder that a host acts on. */
-export type ActedOnKind = "manifest" | "lock" | "plugin" | "secrets" | "npm";
+export type ActedOnKind = "manifest" | "lock" | "plugin" | "secrets" | "npm" | "program";
 
 /** A kind in words, and how it is recorded. */
 interface ActedOnWords {
@@ -16,5 +16,6 @@ export const actedOnKinds: { readonly [K in ActedOnKind]: ActedOnWords } = {
   lock: { words: "the lock", isFolder: false, keepsText: true },
   plugin: { words: "the plugin in", isFolder: true, keepsText: false },
   secrets: { words: "the secret in", isFolder: false, keepsText: false },
+  program: { words: "the program", isFolder: false, keepsText: false },
   npm: { words: "npm's settings", isFolder: false, keepsText: false },
 };

@@ -1,6 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { fillReferences, secretReferences } from "../../ground/config/mcp-server.ts";
-import type { TelemetrySettings } from "../../ground/config/telemetry-settings.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import { join } from "../../ground/platform/files/paths.ts";
@@ -33,11 +32,11 @@ export function exportTelemetry(
 }
 
 /**
- * Fills in the secrets of headers.
+ * Fills in the secrets of headers that the operator sets.
  * @throws {BulkheadError} `env_missing` for a secret without a value, `invalid_config`, `io_error`
  */
-async function filledHeaders(
-  headers: TelemetrySettings["headers"],
+export async function filledHeaders(
+  headers: Readonly<Record<string, string>>,
   settings: Pick<OperatorSettings, "openSecrets">,
 ): Promise<Record<string, string>> {
   const names = new Set(Object.values(headers).flatMap(secretReferences));
@@ -49,7 +48,7 @@ async function filledHeaders(
 }
 
 function missing(header: string, secrets: ReadonlyMap<string, string>): never {
-  throw new BulkheadError("env_missing", `Cannot send telemetry: a secret in the header ${header} has no value.`, {
+  throw new BulkheadError("env_missing", `A secret in the header ${header} has no value.`, {
     hint: "Set it: bulkhead secret set NAME.",
     details: { header, known: [...secrets.keys()] },
   });

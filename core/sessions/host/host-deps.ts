@@ -30,6 +30,8 @@ import { openWorkspaces, type Workspaces } from "../../records/workspace/workspa
 import { type CrashFiles, openCrashFiles } from "./state/crash-store.ts";
 import { guardedPlaces } from "./guarded-places.ts";
 import { unavailableFolders } from "./state/acted-on.ts";
+import { Notices } from "./notices/notices.ts";
+import { sendNotice } from "./notices/send-notice.ts";
 import { exportTelemetry } from "./export-telemetry.ts";
 import { exposer } from "./exposer.ts";
 import { tellProblems } from "./plugin-problems.ts";
@@ -69,6 +71,7 @@ export interface HostDeps extends SessionDeps {
   reserve: DiskReserve | null;
   history: HistoryIndex;
   telemetry: TelemetryExport;
+  notices: Notices;
   stopKeeping(): Promise<void>;
   signals: Signals;
   crashes: CrashFiles;
@@ -120,6 +123,14 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   const signals = new Signals();
   const crashes = logQuarantine(openCrashFiles(join(claim.root, "crashes")), writeLog);
   const workspaces = openWorkspaces(join(claim.root, "workspaces"), claim);
+  const notices: Notices = new Notices({
+    settings: () => settings.manifest?.notify,
+    waiting: () => sessions.waiting(),
+    held: () => workspaces.held(),
+    session: (id) => journal.session(id),
+    send: (notice, notify, signal) => sendNotice(notice, notify, { settings, signal }),
+    writeLog,
+  });
   const lateEnds = new LateEnds();
   health.addCheck(() => lateEnds.write());
   const sessionDeps: SessionDeps = {
@@ -135,6 +146,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     pins: openPins(join(claim.root, pinsFolder)),
     log: new MergedLog(journal, (stream, event) => {
       signals.see(stream, event);
+      notices.see(stream, event);
       logSession(stream, event, writeLog);
     }),
     looks: new SharedLooks(join(claim.folder, "scratch", "looks")),
@@ -146,7 +158,10 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     expose: exposer({ root, settings, registry, writeLog }),
     writeLog,
     watchHeld: (watched) => workspaces.watchHeld(watched),
-    keepHeld: (held) => workspaces.keepHeld(held),
+    keepHeld: async (held) => {
+      await workspaces.keepHeld(held);
+      notices.seeHeld(held.session_id, held.items.length);
+    },
     askGrant,
     deniedNow: (id) => registry.get(id)?.deny ?? {},
     keepDenial: keepDenial && ((denied) => keepDenial(denied).catch(unkept(denied, writeLog))),
@@ -169,7 +184,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     shareUses: seams.shareUses,
   });
   const serviceOf = (adapter: string) => services.of(adapter);
-  const sessions = new LiveSessions({ ...sessionDeps, routes, workspaces, serviceOf, slots: seams.slots });
+  const sessions: LiveSessions = new LiveSessions({ ...sessionDeps, routes, workspaces, serviceOf, slots: seams.slots });
   const stopClock = await watchClock(journal, writeLog).catch(() => () => {});
   const stopKept = keepJournal(journal, {
     limits: () => settings.retention,
@@ -190,6 +205,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     reserve,
     history,
     telemetry,
+    notices,
     stopKeeping,
     signals,
     crashes,

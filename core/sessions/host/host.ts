@@ -206,6 +206,7 @@ export interface CloseDeadlines {
   /** For the sessions' ends to be written, and their worktrees to be left. */
   ends: number;
   events: number;
+  notices: number;
   telemetry: number;
   counters: number;
   journal: number;

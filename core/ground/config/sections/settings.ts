@@ -7,6 +7,7 @@ import type { BlockedPlugin, HostManifest, Routing } from "../host-manifest.ts";
 import { journalSyncs } from "../journal-sync.ts";
 import { hasOnlyReferences, type McpServer } from "../mcp-server.ts";
 import { readSecretReference } from "../secret-reference.ts";
+import { defaultNotifySettings, noticeKinds, type NotifySettings } from "../notify-settings.ts";
 import { defaultTelemetrySettings, genAiConventions, type TelemetrySettings } from "../telemetry-settings.ts";
 import { line, positive, time } from "./texts.ts";
 import type { PromptSettings } from "../../prompt/prompt-settings.ts";
@@ -124,19 +125,46 @@ export function telemetrySection(): z.ZodType<TelemetrySettings> {
   const endpoint = z.string().max(4096).refine((text) => /^https?:\/\/[^\s/@?#]+(?:\/[^\s?#]*)?$/.test(text), {
     params: { expected: "http://host:port or https://host, without a user, ? and #" },
   });
-  const name = z.string().max(256).regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/);
-  const value = z.string().max(8192).refine((text) => hasOnlyReferences(text) && !/[\r\n\0]/.test(text), {
-    params: { expected: "one line of text, with secrets as ${secret:NAME}" },
-  });
   return z.strictObject({
     endpoint,
-    headers: z.record(name, value).default(headers),
+    headers: headersOf().default(headers),
     content: z.boolean().default(content),
     convention: z.enum(genAiConventions).default(convention),
     sample: z.number().min(0).max(1).default(sample),
     backlog_ms: time(1000).default(backlog_ms),
     backlog_events: z.int().min(1000).default(backlog_events),
   });
+}
+
+/** `notify`. */
+export function notifySection(): z.ZodType<NotifySettings> {
+  const { headers, after_ms, on, content } = defaultNotifySettings;
+  const url = z.string().max(4096).refine((text) => /^https?:\/\/[^\s/@#]+(?:\/[^\s#]*)?$/.test(text), {
+    params: { expected: "https://host/path or http://host/path, without a user and #" },
+  });
+  const word = z.string().max(4096).refine((text) => !text.includes("\0"), { params: { expected: "text without NUL" } });
+  const command = z.array(word).min(1).max(64).refine(([program = ""]) => isAbsolute(program) || /^[^/\\]+$/.test(program), {
+    params: { expected: "a program's name or absolute path, and its arguments" },
+  });
+  return z.strictObject({
+    run: command.exactOptional(),
+    url: url.exactOptional(),
+    headers: headersOf().default(headers),
+    after_ms: time(0).default(after_ms),
+    on: z.array(z.enum(noticeKinds)).min(1).max(noticeKinds.length).default(on),
+    content: z.boolean().default(content),
+  }).refine(({ run, url }) => run !== undefined || url !== undefined, {
+    params: { expected: '"run", "url" or both' },
+  });
+}
+
+/** Headers of requests that the host itself makes for the operator. */
+function headersOf(): z.ZodType<Record<string, string>> {
+  const name = z.string().max(256).regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/);
+  const value = z.string().max(8192).refine((text) => hasOnlyReferences(text) && !/[\r\n\0]/.test(text), {
+    params: { expected: "one line of text, with secrets as ${secret:NAME}" },
+  });
+  return z.record(name, value);
 }
 
 /** `cluster`. */

@@ -6,6 +6,7 @@ import type { RegistryProblem } from "../../../packages/registry/registry.ts";
 import type { Plugin } from "../../../packages/manifest/plugin.ts";
 import { hostManifestName } from "../../../packages/manifest/find-host-manifest.ts";
 import { lockFileOf, lockName } from "../../../packages/manifest/plugin-lock.ts";
+import { noticePaths } from "../../../ground/config/notify-settings.ts";
 import { secretSource } from "../../../walls/secrets/resolve-secrets.ts";
 
 /** Something that this host, or the next one, acts on. */
@@ -41,6 +42,7 @@ export function actedOnPlaces(
     ...manifests.map((path): ActedOnPlace => ({ path: lockFileOf(path), kind: "lock" })),
     ...manifests.map((path): ActedOnPlace => ({ path: resolve(path, "..", ".npmrc"), kind: "npm" })),
     ...secrets.map((path): ActedOnPlace => ({ path, kind: "secrets" })),
+    ...noticePaths(manifest?.notify).map((path): ActedOnPlace => ({ path, kind: "program" })),
     ...plugins.filter((plugin) => plugin.enabled && isAuthored(plugin)).flatMap(({ folder, place = folder }) =>
       [place, folder].map((path): ActedOnPlace => ({ path, kind: "plugin" }))
     ),
