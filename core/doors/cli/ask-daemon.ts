@@ -1,4 +1,5 @@
 import { BulkheadError, type ErrorData } from "../../../plugin-sdk/errors.ts";
+import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import { within } from "../../ground/platform/engine/within.ts";
 import type { DaemonView } from "../daemon/inspect-daemon.ts";
 
@@ -6,22 +7,22 @@ import type { DaemonView } from "../daemon/inspect-daemon.ts";
 interface DaemonAnswer {
   /** Why it takes no sessions; null where it takes them. */
   refusal: Pick<ErrorData, "code" | "message"> | null;
-  /** Running sessions. */
-  sessions: number;
+  /** Sessions that have not ended. */
+  running: readonly SessionSummary[];
 }
 
-/** How long to wait for an answer. Milliseconds. */
-const patienceMs = 5000;
-
-/** Asks a daemon for its state; null where none runs, or it does not answer in time. */
-export async function askDaemon({ state, record }: DaemonView): Promise<DaemonAnswer | null> {
+/**
+ * Asks a daemon for its state; null where none runs, or it does not answer in time.
+ * @param ms how long to wait for an answer
+ */
+export async function askDaemon({ state, record }: DaemonView, ms = 5000): Promise<DaemonAnswer | null> {
   if (state !== "running" || record === null) return null;
   const { connectDaemon } = await import("./remote-sessions.ts");
   const remote = await connectDaemon(record);
   const asked = Promise.all([remote.refusal(), remote.list({ state: "running", limit: 500 })]);
   let answer: DaemonAnswer | null = null;
-  const taken = asked.then(([refusal, { length }]) => void (answer = { refusal, sessions: length }), () => {});
-  await within(taken, patienceMs);
+  const taken = asked.then(([refusal, running]) => void (answer = { refusal, running }), () => {});
+  await within(taken, ms);
   return answer;
 }
 

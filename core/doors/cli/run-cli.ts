@@ -29,13 +29,21 @@ async function run(terminal: Terminal, createHost: NonNullable<CliOptions["creat
   const exit = { code: 0 };
   try {
     const program = await createProgram({ terminal, createHost, exit });
-    if (terminal.args.length === 0) program.outputHelp();
-    else await parse(program, terminal);
+    if (terminal.args.length === 0) {
+      if (terminal.stdout.isTty) await tellState(terminal);
+      program.outputHelp();
+    } else await parse(program, terminal);
     return exit.code;
   } catch (error) {
     if (!(error instanceof CommanderError)) return await reportError(error, terminal);
     return error.exitCode === 0 ? 0 : errorTable.invalid_config.exit_code;
   }
+}
+
+/** Tells a person what runs and what waits, before the help. */
+async function tellState(terminal: Terminal): Promise<void> {
+  const { stateNow } = await import("./commands/state-now.ts");
+  await terminal.stdout.write(await stateNow({ terminal, configFile: undefined, stateDir: undefined }));
 }
 
 /** Runs the command. What commander throws on purpose passes; of wrong usage it makes an error of ours. */

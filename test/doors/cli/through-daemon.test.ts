@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createHost, loadHostManifest } from "bulkhead";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { stateNow } from "../../../core/doors/cli/commands/state-now.ts";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { type Daemon, startDaemon } from "../../../core/doors/daemon/daemon.ts";
 import { adapterCode, completed, writePlugin } from "../../sessions/host/test-host.ts";
@@ -31,6 +32,15 @@ beforeAll(async () => {
   await plugin("writer", write("a.txt"));
   await plugin("asks", write("asked.txt"));
   await plugin("off", write("off.txt"));
+  await plugin("sleeps", adapterCode("    await ctx.sleep(600_000);"));
+  await plugin(
+    "wonders",
+    adapterCode(
+      `    yield { type: "question", request_id: "q", question: "Left or right?", options: ["left", "right"] };
+    await ctx.answer("q");
+    yield ${completed};`,
+    ),
+  );
   const said = '`${request.continue_from ?? "new"}: ${request.prompt} ${JSON.stringify(request.params ?? {})}`';
   await writePlugin(join(root, "plugins", "talks"), "talks", {
     code: adapterCode(`    if (request.prompt !== "mute") yield { type: "agent_info", agent_session_id: "native-1" };
@@ -133,6 +143,39 @@ test(
   },
   60_000,
 );
+
+test("a person sees what waits and what runs, and stops all of it, or what one agent does", async () => {
+  const stateOf = async () => {
+    const terminal = fakeTerminal({ cwd: work(), tty: true, columns: 80 });
+    return await stateNow({ terminal, configFile: join(root, "bulkhead.yaml"), stateDir: join(root, "state") });
+  };
+  await writeManifest("wonders: {}, sleeps: {}");
+  await daemon.reload();
+  expect(await stateOf()).toMatch(/^ no session runs {3}http:/);
+  expect((await cli(["session", "interrupt", "--all"])).out).toBe("No session runs.\n");
+  const runs = ["wonders", "wonders", "sleeps"].map((adapter) =>
+    cli(["run", adapter, "go", "--quiet", "--answer-timeout", "60s"])
+  );
+  await expect.poll(stateOf, { timeout: 20_000 }).toMatch(/^ 2 wait for you, 1 runs /);
+  const state = await stateOf();
+  for (const line of ["wonders", "asks: Left or right?", "sleeps", "bulkhead session answer <id> <choice>"]) {
+    expect(state).toContain(line);
+  }
+  expect(state.split("\n").every((line) => line.length <= 80)).toBe(true);
+  expect((await cli(["status"])).out).toContain("3 running, 2 of them waiting for an answer");
+  expect((await cli(["session", "interrupt"])).code).toBe(2);
+  expect((await cli(["session", "interrupt", "3f2a", "--all"])).code).toBe(2);
+  const { code, out } = await cli(["session", "interrupt", "--all", "--agent", "wonders", "--json"]);
+  expect(code).toBe(0);
+  expect(JSON.parse(out)).toEqual({
+    ended: Array(2).fill({ session_id: expect.any(String), outcome: "error", stop_reason: "interrupted" }),
+    failed: [],
+  });
+  expect(await stateOf()).toMatch(/^ 1 runs /);
+  expect((await cli(["session", "interrupt", "--all"])).out).toMatch(/^Ended: [\w-]+, error · interrupted\.\n$/);
+  expect((await Promise.all(runs)).map(({ code }) => code)).toEqual([130, 130, 130]);
+  expect(await stateOf()).toMatch(/^ no session runs/);
+}, 60_000);
 
 test("plugins are shown as they are in the daemon, with the words of a host here", async () => {
   for (

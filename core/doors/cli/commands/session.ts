@@ -9,6 +9,7 @@ import { sessionApply } from "./session/session-apply.ts";
 import { sessionDiff } from "./session/session-diff.ts";
 import { sessionEvents } from "./session/session-events.ts";
 import { sessionHeld } from "./session/session-held.ts";
+import { sessionInterrupt } from "./session/session-interrupt.ts";
 import { sessionList } from "./session/session-list.ts";
 import { sessionRewind } from "./session/session-rewind.ts";
 import { sessionShow } from "./session/session-show.ts";
@@ -140,9 +141,14 @@ const defineAgain: DefineCommand = (command, bind) => {
 
 const defineActing: DefineCommand = (command, bind) => {
   command.command("interrupt")
-    .description("stop a running session gracefully")
-    .argument("<id>", idMeaning)
-    .addHelpText(...examples(["bulkhead session interrupt 3f2a", "and wait for its end"]))
+    .description("stop a running session gracefully, or all of them")
+    .argument("[id]", idMeaning)
+    .option("--all", "every session that runs")
+    .option("-a, --agent <id>", "with --all: only those of this adapter")
+    .addHelpText(...examples(
+      ["bulkhead session interrupt 3f2a", "and wait for its end"],
+      ["bulkhead session interrupt --all", "whatever runs"],
+    ))
     .action(bind(sessionInterrupt));
   command.command("answer")
     .description("answer what an agent asks: a permission request or a question")
@@ -237,15 +243,6 @@ async function sessionDiscard(call: Invocation): Promise<number> {
   const { session_id } = await findWorkspace(opened.workspaces, call.args[0] ?? "");
   await opened.workspaces.discard(session_id);
   return await tell(call, { session_id, discarded: true }, `Discarded: ${session_id}.`);
-}
-
-async function sessionInterrupt(call: Invocation): Promise<number> {
-  await using opened = await openSessions(call);
-  const { session_id, state } = await findSession(opened.sessions, call.args[0] ?? "");
-  const { outcome, stop_reason } = await (await opened.sessions.open(session_id)).interrupt();
-  const was_running = state === "running";
-  const text = `${was_running ? "Ended" : "It had ended"}: ${session_id}, ${outcome} · ${stop_reason}.`;
-  return await tell(call, { session_id, was_running, outcome, stop_reason }, text);
 }
 
 async function sessionPrune(call: Invocation): Promise<number> {

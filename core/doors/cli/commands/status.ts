@@ -32,6 +32,8 @@ interface StatusReport {
   started_at: string | null;
   /** Running sessions; null where the daemon cannot be asked. */
   sessions: number | null;
+  /** Those of them that wait for an answer. */
+  waiting: number | null;
   /** The daemon's port, or the one that it would take; null while it chooses the port itself. */
   port: { number: number; free: boolean } | null;
   state_dir: string;
@@ -73,12 +75,17 @@ async function reportOf(call: Invocation): Promise<StatusReport> {
     socket: record?.socket ?? null,
     version: record?.version ?? null,
     started_at: record?.started_at ?? null,
-    sessions: asked?.sessions ?? null,
+    sessions: asked?.running.length ?? null,
+    waiting: asked?.running.filter((one) => one.waiting.length > 0).length ?? null,
     port,
     state_dir: stateDir,
     config_file: record === null ? configFile ?? null : record.config_file,
     log_file: view.record?.log_file ?? null,
   };
+}
+
+function sessionsText(sessions: number, waiting: number): string {
+  return waiting === 0 ? `${sessions} running` : `${sessions} running, ${waiting} of them waiting for an answer`;
 }
 
 const looks: Readonly<Record<StatusReport["state"], Tone>> = {
@@ -97,13 +104,13 @@ function reportText(
   { call, elsewhere }: { call: Invocation; elsewhere: string | null },
 ): string {
   const paint = createPaint(call.terminal.colours.stdout);
-  const { state, ready, started_at, sessions, port } = report;
+  const { state, ready, started_at, sessions, waiting, port } = report;
   const word = state === "running" && !ready ? "running, takes no sessions" : state;
   const rows: [string, string | null][] = [
     ["address", report.address],
     ["socket", report.socket ?? (report.address === null ? null : noSocket)],
     ["up for", started_at === null ? null : formatAge(started_at, Date.now())],
-    ["sessions", sessions === null ? null : `${sessions} running`],
+    ["sessions", sessions === null ? null : sessionsText(sessions, waiting ?? 0)],
     ["version", report.version],
     [
       "port",
