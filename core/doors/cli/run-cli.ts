@@ -4,6 +4,7 @@ import type { HostSeams } from "../../sessions/host/host-seams.ts";
 import { errorTable } from "../../ground/errors/error-table.ts";
 import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 import { movedCommands } from "./command.ts";
+import { asTyped } from "./render/as-typed.ts";
 import { createProgram, nameOf } from "./program.ts";
 import { reportError, wantsJson } from "./report-error.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
@@ -30,8 +31,9 @@ async function run(terminal: Terminal, createHost: NonNullable<CliOptions["creat
   try {
     const program = await createProgram({ terminal, createHost, exit });
     if (terminal.args.length === 0) {
-      if (terminal.stdout.isTty) await tellState(terminal);
-      program.outputHelp();
+      const state = terminal.stdout.isTty ? await stateHere(terminal) : "";
+      if (state === "") program.outputHelp();
+      else await terminal.stdout.write(asTyped(state));
     } else await parse(program, terminal);
     return exit.code;
   } catch (error) {
@@ -40,10 +42,10 @@ async function run(terminal: Terminal, createHost: NonNullable<CliOptions["creat
   }
 }
 
-/** Tells a person what runs and what waits, before the help. */
-async function tellState(terminal: Terminal): Promise<void> {
+/** What runs and what waits, for a person with a daemon: the whole help would push it off the screen. */
+async function stateHere(terminal: Terminal): Promise<string> {
   const { stateNow } = await import("./commands/state-now.ts");
-  await terminal.stdout.write(await stateNow({ terminal, configFile: undefined, stateDir: undefined }));
+  return await stateNow({ terminal, configFile: undefined, stateDir: undefined });
 }
 
 /** Runs the command. What commander throws on purpose passes; of wrong usage it makes an error of ours. */

@@ -120,6 +120,7 @@ function createView(
     paint: createPaint(terminal.colours.stdout),
     columns: drawingColumns(terminal),
     adapters: [adapter],
+    lone: true,
     streaming: terminal.stdout.isTty,
     verbose,
     times,

@@ -81,6 +81,7 @@ export class ChatScreen {
       paint,
       columns: Math.min(160, Math.max(40, this.#line.columns)),
       adapters: [],
+      lone: true,
       streaming: false,
     });
     this.#draw();

@@ -12,10 +12,10 @@ import { tableText } from "../show-session.ts";
 
 /** Sessions that are listed of each kind. */
 const mostShown = 5;
-/** How long the daemon is waited for: the help is what was asked for. Milliseconds. */
+/** How long the daemon is waited for; after it the help is shown. Milliseconds. */
 const patienceMs = 1000;
 
-/** Describes the sessions of the daemon here in a few lines; empty where none runs, or it does not answer at once. */
+/** Describes the sessions of the daemon here in a few lines, with what to type next; empty where none runs, or it does not answer at once. */
 export async function stateNow(call: Pick<Invocation, "terminal" | "configFile" | "stateDir">): Promise<string> {
   try {
     const { stateDir } = await daemonPlace(call);
@@ -56,10 +56,19 @@ function stateText(
       ? []
       : [tableText(shown.map((one) => row(one, now)), { terminal, head: ["session", "agent", "age", ""] })]),
     ...(left === 0 ? [] : [paint("dim", `   and ${left} more: bulkhead session list --state running`)]),
-    ...(waiting.length === 0 ? [] : [paint("dim", "   To answer: bulkhead session show <id>, bulkhead session answer <id> <choice>")]),
     "",
+    ...hints(waiting.length > 0).map(([command, meaning]) => `   ${command.padEnd(44)} ${paint("dim", meaning)}`),
     "",
   ].join("\n");
+}
+
+function hints(waits: boolean): [command: string, meaning: string][] {
+  return [
+    ...(waits ? [["bulkhead session answer <id> <choice>", "answers"] as [string, string]] : []),
+    ["bulkhead session events -f", "watches all of them"],
+    ["bulkhead console", "opens the page"],
+    ["bulkhead --help", "every command"],
+  ];
 }
 
 function row({ session_id, adapter_id, started_at, waiting: [asked], title }: SessionSummary, now: number): Cell[] {

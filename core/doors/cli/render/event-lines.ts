@@ -1,11 +1,13 @@
 import { textOf } from "../../../../plugin-sdk/conversation.ts";
 import type { Envelope, HostEvent, SessionStartedEvent } from "../../../../plugin-sdk/envelope.ts";
-import type { FileChangeEvent, PlanEvent, ToolResultEvent, UnparsedEvent } from "../../../../plugin-sdk/events.ts";
+import type { FileChangeEvent, PlanEvent, ToolCallEvent, ToolResultEvent, UnparsedEvent } from "../../../../plugin-sdk/events.ts";
+import { askedChanges } from "../../../ground/log/edit-text.ts";
 import { eventWords, type Weight } from "../../../ground/checks/event-words.ts";
 import { refusalOf } from "../../../ground/checks/refused-event.ts";
+import { withoutColours } from "./agent-text.ts";
 import { asTyped } from "./as-typed.ts";
 import type { Tone } from "./paint.ts";
-import { copiedText, formatCount, formatDuration } from "./quantities.ts";
+import { copiedText, formatCount, formatDuration, plural } from "./quantities.ts";
 import { shortInput, shortJson } from "./input-text.ts";
 
 /** One line about an event, before it is cleaned, fitted and coloured. */
@@ -42,7 +44,7 @@ export function eventLines(
     case "request_withdrawn":
       return [];
     case "tool_call":
-      return [line("cyan", `→ ${event.tool}  ${shortInput(event.input)}`)];
+      return toolCall(event);
     case "tool_result":
       return [toolResult(event)];
     case "file_change":
@@ -50,7 +52,7 @@ export function eventLines(
     case "progress":
       return [line("plain", progress(event.message, event.percentage))];
     case "plan":
-      return plan(event);
+      return planLines(event.entries);
     case "unparsed":
       return [unparsed(event)];
     case "capability":
@@ -131,9 +133,26 @@ function line(tone: Tone, text: string): EventLine {
   return { tone, text };
 }
 
+/** Lines of a change that are shown below its call. */
+const mostChanged = 6;
+
+/** A call that changes a file counts its lines, and shows the first of them. */
+function toolCall({ tool, input }: ToolCallEvent): EventLine[] {
+  const lines = askedChanges(input).flatMap((change) => change.lines).filter((text) => /^[+-]/.test(text));
+  const count = (sign: string) => lines.filter((text) => text.startsWith(sign)).length;
+  const counts = lines.length === 0 ? "" : `  +${count("+")} −${count("-")}`;
+  const left = lines.length - mostChanged;
+  return [
+    line("cyan", `→ ${tool}  ${shortInput(input)}${counts}`),
+    ...lines.slice(0, mostChanged).map((text) => line(text.startsWith("+") ? "green" : "red", `  ${text}`)),
+    ...(left > 0 ? [line("dim", `  … and ${plural(left, "more line")}`)] : []),
+  ];
+}
+
 function toolResult(event: ToolResultEvent): EventLine {
   const took = event.duration_ms === null ? "" : `  ${formatDuration(event.duration_ms)}`;
-  const said = shortJson(event.output);
+  const { output } = event;
+  const said = shortJson(typeof output === "string" ? withoutColours(output) : output);
   return line(event.success ? "dim" : "red", `← ${event.tool} ${event.success ? "ok" : "failed"}${took}  ${said}`);
 }
 
@@ -157,9 +176,10 @@ function progress(message: string, percentage: number | undefined): string {
   return `${bar} ${String(Math.round(percentage)).padStart(3)}%  ${message}`;
 }
 
-function plan(event: PlanEvent): EventLine[] {
+/** Formats steps of a plan. */
+export function planLines(entries: PlanEvent["entries"]): EventLine[] {
   const marks = { pending: "☐", in_progress: "◐", completed: "☑" } as const;
-  return event.entries.map((entry) =>
+  return entries.map((entry) =>
     line(entry.status === "completed" ? "dim" : "plain", `${marks[entry.status]} ${entry.content}`)
   );
 }

@@ -1,7 +1,7 @@
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
-import type { OutputEvent, ThinkingEvent } from "../../../../plugin-sdk/events.ts";
-import { safeLine, safeText } from "./agent-text.ts";
-import { type EventLine, eventLines, TalkLines } from "./event-lines.ts";
+import type { OutputEvent, PlanEvent, ThinkingEvent } from "../../../../plugin-sdk/events.ts";
+import { safeLine, safeText, withoutColours } from "./agent-text.ts";
+import { type EventLine, eventLines, planLines, TalkLines } from "./event-lines.ts";
 import { adapterTones, outcomeLooks, type Paint, type Tone } from "./paint.ts";
 import { clockTime } from "./quantities.ts";
 import { shortId } from "./short-id.ts";
@@ -20,6 +20,8 @@ export interface LiveViewOptions {
   /** Show words at once. Only for one session at a time; otherwise text waits until its line is full. */
   streaming?: boolean;
   verbose?: boolean;
+  /** One agent speaks: its name stands in the first line alone, until another one comes. */
+  lone?: boolean;
   /** Show how each session ended; for many sessions, whose results come later. */
   endings?: boolean;
   /** Show the beginning of the session's id behind the name; for several sessions of one adapter. */
@@ -54,6 +56,10 @@ export class LiveView {
   /** Labels of the choices of open requests, by their ids. */
   readonly #labels = new Map<string, ReadonlyMap<string, string>>();
   readonly #streamed = new StreamedText();
+  /** Steps of the plan that was shown last, by session. */
+  readonly #plans = new Map<string, PlanEvent["entries"]>();
+  /** The only agent that has spoken; undefined before the first, null once there are several. */
+  #lone: string | null | undefined;
 
   constructor(options: LiveViewOptions) {
     this.#options = options;
@@ -65,6 +71,8 @@ export class LiveView {
 
   async show(envelope: Envelope): Promise<void> {
     const { event, adapter } = envelope;
+    if (this.#options.lone !== true || (this.#lone ?? adapter.id) !== adapter.id) this.#lone = null;
+    else if (this.#lone === undefined) this.#lone = adapter.id;
     // An adapter that was not announced must keep its full name, too.
     this.#nameColumns = nameColumnsFor(this.#nameColumns, [adapter.id]);
     const text = event.type === "output" || event.type === "thinking"
@@ -83,9 +91,12 @@ export class LiveView {
   #standing(envelope: Envelope): string {
     const { event, session_id } = envelope;
     const before = event.type === "completed" ? this.#answer(envelope, event.output ?? "") : "";
-    if (event.type === "session_ended") this.#streamed.forget(session_id);
-    return before + this.#endFlow(session_id) +
-      this.#linesFor(event).map((line) => this.#gutter(envelope) + this.#fit(line) + "\n").join("");
+    if (event.type === "session_ended") {
+      this.#streamed.forget(session_id);
+      this.#plans.delete(session_id);
+    }
+    return before + this.#endFlow(session_id) + this.#named(envelope) +
+      this.#linesFor(envelope).map((line) => this.#gutter(envelope) + this.#fit(line) + "\n").join("");
   }
 
   /** Many agents give their answer only with their last word. */
@@ -95,7 +106,17 @@ export class LiveView {
       this.#flowing(envelope, { type: "output", stream: "stdout", data: text });
   }
 
-  #linesFor(event: Envelope["event"]): EventLine[] {
+  #named({ adapter: { id }, event }: Envelope): string {
+    if (this.#lone !== id || event.type !== "session_started") return "";
+    return ` ${this.#options.paint(this.#toneOf(id), safeLine(id))}\n`;
+  }
+
+  #linesFor({ event, session_id }: Envelope): EventLine[] {
+    if (event.type === "plan") {
+      const shown = this.#plans.get(session_id);
+      this.#plans.set(session_id, event.entries);
+      return planLines(changedSteps(event.entries, shown));
+    }
     const { verbose = false, endings = false } = this.#options;
     if (event.type === "permission_request") {
       this.#labels.set(event.request_id, new Map(event.options.map(({ id, label }) => [id, label])));
@@ -127,7 +148,7 @@ export class LiveView {
       this.#flows.set(envelope.session_id, held);
     }
     held.origin = envelope;
-    return before + this.#put(held.flow, { origin: envelope, wrapped: held.flow.wrap.push(safeText(data)) });
+    return before + this.#put(held.flow, { origin: envelope, wrapped: held.flow.wrap.push(safeText(withoutColours(data))) });
   }
 
   #put(flow: Flow, { origin, wrapped }: { origin: Origin; wrapped: string }): string {
@@ -160,7 +181,7 @@ export class LiveView {
     const name = padEnd(takeColumns(safeLine(adapter.id), this.#nameColumns), this.#nameColumns);
     return [
       ...(times ? [paint("dim", clockTime(ts))] : []),
-      paint(this.#toneOf(adapter.id), name),
+      ...(this.#lone === adapter.id ? [] : [paint(this.#toneOf(adapter.id), name)]),
       ...(ids ? [paint("dim", shortId(session_id, idColumns))] : []),
       paint("dim", "│"),
     ].map((part) => ` ${part}`).join("") + " ";
@@ -175,7 +196,8 @@ export class LiveView {
   get #textColumns(): number {
     const { columns, ids = false, times = false } = this.#options;
     const more = (ids ? idColumns + 1 : 0) + (times ? timeColumns + 1 : 0);
-    return Math.max(20, columns - this.#nameColumns - more - 4);
+    const name = typeof this.#lone === "string" ? -1 : this.#nameColumns;
+    return Math.max(20, columns - name - more - 4);
   }
 
   #toneOf(adapter: string): Tone {
@@ -185,6 +207,14 @@ export class LiveView {
     this.#tones.set(adapter, tone);
     return tone;
   }
+}
+
+/** Steps that differ from those shown last; all of them where most do, since a new plan is read whole. */
+function changedSteps(steps: PlanEvent["entries"], shown: PlanEvent["entries"] | undefined): PlanEvent["entries"] {
+  if (shown === undefined) return steps;
+  const known = new Map(shown.map(({ content, status }) => [content, status]));
+  const isSame = steps.filter(({ content }) => known.has(content)).length * 2 >= steps.length;
+  return isSame ? steps.filter(({ content, status }) => known.get(content) !== status) : steps;
 }
 
 function fitKeepingIndent(text: string, columns: number): string {

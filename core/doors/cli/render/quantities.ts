@@ -7,10 +7,18 @@ export function formatDuration(ms: number): string {
   return pair({ large: Math.round(seconds / 60), of: 60, names: ["h", "min"] });
 }
 
+/** Formats an age as a person says it, in one unit: `20 s`, `6 min`, `5 h`, `9 d`. */
+function roughly(ms: number): string {
+  const minutes = ms / 60_000;
+  if (minutes < 1) return `${Math.floor(ms / 1000)} s`;
+  if (minutes < 60) return `${Math.floor(minutes)} min`;
+  return minutes < 48 * 60 ? `${Math.floor(minutes / 60)} h` : `${Math.floor(minutes / 1440)} d`;
+}
+
 /** Formats how long ago a time was; a future one comes from a clock that was ahead, or was set back. */
 export function formatAge(timestamp: string, now: number): string {
   const ms = now - Date.parse(timestamp);
-  return ms < -skewMs ? `${formatDuration(-ms)} ahead of the clock` : formatDuration(Math.max(0, ms));
+  return ms < -skewMs ? `${formatDuration(-ms)} ahead of the clock` : roughly(Math.max(0, ms));
 }
 
 /** Clocks of two machines differ by so much without a word. Milliseconds. */

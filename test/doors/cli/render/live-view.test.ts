@@ -58,7 +58,8 @@ test("LiveView shows events as lines behind the adapter's name", async () => {
     " alpha │ · model-x · 2 tools · session native-1",
     " alpha │ Let me see.",
     " alpha │ I will write it.",
-    " alpha │ → Write  a.txt",
+    " alpha │ → Write  a.txt  +1 −0",
+    " alpha │   +x",
     " alpha │ ← Write ok  61 ms  ok then",
     " alpha │ + a.txt",
     " alpha │ ▰▰▰▰▱▱▱▱▱▱  40%  counting",
@@ -67,6 +68,57 @@ test("LiveView shows events as lines behind the adapter's name", async () => {
     " alpha │ · 1,200 tokens in, $0.50 (turn)",
     "",
   ].join("\n"));
+});
+
+test("LiveView names a lone agent once, and each one as soon as another speaks", async () => {
+  const started = { type: "session_started", adapter_id: "alpha", workdir: "/w", requested: asked, effective: held };
+  const first = envelopesOf([started as never, out("hi\n")]);
+  const other = envelopesOf([out("ho\n")]).map((one) => ({ ...one, adapter: { ...one.adapter, id: "beta" } }));
+  expect(await show([...first, ...other, ...envelopesOf([out("on\n")])], { lone: true }))
+    .toBe(" alpha\n │ ● started in /w\n │ hi\n beta  │ ho\n alpha │ on\n");
+});
+
+test("LiveView shows a plan once, then what changes of it, and a new plan whole", async () => {
+  const plan = (...entries: [string, "pending" | "completed"][]): Envelope["event"] => ({
+    type: "plan",
+    entries: entries.map(([content, status]) => ({ content, status })),
+  });
+  const text = await show(envelopesOf([
+    plan(["one", "pending"], ["two", "pending"]),
+    plan(["one", "completed"], ["two", "pending"]),
+    plan(["one", "completed"], ["two", "pending"]),
+    plan(["other", "pending"], ["more", "pending"]),
+  ]));
+  expect(text.replaceAll(" alpha │ ", "").split("\n")).toEqual(["☐ one", "☐ two", "☑ one", "☐ other", "☐ more", ""]);
+});
+
+test("LiveView leaves the colours of a tool out, counts the lines of an edit and shows the first of them", async () => {
+  const edit = { file_path: "src/a.ts", old_string: "a\nb", new_string: "a\nc\nd\ne\nf\ng\nh" };
+  const text = await show(envelopesOf([
+    { type: "tool_call", call_id: "1", tool: "Edit", kind: "edit", input: edit },
+    {
+      type: "tool_result",
+      call_id: "1",
+      tool: "Bash",
+      output: "\u001b[1mRUN\u001b[0m v4\u001b[2J",
+      success: true,
+      duration_ms: 9,
+    },
+    out("\u001b[36mblue\u001b[0m\n"),
+  ]));
+  expect(text.replaceAll(" alpha │ ", "").split("\n")).toEqual([
+    "→ Edit  src/a.ts  +6 −1",
+    "  -b",
+    "  +c",
+    "  +d",
+    "  +e",
+    "  +f",
+    "  +g",
+    "  … and 1 more line",
+    "← Bash ok  9 ms  RUN v4\\u{1b}[2J",
+    "blue",
+    "",
+  ]);
 });
 
 test("LiveView makes room for the name of an adapter that was not announced", async () => {

@@ -19,7 +19,9 @@ import { fitLine, padEnd, takeColumns, textWidth, wrapText } from "../../../../c
 test("formatAge is never below zero, and tells of a clock that was ahead", () => {
   const now = Date.parse("2025-06-01T12:00:00.000Z");
   const times = ["2025-06-01T11:00:00.000Z", "2025-06-01T12:00:30.000Z", "2025-06-01T14:00:00.000Z"];
-  expect(times.map((time) => formatAge(time, now))).toEqual(["1 h", "0 ms", "2 h ahead of the clock"]);
+  expect(times.map((time) => formatAge(time, now))).toEqual(["1 h", "0 s", "2 h ahead of the clock"]);
+  const ages = [20_900, 6.5 * 60_000, 47.9 * 3_600_000, 221 * 3_600_000];
+  expect(ages.map((ms) => formatAge(new Date(now - ms).toISOString(), now))).toEqual(["20 s", "6 min", "47 h", "9 d"]);
 });
 
 test("formatDuration fits its unit to the length", () => {
