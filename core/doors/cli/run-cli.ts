@@ -42,7 +42,7 @@ async function run(terminal: Terminal, createHost: NonNullable<CliOptions["creat
   }
 }
 
-/** What runs and what waits, for a person with a daemon: the whole help would push it off the screen. */
+/** Returns the state for a person with a daemon, which the whole help would push off the screen; else nothing. */
 async function stateHere(terminal: Terminal): Promise<string> {
   const { stateNow } = await import("./commands/state-now.ts");
   return await stateNow({ terminal, configFile: undefined, stateDir: undefined });
