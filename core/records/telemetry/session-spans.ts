@@ -28,6 +28,9 @@ interface Moment {
   adapter: string;
 }
 
+/** Agents of an agent that are followed at once; the work of further ones counts as its own. */
+const mostAgents = 256;
+
 /** The spans of one session, made of its events in order. */
 export class SessionSpans {
   readonly place: TracePlace;
@@ -194,7 +197,7 @@ export class SessionSpans {
       "bulkhead.start_estimated": true,
     };
     const asked = this.#asked.get(agent_id) ?? this.#agents.get(agent_id)?.start_ms ?? now.ms;
-    this.#asked.set(agent_id, now.ms);
+    this.#noteInput(agent_id, now);
     const open: OpenSpan = {
       part: `chat ${++this.#calls}`,
       parent: this.#parentOf(agent_id),
@@ -230,7 +233,7 @@ export class SessionSpans {
     const open = this.#tools.get(call_id);
     if (open === undefined) return [];
     this.#tools.delete(call_id);
-    this.#asked.set(agent_id, now.ms);
+    this.#noteInput(agent_id, now);
     const error = success ? undefined : "tool_error";
     return [this.#close(open, now, {
       error,
@@ -250,7 +253,7 @@ export class SessionSpans {
   #beginAgent({ agent_id, call_id, parent = "", name, prompt }: EventOf<"agent_started">, now: Moment): void {
     const tool = call_id === undefined ? undefined : this.#tools.get(call_id);
     const shown = shownName(name, "agent");
-    this.#asked.set(agent_id, now.ms);
+    if (this.#agents.size >= mostAgents) return;
     this.#agents.set(agent_id, {
       part: `agent ${agent_id}`,
       parent: tool === undefined ? this.#parentOf(parent) : this.#idOf(tool),
@@ -263,6 +266,12 @@ export class SessionSpans {
         "gen_ai.input.messages": this.#content ? messagesOf("user", prompt) : undefined,
       },
     });
+    this.#noteInput(agent_id, now);
+  }
+
+  /** Only of agents that are known: an adapter may name as many as it sends events. */
+  #noteInput(agentId: string, { ms }: Moment): void {
+    if (agentId === "" || this.#agents.has(agentId)) this.#asked.set(agentId, ms);
   }
 
   #endAgent({ agent_id, outcome, usage, output }: EventOf<"agent_ended">, now: Moment): Span[] {

@@ -39,6 +39,18 @@ test("a session, its attempt, model calls, tools, agents and programs are one tr
   expect(new Set(spans.map(({ span_id }) => span_id)).size).toBe(spans.length);
 });
 
+test("a flood of agents of the agent costs a bounded number of open spans", () => {
+  const [started, attempt] = eventsOf();
+  const flood = Array.from({ length: 5000 }, (_, at) => ({
+    type: "agent_started",
+    agent_id: `helper-${at}`,
+    name: "helper",
+    prompt: kept.prompt,
+  }));
+  const spans = spansOf([started!, attempt!, ...flood, eventsOf().at(-1)!]);
+  expect(spans.filter(({ name }) => name === "invoke_agent helper")).toHaveLength(256);
+});
+
 test("a session without a client's span begins a trace of its own, the same one each time", () => {
   const [one, again] = [spansOf(eventsOf()), spansOf(eventsOf())];
   expect(one.map(({ span_id, trace_id }) => [span_id, trace_id])).toEqual(
