@@ -69,7 +69,11 @@ describe("needs you", () => {
     await free.waitFor({ state: "detached" });
   });
 
-  test("several requests with the same choices are answered together", async () => {
+  test("like requests are answered together, after a list of them and a moment to take it back", async () => {
+    const other = await host.client.start(
+      { workdir: host.workdir, prompt: "Answer me", answer_timeout_ms: 600_000 },
+      { adapter: "asks" },
+    );
     const sessions = await Promise.all(
       [1, 2, 3].map((at) =>
         host.client.start({ workdir: host.workdir, prompt: `Edit ${at}`, answer_timeout_ms: 600_000 }, {
@@ -78,12 +82,34 @@ describe("needs you", () => {
       ),
     );
     await opened.go("#/needs-you");
-    await expect.poll(() => page.locator(".item-permission").count(), { timeout: 10_000 }).toBe(3);
+    await expect.poll(() => page.locator(".item-permission").count(), { timeout: 10_000 }).toBe(4);
+    await page.locator(".item", { hasText: "rm -rf dist" }).click();
     await page.keyboard.press("a");
-    await page.getByText("3 selected").waitFor();
-    await page.getByRole("group", { name: "Answer the selected ones together" }).getByRole("button", { name: "Reject" })
-      .click();
+    await page.locator(".item-permission", { hasNotText: "rm -rf dist" }).first().click();
+    const boxes = page.locator(".item-permission input[type=checkbox]");
+    const canPick = () => Promise.all([0, 1, 2, 3].map((at) => boxes.nth(at).isEnabled()));
+    await expect.poll(canPick).toEqual([true, false, false, false]);
+    await page.keyboard.press("x");
+    await page.locator(".item", { hasText: "rm -rf dist" }).click();
+    await page.keyboard.press("x");
+    await page.locator(".item-permission", { hasNotText: "rm -rf dist" }).first().click();
+    await page.keyboard.press("a");
+    const together = page.getByRole("group", { name: "Answer the selected ones together" });
+    await together.getByText("3 selected").waitFor();
+    // Two keys answer nothing: the list has to be confirmed, and can be taken back.
+    const reject = together.getByRole("button", { name: "Reject" });
+    await reject.click();
+    expect(await together.locator("li").count()).toBe(3);
+    await page.keyboard.press("Enter");
+    await together.getByText("3 answers are sent in").waitFor();
+    await together.getByRole("button", { name: "Undo" }).click();
+    await together.getByText("3 selected").waitFor();
+    expect(await page.locator(".item-permission").count()).toBe(4);
+    await reject.click();
+    await page.keyboard.press("Enter");
     for (const session of sessions) expect(await session.result()).toMatchObject({ outcome: "completed" });
+    await expect.poll(() => page.locator(".item-permission").count(), { timeout: 10_000 }).toBe(1);
+    await other.interrupt();
     await expect.poll(() => page.locator(".item-permission").count(), { timeout: 10_000 }).toBe(0);
   });
 });

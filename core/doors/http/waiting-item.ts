@@ -14,6 +14,8 @@ export interface WaitingItem {
   adapter_id: string | null;
   plugin_id: string | null;
   title: string;
+  /** Tool that a permission is asked for; null elsewhere. */
+  tool: string | null;
   text: string;
   /** A command line that settles it; null: it is answered through the API. */
   command: string | null;

@@ -23,6 +23,7 @@ const item = named(
     adapter_id: maybe(text),
     plugin_id: maybe(text),
     title: text,
+    tool: maybe(text),
     text,
     command: maybe(text),
     input: Type.Unknown(),
@@ -87,12 +88,13 @@ async function requestItems(summary: SessionSummary, sessions: SessionHost): Pro
 function itemOf(
   { type, text, choices }: WaitingRequest,
   event: AskingEvent | undefined,
-): Pick<WaitingItem, "kind" | "text" | "input" | "choices"> {
-  if (type === "question") return { kind: "question", text, input: null, choices: choices.map(choiceOf) };
+): Pick<WaitingItem, "kind" | "text" | "tool" | "input" | "choices"> {
+  if (type === "question") return { kind: "question", text, tool: null, input: null, choices: choices.map(choiceOf) };
   if (event?.type !== "permission_request") {
-    return { kind: "permission", text, input: null, choices: choices.map(choiceOf) };
+    return { kind: "permission", text, tool: null, input: null, choices: choices.map(choiceOf) };
   }
-  return { kind: "permission", text: event.title, input: event.input ?? null, choices: event.options };
+  const { title, tool, input = null, options } = event;
+  return { kind: "permission", text: title, tool, input, choices: options };
 }
 
 function choiceOf(id: string): PermissionOption {
@@ -210,7 +212,7 @@ async function heldItems(
   }));
 }
 
-const noRequest = { deadline: null, deadline_cut_from_ms: null, request_id: null, choices: [] };
+const noRequest = { tool: null, deadline: null, deadline_cut_from_ms: null, request_id: null, choices: [] };
 
 function ofPlugin(id: string): Omit<WaitingItem, "kind" | "id" | "at" | "title" | "text" | "command"> {
   return { ...noRequest, session_id: null, adapter_id: null, input: null, hint: null, plugin_id: id };

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { attempt, type Console, useConsole } from "../console-context.ts";
+import { Batch, isAlike } from "../batch.tsx";
 import { Input } from "../event-row.tsx";
 import { ConflictAnswer, type ConflictFacts, ConflictList } from "../conflict-item.tsx";
 import { GrantForm } from "../grant-form.tsx";
@@ -15,7 +16,7 @@ import type { WaitingItem } from "../../../http/waiting-item.ts";
 /** The inbox: everything that waits for a person, answered in place. */
 export function NeedsYou() {
   const items = useConsole().waiting.items.value;
-  const { list, current, picked, chosen, setAt, setChosen, toggle, answerAll } = useInbox(items);
+  const { list, current, picked, chosen, batch, setAt, setChosen, setBatch, toggle, sendBatch } = useInbox(items);
   return (
     <Screen
       title="Needs you"
@@ -27,7 +28,16 @@ export function NeedsYou() {
       actions={<Notifications />}
     >
       <InboxHead />
-      {picked.length > 1 && <Together picked={picked} answerAll={answerAll} clear={() => setChosen(new Set())} />}
+      {(picked.length > 1 || batch !== null) && (
+        <Batch
+          picked={picked}
+          index={batch}
+          choose={setBatch}
+          send={sendBatch}
+          clear={() => setChosen(new Set())}
+          words={askedText}
+        />
+      )}
       <ol class="inbox" ref={list}>
         {items.map((item) => (
           <Item
@@ -35,6 +45,7 @@ export function NeedsYou() {
             item={item}
             isCurrent={item === current}
             isPicked={chosen.has(item.id)}
+            canPick={batch === null && isAlike(picked[0] ?? item, item)}
             focus={() => setAt(item.id)}
             toggle={() => toggle(item.id)}
           />
@@ -49,21 +60,34 @@ function useInbox(items: readonly WaitingItem[]) {
   const found = useConsole();
   const [at, setAt] = useState<string | null>(null);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  /** Choice that is about to go to all that are picked. */
+  const [batch, setBatch] = useState<number | null>(null);
   const current = items.find(({ id }) => id === at) ?? items[0];
-  const picked = items.filter(({ id }) => chosen.has(id));
+  const marked = items.filter(({ id }) => chosen.has(id));
+  const picked = marked.filter((item) => isAlike(marked[0]!, item));
   const move = (by: number) => {
     const index = current === undefined ? 0 : items.indexOf(current) + by;
     const next = items[Math.max(0, Math.min(index, items.length - 1))];
     if (next !== undefined) setAt(next.id);
   };
-  const toggle = (id: string) => setChosen(toggled(chosen, id));
+  const toggle = (id: string) => {
+    const item = items.find((one) => one.id === id);
+    if (batch === null && item !== undefined && isAlike(picked[0] ?? item, item)) setChosen(toggled(chosen, id));
+  };
+  const sendBatch = (those: readonly WaitingItem[], index: number) => {
+    setBatch(null);
+    setChosen(new Set());
+    void answerTogether(found, those, index);
+  };
   const list = useRef<HTMLOListElement>(null);
   const answerAll = async (index: number) => {
     if (picked.length === 0 && current?.request_id === null) {
       return list.current?.querySelectorAll<HTMLElement>(".current .answers > :is(button, a)")[index]?.click();
     }
-    const those = picked.length > 0 ? picked : current === undefined ? [] : [current];
-    await answer(found, those, index);
+    if (batch !== null) return;
+    if (picked.length > 1) return void (picked[0]!.choices[index] !== undefined && setBatch(index));
+    const one = picked[0] ?? current;
+    if (one !== undefined) await answer(found, one, index);
     setChosen(new Set());
   };
   useKeys({
@@ -72,11 +96,15 @@ function useInbox(items: readonly WaitingItem[]) {
     ArrowDown: () => move(1),
     ArrowUp: () => move(-1),
     x: () => current !== undefined && toggle(current.id),
-    a: () => setChosen(new Set(items.filter(({ choices }) => choices.length > 0).map(({ id }) => id))),
+    a: () => {
+      const first = picked[0] ?? current;
+      if (batch !== null || first === undefined) return;
+      setChosen(new Set(items.filter((item) => isAlike(first, item)).map(({ id }) => id)));
+    },
     o: () => current?.session_id && (location.hash = addressOf("sessions", current.session_id)),
     ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((key) => [String(key), () => void answerAll(key - 1)])),
   });
-  return { list, current, picked, chosen, setAt, setChosen, toggle, answerAll };
+  return { list, current, picked, chosen, batch, setAt, setChosen, setBatch, toggle, sendBatch };
 }
 
 /** The words above the items: a failure, that nothing waits, or the keys. */
@@ -102,40 +130,19 @@ function InboxHead() {
       {!isEmpty && (
         <p class="keys-line">
           <kbd>j</kbd> <kbd>k</kbd> move · <kbd>1</kbd>–<kbd>9</kbd> answer · <kbd>x</kbd> select · <kbd>a</kbd>{" "}
-          select all · <kbd>o</kbd> open the session
+          select all like it · <kbd>o</kbd> open the session
         </p>
       )}
     </>
   );
 }
 
-function Together(
-  { picked, answerAll, clear }: {
-    picked: readonly WaitingItem[];
-    answerAll: (index: number) => void;
-    clear: () => void;
-  },
-) {
-  const labels = picked[0]?.choices.map(({ label }) => label) ?? [];
-  const same = picked.every(({ choices }) => choices.map(({ label }) => label).join("\n") === labels.join("\n"));
-  return (
-    <div class="together" role="group" aria-label="Answer the selected ones together">
-      <b>{picked.length} selected</b>
-      {same
-        ? labels.map((label, index) => (
-          <button type="button" onClick={() => answerAll(index)}>{plainText(label, 60)}</button>
-        ))
-        : <span>Their choices differ: answer each, or press a number to take that choice of each.</span>}
-      <button type="button" class="plain" onClick={clear}>Clear</button>
-    </div>
-  );
-}
-
 function Item(
-  { item, isCurrent, isPicked, focus, toggle }: {
+  { item, isCurrent, isPicked, canPick, focus, toggle }: {
     item: WaitingItem;
     isCurrent: boolean;
     isPicked: boolean;
+    canPick: boolean;
     focus: () => void;
     toggle: () => void;
   },
@@ -151,7 +158,7 @@ function Item(
       onClick={focus}
       aria-current={isCurrent ? "true" : undefined}
     >
-      <ItemHead item={item} isPicked={isPicked} toggle={toggle} />
+      <ItemHead item={item} isPicked={isPicked} canPick={canPick} toggle={toggle} />
       {item.session_id !== null && <ItemSession item={item} id={item.session_id} />}
       <About item={item} />
       <Answer item={item} isCurrent={isCurrent} />
@@ -159,14 +166,18 @@ function Item(
   );
 }
 
-function ItemHead({ item, isPicked, toggle }: { item: WaitingItem; isPicked: boolean; toggle: () => void }) {
+function ItemHead(
+  { item, isPicked, canPick, toggle }: { item: WaitingItem; isPicked: boolean; canPick: boolean; toggle: () => void },
+) {
   const asked = askedText(item);
   return (
     <header>
-      {item.choices.length > 0 && (
+      {item.kind === "permission" && (
         <input
           type="checkbox"
           checked={isPicked}
+          disabled={!canPick}
+          title={canPick ? undefined : "Another tool, or other choices, than those that are selected"}
           aria-label={`Select: ${plainText(asked, 80)}`}
           onChange={toggle}
         />
@@ -222,15 +233,19 @@ export function askedText({ request_id, title, text }: Pick<WaitingItem, "reques
 
 const longestAsked = 300;
 
+/** Texts that differ by their line breaks alone say the same. */
+function folded(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
+
 /** Subject of a request: the command, the change, or the input. */
 export function About(
   { item }: { item: Pick<WaitingItem, "title" | "text" | "command" | "input" | "kind" | "request_id"> },
 ) {
   return (
     <>
-      {item.text !== "" && item.text !== item.title && item.text !== askedText(item) && (
-        <LongText of={item.text} class="prose" />
-      )}
+      {item.text !== "" && folded(item.text) !== folded(item.title) && folded(item.text) !== folded(askedText(item)) &&
+        <LongText of={item.text} class="prose" />}
       {item.kind === "conflict" && <ConflictList of={item.input as ConflictFacts} />}
       {item.command !== null && (
         <p class="quiet-line">
@@ -280,7 +295,7 @@ function RequestAnswer({ item, isCurrent }: { item: WaitingItem; isCurrent: bool
         <button
           type="button"
           class={kind === "allow_once" ? "primary" : kind.startsWith("reject") ? "danger" : ""}
-          onClick={() => void answer(found, [item], index)}
+          onClick={() => void answer(found, item, index)}
         >
           {isCurrent && index < 9 && <kbd>{index + 1}</kbd>} <Text of={plainText(label || id, 80)} />
         </button>
@@ -332,17 +347,31 @@ async function release(found: Console, { plugin_id }: WaitingItem): Promise<void
   found.waiting.touch();
 }
 
-/** Answers requests with their choice of this number. */
-async function answer(found: Console, items: readonly WaitingItem[], index: number): Promise<void> {
-  const those = items.filter(({ choices, request_id }) => request_id !== null && choices[index] !== undefined);
-  for (const item of those) await answerText(found, item, item.choices[index]?.id ?? "");
+/** Answers a request with its choice of this number. */
+async function answer(found: Console, item: WaitingItem, index: number): Promise<void> {
+  const choice = item.choices[index];
+  if (item.request_id !== null && choice !== undefined) await answerText(found, item, choice.id);
 }
 
 async function answerText(found: Console, item: WaitingItem, choice: string): Promise<void> {
-  const path = `/v1/sessions/${encodeURIComponent(item.session_id ?? "")}/answers`;
-  const body = { request_id: item.request_id, choice };
   const label = item.choices.find(({ id }) => id === choice)?.label ?? choice;
-  const done = await attempt(found, `Answered: ${plainText(label, 80)}`, () => found.api.send("POST", path, body));
+  const done = await attempt(found, `Answered: ${plainText(label, 80)}`, () => post(found, item, choice));
   if (done) found.waiting.items.value = found.waiting.items.value.filter(({ id }) => id !== item.id);
   found.waiting.touch();
+}
+
+/** Answers like requests, one after the other; the notice is one. Those that meanwhile need no answer stay as they are. */
+async function answerTogether(found: Console, items: readonly WaitingItem[], index: number): Promise<void> {
+  const open = new Set(found.waiting.items.value.map(({ id }) => id));
+  const those = items.filter(({ id }) => open.has(id));
+  const label = plainText(those[0]?.choices[index]?.label ?? "", 80);
+  await attempt(found, `Answered ${those.length}: ${label}`, async () => {
+    for (const item of those) await post(found, item, item.choices[index]?.id ?? "");
+  });
+  found.waiting.touch();
+}
+
+async function post({ api }: Console, { session_id, request_id }: WaitingItem, choice: string): Promise<unknown> {
+  const path = `/v1/sessions/${encodeURIComponent(session_id ?? "")}/answers`;
+  return await api.send("POST", path, { request_id, choice });
 }

@@ -57,7 +57,7 @@ function WallsOf({ plugins, problems, open, changed }: WallsOfProps) {
       {plugins.length === 0 && (
         <Empty title="No plugin">
           <p>
-            Install one: <Command text="bulkhead plugin install <package>" />
+            Install one: <Command text="bulkhead plugin add <package>" />
           </p>
         </Empty>
       )}

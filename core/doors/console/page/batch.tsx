@@ -1,0 +1,133 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { WaitingItem } from "../../http/waiting-item.ts";
+import { plainText } from "./shown-text.ts";
+import { Text } from "./text.tsx";
+
+/** How long a batch that was confirmed can be taken back. Milliseconds. */
+const undoMs = 5000;
+/** Requests that a batch lists by their words. */
+const mostListed = 12;
+
+/** Whether one answer may go to both: permissions for the same tool, with the same choices. A question is never in a batch. */
+export function isAlike(a: WaitingItem, b: WaitingItem): boolean {
+  return a.kind === "permission" && b.kind === "permission" && a.tool === b.tool && choicesOf(a) === choicesOf(b);
+}
+
+function choicesOf({ choices }: WaitingItem): string {
+  return JSON.stringify(choices.map(({ label, kind }) => [label, kind]));
+}
+
+interface BatchProps {
+  picked: readonly WaitingItem[];
+  /** Choice that is about to be given to all of them; null while none is. */
+  index: number | null;
+  choose(index: number | null): void;
+  /** Sends the answers. */
+  send(items: readonly WaitingItem[], index: number): void;
+  clear(): void;
+  words(item: WaitingItem): string;
+}
+
+/** Several like requests: their choices, then what would be answered, then a few seconds to take it back. */
+export function Batch({ picked, index, choose, send, clear, words }: BatchProps) {
+  const [confirmed, setConfirmed] = useState<readonly WaitingItem[] | null>(null);
+  const choices = picked[0]?.choices ?? [];
+  return (
+    <div class="together" role="group" aria-label="Answer the selected ones together">
+      {index === null
+        ? (
+          <>
+            <b>{picked.length} selected</b>
+            {choices.map(({ label, id }, at) => (
+              <button type="button" onClick={() => choose(at)}>
+                <kbd>{at + 1}</kbd> {plainText(label || id, 60)}
+              </button>
+            ))}
+            <button type="button" class="plain" onClick={clear}>Clear</button>
+          </>
+        )
+        : confirmed === null
+        ? (
+          <Confirm
+            items={picked}
+            label={plainText(choices[index]?.label ?? "", 60)}
+            words={words}
+            confirm={() => setConfirmed(picked)}
+            cancel={() => choose(null)}
+          />
+        )
+        : (
+          <Undo
+            count={confirmed.length}
+            send={() => send(confirmed, index)}
+            undo={() => {
+              setConfirmed(null);
+              choose(null);
+            }}
+          />
+        )}
+    </div>
+  );
+}
+
+function Confirm(
+  { items, label, words, confirm, cancel }: {
+    items: readonly WaitingItem[];
+    label: string;
+    words(item: WaitingItem): string;
+    confirm(): void;
+    cancel(): void;
+  },
+) {
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => button.current?.focus(), []);
+  const left = items.length - mostListed;
+  return (
+    <div onKeyDown={(event) => event.key === "Escape" && cancel()}>
+      <ul class="together-list">
+        {items.slice(0, mostListed).map((item) => (
+          <li>
+            <code>
+              <Text of={words(item)} />
+            </code>
+          </li>
+        ))}
+        {left > 0 && <li>and {left} more</li>}
+      </ul>
+      <button ref={button} type="button" class="primary" onClick={confirm}>
+        {label}: all {items.length}
+      </button>{" "}
+      <button type="button" class="plain" onClick={cancel}>Back</button>
+    </div>
+  );
+}
+
+function Undo({ count, send, undo }: { count: number; send(): void; undo(): void }) {
+  const button = useRef<HTMLButtonElement>(null);
+  const act = useRef(send);
+  act.current = send;
+  const [left, setLeft] = useState(undoMs / 1000);
+  useEffect(() => {
+    button.current?.focus();
+    let isTaken = false;
+    const tick = setInterval(() => setLeft((seconds) => Math.max(1, seconds - 1)), 1000);
+    const timer = setTimeout(() => {
+      isTaken = true;
+      act.current();
+    }, undoMs);
+    const drop = () => (isTaken = true);
+    button.current?.addEventListener("click", drop);
+    return () => {
+      clearInterval(tick);
+      clearTimeout(timer);
+      // A person who goes to another screen has confirmed it; only "Undo" takes it back.
+      if (!isTaken) act.current();
+    };
+  }, []);
+  return (
+    <>
+      <b role="status">{count} answers are sent in {left} s</b>
+      <button ref={button} type="button" onClick={undo}>Undo</button>
+    </>
+  );
+}
