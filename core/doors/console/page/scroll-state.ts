@@ -25,8 +25,8 @@ export class ScrollState {
   #viewHeight = 800;
   #drawn: BlockRange = { first: 0, last: -1 };
   #isAsked = false;
-  /** Whether the view must move, since items came or went above it. */
-  #isMoved = false;
+  /** Pixels by which the view must move, since items came or went above it. */
+  #moved = 0;
   #redraw: () => void;
   #element: HTMLElement | null = null;
   /** Blocks that were drawn with their events. */
@@ -59,11 +59,10 @@ export class ScrollState {
       this.heights.set(now, known.before(index + 1) - known.before(index));
       if (settled.has(index)) this.#settled.add(now);
     }
-    for (let index = known.at(this.#top); index < before.count; index++) {
+    for (let index = known.at(this.#top + this.#moved); index < before.count; index++) {
       const now = numbers.get(before.item(index).key);
       if (now === undefined) continue;
-      this.#isMoved = true;
-      this.#top += this.heights.before(now) - known.before(index);
+      this.#moved += this.heights.before(now) - known.before(index);
       return;
     }
   }
@@ -83,8 +82,8 @@ export class ScrollState {
       height: block.offsetHeight,
       isKnown: block.querySelector(":scope > .block-unknown") === null,
     }));
-    if (this.#isMoved) element.scrollTop = this.#top;
-    this.#isMoved = false;
+    if (this.#moved !== 0) this.#shift(this.#moved);
+    this.#moved = 0;
     const shift = this.#keeping(element.scrollTop, () => {
       for (const { index, height, isKnown } of drawn) {
         this.heights.set(index, height);
@@ -117,15 +116,22 @@ export class ScrollState {
     if (this.#element !== null) this.#notice(this.#element);
     const shift = this.#keeping(this.#top, () => this.heights.set(index, height));
     if (this.#aim === null && !this.isAtEnd) this.#shift(shift);
-    else if (this.isAtEnd && this.#element !== null) this.#element.scrollTop = this.#element.scrollHeight;
+    else if (this.isAtEnd && this.#element !== null) {
+      this.#element.scrollTop = this.#element.scrollHeight;
+      this.#top = this.#element.scrollTop;
+    }
     this.#askIfOther();
   };
 
-  /** A person has scrolled away from the end, and the event of it has not come yet: the view must not go back there. */
+  /**
+   * A person has scrolled away from the end, and the event of it has not come yet: the view must not go back there. That the
+   * view became lower or higher at the same time, as it does when the field below appears, takes nothing from it.
+   */
   #notice(element: HTMLElement): void {
     const end = Math.min(this.#top, element.scrollHeight - element.clientHeight);
-    const isAway = this.isAtEnd && element.clientHeight === this.#viewHeight && element.scrollTop < end - fieldPixels;
-    if (isAway) this.scrolled(element);
+    if (!this.isAtEnd || element.scrollTop >= end - fieldPixels) return;
+    this.#viewHeight = element.clientHeight;
+    this.scrolled(element);
   }
 
   scrolled(element: HTMLElement): void {
@@ -181,7 +187,7 @@ export class ScrollState {
       ? heights.before(this.#layout.find(this.#aim))
       : this.isAtEnd
       ? Math.max(0, heights.total - this.#viewHeight)
-      : this.#top;
+      : this.#top + this.#moved;
     return {
       first: heights.at(Math.max(0, top - (this.isAtEnd ? marginAtEnd : margin))),
       last: Math.min(heights.at(top + this.#viewHeight + margin), heights.count - 1),

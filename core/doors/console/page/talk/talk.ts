@@ -9,6 +9,8 @@ import { readPart, type SessionPart, type ShownMessage, talkTypes } from "./talk
 const telling: ReadonlySet<string> = new Set([...talkTypes, "attempt_started"]);
 /** Events that come close together are read about once. */
 const soonMs = 80;
+/** The same list each time: a timeline that is given another one is laid out again. */
+const none: readonly SessionPart[] = [];
 /** From a read that failed to the next. */
 const retryMs = 2000;
 
@@ -17,7 +19,7 @@ export class Talk {
   /** Null until it is read. */
   readonly report: Signal<ConversationReport | null> = signal(null);
   /** Its sessions with their turns. Empty for a session of one turn, whose events tell all. */
-  readonly parts: Signal<readonly SessionPart[]> = signal([]);
+  readonly parts: Signal<readonly SessionPart[]> = signal(none);
   /** Every message whose events were read, by its id. */
   readonly messages: Signal<ReadonlyMap<string, ShownMessage>> = signal(new Map());
   readonly failure: Signal<string | null> = signal(null);
@@ -141,6 +143,6 @@ export class Talk {
     });
     this.messages.value = messages;
     const isPlain = parts.length === 1 && (parts[0]?.turns.length ?? 0) < 2;
-    this.parts.value = isPlain ? [] : parts;
+    this.parts.value = isPlain ? none : parts;
   }
 }
