@@ -1,7 +1,7 @@
 import type { AccessModeStatus } from "./access-modes.ts";
 import type { Availability, HealthStatus } from "./availability.ts";
 import type { AgentCapabilities } from "./capabilities.ts";
-import type { ConfigSchema, Manifest } from "./manifest.ts";
+import type { AcceptedField, ConfigSchema, Manifest, TalkAbility } from "./manifest.ts";
 
 /** Report on one agent: whether it could take a session now, and if not, why and what to do. */
 export interface AgentReport {
@@ -43,6 +43,8 @@ export interface AgentReport {
   access_modes: AccessModeStatus[];
   /** Capabilities from the manifest, which an operator can read before any code of the plugin runs. */
   capabilities: AgentCapabilities;
+  /** All that its manifest says it accepts: `images` and `steer` among it. Absent where its manifest cannot be read. */
+  accepts?: (AcceptedField | TalkAbility)[];
   /** Models it offers; empty when it takes any. */
   models: string[];
   /** True for the agent that `routing.agent` selects now. */

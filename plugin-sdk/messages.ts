@@ -36,6 +36,10 @@ const file = Type.Object({ type: Type.Literal("file"), sha256, name, mime_type: 
 
 /** Most images and files of a prompt or of a message. */
 export const mostAttachments = 8;
+/** Most bytes of an image. */
+export const imageBytes: number = 5 * 1024 * 1024;
+/** Most bytes of an upload, and of all attachments of a message. */
+export const messageBytes: number = 20 * 1024 * 1024;
 
 /** Checks a list of {@link AttachmentPart}. */
 export const attachmentsSchema: SchemaOf<AttachmentPart[]> = exactly<AttachmentPart[]>()(

@@ -22,6 +22,10 @@ const talking = `    yield { type: "agent_info", agent_session_id: "talk-1", mod
       const words = [];
       void (async () => { for await (const word of turn.messages) words.push(word); })().catch(() => {});
       yield { type: "output", stream: "stdout", data: "turn " + turn.number + " heard: " + prompt + "\\n" };
+      for (const part of (turn.content ?? []).filter(({ type }) => type !== "text")) {
+        const bytes = await ctx.attachments.base64(part.sha256);
+        yield { type: "output", stream: "stdout", data: "saw " + part.type + " " + (part.name ?? part.mime_type) + " of " + bytes.length + " letters\\n" };
+      }
       if (prompt.includes("tool")) yield { type: "tool_call", call_id: "t" + turn.number, tool: "Bash", kind: "execute", input: { command: "sleep 600" } };
       if (prompt.includes("ask")) {
         const request_id = "p" + turn.number;
@@ -143,6 +147,8 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
   },
   talks: { manifest: "accepts: [turns, steer, stop_turn, continue_from]", code: adapterCode(talking) },
   deaf: { manifest: "accepts: [turns, stop_turn, continue_from]", code: adapterCode(talking) },
+  sees: { manifest: "accepts: [turns, steer, stop_turn, continue_from, images]", code: adapterCode(talking) },
+  reads: { manifest: "accepts: [turns, stop_turn, continue_from, images, files]", code: adapterCode(talking) },
   crashes: {
     code: adapterCode(`    void Promise.reject(new Error("No luck"));
     await ctx.sleep(1e8);`),

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { Browser, Locator, Page } from "playwright-core";
 import type { ConversationReport } from "../../plugin-sdk/conversation.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -119,8 +120,9 @@ test("what waits is listed in its order, changed and withdrawn, from two tabs an
   await expect.poll(() => hint.textContent()).toBe("Waits until turn 1 is over.");
   expect(await way("Into this turn").count()).toBe(0);
   for (const text of ["first", "second", "third"]) await say(text);
-  await host.call("POST", `/v1/conversations/${id}/messages`, { text: "from elsewhere" });
   const texts = () => pending.locator("li .text").allTextContents();
+  await expect.poll(texts).toEqual(["first", "second", "third"]);
+  await host.call("POST", `/v1/conversations/${id}/messages`, { text: "from elsewhere" });
   await expect.poll(texts).toEqual(["first", "second", "third", "from elsewhere"]);
   expect(await pending.locator("li").last().textContent()).toContain("owner");
   const other = await openConsole(browser, host, { hash: `#/sessions/${id}`, beside: opened });
@@ -480,5 +482,126 @@ test("what a person reads stays in its place while turns end, begin, are closed 
   await fold.evaluate((one) => (one as unknown as { blur(): void }).blur());
   await page.keyboard.press("m");
   expect(await made.field.evaluate((one) => one === one.ownerDocument.activeElement)).toBe(true);
+  await end(made);
+});
+
+/** A picture of a page: a real PNG. */
+const png = async (page: Page) => await page.screenshot({ clip: { x: 0, y: 0, width: 320, height: 200 } });
+
+/** Pastes or drops files as a browser hands them over. */
+const hand = (page: Page, how: "paste" | "drop", files: { name: string; base64: string; type: string }[]) =>
+  page.evaluate(`(() => {
+    const data = new DataTransfer();
+    for (const { name, base64, type } of ${JSON.stringify(files)}) {
+      data.items.add(new File([Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))], name, { type }));
+    }
+    const options = { bubbles: true, cancelable: true, clipboardData: data, dataTransfer: data };
+    const [target, event] = "${how}" === "paste"
+      ? [document.querySelector(".composer textarea"), new ClipboardEvent("paste", options)]
+      : [document.querySelector(".timeline"), new DragEvent("drop", options)];
+    return !target.dispatchEvent(event);
+  })()`);
+
+test("images are chosen, pasted and dropped, shown before they go, and stand in the list and the turns", async () => {
+  const made = await talkTo("work a while", { adapter: "sees" });
+  const { page, rows, field, button, pending, head, way, opened, id } = made;
+  await saw(rows, "line 1 of the work");
+  const picture = await png(page);
+  const base64 = picture.toString("base64");
+  const tray = page.getByRole("list", { name: "Images and files of your message" });
+  await button("Add image").waitFor();
+  await page.locator(".composer input[type=file]").setInputFiles({ name: "one.png", mimeType: "", buffer: picture });
+  await tray.locator("[data-state=stored]", { hasText: "one.png" }).locator("canvas").waitFor();
+  expect(await hand(page, "paste", [{ name: "two.png", base64, type: "image/png" }])).toBe(true);
+  expect(await hand(page, "drop", [{ name: "three.png", base64, type: "image/png" }])).toBe(true);
+  await expect.poll(() => tray.locator("li").count()).toBe(3);
+  await tray.getByRole("button", { name: "Remove two.png" }).click();
+  await tray.getByRole("button", { name: "Remove three.png" }).click();
+  await field.fill("what is this");
+  await way("After this turn").check();
+  expect(await graveFindings(page)).toEqual([]);
+  // As long as the page lives, they stay with the draft.
+  await opened.go("#/sessions");
+  await page.getByRole("link", { name: "work a while" }).first().waitFor();
+  await opened.go(`#/sessions/${id}`);
+  await tray.locator("canvas").waitFor();
+  await way("After this turn").check();
+  await field.press("Enter");
+  await tray.waitFor({ state: "detached" });
+  const waiting = pending.locator("li", { hasText: "what is this" });
+  await waiting.locator("canvas").waitFor();
+  // A change keeps the image.
+  await waiting.getByRole("button", { name: "Edit" }).click();
+  await pending.getByLabel("Change the message").fill("what is that");
+  await pending.getByRole("button", { name: "Save" }).click();
+  await pending.locator("li", { hasText: "what is that" }).locator("canvas").waitFor();
+  const other = await openConsole(browser, host, { hash: `#/sessions/${id}` });
+  await partsOf(other.page).pending.getByText(/PNG [0-9a-f]{6}/).waitFor();
+  await closeConsole(other);
+  await made.say("finish");
+  await saw(rows, "turn 2 heard: what is that");
+  await saw(rows, `saw image image/png of ${base64.length} letters`);
+  await head(2).locator("canvas").waitFor();
+  // An image needs no words.
+  expect(await hand(page, "paste", [{ name: "alone.png", base64, type: "image/png" }])).toBe(true);
+  await tray.locator("[data-state=stored]").waitFor();
+  await button("Send").click();
+  await head(3).locator("canvas").waitFor();
+  await head(3).getByText("Done").waitFor();
+  await end(made);
+});
+
+test("what an agent does not take is refused in words, and hostile names and an SVG do nothing", async () => {
+  const made = await talkTo("begin it", { adapter: "sees" });
+  const { page, button, hint } = made;
+  await hint.getByText("Begins turn 2").waitFor();
+  const refusals = page.locator(".tray-refusals");
+  const svg = Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" onload="document.title='owned'"/>`).toString(
+    "base64",
+  );
+  await button("Add image").waitFor();
+  await hand(page, "drop", [{ name: "logo.png", base64: svg, type: "image/png" }]);
+  await refusals.getByText("logo.png was not added: it is no PNG, JPEG, GIF or WebP, and sees takes no other files.")
+    .waitFor();
+  const large = { name: "large.png", mimeType: "", buffer: Buffer.concat([await png(page), Buffer.alloc(5 << 20)]) };
+  await page.locator(".composer input[type=file]").setInputFiles(large);
+  await refusals.getByText("large.png was not added: an image may have 5 MiB").waitFor();
+  await end(made);
+  const deaf = await talkTo("begin it", { adapter: "deaf" });
+  await deaf.hint.getByText("Begins turn 2").waitFor();
+  await deaf.page.locator(".attach[aria-disabled=true]").press("Enter");
+  await deaf.page.getByText("Nothing was added: deaf takes no images and files.").waitFor();
+  await hand(deaf.page, "drop", [{ name: "one.png", base64: svg, type: "image/png" }]);
+  await deaf.page.getByText("one.png was not added: deaf takes no images and files.").waitFor();
+  await end(deaf);
+  const reads = await talkTo("begin it", { adapter: "reads" });
+  await reads.hint.getByText("Begins turn 2").waitFor();
+  const name = `<img src=x onerror="document.title='owned'">\u202egnp.exe`;
+  await reads.button("Add file").waitFor();
+  await hand(reads.page, "drop", [{ name, base64: svg, type: "image/svg+xml" }]);
+  await reads.page.locator("[data-state=stored]").waitFor();
+  expect(await reads.page.locator(".tray canvas, .tray img").count()).toBe(0);
+  await reads.say("read it");
+  await saw(reads.rows, "turn 2 heard: read it");
+  await saw(reads.rows, "saw file <img src=x");
+  await reads.head(2).getByText("<img src=x").first().waitFor();
+  expect(await reads.page.locator("main img, main svg[onload]").count()).toBe(0);
+  expect(await reads.page.title()).not.toContain("owned");
+  await end(reads);
+});
+
+test("an image that is added while the host is away goes out with its message, once", async () => {
+  const made = await talkTo("begin it", { adapter: "sees" });
+  const { page, hint, rows, field, id } = made;
+  await hint.getByText("Begins turn 2").waitFor();
+  const picture = await png(page);
+  await page.route("**/v1/attachments", (route) => route.abort(), { times: 2 });
+  await page.locator(".composer input[type=file]").setInputFiles({ name: "one.png", mimeType: "", buffer: picture });
+  await page.getByText("goes out with the message").waitFor();
+  await field.fill("look at it");
+  await field.press("Enter");
+  await hint.getByText("Not sent yet. Cannot reach the host.").waitFor();
+  await saw(rows, `saw image image/png of ${picture.toString("base64").length} letters`);
+  expect(await timesHeard(id, "heard: look at it")).toBe(1);
   await end(made);
 });

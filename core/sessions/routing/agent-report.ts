@@ -74,6 +74,7 @@ export function describeAgent(facts: DescribeAgentOptions): RoutableAgent {
     access_mode: picked?.status ?? null,
     access_modes: modes.map(({ status }) => status),
     capabilities: narrowCapabilities(manifest.capabilities, "stopped" in found ? undefined : found.capabilities),
+    accepts: manifest.accepts ?? [],
     models: offeredModels(manifest),
     primary: false,
   };

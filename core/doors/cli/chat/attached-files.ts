@@ -1,6 +1,5 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import type { AttachmentPart } from "../../../../plugin-sdk/messages.ts";
-import { messageBytes } from "../../../sessions/host/attachments/attachment-store.ts";
+import { type AttachmentPart, messageBytes } from "../../../../plugin-sdk/messages.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { readFile, stat } from "../../../ground/platform/files/files.ts";
 import { basename, resolve } from "../../../ground/platform/files/paths.ts";

@@ -20,6 +20,8 @@ export class RefusedCall extends Error {
 export interface HostApi {
   get<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T>;
   send<T>(method: "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<T>;
+  /** Sends bytes, and says how many of them the host has so far. */
+  upload<T>(path: string, bytes: Blob, options: { signal: AbortSignal; sent: (bytes: number) => void }): Promise<T>;
   /** Opens an answer to read piece by piece. */
   open(path: string, query?: Query, signal?: AbortSignal): Promise<Response>;
 }
@@ -64,6 +66,24 @@ function withToken(token: string): HostApi {
       const text = await response.text();
       return (text === "" ? null : JSON.parse(text)) as T;
     },
+    upload: (path, bytes, { signal, sent }) =>
+      new Promise((resolve, reject) => {
+        // `fetch` does not say how far an upload is.
+        const call = new XMLHttpRequest();
+        call.open("POST", path);
+        call.setRequestHeader("authorization", authorization);
+        call.setRequestHeader("content-type", "application/octet-stream");
+        call.upload.addEventListener("progress", ({ loaded }) => sent(loaded));
+        call.addEventListener("error", () => reject(unreachable()));
+        call.addEventListener("abort", () => reject(unreachable()));
+        call.addEventListener("load", () => {
+          const body = readJson(call.responseText);
+          if (call.status >= 200 && call.status < 300) resolve(body as never);
+          else reject(refusal(call.status, Object(body) as Record<string, unknown>));
+        });
+        signal.addEventListener("abort", () => call.abort(), { once: true });
+        call.send(bytes);
+      }),
     open(path, query, signal) {
       const headers = { authorization, accept: "application/x-ndjson" };
       return request(path + queryText(query), { headers, signal: signal ?? null });
@@ -82,18 +102,32 @@ async function request(path: string, init: RequestInit): Promise<Response> {
     response = await fetch(path, { ...init, cache: "no-store", credentials: "omit", redirect: "error" });
   } catch (error) {
     if (init.signal?.aborted) throw error;
-    throw new RefusedCall(0, {
-      code: "network_error",
-      message: "Cannot reach the host.",
-      hint: "Is the daemon running?",
-    });
+    throw unreachable();
   }
   if (response.ok) return response;
-  const problem = await response.json().catch(() => ({})) as Record<string, unknown>;
-  const { code, detail, hint, details } = problem;
-  throw new RefusedCall(response.status, {
+  throw refusal(response.status, await response.json().catch(() => ({})) as Record<string, unknown>);
+}
+
+function unreachable(): RefusedCall {
+  return new RefusedCall(0, {
+    code: "network_error",
+    message: "Cannot reach the host.",
+    hint: "Is the daemon running?",
+  });
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}
+
+function refusal(status: number, { code, detail, hint, details }: Record<string, unknown>): RefusedCall {
+  return new RefusedCall(status, {
     code: typeof code === "string" ? code : "protocol_violation",
-    message: typeof detail === "string" ? detail : `The host answered with the status ${response.status}.`,
+    message: typeof detail === "string" ? detail : `The host answered with the status ${status}.`,
     ...(typeof hint === "string" ? { hint } : {}),
     ...(typeof details === "object" && details !== null ? { details: details as Record<string, unknown> } : {}),
   });

@@ -2,7 +2,9 @@ import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { type Signal, signal } from "@preact/signals";
 import type { UsageReport } from "../../../../plugin-sdk/result.ts";
+import { AttachedFiles } from "./talk/attached-files.ts";
 import { browserStorage, DraftStore } from "./talk/draft-store.ts";
+import { Pictures } from "./talk/pictures.ts";
 import { type HostApi, RefusedCall, type SignedIn } from "./api.ts";
 import { LiveEvents } from "./live.ts";
 import { SessionList } from "./session-list.ts";
@@ -17,6 +19,9 @@ export interface Console {
   /** Whether the page may start and control sessions, and not only look. */
   canRun: boolean;
   drafts: DraftStore;
+  /** The files that a person has put to the words for a conversation, as long as the page lives. */
+  attachedTo(conversationId: string): AttachedFiles;
+  pictures: Pictures;
   live: LiveEvents;
   sessions: SessionList;
   waiting: WaitingList;
@@ -55,11 +60,19 @@ export function createConsole({ api, id, scopes }: SignedIn, route: Signal<PageP
   const live = new LiveEvents(api);
   const sessions = new SessionList(api, live);
   const waiting = new WaitingList(api, live);
+  const pictures = new Pictures();
+  const attached = new Map<string, AttachedFiles>();
   return {
     api,
     client: id,
     canRun: scopes.includes("run") || scopes.includes("admin"),
     drafts: new DraftStore(browserStorage()),
+    attachedTo(conversationId) {
+      const files = attached.get(conversationId) ?? new AttachedFiles({ api, pictures });
+      attached.set(conversationId, files);
+      return files;
+    },
+    pictures,
     live,
     sessions,
     waiting,

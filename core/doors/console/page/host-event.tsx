@@ -1,7 +1,9 @@
 import type { ComponentChild } from "preact";
 import { useEffect } from "preact/hooks";
+import { attachmentsOf } from "../../../../plugin-sdk/conversation.ts";
 import type { HostEvent } from "../../../../plugin-sdk/envelope.ts";
 import { eventWords, type Weight } from "../../../ground/checks/event-words.ts";
+import { AttachedParts } from "./talk/attached-parts.tsx";
 import { FoldRow, JsonText, LongText, Text } from "./text.tsx";
 import { HeldList } from "./held-item.tsx";
 import { ChangeMark, ClientName, Command, countText, durationText, OutcomeMark } from "./parts.tsx";
@@ -25,6 +27,7 @@ const hostEvents: {
         <>
           <p class="quiet-line">Prompt</p>
           <LongText of={event.requested.prompt} class="prose" />
+          <AttachedParts of={attachmentsOf(event.requested.content ?? [])} />
         </>
       )}
       {event.passed_over.map(({ adapter_id, reason }) => (
@@ -81,7 +84,13 @@ function MessageText({ of: id }: { of: string }) {
   useEffect(() => {
     if (message === undefined) talk?.want();
   }, [message === undefined]);
-  return message === undefined ? null : <LongText of={message.text} class="prose" />;
+  if (message === undefined) return null;
+  return (
+    <>
+      {message.text !== "" && <LongText of={message.text} class="prose" />}
+      <AttachedParts of={message.attached} />
+    </>
+  );
 }
 
 function TurnFailed({ event: { turn, outcome, stop_reason, error } }: {

@@ -7,7 +7,7 @@ import { type ApiRoute, json, ok, route } from "../route.ts";
 import { accessModeStatusSchema } from "../../../../plugin-sdk/access-modes.ts";
 import type { AgentReport } from "../../../../plugin-sdk/agent-report.ts";
 import { availabilities, healthStatusSchema } from "../../../../plugin-sdk/availability.ts";
-import type { ConfigSchema } from "../../../../plugin-sdk/manifest.ts";
+import { acceptedFields, type ConfigSchema, talkAbilities } from "../../../../plugin-sdk/manifest.ts";
 import { maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 
 const anyMap = Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: true }));
@@ -36,6 +36,7 @@ const agentSchema: SchemaOf<AgentReport> = named(
     access_mode: maybe(mode),
     access_modes: Type.Array(mode),
     capabilities: named("Capabilities", agentCapabilitiesSchema),
+    accepts: Type.Optional(Type.Array(oneOf([...acceptedFields, ...talkAbilities] as const))),
     models: Type.Array(text),
     primary: Type.Boolean(),
   })),

@@ -1,7 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import type { StoredAttachment } from "../../../../plugin-sdk/messages.ts";
+import { messageBytes, type StoredAttachment } from "../../../../plugin-sdk/messages.ts";
 import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
-import { messageBytes } from "../../../sessions/host/attachments/attachment-store.ts";
 import { count, named, text } from "../../../sessions/session/schemas/named.ts";
 import { type ApiRoute, json, route } from "../route.ts";
 

@@ -1,6 +1,8 @@
 import { BulkheadError, errorDataOf } from "../../../../plugin-sdk/errors.ts";
 import {
   type AttachmentPart,
+  imageBytes,
+  messageBytes,
   mostAttachments,
   type Part,
   type StoredAttachment,
@@ -37,10 +39,6 @@ const defaultLimits: AttachmentLimits = {
   unusedMs: 3_600_000,
 };
 
-/** Most bytes of an image. */
-const imageBytes = 5 * 1024 * 1024;
-/** Most bytes of an upload, and of all attachments of a message. */
-export const messageBytes: number = 20 * 1024 * 1024;
 /** How long a look at the whole store holds. Milliseconds. */
 const measuredForMs = 5000;
 

@@ -3,6 +3,8 @@ import type { ConversationReport } from "../../../../../plugin-sdk/conversation.
 import type { Delivery } from "../../../../../plugin-sdk/messages.ts";
 import { noticeOf, useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
+import type { TakenKinds } from "./attached-files.ts";
+import { Attach, FileTray, pastedFiles, useDrop, useTakenKinds } from "./file-tray.tsx";
 import { MessageDraft } from "./message-draft.ts";
 import { Failure } from "../parts.tsx";
 import { PendingMessages } from "./pending-messages.tsx";
@@ -18,10 +20,12 @@ export function Composer({ talk }: { talk: Talk }) {
 }
 
 function OpenComposer({ talk, report }: { talk: Talk; report: ConversationReport }) {
-  const { api, drafts } = useConsole();
+  const { api, drafts, attachedTo } = useConsole();
   const { conversation_id: id } = report;
-  const draft = useMemo(() => new MessageDraft({ api, store: drafts }, id), [id]);
+  const files = attachedTo(id);
+  const draft = useMemo(() => new MessageDraft({ api, store: drafts, files }, id), [id]);
   useEffect(() => () => draft.close(), [draft]);
+  const takes = useTakenKinds(agentOf(report));
   const isWorking = report.state === "working";
   const [chosen, setChosen] = useState<Delivery | null>(null);
   useEffect(() => setChosen(null), [report.turn, isWorking]);
@@ -39,15 +43,25 @@ function OpenComposer({ talk, report }: { talk: Talk; report: ConversationReport
     draft.add(text);
     field.current?.focus();
   };
+  const add = (list: File[]) => draft.isBusy || void files.add(list, takes).then(() => field.current?.focus());
+  const hovers = useDrop(add);
   return (
-    <div class="composer">
+    <div class={hovers ? "composer drop-here" : "composer"}>
       <PendingMessages talk={talk} canRun reuse={reuse} />
       <form aria-label="Message to the agent" onSubmit={(event) => (event.preventDefault(), void send())}>
-        <Field draft={draft} field={field} send={send} hint={hintOf(report, delivery)} />
+        <FileTray files={files} isBusy={draft.isBusy} />
+        <Field
+          draft={draft}
+          field={field}
+          send={send}
+          add={add}
+          hint={hovers ? dropHint(takes) : hintOf(report, delivery)}
+        />
         {isWorking && <Ways chosen={delivery} steers={report.steers === true} choose={setChosen} />}
         <div class="composer-acts">
+          <Attach files={files} takes={takes} isBusy={draft.isBusy} />
           {isWorking && <StopTurn id={id} turn={report.turn} />}
-          <button type="submit" class="primary" disabled={draft.isBusy || draft.text.value.trim() === ""}>
+          <button type="submit" class="primary" disabled={draft.isBusy || draft.isEmpty}>
             Send
           </button>
         </div>
@@ -60,11 +74,13 @@ interface FieldProps {
   draft: MessageDraft;
   field: { current: HTMLTextAreaElement | null };
   send: () => Promise<void>;
+  /** Takes files that were pasted. */
+  add: (files: File[]) => void;
   /** Says where the message will go. */
   hint: string;
 }
 
-function Field({ draft, field, send, hint }: FieldProps) {
+function Field({ draft, field, send, add, hint }: FieldProps) {
   const id = useId();
   const state = draft.state.value;
   const onKey = (event: KeyboardEvent) => {
@@ -88,6 +104,12 @@ function Field({ draft, field, send, hint }: FieldProps) {
         value={draft.text.value}
         onInput={({ currentTarget }) => draft.type(currentTarget.value)}
         onKeyDown={onKey}
+        onPaste={(event) => {
+          const pasted = pastedFiles(event);
+          if (pasted.length === 0) return;
+          event.preventDefault();
+          add(pasted);
+        }}
       />
       {state.kind === "refused" && <Failure text={state.text} hint={state.hint} />}
       <Hint id={`${id}-hint`} draft={draft} usual={hint} />
@@ -113,7 +135,8 @@ function Hint({ id, draft, usual }: { id: string; draft: MessageDraft; usual: st
 }
 
 /** Says in one sentence how the agent gets the next message. */
-function hintOf({ state, turn, steers, sessions, head }: ConversationReport, delivery: Delivery): string {
+function hintOf(report: ConversationReport, delivery: Delivery): string {
+  const { state, turn, steers } = report;
   if (state === "working") {
     if (delivery === "interrupt") return `Stops turn ${turn}, and is the next one.`;
     if (delivery === "queue") return `Waits until turn ${turn} is over.`;
@@ -123,8 +146,19 @@ function hintOf({ state, turn, steers, sessions, head }: ConversationReport, del
   }
   if (state === "kept") return `Begins turn ${turn + 1}: the agent is kept for it.`;
   if (state === "waiting") return "Begins the first turn.";
-  const agent = sessions.find(({ session_id }) => session_id === head)?.adapter_id;
-  return `Begins turn ${turn + 1} in a new session${agent == null ? "" : ` of ${agent}`}.`;
+  const agent = agentOf(report);
+  return `Begins turn ${turn + 1} in a new session${agent === null ? "" : ` of ${agent}`}.`;
+}
+
+/** The agent that gets the message. */
+function agentOf({ sessions, head }: ConversationReport): string | null {
+  return sessions.find(({ session_id }) => session_id === head)?.adapter_id ?? null;
+}
+
+function dropHint(takes: TakenKinds): string {
+  return takes !== null && !takes.images && !takes.files
+    ? `${takes.agent} takes no images and files.`
+    : "Drop it to add it to the message.";
 }
 
 const ways: readonly { delivery: Delivery; label: string }[] = [

@@ -1,10 +1,12 @@
-import type { Delivery } from "../../../../../plugin-sdk/messages.ts";
+import type { AttachmentPart, Delivery } from "../../../../../plugin-sdk/messages.ts";
 
 /** A message as it was handed to the host, which may have it or not: its answer did not come. */
 export interface TriedMessage {
   id: string;
   text: string;
   delivery: Delivery;
+  /** Its images and files, which are not kept over a reload: the message is then another one. */
+  attached: readonly AttachmentPart[];
 }
 
 /** Words that were typed for a conversation and not sent, or whose arrival is not known. */
@@ -83,10 +85,13 @@ const deliveries: ReadonlySet<unknown> = new Set(["queue", "steer", "interrupt"]
 function readDraft(json: string | null): KeptDraft | null {
   const { text, tried } = fieldsOf(json);
   if (typeof text !== "string") return null;
-  const { id, text: triedText, delivery } = Object(tried) as Record<string, unknown>;
+  const { id, text: triedText, delivery, attached } = Object(tried) as Record<string, unknown>;
   const isTried = typeof id === "string" && id !== "" && id.length <= 256 && typeof triedText === "string" &&
     deliveries.has(delivery);
-  return { text, tried: isTried ? { id, text: triedText, delivery: delivery as Delivery } : null };
+  if (!isTried) return { text, tried: null };
+  // They are only compared with what is attached now.
+  const parts = Array.isArray(attached) ? attached as AttachmentPart[] : [];
+  return { text, tried: { id, text: triedText, delivery: delivery as Delivery, attached: parts } };
 }
 
 function timeOf(json: string | null): number {

@@ -1,7 +1,8 @@
 import { type Signal, signal } from "@preact/signals";
 import type { MessageReport, SaidMessage } from "../../../../../plugin-sdk/conversation.ts";
-import type { Delivery } from "../../../../../plugin-sdk/messages.ts";
+import type { AttachmentPart, Delivery, Part } from "../../../../../plugin-sdk/messages.ts";
 import { type HostApi, RefusedCall } from "../api.ts";
+import type { AttachedFiles } from "./attached-files.ts";
 import type { DraftStore, TriedMessage } from "./draft-store.ts";
 
 /** Progress of a message on its way to the host. `waiting`: the host cannot take it now, and it is tried again. */
@@ -15,6 +16,7 @@ type DraftState =
 interface MessageDraftDeps {
   api: Pick<HostApi, "get" | "send">;
   store: Pick<DraftStore, "read" | "write" | "follow">;
+  files: Pick<AttachedFiles, "list" | "parts" | "clear">;
 }
 
 /** From one try to the next while the host cannot take it. Milliseconds. */
@@ -57,10 +59,15 @@ export class MessageDraft {
     return this.state.value.kind === "sending" || this.state.value.kind === "waiting";
   }
 
+  /** Whether there is nothing to send. */
+  get isEmpty(): boolean {
+    return this.text.value.trim() === "" && this.#deps.files.list.value.length === 0;
+  }
+
   /** Sends what is typed, and tries again while the host cannot take it. Returns where it is; null where it is not sent. */
   async send(delivery: Delivery): Promise<SaidMessage | null> {
     const text = this.text.value;
-    if (text.trim() === "" || this.isBusy) return null;
+    if (this.isEmpty || this.isBusy) return null;
     this.state.value = { kind: "sending" };
     const over = this.#over = new AbortController();
     try {
@@ -98,14 +105,16 @@ export class MessageDraft {
     signal: AbortSignal,
   ): Promise<SaidMessage | null | RefusedCall> {
     try {
-      const isOther = this.#tried !== null && (this.#tried.text !== text || this.#tried.delivery !== delivery);
+      const attached = await this.#deps.files.parts();
+      const isOther = this.#tried !== null && !isSame(this.#tried, { text, delivery, attached });
       if (isOther && await this.#settle()) return null;
       if (isOther) this.#tried = null;
-      const tried = this.#tried ??= { id: newId(), text, delivery };
+      const tried = this.#tried ??= { id: newId(), text, delivery, attached };
       this.#keep();
       const path = `/v1/conversations/${encodeURIComponent(this.#id)}/messages`;
-      const said = await this.#deps.api.send<SaidMessage>("POST", path, { message_id: tried.id, text, delivery });
-      this.#arrived(said, text);
+      const content = attached.length === 0 ? { text } : { content: contentOf(text, attached) };
+      const said = await this.#deps.api.send<SaidMessage>("POST", path, { message_id: tried.id, ...content, delivery });
+      this.#arrived(said, tried);
       return said;
     } catch (error) {
       // No answer, or a daemon that starts or stops.
@@ -116,7 +125,7 @@ export class MessageDraft {
     }
   }
 
-  #arrived({ state }: Pick<SaidMessage, "state">, text: string): void {
+  #arrived({ state }: Pick<SaidMessage, "state">, { text, attached }: TriedMessage): void {
     this.#tried = null;
     if (state === "dropped") {
       this.state.value = {
@@ -126,6 +135,7 @@ export class MessageDraft {
       };
     } else {
       if (this.text.value === text) this.text.value = "";
+      this.#deps.files.clear(attached);
       this.state.value = { kind: "typing" };
     }
     this.#keep();
@@ -152,7 +162,7 @@ export class MessageDraft {
     const found = messages.find(({ message_id }) => message_id === tried.id);
     // It keeps its id, as long as it is the same message.
     if (found === undefined) return false;
-    if (found.state === "dropped" || this.text.value === tried.text) this.#arrived(found, tried.text);
+    if (found.state === "dropped" || this.text.value === tried.text) this.#arrived(found, tried);
     else {
       this.#tried = null;
       this.#keep();
@@ -175,6 +185,18 @@ export class MessageDraft {
   #keep(): void {
     this.#deps.store.write(this.#id, { text: this.text.value, tried: this.#tried });
   }
+}
+
+/** Makes the parts of a message. */
+export function contentOf(text: string, attached: readonly AttachmentPart[]): Part[] {
+  return [...(text.trim() === "" ? [] : [{ type: "text" as const, text }]), ...attached];
+}
+
+type Words = Pick<TriedMessage, "text" | "delivery" | "attached">;
+
+function isSame(one: Words, other: Words): boolean {
+  const hashes = ({ attached }: Words) => attached.map(({ sha256 }) => sha256).join();
+  return one.text === other.text && one.delivery === other.delivery && hashes(one) === hashes(other);
 }
 
 /** Makes an id. `randomUUID` is only there for pages of this machine. */

@@ -1,20 +1,28 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type MessageReport, textOf } from "../../../../../plugin-sdk/conversation.ts";
-import type { Delivery } from "../../../../../plugin-sdk/messages.ts";
+import { attachmentsOf, type MessageReport, textOf } from "../../../../../plugin-sdk/conversation.ts";
+import type { AttachmentPart, Delivery } from "../../../../../plugin-sdk/messages.ts";
 import { RefusedCall } from "../api.ts";
 import { noticeOf, useConsole } from "../console-context.ts";
 import { ClientName, Failure } from "../parts.tsx";
+import { AttachedParts } from "./attached-parts.tsx";
+import { contentOf } from "./message-draft.ts";
 import { plainText } from "../shown-text.ts";
 import type { Talk } from "./talk.ts";
 import { FoldRow, LongText } from "../text.tsx";
 
 /** A message that has no outcome yet. */
-type OpenMessageView = Pick<MessageReport, "message_id" | "delivery" | "by"> & { text: string; isSent: boolean };
+type OpenMessageView = Pick<MessageReport, "message_id" | "delivery" | "by"> & {
+  text: string;
+  attached: readonly AttachmentPart[];
+  isSent: boolean;
+};
 
 /** A change of a message that is being written, and why it can be made no more. */
 interface MessageEdit {
   id: string;
   text: string;
+  /** Its images and files that stay. */
+  attached: readonly AttachmentPart[];
   late: string | null;
 }
 
@@ -45,7 +53,7 @@ export function PendingMessages({ talk, canRun, reuse }: PendingMessagesProps) {
                 <Waiting
                   of={one}
                   canRun={canRun}
-                  edit={() => setEdit({ id: one.message_id, text: one.text, late: null })}
+                  edit={() => setEdit({ id: one.message_id, text: one.text, attached: one.attached, late: null })}
                   withdraw={() => void withdraw(one.message_id)}
                 />
               )}
@@ -72,14 +80,14 @@ function useChanges(talk: Talk) {
     await api.send("DELETE", path(id)).catch((error: unknown) => setFailure(lateWords(error, "withdraw")));
     talk.touch(0);
   };
-  const save = async ({ id, text }: MessageEdit) => {
+  const save = async ({ id, text, attached }: MessageEdit) => {
     setFailure(null);
     try {
-      await api.send("PATCH", path(id), { text });
+      await api.send("PATCH", path(id), { content: contentOf(text, attached) });
       setEdit(null);
     } catch (error) {
       const why = lateWords(error, "change");
-      if (error instanceof RefusedCall && error.status === 409) setEdit({ id, text, late: why.text });
+      if (error instanceof RefusedCall && error.status === 409) setEdit({ id, text, attached, late: why.text });
       else setFailure(why);
     }
     talk.touch(0);
@@ -106,7 +114,7 @@ const ways: Readonly<Record<Delivery, string>> = {
 };
 
 function Waiting(
-  { of: { text, delivery, by, isSent }, canRun, edit, withdraw }: {
+  { of: { text, attached, delivery, by, isSent }, canRun, edit, withdraw }: {
     of: OpenMessageView;
     canRun: boolean;
     edit: () => void;
@@ -116,13 +124,16 @@ function Waiting(
   return (
     <>
       <div class="pending-text">
-        {text.length <= mostOpen && !text.includes("\n")
+        {text === ""
+          ? null
+          : text.length <= mostOpen && !text.includes("\n")
           ? <LongText of={text} class="prose" />
           : (
             <FoldRow class="quiet" line={<span class="one-line">{plainText(text, mostOpen)}</span>}>
               {() => <LongText of={text} class="prose" />}
             </FoldRow>
           )}
+        <AttachedParts of={attached} />
         <p class="quiet-line">
           <span class="tag">{isSent ? "On its way" : "Waits"}</span> {isSent ? "to the agent" : ways[delivery]} ·{" "}
           <ClientName of={by.client} />
@@ -152,11 +163,15 @@ function EditForm({ edit, change, save }: EditFormProps) {
       <textarea
         ref={field}
         rows={2}
-        required
+        required={edit.attached.length === 0}
         aria-label="Change the message"
         value={edit.text}
         onInput={({ currentTarget: { value } }) => change({ ...edit, text: value })}
         onKeyDown={(event) => event.key === "Escape" && (event.stopPropagation(), change(null))}
+      />
+      <AttachedParts
+        of={edit.attached}
+        remove={(part) => change({ ...edit, attached: edit.attached.filter((one) => one !== part) })}
       />
       <span class="actions">
         <button type="submit" class="primary">Save</button>
@@ -212,10 +227,11 @@ function lateWords(error: unknown, act: string): { text: string; hint?: string |
 
 function openMessages({ report, messages }: Talk): OpenMessageView[] {
   const pending = (report.value?.pending ?? []).map(({ message_id, delivery, by, content }) => {
-    return { message_id, delivery, by, text: textOf(content), isSent: false };
+    return { message_id, delivery, by, text: textOf(content), attached: attachmentsOf(content), isSent: false };
   });
   const sent = [...messages.value].filter(([, { state }]) => state === "sent").map(([message_id, one]) => {
-    return { message_id, delivery: one.delivery, by: { client: one.client }, text: one.text, isSent: true };
+    const { text, attached, delivery, client } = one;
+    return { message_id, delivery, by: { client }, text, attached, isSent: true };
   });
   const isKnown = new Set(sent.map(({ message_id }) => message_id));
   return [...sent, ...pending.filter(({ message_id }) => !isKnown.has(message_id))];

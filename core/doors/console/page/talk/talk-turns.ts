@@ -1,6 +1,6 @@
-import { textOf } from "../../../../../plugin-sdk/conversation.ts";
+import { attachmentsOf, textOf } from "../../../../../plugin-sdk/conversation.ts";
 import type { Follows } from "../../../../../plugin-sdk/envelope.ts";
-import type { Delivery } from "../../../../../plugin-sdk/messages.ts";
+import type { AttachmentPart, Delivery, Part } from "../../../../../plugin-sdk/messages.ts";
 import type { Outcome, StopReason, UsageReport } from "../../../../../plugin-sdk/result.ts";
 import type { ShownEvent } from "../shown-event.ts";
 
@@ -15,6 +15,8 @@ export interface ShownTurn {
   /** `agent`: it went on by itself. */
   by: "client" | "agent";
   prompt: string;
+  /** Images and files of the prompt. */
+  attached: readonly AttachmentPart[];
   /** Name of the client that gave the prompt; null where no message did. */
   client: string | null;
   /** Null while it runs. */
@@ -28,6 +30,7 @@ export interface ShownTurn {
 /** A message as the events of a session tell it. */
 export interface ShownMessage {
   text: string;
+  attached: readonly AttachmentPart[];
   client: string;
   delivery: Delivery;
   state: "pending" | "sent" | "delivered" | "dropped";
@@ -83,16 +86,18 @@ class PartReader {
 
   constructor({ session_id, event, ts }: ShownEvent, messages: Map<string, ShownMessage>) {
     if (event.type !== "session_started") throw new Error("A session's part begins with its first event.");
-    const { adapter_id: adapter, follows = null, requested: { prompt } } = event;
+    const { adapter_id: adapter, follows = null, requested: { prompt, content = [] } } = event;
+    const attached = attachmentsOf(content);
     this.#messages = messages;
     const number = (follows?.turn ?? 0) + 1;
     const client = follows?.message?.by.client ?? null;
     if (client !== null) {
       const state = { state: "delivered" as const, turn: number, accepted_at: ts };
-      messages.set(follows?.message?.message_id ?? "", { text: prompt, client, delivery: "queue", ...state });
+      messages.set(follows?.message?.message_id ?? "", { text: prompt, attached, client, delivery: "queue", ...state });
     }
-    const first = turnOf({ session_id, ts, seq: 1 }, { turn: number, by: "client", prompt, client });
-    this.part = { session_id, follows, adapter, turns: prompt === "" ? [] : [first], last: 1 };
+    const first = turnOf({ session_id, ts, seq: 1 }, { turn: number, by: "client", prompt, attached, client });
+    const isSaid = prompt !== "" || attached.length > 0;
+    this.part = { session_id, follows, adapter, turns: isSaid ? [first] : [], last: 1 };
   }
 
   take({ event, seq, ts, session_id }: ShownEvent): void {
@@ -126,12 +131,12 @@ class PartReader {
       case "message_accepted": {
         const { message_id, content, delivery, by: { client } } = event;
         const state = { state: "pending" as const, turn: null, accepted_at: ts };
-        return void this.#messages.set(message_id, { text: textOf(content), client, delivery, ...state });
+        return void this.#messages.set(message_id, { ...wordsOf(content), client, delivery, ...state });
       }
     }
     const message = "message_id" in event ? this.#messages.get(event.message_id) : undefined;
     if (message === undefined) return;
-    if (event.type === "message_changed") message.text = textOf(event.content);
+    if (event.type === "message_changed") Object.assign(message, wordsOf(event.content));
     if (event.type === "message_sent") message.state = "sent";
     if (event.type === "message" && event.state === "returned" && message.state === "sent") message.state = "pending";
     if (event.type === "message_delivered") Object.assign(message, { state: "delivered", turn: event.turn });
@@ -145,15 +150,23 @@ class PartReader {
     this.part.turns.push(turn);
   }
 
-  #said(ids: readonly string[]): { prompt: string; client: string | null } {
+  #said(ids: readonly string[]): Pick<ShownTurn, "prompt" | "attached" | "client"> {
     const said = ids.flatMap((id) => this.#messages.get(id) ?? []);
-    return { prompt: said.map(({ text }) => text).join("\n\n"), client: said[0]?.client ?? null };
+    return {
+      prompt: said.map(({ text }) => text).filter((text) => text !== "").join("\n\n"),
+      attached: said.flatMap(({ attached }) => attached),
+      client: said[0]?.client ?? null,
+    };
   }
+}
+
+function wordsOf(content: readonly Part[]): Pick<ShownMessage, "text" | "attached"> {
+  return { text: textOf(content), attached: attachmentsOf(content) };
 }
 
 function turnOf(
   { session_id, ts, seq }: Pick<ShownEvent, "session_id" | "ts" | "seq">,
-  said: Pick<ShownTurn, "turn" | "by" | "prompt" | "client">,
+  said: Pick<ShownTurn, "turn" | "by" | "prompt" | "attached" | "client">,
 ): ShownTurn {
   const open = { to: null, outcome: null, stop_reason: null, ended_at: null, usage: null };
   return { ...said, session_id, from: seq, started_at: ts, ...open };

@@ -1,6 +1,7 @@
 import type { Follows } from "../../../../../plugin-sdk/envelope.ts";
 import { formatCost } from "../../../../../plugin-sdk/currency.ts";
 import type { UsageReport } from "../../../../../plugin-sdk/result.ts";
+import { AttachedParts, partName } from "./attached-parts.tsx";
 import { ClientName, durationText, OutcomeMark, Since } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";
@@ -29,9 +30,10 @@ export function TurnHead({ of: turn, isOpen, toggle }: { of: ShownTurn; isOpen: 
           </span>
         )}
       </p>
-      {isOpen && turn.prompt !== "" && (
+      {isOpen && (turn.prompt !== "" || turn.attached.length > 0) && (
         <div class="prompt">
-          <LongText of={turn.prompt} class="prose" />
+          {turn.prompt !== "" && <LongText of={turn.prompt} class="prose" />}
+          <AttachedParts of={turn.attached} />
         </div>
       )}
       {isOpen && turn.by === "agent" && <p class="quiet-line">The agent went on by itself.</p>}
@@ -39,8 +41,9 @@ export function TurnHead({ of: turn, isOpen, toggle }: { of: ShownTurn; isOpen: 
   );
 }
 
-function titleOf({ prompt, by }: ShownTurn): string {
+function titleOf({ prompt, attached, by }: ShownTurn): string {
   if (prompt !== "") return plainText(prompt, 200);
+  if (attached.length > 0) return attached.map(partName).join(", ");
   return by === "agent" ? "The agent went on by itself" : "";
 }
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type HostApi, RefusedCall } from "../../../../../core/doors/console/page/api.ts";
+import type { AttachmentPart, Part } from "../../../../../plugin-sdk/messages.ts";
 import { DraftStore } from "../../../../../core/doors/console/page/talk/draft-store.ts";
 import { MessageDraft } from "../../../../../core/doors/console/page/talk/message-draft.ts";
 
@@ -10,8 +11,19 @@ const away = new RefusedCall(0, { code: "network_error", message: "Cannot reach 
 
 interface Said {
   message_id: string;
-  text: string;
+  text?: string;
+  content?: Part[];
   delivery: string;
+}
+
+/** The files of a message, without those that have arrived. */
+function filesOf(parts: AttachmentPart[] = []) {
+  const list = { value: parts } as never;
+  return {
+    list,
+    parts: () => Promise.resolve([...parts]),
+    clear: (arrived: readonly AttachmentPart[]) => void parts.splice(0, arrived.length),
+  };
 }
 
 /** A browser's storage. */
@@ -37,14 +49,14 @@ function hostOf(answers: (object | Error)[], messages: object[] = []) {
   return { api, said };
 }
 
-function draftOf(api: HostApi, storage = memory()) {
+function draftOf(api: HostApi, storage = memory(), files = filesOf()) {
   const store = new DraftStore(storage);
   const quiet = {
     read: (id: string) => store.read(id),
     write: (id: string, draft: Parameters<DraftStore["write"]>[1]) => store.write(id, draft),
     follow: () => () => {},
   };
-  return { draft: new MessageDraft({ api, store: quiet }, "c-1"), storage, store };
+  return { draft: new MessageDraft({ api, store: quiet, files }, "c-1"), storage, store };
 }
 
 test("a message is sent once more with its id while the host is away, and the field is empty after", async () => {
@@ -161,10 +173,44 @@ test("drafts of others' making, too long ones and old ones are not kept, and at 
   expect(Object.keys(storage)).toEqual(["bulkhead-draft:c-new"]);
 });
 
+const image: AttachmentPart = { type: "image", sha256: "a".repeat(64), mime_type: "image/png" };
+
+test("images go out as parts of a message, also without words, and leave the field with it", async () => {
+  const { api, said } = hostOf([]);
+  const parts = [image];
+  const { draft } = draftOf(api, memory(), filesOf(parts));
+  draft.type("look");
+  await draft.send("queue");
+  expect(said[0]).toMatchObject({ content: [{ type: "text", text: "look" }, image], delivery: "queue" });
+  expect([parts, draft.isEmpty]).toEqual([[], true]);
+  parts.push(image);
+  expect(draft.isEmpty).toBe(false);
+  await draft.send("queue");
+  expect(said[1]?.content).toEqual([image]);
+});
+
+test("the same words with another image are another message", async () => {
+  const failing = new RefusedCall(500, { code: "internal_error", message: "It failed." });
+  const { api, said } = hostOf([failing, failing, { state: "pending" }]);
+  const parts = [image];
+  const { draft } = draftOf(api, memory(), filesOf(parts));
+  draft.type("look");
+  await draft.send("queue");
+  await draft.send("queue");
+  parts[0] = { ...image, sha256: "b".repeat(64) };
+  await draft.send("queue");
+  const ids = said.map(({ message_id }) => message_id);
+  expect(ids[1]).toBe(ids[0]);
+  expect(ids[2]).not.toBe(ids[0]);
+});
+
 test("a browser without a storage forgets drafts and nothing else", async () => {
   const { api, said } = hostOf([]);
   const store = new DraftStore(null);
-  const draft = new MessageDraft({ api, store: { ...storeOf(store), follow: () => () => {} } }, "c-1");
+  const draft = new MessageDraft(
+    { api, store: { ...storeOf(store), follow: () => () => {} }, files: filesOf() },
+    "c-1",
+  );
   draft.type("go on");
   await draft.send("queue");
   expect(said).toHaveLength(1);

@@ -30,6 +30,31 @@ const delivered = (message_id: string, turn: number, how: "new_turn" | "injected
   how,
 });
 
+test("readPart finds the images and files of prompts and messages, also where there are no words", () => {
+  const image = { type: "image" as const, sha256: "a".repeat(64), mime_type: "image/png" };
+  const file = { type: "file" as const, sha256: "b".repeat(64), name: "a.txt", mime_type: "text/plain" };
+  const messages = new Map<string, ShownMessage>();
+  const first = { type: "session_started", adapter_id: "alpha", requested: { prompt: "", content: [image] } };
+  const said = { ...accepted("m1", "two"), content: [file] } as Event;
+  const words = { type: "text" as const, text: "three" };
+  const part = readPart(
+    envelopesOf([
+      first as unknown as Event,
+      turn(1, []),
+      said,
+      accepted("m2", "three, at first"),
+      { type: "message_changed", message_id: "m2", content: [words, image] },
+      turn(2, ["m1", "m2"]),
+    ]),
+    messages,
+  );
+  expect(part?.turns).toMatchObject([
+    { turn: 1, prompt: "", attached: [image] },
+    { turn: 2, prompt: "three", attached: [file, image] },
+  ]);
+  expect(messages.get("m2")).toMatchObject({ text: "three", attached: [image] });
+});
+
 test("readPart finds the turns of a session, their places, prompts, clients and ends", () => {
   const messages = new Map<string, ShownMessage>();
   const part = readPart(
