@@ -89,7 +89,7 @@ async function allRows(page: Page): Promise<ShownRow[]> {
   const seen = new Map<number, ShownRow>();
   await list.evaluate((one: { scrollTop: number }) => void (one.scrollTop = 0));
   for (let place = -1;;) {
-    await page.waitForTimeout(150);
+    await page.evaluate(drawn);
     for (const row of await page.evaluate<ShownRow[]>(shownRows)) seen.set(row.seq, row);
     const now = await list.evaluate((
       one: { scrollTop: number; clientHeight: number },
@@ -99,6 +99,13 @@ async function allRows(page: Page): Promise<ShownRow[]> {
   }
   return [...seen.values()].sort((a, b) => a.seq - b.seq);
 }
+
+/** Resolves once the rows of a new place are drawn with their events: a scroll is seen in one frame and drawn in the next. */
+const drawn = `new Promise((done) => {
+  const look = (frames) => requestAnimationFrame(() =>
+    frames > 0 || document.querySelector(".timeline .block-unknown") !== null ? look(frames - 1) : done());
+  look(3);
+})`;
 
 const shownRows = `[...document.querySelectorAll(".timeline .row")].map((row) =>
   ({ kind: row.className.replace(/^row row-(\\w+).*$/, "$1"), seq: Number(row.dataset.seq), to: Number(row.dataset.to), text: row.textContent }))`;

@@ -48,17 +48,19 @@ test("a session of very many events opens at once, scrolls smoothly while events
     openMs.push(await page.evaluate<number>(opening(long.id)));
   }
   const middleMs = await page.evaluate<number>(jumping(Math.floor(count / 2)));
-  const scroll = await framesOf(page, { seconds: 5, scrolls: true });
+  // A few hundred frames of each kind.
+  const seconds = isWhole ? 10 : 3;
+  const scroll = await framesOf(page, { seconds, scrolls: true });
   const busy = await client.start({ workdir, prompt: "5000", retry: "never" }, { adapter: "pours", artifacts: "none" });
   await go(`#/sessions/${busy.id}`);
   await page.getByText("of what the agent says").first().waitFor();
   const [before, beforeAt] = [(await busy.summary()).last_seq, performance.now()];
-  const follow = await framesOf(page, { seconds: isWhole ? 10 : 5, scrolls: false });
-  const scrollOwn = await framesOf(page, { seconds: 5, scrolls: true });
+  const follow = await framesOf(page, { seconds, scrolls: false });
+  const scrollOwn = await framesOf(page, { seconds, scrolls: true });
   const rate = Math.round(((await busy.summary()).last_seq - before) / (performance.now() - beforeAt) * 1000);
   await go(`#/sessions/${long.id}`);
   await page.getByText("of what the agent says").first().waitFor();
-  const beside = await framesOf(page, { seconds: 5, scrolls: true });
+  const beside = await framesOf(page, { seconds, scrolls: true });
   await busy.interrupt();
   const heapMb = await heapOf(debug);
   const load = loadavg().map((one) => Math.round(one * 10) / 10);
@@ -94,9 +96,9 @@ test("the daemon stays as large as it was while nobody looks", async () => {
   }
   await closeConsole(opened);
   // What the page asked for is let go first: its streams at once, the index a minute later.
-  await pause(isWhole ? 90_000 : 3000);
+  await pause(isWhole ? 90_000 : 2000);
   const before = await rssOf(host.pid()!);
-  await pause(isWhole ? 300_000 : 10_000);
+  await pause(isWhole ? 300_000 : 4000);
   const after = await rssOf(host.pid()!);
   process.stdout.write(`${JSON.stringify({ console_rss: { beforeMb: before, afterMb: after } })}\n`);
   // Far above what was measured: collections come when they come. It catches a leak, not a megabyte.

@@ -605,3 +605,21 @@ test("an image that is added while the host is away goes out with its message, o
   expect(await timesHeard(id, "heard: look at it")).toBe(1);
   await end(made);
 });
+
+test("another agent is chosen for the next turn, begins a session of its own, and says what it takes", async () => {
+  const made = await talkTo("begin it", { adapter: "sees" });
+  const { page, hint, rows, button, field } = made;
+  await hint.getByText("Begins turn 2: the agent is kept for it.").waitFor();
+  const agent = page.getByRole("combobox", { name: "Agent" });
+  await agent.selectOption("reads");
+  await button("Add file").waitFor();
+  await hint.getByText("Begins turn 2 in a new session of reads, with a summary of the turns before.").waitFor();
+  await field.fill("go on here");
+  await field.press("Enter");
+  await rows.getByText("reads: another agent goes on").waitFor();
+  await hint.getByText("Begins turn 3: the agent is kept for it.").waitFor();
+  expect(await agent.inputValue()).toBe("");
+  expect((await made.report()).sessions.map(({ adapter_id }) => adapter_id)).toEqual(["sees", "reads"]);
+  expect(await graveFindings(page)).toEqual([]);
+  await end(made);
+});

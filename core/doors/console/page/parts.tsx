@@ -165,7 +165,10 @@ export function countText(count: number): string {
 /** Name of a client that said something; this page and its person are "you". */
 export function ClientName({ of: client }: { of: string }) {
   const own = useConsole().client;
-  return client === own ? <>you</> : <Text of={plainText(client, 60)} />;
+  if (client === own) return <>you</>;
+  // Pages and tokens have ids that say nothing.
+  if (/^[0-9a-f]{32}$/.test(client)) return <span title={client}>client {client.slice(0, 6)}</span>;
+  return <Text of={plainText(client, 60)} />;
 }
 
 /** A modal question or form; Escape closes it. */

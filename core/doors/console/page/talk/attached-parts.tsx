@@ -21,7 +21,7 @@ export function AttachedParts({ of: parts, remove }: AttachedPartsProps) {
         return (
           <li class="attached-part" key={part.sha256}>
             {picture !== undefined && <Picture of={picture} label={partName(part)} />}
-            {(picture === undefined || remove !== undefined) && <PartName of={part} />}
+            {picture === undefined && <PartName of={part} />}
             {remove !== undefined && (
               <button
                 type="button"

@@ -1,12 +1,14 @@
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import type { AgentReport } from "../../../../../plugin-sdk/agent-report.ts";
 import type { ConversationReport } from "../../../../../plugin-sdk/conversation.ts";
 import type { Delivery } from "../../../../../plugin-sdk/messages.ts";
 import { noticeOf, useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
 import type { TakenKinds } from "./attached-files.ts";
-import { Attach, FileTray, pastedFiles, useDrop, useTakenKinds } from "./file-tray.tsx";
+import { Attach, FileTray, pastedFiles, takenKinds, useDrop } from "./file-tray.tsx";
 import { MessageDraft } from "./message-draft.ts";
-import { Failure } from "../parts.tsx";
+import { Failure, useLoaded } from "../parts.tsx";
+import { plainText } from "../shown-text.ts";
 import { PendingMessages } from "./pending-messages.tsx";
 import type { Talk } from "./talk.ts";
 
@@ -25,15 +27,21 @@ function OpenComposer({ talk, report }: { talk: Talk; report: ConversationReport
   const files = attachedTo(id);
   const draft = useMemo(() => new MessageDraft({ api, store: drafts, files }, id), [id]);
   useEffect(() => () => draft.close(), [draft]);
-  const takes = useTakenKinds(agentOf(report));
+  const [loaded] = useLoaded(
+    (signal) => api.get<{ agents: AgentReport[] }>("/v1/agents", { probe: false }, signal),
+    [],
+  );
+  const agents = loaded !== undefined && "value" in loaded ? loaded.value.agents : [];
+  const [other, setOther] = useState<string | null>(null);
+  const takes = takenKinds(agents, other ?? agentOf(report));
   const isWorking = report.state === "working";
   const [chosen, setChosen] = useState<Delivery | null>(null);
-  useEffect(() => setChosen(null), [report.turn, isWorking]);
+  useEffect(() => (setChosen(null), setOther(null)), [report.turn, isWorking]);
   const usual: Delivery = isWorking && report.steers === true ? "steer" : "queue";
   const delivery = isWorking ? chosen ?? usual : "queue";
   const field = useRef<HTMLTextAreaElement>(null);
   const send = async () => {
-    await draft.send(delivery);
+    await draft.send(delivery, other);
     setChosen(null);
     talk.touch(0);
     field.current?.focus();
@@ -55,10 +63,11 @@ function OpenComposer({ talk, report }: { talk: Talk; report: ConversationReport
           field={field}
           send={send}
           add={add}
-          hint={hovers ? dropHint(takes) : hintOf(report, delivery)}
+          hint={hovers ? dropHint(takes) : hintOf(report, { delivery, other })}
         />
         {isWorking && <Ways chosen={delivery} steers={report.steers === true} choose={setChosen} />}
         <div class="composer-acts">
+          {!isWorking && <AgentChoice agents={agents} usual={agentOf(report)} chosen={other} choose={setOther} />}
           <Attach files={files} takes={takes} isBusy={draft.isBusy} />
           {isWorking && <StopTurn id={id} turn={report.turn} />}
           <button type="submit" class="primary" disabled={draft.isBusy || draft.isEmpty}>
@@ -135,8 +144,11 @@ function Hint({ id, draft, usual }: { id: string; draft: MessageDraft; usual: st
 }
 
 /** Says in one sentence how the agent gets the next message. */
-function hintOf(report: ConversationReport, delivery: Delivery): string {
+function hintOf(report: ConversationReport, { delivery, other }: { delivery: Delivery; other: string | null }): string {
   const { state, turn, steers } = report;
+  if (other !== null) {
+    return `Begins turn ${turn + 1} in a new session of ${other}, with a summary of the turns before.`;
+  }
   if (state === "working") {
     if (delivery === "interrupt") return `Stops turn ${turn}, and is the next one.`;
     if (delivery === "queue") return `Waits until turn ${turn} is over.`;
@@ -153,6 +165,33 @@ function hintOf(report: ConversationReport, delivery: Delivery): string {
 /** The agent that gets the message. */
 function agentOf({ sessions, head }: ConversationReport): string | null {
   return sessions.find(({ session_id }) => session_id === head)?.adapter_id ?? null;
+}
+
+interface AgentChoiceProps {
+  agents: readonly AgentReport[];
+  /** The agent of the turn before. */
+  usual: string | null;
+  chosen: string | null;
+  choose: (agent: string | null) => void;
+}
+
+/** The choice of another agent for the next turn. */
+function AgentChoice({ agents, usual, chosen, choose }: AgentChoiceProps) {
+  const others = agents.filter(({ id, availability }) =>
+    id !== usual && availability !== "disabled" && availability !== "unavailable"
+  );
+  if (usual === null || others.length === 0) return null;
+  return (
+    <select
+      class="agent-choice"
+      aria-label="Agent"
+      value={chosen ?? ""}
+      onChange={({ currentTarget: { value } }) => choose(value === "" ? null : value)}
+    >
+      <option value="">{plainText(usual, 60)}</option>
+      {others.map(({ id }) => <option value={id}>{plainText(id, 60)}</option>)}
+    </select>
+  );
 }
 
 function dropHint(takes: TakenKinds): string {

@@ -7,6 +7,8 @@ export interface TriedMessage {
   delivery: Delivery;
   /** Its images and files, which are not kept over a reload: the message is then another one. */
   attached: readonly AttachmentPart[];
+  /** Another agent that it goes to; null: the one before. */
+  agent: string | null;
 }
 
 /** Words that were typed for a conversation and not sent, or whose arrival is not known. */
@@ -85,13 +87,14 @@ const deliveries: ReadonlySet<unknown> = new Set(["queue", "steer", "interrupt"]
 function readDraft(json: string | null): KeptDraft | null {
   const { text, tried } = fieldsOf(json);
   if (typeof text !== "string") return null;
-  const { id, text: triedText, delivery, attached } = Object(tried) as Record<string, unknown>;
+  const { id, text: triedText, delivery, attached, agent } = Object(tried) as Record<string, unknown>;
   const isTried = typeof id === "string" && id !== "" && id.length <= 256 && typeof triedText === "string" &&
     deliveries.has(delivery);
   if (!isTried) return { text, tried: null };
   // They are only compared with what is attached now.
   const parts = Array.isArray(attached) ? attached as AttachmentPart[] : [];
-  return { text, tried: { id, text: triedText, delivery: delivery as Delivery, attached: parts } };
+  const to = typeof agent === "string" ? agent : null;
+  return { text, tried: { id, text: triedText, delivery: delivery as Delivery, attached: parts, agent: to } };
 }
 
 function timeOf(json: string | null): number {

@@ -1,21 +1,14 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { AgentReport } from "../../../../../plugin-sdk/agent-report.ts";
 import { imageTypes } from "../../../../ground/platform/files/content-type.ts";
-import { useConsole } from "../console-context.ts";
-import { Failure, useLoaded } from "../parts.tsx";
+import { Failure } from "../parts.tsx";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
 import { type AttachedFile, type AttachedFiles, notTaken, sizeText, type TakenKinds } from "./attached-files.ts";
 import { Picture } from "./attached-parts.tsx";
 
-/** Asks which kinds of attachments an agent takes; null until that is known. */
-export function useTakenKinds(agent: string | null): TakenKinds {
-  const { api } = useConsole();
-  const [loaded] = useLoaded(
-    (signal) => api.get<{ agents: AgentReport[] }>("/v1/agents", { probe: false }, signal),
-    [],
-  );
-  const agents = loaded !== undefined && "value" in loaded ? loaded.value.agents : [];
+/** Returns the kinds of attachments that an agent takes; null where that is not known. */
+export function takenKinds(agents: readonly AgentReport[], agent: string | null): TakenKinds {
   const accepts = agents.find(({ id }) => id === agent)?.accepts;
   if (agent === null || accepts === undefined) return null;
   return { agent, images: accepts.includes("images"), files: accepts.includes("files") };
@@ -40,9 +33,7 @@ export function Attach({ files, takes, isBusy }: AttachProps) {
       <input
         ref={input}
         type="file"
-        class="hidden"
-        tabIndex={-1}
-        aria-hidden="true"
+        hidden
         multiple
         accept={takes !== null && !takes.files ? [...imageTypes.keys()].join() : undefined}
         onChange={({ currentTarget }) => {
@@ -127,12 +118,15 @@ export function FileTray({ files, isBusy }: Omit<AttachProps, "takes">) {
         </ul>
       )}
       {files.refusals.value.length > 0 && (
-        <div class="failure tray-refusals" role="alert">
-          {files.refusals.value.map((text) => (
-            <span key={text}>
-              <Text of={text} />
-            </span>
-          ))}
+        <div class="failure tray-refusals">
+          <div role="alert">
+            {files.refusals.value.map((text) => (
+              <p key={text}>
+                <Text of={text} />
+              </p>
+            ))}
+          </div>
+          <button type="button" class="plain" aria-label="Close" onClick={() => (files.refusals.value = [])}>✕</button>
         </div>
       )}
       {list.map(({ key, state }) =>

@@ -65,14 +65,14 @@ export class MessageDraft {
   }
 
   /** Sends what is typed, and tries again while the host cannot take it. Returns where it is; null where it is not sent. */
-  async send(delivery: Delivery): Promise<SaidMessage | null> {
+  async send(delivery: Delivery, agent: string | null = null): Promise<SaidMessage | null> {
     const text = this.text.value;
     if (this.isEmpty || this.isBusy) return null;
     this.state.value = { kind: "sending" };
     const over = this.#over = new AbortController();
     try {
       for (;;) {
-        const said = await this.#try({ text, delivery }, over.signal);
+        const said = await this.#try({ text, delivery, agent }, over.signal);
         if (!(said instanceof RefusedCall)) return said;
         if (!over.signal.aborted) this.state.value = { kind: "waiting", why: said.message };
         await pause(retryMs, over.signal);
@@ -101,19 +101,24 @@ export class MessageDraft {
   }
 
   async #try(
-    { text, delivery }: Pick<TriedMessage, "text" | "delivery">,
+    { text, delivery, agent }: Pick<TriedMessage, "text" | "delivery" | "agent">,
     signal: AbortSignal,
   ): Promise<SaidMessage | null | RefusedCall> {
     try {
       const attached = await this.#deps.files.parts();
-      const isOther = this.#tried !== null && !isSame(this.#tried, { text, delivery, attached });
+      const isOther = this.#tried !== null && !isSame(this.#tried, { text, delivery, attached, agent });
       if (isOther && await this.#settle()) return null;
       if (isOther) this.#tried = null;
-      const tried = this.#tried ??= { id: newId(), text, delivery, attached };
+      const tried = this.#tried ??= { id: newId(), text, delivery, attached, agent };
       this.#keep();
       const path = `/v1/conversations/${encodeURIComponent(this.#id)}/messages`;
       const content = attached.length === 0 ? { text } : { content: contentOf(text, attached) };
-      const said = await this.#deps.api.send<SaidMessage>("POST", path, { message_id: tried.id, ...content, delivery });
+      const said = await this.#deps.api.send<SaidMessage>("POST", path, {
+        message_id: tried.id,
+        ...content,
+        delivery,
+        ...(agent === null ? {} : { with: { agent } }),
+      });
       this.#arrived(said, tried);
       return said;
     } catch (error) {
@@ -192,11 +197,12 @@ export function contentOf(text: string, attached: readonly AttachmentPart[]): Pa
   return [...(text.trim() === "" ? [] : [{ type: "text" as const, text }]), ...attached];
 }
 
-type Words = Pick<TriedMessage, "text" | "delivery" | "attached">;
+type Words = Omit<TriedMessage, "id">;
 
 function isSame(one: Words, other: Words): boolean {
   const hashes = ({ attached }: Words) => attached.map(({ sha256 }) => sha256).join();
-  return one.text === other.text && one.delivery === other.delivery && hashes(one) === hashes(other);
+  const isAlike = one.text === other.text && one.delivery === other.delivery && one.agent === other.agent;
+  return isAlike && hashes(one) === hashes(other);
 }
 
 /** Makes an id. `randomUUID` is only there for pages of this machine. */
