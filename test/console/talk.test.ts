@@ -403,7 +403,7 @@ test.each(["light", "dark"] as const)(
   },
 );
 
-test("Tab leads from the field over the choice and Stop to Send, and Enter acts on them", async () => {
+test("Tab leads from the field over the choice, the files and Stop to Send, and Enter acts on them", async () => {
   const made = await talkTo("work a while");
   const { page, rows, field, hint } = made;
   await saw(rows, "line 1 of the work");
@@ -415,6 +415,8 @@ test("Tab leads from the field over the choice and Stop to Send, and Enter acts 
   expect(await at()).toBe("queue");
   await expect.poll(() => hint.textContent()).toBe("Waits until turn 1 is over.");
   expect(await hint.getAttribute("role")).toBe("status");
+  await page.keyboard.press("Tab");
+  expect(await at()).toBe("Add file");
   await page.keyboard.press("Tab");
   expect(await at()).toBe("Stop turn");
   await page.keyboard.press("Tab");

@@ -19,7 +19,7 @@ type UploadState =
   | { kind: "refused"; text: string; hint?: string | undefined };
 
 /** A file that a person has put to a message. */
-export interface AttachedFile {
+export interface DraftFile {
   key: number;
   /** Without the signs that a name of a file cannot have. */
   name: string;
@@ -43,7 +43,7 @@ const freshMs = 45 * 60_000;
 
 /** The images and files of one message that is written. Each is sent to the host at once, and again where that was long ago. */
 export class AttachedFiles {
-  readonly list: Signal<readonly AttachedFile[]> = signal([]);
+  readonly list: Signal<readonly DraftFile[]> = signal([]);
   /** Sentences about files that were not taken. */
   readonly refusals: Signal<readonly string[]> = signal([]);
   readonly #deps: AttachedFilesDeps;
@@ -129,7 +129,7 @@ export class AttachedFiles {
     return all > messageBytes ? `all of a message may have ${sizeText(messageBytes)} together` : null;
   }
 
-  async #upload(one: AttachedFile): Promise<void> {
+  async #upload(one: DraftFile): Promise<void> {
     const { key, file, isImage, name, picture } = one;
     const over = new AbortController();
     const set = (state: UploadState) => {

@@ -27,45 +27,26 @@ function OpenComposer({ talk, report }: { talk: Talk; report: ConversationReport
   const files = attachedTo(id);
   const draft = useMemo(() => new MessageDraft({ api, store: drafts, files }, id), [id]);
   useEffect(() => () => draft.close(), [draft]);
-  const [loaded] = useLoaded(
-    (signal) => api.get<{ agents: AgentReport[] }>("/v1/agents", { probe: false }, signal),
-    [],
-  );
-  const agents = loaded !== undefined && "value" in loaded ? loaded.value.agents : [];
-  const [other, setOther] = useState<string | null>(null);
-  const takes = takenKinds(agents, other ?? agentOf(report));
-  const isWorking = report.state === "working";
-  const [chosen, setChosen] = useState<Delivery | null>(null);
-  useEffect(() => (setChosen(null), setOther(null)), [report.turn, isWorking]);
-  const usual: Delivery = isWorking && report.steers === true ? "steer" : "queue";
-  const delivery = isWorking ? chosen ?? usual : "queue";
+  const { isWorking, delivery, setDelivery, agents, other, setOther, takes } = useTerms(report);
   const field = useRef<HTMLTextAreaElement>(null);
+  const toField = () => field.current?.focus();
   const send = async () => {
     await draft.send(delivery, other);
-    setChosen(null);
+    setDelivery(null);
     talk.touch(0);
-    field.current?.focus();
+    toField();
   };
-  useKeys({ m: () => field.current?.focus() });
-  const reuse = (text: string) => {
-    draft.add(text);
-    field.current?.focus();
-  };
-  const add = (list: File[]) => draft.isBusy || void files.add(list, takes).then(() => field.current?.focus());
+  useKeys({ m: toField });
+  const add = (list: File[]) => draft.isBusy || void files.add(list, takes).then(toField);
   const hovers = useDrop(add);
+  const hint = hovers ? dropHint(takes) : hintOf(report, { delivery, other });
   return (
     <div class={hovers ? "composer drop-here" : "composer"}>
-      <PendingMessages talk={talk} canRun reuse={reuse} />
+      <PendingMessages talk={talk} canRun reuse={(text) => (draft.add(text), toField())} />
       <form aria-label="Message to the agent" onSubmit={(event) => (event.preventDefault(), void send())}>
         <FileTray files={files} isBusy={draft.isBusy} />
-        <Field
-          draft={draft}
-          field={field}
-          send={send}
-          add={add}
-          hint={hovers ? dropHint(takes) : hintOf(report, { delivery, other })}
-        />
-        {isWorking && <Ways chosen={delivery} steers={report.steers === true} choose={setChosen} />}
+        <Field draft={draft} field={field} send={send} add={add} hint={hint} />
+        {isWorking && <Ways chosen={delivery} steers={report.steers === true} choose={setDelivery} />}
         <div class="composer-acts">
           {!isWorking && <AgentChoice agents={agents} usual={agentOf(report)} chosen={other} choose={setOther} />}
           <Attach files={files} takes={takes} isBusy={draft.isBusy} />
@@ -77,6 +58,24 @@ function OpenComposer({ talk, report }: { talk: Talk; report: ConversationReport
       </form>
     </div>
   );
+}
+
+/** When the agent gets the next message, and which agent: as usual, until a person chooses otherwise for this turn. */
+function useTerms(report: ConversationReport) {
+  const { api } = useConsole();
+  const [loaded] = useLoaded(
+    (signal) => api.get<{ agents: AgentReport[] }>("/v1/agents", { probe: false }, signal),
+    [],
+  );
+  const agents = loaded !== undefined && "value" in loaded ? loaded.value.agents : [];
+  const isWorking = report.state === "working";
+  const [chosen, setDelivery] = useState<Delivery | null>(null);
+  const [other, setOther] = useState<string | null>(null);
+  useEffect(() => (setDelivery(null), setOther(null)), [report.turn, isWorking]);
+  const usual: Delivery = isWorking && report.steers === true ? "steer" : "queue";
+  const delivery = isWorking ? chosen ?? usual : "queue";
+  const takes = takenKinds(agents, other ?? agentOf(report));
+  return { isWorking, delivery, setDelivery, agents, other, setOther, takes };
 }
 
 interface FieldProps {

@@ -4,7 +4,7 @@ import { imageTypes } from "../../../../ground/platform/files/content-type.ts";
 import { Failure } from "../parts.tsx";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
-import { type AttachedFile, type AttachedFiles, notTaken, sizeText, type TakenKinds } from "./attached-files.ts";
+import { type AttachedFiles, type DraftFile, notTaken, sizeText, type TakenKinds } from "./attached-files.ts";
 import { Picture } from "./attached-parts.tsx";
 
 /** Returns the kinds of attachments that an agent takes; null where that is not known. */
@@ -56,7 +56,7 @@ export function Attach({ files, takes, isBusy }: AttachProps) {
 }
 
 /** Takes files that are dropped anywhere on the page, which a browser would open in its place; true while one hovers. */
-export function useDrop(take: ((files: File[]) => void) | null): boolean {
+export function useDrop(take: (files: File[]) => void): boolean {
   const [hovers, setHovers] = useState(false);
   const taken = useRef(take);
   taken.current = take;
@@ -72,7 +72,7 @@ export function useDrop(take: ((files: File[]) => void) | null): boolean {
       if (!hasFiles(event)) return;
       event.preventDefault();
       setHovers(false);
-      taken.current?.([...event.dataTransfer?.files ?? []]);
+      taken.current([...event.dataTransfer?.files ?? []]);
     };
     addEventListener("dragover", onOver, over);
     addEventListener("dragleave", ({ relatedTarget }) => relatedTarget === null && setHovers(false), over);
@@ -95,40 +95,10 @@ export function FileTray({ files, isBusy }: Omit<AttachProps, "takes">) {
     <>
       {list.length > 0 && (
         <ul class="tray" aria-label="Images and files of your message">
-          {list.map((one) => (
-            <li class="tray-file" key={one.key} data-state={one.state.kind}>
-              {one.picture !== null && <Picture of={one.picture} label={plainText(one.name, 80)} />}
-              <span class="tray-name">
-                <span class="one-line">
-                  <Text of={plainText(one.name, 80)} />
-                </span>
-                <Progress of={one} />
-              </span>
-              <button
-                type="button"
-                class="plain"
-                disabled={isBusy}
-                aria-label={`Remove ${plainText(one.name, 80)}`}
-                onClick={() => files.remove(one.key)}
-              >
-                ×
-              </button>
-            </li>
-          ))}
+          {list.map((one) => <TrayFile key={one.key} of={one} isBusy={isBusy} remove={() => files.remove(one.key)} />)}
         </ul>
       )}
-      {files.refusals.value.length > 0 && (
-        <div class="failure tray-refusals">
-          <div role="alert">
-            {files.refusals.value.map((text) => (
-              <p key={text}>
-                <Text of={text} />
-              </p>
-            ))}
-          </div>
-          <button type="button" class="plain" aria-label="Close" onClick={() => (files.refusals.value = [])}>✕</button>
-        </div>
-      )}
+      <Refusals of={files} />
       {list.map(({ key, state }) =>
         state.kind === "refused" && <Failure key={key} text={state.text} hint={state.hint} />
       )}
@@ -136,7 +106,40 @@ export function FileTray({ files, isBusy }: Omit<AttachProps, "takes">) {
   );
 }
 
-function Progress({ of: { state, file } }: { of: AttachedFile }) {
+function TrayFile({ of: file, isBusy, remove }: { of: DraftFile; isBusy: boolean; remove: () => void }) {
+  const name = plainText(file.name, 80);
+  return (
+    <li class="tray-file" data-state={file.state.kind}>
+      {file.picture !== null && <Picture of={file.picture} label={name} />}
+      <span class="tray-name">
+        <span class="one-line">
+          <Text of={name} />
+        </span>
+        <Progress of={file} />
+      </span>
+      <button type="button" class="plain" disabled={isBusy} aria-label={`Remove ${name}`} onClick={remove}>×</button>
+    </li>
+  );
+}
+
+/** Files that were not taken, each with the reason. */
+function Refusals({ of: { refusals } }: { of: AttachedFiles }) {
+  if (refusals.value.length === 0) return null;
+  return (
+    <div class="failure tray-refusals">
+      <div role="alert">
+        {refusals.value.map((text) => (
+          <p key={text}>
+            <Text of={text} />
+          </p>
+        ))}
+      </div>
+      <button type="button" class="plain" aria-label="Close" onClick={() => (refusals.value = [])}>✕</button>
+    </div>
+  );
+}
+
+function Progress({ of: { state, file } }: { of: DraftFile }) {
   if (state.kind === "uploading") {
     return <progress max={Math.max(1, file.size)} value={state.sent} aria-label="Sent to the host" />;
   }
