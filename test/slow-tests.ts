@@ -74,6 +74,7 @@ export const slowTests: readonly string[] = [
   "test/records/git/artifacts.test.ts",
   "test/sessions/session/session-git-places.test.ts",
   "test/sessions/host/rewinds.test.ts",
+  "test/doors/cli/journal-checkpoints.test.ts",
   "test/sessions/host/kept-memory.test.ts",
   "test/records/workspace/workspaces.test.ts",
   "test/sessions/host/worktree-sessions.test.ts",

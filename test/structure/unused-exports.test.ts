@@ -22,7 +22,6 @@ const reasons: Record<string, string> = {
   "core/sessions/session/retry-policy.ts maxTries": "properties of attempts are bounded by it",
   // The tests give these functions what one machine never shows at once.
   "core/records/telemetry/post-otlp.ts readRetryAfter": "its times are checked without waiting for them",
-  "core/records/checkpoints/verify-store.ts verifyCheckpoints": "stores that differ from what a journal says",
   "core/sessions/host/close-host.ts closeInSteps": "steps that never end or fail",
   "core/doors/acp/updates.ts changedPlaces": "hunks that no agent of a test writes",
   "core/doors/http/event-framing.ts envelopeText": "compared with what JSON.stringify says of any envelope",

@@ -1,10 +1,11 @@
 import { lstat, readdir, rm } from "../../ground/platform/files/files.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { removeTree } from "../../ground/platform/files/remove-tree.ts";
+import { runGit } from "../../ground/platform/processes/git-program.ts";
 import { pointer } from "../git/private/index-entries.ts";
 import { lineOf, linesIn } from "../git/git-call.ts";
 import { eachEntry, pathText } from "../git/raw-diff.ts";
-import { gitInShadow, type ShadowCall, type ShadowRepository } from "../git/shadow-repository.ts";
+import { gitInShadow, type ShadowCall, type ShadowRepository, shadowRun } from "../git/shadow-repository.ts";
 import type { BlobChange } from "./blob-changes.ts";
 
 /** Ids of the contents that changes are from and to. */
@@ -142,8 +143,8 @@ export async function packsAreWhole(shadow: ShadowRepository, call: ShadowCall):
   const { names } = await packsIn(shadow);
   for (const name of names) {
     const args = ["verify-pack", join(packsOf(shadow), `${name}.idx`)];
-    const isWhole = await gitInShadow(shadow, args, call).then(() => true, () => false);
-    if (!isWhole) return false;
+    const { exit_code } = await runGit(args, shadowRun(shadow, call));
+    if (exit_code !== 0) return false;
   }
   return true;
 }

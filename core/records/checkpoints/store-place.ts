@@ -36,9 +36,14 @@ export interface StorePlace {
   conversation: string;
 }
 
+/** Folder of all stores of a state folder. */
+export function storesIn(stateDir: string): string {
+  return join(stateDir, "checkpoints");
+}
+
 /** Returns the conversations of which something is kept. */
 export async function keptConversations(folder: string): Promise<string[]> {
-  return (await readdir(folder).catch(() => [])).filter((name) => idForm.test(name));
+  return (await readdir(folder).catch(() => [])).filter((name) => idForm.test(name)).sort();
 }
 
 /** Whether something is kept of a conversation. */

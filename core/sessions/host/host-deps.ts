@@ -3,6 +3,7 @@ import { AttachmentStore } from "./attachments/attachment-store.ts";
 import { KeptSessions } from "./kept-sessions.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import type { Journal } from "../../records/journal/journal.ts";
+import { storesIn } from "../../records/checkpoints/store-place.ts";
 import { SharedLooks } from "../../records/git/shared-looks.ts";
 import { HistoryIndex } from "../../records/history/history-index.ts";
 import { openJournalReader } from "../../records/journal/journal-reader.ts";
@@ -153,7 +154,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     settings,
     guarded,
     lateEnds,
-    checkpointsDir: join(claim.root, "checkpoints"),
+    checkpointsDir: storesIn(claim.root),
     health,
     expose: exposer({ root, settings, registry, writeLog }),
     writeLog,

@@ -84,14 +84,16 @@ describe("CheckpointStore, in odd places and after damage", () => {
     f.write("a.txt", "two\n");
     const { checkpoint: after } = await store.endTurn("all");
     await store.close();
-    const turns = [{ turn: 1, before, after }];
+    const turns = [{ turn: 1, after, workdir: f.work }];
     expect(await verifyCheckpoints({ ...place, turns })).toEqual([]);
-    expect(await verifyCheckpoints({ ...place, turns: [{ turn: 1, before, after: before }] })).toEqual([
+    expect(await verifyCheckpoints({ ...place, turns: [{ turn: 1, after: before, workdir: f.work }] })).toEqual([
       { turn: 1, fault: "differs" },
     ]);
-    expect(await verifyCheckpoints({ ...place, turns: [...turns, { turn: 2, before, after }] })).toEqual([
+    expect(await verifyCheckpoints({ ...place, turns: [...turns, { turn: 2, after, workdir: f.work }] })).toEqual([
       { turn: 2, fault: "missing" },
     ]);
+    // The conversation has moved on from there.
+    expect(await verifyCheckpoints({ ...place, turns: [{ turn: 2, after, workdir: f.root }] })).toEqual([]);
     for (const name of ["index", "index.lock"]) writeFileSync(join(place.folder, "c1", name), "no index");
     const again = await open();
     expect((await again.plan({ to: 0 })).files).toEqual([{ path: "a.txt", change: "restored" }]);
@@ -107,7 +109,7 @@ describe("CheckpointStore, in odd places and after damage", () => {
     f.write("a.txt", "one\n");
     f.commitAll();
     const store = await open();
-    const before = await store.beginTurn(1);
+    await store.beginTurn(1);
     f.write("a.txt", "two\n");
     const { checkpoint: after } = await store.endTurn("all");
     await store.close();
@@ -118,7 +120,7 @@ describe("CheckpointStore, in odd places and after damage", () => {
       chmodSync(join(packs, name), 0o600);
       writeFileSync(join(packs, name), bytes);
     }
-    expect(await verifyCheckpoints({ ...place, turns: [{ turn: 1, before, after }] })).toEqual([
+    expect(await verifyCheckpoints({ ...place, turns: [{ turn: 1, after, workdir: f.work }] })).toEqual([
       { turn: 1, fault: "damaged" },
     ]);
   });

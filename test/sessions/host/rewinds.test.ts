@@ -1,65 +1,9 @@
-import { execFileSync } from "node:child_process";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { NewMessage, RewindRequest } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import { adapterCode, errorOf, openHost, type TestHost, until } from "./test-host.ts";
-
-/** Each turn writes `<turn>.txt` and adds a line to `all.txt`. */
-const writes = adapterCode(`    for await (const turn of ctx.turns) {
-      const all = await ctx.fs.readText("all.txt").catch(() => "");
-      await ctx.fs.writeText("all.txt", all + turn.number + "\\n");
-      await ctx.fs.writeText(turn.number + ".txt", turn.prompt);
-      if (turn.prompt.endsWith("wait")) await ctx.sleep(1e8);
-      yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };
-    }`);
-
-function git(cwd: string, ...args: string[]): string {
-  const env = { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" };
-  return execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@localhost", "-C", cwd, ...args], { env })
-    .toString();
-}
-
-/** A conversation of three turns, in one session or, without `keep_ms`, in three. */
-async function talked(request: Partial<SessionRequest> = {}): Promise<TestHost & { id: string }> {
-  const made = await openHost();
-  const { host, workdir } = made;
-  git(workdir, "init", "-q");
-  await writeFile(join(workdir, "mine.txt"), "mine\n");
-  git(workdir, "add", ".");
-  git(workdir, "commit", "-qm", "first");
-  await made.add("writes", {
-    code: writes,
-    manifest: "accepts: [turns]\npermissions:\n  write: [workdir]\n  read: [workdir]",
-  }, { grant: { write: ["workdir"], read: ["workdir"] } });
-  const asked = { workdir, prompt: "one", checkpoints: true, ...request };
-  const session = await host.runSession(asked, { adapter: "writes" });
-  for (const text of ["two", "three"]) await said(made, session.id, text);
-  await resting(made, session.id);
-  return { ...made, id: session.id };
-}
-
-async function said({ host }: TestHost, id: string, text: string): Promise<string> {
-  await resting({ host }, id);
-  const content: NewMessage["content"] = [{ type: "text", text }];
-  return (await host.sessions.conversations.say(id, { content })).session_id;
-}
-
-async function resting({ host }: Pick<TestHost, "host">, id: string): Promise<void> {
-  await until(async () => {
-    const { state, pending } = await host.sessions.conversations.get(id);
-    return state !== "working" && pending.length === 0;
-  });
-}
-
-async function filesOf(workdir: string): Promise<string[]> {
-  return (await readdir(workdir)).filter((name) => name !== ".git").sort();
-}
-
-const back = ({ host }: TestHost, id: string, request: RewindRequest) =>
-  host.sessions.conversations.rewind(id, request);
+import { back, filesOf, git, resting, said, talked } from "./talked-files.ts";
+import { adapterCode, errorOf, openHost, until } from "./test-host.ts";
 
 describe.each([["in one session", 60_000], ["in three sessions", 0]])("a conversation %s", (_, keep_ms) => {
   test("has its files taken back to any turn, and that taken back", async () => {

@@ -11,13 +11,15 @@ import type { Invocation } from "../../command.ts";
 import { findJournals, headText, readHead } from "../../journal-arguments.ts";
 import { progressLine } from "../../while-waiting.ts";
 import { safeLine } from "../../render/agent-text.ts";
+import { type StoreReport, verifyStores } from "../../../../sessions/host/state/verify-stores.ts";
+import type { StateJournal } from "../../../../sessions/host/state/state-journals.ts";
 import { formatCount, plural } from "../../render/quantities.ts";
 
 /** `bulkhead journal verify`. */
 export async function journalVerify(call: Invocation): Promise<number> {
   const { terminal, json, options } = call;
   const head = typeof options["head"] === "string" ? readHead(options["head"]) : null;
-  const { journals } = await findJournals(call);
+  const { stateDir, journals } = await findJournals(call);
   if (head !== null && !journals.some(({ part }) => part === head.part)) {
     throw new BulkheadError("not_found", `The head belongs to journal ${head.part}, which is not in the state folder.`);
   }
@@ -38,8 +40,62 @@ export async function journalVerify(call: Invocation): Promise<number> {
       : [...reportLines(report, { part, file }), ...damagedLines(damaged, file)].join("\n");
     await terminal.stdout.write(`${text}\n`);
   }
-  return isRight ? 0 : errorTable.journal_error.exit_code;
+  const areKept = await verifyFiles(call, { stateDir, journals });
+  return isRight && areKept ? 0 : errorTable.journal_error.exit_code;
 }
+
+/** Files of turns, against what the journals say. @returns whether they are right */
+async function verifyFiles(
+  { terminal, json }: Invocation,
+  { stateDir, journals }: { stateDir: string; journals: readonly StateJournal[] },
+): Promise<boolean> {
+  const found = { conversations: 0, turns: 0, ok: true, stores: [] as StoreReport[], more_stores: 0 };
+  const progress = progressLine(terminal.stderr);
+  for await (const report of verifyStores(stateDir, journals)) {
+    found.conversations++;
+    found.turns += report.turns;
+    progress.show(`verifying the files of ${plural(found.turns, "turn")}`);
+    if (report.faults.length === 0 && report.is_known) continue;
+    found.ok &&= report.faults.length === 0;
+    if (!json) {
+      await progress.clear();
+      await terminal.stdout.write(`${storeLines(report).join("\n")}\n`);
+    } else if (found.stores.length < mostStores) found.stores.push(report);
+    else found.more_stores++;
+  }
+  await progress.clear();
+  if (found.conversations === 0) return true;
+  const { turns, conversations, ok } = found;
+  const of = `${plural(turns, "turn")} of ${plural(conversations, "conversation")}`;
+  const text = json
+    ? JSON.stringify({ checkpoints: found })
+    : ` ${of} ${turns === 1 ? "is" : "are"} kept as the journal says${ok ? "." : "; others are not:"}`;
+  await terminal.stdout.write(`${text}\n`);
+  return ok;
+}
+
+/** Stores that one answer names. */
+const mostStores = 100;
+
+function storeLines({ conversation_id: id, folder, is_known, faults }: StoreReport): string[] {
+  const place = `"${safeLine(folder)}"`;
+  if (!is_known) {
+    return [`No journal names conversation ${id}, of which turns are kept. To give the space back: remove ${place}.`];
+  }
+  return [
+    ...faults.map(({ turn, fault }) =>
+      `${fault.toUpperCase()}: the files after turn ${turn} of conversation ${id} ` +
+      `${faultTexts[fault]}.`
+    ),
+    `Take none of these turns back. To begin again: remove the folder ${place} while no turn runs.`,
+  ].map((line) => ` ${line}`);
+}
+
+const faultTexts: Readonly<Record<StoreReport["faults"][number]["fault"], string>> = {
+  missing: "are not kept",
+  differs: "are not those that the journal names",
+  damaged: "cannot be read",
+};
 
 function reportLines(report: ChainReport, { part, file }: { part: number; file: string }): string[] {
   const { ok, batches, events, erased, lost, base, kept_head, problems, more_problems } = report;

@@ -1,0 +1,105 @@
+import { countOf, fieldsOrNone, stringOf } from "../../../../plugin-sdk/json-fields.ts";
+import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
+import { realpath } from "../../../ground/platform/files/files.ts";
+import { folderOf, keptConversations, storesIn } from "../../../records/checkpoints/store-place.ts";
+import { type JournalTurn, type StoreFault, verifyCheckpoints } from "../../../records/checkpoints/verify-store.ts";
+import { type JournalReader, openJournalReader } from "../../../records/journal/journal-reader.ts";
+import type { SessionRecord } from "../../../records/journal/session-record.ts";
+import type { StateJournal } from "./state-journals.ts";
+
+/** Result of the check of one conversation's checkpoints. */
+export interface StoreReport {
+  conversation_id: string;
+  folder: string;
+  /** Turns whose files a journal names. */
+  turns: number;
+  /** Whether a journal knows the conversation. */
+  is_known: boolean;
+  faults: StoreFault[];
+}
+
+/** Time for the packs of one store. Milliseconds. */
+const timeoutMs = 600_000;
+
+/**
+ * Checks the checkpoints of a state folder against the events of its journals, one conversation after the other. Hosts
+ * may be at work in it.
+ * @throws {BulkheadError} `journal_error`, `git_missing`, `timeout`
+ */
+export async function* verifyStores(
+  stateDir: string,
+  journals: readonly StateJournal[],
+): AsyncGenerator<StoreReport, void, void> {
+  const folder = storesIn(stateDir);
+  const conversations = await keptConversations(folder);
+  if (conversations.length === 0) return;
+  const readers: JournalReader[] = [];
+  try {
+    for (const { file } of journals) readers.push(await openJournalReader(file));
+    for (const conversation of conversations) {
+      const place = { folder, conversation };
+      const { turns, isKnown } = await turnsOf(conversation, readers);
+      const check = () => verifyCheckpoints({ ...place, turns, timeoutMs });
+      let faults = await check();
+      // A host may have written meanwhile: a fault that stays is one.
+      if (faults.length > 0) faults = await check();
+      yield { conversation_id: conversation, folder: folderOf(place), turns: turns.length, is_known: isKnown, faults };
+    }
+  } finally {
+    for (const reader of readers) reader.close();
+  }
+}
+
+/** The newest turns of a conversation of which the journals name the files; older ones are in no store. */
+async function turnsOf(
+  conversation_id: string,
+  readers: readonly JournalReader[],
+): Promise<{ turns: JournalTurn[]; isKnown: boolean }> {
+  let turns: JournalTurn[] = [];
+  let isKnown = false;
+  for (const reader of readers) {
+    let before: SessionRecord | undefined;
+    do {
+      const page = await reader.sessions({ conversation_id, before, limit: pageSize });
+      isKnown ||= page.length > 0;
+      for (const session of page) {
+        turns = [...await turnsIn(session, reader), ...turns].sort((one, other) => one.turn - other.turn)
+          .slice(-mostTurns);
+      }
+      before = page.length < pageSize ? undefined : page.at(-1);
+    } while (before !== undefined);
+  }
+  return { turns, isKnown };
+}
+
+const pageSize = 100;
+/** More than any store keeps. */
+const mostTurns = 1000;
+
+async function turnsIn({ session_id, workdir }: SessionRecord, reader: JournalReader): Promise<JournalTurn[]> {
+  const turns: JournalTurn[] = [];
+  const place = await realpath(workdir).catch(() => workdir);
+  let current = 1;
+  for (let after = 0;;) {
+    const page = await reader.read({ after, sessionId: session_id, skipDamaged: true });
+    const last = page.at(-1);
+    if (last === undefined) return turns.slice(-mostTurns);
+    after = last.gseq;
+    for (const { event } of page) {
+      if (event.type === "session_started") current = (event.follows?.turn ?? 0) + 1;
+      if (event.type === "turn_started") current = event.turn;
+      const ended = endOf(event, current);
+      if (ended !== null && !turns.some(({ turn }) => turn === ended.turn)) turns.push({ ...ended, workdir: place });
+    }
+    if (turns.length > 2 * mostTurns) turns.splice(0, mostTurns);
+  }
+}
+
+/** The turn that an event ends, and its tree; a session of one turn tells it in its result alone. */
+function endOf(event: Envelope["event"], current: number): { turn: number; after: string } | null {
+  const { turn = current, checkpoint } = fieldsOrNone(
+    event.type === "turn_ended" ? event : event.type === "session_ended" ? event.result : null,
+  );
+  const [number, after] = [countOf(turn), stringOf(checkpoint)];
+  return number === null || after === null ? null : { turn: number, after };
+}
