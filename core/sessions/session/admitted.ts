@@ -186,7 +186,7 @@ export interface RunningSessionDeps {
   /** Keeps what a session in place left until a person applies or drops it. */
   keepHeld(held: { folder: string; items: HeldItem[] }): Promise<void>;
   /** Opens the store of a conversation's files; see {@link openCheckpoints}. */
-  openCheckpoints(options: { conversation: string; workdir: string; signal: AbortSignal }): Promise<CheckpointStore>;
+  openCheckpoints(options: { conversation: string; workdir: string; signal?: AbortSignal }): Promise<CheckpointStore>;
   /** @throws {BulkheadError} `not_found`, `io_error` */
   readAttachment(sha256: string): Promise<{ bytes: Uint8Array; mime_type: string }>;
   /** Keeps its end, which could not be written, until it can be. */

@@ -30,6 +30,10 @@ import { codeOfStop, type Verdict } from "./verdict.ts";
 export class RunningSession {
   /** Rejects only when its end cannot be written. */
   readonly result: Promise<SessionResult>;
+  /** Its turns and messages. */
+  readonly talk: LiveTalk;
+  /** Its files. */
+  readonly changes: SessionChanges;
   readonly #session: Admitted;
   readonly #deps: RunningSessionDeps;
   readonly #attemptDeps: AttemptDeps;
@@ -41,7 +45,6 @@ export class RunningSession {
   readonly #stops: SessionStops;
   readonly #entries: Entries;
   readonly #deadlines: Deadlines;
-  readonly #changes: SessionChanges;
   readonly #git: SessionGit;
   readonly #started = performance.now();
   readonly #allowance = new EventAllowance();
@@ -62,7 +65,7 @@ export class RunningSession {
     this.#deps = deps;
     const { sessionId, request, place, redactor, candidates: [{ plugin }] } = session;
     const { log, scratchDir, gitDir, stateDir } = deps;
-    this.#changes = new SessionChanges(session, deps, this.#rules.signs);
+    this.changes = new SessionChanges(session, deps, this.#rules.signs);
     this.#git = new SessionGit({
       sessionId,
       workdir: place.workdir,
@@ -90,7 +93,7 @@ export class RunningSession {
       // The client that named an end gets it by the clock.
       waitedMs: () => request.timeout_ms === undefined ? this.#requests.waitedMs : 0,
     });
-    this.#turns = new SessionTurns({
+    this.talk = this.#turns = new SessionTurns({
       sessionId,
       stream: this.#stream,
       keepMs: Math.min(request.keep_ms ?? 0, plugin.limits.keep_ms),
@@ -132,7 +135,7 @@ export class RunningSession {
     };
     this.#entries = new Entries({
       ...this.#attemptDeps,
-      changes: this.#changes,
+      changes: this.changes,
       stops,
       attempt: this.#attemptDeps,
       earlier: this.#earlier,
@@ -144,11 +147,6 @@ export class RunningSession {
   /** Ends the session for a reason of the host. The first reason is kept; none counts once the agent has ended. */
   stop(reason: StopReason, message: string): void {
     if (!this.#isDecided) this.#stops.stop(reason, { code: codeOfStop(reason), message });
-  }
-
-  /** Returns its turns and messages. */
-  get talk(): LiveTalk {
-    return this.#turns;
   }
 
   /** Returns true once its last event is written, or cannot be written. */
@@ -193,7 +191,7 @@ export class RunningSession {
 
   /** Takes turns until the session is to end; returns the error that the last one failed with, or null. */
   async #converse(): Promise<ErrorData | null> {
-    const before = this.#changes.begin(this.#stops.signal);
+    const before = this.changes.begin(this.#stops.signal);
     before.catch(() => {});
     const { request } = this.#session;
     let failure: ErrorData | null = null;
@@ -249,7 +247,7 @@ export class RunningSession {
     const { turn, facts } = this.#closeTurn(failure);
     if (!isKept) await this.#takeOverGit();
     const ranPrograms = this.#attemptDeps.processes.lastId > 0;
-    const { left, kept, ...changed } = await this.#changes.endTurn({ ranPrograms });
+    const { left, kept, ...changed } = await this.changes.endTurn({ ranPrograms });
     if (left.held.length + left.install_scripts.length > 0) this.#stream.host({ type: "held", ...left });
     const why = changed.artifacts === null ? { artifacts_reason: changed.reason } : {};
     this.#turns.tell(turn, this.#stream.redacted({ ...facts, ...kept, artifacts: changed.artifacts, ...why }));
@@ -285,7 +283,7 @@ export class RunningSession {
   /** Begins the turn of the message that waits. */
   async #beginTurn({ isKept }: { isKept: boolean }): Promise<TurnPrompt> {
     this.#stops.beginTurn();
-    await this.#changes.beginTurn(this.#turns.nextNumber, this.#stops.signal);
+    await this.changes.beginTurn(this.#turns.nextNumber, this.#stops.signal);
     this.#reset({ isKept });
     return await this.#turns.beginNext(
       isKept || this.#entries.canContinue(this.#entries.candidate) ? "agent" : "briefing",
@@ -312,7 +310,7 @@ export class RunningSession {
       const { turn, facts } = this.#closeTurn(null, { agentGoesOn: true });
       this.#turns.tell(turn, this.#stream.redacted({ ...facts, artifacts: null, artifacts_reason: "agent_went_on" }));
     }
-    this.#changes.goOn(this.#turns.nextNumber, this.#stops.signal).catch(() => {});
+    this.changes.goOn(this.#turns.nextNumber, this.#stops.signal).catch(() => {});
     this.#reset({ isKept: true });
     this.#turns.beganByAgent(messageIds);
   }
@@ -353,7 +351,7 @@ export class RunningSession {
   async #finish(failure: ErrorData | null): Promise<SessionResult> {
     // First: commits that it takes over are no changes any more.
     const git = await this.#takeOverGit();
-    const { left, kept, ...changed } = await this.#changes.end({ ranPrograms: this.#attemptDeps.processes.lastId > 0 });
+    const { left, kept, ...changed } = await this.changes.end({ ranPrograms: this.#attemptDeps.processes.lastId > 0 });
     const sharedWith = await this.#deps.sharedWith();
     if (this.#session.artifacts === "git") {
       const { artifacts } = changed;
@@ -380,7 +378,7 @@ export class RunningSession {
       kept,
       git,
       sharedWith,
-      gitBase: this.#changes.head,
+      gitBase: this.changes.head,
       packageSha256: attempt?.script?.sha256 ?? null,
       toolVersion: attempt?.toolVersion ?? null,
       claimedOnly: await unmetClaims(this.#rules.claimedPaths, { ...changed, workdir: this.#session.place.workdir }),

@@ -46,6 +46,11 @@ export class SessionChanges {
     this.#checkpoints = new SessionCheckpoints(session, deps);
   }
 
+  /** Plans to take turns back, between two turns; null once the session takes none any more. As `CheckpointStore.plan`. */
+  plan(...asked: Parameters<SessionCheckpoints["plan"]>): ReturnType<SessionCheckpoints["plan"]> {
+    return this.#checkpoints.plan(...asked);
+  }
+
   /** Takes the snapshot that later looks are compared with. */
   async begin(signal: AbortSignal): Promise<void> {
     const { place: { workdir }, artifacts, firstTurn } = this.#session;
@@ -146,9 +151,12 @@ export class SessionChanges {
   ): Promise<ArtifactList & { left: Left; kept: TurnCheckpoint | null }> {
     const snapshot = this.#snapshot;
     const looking = this.#left(snapshot, ranPrograms);
-    if (snapshot === null) return { ...this.#none(), left: await looking, kept: null };
+    if (snapshot === null) {
+      await this.#checkpoints.end();
+      return { ...this.#none(), left: await looking, kept: null };
+    }
     const [kept, changed, left] = await Promise.all([this.#keepAfter(), this.#list(snapshot), looking]);
-    await this.#checkpoints.close();
+    await this.#checkpoints.end();
     // The session does not wait for the removal of its files. A killed host's next start removes what is left of them.
     void this.#deps.looks.release(snapshot);
     return { ...changed, left, kept };

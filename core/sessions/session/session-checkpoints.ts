@@ -1,5 +1,5 @@
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
-import type { CheckpointStore, TurnClaims } from "../../records/checkpoints/checkpoint-store.ts";
+import type { CheckpointStore, RewindPlan, TurnClaims } from "../../records/checkpoints/checkpoint-store.ts";
 import type { Admitted, RunningSessionDeps } from "./admitted.ts";
 
 /** The tree of the files after a turn; `checkpoint_reason` says why there is none. */
@@ -13,6 +13,8 @@ export class SessionCheckpoints {
   readonly #session: Admitted;
   readonly #deps: Pick<RunningSessionDeps, "openCheckpoints">;
   #store: CheckpointStore | null = null;
+  #opening: Promise<CheckpointStore> | null = null;
+  #isOver = false;
   #reason: string | null = null;
   /** Milliseconds since 1970. */
   #begunAt = 0;
@@ -30,15 +32,13 @@ export class SessionCheckpoints {
     turn: number,
     { signal, isLate = false }: { signal: AbortSignal; isLate?: boolean },
   ): Promise<void> {
-    const { request, follows, sessionId, place: { workdir } } = this.#session;
-    if (request.checkpoints !== true || this.#reason !== null) return;
+    if (this.#session.request.checkpoints !== true || this.#reason !== null) return;
     try {
-      const conversation = follows?.conversation_id ?? sessionId;
-      this.#store ??= await this.#deps.openCheckpoints({ conversation, workdir, signal });
-      await this.#store.beginTurn(turn, { signal, isLate });
+      const store = this.#store ?? await this.#open({ signal });
+      await store.beginTurn(turn, { signal, isLate });
       this.#begunAt = Date.now();
     } catch (error) {
-      await this.close();
+      await this.#close();
       signal.throwIfAborted();
       this.#reason = toErrorData(error).message;
     }
@@ -65,10 +65,40 @@ export class SessionCheckpoints {
     return { checkpoint, ...(checkpoint_reason === undefined ? {} : { checkpoint_reason }) };
   }
 
-  /** Lets others have the store. */
-  async close(): Promise<void> {
-    const store = this.#store;
-    this.#store = null;
-    await store?.close();
+  /**
+   * Plans to take turns back. The session goes on as it was.
+   * @returns null where it takes no more turns: others may have the store
+   * @throws {BulkheadError} as {@link CheckpointStore.plan}
+   */
+  async plan(...asked: Parameters<CheckpointStore["plan"]>): Promise<RewindPlan | null> {
+    if (this.#isOver) return null;
+    const store = this.#store ?? await this.#open({});
+    return this.#isOver ? null : await store.plan(...asked);
+  }
+
+  /** Lets others have the store: no turn comes any more. */
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await this.#close();
+  }
+
+  async #open(options: { signal?: AbortSignal }): Promise<CheckpointStore> {
+    const { follows, sessionId, place: { workdir } } = this.#session;
+    const conversation = follows?.conversation_id ?? sessionId;
+    const opening = this.#opening ??= this.#deps.openCheckpoints({ conversation, workdir, ...options });
+    try {
+      const store = await opening;
+      if (this.#opening === opening) this.#store = store;
+      return store;
+    } catch (error) {
+      if (this.#opening === opening) this.#opening = null;
+      throw error;
+    }
+  }
+
+  async #close(): Promise<void> {
+    const opening = this.#opening;
+    [this.#opening, this.#store] = [null, null];
+    await (await opening?.catch(() => null))?.close();
   }
 }

@@ -1,8 +1,7 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import { back, filesOf, git, resting, said, talked } from "./talked-files.ts";
+import { back, eventsOf, filesOf, git, resting, said, talked } from "./talked-files.ts";
 import { adapterCode, errorOf, openHost, until } from "./test-host.ts";
 
 describe.each([["in one session", 60_000], ["in three sessions", 0]])("a conversation %s", (_, keep_ms) => {
@@ -66,12 +65,24 @@ describe("a rewind", () => {
     expect((await back(made, id, { to: 3, keep_theirs: true })).to).toBe(3);
   });
 
-  test("ends a session that is kept, and the next message begins another", async () => {
+  test("ends a session that is kept, which a dry run does not, and the next message begins another", async () => {
     const made = await talked({ keep_ms: 60_000 });
     const { host, id } = made;
+    const dry = await back(made, id, { to: 2, dry_run: true });
+    // A dry run leaves it, its program and its store as they are.
+    expect((await host.sessions.conversations.get(id)).state).toBe("kept");
+    expect(await said(made, id, "once more")).toBe(id);
+    await resting(made, id);
+    expect((await back(made, id, { to: 2, dry_run: true })).files).toEqual([
+      dry.files[0],
+      { path: "4.txt", change: "removed" },
+      ...dry.files.slice(1),
+    ]);
     await back(made, id, { to: 2 });
     expect(await (await host.sessions.open(id)).result()).toMatchObject({ stop_reason: "end_turn" });
     expect(await said(made, id, "four")).not.toBe(id);
+    const trees = (await eventsOf(made, id)).flatMap((event) => event.type === "turn_ended" ? [event.checkpoint] : []);
+    expect(trees).toEqual(Array(4).fill(expect.any(String)));
   });
 
   test("says what is not there: checkpoints, a turn, a rewind to undo, and both or none", async () => {
@@ -135,9 +146,9 @@ test("what a program writes is its agent's: in all of a turn if it tells no tool
 test("a turn's tree stands in its events and in the result; without the field nothing is kept", async () => {
   const { host, id } = await talked({ keep_ms: 60_000 });
   await (await host.sessions.open(id)).interrupt();
-  const events: Envelope["event"][] = [];
-  for await (const { event } of (await host.sessions.open(id)).events()) events.push(event);
-  const trees = events.flatMap((event) => event.type === "turn_ended" ? [event.checkpoint] : []);
+  const trees = (await eventsOf({ host }, id)).flatMap((event) =>
+    event.type === "turn_ended" ? [event.checkpoint] : []
+  );
   expect(trees).toEqual([expect.stringMatching(/^[0-9a-f]{40}$/), expect.any(String), expect.any(String)]);
   const { checkpoint } = await (await host.sessions.open(id)).result();
   expect(checkpoint).toBe(trees.at(-1));

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { NewMessage, RewindReport, RewindRequest } from "../../../plugin-sdk/conversation.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { adapterCode, openHost, type TestHost, until } from "./test-host.ts";
 
@@ -63,4 +64,11 @@ export async function filesOf(workdir: string): Promise<string[]> {
 /** Takes files of a conversation back. */
 export function back({ host }: Pick<TestHost, "host">, id: string, request: RewindRequest): Promise<RewindReport> {
   return host.sessions.conversations.rewind(id, request);
+}
+
+/** Reads all events of a session that has ended. */
+export async function eventsOf({ host }: Pick<TestHost, "host">, id: string): Promise<Envelope["event"][]> {
+  const events: Envelope["event"][] = [];
+  for await (const { event } of (await host.sessions.open(id)).events()) events.push(event);
+  return events;
 }

@@ -162,7 +162,7 @@ const defineActing: DefineCommand = (command, bind) => {
     .argument("<id>", idMeaning)
     .option("--to <turn>", "as after this turn; 0: as before all", readNumber)
     .option("--undo", "take the last rewind back")
-    .option("--dry-run", "say what would happen, and change no file")
+    .option("--dry-run", "say what would happen, and change nothing")
     .option("--keep-theirs", "leave alone what you or others changed as well")
     .option("--unclaimed", "take back as well what nothing shows to be the agent's")
     .addHelpText(...examples(

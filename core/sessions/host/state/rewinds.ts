@@ -36,7 +36,7 @@ export class Rewinds {
   }
 
   /**
-   * Takes files back, or tells what that would do. Ends a session that is kept.
+   * Takes files back, which ends a session that is kept, or tells what that would do, which changes nothing.
    * @throws {BulkheadError} `busy` while a turn runs, or another session works in the folder; `conflict` with the paths in
    * `details.paths`; `not_found` without checkpoints, or for a turn that is not among them; `invalid_request`
    */
@@ -50,13 +50,23 @@ export class Rewinds {
     }
     const { folder, exclude } = this.#deps;
     if (!await hasCheckpoints({ folder, conversation })) throw noCheckpoints(conversation);
-    await this.#rest(conversation, { workdir, head, dryRun });
+    const goal = {
+      ...(to === undefined ? { undo: true as const } : { to }),
+      keepTheirs: keepTheirs === true,
+      unclaimed: unclaimed === true,
+    };
+    const live = this.#resting(conversation);
+    const asked = dryRun ? await live?.session.changes.plan(goal, { timeoutMs }) ?? null : null;
+    if (asked !== null) return reportOf(conversation, { plan: asked, dryRun });
+    // Its agent would go on from files that are no longer there.
+    if (!dryRun) live?.session.talk.retire();
+    await live?.result.catch(() => undefined);
+    await this.#deps.left(head);
+    const [other] = dryRun ? [] : await this.#deps.workingIn(workdir);
+    if (other !== undefined) throw working(other, "it works in the same folder");
     const store = await openCheckpoints({ folder, conversation, workdir, exclude, timeoutMs });
     try {
-      const options = { keepTheirs: keepTheirs === true, unclaimed: unclaimed === true };
-      const plan = await store.plan({ ...(to === undefined ? { undo: true as const } : { to }), ...options }, {
-        timeoutMs,
-      });
+      const plan = await store.plan(goal, { timeoutMs });
       if (!dryRun) await store.rewind(plan, { timeoutMs });
       return reportOf(conversation, { plan, dryRun });
     } finally {
@@ -74,19 +84,13 @@ export class Rewinds {
     }
   }
 
-  /** Waits until no session of ours works in the folder. */
-  async #rest(conversation: string, { workdir, head, dryRun }: RewindPlace & { dryRun: boolean }): Promise<void> {
+  /** Returns the session of a conversation that rests, or is about to end; undefined where none is there. */
+  #resting(conversation: string): LiveSession | undefined {
     const live = this.#deps.ofConversation(conversation);
-    if (live !== undefined) {
-      const { current, pending } = live.session.talk;
-      if (current !== null || pending > 0) throw working(live.id, "a turn of it runs");
-      // Its agent would go on from files that are no longer there.
-      live.session.talk.retire();
-      await live.result.catch(() => undefined);
-    }
-    await this.#deps.left(head);
-    const [other] = dryRun ? [] : await this.#deps.workingIn(workdir);
-    if (other !== undefined) throw working(other, "it works in the same folder");
+    if (live === undefined) return undefined;
+    const { isOver, talk: { current, pending } } = live.session;
+    if (!isOver && (current !== null || pending > 0)) throw working(live.id, "a turn of it runs");
+    return live;
   }
 }
 
