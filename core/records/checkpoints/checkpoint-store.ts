@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { mkdir, readdir, rm } from "../../ground/platform/files/files.ts";
-import { isBelow, join, relative, resolve, sep } from "../../ground/platform/files/paths.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 import type { HeldLock } from "../../ground/platform/state/lock-file.ts";
 import { type ArtifactList, type DescribedChanges, describeTrees } from "../git/artifacts.ts";
@@ -16,7 +16,7 @@ import { headOf, planFiles, type RewindOptions, type RewindPlan, runPlan } from 
 import { mendSwap } from "./mend-swap.ts";
 import { folderOf, lockStore, type StoreLimits, type StorePlace, usualLimits } from "./store-place.ts";
 import { newRecord, readStoreRecord, type StoredTurn, type StoreRecord, writeStoreRecord } from "./store-record.ts";
-import { neededObjects, type StoreWork } from "./store-work.ts";
+import { belowTop, neededObjects, type StoreWork } from "./store-work.ts";
 import { dropOpen, type OpenTurn, writeOpen } from "./turn-files.ts";
 
 export type { RewindPlan };
@@ -169,7 +169,7 @@ export class CheckpointStore {
         described.catch(() => {});
         const { changes, trees } = await treeChanges(work.shadow, { ...pair, call: callOf(work) });
         const open = await openPathsOf(changes, {
-          signs: claims === "all" ? claims : { ...claims, named: this.#below(claims.named, work.shadow) },
+          signs: claims === "all" ? claims : { ...claims, named: new Set(belowTop(work.shadow, claims.named)) },
           top: topOf(work.shadow),
           since: begun.at,
           maySurface: hasNewRules || this.#hasNewRules,
@@ -370,11 +370,6 @@ export class CheckpointStore {
         if (half.test(name)) await rm(join(folder, name), { force: true });
       }
     }
-  }
-
-  #below(named: readonly string[], shadow: ShadowRepository): Set<string> {
-    const paths = named.map((path) => resolve(shadow.workdir, path)).filter((path) => isBelow(topOf(shadow), path));
-    return new Set(paths.map((path) => relative(topOf(shadow), path).split(sep).join("/")));
   }
 }
 

@@ -14,7 +14,7 @@ import { type BlobChange, blobChanges, foldersOf, treesOf } from "./blob-changes
 import { blobsOf, keepObjects, missingObjects } from "./kept-objects.ts";
 import { type LineStep, type PathBack, planRewind, type RewindFacts } from "./plan-rewind.ts";
 import type { StoredSwap } from "./store-record.ts";
-import { type StoreWork, treeWith, withSpareIndex } from "./store-work.ts";
+import { belowTop, type StoreWork, treeWith, withSpareIndex } from "./store-work.ts";
 import { readOpen } from "./turn-files.ts";
 
 /** Options of a plan. */
@@ -23,7 +23,7 @@ export interface RewindOptions {
   keepTheirs?: boolean;
   /** Takes back also what nothing shows to be the agent's. */
   unclaimed?: boolean;
-  /** Paths that turns of other sessions changed, relative to the working directory. */
+  /** Paths that turns of other sessions changed, absolute or relative to the working directory. */
   others?: readonly string[];
 }
 
@@ -80,7 +80,7 @@ export async function planFiles(work: StoreWork, goal: RewindGoal & RewindOption
   const planned = planRewind({
     steps: steps.steps,
     takesUnclaimed: "undo" in goal || goal.unclaimed === true,
-    others: others.map((path) => new TextEncoder().encode(`${shadow.repository?.prefix ?? ""}${path}`)),
+    others: belowTop(shadow, others).map((path) => new TextEncoder().encode(path)),
     names: namesOf(work),
   });
   const wanted = await withoutThose(planned.back, (one) => isThereAlready(topOf(shadow), one));

@@ -1,7 +1,7 @@
 import { rm } from "../../ground/platform/files/files.ts";
 import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
-import { join } from "../../ground/platform/files/paths.ts";
+import { isBelow, join, relative, resolve, sep } from "../../ground/platform/files/paths.ts";
 import { indexLine, joinNul } from "../git/git-call.ts";
 import { gitInShadow, type ShadowCall, type ShadowRepository, topOf, treeOfIndex } from "../git/shadow-repository.ts";
 import { type BlobChange, blobChanges, type BlobEntry, treesOf } from "./blob-changes.ts";
@@ -19,6 +19,16 @@ export interface StoreWork {
   /** The user's settings that say which files git sees. */
   settings: ReadonlyMap<string, string>;
   signal: AbortSignal;
+}
+
+/**
+ * Returns the paths that lie in the work tree, relative to its top and with `/`.
+ * @param paths absolute, or relative to the working directory
+ */
+export function belowTop(shadow: ShadowRepository, paths: readonly string[]): string[] {
+  const top = topOf(shadow);
+  return paths.map((path) => resolve(shadow.workdir, path)).filter((path) => isBelow(top, path))
+    .map((path) => relative(top, path).split(sep).join("/"));
 }
 
 /** Runs something with an index of its own in the store, which is removed afterwards. */

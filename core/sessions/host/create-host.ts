@@ -86,12 +86,15 @@ function hostOf(
   const others = [new OtherJournals(claim.root, { ownFile: journalFile(claim.folder) }), ...seams.others ?? []];
   const known = { ...handles, others };
   const rewinds = new Rewinds({
+    stateDir: claim.root,
     folder: deps.checkpointsDir,
     exclude: [claim.root, ...settings.secretPaths],
     ofConversation: (id) => sessions.ofConversation(id),
     // One that no record names is kept: records may come back, as after a mend of the journal.
     isGone: async (id) => await recordOf(known, id) !== null && (await recordsOf(known, id)).length === 0,
     left: (id) => sessions.left(id),
+    sharedWith: (live) => sessions.sharedWith(live),
+    written: () => log.written(),
     workingIn: (workdir) => sessions.workingIn(workdir),
   });
   void log.written().then(() => rewinds.sweep()).catch(() => {});

@@ -53,7 +53,7 @@ type MessageMover = (live: LiveSession, messages: SessionMessage[]) => string;
 export interface LiveSession {
   id: string;
   session: RunningSession;
-  admitted: Pick<Admitted, "request" | "candidates" | "follows" | "place">;
+  admitted: Pick<Admitted, "request" | "candidates" | "follows" | "place" | "artifacts">;
   /** Resolves once the session has also left its place. */
   result: Promise<SessionResult>;
   /** Returns the subscription from before the session began, to the first who asks for all events; else null. */
@@ -242,6 +242,11 @@ export class LiveSessions {
     return [...here.map(({ id }) => id), ...await this.#neighbours.othersIn(workdir)];
   }
 
+  /** Returns the ids of the sessions that have shared the folder of one that has not ended, until now. */
+  sharedWith({ id, admitted }: LiveSession): Promise<string[]> {
+    return this.#sharedWith({ sessionId: id, ...admitted });
+  }
+
   /** Ends the session that is kept in a worktree, in order; one that works in it goes on. */
   async endKept({ folder }: Pick<Workspace, "folder">): Promise<void> {
     const live = [...this.#placed.values()].find(({ admitted: { place } }) => place.workspaceDir === folder);
@@ -314,7 +319,7 @@ export class LiveSessions {
     if (artifacts === "git") await this.#neighbours.enter(sessionId, place.workdir);
   }
 
-  async #sharedWith({ sessionId, artifacts }: Admitted): Promise<string[]> {
+  async #sharedWith({ sessionId, artifacts }: Pick<Admitted, "sessionId" | "artifacts">): Promise<string[]> {
     const here = this.#shared.sharedWith(sessionId);
     if (artifacts === "none") return here;
     return [...new Set([...here, ...await this.#neighbours.metBy(sessionId)])].sort();

@@ -112,6 +112,45 @@ describe("a rewind", () => {
   });
 });
 
+test("a path that another session in the folder changed meanwhile is a conflict", async () => {
+  const made = await openHost();
+  const { host, workdir } = made;
+  git(workdir, "init", "-q");
+  // Two at once: what each writes is in the list of both. The first one also writes with a program that names nothing.
+  const runs = adapterCode(`    const { own, waitFor } = JSON.parse(request.prompt);
+    for (const path of own) await ctx.fs.writeText(path, request.prompt);
+    yield { type: "progress", message: "written" };
+    while (!(await ctx.fs.readText(waitFor).then(() => true, () => false))) await ctx.sleep(20);
+    if (waitFor === "go-1") await (await ctx.run("/bin/sh", ["-c", "echo x > by-sh.txt"])).exit;
+    yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`);
+  const permissions = { read: ["workdir"], write: ["workdir"], run: [{ binary: "/bin/sh", args: ["-c {*}"] }] };
+  await made.add("runs", {
+    code: runs,
+    manifest: `permissions: ${JSON.stringify(permissions)}`,
+  }, { grant: permissions });
+  const start = async (own: string[], waitFor: string, checkpoints: boolean) => {
+    const request = { workdir, prompt: JSON.stringify({ own, waitFor }), checkpoints };
+    const session = await host.runSession(request, { adapter: "runs" });
+    const events = session.events()[Symbol.asyncIterator]();
+    for (let next = await events.next(); !next.done && next.value.event.type !== "progress";) {
+      next = await events.next();
+    }
+    return session;
+  };
+  const first = await start(["mine.txt", "both.txt"], "go-1", true);
+  const other = await start(["theirs.txt", "both.txt"], "go-2", false);
+  await writeFile(join(workdir, "go-1"), "");
+  await first.result();
+  await writeFile(join(workdir, "go-2"), "");
+  expect(await other.result()).toMatchObject({ artifacts_shared_with: [first.id] });
+  const dry = await back(made, first.id, { to: 0, dry_run: true });
+  expect(dry.files).toEqual([{ path: "mine.txt", change: "removed" }]);
+  expect(dry.conflicts).toEqual(expect.arrayContaining(["both.txt", "by-sh.txt"]));
+  expect(await errorOf(back(made, first.id, { to: 0 }))).toMatchObject({ code: "conflict" });
+  await back(made, first.id, { to: 0, keep_theirs: true });
+  expect(await filesOf(workdir)).toEqual(["both.txt", "by-sh.txt", "go-1", "go-2", "theirs.txt"]);
+});
+
 test("what a program writes is its agent's: in all of a turn if it tells no tools, else in its calls", async () => {
   const made = await openHost();
   const { host, workdir } = made;

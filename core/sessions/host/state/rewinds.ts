@@ -2,9 +2,11 @@ import type { RewindReport, RewindRequest } from "../../../../plugin-sdk/convers
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { openCheckpoints, type RewindPlan } from "../../../records/checkpoints/checkpoint-store.ts";
 import { hasCheckpoints, keptConversations, removeCheckpoints } from "../../../records/checkpoints/store-place.ts";
+import { changedByOthers } from "./changed-by-others.ts";
 import type { LiveSession } from "../live-sessions.ts";
 
 interface RewindsDeps {
+  stateDir: string;
   /** Folder of the stores of all conversations. */
   folder: string;
   /** Real absolute paths of which nothing is ever stored. */
@@ -14,6 +16,10 @@ interface RewindsDeps {
   isGone(conversation: string): Promise<boolean>;
   /** Resolves when an ended session has left its place. */
   left(sessionId: string): Promise<void>;
+  /** Returns the ids of the sessions that share the folder of one that has not ended. */
+  sharedWith(live: LiveSession): Promise<string[]>;
+  /** Resolves once the events so far are durable. */
+  written(): Promise<void>;
   /** Returns the ids of the sessions at work in a folder, of this host and others. */
   workingIn(workdir: string): Promise<string[]>;
 }
@@ -50,13 +56,13 @@ export class Rewinds {
     }
     const { folder, exclude } = this.#deps;
     if (!await hasCheckpoints({ folder, conversation })) throw noCheckpoints(conversation);
-    const goal = {
-      ...(to === undefined ? { undo: true as const } : { to }),
-      keepTheirs: keepTheirs === true,
-      unclaimed: unclaimed === true,
-    };
+    const options = { keepTheirs: keepTheirs === true, unclaimed: unclaimed === true };
+    const goal = async () =>
+      to === undefined
+        ? { undo: true as const, ...options }
+        : { to, ...options, others: await this.#others(conversation, to) };
     const live = this.#resting(conversation);
-    const asked = dryRun ? await live?.session.changes.plan(goal, { timeoutMs }) ?? null : null;
+    const asked = dryRun && await live?.session.changes.plan(await goal(), { timeoutMs }) || null;
     if (asked !== null) return reportOf(conversation, { plan: asked, dryRun });
     // Its agent would go on from files that are no longer there.
     if (!dryRun) live?.session.talk.retire();
@@ -66,12 +72,21 @@ export class Rewinds {
     if (other !== undefined) throw working(other, "it works in the same folder");
     const store = await openCheckpoints({ folder, conversation, workdir, exclude, timeoutMs });
     try {
-      const plan = await store.plan(goal, { timeoutMs });
+      const plan = await store.plan(await goal(), { timeoutMs });
       if (!dryRun) await store.rewind(plan, { timeoutMs });
       return reportOf(conversation, { plan, dryRun });
     } finally {
       await store.close();
     }
+  }
+
+  /** Paths that sessions in the same folder changed since a turn. */
+  async #others(conversation: string, to: number): Promise<string[]> {
+    const { ofConversation, sharedWith, stateDir, written } = this.#deps;
+    const live = ofConversation(conversation);
+    await written();
+    const met = live === undefined ? [] : await sharedWith(live);
+    return await changedByOthers(stateDir, { conversation, to, met });
   }
 
   /** Removes what is kept of conversations whose sessions were all deleted. Never rejects. */

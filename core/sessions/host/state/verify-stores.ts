@@ -5,6 +5,7 @@ import { folderOf, keptConversations, storesIn } from "../../../records/checkpoi
 import { type JournalTurn, type StoreFault, verifyCheckpoints } from "../../../records/checkpoints/verify-store.ts";
 import { type JournalReader, openJournalReader } from "../../../records/journal/journal-reader.ts";
 import type { SessionRecord } from "../../../records/journal/session-record.ts";
+import { eventsIn, sessionsIn } from "./read-journals.ts";
 import type { StateJournal } from "./state-journals.ts";
 
 /** Result of the check of one conversation's checkpoints. */
@@ -58,41 +59,30 @@ async function turnsOf(
   let turns: JournalTurn[] = [];
   let isKnown = false;
   for (const reader of readers) {
-    let before: SessionRecord | undefined;
-    do {
-      const page = await reader.sessions({ conversation_id, before, limit: pageSize });
-      isKnown ||= page.length > 0;
-      for (const session of page) {
-        turns = [...await turnsIn(session, reader), ...turns].sort((one, other) => one.turn - other.turn)
-          .slice(-mostTurns);
-      }
-      before = page.length < pageSize ? undefined : page.at(-1);
-    } while (before !== undefined);
+    for await (const session of sessionsIn(reader, conversation_id)) {
+      isKnown = true;
+      turns = [...await turnsIn(session, reader), ...turns].sort((one, other) => one.turn - other.turn)
+        .slice(-mostTurns);
+    }
   }
   return { turns, isKnown };
 }
 
-const pageSize = 100;
 /** More than any store keeps. */
 const mostTurns = 1000;
 
-async function turnsIn({ session_id, workdir }: SessionRecord, reader: JournalReader): Promise<JournalTurn[]> {
+async function turnsIn(session: SessionRecord, reader: JournalReader): Promise<JournalTurn[]> {
   const turns: JournalTurn[] = [];
-  const place = await realpath(workdir).catch(() => workdir);
+  const workdir = await realpath(session.workdir).catch(() => session.workdir);
   let current = 1;
-  for (let after = 0;;) {
-    const page = await reader.read({ after, sessionId: session_id, skipDamaged: true });
-    const last = page.at(-1);
-    if (last === undefined) return turns.slice(-mostTurns);
-    after = last.gseq;
-    for (const { event } of page) {
-      if (event.type === "session_started") current = (event.follows?.turn ?? 0) + 1;
-      if (event.type === "turn_started") current = event.turn;
-      const ended = endOf(event, current);
-      if (ended !== null && !turns.some(({ turn }) => turn === ended.turn)) turns.push({ ...ended, workdir: place });
-    }
-    if (turns.length > 2 * mostTurns) turns.splice(0, mostTurns);
+  for await (const { event } of eventsIn(reader, session)) {
+    if (event.type === "session_started") current = (event.follows?.turn ?? 0) + 1;
+    if (event.type === "turn_started") current = event.turn;
+    const ended = endOf(event, current);
+    if (ended !== null && !turns.some(({ turn }) => turn === ended.turn)) turns.push({ ...ended, workdir });
+    if (turns.length > mostTurns) turns.shift();
   }
+  return turns;
 }
 
 /** The turn that an event ends, and its tree; a session of one turn tells it in its result alone. */
