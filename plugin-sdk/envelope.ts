@@ -251,6 +251,21 @@ export interface TurnEndedEvent {
   agent_ref?: string;
   error?: ErrorData;
 }
+/** Files of the conversation were taken back since its session before. */
+export interface RewoundEvent {
+  type: "rewound";
+  /** Turn after which the files were then as they had been; 0: before all turns. */
+  to: number;
+  /** It took the rewind before it back. */
+  undo: boolean;
+  at: string;
+  /** Ids of the trees of files before it and after. */
+  before: string;
+  after: string;
+  /** Number of files that it changed, and of those that it left alone. */
+  files: number;
+  left: number;
+}
 /** Marks events that are no longer stored. */
 export interface GapEvent {
   type: "gap";
@@ -287,6 +302,7 @@ export type HostEvent =
   | MessageDroppedEvent
   | TurnStartedEvent
   | TurnEndedEvent
+  | RewoundEvent
   | GapEvent
   | SessionEndedEvent;
 
@@ -312,6 +328,7 @@ export const hostEventTypes: readonly HostEvent["type"][] = [
   "message_dropped",
   "turn_started",
   "turn_ended",
+  "rewound",
   "gap",
   "session_ended",
 ];

@@ -110,6 +110,7 @@ export {
   type ProcessExitedEvent,
   type ProcessSpawnedEvent,
   type QueuedEvent,
+  type RewoundEvent,
   type SessionEndedEvent,
   type SessionStartedEvent,
   type TurnEndedEvent,

@@ -160,6 +160,14 @@ function hostWords(event: HostEvent, figures: EventFigures): EventWords {
       const weight = outcome === "completed" ? "info" : "error";
       return { icon: "■", weight, tag: `turn ${turn} ended`, text: error?.message ?? stop_reason, hint: error?.hint };
     }
+    case "rewound": {
+      const { undo, to, files, left } = event;
+      const goal = undo
+        ? "the rewind before was taken back"
+        : `as ${to === 0 ? "before all turns" : `after turn ${to}`}`;
+      const stayed = left === 0 ? "" : `, ${left} left alone`;
+      return { icon: "↶", weight: "info", tag: "files taken back", text: `${goal}: ${files} changed${stayed}` };
+    }
     case "gap": {
       const lost = event.damaged === true;
       const text = `events ${event.from_seq} to ${event.to_seq} ${

@@ -234,6 +234,13 @@ export class CheckpointStore {
     });
   }
 
+  /** Returns the rewinds of which no session has told yet. They count as told once the next turn has begun. */
+  takeRewinds(): StoreRecord["rewinds"] {
+    const untold = (this.#record?.rewinds ?? []).filter(({ is_told }) => is_told !== true);
+    for (const swap of untold) swap.is_told = true;
+    return untold;
+  }
+
   /** Ends all work, and lets others have the store. */
   async close(): Promise<void> {
     await this.#last.catch(() => {});

@@ -272,6 +272,9 @@ export async function runPlan(work: StoreWork, plan: RewindPlan, save: () => Pro
     line_before: plan.line_before,
     line_after: plan.line_after,
     undo: plan.undo,
+    at: new Date().toISOString(),
+    files: plan.files.length,
+    left: plan.conflicts.length + plan.unclaimed.length + plan.left.length,
   };
   const { tree: now } = await work.index.look(work);
   const call = { index: "none", signal: work.signal };

@@ -29,6 +29,12 @@ export interface StoredSwap {
   line_before: number[];
   line_after: number[];
   undo: boolean;
+  /** When it was begun, and the numbers of files that it changes and leaves alone. */
+  at?: string;
+  files?: number;
+  left?: number;
+  /** The log of a session has it. */
+  is_told?: boolean;
 }
 
 /** Everything that a store knows besides objects and its index. */
@@ -67,6 +73,10 @@ const storedSwapSchema: SchemaOf<StoredSwap> = exactly<StoredSwap>()(
     line_before: line,
     line_after: line,
     undo: Type.Boolean(),
+    at: Type.Optional(Type.String({ maxLength: 40 })),
+    files: Type.Optional(number),
+    left: Type.Optional(number),
+    is_told: Type.Optional(Type.Boolean()),
   }, closed),
 );
 

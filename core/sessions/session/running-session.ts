@@ -65,7 +65,7 @@ export class RunningSession {
     this.#deps = deps;
     const { sessionId, request, place, redactor, candidates: [{ plugin }] } = session;
     const { log, scratchDir, gitDir, stateDir } = deps;
-    this.changes = new SessionChanges(session, deps, this.#rules.signs);
+    this.changes = new SessionChanges(session, { ...deps, tell: (one) => this.#stream.host(one) }, this.#rules.signs);
     this.#git = new SessionGit({
       sessionId,
       workdir: place.workdir,

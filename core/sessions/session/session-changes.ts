@@ -7,13 +7,15 @@ import { leftChanges } from "../../records/git/left-changes.ts";
 import { pathText } from "../../records/git/raw-diff.ts";
 import type { Snapshot } from "../../records/git/snapshot.ts";
 import type { Admitted, RunningSessionDeps } from "./admitted.ts";
-import { SessionCheckpoints, type TurnCheckpoint } from "./session-checkpoints.ts";
+import { type CheckpointsDeps, SessionCheckpoints, type TurnCheckpoint } from "./session-checkpoints.ts";
 import type { TurnSigns } from "./turn-signs.ts";
 
-type ChangesDeps = Pick<
-  RunningSessionDeps,
-  "looks" | "stateDir" | "secretPaths" | "watchOwnFiles" | "watchHeld" | "keepHeld" | "openCheckpoints"
->;
+type ChangesDeps =
+  & Pick<
+    RunningSessionDeps,
+    "looks" | "stateDir" | "secretPaths" | "watchOwnFiles" | "watchHeld" | "keepHeld"
+  >
+  & CheckpointsDeps;
 
 /** Changes that wait for a person's word, or are named to one. */
 export interface Left {

@@ -1,3 +1,4 @@
+import type { RewoundEvent } from "../../../plugin-sdk/envelope.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { CheckpointStore, RewindPlan, TurnClaims } from "../../records/checkpoints/checkpoint-store.ts";
 import type { Admitted, RunningSessionDeps } from "./admitted.ts";
@@ -8,10 +9,15 @@ export interface TurnCheckpoint {
   checkpoint_reason?: string;
 }
 
+/** Collaborators of {@link SessionCheckpoints}. */
+export interface CheckpointsDeps extends Pick<RunningSessionDeps, "openCheckpoints"> {
+  tell(event: RewoundEvent): void;
+}
+
 /** Files of a session before and after each of its turns, where its request asks for them. */
 export class SessionCheckpoints {
   readonly #session: Admitted;
-  readonly #deps: Pick<RunningSessionDeps, "openCheckpoints">;
+  readonly #deps: CheckpointsDeps;
   #store: CheckpointStore | null = null;
   #opening: Promise<CheckpointStore> | null = null;
   #isOver = false;
@@ -19,7 +25,7 @@ export class SessionCheckpoints {
   /** Milliseconds since 1970. */
   #begunAt = 0;
 
-  constructor(session: Admitted, deps: Pick<RunningSessionDeps, "openCheckpoints">) {
+  constructor(session: Admitted, deps: CheckpointsDeps) {
     this.#session = session;
     this.#deps = deps;
   }
@@ -35,6 +41,9 @@ export class SessionCheckpoints {
     if (this.#session.request.checkpoints !== true || this.#reason !== null) return;
     try {
       const store = this.#store ?? await this.#open({ signal });
+      for (const { to, undo, at, now, want, files = 0, left = 0 } of store.takeRewinds()) {
+        if (at !== undefined) this.#deps.tell({ type: "rewound", to, undo, at, before: now, after: want, files, left });
+      }
       await store.beginTurn(turn, { signal, isLate });
       this.#begunAt = Date.now();
     } catch (error) {

@@ -78,6 +78,16 @@ export const hostEvents: { [T in HostEvent["type"]]: Extract<HostEvent, { type: 
     artifacts: [],
     checkpoint: null,
   },
+  rewound: {
+    type: "rewound",
+    to: 1,
+    undo: false,
+    at: "2026-01-02T03:04:05.678Z",
+    before: "0".repeat(40),
+    after: "1".repeat(40),
+    files: 2,
+    left: 1,
+  },
   gap: { type: "gap", from_seq: 1, to_seq: 2 },
   session_ended: { type: "session_ended", result: fakeResult() },
 };

@@ -33,9 +33,24 @@ describe.each([["in one session", 60_000], ["in three sessions", 0]])("a convers
     // What was taken back is no part of the next turn.
     const next = await said(made, id, "four");
     await resting(made, id);
-    expect(await filesOf(workdir)).toEqual(["4.txt", "all.txt", "mine.txt"]);
+    // The next session tells what was done, once.
+    const told = async (session: string) => {
+      await resting(made, session);
+      await (await made.host.sessions.open(session)).interrupt();
+      return (await eventsOf(made, session)).flatMap((event) => event.type === "rewound" ? [event] : []);
+    };
+    const { before, after, files } = dry;
+    // A person's edit may fall into the last look of the turn, and is left alone.
+    const stamp = { type: "rewound", at: expect.any(String), left: expect.any(Number) };
+    expect(await told(next)).toEqual([
+      { ...stamp, to: 1, undo: false, before, after, files: files.length },
+      { ...stamp, to: 3, undo: true, before: after, after: before, files: files.length },
+      { ...stamp, to: 0, undo: false, before, after: expect.any(String), files: 4 },
+    ]);
+    expect(await told(await said(made, id, "five"))).toEqual([]);
+    expect(await filesOf(workdir)).toEqual(["4.txt", "5.txt", "all.txt", "mine.txt"]);
     const report = await back(made, next, { to: 0, dry_run: true });
-    expect(report.files.map(({ path }) => path)).toEqual(["4.txt", "all.txt"]);
+    expect(report.files.map(({ path }) => path)).toEqual(["4.txt", "5.txt", "all.txt"]);
   });
 });
 

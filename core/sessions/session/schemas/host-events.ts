@@ -164,6 +164,15 @@ const fieldsByType: { readonly [T in HostEventType]: SchemaOf<Fields<T>> } = {
     agent_ref: Type.Optional(text),
     error: Type.Optional(errorSchema),
   })),
+  rewound: fields<"rewound">()(Type.Object({
+    to: count,
+    undo: Type.Boolean(),
+    at: text,
+    before: text,
+    after: text,
+    files: count,
+    left: count,
+  })),
   gap: fields<"gap">()(Type.Object({
     from_seq: count,
     to_seq: count,
