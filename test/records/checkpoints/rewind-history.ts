@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
   chmodSync,
@@ -75,6 +76,8 @@ export interface HistoryCounts {
   refused: number;
   undone: number;
   unclaimed: number;
+  /** Paths that a person wrote in a turn, and that went back and came again. */
+  personsBack: number;
 }
 
 /**
@@ -82,7 +85,7 @@ export interface HistoryCounts {
  * at the files says that it must do.
  */
 export class RewindHistory {
-  readonly counts: HistoryCounts = { rewinds: 0, refused: 0, undone: 0, unclaimed: 0 };
+  readonly counts: HistoryCounts = { rewinds: 0, refused: 0, undone: 0, unclaimed: 0, personsBack: 0 };
   readonly f: Fixture;
   readonly #below: (limit: number) => number;
   readonly #isRepository: boolean;
@@ -196,7 +199,7 @@ export class RewindHistory {
     const path = names[this.#below(names.length)]!;
     const other = names[this.#below(names.length)]!;
     if ([path, other].some((one) => [...spared].some((kept) => overlaps(one, kept)))) return [];
-    const kind = this.#below(12);
+    const kind = this.#below(16);
     this.#log.push(`  agent ${kind} ${path} ${other}`);
     try {
       switch (kind) {
@@ -204,7 +207,7 @@ export class RewindHistory {
           rmSync(join(f.work, path), { recursive: true });
           return [path];
         case 1:
-          chmodSync(join(f.work, path), 0o755);
+          chmodSync(join(f.work, path), this.#below(3) === 0 ? 0o644 : 0o755);
           return [path];
         case 2:
           rmSync(join(f.work, path), { force: true });
@@ -240,6 +243,19 @@ export class RewindHistory {
           if ([...spared].some((kept) => kept.startsWith("b/"))) return [];
           renameSync(join(f.work, "b"), join(f.work, `b${this.#content++}`));
           return [];
+        case 9:
+        case 10:
+          // A command that writes, as an agent's shell does.
+          this.#shell(`mkdir -p "$(dirname "$1")" && echo ${this.#content++} >> "$1"`, path);
+          return [path];
+        case 11:
+          this.#shell('mv -f "$1" "$2"', path, other);
+          return [path, other];
+        case 12:
+          // The agent's own commits stay where they are.
+          if (this.#isRepository) f.git("add", "-A");
+          if (this.#isRepository && this.#below(2) === 0) f.git("commit", "-q", "-m", "the agent's");
+          return [];
         default:
           this.#write(path);
           return [path];
@@ -248,6 +264,10 @@ export class RewindHistory {
       // The file system refuses it; some of it may have happened.
       return [path, other];
     }
+  }
+
+  #shell(script: string, ...paths: string[]): void {
+    execFileSync("/bin/sh", ["-c", script, "sh", ...paths], { cwd: this.f.work, stdio: "ignore" });
   }
 
   /** A person works between two turns. */
@@ -288,6 +308,7 @@ export class RewindHistory {
     const expected = this.#expected(this.#line.slice(to), { now, unclaimed });
     equal(plan.files.map(({ path }) => path).sort(), expected.back.map(([path]) => path).sort(), "the paths of a plan");
     equal(plan.conflicts.filter((path) => !plan.in_the_way.includes(path)).sort(), expected.conflicts, "conflicts");
+    equal(plan.unclaimed, expected.unclaimed, "paths of which nothing shows whose they are");
     equal(readFiles(this.f.work), all, "a dry run changed files");
     if (plan.conflicts.length > 0 && !keepTheirs) {
       const refused = await store.rewind(plan).then(() => null, (error: unknown) => error);
@@ -308,7 +329,10 @@ export class RewindHistory {
     this.counts.rewinds++;
     const line = this.#line;
     this.#line = line.slice(0, to);
-    if (this.#below(2) === 0) await this.#undo(store, { all, line });
+    // A person's edit in the midst of a turn goes only where that is asked for, and comes back.
+    const persons = expected.back.filter(([path]) => line.slice(to).some((turn) => turn.persons.has(path)));
+    this.counts.personsBack += persons.length;
+    if (persons.length > 0 || this.#below(2) === 0) await this.#undo(store, { all, line });
   }
 
   async #undo(store: CheckpointStore, { all, line }: { all: Files; line: SeenTurn[] }): Promise<void> {
@@ -325,14 +349,16 @@ export class RewindHistory {
   #expected(
     turns: readonly SeenTurn[],
     { now, unclaimed }: { now: Files; unclaimed: boolean },
-  ): { back: [string, string | null][]; conflicts: string[] } {
+  ): { back: [string, string | null][]; conflicts: string[]; unclaimed: string[] } {
     const mine = new Map<string, string | null>();
     const theirs = new Set<string>();
+    const outside = new Set<string>();
+    const nobodys = new Set<string>();
     let last = turns === this.#line || turns.length === this.#line.length
       ? null
       : this.#line[this.#line.length - turns.length - 1]!.after;
     for (const { number, before, after, persons } of turns) {
-      if (last !== null) { for (const path of changedBetween(last, before)) theirs.add(path); }
+      if (last !== null) { for (const path of changedBetween(last, before)) outside.add(path); }
       const open = this.#openPaths(number);
       for (const path of changedBetween(before, after)) {
         const isPersons = persons.has(path);
@@ -340,12 +366,13 @@ export class RewindHistory {
         if (isPersons && !isOpen) throw new Error(`A person's "${path}" in turn ${number} counts as the agent's.`);
         if (isOpen) this.counts.unclaimed++;
         if (!isPersons && isOpen && after.has(path)) throw new Error(`The agent's "${path}" counts as nobody's.`);
-        if (isOpen && !unclaimed) theirs.add(path);
+        if (isOpen && !unclaimed) nobodys.add(path);
         else if (!mine.has(path)) mine.set(path, before.get(path) ?? null);
       }
       last = after;
     }
-    if (last !== null) { for (const path of changedBetween(last, now)) theirs.add(path); }
+    if (last !== null) { for (const path of changedBetween(last, now)) outside.add(path); }
+    for (const path of [...outside, ...nobodys]) theirs.add(path);
     const differing = [...mine].filter(([path, state]) => (now.get(path) ?? null) !== state);
     const stays = new Set(theirs);
     const isFree = ([path]: [string, string | null]) => ![...stays].some((one) => overlaps(one, path));
@@ -358,6 +385,7 @@ export class RewindHistory {
     return {
       back: differing.filter(isFree).filter(([path, state]) => !inTheWay(path, state)),
       conflicts: differing.filter((one) => !isFree(one)).map(([path]) => path).sort(),
+      unclaimed: [...nobodys].filter((path) => !mine.has(path) && !outside.has(path)).sort(),
     };
   }
 
