@@ -168,16 +168,19 @@ interface PlanSteps {
 async function stepsSince(work: StoreWork, { to, now }: { to: number; now: string }): Promise<PlanSteps> {
   const { record, shadow, signal } = work;
   const { line, dropped, turns } = record;
-  if (to !== 0 && !line.includes(to)) throw noTurn(to, "its changes are not in the files");
-  if (to < dropped || (to === dropped && to !== 0)) {
-    throw noTurn(to, "it is too long ago, and its files are no longer kept");
+  // The files before the oldest turn are those after the one before it, which need not be kept itself.
+  const least = (turns[0]?.turn ?? dropped + 1) - 1;
+  if (to < least) {
+    const why = dropped > 0 ? "it is too long ago, and its files are no longer kept" : "its files were not kept";
+    throw noTurn(to, why, `Run: bulkhead session rewind <id> --to ${least}`);
   }
+  if (to !== least && !line.includes(to)) throw noTurn(to, "its changes are not in the files");
   const call = { index: "none", signal };
   const diff = (from: string, until: string) => blobChanges(shadow, { from, to: until, call });
   const later = line.filter((turn) => turn > to).map((turn) => turns.find((one) => one.turn === turn)!);
   const steps: LineStep[] = [];
   let last = turns.find((one) => one.turn === to)?.after ?? null;
-  if (to !== 0 && last === null) throw noTurn(to, "the files after it are not known");
+  if (to !== least && last === null) throw noTurn(to, "the files after it are not known");
   for (const one of later) {
     if (one.after === null) throw noTurn(to, `the files after turn ${one.turn} are not known`);
     if (last !== null) steps.push(other(await diff(last, one.before)));
@@ -219,9 +222,9 @@ async function stepsOfUndo({ record, shadow, signal }: StoreWork, now: string): 
   };
 }
 
-function noTurn(turn: number, why: string): BulkheadError {
+function noTurn(turn: number, why: string, hint = "Run: bulkhead session show <id>"): BulkheadError {
   return new BulkheadError("not_found", `Cannot take the files back to turn ${turn}: ${why}.`, {
-    hint: "Run: bulkhead session show <id>",
+    hint,
   });
 }
 

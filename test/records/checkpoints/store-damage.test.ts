@@ -68,11 +68,32 @@ describe("CheckpointStore, in odd places and after damage", () => {
     await store.look();
     await expect(store.plan({ to: 0 })).rejects.toMatchObject({ code: "not_found" });
     await expect(store.plan({ to: 1 })).rejects.toMatchObject({ code: "not_found" });
+    expect((await store.plan({ to: 2 })).files.map(({ path }) => path)).toContain("untracked-3.txt");
     await store.rewind(await store.plan({ to: 3 }));
     expect(text(f, "a.txt")).toBe("3\n");
     expect(existsSync(join(f.work, "untracked-4.txt"))).toBe(false);
     await store.rewind(await store.plan({ undo: true }));
     expect(text(f, "a.txt")).toBe("5\n");
+  });
+
+  it("goes back to what was there when it began, and says so of what was before", async () => {
+    const { f, open } = folderWithStores();
+    f.write("a.txt", "by turn 2\n");
+    f.commitAll();
+    const store = await open();
+    await store.beginTurn(3);
+    f.write("a.txt", "3\n");
+    await store.endTurn("all");
+    for (const to of [0, 1]) {
+      await expect(store.plan({ to })).rejects.toMatchObject({
+        code: "not_found",
+        hint: "Run: bulkhead session rewind <id> --to 2",
+      });
+    }
+    await store.rewind(await store.plan({ to: 2 }));
+    expect(text(f, "a.txt")).toBe("by turn 2\n");
+    await store.rewind(await store.plan({ undo: true }));
+    expect(text(f, "a.txt")).toBe("3\n");
   });
 
   it("is mended or begun again where it is damaged, and never wrong", async () => {
