@@ -7,7 +7,7 @@ import { leftChanges } from "../../records/git/left-changes.ts";
 import { pathText } from "../../records/git/raw-diff.ts";
 import type { Snapshot } from "../../records/git/snapshot.ts";
 import type { Admitted, RunningSessionDeps } from "./admitted.ts";
-import { type CheckpointsDeps, SessionCheckpoints, type TurnCheckpoint } from "./session-checkpoints.ts";
+import { type CheckpointsDeps, type KeptTurn, SessionCheckpoints, type TurnCheckpoint } from "./session-checkpoints.ts";
 import type { TurnSigns } from "./turn-signs.ts";
 
 type ChangesDeps =
@@ -38,7 +38,9 @@ export class SessionChanges {
   readonly #signs: Pick<TurnSigns, "take" | "hasRun">;
   readonly #checkpoints: SessionCheckpoints;
   /** Of the turn that ended last. */
-  #checkpoint: TurnCheckpoint | null = null;
+  #ended: KeptTurn | null = null;
+  /** The store lists the changes of the turn under way: it looks for less than two snapshots. */
+  #isByStore = false;
   #isInTurn = false;
 
   constructor(session: Admitted, deps: ChangesDeps, signs: Pick<TurnSigns, "take" | "hasRun">) {
@@ -85,17 +87,19 @@ export class SessionChanges {
     await Promise.all([ended, this.#checkpoints.beginTurn(turn, { signal, isLate: true })]);
   }
 
-  async #keepAfter(): Promise<TurnCheckpoint | null> {
+  async #keepAfter(): Promise<KeptTurn | null> {
     const [claims, isInTurn] = [this.#signs.take(), this.#isInTurn];
     this.#isInTurn = false;
-    if (isInTurn) this.#checkpoint = await this.#checkpoints.endTurn(claims, { ranPrograms: this.#signs.hasRun });
-    return this.#checkpoint;
+    if (isInTurn) this.#ended = await this.#checkpoints.endTurn(claims, { ranPrograms: this.#signs.hasRun });
+    return this.#ended;
   }
 
-  /** Takes the snapshot that the changes of a further turn are compared with. */
+  /** Looks at the files that the changes of a further turn are compared with. */
   async beginTurn(turn: number, signal: AbortSignal): Promise<void> {
     if (this.#snapshot === null) return;
     await this.#keepBefore(turn, signal);
+    this.#isByStore = this.#checkpoints.isKeeping;
+    if (this.#isByStore) return;
     const { stateDir, secretPaths } = this.#deps;
     this.#turn = await this.#deps.looks.take(this.#session.place.workdir, {
       exclude: [stateDir, ...secretPaths],
@@ -107,14 +111,15 @@ export class SessionChanges {
   async endTurn(
     { ranPrograms }: { ranPrograms: boolean },
   ): Promise<ArtifactList & { left: Left; kept: TurnCheckpoint | null }> {
-    const [turn, begun] = [this.#turn, this.#turn ?? this.#snapshot];
+    const [turn, begun, isByStore] = [this.#turn, this.#turn ?? this.#snapshot, this.#isByStore];
     const looking = this.#left(this.#snapshot, ranPrograms);
     // First: it takes the signs of the turn, and what a person does from now on is none of it.
     const keeping = this.#keepAfter();
-    const changed = begun === null ? this.#none() : await this.#list(begun);
-    this.#turn = null;
+    const listed = isByStore ? this.#ofHost((await keeping)?.changed ?? this.#none()) : this.#list(begun);
+    const changed = await listed;
+    [this.#turn, this.#isByStore] = [null, false];
     if (turn !== null) void this.#deps.looks.release(turn);
-    return { ...changed, left: await looking, kept: await keeping };
+    return { ...changed, left: await looking, kept: (await keeping)?.kept ?? null };
   }
 
   #none(): ArtifactList {
@@ -138,9 +143,9 @@ export class SessionChanges {
 
   /** Returns the paths that have changed in the turn until now; null where they are not known. */
   async now(): Promise<string[] | null> {
-    const begun = this.#turn ?? this.#snapshot;
-    const changed = begun === null ? null : await this.#list(begun);
-    if (changed === null || changed.artifacts === null) return null;
+    if (this.#isByStore) return await this.#checkpoints.now().catch(() => null);
+    const changed = await this.#list(this.#turn ?? this.#snapshot);
+    if (changed.artifacts === null) return null;
     return [...changed.artifacts.map(({ path }) => path), ...changed.others.map(({ path }) => pathText(path))];
   }
 
@@ -161,11 +166,15 @@ export class SessionChanges {
     await this.#checkpoints.end();
     // The session does not wait for the removal of its files. A killed host's next start removes what is left of them.
     void this.#deps.looks.release(snapshot);
-    return { ...changed, left, kept };
+    return { ...changed, left, kept: kept?.kept ?? null };
   }
 
-  async #list(snapshot: Snapshot): Promise<ArtifactList> {
-    const changed = await this.#deps.looks.list(snapshot);
+  async #list(snapshot: Snapshot | null): Promise<ArtifactList> {
+    return snapshot === null ? this.#none() : await this.#ofHost(await this.#deps.looks.list(snapshot));
+  }
+
+  /** Takes out what the host itself wrote. */
+  async #ofHost(changed: ArtifactList): Promise<ArtifactList> {
     if (changed.artifacts === null || this.#withoutOwn === null) return changed;
     return { ...changed, artifacts: await this.#withoutOwn(changed.artifacts) };
   }

@@ -1,5 +1,8 @@
 import type { RewoundEvent } from "../../../plugin-sdk/envelope.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import type { ArtifactList } from "../../records/git/artifacts.ts";
+import { pathText } from "../../records/git/raw-diff.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { CheckpointStore, RewindPlan, TurnClaims } from "../../records/checkpoints/checkpoint-store.ts";
 import type { Admitted, RunningSessionDeps } from "./admitted.ts";
 
@@ -7,6 +10,12 @@ import type { Admitted, RunningSessionDeps } from "./admitted.ts";
 export interface TurnCheckpoint {
   checkpoint: string | null;
   checkpoint_reason?: string;
+}
+
+/** The end of a turn whose session keeps files. */
+export interface KeptTurn {
+  kept: TurnCheckpoint;
+  changed: ArtifactList;
 }
 
 /** Collaborators of {@link SessionCheckpoints}. */
@@ -24,10 +33,24 @@ export class SessionCheckpoints {
   #reason: string | null = null;
   /** Milliseconds since 1970. */
   #begunAt = 0;
+  /** Tree before the turn under way, or the last one. */
+  #before: string | null = null;
 
   constructor(session: Admitted, deps: CheckpointsDeps) {
     this.#session = session;
     this.#deps = deps;
+  }
+
+  /** Whether it keeps the files of the turn under way, and so can list what changed in it. */
+  get isKeeping(): boolean {
+    return this.#store !== null && this.#before !== null && this.#reason === null;
+  }
+
+  /** Returns the paths that have changed in the turn until now; null where they are not known. */
+  async now(): Promise<string[] | null> {
+    if (this.#store === null || this.#before === null) return null;
+    const { artifacts, others } = await this.#store.changesSince(this.#before);
+    return [...artifacts.map(({ path }) => path), ...others.map(({ path }) => pathText(path))];
   }
 
   /**
@@ -44,7 +67,7 @@ export class SessionCheckpoints {
       for (const { to, undo, at, now, want, files = 0, left = 0 } of store.takeRewinds()) {
         if (at !== undefined) this.#deps.tell({ type: "rewound", to, undo, at, before: now, after: want, files, left });
       }
-      await store.beginTurn(turn, { signal, isLate });
+      this.#before = await store.beginTurn(turn, { signal, isLate });
       this.#begunAt = Date.now();
     } catch (error) {
       await this.#close();
@@ -54,24 +77,30 @@ export class SessionCheckpoints {
   }
 
   /**
-   * Keeps the files as they are after the turn; null where the request asks for none.
+   * Keeps the files as they are after the turn, and lists what changed in it; null where the request asks for none.
    * @param options `ranPrograms`: the session started some, which write without asking the host
    */
   async endTurn(
     claims: TurnClaims,
     { ranPrograms }: { ranPrograms: boolean },
-  ): Promise<TurnCheckpoint | null> {
+  ): Promise<KeptTurn | null> {
     const { request, place, candidates: [{ plugin }] } = this.#session;
     if (request.checkpoints !== true) return null;
     // Of a program whose agent tells no tools, the whole turn is one call.
     const isSilent = ranPrograms && claims.calls.length === 0 &&
       plugin.manifest.reports?.includes("tool_calls") !== true;
     const signs = isSilent ? { ...claims, calls: [{ from: this.#begunAt, to: Date.now() }] } : claims;
-    if (this.#store === null) return { checkpoint: null, checkpoint_reason: this.#reason ?? "not_started" };
-    const { checkpoint, checkpoint_reason } = await this.#store.endTurn(
+    if (this.#store === null || this.#reason !== null) {
+      const reason = this.#reason ?? "not_started";
+      return {
+        kept: { checkpoint: null, checkpoint_reason: reason },
+        changed: { artifacts: null, reason, head: null },
+      };
+    }
+    const { checkpoint, checkpoint_reason, ...changed } = await this.#store.endTurn(
       place.workspaceDir === undefined ? signs : "all",
     );
-    return { checkpoint, ...(checkpoint_reason === undefined ? {} : { checkpoint_reason }) };
+    return { kept: { checkpoint, ...omitUndefined({ checkpoint_reason }) }, changed };
   }
 
   /**

@@ -208,6 +208,22 @@ test("a turn's tree stands in its events and in the result; without the field no
   expect(checkpoint).toBe(trees.at(-1));
 });
 
+test("a further turn lists its own changes, with the store and without it", async () => {
+  for (const checkpoints of [true, false]) {
+    const { host, id } = await talked({ keep_ms: 60_000, checkpoints });
+    await (await host.sessions.open(id)).interrupt();
+    const ended = (await eventsOf({ host }, id)).flatMap((event) =>
+      event.type === "turn_ended" ? [event.artifacts] : []
+    );
+    expect(ended.map((artifacts) => artifacts?.map(({ path, change }) => [path, change]))).toEqual(
+      [1, 2, 3].map((turn) => [
+        [`${turn}.txt`, "untracked"],
+        ["all.txt", turn === 1 ? "untracked" : "modified"],
+      ]),
+    );
+  }
+});
+
 test("what is kept of a conversation goes with the last of its sessions", async () => {
   const made = await talked();
   const { host, id, stateDir } = made;
