@@ -234,6 +234,7 @@ export class RewindHistory {
           return [];
         case 7:
           // A file where a folder was, or the other way round.
+          if ([...spared].some((kept) => overlaps(kept, "d"))) return [];
           rmSync(join(f.work, "d"), { recursive: true, force: true });
           if (this.#below(2) === 0) this.#write("d");
           else this.#write("d/c.txt");
