@@ -44,8 +44,11 @@ for (let turn = Number(first) + 1;; turn++) {
   const { checkpoint } = await store.endTurn("all");
   note(`turn-${turn}.json`, { turn, before, after: checkpoint, files: [...readFiles(work)] });
   process.stdout.write(`turn ${turn}\n`);
-  const record = JSON.parse(readFileSync(join(root, "checkpoints/c1/record.json"), "utf8")) as { line: number[] };
-  const to = record.line.at(-2) ?? 0;
+  const record = JSON.parse(readFileSync(join(root, "checkpoints/c1/record.json"), "utf8")) as {
+    line: number[];
+    turns: { turn: number }[];
+  };
+  const to = record.line.at(-2) ?? record.turns[0]!.turn - 1;
   const plan = await store.plan({ to, unclaimed: true });
   note("rewinding.json", { now: [...readFiles(work)], wanted: filesAt(to) });
   process.stdout.write("rewinding\n");
