@@ -78,7 +78,7 @@ export interface Conversations {
   /** @throws {BulkheadError} `not_found` */
   get(id: string): Promise<ConversationReport>;
   /**
-   * Takes files back to what they were after an earlier turn, or tells what that would do. Ends a session that is kept.
+   * Takes files back to what they were after an earlier turn, which ends a session that is kept, or tells what that would do.
    * @throws {BulkheadError} `busy` while a turn runs or another session works in the folder; `conflict` with the paths in
    * `details.paths`; `not_found`, also where no checkpoints were kept
    */

@@ -16,7 +16,7 @@ export const defineJournal: DefineCommand = (command, bind) => {
     ["bulkhead journal compact", "remove what is past its age, and give back the space"],
   ));
   command.command("verify")
-    .description("check every event against the chain, and print where the chain ends")
+    .description("check every event against the chain, and kept files against events; print where the chain ends")
     .option("--head <head>", "a head that was printed before: it must still be in the chain")
     .option("--acknowledge", "stop telling of damaged journals that were set aside; their files stay")
     .addHelpText(...examples(
