@@ -17,12 +17,15 @@ const accepts: Record<(typeof agentKinds)[number], string> = {
 /** The agent's program: writes each message that it sees into a file, before it says so. */
 const program = `seen=$1 kind=$2 held=()
 note() { printf '%s\\n' "$1" >> "$seen"; }
+# A read that is out of time has taken what was there of its line: a busy machine cuts it short in the middle of one.
 work() {
-  local left=$1 word code
-  while ((left-- > 0)); do
+  local left=$1 part= word code
+  while ((left-- > 0)) || [[ -n $part ]]; do
     IFS= read -r -t 0.02 word; code=$?
+    part+=$word
     if ((code == 1)); then exit; fi
     if ((code > 1)); then continue; fi
+    word=$part part=
     case $word in
       S\\ *) if [[ $kind == injects ]]; then note "\${word#S }"; printf 'took %s\\n' "\${word#S }"; else held+=("\${word#S }"); fi ;;
       X) return ;;

@@ -1,13 +1,20 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 
+/** What a client knows of a call that it has made. */
+export interface Asked {
+  /** `accepted`: the host has acknowledged it. `unknown`: the connection broke first. */
+  answer: "accepted" | "unknown" | "refused";
+  /** When it began, and when its answer came; infinite where none did. Milliseconds. */
+  began: number;
+  ended: number;
+}
+
 /** What a client knows of a message that it has sent. */
-export interface SentMessage {
+export interface SentMessage extends Asked {
   id: string;
   delivery: "queue" | "steer" | "interrupt";
-  /** `accepted`: it got the 202. `unknown`: the connection broke first. */
-  answer: "accepted" | "unknown" | "refused";
-  /** The version of its text that was acknowledged last, and that was sent last. */
-  version: { least: number; last: number };
+  /** The changes of its text: the first one has version 2. Both clients may change it at once. */
+  edits: Asked[];
   isWithdrawn: boolean;
 }
 
@@ -57,7 +64,7 @@ export function faultsOfTalk(
     versions.set(id, Number(version));
   }
   for (const message of sent) {
-    const { id, answer, version, isWithdrawn } = message;
+    const { id, answer, isWithdrawn } = message;
     const had = outcomes.get(id) ?? [];
     if (answer === "refused" && had.length > 0) faults.push(`${id} was refused and is ${had.join(", ")}`);
     const isKnown = answer === "accepted" || order.has(id);
@@ -67,7 +74,8 @@ export function faultsOfTalk(
     if (isWithdrawn && had[0] !== "withdrawn") faults.push(`${id} was withdrawn and is ${had.join(", ")}`);
     if (at === undefined) continue;
     if (had.some((outcome) => unseen.has(outcome))) faults.push(`${id} was seen and is ${had.join(", ")}`);
-    if (at < version.least || at > version.last) faults.push(`${id} was seen as ${at}, not ${version.least}`);
+    const wrong = faultOfVersion(message, at);
+    if (wrong !== null) faults.push(`${id} was seen as ${at}, ${wrong}`);
   }
   const queued = new Set(sent.filter(({ delivery }) => delivery === "queue").map(({ id }) => id));
   const inOrder = [...versions.keys()].filter((id) => queued.has(id));
@@ -79,7 +87,18 @@ export function faultsOfTalk(
   return faults.length === 0 ? [] : [...faults, ...byNumber.map(shortOf)];
 }
 
-function shortOf({ session_id, gseq, event }: Envelope): string {
+/** What is wrong with the version of a text that the agent saw; null for one that it may have seen. */
+function faultOfVersion(message: SentMessage, at: number): string | null {
+  const versions: Asked[] = [message, ...message.edits];
+  const shown = versions[at - 1];
+  if (shown === undefined) return "which was never sent";
+  if (at > 1 && shown.answer === "refused") return "which was refused";
+  const later = versions.findIndex(({ answer, began }) => answer === "accepted" && began > shown.ended);
+  return later < 0 ? null : `after version ${later + 1} was acknowledged`;
+}
+
+/** An event in one line. */
+export function shortOf({ session_id, gseq, event }: Envelope): string {
   const { output: _, result: __, effective: ___, requested: ____, content: _____, ...rest } =
     event as unknown as Record<
       string,

@@ -2,11 +2,12 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RemoteHost } from "../../core/doors/client/mod.ts";
+import type { ConversationReport } from "../../plugin-sdk/conversation.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { processStart } from "../../core/ground/platform/processes/process-rows.ts";
 import { closeLane, type Lane, type LaneDaemon, openLane, recordedChildren, startDaemon } from "./lane.ts";
 import { agentKinds, writeAgents, writeTalkManifest } from "./talk-agents.ts";
-import { faultsOfTalk, type SentMessage } from "./talk-outcomes.ts";
+import { type Asked, faultsOfTalk, type SentMessage, shortOf } from "./talk-outcomes.ts";
 
 /** A lane with the agents that talk, and its daemon. */
 export interface TalkLane {
@@ -118,28 +119,37 @@ async function say(talk: TalkLane, made: Talk, { id, random }: { id: string; ran
   const delivery = draw < 0.5 ? "queue" : draw < 0.85 ? "steer" : "interrupt";
   const steps = Math.floor(random() * 6);
   const content = partsOf(id, 1, random() < 0.05 ? `${steps}:fail` : `${steps}`);
-  const version = { least: 1, last: 1 };
-  const message: SentMessage = { id, delivery, answer: "unknown", version, isWithdrawn: false };
+  const message: SentMessage = { id, delivery, ...asked(), edits: [], isWithdrawn: false };
   made.sent.push(message);
   // A client that does not know repeats it now and then, with the same id.
   for (let tries = random() < 0.6 ? 3 : 1; tries > 0 && message.answer === "unknown"; tries--) {
     try {
       await talk.remote.conversations.say(made.id, { message_id: id, content, delivery });
-      message.answer = "accepted";
+      answered(message, "accepted");
     } catch (error) {
-      if (isRefusal(error)) message.answer = "refused";
+      if (isRefusal(error)) answered(message, "refused");
       else await talk.up;
     }
   }
 }
 
+function asked(): Asked {
+  return { answer: "unknown", began: performance.now(), ended: Infinity };
+}
+
+function answered(one: Asked, answer: "accepted" | "refused"): void {
+  Object.assign(one, { answer, ended: performance.now() });
+}
+
 async function edit(talk: TalkLane, made: Talk, message: SentMessage): Promise<void> {
-  const version = ++message.version.last;
+  const one = asked();
+  const version = message.edits.push(one) + 1;
   try {
     await talk.remote.conversations.edit(made.id, message.id, partsOf(message.id, version));
-    message.version.least = Math.max(message.version.least, version);
-  } catch {
-    // It waits no more, or the connection broke.
+    answered(one, "accepted");
+  } catch (error) {
+    // It waits no more; or the connection broke.
+    if (isRefusal(error)) answered(one, "refused");
   }
 }
 
@@ -203,14 +213,14 @@ async function started(lane: Lane): Promise<{ daemon: LaneDaemon; remote: Remote
 async function faultsIn(talk: TalkLane, { id, sent, workdir }: Talk, round: TalkRound): Promise<string[]> {
   const { remote } = talk;
   const report = await untilEnded(remote, id);
-  if (report === null) return [`it never came to rest: ${JSON.stringify(await remote.conversations.get(id))}`];
-  const events: Envelope[] = [];
-  for (const { session_id } of report.sessions) {
-    for await (const envelope of (await remote.open(session_id)).events()) events.push(envelope);
-  }
+  const events = await eventsOf(remote, report ?? await remote.conversations.get(id));
   const seen = (await readFile(join(workdir, "seen.txt"), "utf8").catch(() => "")).split("\n").filter((line) =>
     line !== ""
   );
+  if (report === null) {
+    const is = JSON.stringify(await remote.conversations.get(id));
+    return [`it never came to rest: ${is}`, `seen: ${seen.join(", ")}`, ...events.map(shortOf)];
+  }
   for (const { state, reason } of await remote.conversations.messages(id)) {
     const outcome = reason ?? state;
     round.told[outcome] = (round.told[outcome] ?? 0) + 1;
@@ -218,6 +228,20 @@ async function faultsIn(talk: TalkLane, { id, sent, workdir }: Talk, round: Talk
   const moves = events.filter(({ event }) => event.type === "message_dropped" && event.reason === "moved").length;
   round.told["moved on"] = (round.told["moved on"] ?? 0) + moves;
   return faultsOfTalk(events, { sent, seen });
+}
+
+/** The events of a conversation's sessions; of one that goes on, those so far. */
+async function eventsOf(remote: RemoteHost, { sessions }: ConversationReport): Promise<Envelope[]> {
+  const events: Envelope[] = [];
+  for (const { session_id, state } of sessions) {
+    const more = state === "ended" ? {} : { signal: AbortSignal.timeout(2000) };
+    try {
+      for await (const envelope of (await remote.open(session_id)).events(more)) events.push(envelope);
+    } catch (error) {
+      if (more.signal?.aborted !== true) throw error;
+    }
+  }
+  return events;
 }
 
 /** Waits until nothing waits any more, and ends what is kept. */
