@@ -188,13 +188,18 @@ export class LocalConversations implements Conversations {
     message: SessionMessage,
     { caller, isRepeatable }: { caller: MessageCaller; isRepeatable: boolean },
   ): Promise<{ said: SaidMessage; written?: Promise<void> }> {
-    const known = isRepeatable ? await this.#knownMessage(conversation, message) : null;
-    if (known !== null) return { said: known };
-    // Those that a former session left stand before it.
-    if (this.#deps.ofConversation(conversation) === undefined) await this.moved.take(conversation);
     for (;;) {
       const live = this.#deps.ofConversation(conversation);
-      if (live === undefined) break;
+      const known = isRepeatable ? await this.#knownMessage(conversation, message) : null;
+      if (known !== null) return { said: known };
+      // One that has ended meanwhile may have had it: its log tells.
+      if (this.#deps.ofConversation(conversation) !== live) continue;
+      if (live === undefined) {
+        // Those that a former session left stand before it.
+        await this.moved.take(conversation);
+        if (this.#deps.ofConversation(conversation) === undefined) break;
+        continue;
+      }
       const { talk } = live.session;
       const isOther = changesTerms(live, message.with);
       if (!isOther) await nameIn(live, message.content, { ...this.#deps, ...caller });

@@ -33,12 +33,8 @@ export function resumer(deps: ResumeDeps): (resumable: Resumable) => Promise<Aft
   return async (resumable) => {
     const { journal, writeLog } = deps;
     const { session_id } = resumable;
-    const name = sha256Hex(`resume ${session_id}`);
-    // A host that was killed over this has begun the session already, whose turn comes by itself.
-    const begun = await journal.findKey(name);
-    if (begun !== null && await journal.session(begun.session_id) !== null) {
-      return { resumed_as: begun.session_id, moved: await takenBy(journal, begun.session_id) };
-    }
+    const begun = await alreadyResumed(journal, session_id);
+    if (begun !== null) return begun;
     const reason = whyNot(resumable, deps.registry.get(resumable.adapter_id));
     if (reason !== null) {
       writeLog({ level: "warn", message: `Cannot resume a session: ${reason}.`, session_id });
@@ -46,7 +42,8 @@ export function resumer(deps: ResumeDeps): (resumable: Resumable) => Promise<Aft
     }
     try {
       const session = await deps.sessions.start(requestOf(resumable), { adapter: resumable.adapter_id }, {
-        begins: (id) => journal.noteKey({ name, digest: "", session_id: id }, Number.MAX_SAFE_INTEGER),
+        begins: (id) =>
+          journal.noteKey({ name: keyOf(session_id), digest: "", session_id: id }, Number.MAX_SAFE_INTEGER),
         resumed: { from: session_id, times: resumable.times + 1 },
         follows: followsOf(resumable, { why: "restart", memory: "agent" }),
       });
@@ -58,6 +55,24 @@ export function resumer(deps: ResumeDeps): (resumable: Resumable) => Promise<Aft
       return { reason: message.replace(/\.$/, "") };
     }
   };
+}
+
+/** The key under which the journal names the session that goes on with another one. */
+function keyOf(sessionId: string): string {
+  return sha256Hex(`resume ${sessionId}`);
+}
+
+/**
+ * Returns the session that goes on with another one, which a host that was killed over this had begun: its own turn comes by
+ * itself. Null where none has begun.
+ */
+export async function alreadyResumed(
+  journal: Pick<Journal, "findKey" | "read" | "session">,
+  sessionId: string,
+): Promise<AfterRestart | null> {
+  const begun = await journal.findKey(keyOf(sessionId));
+  if (begun === null || await journal.session(begun.session_id) === null) return null;
+  return { resumed_as: begun.session_id, moved: await takenBy(journal, begun.session_id) };
 }
 
 /** Prompt of the session that goes on for one of a lost machine, before the task itself. */

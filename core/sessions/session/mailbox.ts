@@ -91,6 +91,8 @@ export class Mailbox {
   readonly #over = new Map<string, { print: string; status: MessageStatus }>();
   #turn: number | null = null;
   #isStopping = false;
+  /** The adapter asked for the next turn: no word into this one reaches it. */
+  #isAsked = false;
   #isClosed = false;
   /** Characters of all accepted content. */
   #characters = 0;
@@ -177,7 +179,7 @@ export class Mailbox {
   beginTurn(turn: number, messageId?: string): MailboxEvent[] {
     const prompt = messageId === undefined ? [] : [this.#pending(messageId, "deliver").message.message_id];
     this.#turn = turn;
-    this.#isStopping = false;
+    this.#isStopping = this.#isAsked = false;
     return this.#write(prompt.map((message_id) => ({ type: "message_delivered", message_id, turn, how: "new_turn" })));
   }
 
@@ -187,7 +189,7 @@ export class Mailbox {
    */
   pullSteer(): { message: Message; events: MailboxEvent[] } | null {
     const turn = this.#turn;
-    if (turn === null || this.#isStopping) return null;
+    if (turn === null || this.#isStopping || this.#isAsked) return null;
     const { message, sentIn } = this.#all("pending").find(({ message }) => message.delivery === "steer") ?? {};
     if (message === undefined || sentIn !== null) return null;
     return { message, events: this.#write([{ type: "message_sent", message_id: message.message_id, turn }]) };
@@ -214,6 +216,7 @@ export class Mailbox {
 
   /** The adapter asked for the next turn before it saw other steers than these, which were on their way to it. */
   unseen(seen: readonly string[]): void {
+    this.#isAsked = true;
     for (const one of this.#all("sent")) {
       if (!one.isTaken && !seen.includes(one.message.message_id)) one.state = "pending";
     }
@@ -221,6 +224,7 @@ export class Mailbox {
 
   /** The adapter's entry is over, and the turn may be tried again: no word on a sent steer will come. */
   endAttempt(): MailboxEvent[] {
+    this.#isAsked = false;
     return this.#drop(this.#all("sent"), { reason: "unsure" });
   }
 

@@ -1,5 +1,5 @@
 import type { TurnCheckpoint } from "./session-checkpoints.ts";
-import type { GitEvent } from "../../../plugin-sdk/envelope.ts";
+import type { GitEvent, SessionStartedEvent } from "../../../plugin-sdk/envelope.ts";
 import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import {
   type AttemptReport,
@@ -20,6 +20,26 @@ import type { Admitted } from "./admitted.ts";
 import type { Left } from "./session-changes.ts";
 import type { Verdict } from "./verdict.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+
+/** Returns the first event of a session. */
+export function startedEvent(
+  { request, place: { workdir, copied }, candidates, passedOver, resumed, follows }: Admitted,
+  effective: EffectiveSettings,
+): SessionStartedEvent {
+  return {
+    type: "session_started",
+    adapter_id: candidates[0].plugin.id,
+    workdir,
+    task_id: request.task_id ?? null,
+    labels: request.labels ?? {},
+    requested: recordedRequest(request),
+    effective,
+    candidates: [...new Set(candidates.map(({ plugin }) => plugin.id))],
+    passed_over: passedOver,
+    ...omitUndefined({ resumed_from: resumed?.from, times_resumed: resumed?.times, copied: copied ?? undefined }),
+    ...omitUndefined({ follows: follows ?? undefined }),
+  };
+}
 
 /** Facts known at the end of a session. */
 interface ResultOptions {
@@ -115,7 +135,7 @@ function provenance(session: ResultSubject, parts: ResultOptions): Provenance {
 }
 
 /** Redacts the environment's values in a request: they may be credentials, and the journal outlives the session. */
-export function recordedRequest(request: SessionRequest): SessionRequest {
+function recordedRequest(request: SessionRequest): SessionRequest {
   if (request.env === undefined) return request;
   return { ...request, env: Object.fromEntries(Object.keys(request.env).map((name) => [name, "[redacted]"])) };
 }

@@ -16,7 +16,7 @@ import { effectiveSettings, exceededBudget } from "./effective-settings.ts";
 import { Entries } from "./entries.ts";
 import { EventAllowance, EventRules } from "./event-rules.ts";
 import { OpenRequests } from "./open-requests.ts";
-import { buildResult, recordedRequest } from "./result.ts";
+import { buildResult, startedEvent } from "./result.ts";
 import { SessionChanges } from "./session-changes.ts";
 import { SessionGit } from "./session-git.ts";
 import { SessionStops } from "./session-stops.ts";
@@ -53,6 +53,8 @@ export class RunningSession {
   readonly #reports: TurnReport[] = [];
   readonly #earlier: EarlierTurn[] = [];
   #turnStarted = performance.now();
+  /** True while the turn of a message is on its way to the adapter: the agent begins none by itself then. */
+  #isBeginning = false;
   /** SessionTurns that the agent began by itself. */
   #ownTurns = 0;
   /** True once the last attempt has ended: later events no longer change how the session ended. */
@@ -164,24 +166,13 @@ export class RunningSession {
   }
 
   async #run(): Promise<SessionResult> {
-    const { request, place: { workdir, copied }, candidates, resumed } = this.#session;
-    this.#stream.host({
-      type: "session_started",
-      adapter_id: candidates[0].plugin.id,
-      workdir,
-      task_id: request.task_id ?? null,
-      labels: request.labels ?? {},
-      requested: recordedRequest(request),
-      effective: this.#effective(candidates[0]),
-      candidates: [...new Set(candidates.map(({ plugin }) => plugin.id))],
-      passed_over: this.#session.passedOver,
-      ...omitUndefined({ resumed_from: resumed?.from, times_resumed: resumed?.times, copied: copied ?? undefined }),
-      ...omitUndefined({ follows: this.#session.follows ?? undefined }),
-    });
-    for (const { adapter_id, reason } of this.#session.replaced) {
+    const { candidates, replaced } = this.#session;
+    const event = this.#stream.redacted(startedEvent(this.#session, this.#effective(candidates[0])));
+    const begun = this.#stream.add([{ source: "host", event }]);
+    for (const { adapter_id, reason } of replaced) {
       this.#entries.replace({ from: adapter_id, to: candidates[0].plugin.id, reason });
     }
-    const failure = await this.#converse();
+    const failure = await this.#converse(begun);
     this.#isDecided = true;
     this.#deadlines.stop();
     const result = await this.#finish(failure);
@@ -190,10 +181,11 @@ export class RunningSession {
   }
 
   /** Takes turns until the session is to end; returns the error that the last one failed with, or null. */
-  async #converse(): Promise<ErrorData | null> {
-    const before = this.changes.begin(this.#stops.signal);
-    before.catch(() => {});
-    const { request } = this.#session;
+  async #converse(begun: Promise<void>): Promise<ErrorData | null> {
+    const { request, follows } = this.#session;
+    // The next host would give the message again that a killed one had begun a session with, and not written.
+    const before = this.changes.begin(this.#stops.signal).then(() => follows?.message && begun);
+    Promise.allSettled([before, begun]);
     let failure: ErrorData | null = null;
     if (!hasPrompt(request) && (request.keep_ms ?? 0) > 0) this.#ended = { stop_reason: "end_turn" };
     else {
@@ -230,8 +222,12 @@ export class RunningSession {
       heldBytes: async () => attempt.programs === null ? 0 : await attempt.programs.heldBytes(),
     });
     try {
-      if (!await this.#turns.rest() || isOver()) return null;
+      const resting = this.#turns.rest();
+      // The agent may have begun and ended a turn of its own while the one before it was looked at.
+      if (this.#rules.lastWord !== null) this.#onLastWord();
+      if (!await resting || isOver()) return null;
     } finally {
+      this.#isBeginning = true;
       leave();
     }
     if (await this.#git.hasMoved()) return null;
@@ -284,14 +280,18 @@ export class RunningSession {
   async #beginTurn({ isKept }: { isKept: boolean }): Promise<TurnPrompt> {
     this.#stops.beginTurn();
     await this.changes.beginTurn(this.#turns.nextNumber, this.#stops.signal);
-    this.#reset({ isKept });
-    return await this.#turns.beginNext(
+    const turn = await this.#turns.beginNext(
       isKept || this.#entries.canContinue(this.#entries.candidate) ? "agent" : "briefing",
     );
+    // What the agent has said since its last turn is no part of this one.
+    this.#stream.add(this.#rules.finish()).catch(() => {});
+    this.#reset({ isKept });
+    return turn;
   }
 
   /** Begins to count, for a further turn. */
   #reset({ isKept }: { isKept: boolean }): void {
+    this.#isBeginning = false;
     this.#ended = null;
     this.#turnStarted = performance.now();
     this.#entries.beginTurn({ isKept });
@@ -300,7 +300,7 @@ export class RunningSession {
   /** The agent goes on by itself, after its last word or between two turns: with steers that it had kept, or unasked. */
   #turnBegan(messageIds: readonly string[]): void {
     const isUnderWay = this.#turns.current !== null;
-    if (isUnderWay && this.#rules.lastWord === null) return;
+    if (this.#isBeginning || (isUnderWay && this.#rules.lastWord === null)) return;
     if (++this.#ownTurns > mostOwnTurns) {
       const message = `The agent began more than ${mostOwnTurns} turns by itself.`;
       return this.#stops.stop("fatal", { code: "limit_exceeded", message });

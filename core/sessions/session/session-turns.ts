@@ -161,6 +161,8 @@ export class SessionTurns {
 
   /** Stops the turn under way, and the session goes on with what waits. */
   stopTurn({ dropPending }: { dropPending: boolean }): void {
+    // It has decided to end: nothing may follow its last event.
+    if (this.#isClosed) return;
     this.#write([...this.#opening(), ...this.#mailbox.stopTurn({ dropPending })]);
     this.#options.onStop();
   }

@@ -92,6 +92,15 @@ test("messages between two sessions of a killed host go to the next one, in thei
   expect(await prompts(last, id)).toHaveLength(3);
 });
 
+test("a steer that was on its way to the agent when its turn ended goes there too", async () => {
+  const sent = { type: "message_sent", message_id: "m1", turn: 1 };
+  const { setting, id } = await killed({
+    more: [accepted("m1", "steer"), sent, accepted("m2"), moved("m1"), moved("m2")],
+  });
+  const next = await nextHost(setting);
+  expect(await outcomes(next, id)).toEqual([["m1", "delivered", 2], ["m2", "delivered", 3]]);
+});
+
 test("a host that is killed in the middle of that leaves the rest to the one after it", async () => {
   const { setting, id } = await killed({
     then: async (journal, last) => {

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { done, hangs, type Script, ScriptedSession, type ScriptedSessionOptions } from "./scripted-session.ts";
 
 const talks = ["turns", "steer", "stop_turn", "continue_from"] as const;
@@ -310,5 +312,87 @@ describe("RunningSession with turns", () => {
     say(talk, "first");
     expect(await endAfter(talk, 1)).toMatchObject({ output: "to first" });
     expect(outcomes(talk)).toEqual(["first new_turn 1"]);
+  });
+
+  test("a client's stop that comes after its end tells nothing any more", async () => {
+    const talk = session([echoes], { request: { keep_ms: 0 } });
+    await talk.session.result;
+    talk.session.talk.stopTurn({ dropPending: false });
+    await talk.ended();
+    expect(talk.types.at(-1)).toBe("session_ended");
+  });
+
+  test("no steer goes into a turn whose adapter has asked for the next one", async () => {
+    const asks: Script = async ({ say: tell, next, wait }) => {
+      await next();
+      const steered = wait(1, "message");
+      tell(done);
+      const asked = next();
+      say(talk, "s1", { delivery: "steer" });
+      expect(await steered).toBeNull();
+      for (let turn = await asked; turn !== null; turn = await next()) tell(output(`to ${turn.prompt}`), done);
+    };
+    const talk = session([asks]);
+    expect((await endAfter(talk, 2)).output).toBe("to s1");
+    expect(outcomes(talk)).toEqual(["s1 new_turn 2"]);
+  });
+
+  test("a turn that the agent begins and ends while the one before is looked at is over as well", async () => {
+    const wakes: Script = async ({ say: tell, next }) => {
+      await next();
+      tell(output("one"), done);
+      const more = next();
+      // It has ended for the host, and is not told yet.
+      while (talk.session.talk.current !== null) await Promise.resolve();
+      tell({ type: "turn_began", message_ids: [] }, output("two"), done);
+      for (let turn = await more; turn !== null; turn = await next()) tell(output(turn.prompt), done);
+    };
+    const talk = session([wakes]);
+    await seen(talk, turnEnded(2));
+    say(talk, "three");
+    expect(await endAfter(talk, 3)).toMatchObject({
+      turns: [{ output: "one" }, { output: "two" }, { output: "three" }],
+    });
+  });
+
+  test("an agent that goes on while a prompt is on its way begins no turn", async () => {
+    const wakes: Script = async ({ say: tell, next }) => {
+      await next();
+      tell(done);
+      const more = next();
+      await seen(talk, turnEnded(1));
+      say(talk, "two");
+      while (talk.session.talk.current === null) await Promise.resolve();
+      for (const data of ["own", "own"]) tell({ type: "turn_began", message_ids: [] }, output(data), done);
+      for (let turn = await more; turn !== null; turn = await next()) tell(output(`to ${turn.prompt}`), done);
+    };
+    const talk = session([wakes]);
+    expect(await endAfter(talk, 2)).toMatchObject({ turns: [{ turn: 1 }, { turn: 2, output: "to two" }] });
+  });
+
+  test("a message that begins a session reaches no agent before the log has it", async () => {
+    const began: boolean[] = [];
+    const works: Script = async ({ say: tell, answer }) => {
+      await answer("its program");
+      began.push(true);
+      tell(done);
+    };
+    const log = new MergedLog(createMemoryJournal());
+    const add = log.add.bind(log);
+    let isDurable = () => {};
+    const durable = new Promise<void>((resolve) => (isDurable = resolve));
+    log.add = (stream, entries, received) =>
+      entries[0]?.event.type === "session_started"
+        ? add(stream, entries).then(() => durable)
+        : add(stream, entries, received);
+    const message = { message_id: "m", by: { client: "c" } };
+    const at = { conversation_id: "s0", session_id: "s0", turn: 1, why: "message", memory: "none" } as const;
+    const talk = session([works], { log, follows: { ...at, message }, request: { keep_ms: 0 } });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(began).toEqual([]);
+    isDurable();
+    await talk.session.result;
+    expect(began).toEqual([true]);
+    await talk.ended();
   });
 });

@@ -258,8 +258,11 @@ async function readMoved(events: AsyncIterable<Envelope>): Promise<MovedOf | nul
       };
     }
     if (read !== null && event.type === "turn_started") read.turn = event.turn;
-    if (event.type !== "message_dropped" || event.reason !== "moved") mailbox.take(event);
-    else if (read !== null) read.to = event.to ?? null;
+    if (event.type === "message_dropped" && event.reason === "moved") {
+      // A steer that was on its way when its turn ended has moved as well, and no word tells that it came back.
+      mailbox.take({ type: "message", message_id: event.message_id, state: "returned" });
+      if (read !== null) read.to = event.to ?? null;
+    } else mailbox.take(event);
   }
   return read && { ...read, messages: mailbox.pending.map((message) => ({ ...message })) };
 }

@@ -21,6 +21,7 @@ import {
 import { MergedLog } from "../../session/merged-log.ts";
 import { takeOverOf } from "../../session/session-git.ts";
 import type { LogRecord } from "../../../ground/log/log-record.ts";
+import { alreadyResumed } from "../resume.ts";
 import { leftOpenError } from "../session-handle.ts";
 import { readListed } from "./moved-messages.ts";
 import { journalFile, privateGitFolder } from "./state-folder.ts";
@@ -124,7 +125,8 @@ export async function endOpenSessions(
       // A session that goes on with it begins at what it had done.
       const git = gitDir === undefined ? null : await takeOverOf(join(gitDir, sessionId));
       const { resumable } = known;
-      const next = resumable === null || resume === undefined ? null : await resume(resumable);
+      // Messages that another session has taken have their outcome there, also where this host resumes none.
+      const next = resumable && (await resume?.(resumable) ?? await alreadyResumed(journal, sessionId));
       await endInterrupted(known, { log, former, next, git });
     } catch (error) {
       const message = `Cannot end a session that its host left open: ${toErrorData(error).message}`;
