@@ -81,6 +81,7 @@ export const slowTests: readonly string[] = [
   "test/packages/bundler/bundlers.test.ts",
   "test/sessions/host/interrupt.test.ts",
   "test/sessions/host/moved-messages.test.ts",
+  "test/sessions/host/talk-model/talk-mutants.test.ts",
   "test/sessions/host/recorded.test.ts",
   "test/supervision/host-killed.test.ts",
   "test/supervision/host-time.test.ts",

@@ -1,4 +1,5 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import { deliveries, type Delivery } from "../../plugin-sdk/messages.ts";
 
 /** What a client knows of a call that it has made. */
 export interface Asked {
@@ -12,7 +13,7 @@ export interface Asked {
 /** What a client knows of a message that it has sent. */
 export interface SentMessage extends Asked {
   id: string;
-  delivery: "queue" | "steer" | "interrupt";
+  delivery: Delivery;
   /** The changes of its text: the first one has version 2. Both clients may change it at once. */
   edits: Asked[];
   isWithdrawn: boolean;
@@ -23,7 +24,7 @@ const unseen = new Set(["withdrawn", "turn_failed", "session_ended", "host_resta
 
 /**
  * What is wrong with a conversation that is over: a message without exactly one outcome, one that the agent's program saw
- * twice or against its outcome, and an order that is not that of acceptance.
+ * twice or against its outcome, and an order that is not, for each delivery, that of acceptance.
  * @param events of all its sessions, each session's in order
  * @param seen what the agent's programs have written, in order: `id:version`
  */
@@ -77,11 +78,13 @@ export function faultsOfTalk(
     const wrong = faultOfVersion(message, at);
     if (wrong !== null) faults.push(`${id} was seen as ${at}, ${wrong}`);
   }
-  const queued = new Set(sent.filter(({ delivery }) => delivery === "queue").map(({ id }) => id));
-  const inOrder = [...versions.keys()].filter((id) => queued.has(id));
-  for (const [at, id] of inOrder.entries()) {
-    const before = inOrder[at - 1];
-    if (before !== undefined && order.get(before)! > order.get(id)!) faults.push(`${id} was seen after ${before}`);
+  for (const delivery of deliveries) {
+    const of = new Set(sent.filter((one) => one.delivery === delivery).map(({ id }) => id));
+    const inOrder = [...versions.keys()].filter((id) => of.has(id));
+    for (const [at, id] of inOrder.entries()) {
+      const before = inOrder[at - 1];
+      if (before !== undefined && order.get(before)! > order.get(id)!) faults.push(`${id} was seen after ${before}`);
+    }
   }
   // The log of the sessions, for whoever looks for the cause.
   return faults.length === 0 ? [] : [...faults, ...byNumber.map(shortOf)];
