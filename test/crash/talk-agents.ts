@@ -121,6 +121,15 @@ export async function writeAgents({ folder, workdir }: Lane): Promise<void> {
   await writeTalkManifest(folder, 0);
 }
 
+/** A plugin whose processes are killed all the time still has to run. */
+const limits = {
+  agent_grace_ms: 300,
+  warden_grace_ms: 200,
+  teardown_timeout_ms: 200,
+  quarantine_crashes: 1000,
+  restart_backoff_max_ms: 500,
+};
+
 /** Writes the host manifest; another number is another manifest, so that kept sessions end before their next prompt. */
 export async function writeTalkManifest(folder: string, number: number): Promise<void> {
   const lines = [
@@ -129,7 +138,7 @@ export async function writeTalkManifest(folder: string, number: number): Promise
     "plugins:",
     ...agentKinds.map((kind) => `  ${kind}: { grant: { run: [/bin/bash] } }`),
     "daemon: { port: 0, drain_ms: 200 }",
-    "limits: { agent_grace_ms: 300, warden_grace_ms: 200, teardown_timeout_ms: 200 }",
+    `limits: ${JSON.stringify(limits)}`,
     "",
   ];
   await writeFile(join(folder, "bulkhead.yaml"), lines.join("\n"));

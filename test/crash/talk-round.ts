@@ -25,8 +25,12 @@ export interface TalkRound {
   faults: string[];
   /** Messages by their outcome as the conversation tells it, and those that went on to another session. */
   told: Record<string, number>;
-  kills: number;
+  /** Processes that were killed, and daemons that ended in order. */
+  kills: Partial<Record<Victim, number>>;
 }
+
+/** What a schedule ends while clients talk. */
+export type Victim = "agent" | "warden" | "worker" | "host" | "host in order";
 
 type Random = () => number;
 
@@ -49,7 +53,7 @@ export async function closeTalkLane({ lane, daemon }: TalkLane): Promise<void> {
 
 /** Plays schedules side by side, one conversation each, while the same kills meet all of them. */
 export async function playTalks(talk: TalkLane, seeds: readonly number[], randomFrom: (seed: number) => Random) {
-  const round: TalkRound = { faults: [], told: {}, kills: 0 };
+  const round: TalkRound = { faults: [], told: {}, kills: {} };
   let isOver = false;
   const killing = killAround(talk, { random: randomFrom(seeds[0]! ^ 0x5bd1), round, isOver: () => isOver });
   const talks = await Promise.all(seeds.map((seed) => playClients(talk, seed, randomFrom(seed))));
@@ -168,7 +172,10 @@ async function attempt<T>(act: () => Promise<T>): Promise<T | null> {
   return await act().catch(() => null);
 }
 
-/** Kills agents, wardens and the daemon, which is started again, until the clients are done. */
+/**
+ * Kills agents, wardens, the worker processes in their walls, and the daemon, which is started again, until the clients are
+ * done. Now and then the daemon ends in order.
+ */
 async function killAround(
   talk: TalkLane,
   { random, round, isOver }: { random: Random; round: TalkRound; isOver(): boolean },
@@ -177,24 +184,37 @@ async function killAround(
     await sleep(200 + random() * 1000);
     const what = random();
     if (what < 0.3) {
-      talk.daemon.child.kill("SIGKILL");
-      round.kills++;
+      const isInOrder = what < 0.06;
+      talk.daemon.child.kill(isInOrder ? "SIGTERM" : "SIGKILL");
+      tally(round, isInOrder ? "host in order" : "host");
       await (talk.up = startAgain(talk));
       continue;
     }
-    const role = what < 0.5 ? "warden" : "agent";
+    const victimRole = what < 0.42 ? "warden" : what < 0.56 ? "worker" : "agent";
+    const role = victimRole === "worker" ? "warden" : victimRole;
     const there = (await recordedChildren(talk.lane)).filter((one) =>
       one.role === role && processStart(one.pid) === one.start
     );
-    const victim = there[Math.floor(random() * there.length)];
-    if (victim === undefined) continue;
+    const one = there[Math.floor(random() * there.length)];
+    if (one === undefined) continue;
     try {
-      process.kill(victim.pid, "SIGKILL");
-      round.kills++;
+      process.kill(victimRole === "worker" ? await innermost(one.pid) : one.pid, "SIGKILL");
+      tally(round, victimRole);
     } catch {
       // It has ended meanwhile.
     }
   }
+}
+
+function tally({ kills }: TalkRound, what: Victim): void {
+  kills[what] = (kills[what] ?? 0) + 1;
+}
+
+/** The process in the walls of one that was started with them; itself where it has none. */
+async function innermost(pid: number): Promise<number> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
+  const [child] = children.trim().split(" ");
+  return child === undefined || child === "" ? pid : await innermost(Number(child));
 }
 
 async function startAgain(talk: TalkLane): Promise<void> {
