@@ -75,6 +75,7 @@ export const slowTests: readonly string[] = [
   "test/sessions/session/session-git-places.test.ts",
   "test/sessions/host/rewinds.test.ts",
   "test/doors/cli/journal-checkpoints.test.ts",
+  "test/sessions/host/kept-counts.test.ts",
   "test/sessions/host/kept-memory.test.ts",
   "test/records/workspace/workspaces.test.ts",
   "test/sessions/host/worktree-sessions.test.ts",
@@ -122,7 +123,7 @@ export const slowOnNodeAlone: readonly string[] = [
 
 /**
  * Those that `.ci/run` leaves to Node: what each plugin makes of its agent's words is the same on both runtimes, and the
- * kit, `claude-code` and `acp` show on Deno that plugins run there. `npm run test:slow:deno` runs them too.
+ * kit and `claude-code` show on Deno that plugins run there. `npm run test:slow:deno` runs them too.
  */
 export const slowOnNodeInShort: readonly string[] = [
   "test/doors/http/scanner.test.ts",
@@ -132,7 +133,6 @@ export const slowOnNodeInShort: readonly string[] = [
   "test/plugins/acp-remote.test.ts",
   "test/plugins/acp-sessions.test.ts",
   "test/plugins/anthropic-api.test.ts",
-  "test/plugins/claude-code.test.ts",
   "test/plugins/codex-sessions.test.ts",
   "test/plugins/gemini-cli-sessions.test.ts",
   "test/plugins/openai-compatible.test.ts",
