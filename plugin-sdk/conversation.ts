@@ -104,6 +104,24 @@ export interface ConversationReport {
   steers?: boolean;
 }
 
+/** A wish to begin a conversation of its own at a turn of another one, which stays as it is. */
+export interface ForkRequest {
+  /** Last turn that the new conversation's agent knows; 0: none. Default: the newest that is over. */
+  at?: number;
+  /** Adapter; default: the one of that turn. */
+  agent?: string;
+  model?: string;
+  /**
+   * `worktree`: a new one, with the files as they were after that turn; it takes checkpoints. `in_place`: at the newest turn
+   * alone, of a conversation that works in place. Default: `in_place` where it can be, else `worktree`.
+   */
+  workspace?: "worktree" | "in_place";
+  /** Default: none. The session ends at once then, and the conversation waits for its first message. */
+  prompt?: string;
+  /** The client's own id, for a call that is repeated. Of the first message, if there is a prompt. */
+  message_id?: string;
+}
+
 /** A wish to take files of a conversation back. */
 export interface RewindRequest {
   /** Turn after which the files are then as they were; 0: as before all turns. One of this and `undo`. */

@@ -83,6 +83,12 @@ export function clusterConversations(
       const ask = { session_id: id, rewind: request };
       return await callMachine(engine, { machine: there.mirror.machine, name: "rewind", ask, timeoutMs: rewindMs });
     },
+    async fork(id, request, caller) {
+      if (await find(id) === null) return await here.fork(id, request, caller);
+      throw new BulkheadError("unsupported", "Cannot fork a conversation of another machine.", {
+        hint: "Fork it at the machine that has the conversation: bulkhead session show names it.",
+      });
+    },
     async get(id) {
       const there = await find(id);
       if (there === null) return await here.get(id);

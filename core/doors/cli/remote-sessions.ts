@@ -61,6 +61,7 @@ function ourConversations({ conversations }: RemoteHost): Conversations {
     withdraw: (id, messageId) => ours(conversations.withdraw(id, messageId)),
     stop: (id, options) => ours(conversations.stop(id, options)),
     rewind: (id, request) => ours(conversations.rewind(id, request)),
+    fork: (id, request) => ours(conversations.fork(id, request)),
     get: (id) => ours(conversations.get(id)),
     events: (id, query) => oursIn(conversations.events(id, query)),
   };

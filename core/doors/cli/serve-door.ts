@@ -100,6 +100,7 @@ function lazyConversations(opened: () => Promise<Conversations>): Conversations 
     withdraw: async (id, messageId) => await (await opened()).withdraw(id, messageId),
     stop: async (id, options) => await (await opened()).stop(id, options),
     rewind: async (id, request) => await (await opened()).rewind(id, request),
+    fork: async (id, request, caller) => await (await opened()).fork(id, request, caller),
     get: async (id) => await (await opened()).get(id),
     async *events(id, query) {
       yield* (await opened()).events(id, query);

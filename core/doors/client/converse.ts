@@ -1,4 +1,4 @@
-import type { ConversationReport, NewMessage, SaidMessage } from "../../../plugin-sdk/conversation.ts";
+import type { ConversationReport, ForkRequest, NewMessage, SaidMessage } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope, TurnEndedEvent } from "../../../plugin-sdk/envelope.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
@@ -23,6 +23,8 @@ export interface Conversation {
   turns(query?: EventQuery): AsyncIterable<EndedTurn>;
   /** Stops the turn under way; the agent goes on with the messages that wait. */
   stop(options?: { drop_pending?: boolean }): Promise<void>;
+  /** Begins a new conversation that knows the turns of this one up to `at`, by default all that are over. */
+  fork(request?: ForkRequest): Promise<Conversation>;
   /** Ends its newest session, and interrupts a turn under way. A later message begins the next session. */
   end(): Promise<void>;
 }
@@ -34,6 +36,7 @@ export interface TalkingHost<O> {
   readonly conversations: {
     say(id: string, message: NewMessage): Promise<SaidMessage>;
     stop(id: string, options?: { drop_pending?: boolean }): Promise<void>;
+    fork(id: string, request: ForkRequest): Promise<{ readonly session_id: string }>;
     get(id: string): Promise<ConversationReport>;
     events(id: string, query?: EventQuery): AsyncIterable<Envelope>;
   };
@@ -54,6 +57,10 @@ export async function converse<O>(
   { options, ...request }: SessionRequest & { options?: O },
 ): Promise<Conversation> {
   const { id } = await host.start(request, options);
+  return conversationWith(host, id);
+}
+
+function conversationWith<O>(host: TalkingHost<O>, id: string): Conversation {
   const { conversations } = host;
   const events = (query?: EventQuery) => conversations.events(id, query);
   return {
@@ -66,6 +73,7 @@ export async function converse<O>(
     events,
     turns: (query) => turnsOf(events(query)),
     stop: (stopping) => conversations.stop(id, stopping),
+    fork: async (request = {}) => conversationWith(host, (await conversations.fork(id, request)).session_id),
     async end() {
       const { head, state } = await conversations.get(id);
       if (state !== "ended") await (await host.open(head)).interrupt();

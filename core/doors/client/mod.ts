@@ -18,6 +18,7 @@ export type {
   ConversationReport,
   ConversationState,
   ConversationTurn,
+  ForkRequest,
   MessageReport,
   MessageState,
   MessageTerms,

@@ -1,5 +1,6 @@
 import type {
   ConversationReport,
+  ForkRequest,
   MessageReport,
   MessageState,
   NewMessage,
@@ -9,6 +10,7 @@ import type {
 } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { Part } from "../../../plugin-sdk/messages.ts";
+import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import { type Api, call, callJson } from "./call-api.ts";
 import { followEvents } from "./follow-events.ts";
 import { queryText, type RemoteEventQuery } from "./queries.ts";
@@ -31,6 +33,11 @@ export interface RemoteConversations {
   stop(id: string, options?: { drop_pending?: boolean }): Promise<void>;
   /** Takes files back to what they were after an earlier turn; `conflict` with the paths in `details.paths`. */
   rewind(id: string, request: RewindRequest): Promise<RewindReport>;
+  /**
+   * Begins a new conversation that knows the turns up to one of this one; returns its first session. With a `message_id` a
+   * broken connection is retried without a second one.
+   */
+  fork(id: string, request?: ForkRequest): Promise<SessionSummary>;
   get(id: string): Promise<ConversationReport>;
   /** Streams the events of its sessions one after the other; resumes by itself after the last `gseq` it read. */
   events(id: string, query?: RemoteEventQuery): AsyncIterable<Envelope>;
@@ -40,17 +47,19 @@ export interface RemoteConversations {
 export function remoteConversations(api: Api, patience: Patience): RemoteConversations {
   const pathOf = (id: string) => `/v1/conversations/${encodeURIComponent(id)}`;
   const messageOf = (id: string, messageId: string) => `${pathOf(id)}/messages/${encodeURIComponent(messageId)}`;
+  const given = async <T>(path: string, body: NewMessage | ForkRequest): Promise<T> => {
+    const post = () => callJson<T>(api, path, { method: "POST", body });
+    return body.message_id === undefined ? await post() : await retried(post, { ...patience, signal: undefined });
+  };
   return {
-    async say(id, message) {
-      const post = () => callJson<SaidMessage>(api, `${pathOf(id)}/messages`, { method: "POST", body: message });
-      return message.message_id === undefined ? await post() : await retried(post, { ...patience, signal: undefined });
-    },
+    say: (id, message) => given<SaidMessage>(`${pathOf(id)}/messages`, message),
     messages: async (id, query = {}) =>
       (await callJson<{ messages: MessageReport[] }>(api, `${pathOf(id)}/messages${queryText(query)}`)).messages,
     edit: (id, messageId, content) => callJson(api, messageOf(id, messageId), { method: "PATCH", body: { content } }),
     withdraw: (id, messageId) => callJson(api, messageOf(id, messageId), { method: "DELETE" }),
     stop: async (id, options = {}) => void await call(api, `${pathOf(id)}/stop`, { method: "POST", body: options }),
     rewind: (id, request) => callJson(api, `${pathOf(id)}/rewind`, { method: "POST", body: request }),
+    fork: (id, request = {}) => given<SessionSummary>(`${pathOf(id)}/fork`, request),
     get: (id) => callJson(api, pathOf(id)),
     events: (id, query = {}) =>
       followEvents({

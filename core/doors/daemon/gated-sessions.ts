@@ -43,6 +43,10 @@ export function gateSessions(host: SessionHost): GatedSessions {
           pass();
           return await conversations.rewind(id, request);
         },
+        fork: async (id, request, caller) => {
+          pass();
+          return await conversations.fork(id, request, caller);
+        },
         get: (id) => conversations.get(id),
         events: (id, query) => conversations.events(id, query),
       },

@@ -53,6 +53,13 @@ export function callerConversations(
       await demandFolder(id);
       return await conversations.rewind(id, request);
     },
+    async fork(id, request) {
+      await controlled(id);
+      // The new conversation is the caller's own, in a folder where it may start one.
+      const forked = await conversations.fork(id, request, { ...client, admit });
+      await owners.note(forked.session_id, caller);
+      return forked;
+    },
     async get(id) {
       const conversation = await seen(id);
       const report = await conversations.get(id);

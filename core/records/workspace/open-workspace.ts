@@ -13,6 +13,8 @@ import {
 import { mkdir, realpath, rename } from "../../ground/platform/files/files.ts";
 import { basename, dirname, isInside, join, relative } from "../../ground/platform/files/paths.ts";
 import { removeTree } from "../../ground/platform/files/remove-tree.ts";
+import type { TurnTree } from "../checkpoints/turn-tree.ts";
+import { beginWithTurn } from "./begin-with-turn.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
 import { runGit } from "../../ground/platform/processes/git-program.ts";
@@ -27,6 +29,8 @@ export interface OpenWorkspaceOptions {
   workdir: string;
   /** Real absolute paths not to copy, except tracked files: secrets, the host's own state. */
   exclude?: readonly string[];
+  /** The turn whose files it begins with; default: those that are there now. */
+  turn?: TurnTree | undefined;
   signal?: AbortSignal | undefined;
   /** Timeout for making it. Default 300,000. */
   timeoutMs?: number;
@@ -52,7 +56,7 @@ export const workspaceTimeoutMs = 300_000;
  * work tree, `already_exists`, `git_missing`, `timeout`, `io_error`
  */
 export async function openWorkspace(files: WorkspaceFiles, options: OpenWorkspaceOptions): Promise<OpenedWorkspace> {
-  const { sessionId, workdir, exclude = [], signal, timeoutMs = workspaceTimeoutMs } = options;
+  const { sessionId, workdir, exclude = [], turn, signal, timeoutMs = workspaceTimeoutMs } = options;
   return await withDeadline({ signal, timeoutMs }, async (within) => {
     const source = await findWorktreeSource({ workdir, signal: within });
     const sourceTop = source.repository.top;
@@ -66,11 +70,14 @@ export async function openWorkspace(files: WorkspaceFiles, options: OpenWorkspac
       await files.write(record);
       await mkdir(join(home, "base"));
       await mkdir(join(home, "tree"));
-      const { base, large } = await takeBase(source, {
+      const taken = await takeBase(source, {
         folder: join(home, "base"),
         exclude: [files.folder, ...exclude],
         signal: within,
       });
+      const { base, large } = turn === undefined
+        ? taken
+        : await beginWithTurn(taken, { turn, sourceTop, signal: within });
       const fill: Parameters<typeof addWorktree>[1]["fill"] = async (worktree, call) => {
         if (large.length > 0) base.tree = await copyLarge(worktree, { paths: large, from: sourceTop, call });
       };
@@ -78,8 +85,10 @@ export async function openWorkspace(files: WorkspaceFiles, options: OpenWorkspac
       const inside = join(folder, relative(sourceTop, workdir));
       // A folder that holds only ignored files is in no tree.
       await mkdir(inside, { recursive: true });
-      await files.write({ ...record, state: "open", base_tree: base.tree, store: base.store });
-      return { workdir: inside, folder, base_commit: base.commit, base_tree: base.tree };
+      const { commit: base_commit, tree: base_tree, store } = base;
+      const isOfTurn = turn === undefined ? {} : { of_turn: true as const };
+      await files.write({ ...record, state: "open", base_commit, base_tree, store, ...isOfTurn });
+      return { workdir: inside, folder, base_commit, base_tree };
     } catch (error) {
       await removeAll(files, record).catch(() => undefined);
       throw error;

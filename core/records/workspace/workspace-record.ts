@@ -10,6 +10,8 @@ export interface WorkspaceRecord extends Omit<Workspace, "running" | "conflict" 
   held?: HeldChange[];
   /** Absent until an apply met a conflict. */
   conflict?: WorkspaceConflict | null;
+  /** It began with the files of a turn: it stays, also while nothing in it has changed. */
+  of_turn?: true;
   /** Git folder with the source's uncommitted content; empty while it is being made. */
   store: string;
   /** Trees of the source before and after a write that was not finished. */
@@ -91,6 +93,7 @@ export const workspaceSchema: SchemaOf<Workspace> = exactly<Workspace>()(
 export const workspaceRecordSchema: SchemaOf<WorkspaceRecord> = exactly<WorkspaceRecord>()(
   Type.Object({
     ...shown,
+    of_turn: Type.Optional(Type.Literal(true)),
     store: Type.String({ maxLength: 16_384 }),
     held: Type.Optional(Type.Array(heldSchema)),
     conflict: Type.Optional(Type.Union([workspaceConflictSchema, Type.Null()])),

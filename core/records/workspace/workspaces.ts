@@ -87,7 +87,8 @@ export interface Workspaces {
    */
   discard(sessionId: string): Promise<void>;
   /**
-   * Removes the worktree of a session that has ended, if nothing in it has changed up to this moment.
+   * Removes the worktree of a session that has ended, if nothing in it has changed up to this moment. One that began with the
+   * files of a turn stays: none like it can be made again.
    * @throws {BulkheadError} as `discard`
    */
   discardUnchanged(sessionId: string): Promise<void>;
@@ -166,7 +167,7 @@ export function openWorkspaces(folder: string, { lock = null }: { lock?: string 
     discardUnchanged: (sessionId) =>
       alone(sessionId, async (settledRecord) => {
         const record = await settledRecord();
-        if (await takeUnchanged(record)) await discardWorkspace(files, record);
+        if (record.of_turn !== true && await takeUnchanged(record)) await discardWorkspace(files, record);
       }),
     prune: (options) => pruneWorkspaces(files, options),
   };
@@ -337,7 +338,7 @@ function baseOf({ store, base_commit, base_tree }: WorkspaceRecord): WorktreeBas
 }
 
 function shown(
-  { store: _, unfinished: __, holder, conflict = null, held = [], ...rest }: WorkspaceRecord,
+  { store: _, unfinished: __, of_turn: ___, holder, conflict = null, held = [], ...rest }: WorkspaceRecord,
 ): Workspace {
   return { ...rest, conflict, held, running: isAlive(holder) };
 }

@@ -1,46 +1,41 @@
-import {
-  attachmentsOf,
-  type ConversationReport,
-  type ConversationTurn,
-  type MessageReport,
-  type MessageState,
-  type NewMessage,
-  type RewindReport,
-  type RewindRequest,
-  type SaidMessage,
-  textOf,
+import type {
+  ConversationReport,
+  ConversationTurn,
+  ForkRequest,
+  MessageReport,
+  MessageState,
+  NewMessage,
+  RewindReport,
+  RewindRequest,
+  SaidMessage,
 } from "../../../plugin-sdk/conversation.ts";
-import type { Envelope, Follows } from "../../../plugin-sdk/envelope.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Part } from "../../../plugin-sdk/messages.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
-import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { Sequence } from "../../ground/platform/engine/sequence.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
-import type { EarlierTurn } from "../session/admitted.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
+import { derivedKey, type KeyedSessions } from "./idempotency.ts";
 import { conversationOf, type LiveSession } from "./live-sessions.ts";
 import { takesSteers } from "../session/enforceable.ts";
 import { type LiveTalk, type SessionMessage, stateOf } from "../session/session-turns.ts";
 import { editIn, nameIn, type NamingStore } from "./attachments/name-in.ts";
 import { checkOutputSchema } from "./check-request.ts";
-import { changesTerms, demandEnv, isOtherThan, nextRequest } from "./next-request.ts";
+import { changesTerms } from "./next-request.ts";
 import type { Rewinds } from "./state/rewinds.ts";
 import { unknownSession } from "./session-handle.ts";
-import type { Conversations, MessageCaller, RunSessionOptions, SessionHandle } from "./session-host.ts";
-import { firstMessage, isSame, readTalk, type SessionTalk } from "./session-talk.ts";
+import type { Conversations, MessageCaller, SessionHandle } from "./session-host.ts";
+import { firstMessage, isSame, type SessionTalk } from "./session-talk.ts";
+import { KnownTalks } from "./talk/known-talks.ts";
+import { NextSessions, type NextSessionsDeps } from "./talk/next-sessions.ts";
 import { MovedMessages, type MovedMessagesDeps } from "./state/moved-messages.ts";
 
-/** How the next session of a conversation begins. */
-interface NextSession {
-  follows: Follows;
-  /** SessionTurns for an agent that does not remember them. */
-  earlier: readonly EarlierTurn[];
-}
-
-interface ConversationsDeps extends Pick<MovedMessagesDeps, "journal" | "log"> {
+interface ConversationsDeps
+  extends Pick<MovedMessagesDeps, "journal" | "log">, Pick<NextSessionsDeps, "start" | "ownSessions"> {
   /** Returns a session that runs here, by its own id or by that of its conversation. */
   find(id: string): LiveSession | undefined;
   ofConversation(id: string): LiveSession | undefined;
@@ -49,18 +44,15 @@ interface ConversationsDeps extends Pick<MovedMessagesDeps, "journal" | "log"> {
   /** Returns the sessions of a conversation that were not deleted, the newest first. */
   records(conversationId: string): Promise<SessionRecord[]>;
   open(sessionId: string): Promise<SessionHandle>;
-  start(request: SessionRequest, options: RunSessionOptions, next: NextSession): Promise<LiveSession>;
   attachments: NamingStore;
-  /** Whether an adapter goes on with its agent's own session. */
-  canContinue(adapter: string): boolean;
+  /** Starts a session once for every call with its key. */
+  once: KeyedSessions["run"];
+  summary(sessionId: string): Promise<SessionSummary>;
   rewinds: Pick<Rewinds, "rewind">;
   /** Resolves once the events so far are durable. */
   written(): Promise<void>;
   writeLog(record: LogRecord): void;
 }
-
-/** Sessions whose talk is remembered: they have ended, so it does not change. */
-const mostTalks = 200;
 
 /** The conversations of one host: chains of its sessions, as their journal tells them. */
 export class LocalConversations implements Conversations {
@@ -69,11 +61,14 @@ export class LocalConversations implements Conversations {
   readonly #orders = new Map<string, { sequence: Sequence; under: number }>();
   /** Messages between two sessions. */
   readonly moved: MovedMessages;
-  readonly #talks = new Map<string, Promise<SessionTalk | null>>();
+  readonly #talks: KnownTalks;
+  readonly #next: NextSessions;
 
   /** @param left sessions whose messages were not all taken when their host was killed */
   constructor(deps: ConversationsDeps, left: readonly string[] = []) {
     this.#deps = deps;
+    this.#talks = new KnownTalks(deps);
+    this.#next = new NextSessions({ ...deps, talks: this.#talks, recordsOf: (id) => this.#records(id) });
     this.moved = new MovedMessages({
       ...deps,
       events: async (id) => (await deps.open(id)).events(),
@@ -157,6 +152,25 @@ export class LocalConversations implements Conversations {
     });
   }
 
+  async fork(id: string, request: ForkRequest, caller: MessageCaller = {}): Promise<SessionSummary> {
+    const conversation = await this.#find(id);
+    const { message_id, ...wish } = request;
+    const key = message_id === undefined ? {} : { idempotency_key: derivedKey(message_id, `fork of ${conversation}`) };
+    // Another call of the same fork is the same session, also where the newest turn is another one meanwhile.
+    const named = { workdir: conversation, prompt: JSON.stringify(wish, Object.keys(wish).sort()), ...key };
+    const session = await this.#deps.once(
+      named,
+      omitUndefined({ client: caller.client }),
+      (begins) =>
+        this.#inOrder(
+          conversation,
+          async () => await this.#deps.open(await this.#next.fork(conversation, request, { caller, begins })),
+        ),
+    );
+    await this.#deps.written();
+    return await this.#deps.summary(session.id);
+  }
+
   async *events(id: string, { after = 0, signal }: EventQuery = {}): AsyncGenerator<Envelope, void, void> {
     const conversation = await this.#find(id);
     const read = new Set<string>();
@@ -181,6 +195,12 @@ export class LocalConversations implements Conversations {
     } finally {
       if (--order.under === 0) this.#orders.delete(conversation);
     }
+  }
+
+  async #begin(...message: Parameters<NextSessions["begin"]>): Promise<SaidMessage> {
+    const said = await this.#next.begin(...message);
+    await this.#deps.written();
+    return said;
   }
 
   async #say(
@@ -212,50 +232,6 @@ export class LocalConversations implements Conversations {
     return { said: await this.#begin(conversation, message, { caller }) };
   }
 
-  /** Begins the conversation's next session with the message as its prompt. */
-  async #begin(
-    conversation: string,
-    message: SessionMessage,
-    { caller, sessionId }: { caller: MessageCaller; sessionId?: string },
-  ): Promise<SaidMessage> {
-    const { message_id, by, content, expected_turn, output_schema, traceparent, with: terms = {} } = message;
-    if (expected_turn !== undefined) {
-      throw new BulkheadError("conflict", `Cannot give a message to turn ${expected_turn}: no turn runs.`);
-    }
-    const records = await this.#records(conversation);
-    const head = records.at(-1) ?? unknownSession(conversation);
-    if (head.state === "running") throw stillRunning(head.session_id);
-    const talk = await this.#talk(head) ?? unknownEvents(head.session_id);
-    const wanted = nextRequest(talk, {
-      prompt: textOf(content),
-      content: attachmentsOf(content),
-      output_schema,
-      traceparent,
-      with: terms,
-    });
-    const request = await caller.admit?.(wanted) ?? wanted;
-    demandEnv(talk, request);
-    const adapter = terms.agent ?? talk.adapter;
-    const agentSession = adapter === talk.adapter && this.#deps.canContinue(adapter) ? talk.agent_session_id : null;
-    const remembers = agentSession !== null && agentSession.length <= 256;
-    const earlier = remembers ? [] : await this.#earlierTurns(records);
-    const follows: Follows = {
-      conversation_id: conversation,
-      session_id: head.session_id,
-      turn: Math.max(...records.map(({ last_turn }) => last_turn)),
-      why: adapter !== talk.adapter ? "agent" : isOtherThan(talk.requested, terms) ? "terms" : "message",
-      memory: remembers ? "agent" : earlier.length === 0 ? "none" : "briefing",
-      message: { message_id, by },
-    };
-    const live = await this.#deps.start(
-      remembers ? { ...request, continue_from: agentSession } : request,
-      { adapter, ...omitUndefined({ client: caller.client, sessionId }) },
-      { follows, earlier },
-    );
-    await this.#deps.written();
-    return { message_id, session_id: live.id, state: "delivered", turn: follows.turn + 1 };
-  }
-
   /**
    * Returns where a message is that was given before; null for a new one.
    * @throws {BulkheadError} `idempotency_conflict` for an id of another message
@@ -264,7 +240,7 @@ export class LocalConversations implements Conversations {
     const live = this.#deps.ofConversation(conversation);
     const first = live === undefined ? null : begunBy(live);
     const ended = (await this.#records(conversation)).filter(({ session_id }) => session_id !== live?.id);
-    const talks = await Promise.all(ended.map((record) => this.#talk(record)));
+    const talks = await Promise.all(ended.map((record) => this.#talks.ended(record)));
     const all = [...talks.flatMap((talk) => talk?.messages ?? []), ...(first === null ? [] : [first])];
     const known = all.findLast((one) => one.message_id === message_id);
     // The session that runs completes it, and knows the content that was given first.
@@ -341,7 +317,7 @@ export class LocalConversations implements Conversations {
   ): Promise<Pick<SessionTalk, "follows" | "messages"> & { turns: ConversationTurn[] } | null> {
     const live = this.#deps.find(record.session_id);
     if (live === undefined) {
-      const talk = await this.#talk(record);
+      const talk = await this.#talks.ended(record);
       return talk && { ...talk, turns: talk.turns.map(shownTurn) };
     }
     const first = begunBy(live);
@@ -353,23 +329,6 @@ export class LocalConversations implements Conversations {
       : [{ ...begun, message_ids: [first.message_id] }, ...later];
     const { follows = null } = live.admitted;
     return { follows, messages: first === null ? messages : [first, ...messages], turns };
-  }
-
-  /** Returns what a session that has ended tells; null for one that runs elsewhere, or whose events are gone. */
-  #talk({ session_id, state }: SessionRecord): Promise<SessionTalk | null> {
-    if (state === "running") return Promise.resolve(null);
-    const known = this.#talks.get(session_id);
-    if (known !== undefined) return known;
-    const reading = this.#deps.open(session_id).then((handle) => readTalk(handle.events()));
-    this.#talks.set(session_id, reading);
-    reading.catch(() => this.#talks.delete(session_id));
-    for (const oldest of this.#talks.keys()) if (this.#talks.size > mostTalks) this.#talks.delete(oldest);
-    return reading;
-  }
-
-  async #earlierTurns(records: readonly SessionRecord[]): Promise<EarlierTurn[]> {
-    const talks = await Promise.all(records.map((record) => this.#talk(record)));
-    return talks.flatMap((talk) => talk?.turns ?? []);
   }
 }
 
@@ -387,15 +346,4 @@ function endFor(talk: LiveTalk, { delivery }: SessionMessage): "closed" {
   if (delivery === "interrupt" && talk.current !== null) talk.stopTurn({ dropPending: false });
   talk.retire();
   return "closed";
-}
-
-function stillRunning(sessionId: string): BulkheadError {
-  return new BulkheadError("busy", `Cannot go on from session "${sessionId}": it is still running.`, {
-    hint: "Wait for its end, or interrupt it.",
-    details: { session_id: sessionId },
-  });
-}
-
-function unknownEvents(sessionId: string): never {
-  throw new BulkheadError("not_found", `Cannot go on from session "${sessionId}": its events are not kept any more.`);
 }

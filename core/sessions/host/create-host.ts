@@ -18,7 +18,7 @@ import { OtherJournals } from "./state/other-journals.ts";
 import { readListed } from "./state/moved-messages.ts";
 import { recordSession } from "./state/record.ts";
 import { recover, recoverOthers } from "./state/recover.ts";
-import { canContinue, lostResumer, resumer } from "./resume.ts";
+import { lostResumer, ownSessions, resumer } from "./resume.ts";
 import { runAll } from "./run-all.ts";
 import { runLoop } from "./run-loop.ts";
 import { load } from "./served-plugin.ts";
@@ -108,7 +108,9 @@ function hostOf(
     open: (id) => host.sessions.open(id),
     start: (request, run, next) => sessions.start(request, run, next),
     attachments,
-    canContinue: (adapter) => canContinue(registry.get(adapter)),
+    ownSessions: (adapter) => ownSessions(registry.get(adapter)),
+    once: (request, run, start) => keyed.run(request, run, start),
+    summary: (id) => host.sessions.get(id),
     rewinds,
     written: () => log.written(),
     writeLog: deps.writeLog,

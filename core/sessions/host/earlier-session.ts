@@ -43,7 +43,7 @@ export async function readEarlier(sessions: SessionHost, sessionId: string): Pro
 /** Returns the request that runs an earlier session again, from its beginning. */
 export function repeatedRequest({ requested }: Pick<EarlierSession, "requested">): SessionRequest {
   // The values of env are not recorded, and the key and the client's span stand for the earlier session.
-  const { env: _env, idempotency_key: _key, traceparent: _span, fork: _copy, labels, ...same } = requested;
+  const { env: _env, idempotency_key: _key, traceparent: _span, labels, ...same } = requested;
   if (labels === undefined) return same;
   // The new session is no part of an editor's conversation.
   const isKept = ([name]: [string, string]) => conversationLabelNames.every((one) => one !== name);

@@ -35,7 +35,8 @@ interface LiveSessionsDeps extends SessionDeps {
   slots?: SessionSlots | undefined;
 }
 
-interface LiveStartOptions {
+/** Options of {@link LiveSessions.start}. */
+export interface LiveStartOptions {
   /** Called with the session's id before the journal has anything of it; the journal waits for it. */
   begins?: ((sessionId: string) => Promise<void>) | undefined;
   /** The session whose agent this one continues. */
@@ -44,6 +45,8 @@ interface LiveStartOptions {
   follows?: Follows | null;
   /** SessionTurns of earlier sessions, for an agent that does not remember them. */
   earlier?: readonly EarlierTurn[];
+  /** The turn whose files its new worktree begins with. */
+  filesOf?: { conversation: string; turn: number } | undefined;
 }
 
 /** Begins a session's next one with messages that it has not delivered; returns its id. */
@@ -166,7 +169,7 @@ export class LiveSessions {
   async #admit(
     request: SessionRequest,
     options: RunSessionOptions,
-    { resumed = null, follows = null, earlier = [] }: Omit<LiveStartOptions, "begins">,
+    { resumed = null, follows = null, earlier = [], filesOf }: Omit<LiveStartOptions, "begins">,
   ): Promise<Admitted> {
     const { signal, artifacts = "git", client, sessionId = randomId(), ...wanted } = options;
     const { health, routes, serviceOf } = this.#deps;
@@ -178,7 +181,7 @@ export class LiveSessions {
     const { workdir, contextFiles } = await this.#readWorkdir(checked, ways[0]!.service.plugin.limits);
     // A worktree is free once the session before has left it, which is a moment after its end.
     if (follows !== null) await this.left(follows.session_id);
-    const place = await this.#place(sessionId, { request: checked, follows: follows?.session_id, workdir, signal });
+    const place = await this.#place(sessionId, { request: checked, follows, filesOf, workdir, signal });
     const chosen = { ways, passedOver: route.passed_over, chain: routes.chain(wanted) };
     try {
       return await admit(this.#deps, {
@@ -257,12 +260,15 @@ export class LiveSessions {
 
   async #place(
     sessionId: string,
-    { signal, ...placed }: Pick<PlaceOptions, "request" | "follows" | "workdir" | "signal">,
+    { signal, filesOf, ...placed }:
+      & Pick<PlaceOptions, "request" | "follows" | "workdir" | "signal">
+      & Pick<LiveStartOptions, "filesOf">,
   ): Promise<SessionPlace> {
-    const { claim, settings, writeLog, workspaces } = this.#deps;
+    const { checkpointsDir, claim, settings, writeLog, workspaces } = this.#deps;
     try {
       return await placeSession(workspaces, {
         ...placed,
+        filesOf: filesOf && { ...filesOf, folder: checkpointsDir },
         sessionId,
         exclude: [claim.root, ...settings.secretPaths],
         manifest: settings.manifest,

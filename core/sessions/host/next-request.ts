@@ -35,6 +35,7 @@ export function nextRequest(
     iteration: _number,
     max_iterations: _most,
     continue_from: _before,
+    fork: _copy,
     output_schema: _schema,
     place: _place,
     budget,
@@ -65,7 +66,7 @@ export function demandEnv({ session_id, requested }: SessionTalk, request: Sessi
   const lacking = Object.keys(requested.env ?? {}).filter((name) => request.env?.[name] === undefined);
   if (lacking.length === 0) return;
   throw new BulkheadError("unsupported", `Cannot go on from session "${session_id}": its env was not kept.`, {
-    hint: `Give the values of ${lacking.join(", ")} again, with the message.`,
+    hint: `Give the values of ${lacking.join(", ")} again, with the message; fork without a prompt.`,
     details: { session_id, env: lacking },
   });
 }

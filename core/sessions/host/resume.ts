@@ -9,6 +9,7 @@ import { accepts } from "../session/enforceable.ts";
 import type { AfterRestart, Resumable } from "../session/interrupted-session.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { LiveSession, LiveSessions } from "./live-sessions.ts";
+import type { OwnSessions } from "./talk/recall.ts";
 
 interface ResumeDeps {
   journal: Pick<Journal, "findKey" | "noteKey" | "read" | "session">;
@@ -104,7 +105,7 @@ export function lostResumer(
       ? "it worked in a worktree, which waits for a decision"
       : whyNeither({ ...resumable, request }, registry.get(adapter_id));
     if (reason !== null) return { reason };
-    const { idempotency_key: _used, continue_from: _there, ...kept } = request;
+    const { idempotency_key: _used, continue_from: _there, fork: _copy, ...kept } = request;
     try {
       const session = await sessions.start(
         { ...kept, prompt: goOnElsewhere + request.prompt, ...(clone === undefined ? {} : { workspace: "worktree" }) },
@@ -156,15 +157,17 @@ function whyNot(resumable: Resumable, plugin: Plugin | undefined): string | null
   if (agent_session_id === null) return "its agent had not said the id of its own session";
   const neither = whyNeither(resumable, plugin);
   if (neither !== null) return neither;
-  if (!canContinue(plugin)) {
+  if (!ownSessions(plugin).continues) {
     return `plugin "${adapter_id}" does not take continue_from`;
   }
   return agent_session_id.length > 256 ? "the id of its agent's session is too long" : null;
 }
 
-/** Returns true for a plugin that goes on with its agent's own session. */
-export function canContinue(plugin: Plugin | undefined): boolean {
-  return plugin !== undefined && accepts(plugin.manifest, "continue_from");
+/** Returns how a plugin goes on with its agent's own sessions. */
+export function ownSessions(plugin: Plugin | undefined): OwnSessions {
+  const takes = (field: "continue_from" | "fork" | "continue_at") =>
+    plugin !== undefined && accepts(plugin.manifest, field);
+  return { continues: takes("continue_from"), copies: takes("fork"), copiesAt: takes("continue_at") };
 }
 
 /** Returns why a session can go on neither on its own machine nor on another one. */
@@ -176,6 +179,6 @@ function whyNeither({ request, adapter_id, times }: Resumable, plugin: Plugin | 
 
 function requestOf({ request, agent_session_id }: Resumable): SessionRequest {
   // The agent has read the context files; the key stands for the session that was cut off.
-  const { context_files: _read, idempotency_key: _used, ...kept } = request;
+  const { context_files: _read, idempotency_key: _used, fork: _made, ...kept } = request;
   return { ...kept, prompt: goOn, ...(agent_session_id === null ? {} : { continue_from: agent_session_id }) };
 }

@@ -2,6 +2,7 @@ import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type {
   ConversationReport,
+  ForkRequest,
   MessageReport,
   MessageState,
   NewMessage,
@@ -83,6 +84,13 @@ export interface Conversations {
    * `details.paths`; `not_found`, also where no checkpoints were kept
    */
   rewind(id: string, request: RewindRequest): Promise<RewindReport>;
+  /**
+   * Begins a new conversation, whose agent knows the turns of this one up to a turn: by a copy of its own session, or by a
+   * briefing. Returns its first session.
+   * @throws {BulkheadError} `not_found` for a turn that it does not have, or of which no files are kept; `busy` for one that
+   * runs, `invalid_request`, `idempotency_conflict`, and what starting a session throws
+   */
+  fork(id: string, request: ForkRequest, caller?: MessageCaller): Promise<SessionSummary>;
   /** Streams the events of its sessions one after the other, by `gseq`; ends when its newest session has ended. */
   events(id: string, query?: EventQuery): AsyncIterable<Envelope>;
 }

@@ -7,8 +7,10 @@ import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { EarlierTurn } from "../session/admitted.ts";
 import { titleOf } from "../../records/journal/session-record.ts";
 
-/** A turn with its texts, for a briefing. */
-interface ToldTurn extends ConversationTurn, EarlierTurn {}
+/** A turn with its texts, for a briefing, and with the agent's own name of it. */
+export interface ToldTurn extends ConversationTurn, EarlierTurn {
+  agent_ref?: string;
+}
 
 /** The part that one session has in its conversation. */
 export interface SessionTalk {
@@ -23,6 +25,11 @@ export interface SessionTalk {
   turns: ToldTurn[];
   /** Null until it has ended. */
   usage: UsageReport | null;
+}
+
+/** Returns the id of the conversation that a session belongs to. */
+export function conversationIn({ session_id, follows }: Pick<SessionTalk, "session_id" | "follows">): string {
+  return follows?.conversation_id ?? session_id;
 }
 
 /** Longest text of a turn that is kept for a briefing. */
@@ -102,6 +109,9 @@ class TalkReader {
         const { type: _, message_id, delivery, content, by } = event;
         return this.#accept({ message_id, session_id, state: "pending", delivery, content, by, accepted_at: ts });
       }
+      case "completed":
+        // A session of one turn tells no other event of it.
+        return void Object.assign(talk.turns.at(-1) ?? this.#only, omitUndefined({ agent_ref: event.agent_ref }));
       case "session_ended":
         return this.#ended(event.result, ts);
       default:

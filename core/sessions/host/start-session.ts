@@ -49,6 +49,7 @@ import type { PinStore } from "./state/pin-store.ts";
 import type { LateEnds } from "../session/late-ends.ts";
 import type { StateHealth } from "../../ground/platform/state/state-health.ts";
 import type { OpenedSecrets } from "./session-secrets.ts";
+import { waitOf } from "./talk/empty-session.ts";
 import type { Trash } from "../../ground/platform/files/trash.ts";
 import type { Routes, Way } from "./routes.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
@@ -134,8 +135,9 @@ export async function admit(
   deps: AdmitDeps,
   { ways, client, contextFiles, earlier, ...checked }: Checked,
 ): Promise<Admitted> {
-  const { sessionId, request, place, resumed, follows, artifacts, chain } = checked;
-  const terms = { sessionId, request, place, client, contextFiles, earlier };
+  const { chain, passedOver: skipped, ...same } = checked;
+  const { request, follows = null } = same;
+  const terms = { ...same, client, contextFiles, earlier };
   const made = await Promise.allSettled(ways.map((one) => {
     const first = ways.find(({ way }) => way.adapter_id === one.way.adapter_id) ?? one;
     return makeCandidate(deps, { ...one, firstMode: first.way.access_mode }, terms);
@@ -148,19 +150,15 @@ export async function admit(
       : []
   );
   const candidates = [first, ...others] as const;
-  const passedOver = [...checked.passedOver.map(reasonOnly), ...failed];
+  const passedOver = [...skipped.map(reasonOnly), ...failed];
   const { prompt } = deps.settings;
   return {
-    sessionId,
-    request,
-    resumed,
-    follows,
+    ...same,
     firstTurn: (follows?.turn ?? 0) + 1,
-    place,
+    ...waitOf(request, { follows, limits: first.plugin.limits }),
     candidates,
     passedOver,
     replaced: namedBefore(first.plugin.id, { chain, passedOver }),
-    artifacts,
     redactor: commonRedactor(candidates),
     loopSignal: isEnhanced(request, prompt) ? prompt.signal : null,
     answerTimeoutMs: Math.min(request.answer_timeout_ms ?? Infinity, first.plugin.limits.answer_timeout_ms),
@@ -181,8 +179,7 @@ function namedBefore(
   );
 }
 
-/**
- * Starts an admitted session. */
+/** Starts an admitted session. */
 export function startSession(
   deps: SessionDeps,
   admitted: Admitted,

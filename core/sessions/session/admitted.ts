@@ -151,6 +151,10 @@ export interface Admitted {
   readonly redactor: Redactor | null;
   /** Number of the session's first turn in its conversation. */
   readonly firstTurn: number;
+  /** Whether it begins without a turn: it waits for a message, or only says where its conversation goes on from. */
+  readonly beginsIdle: boolean;
+  /** How long it waits for a message after each turn. Milliseconds. */
+  readonly keepMs: number;
   /** The signal by which an agent reports that its whole task is done; null when the agent was given none. */
   readonly loopSignal: string | null;
   /** How long a request or question waits for a client; 0: no client answers. */

@@ -1,6 +1,5 @@
 import type { GitEvent } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
-import { hasPrompt } from "../../../plugin-sdk/request.ts";
 import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { EffectiveSettings, SessionResult, StopReason, TurnReport } from "../../../plugin-sdk/result.ts";
 import { outcomeOf } from "../../../plugin-sdk/result.ts";
@@ -98,7 +97,7 @@ export class RunningSession {
     this.talk = this.#turns = new SessionTurns({
       sessionId,
       stream: this.#stream,
-      keepMs: Math.min(request.keep_ms ?? 0, plugin.limits.keep_ms),
+      keepMs: session.keepMs,
       maxTextBytes: plugin.limits.prompt_bytes,
       first: {
         number: session.firstTurn,
@@ -182,12 +181,12 @@ export class RunningSession {
 
   /** Takes turns until the session is to end; returns the error that the last one failed with, or null. */
   async #converse(begun: Promise<void>): Promise<ErrorData | null> {
-    const { request, follows } = this.#session;
+    const { follows } = this.#session;
     // The next host would give the message again that a killed one had begun a session with, and not written.
     const before = this.changes.begin(this.#stops.signal).then(() => follows?.message && begun);
     Promise.allSettled([before, begun]);
     let failure: ErrorData | null = null;
-    if (!hasPrompt(request) && (request.keep_ms ?? 0) > 0) this.#ended = { stop_reason: "end_turn" };
+    if (this.#session.beginsIdle) this.#ended = { stop_reason: "end_turn" };
     else {
       this.#turns.beginFirst();
       failure = await this.#entries.tryAll(before);

@@ -1,5 +1,6 @@
 import type {
   ConversationReport,
+  ForkRequest,
   MessageReport,
   MessageState,
   NewMessage,
@@ -10,6 +11,7 @@ import type {
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Part } from "../../../plugin-sdk/messages.ts";
+import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import type {
   Conversations,
@@ -81,6 +83,12 @@ export class MemoryConversations implements Conversations {
     const nothing = { files: [], conflicts: [], unclaimed: [], left: [], objects_gone: [] };
     const more = { before: "", after: "", undo: false, under_way: null, head_moved: false };
     return { conversation_id: id, to, dry_run, ...nothing, ...more };
+  }
+
+  async fork(id: string, { prompt = "" }: ForkRequest, { admit }: MessageCaller = {}): Promise<SessionSummary> {
+    const { workdir } = await this.#host.get((await this.#of(id)).sessions.at(-1)!);
+    const request = { workdir, prompt };
+    return await this.#host.get((await this.#host.start(await admit?.(request) ?? request)).id);
   }
 
   async stop(id: string, { drop_pending = false }: { drop_pending?: boolean } = {}): Promise<void> {

@@ -55,7 +55,8 @@ class FakeHost {
     log: new MergedLog(this.journal),
     find: (id) => this.running.find((one) => one.id === id)?.live,
     ofConversation: () => this.running.at(-1)?.live,
-    record: () => Promise.resolve(null),
+    record: (id) =>
+      Promise.resolve(this.sessions.map((one) => this.#record(one)).find((one) => one.session_id === id) ?? null),
     rewinds: { rewind: () => Promise.reject(new Error("Nothing is kept.")) },
     records: () => Promise.resolve(this.sessions.map((one) => this.#record(one)).reverse()),
     open: (id) => Promise.resolve({ events: () => this.#events(id) } as never),
@@ -64,7 +65,9 @@ class FakeHost {
         ? Promise.resolve(this.begin(request, { sessionId, follows }).live)
         : Promise.reject(this.fault),
     attachments: { check: (parts) => Promise.resolve([...parts]), name: () => Promise.resolve() },
-    canContinue: () => false,
+    ownSessions: () => ({ continues: false, copies: false, copiesAt: false }),
+    once: (_request, _options, start) => start(undefined),
+    summary: () => Promise.reject(new Error("No summary is kept.")),
     written: () => Promise.resolve(),
     writeLog: ({ message }) => void this.logs.push(message),
   });

@@ -9,6 +9,7 @@ export const noConversations: Conversations = {
   withdraw: () => Promise.reject(refused()),
   stop: () => Promise.reject(refused()),
   rewind: () => Promise.reject(refused()),
+  fork: () => Promise.reject(refused()),
   get: () => Promise.reject(refused()),
   events: () => {
     throw refused();

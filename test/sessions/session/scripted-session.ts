@@ -104,6 +104,8 @@ export class ScriptedSession {
       resumed: null,
       follows: null,
       firstTurn: 1,
+      beginsIdle: false,
+      keepMs: asked.keep_ms ?? 0,
       candidates: [first!, ...others],
       passedOver: [],
       replaced: [],

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { MessageState, MessageTerms, RewindRequest } from "../../../../plugin-sdk/conversation.ts";
+import type { ForkRequest, MessageState, MessageTerms, RewindRequest } from "../../../../plugin-sdk/conversation.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { contentSchema, type Delivery, type Part } from "../../../../plugin-sdk/messages.ts";
 import { omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
@@ -10,6 +10,7 @@ import { type ApiRoute, json, ok, route } from "../route.ts";
 import {
   conversationSchema,
   deliverySchema,
+  forkRequestSchema,
   messageSchema,
   messageStateSchema,
   rewindRequestSchema,
@@ -18,6 +19,7 @@ import {
   termsSchema,
 } from "../../../sessions/session/schemas/conversations.ts";
 import { named } from "../../../sessions/session/schemas/named.ts";
+import { sessionSummarySchema } from "../schemas/sessions.ts";
 import { readKey } from "./sessions.ts";
 
 /** Words of a message: one of the two. */
@@ -133,6 +135,22 @@ export const conversationRoutes: readonly ApiRoute[] = [
     body: rewindRequestSchema,
     answers: ok("what it did, or with dry_run would do", rewindSchema),
     handle: async ({ params, body, sessions }) => json(await sessions.conversations.rewind(params["id"] ?? "", body)),
+  }),
+  route<unknown, ForkRequest>({
+    id: "forkConversation",
+    at: "POST /v1/conversations/{id}/fork",
+    summary: "begin a new conversation that knows this one up to a turn",
+    scope: "run",
+    heads: [{ name: "Idempotency-Key", summary: "its message_id: the same fork with the same id is made once" }],
+    body: forkRequestSchema,
+    answers: { 201: { summary: "its first session; Location is where it is", schema: sessionSummarySchema } },
+    async handle({ params, body: { message_id, ...fork }, headers, sessions }) {
+      const key = readKey(headers.get("idempotency-key"), { inBody: message_id, name: "message_id" });
+      const asked = { ...fork, ...omitUndefined({ message_id: key }) };
+      const { session_id } = await sessions.conversations.fork(params["id"] ?? "", asked);
+      const location = `/v1/sessions/${encodeURIComponent(session_id)}`;
+      return json(await sessions.get(session_id), { status: 201, headers: { location } });
+    },
   }),
   route<unknown, Static<typeof stopBody>>({
     id: "stopTurn",

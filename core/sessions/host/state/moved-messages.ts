@@ -179,7 +179,7 @@ export class MovedMessages {
     if (read === null) return;
     const sessionId = await hasBegun(to) ? randomId() : to;
     const { started, turn, adapter } = read;
-    const { idempotency_key: _used, continue_from: _before, ...requested } = started.requested;
+    const { idempotency_key: _used, continue_from: _before, fork: _copy, ...requested } = started.requested;
     const { conversation_id = from } = started.follows ?? {};
     const follows: Follows = { conversation_id, session_id: from, turn, why: "message", memory: "none" };
     const entries: LogEntry[] = [

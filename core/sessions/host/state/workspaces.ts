@@ -1,10 +1,13 @@
+import type { Follows } from "../../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../../plugin-sdk/result.ts";
 import { workedIn, type Workspace } from "../../../../plugin-sdk/workspace.ts";
 import { defaultKeepMs, type HostManifest } from "../../../ground/config/host-manifest.ts";
 import { type CopiedData, measureCopied } from "../../../records/git/copied-data.ts";
+import { findTurnTree } from "../../../records/checkpoints/turn-tree.ts";
 import type { ApplyChoice, ApplyPatchOptions, Workspaces } from "../../../records/workspace/workspaces.ts";
 import type { SessionPlace } from "../../session/admitted.ts";
+import { hasNoTurn } from "../talk/empty-session.ts";
 
 export type { ApplyChoice };
 
@@ -79,8 +82,10 @@ export function hostWorkspaces(
 export interface PlaceOptions {
   sessionId: string;
   request: SessionRequest;
-  /** Session in whose worktree it goes on, where that waits for a decision. */
-  follows?: string | undefined;
+  /** The session before it, in whose worktree it goes on, where that is of its conversation and waits for a decision. */
+  follows?: Follows | null;
+  /** The turn whose files a new worktree begins with. */
+  filesOf?: Parameters<typeof findTurnTree>[0] | undefined;
   /** Real absolute path of the requested working directory. */
   workdir: string;
   /** Real absolute paths that the worktree does not copy. */
@@ -98,8 +103,8 @@ export interface PlaceOptions {
  * @throws {BulkheadError} `invalid_request`, `unsupported`, `git_missing`, `timeout`, `io_error`
  */
 export async function placeSession(workspaces: Workspaces, options: PlaceOptions): Promise<SessionPlace> {
-  const { sessionId, request, follows, workdir, exclude, manifest, signal, onProblem = () => {}, onCopy = () => {} } =
-    options;
+  const { sessionId, request, workdir, exclude, manifest, signal, onProblem = () => {}, onCopy = () => {} } = options;
+  const { follows = null, filesOf } = options;
   if (request.workspace !== "worktree") {
     const nothing = () => Promise.resolve();
     return {
@@ -113,10 +118,12 @@ export async function placeSession(workspaces: Workspaces, options: PlaceOptions
     };
   }
   await workspaces.prune({ olderThanMs: keepMs(manifest) });
-  const earlier = follows === undefined ? null : await workspaces.goOn({ follows, sessionId, workdir });
+  const before = follows?.why === "fork" ? undefined : follows?.session_id;
+  const earlier = before === undefined ? null : await workspaces.goOn({ follows: before, sessionId, workdir });
+  const turn = filesOf === undefined ? undefined : await findTurnTree(filesOf);
   const large = earlier === null ? await measureCopied(workdir, signal ?? new AbortController().signal) : null;
   if (large !== null) onCopy(large);
-  const opened = earlier ?? await workspaces.open({ sessionId, workdir, exclude, signal });
+  const opened = earlier ?? await workspaces.open({ sessionId, workdir, exclude, signal, turn });
   const end = () =>
     workspaces.end(sessionId).catch((error: unknown) => {
       const why = error instanceof Error ? error.message : String(error);
@@ -138,7 +145,9 @@ export async function placeSession(workspaces: Workspaces, options: PlaceOptions
         const ended = await result;
         await end();
         // A worktree that cannot be looked at waits for a decision, as a changed one does.
-        if (mayBeUntouched(ended)) await workspaces.discardUnchanged(sessionId).catch(() => undefined);
+        if (!hasNoTurn(request, follows) && mayBeUntouched(ended)) {
+          await workspaces.discardUnchanged(sessionId).catch(() => undefined);
+        }
         return ended;
       } catch (error) {
         await end();

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type {
   ConversationReport,
   ConversationTurn,
+  ForkRequest,
   MessageReport,
   MessageState,
   MessageTerms,
@@ -99,6 +100,16 @@ export const conversationSchema: SchemaOf<ConversationReport> = named(
     steers: Type.Optional(Type.Boolean()),
   })),
 );
+
+/** {@link ForkRequest}. */
+export const forkRequestSchema: SchemaOf<ForkRequest> = exactly<ForkRequest>()(Type.Object({
+  at: Type.Optional(Type.Integer({ minimum: 0, description: "last turn that it knows; default: the newest" })),
+  agent: Type.Optional(name),
+  model: Type.Optional(name),
+  workspace: Type.Optional(oneOf(["worktree", "in_place"] as const)),
+  prompt: Type.Optional(Type.String({ minLength: 1, maxLength: 16 * 1024 * 1024 })),
+  message_id: Type.Optional(name),
+}, closed));
 
 /** {@link RewindRequest}. */
 export const rewindRequestSchema: SchemaOf<RewindRequest> = exactly<RewindRequest>()(Type.Object({

@@ -1,0 +1,177 @@
+import { attachmentsOf, type ForkRequest, type SaidMessage, textOf } from "../../../../plugin-sdk/conversation.ts";
+import type { Follows } from "../../../../plugin-sdk/envelope.ts";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
+import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
+import { randomId } from "../../../ground/platform/files/hash.ts";
+import type { SessionRecord } from "../../../records/journal/session-record.ts";
+import type { SessionMessage } from "../../session/session-turns.ts";
+import type { LiveSession, LiveStartOptions } from "../live-sessions.ts";
+import { demandEnv, isOtherThan, nextRequest } from "../next-request.ts";
+import { unknownSession } from "../session-handle.ts";
+import type { MessageCaller, RunSessionOptions } from "../session-host.ts";
+import { conversationIn, type SessionTalk } from "../session-talk.ts";
+import { forkPoint } from "./fork-point.ts";
+import type { KnownTalks } from "./known-talks.ts";
+import { type OwnSessions, recall } from "./recall.ts";
+import { type LinePart, turnLine } from "./turn-line.ts";
+
+/** Begins a session that goes on from others. */
+type NextSession = Pick<LiveStartOptions, "earlier" | "begins" | "filesOf"> & { follows: Follows };
+
+/** Collaborators of {@link NextSessions}. */
+export interface NextSessionsDeps {
+  talks: KnownTalks;
+  /** Returns what is known of a session, also of other hosts and deleted ones; null for an unknown one. */
+  record(id: string): Promise<SessionRecord | null>;
+  /** Returns the sessions of a conversation that were not deleted, in their order. */
+  recordsOf(conversation: string): Promise<SessionRecord[]>;
+  start(request: SessionRequest, options: RunSessionOptions, next: NextSession): Promise<LiveSession>;
+  /** How an adapter goes on with its agent's own sessions. */
+  ownSessions(adapter: string): OwnSessions;
+}
+
+/** Begins sessions that know turns of others: the next one of a conversation, or the first one of a fork. */
+export class NextSessions {
+  readonly #deps: NextSessionsDeps;
+
+  constructor(deps: NextSessionsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Begins the conversation's next session with the message as its prompt. */
+  async begin(
+    conversation: string,
+    message: SessionMessage,
+    { caller, sessionId }: { caller: MessageCaller; sessionId?: string },
+  ): Promise<SaidMessage> {
+    const { message_id, by, content, expected_turn, output_schema, traceparent, with: terms = {} } = message;
+    if (expected_turn !== undefined) {
+      throw new BulkheadError("conflict", `Cannot give a message to turn ${expected_turn}: no turn runs.`);
+    }
+    const { head, talk, turn } = await this.#head(conversation);
+    const words = { prompt: textOf(content), content: attachmentsOf(content), output_schema, traceparent };
+    const wanted = nextRequest(talk, { ...words, with: terms });
+    const request = await caller.admit?.(wanted) ?? wanted;
+    const adapter = terms.agent ?? talk.adapter;
+    const recalled = await this.#recall({ session_id: head }, { adapter, goesOn: { conversation, turn } });
+    demandEnv(talk, request);
+    if (recalled.last !== null) demandEnv(recalled.last, request);
+    const follows: Follows = {
+      conversation_id: conversation,
+      session_id: head,
+      turn,
+      why: adapter !== talk.adapter ? "agent" : isOtherThan(talk.requested, terms) ? "terms" : "message",
+      memory: recalled.memory,
+      message: { message_id, by },
+    };
+    const live = await this.#deps.start(
+      { ...request, ...recalled.request },
+      { adapter, ...omitUndefined({ client: caller.client, sessionId }) },
+      { follows, earlier: recalled.earlier },
+    );
+    return { message_id, session_id: live.id, state: "delivered", turn: turn + 1 };
+  }
+
+  /**
+   * Begins a conversation that knows the turns up to one of this one.
+   * @throws {BulkheadError} as `Conversations.fork`
+   */
+  async fork(
+    conversation: string,
+    { agent, model, prompt = "", message_id = randomId(), ...wish }: ForkRequest,
+    { caller, begins }: { caller: MessageCaller } & Pick<NextSession, "begins">,
+  ): Promise<string> {
+    const records = await this.#deps.recordsOf(conversation);
+    const { session_id: head } = records.at(-1) ?? unknownSession(conversation);
+    const { at, talk, workspace } = await forkPoint(conversation, {
+      line: this.#line({ session_id: head }),
+      others: () => Promise.all(records.map((record) => this.#deps.talks.soFar(record))),
+      request: wish,
+    });
+    const terms = omitUndefined({ agent, model });
+    // It has a budget of its own.
+    const same = nextRequest({ ...talk, usage: null }, { prompt, content: [], with: terms });
+    const wanted: SessionRequest = { ...same, workspace: workspace === "worktree" ? "worktree" : "inplace" };
+    const request = await caller.admit?.(wanted) ?? wanted;
+    if (prompt !== "") demandEnv(talk, request);
+    const adapter = agent ?? talk.adapter;
+    const from = { session_id: talk.session_id, turn: at };
+    const recalled = await this.#recall(from, { adapter, isSameFolder: workspace === "in_place" });
+    const sessionId = randomId();
+    const message = { message_id, by: { client: caller.client ?? "" } };
+    const live = await this.#deps.start(
+      // One without a turn needs no memory: its next session sees where it comes from.
+      { ...request, ...(prompt === "" ? {} : recalled.request) },
+      { adapter, sessionId, ...omitUndefined({ client: caller.client }) },
+      {
+        follows: {
+          conversation_id: sessionId,
+          ...from,
+          why: "fork",
+          memory: recalled.memory,
+          ...(prompt === "" ? {} : { message }),
+        },
+        earlier: recalled.earlier,
+        begins,
+        filesOf: workspace === "worktree" ? { conversation: conversationIn(talk), turn: at } : undefined,
+      },
+    );
+    return live.id;
+  }
+
+  /** Returns the newest session of a conversation, what it tells, and the number of the conversation's last turn. */
+  async #head(conversation: string): Promise<{ head: string; talk: SessionTalk; turn: number }> {
+    const records = await this.#deps.recordsOf(conversation);
+    const head = records.at(-1) ?? unknownSession(conversation);
+    if (head.state === "running") throw stillRunning(head.session_id);
+    const talk = await this.#deps.talks.ended(head) ?? unknownEvents(head.session_id);
+    return { head: head.session_id, talk, turn: Math.max(...records.map(({ last_turn }) => last_turn)) };
+  }
+
+  /** Decides how an agent knows the turns up to one; `goesOn`: in the next session of that very conversation. */
+  #recall(
+    from: { session_id: string; turn?: number },
+    { adapter, goesOn = null, isSameFolder = true }: {
+      adapter: string;
+      goesOn?: { conversation: string; turn: number } | null;
+      isSameFolder?: boolean;
+    },
+  ): ReturnType<typeof recall> {
+    return recall(this.#line(from), {
+      adapter,
+      own: this.#deps.ownSessions(adapter),
+      isNewest: ({ talk, turns }) =>
+        goesOn !== null && goesOn.conversation === conversationIn(talk) && turns.at(-1)?.turn === goesOn.turn,
+      isUsed: (talk) => this.#isUsed(talk),
+      isSameFolder,
+    });
+  }
+
+  #line(from: { session_id: string; turn?: number }): AsyncIterable<LinePart> {
+    return turnLine(from, this.#deps);
+  }
+
+  /** Whether a later session of a conversation has gone on with the agent's own session of one. */
+  async #isUsed(talk: SessionTalk): Promise<boolean> {
+    const records = await this.#deps.recordsOf(conversationIn(talk));
+    const later = records.slice(records.findIndex(({ session_id }) => session_id === talk.session_id) + 1);
+    for (const other of await Promise.all(later.map((one) => this.#deps.talks.soFar(one)))) {
+      const { continue_from, fork } = other?.requested ?? {};
+      if (other?.agent_session_id === talk.agent_session_id) return true;
+      if (fork === undefined && continue_from === talk.agent_session_id) return true;
+    }
+    return false;
+  }
+}
+
+function stillRunning(sessionId: string): BulkheadError {
+  return new BulkheadError("busy", `Cannot go on from session "${sessionId}": it is still running.`, {
+    hint: "Wait for its end, or interrupt it.",
+    details: { session_id: sessionId },
+  });
+}
+
+function unknownEvents(sessionId: string): never {
+  throw new BulkheadError("not_found", `Cannot go on from session "${sessionId}": its events are not kept any more.`);
+}
