@@ -122,11 +122,18 @@ export interface ForkRequest {
   message_id?: string;
 }
 
-/** A wish to take files of a conversation back. */
+/** A wish to take a conversation back to an earlier turn: its files, its talk, or both. */
 export interface RewindRequest {
-  /** Turn after which the files are then as they were; 0: as before all turns. One of this and `undo`. */
+  /** Turn to go back to; 0: to before all turns. One of this and `undo`. */
   to?: number;
-  /** Takes the last rewind back. */
+  /** Whether the files are then as they were after that turn. Default: true. */
+  files?: boolean;
+  /**
+   * Whether the agent then knows the turns up to that one alone. A session without a turn begins, which the next one goes on from.
+   * The turn may be one that was taken back before: so the talk comes back. Default: false.
+   */
+  talk?: boolean;
+  /** Takes the last rewind of files back. The talk stays as it is. */
   undo?: boolean;
   /** Tells what would happen, and does nothing. */
   dry_run?: boolean;
@@ -142,7 +149,14 @@ export interface RewindReport {
   to: number;
   undo: boolean;
   dry_run: boolean;
-  /** Id of the tree of files before, and after it. */
+  /** The talk goes on from that turn; absent where only files were to go back. */
+  talk?: {
+    /** The turns that the agent does not know then. */
+    forgets: number[];
+    /** The session that it goes on from; null for a dry run. */
+    session_id: string | null;
+  };
+  /** Id of the tree of files before, and after it. Empty where they were to stay. */
   before: string;
   after: string;
   /** `removed`: it was not there before. `brought_back`: it was gone. */

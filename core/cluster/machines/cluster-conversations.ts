@@ -3,6 +3,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { contentSchema, type Part } from "../../../plugin-sdk/messages.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
+import { stringOf } from "../../../plugin-sdk/json-fields.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
@@ -77,10 +78,10 @@ export function clusterConversations(
       const ask = { session_id: id, drop_pending };
       await callMachine(engine, { machine: there.mirror.machine, name: "stop_turn", ask });
     },
-    async rewind(id, request) {
+    async rewind(id, request, caller = {}) {
       const there = await find(id);
-      if (there === null) return await here.rewind(id, request);
-      const ask = { session_id: id, rewind: request };
+      if (there === null) return await here.rewind(id, request, caller);
+      const ask = { session_id: id, rewind: request, client: caller.client ?? "" };
       return await callMachine(engine, { machine: there.mirror.machine, name: "rewind", ask, timeoutMs: rewindMs });
     },
     async fork(id, request, caller) {
@@ -180,7 +181,8 @@ export function talkAnswers(
     rewind: async (ask) => {
       const { rewind } = ask;
       if (!isRewind().Check(rewind)) throw new BulkheadError("invalid_request", "The rewind does not fit its schema.");
-      return await conversations.rewind(await idOf(ask), rewind);
+      const caller = { client: stringOf(ask["client"]) ?? "", admit: refuseSession };
+      return await conversations.rewind(await idOf(ask), rewind, caller);
     },
     conversation: async (ask) => await conversations.get(await idOf(ask)),
   };

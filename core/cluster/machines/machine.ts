@@ -71,7 +71,7 @@ export interface MachineCalls {
     ask: { session_id: string; message_id: string; content: Part[] | null };
     answer: MessageReport;
   };
-  rewind: { ask: { session_id: string; rewind: RewindRequest }; answer: RewindReport };
+  rewind: { ask: { session_id: string; rewind: RewindRequest; client: string }; answer: RewindReport };
   stop_turn: { ask: { session_id: string; drop_pending: boolean }; answer: null };
   conversation: { ask: { session_id: string }; answer: ConversationReport };
 }

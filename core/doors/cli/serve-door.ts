@@ -99,7 +99,7 @@ function lazyConversations(opened: () => Promise<Conversations>): Conversations 
     edit: async (id, messageId, content) => await (await opened()).edit(id, messageId, content),
     withdraw: async (id, messageId) => await (await opened()).withdraw(id, messageId),
     stop: async (id, options) => await (await opened()).stop(id, options),
-    rewind: async (id, request) => await (await opened()).rewind(id, request),
+    rewind: async (id, request, caller) => await (await opened()).rewind(id, request, caller),
     fork: async (id, request, caller) => await (await opened()).fork(id, request, caller),
     get: async (id) => await (await opened()).get(id),
     async *events(id, query) {

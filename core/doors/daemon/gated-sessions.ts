@@ -39,9 +39,9 @@ export function gateSessions(host: SessionHost): GatedSessions {
         edit: (id, messageId, content) => conversations.edit(id, messageId, content),
         withdraw: (id, messageId) => conversations.withdraw(id, messageId),
         stop: (id, options) => conversations.stop(id, options),
-        rewind: async (id, request) => {
+        rewind: async (id, request, caller) => {
           pass();
-          return await conversations.rewind(id, request);
+          return await conversations.rewind(id, request, caller);
         },
         fork: async (id, request, caller) => {
           pass();

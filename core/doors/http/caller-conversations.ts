@@ -48,10 +48,12 @@ export function callerConversations(
       await conversations.stop(id, options);
     },
     async rewind(id, request) {
-      await controlled(id);
+      const conversation = await controlled(id);
       // It changes files of the folder, as a session there does.
       await demandFolder(id);
-      return await conversations.rewind(id, request);
+      const report = await conversations.rewind(id, request, { ...client, admit });
+      if (report.talk?.session_id != null) await inherit(conversation, report.talk.session_id);
+      return report;
     },
     async fork(id, request) {
       await controlled(id);

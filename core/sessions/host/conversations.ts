@@ -27,11 +27,13 @@ import { editIn, nameIn, type NamingStore } from "./attachments/name-in.ts";
 import { checkOutputSchema } from "./check-request.ts";
 import { changesTerms } from "./next-request.ts";
 import type { Rewinds } from "./state/rewinds.ts";
+import type { RewoundTalks } from "./state/rewound-talks.ts";
 import { unknownSession } from "./session-handle.ts";
 import type { Conversations, MessageCaller, SessionHandle } from "./session-host.ts";
 import { firstMessage, isSame, type SessionTalk } from "./session-talk.ts";
 import { KnownTalks } from "./talk/known-talks.ts";
 import { NextSessions, type NextSessionsDeps } from "./talk/next-sessions.ts";
+import { WholeRewinds } from "./talk/whole-rewinds.ts";
 import { MovedMessages, type MovedMessagesDeps } from "./state/moved-messages.ts";
 
 interface ConversationsDeps
@@ -48,7 +50,9 @@ interface ConversationsDeps
   /** Starts a session once for every call with its key. */
   once: KeyedSessions["run"];
   summary(sessionId: string): Promise<SessionSummary>;
-  rewinds: Pick<Rewinds, "rewind">;
+  rewinds: Pick<Rewinds, "rewind" | "rest" | "hasRewound">;
+  /** Rewinds of files and talk that are not done. */
+  rewound: RewoundTalks;
   /** Resolves once the events so far are durable. */
   written(): Promise<void>;
   writeLog(record: LogRecord): void;
@@ -63,12 +67,16 @@ export class LocalConversations implements Conversations {
   readonly moved: MovedMessages;
   readonly #talks: KnownTalks;
   readonly #next: NextSessions;
+  readonly #rewinds: WholeRewinds;
 
   /** @param left sessions whose messages were not all taken when their host was killed */
   constructor(deps: ConversationsDeps, left: readonly string[] = []) {
     this.#deps = deps;
     this.#talks = new KnownTalks(deps);
-    this.#next = new NextSessions({ ...deps, talks: this.#talks, recordsOf: (id) => this.#records(id) });
+    const recordsOf = (id: string) => this.#records(id);
+    this.#next = new NextSessions({ ...deps, talks: this.#talks, recordsOf });
+    const { rewinds: files, rewound: listed } = deps;
+    this.#rewinds = new WholeRewinds({ ...deps, files, listed, next: this.#next, recordsOf });
     this.moved = new MovedMessages({
       ...deps,
       events: async (id) => (await deps.open(id)).events(),
@@ -144,12 +152,16 @@ export class LocalConversations implements Conversations {
     };
   }
 
-  async rewind(id: string, request: RewindRequest): Promise<RewindReport> {
+  async rewind(id: string, request: RewindRequest, caller: MessageCaller = {}): Promise<RewindReport> {
     const conversation = await this.#find(id);
-    return await this.#inOrder(conversation, async () => {
-      const { session_id: head, workdir } = (await this.#records(conversation)).at(-1) ?? unknownSession(id);
-      return await this.#deps.rewinds.rewind(conversation, { head, workdir, request });
-    });
+    const report = await this.#inOrder(conversation, () => this.#rewinds.rewind(conversation, request, caller));
+    await this.#deps.written();
+    return report;
+  }
+
+  /** Finishes the rewinds that a killed host left. Never rejects. */
+  finishRewinds(): Promise<void> {
+    return this.#rewinds.finishLeft((conversation, act) => this.#inOrder(conversation, act));
   }
 
   async fork(id: string, request: ForkRequest, caller: MessageCaller = {}): Promise<SessionSummary> {
@@ -208,6 +220,7 @@ export class LocalConversations implements Conversations {
     message: SessionMessage,
     { caller, isRepeatable }: { caller: MessageCaller; isRepeatable: boolean },
   ): Promise<{ said: SaidMessage; written?: Promise<void> }> {
+    await this.#rewinds.finish(conversation);
     for (;;) {
       const live = this.#deps.ofConversation(conversation);
       const known = isRepeatable ? await this.#knownMessage(conversation, message) : null;

@@ -16,6 +16,7 @@ import { Rewinds } from "./state/rewinds.ts";
 import { openSessionHost, recordOf, recordsOf } from "./open-session-host.ts";
 import { OtherJournals } from "./state/other-journals.ts";
 import { readListed } from "./state/moved-messages.ts";
+import { readRewound, type RewoundTalk, RewoundTalks } from "./state/rewound-talks.ts";
 import { recordSession } from "./state/record.ts";
 import { recover, recoverOthers } from "./state/recover.ts";
 import { lostResumer, ownSessions, resumer } from "./resume.ts";
@@ -37,25 +38,35 @@ export async function createHost(options: HostOptions = {}, seams: HostSeams = {
   const deps = await openHostDeps(options, seams);
   const { claim, journal, log, registry, sessions, state, writeLog } = deps;
   let left: string[] = [];
+  let rewound: RewoundTalk[] = [];
   const resume = options.resume === true ? resumer({ journal, registry, sessions, writeLog }) : undefined;
   try {
     left = await readListed(journal);
+    rewound = await readRewound(journal);
     await recover({ reaped: state.reaped, journal, log, resume, writeLog, gitDir: privateGitFolder(claim.folder) });
-    left.push(...await recoverOthers(claim.root, { writeLog, resume }));
+    const others = await recoverOthers(claim.root, { writeLog, resume });
+    left.push(...others.moved);
+    rewound.push(...others.rewound);
     // The start does not wait for it: until it is done the whole folder is held.
     void deps.workspaces.lookAtLeft([claim.root]);
   } catch (error) {
     await closeHost(deps, options.closeDeadlines);
     throw error;
   }
-  const { host, conversations } = hostOf(deps, { options, seams, left });
+  const { host, conversations } = hostOf(deps, { options, seams, left, rewound });
+  await conversations.finishRewinds();
   await conversations.moved.carryOver(left, { isStaying: options.resume === true });
   return host;
 }
 
 function hostOf(
   deps: HostDeps,
-  { options, seams, left }: { options: HostOptions; seams: HostSeams; left: readonly string[] },
+  { options, seams, left, rewound }: {
+    options: HostOptions;
+    seams: HostSeams;
+    left: readonly string[];
+    rewound: readonly RewoundTalk[];
+  },
 ): { host: Host; conversations: LocalConversations } {
   const {
     attachments,
@@ -112,6 +123,7 @@ function hostOf(
     once: (request, run, start) => keyed.run(request, run, start),
     summary: (id) => host.sessions.get(id),
     rewinds,
+    rewound: new RewoundTalks(journal, rewound),
     written: () => log.written(),
     writeLog: deps.writeLog,
   }, left);

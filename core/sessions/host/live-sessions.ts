@@ -47,6 +47,8 @@ export interface LiveStartOptions {
   earlier?: readonly EarlierTurn[];
   /** The turn whose files its new worktree begins with. */
   filesOf?: { conversation: string; turn: number } | undefined;
+  /** The session whose worktree it goes on in, where that is not the one that it follows. */
+  placeOf?: string | undefined;
 }
 
 /** Begins a session's next one with messages that it has not delivered; returns its id. */
@@ -169,7 +171,7 @@ export class LiveSessions {
   async #admit(
     request: SessionRequest,
     options: RunSessionOptions,
-    { resumed = null, follows = null, earlier = [], filesOf }: Omit<LiveStartOptions, "begins">,
+    { resumed = null, follows = null, earlier = [], filesOf, placeOf }: Omit<LiveStartOptions, "begins">,
   ): Promise<Admitted> {
     const { signal, artifacts = "git", client, sessionId = randomId(), ...wanted } = options;
     const { health, routes, serviceOf } = this.#deps;
@@ -180,8 +182,8 @@ export class LiveSessions {
     const ways = waysOf(route).map((way) => ({ way, service: serviceOf(way.adapter_id) }));
     const { workdir, contextFiles } = await this.#readWorkdir(checked, ways[0]!.service.plugin.limits);
     // A worktree is free once the session before has left it, which is a moment after its end.
-    if (follows !== null) await this.left(follows.session_id);
-    const place = await this.#place(sessionId, { request: checked, follows, filesOf, workdir, signal });
+    if (follows !== null) await this.left(placeOf ?? follows.session_id);
+    const place = await this.#place(sessionId, { request: checked, follows, filesOf, placeOf, workdir, signal });
     const chosen = { ways, passedOver: route.passed_over, chain: routes.chain(wanted) };
     try {
       return await admit(this.#deps, {
@@ -261,7 +263,7 @@ export class LiveSessions {
   async #place(
     sessionId: string,
     { signal, filesOf, ...placed }:
-      & Pick<PlaceOptions, "request" | "follows" | "workdir" | "signal">
+      & Pick<PlaceOptions, "request" | "follows" | "placeOf" | "workdir" | "signal">
       & Pick<LiveStartOptions, "filesOf">,
   ): Promise<SessionPlace> {
     const { checkpointsDir, claim, settings, writeLog, workspaces } = this.#deps;

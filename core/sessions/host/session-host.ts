@@ -79,11 +79,12 @@ export interface Conversations {
   /** @throws {BulkheadError} `not_found` */
   get(id: string): Promise<ConversationReport>;
   /**
-   * Takes files back to what they were after an earlier turn, which ends a session that is kept, or tells what that would do.
+   * Takes a conversation back to an earlier turn: its files, its talk, or both as a whole, which ends a session that is kept;
+   * or tells what that would do.
    * @throws {BulkheadError} `busy` while a turn runs or another session works in the folder; `conflict` with the paths in
    * `details.paths`; `not_found`, also where no checkpoints were kept
    */
-  rewind(id: string, request: RewindRequest): Promise<RewindReport>;
+  rewind(id: string, request: RewindRequest, caller?: MessageCaller): Promise<RewindReport>;
   /**
    * Begins a new conversation, whose agent knows the turns of this one up to a turn: by a copy of its own session, or by a
    * briefing. Returns its first session.

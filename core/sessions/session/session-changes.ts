@@ -57,7 +57,7 @@ export class SessionChanges {
 
   /** Takes the snapshot that later looks are compared with. */
   async begin(signal: AbortSignal): Promise<void> {
-    const { place: { workdir }, artifacts, firstTurn } = this.#session;
+    const { place: { workdir }, artifacts, beginsIdle, firstTurn } = this.#session;
     const { stateDir, secretPaths } = this.#deps;
     const starting = this.#isGuarded ? startLook(workdir) : null;
     if (starting === null && artifacts === "none") return;
@@ -70,7 +70,8 @@ export class SessionChanges {
     this.#start = await starting;
     if (this.#start !== null) this.#watching = this.#deps.watchHeld({ folder: workdir, start: this.#start });
     this.#watching.catch(() => {});
-    if (artifacts !== "none") await this.#keepBefore(firstTurn, signal);
+    // What happens until the first message is no turn's.
+    if (artifacts !== "none" && !beginsIdle) await this.#keepBefore(firstTurn, signal);
   }
 
   async #keepBefore(turn: number, signal: AbortSignal): Promise<void> {

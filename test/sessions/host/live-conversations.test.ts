@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { RewoundTalks } from "../../../core/sessions/host/state/rewound-talks.ts";
 import { LocalConversations } from "../../../core/sessions/host/conversations.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
@@ -57,7 +58,12 @@ class FakeHost {
     ofConversation: () => this.running.at(-1)?.live,
     record: (id) =>
       Promise.resolve(this.sessions.map((one) => this.#record(one)).find((one) => one.session_id === id) ?? null),
-    rewinds: { rewind: () => Promise.reject(new Error("Nothing is kept.")) },
+    rewinds: {
+      rewind: () => Promise.reject(new Error("Nothing is kept.")),
+      rest: () => Promise.resolve(),
+      hasRewound: () => Promise.resolve(false),
+    },
+    rewound: new RewoundTalks(this.journal),
     records: () => Promise.resolve(this.sessions.map((one) => this.#record(one)).reverse()),
     open: (id) => Promise.resolve({ events: () => this.#events(id) } as never),
     start: (request, { sessionId }, { follows }) =>

@@ -8,6 +8,7 @@ import { sessionAnswer } from "./session/session-answer.ts";
 import { sessionApply } from "./session/session-apply.ts";
 import { sessionDiff } from "./session/session-diff.ts";
 import { sessionEvents } from "./session/session-events.ts";
+import { sessionFork } from "./session/session-fork.ts";
 import { sessionHeld } from "./session/session-held.ts";
 import { sessionInterrupt } from "./session/session-interrupt.ts";
 import { sessionList } from "./session/session-list.ts";
@@ -24,7 +25,7 @@ const idMeaning = "id of a session, or its beginning";
 const messageMeaning = "id of the message, or its beginning";
 
 const subcommands =
-  "list|show|events|say|messages|edit|withdraw|stop|rewind|continue|rerun|interrupt|answer|held|delete|diff|apply|discard|prune";
+  "list|show|events|say|messages|edit|withdraw|stop|fork|rewind|continue|rerun|interrupt|answer|held|delete|diff|apply|discard|prune";
 
 /** `bulkhead session` and its sub-commands. */
 export const defineSession: DefineCommand = (command, bind) => {
@@ -127,6 +128,24 @@ const defineTalk: DefineCommand = (command, bind) => {
     .option("--drop-pending", "take back what waits as well")
     .addHelpText(...examples(["bulkhead session stop 3f2a", '"session interrupt" ends the session']))
     .action(bind(sessionStop));
+  command.command("fork")
+    .description("begin a new conversation that knows this one up to a turn; this one stays as it is")
+    .usage("<id> [prompt] [flags]")
+    .argument("<id>", idMeaning)
+    .argument("[prompt]", "its first message; default: none, and it waits for one")
+    .option("--at <turn>", "the last turn that it knows; 0: none; default: the newest", readNumber)
+    .option("-a, --agent <id>", "with another agent")
+    .option("-m, --model <name>", "with another model")
+    .addOption(new Option("--worktree", "in a new worktree, with the files as they were then").conflicts("inPlace"))
+    .option("--in-place", "in the same folder: at the newest turn alone")
+    .option("--message-id <id>", "same id, same fork")
+    .option("-q, --quiet", "print only the final output")
+    .option("-v, --verbose", "also show times, what was allowed, and the end of every process")
+    .addHelpText(...examples(
+      ['bulkhead session fork 3f2a "The other way"', "from here, beside it"],
+      ["bulkhead session fork 3f2a --at 2 --worktree", "from turn 2, with the files of then; it took --checkpoints"],
+    ))
+    .action(bind(sessionFork));
 };
 
 const defineAgain: DefineCommand = (command, bind) => {

@@ -130,7 +130,7 @@ export const conversationRoutes: readonly ApiRoute[] = [
   route<unknown, RewindRequest>({
     id: "rewindConversation",
     at: "POST /v1/conversations/{id}/rewind",
-    summary: "take files back to what they were after an earlier turn",
+    summary: "take a conversation back to an earlier turn: its files, its talk, or both",
     scope: "run",
     body: rewindRequestSchema,
     answers: ok("what it did, or with dry_run would do", rewindSchema),

@@ -24,6 +24,7 @@ import type { LogRecord } from "../../../ground/log/log-record.ts";
 import { alreadyResumed } from "../resume.ts";
 import { leftOpenError } from "../session-handle.ts";
 import { readListed } from "./moved-messages.ts";
+import { readRewound, type RewoundTalk } from "./rewound-talks.ts";
 import { journalFile, privateGitFolder } from "./state-folder.ts";
 import { claimLeftParts } from "./state-claim.ts";
 
@@ -157,8 +158,8 @@ async function reapRecorded(
 export async function recoverOthers(
   stateDir: string,
   { writeLog, resume }: Pick<RecoverOptions, "writeLog" | "resume">,
-): Promise<string[]> {
-  const listed: string[] = [];
+): Promise<LeftTalk> {
+  const left: LeftTalk = { moved: [], rewound: [] };
   const isLeft = (folder: string) => stat(ledgerFile(folder)).then(() => true, () => false);
   const onFailure = (error: unknown): void => {
     const message = `Cannot clean up after a host that was killed: ${toErrorData(error).message}`;
@@ -173,7 +174,8 @@ export async function recoverOthers(
       try {
         const reaped = await reapFormer(claim.folder, { trash, writeLog });
         const gitDir = privateGitFolder(claim.folder);
-        listed.push(...await readListed(journal));
+        left.moved.push(...await readListed(journal));
+        left.rewound.push(...await readRewound(journal));
         await recover({ reaped, journal, log: new MergedLog(journal), resume, writeLog, gitDir });
       } finally {
         await Promise.all([journal.close(), trash.settled()]);
@@ -185,5 +187,12 @@ export async function recoverOthers(
       await claim.release();
     }
   }
-  return listed;
+  return left;
+}
+
+/** Acts on conversations that killed hosts have left undone. */
+interface LeftTalk {
+  /** Sessions whose messages were not all taken. */
+  moved: string[];
+  rewound: RewoundTalk[];
 }

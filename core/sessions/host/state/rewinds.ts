@@ -48,12 +48,13 @@ export class Rewinds {
    */
   async rewind(
     conversation: string,
-    { workdir, head, request }: RewindPlace & { request: RewindRequest },
+    { workdir, head, request, onPlan }: RewindPlace & {
+      request: RewindRequest;
+      /** Told before the first file is written. */
+      onPlan?(plan: Pick<RewindReport, "before" | "after">): Promise<void>;
+    },
   ): Promise<RewindReport> {
-    const { to, undo = false, dry_run: dryRun = false, keep_theirs: keepTheirs, unclaimed } = request;
-    if ((to === undefined) !== undo) {
-      throw new BulkheadError("invalid_request", "Cannot take files back: give either the turn, or undo.");
-    }
+    const { to, dry_run: dryRun = false, keep_theirs: keepTheirs, unclaimed } = request;
     const { folder, exclude } = this.#deps;
     if (!await hasCheckpoints({ folder, conversation })) throw noCheckpoints(conversation);
     const options = { keepTheirs: keepTheirs === true, unclaimed: unclaimed === true };
@@ -64,16 +65,14 @@ export class Rewinds {
     const live = this.#resting(conversation);
     const asked = dryRun && await live?.session.changes.plan(await goal(), { timeoutMs }) || null;
     if (asked !== null) return reportOf(conversation, { plan: asked, dryRun });
-    // Its agent would go on from files that are no longer there.
-    if (!dryRun) live?.session.talk.retire();
-    await live?.result.catch(() => undefined);
-    await this.#deps.left(head);
-    const [other] = dryRun ? [] : await this.#deps.workingIn(workdir);
-    if (other !== undefined) throw working(other, "it works in the same folder");
+    await this.rest(conversation, { workdir, head, dryRun });
     const store = await openCheckpoints({ folder, conversation, workdir, exclude, timeoutMs });
     try {
       const plan = await store.plan(await goal(), { timeoutMs });
-      if (!dryRun) await store.rewind(plan, { timeoutMs });
+      if (!dryRun) {
+        await onPlan?.({ before: plan.now, after: plan.want });
+        await store.rewind(plan, { timeoutMs });
+      }
       return reportOf(conversation, { plan, dryRun });
     } finally {
       await store.close();
@@ -99,6 +98,36 @@ export class Rewinds {
     }
   }
 
+  /**
+   * Whether the last rewind of a conversation's files was from this tree to that one. Finishes one that was cut off.
+   * @throws {BulkheadError} as {@link rewind}
+   */
+  async hasRewound(
+    conversation: string,
+    { workdir, ...trees }: Pick<RewindPlace, "workdir"> & Pick<RewindReport, "before" | "after">,
+  ): Promise<boolean> {
+    const { folder, exclude } = this.#deps;
+    if (!await hasCheckpoints({ folder, conversation })) return false;
+    const store = await openCheckpoints({ folder, conversation, workdir, exclude, timeoutMs });
+    const isDone = store.hasRewound(trees);
+    await store.close();
+    return isDone;
+  }
+
+  /**
+   * Ends a session of the conversation that is kept, and waits until it has left its folder. A dry run ends none.
+   * @throws {BulkheadError} `busy` while a turn runs, or another session works in the folder
+   */
+  async rest(conversation: string, { workdir, head, dryRun }: RewindPlace & { dryRun: boolean }): Promise<void> {
+    const live = this.#resting(conversation);
+    // Its agent would go on from files that are no longer there.
+    if (!dryRun) live?.session.talk.retire();
+    if (!dryRun || live?.session.isOver === true) await live?.result.catch(() => undefined);
+    await this.#deps.left(head);
+    const [other] = dryRun ? [] : await this.#deps.workingIn(workdir);
+    if (other !== undefined) throw working(other, "it works in the same folder");
+  }
+
   /** Returns the session of a conversation that rests, or is about to end; undefined where none is there. */
   #resting(conversation: string): LiveSession | undefined {
     const live = this.#deps.ofConversation(conversation);
@@ -116,7 +145,7 @@ function reportOf(conversation_id: string, { plan, dryRun }: { plan: RewindPlan;
 }
 
 function working(sessionId: string, why: string): BulkheadError {
-  return new BulkheadError("busy", `Cannot take files back while session "${sessionId}" runs: ${why}.`, {
+  return new BulkheadError("busy", `Cannot rewind the conversation while session "${sessionId}" runs: ${why}.`, {
     hint: "Wait for its end, or stop it.",
     details: { session_id: sessionId },
   });

@@ -84,6 +84,8 @@ export interface PlaceOptions {
   request: SessionRequest;
   /** The session before it, in whose worktree it goes on, where that is of its conversation and waits for a decision. */
   follows?: Follows | null;
+  /** The session in whose worktree it goes on, instead of the one before it. */
+  placeOf?: string | undefined;
   /** The turn whose files a new worktree begins with. */
   filesOf?: Parameters<typeof findTurnTree>[0] | undefined;
   /** Real absolute path of the requested working directory. */
@@ -104,7 +106,7 @@ export interface PlaceOptions {
  */
 export async function placeSession(workspaces: Workspaces, options: PlaceOptions): Promise<SessionPlace> {
   const { sessionId, request, workdir, exclude, manifest, signal, onProblem = () => {}, onCopy = () => {} } = options;
-  const { follows = null, filesOf } = options;
+  const { follows = null, filesOf, placeOf } = options;
   if (request.workspace !== "worktree") {
     const nothing = () => Promise.resolve();
     return {
@@ -118,7 +120,7 @@ export async function placeSession(workspaces: Workspaces, options: PlaceOptions
     };
   }
   await workspaces.prune({ olderThanMs: keepMs(manifest) });
-  const before = follows?.why === "fork" ? undefined : follows?.session_id;
+  const before = placeOf ?? (follows?.why === "fork" ? undefined : follows?.session_id);
   const earlier = before === undefined ? null : await workspaces.goOn({ follows: before, sessionId, workdir });
   const turn = filesOf === undefined ? undefined : await findTurnTree(filesOf);
   const large = earlier === null ? await measureCopied(workdir, signal ?? new AbortController().signal) : null;

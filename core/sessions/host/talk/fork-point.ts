@@ -18,7 +18,8 @@ export interface ForkPoint {
  */
 export async function forkPoint(
   conversation: string,
-  { line, others, request: { at, workspace } }: {
+  { line, others, request: { at, workspace }, act = "fork" }: {
+    act?: "fork" | "rewind";
     line: AsyncIterable<LinePart>;
     others(): Promise<readonly (SessionTalk | null)[]>;
     request: ForkRequest;
@@ -39,11 +40,11 @@ export async function forkPoint(
     ((at ?? 0) === 0 && oldest !== null ? { at: 0, talk: oldest } : null);
   if (found === null) {
     const why = at === undefined ? "its events are not kept any more" : `it has no turn ${at}`;
-    throw new BulkheadError("not_found", `Cannot fork conversation "${conversation}": ${why}.`, {
+    throw new BulkheadError("not_found", `Cannot ${act} conversation "${conversation}": ${why}.`, {
       hint: "Run: bulkhead session show <id>",
     });
   }
-  refuseRunning(found);
+  refuseRunning(found, act);
   const isInPlace = found.talk.requested.workspace !== "worktree";
   const isHere = isInPlace && found.at === (newest ?? 0);
   if (workspace === "in_place" && !isHere) throw notHere(found.at, { isInPlace });
@@ -58,9 +59,9 @@ function amongOthers(
   return talk == null || at === undefined ? null : { at, talk };
 }
 
-function refuseRunning({ at, talk }: Pick<ForkPoint, "at" | "talk">): void {
+function refuseRunning({ at, talk }: Pick<ForkPoint, "at" | "talk">, act: string): void {
   if (talk.turns.find(({ turn }) => turn === at)?.outcome !== null) return;
-  throw new BulkheadError("busy", `Cannot fork the conversation at turn ${at}: it still runs.`, {
+  throw new BulkheadError("busy", `Cannot ${act} the conversation at turn ${at}: it still runs.`, {
     hint: "Wait for its end, or stop it.",
     details: { session_id: talk.session_id },
   });

@@ -17,7 +17,7 @@ import { type OwnSessions, recall } from "./recall.ts";
 import { type LinePart, turnLine } from "./turn-line.ts";
 
 /** Begins a session that goes on from others. */
-type NextSession = Pick<LiveStartOptions, "earlier" | "begins" | "filesOf"> & { follows: Follows };
+type NextSession = Pick<LiveStartOptions, "earlier" | "begins" | "filesOf" | "placeOf"> & { follows: Follows };
 
 /** Collaborators of {@link NextSessions}. */
 export interface NextSessionsDeps {
@@ -103,7 +103,11 @@ export class NextSessions {
     const live = await this.#deps.start(
       // One without a turn needs no memory: its next session sees where it comes from.
       { ...request, ...(prompt === "" ? {} : recalled.request) },
-      { adapter, sessionId, ...omitUndefined({ client: caller.client }) },
+      {
+        adapter,
+        sessionId,
+        ...omitUndefined({ client: caller.client, artifacts: prompt === "" ? "none" as const : undefined }),
+      },
       {
         follows: {
           conversation_id: sessionId,
@@ -118,6 +122,61 @@ export class NextSessions {
       },
     );
     return live.id;
+  }
+
+  /**
+   * Returns the numbers of the turns that an agent does not know any more once the talk goes back to one.
+   * @throws {BulkheadError} `not_found`, `busy` for a turn that runs
+   */
+  async turnsAfter(conversation: string, to: number): Promise<number[]> {
+    const { head, talk } = await this.#turnOf(conversation, to);
+    const known = await this.#numbers({ session_id: talk.session_id, turn: to });
+    return (await this.#numbers({ session_id: head })).filter((turn) => !known.includes(turn));
+  }
+
+  /**
+   * Prepares the session that says from which turn the talk goes on, and returns what begins it.
+   * @throws {BulkheadError} `not_found`, `busy`, `limit_exceeded`, `forbidden`
+   */
+  async rewound(
+    conversation: string,
+    { to, caller }: { to: number; caller: MessageCaller },
+  ): Promise<(sessionId: string) => Promise<void>> {
+    const { talk: { session_id, adapter } } = await this.#turnOf(conversation, to);
+    const { head, talk } = await this.#head(conversation);
+    const wanted = nextRequest(talk, { prompt: "", content: [], with: { agent: adapter } });
+    const request = await caller.admit?.(wanted) ?? wanted;
+    const { memory } = await this.#recall({ session_id, turn: to }, { adapter });
+    return async (sessionId) => {
+      const live = await this.#deps.start(
+        request,
+        { adapter, sessionId, artifacts: "none", ...omitUndefined({ client: caller.client }) },
+        {
+          follows: { conversation_id: conversation, session_id, turn: to, why: "rewind", memory },
+          placeOf: head,
+        },
+      );
+      await live.result;
+    };
+  }
+
+  /** Finds the session of a turn, also of one that was taken back; 0: the oldest. */
+  async #turnOf(conversation: string, to: number): Promise<{ head: string; talk: SessionTalk }> {
+    const records = await this.#deps.recordsOf(conversation);
+    const { session_id: head } = records.at(-1) ?? unknownSession(conversation);
+    const { talk } = await forkPoint(conversation, {
+      line: this.#line({ session_id: head }),
+      others: () => Promise.all(records.map((record) => this.#deps.talks.soFar(record))),
+      request: { at: to },
+      act: "rewind",
+    });
+    return { head, talk };
+  }
+
+  async #numbers(end: { session_id: string; turn?: number }): Promise<number[]> {
+    const numbers: number[] = [];
+    for await (const { turns } of this.#line(end)) numbers.unshift(...turns.map(({ turn }) => turn));
+    return numbers;
   }
 
   /** Returns the newest session of a conversation, what it tells, and the number of the conversation's last turn. */

@@ -113,8 +113,10 @@ export const forkRequestSchema: SchemaOf<ForkRequest> = exactly<ForkRequest>()(T
 
 /** {@link RewindRequest}. */
 export const rewindRequestSchema: SchemaOf<RewindRequest> = exactly<RewindRequest>()(Type.Object({
-  to: Type.Optional(Type.Integer({ minimum: 0, description: "turn after which the files are then as they were" })),
-  undo: Type.Optional(Type.Boolean({ description: "takes the last rewind back instead" })),
+  to: Type.Optional(Type.Integer({ minimum: 0, description: "turn to go back to; 0: to before all" })),
+  files: Type.Optional(Type.Boolean({ description: "the files are then as they were after it; default: true" })),
+  talk: Type.Optional(Type.Boolean({ description: "the agent then knows no later turn; default: false" })),
+  undo: Type.Optional(Type.Boolean({ description: "takes the last rewind of files back instead" })),
   dry_run: Type.Optional(Type.Boolean()),
   keep_theirs: Type.Optional(Type.Boolean({ description: "leaves alone what others changed as well" })),
   unclaimed: Type.Optional(Type.Boolean({ description: "takes back as well what nothing shows to be the agent's" })),
@@ -128,6 +130,7 @@ export const rewindSchema: SchemaOf<RewindReport> = named(
     to: count,
     undo: Type.Boolean(),
     dry_run: Type.Boolean(),
+    talk: Type.Optional(Type.Object({ forgets: Type.Array(count), session_id: maybe(text) })),
     before: text,
     after: text,
     files: Type.Array(Type.Object({
