@@ -73,9 +73,11 @@ export const slowTests: readonly string[] = [
   // Worktrees of real repositories: hundreds of runs of git.
   "test/records/git/artifacts.test.ts",
   "test/sessions/session/session-git-places.test.ts",
+  "test/sessions/host/forks.test.ts",
   "test/sessions/host/rewinds.test.ts",
   "test/doors/cli/journal-checkpoints.test.ts",
   "test/sessions/host/kept-counts.test.ts",
+  "test/sessions/host/talk-rewinds.test.ts",
   "test/sessions/host/kept-memory.test.ts",
   "test/records/workspace/workspaces.test.ts",
   "test/sessions/host/worktree-sessions.test.ts",

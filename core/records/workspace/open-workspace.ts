@@ -14,7 +14,7 @@ import { mkdir, realpath, rename } from "../../ground/platform/files/files.ts";
 import { basename, dirname, isInside, join, relative } from "../../ground/platform/files/paths.ts";
 import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 import type { TurnTree } from "../checkpoints/turn-tree.ts";
-import { beginWithTurn } from "./begin-with-turn.ts";
+import { beginWithTurn } from "../checkpoints/begin-with-turn.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
 import { runGit } from "../../ground/platform/processes/git-program.ts";

@@ -13,14 +13,19 @@ const echo = adapterCode(`
       yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };
     }`);
 
+/** Answers with all that it was told. */
+const recalls = adapterCode(`
+    yield { type: "completed", success: true, output: request.prompt, files_changed: [], tokens_used: null, cost: null };`);
+
 let root: string;
 beforeAll(async () => {
   root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-talk-")));
   await mkdir(join(root, "work"));
   await writePlugin(join(root, "echo"), "echo", { code: echo, manifest: "accepts: [turns, steer, stop_turn]" });
+  await writePlugin(join(root, "recalls"), "recalls", { code: recalls });
   await writeFile(
     join(root, "work", "bulkhead.yaml"),
-    "bulkhead: 1\nplugins:\n  echo: { source: ../echo, enabled: true }\n",
+    "bulkhead: 1\nplugins:\n  echo: { source: ../echo, enabled: true }\n  recalls: { source: ../recalls, enabled: true }\n",
   );
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
@@ -54,6 +59,33 @@ describe("a conversation on the command line", () => {
       { state: "delivered", turn: 3 },
     ]);
     expect((await cli(["session", "messages", id, "--pending"])).out).toBe("No message waits.\n");
+  });
+
+  test("session fork goes on beside it, session rewind --talk goes back in it", async () => {
+    const talked = await cli(["chat", "recalls", "-q"], "one\ntwo\n");
+    expect(talked).toMatchObject({ code: 0, err: "" });
+    const [row] = (await cli(["session", "list", "--json"])).out.trim().split("\n");
+    const { session_id: id } = JSON.parse(row!) as { session_id: string };
+    const fork = await cli(["session", "fork", id.slice(0, 8), "other", "-q"]);
+    expect(fork).toMatchObject({ code: 0, err: "" });
+    expect(fork.out).toMatch(/one.*two.*other/s);
+    const waiting = await cli(["session", "fork", id, "--agent", "echo", "--json"]);
+    expect(JSON.parse(waiting.out)).toMatchObject({ title: "", state: expect.any(String) });
+    expect(await cli(["session", "fork", id, "--at", "1", "--worktree"])).toMatchObject({
+      err: expect.stringContaining("checkpoints are off"),
+    });
+
+    const dry = await cli(["session", "rewind", id, "--to", "1", "--talk", "--dry-run"]);
+    expect(dry).toEqual({ code: 0, err: "", out: "The agent would go on from turn 1, and forget turn 2.\n" });
+    expect((await cli(["session", "rewind", id, "--to", "1", "--talk"])).out).toBe(
+      "The agent goes on from turn 1, and forgets turn 2.\n",
+    );
+    const said = await cli(["session", "say", id, "three", "-q"]);
+    expect(said.out).toMatch(/one.*three/s);
+    expect(said.out).not.toContain("two");
+    expect(await cli(["session", "rewind", id, "--to", "1", "--files", "--talk"])).toMatchObject({
+      err: expect.stringContaining("--checkpoints"),
+    });
   });
 
   test("what cannot be done says so", async () => {

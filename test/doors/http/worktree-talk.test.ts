@@ -45,7 +45,16 @@ test.each([0, 60_000])(
     await expect.poll(async () => (await conversations.get(session.id)).turn, patience).toBe(2);
     await expect.poll(rests, patience).toBe(true);
     expect((await conversations.rewind(session.id, { to: 1 })).files).toEqual([{ path: "2.txt", change: "removed" }]);
+    const forked = await conversations.fork(session.id, { at: 2, message_id: "m" });
+    expect(forked).toMatchObject({ conversation_id: forked.session_id });
+    expect((await conversations.fork(session.id, { at: 2, message_id: "m" })).session_id).toBe(forked.session_id);
+    await conversations.say(forked.session_id, { content: [{ type: "text", text: "three" }] });
+    await expect.poll(async () => (await conversations.get(forked.session_id)).turn, patience).toBe(3);
+    const { talk } = await conversations.rewind(session.id, { to: 0, talk: true });
+    expect(talk).toMatchObject({ forgets: [1, 2] });
+    expect((await mine.get(talk!.session_id!)).conversation_id).toBe(session.id);
     const other = await clientIn("other", tmpdir());
+    await expect(other.conversations.fork(session.id)).rejects.toMatchObject({ code: "not_found" });
     await expect(other.conversations.rewind(session.id, { to: 0 })).rejects.toMatchObject({ code: "not_found" });
   },
 );

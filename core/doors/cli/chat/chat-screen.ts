@@ -21,6 +21,10 @@ interface ChatActions {
   attach(type: "image" | "file", named: string): Promise<void>;
   /** Goes on with another agent. */
   agent(id: string): void;
+  /** Takes the talk, and the files if they are kept, back to a turn. */
+  rewind(to: number): Promise<void>;
+  /** Goes on in a new conversation that knows this one up to a turn. */
+  fork(at: number | undefined): Promise<void>;
   leave(): void;
 }
 
@@ -43,9 +47,13 @@ const help = `  Enter         the next prompt; while the agent works, a word int
   /edit         take the newest message that waits back into the line
   /withdraw     take the newest message that waits back
   /agent <id>   go on with another agent
+  /rewind <turn> take talk and files back to it; the files if they are kept
+  /fork [turn]  go on in a new conversation, from that turn or from here
   /image <file> goes with the next message; so does /file <file>
   /quit         leave (or Ctrl-C twice, or Ctrl-D); the conversation stays
 `;
+
+const isTurn = /^\d{1,9}$/;
 
 /** How soon a second Ctrl-C follows the first. Milliseconds. */
 const twiceMs = 3000;
@@ -173,6 +181,12 @@ export class ChatScreen {
       case "/agent":
         if (argument === "") return this.tell("Name the agent: /agent <id>.");
         return actions.agent(argument);
+      case "/rewind":
+        if (!isTurn.test(argument)) return this.tell("Name the turn to go back to: /rewind <turn>; 0 is before all.");
+        return this.#do(actions.rewind(Number(argument)));
+      case "/fork":
+        if (argument !== "" && !isTurn.test(argument)) return this.tell("Name a turn by its number: /fork [turn].");
+        return this.#do(actions.fork(argument === "" ? undefined : Number(argument)));
       case "/image":
       case "/file":
         if (argument === "") return this.tell(`Name the file: ${word} <file>.`);

@@ -1,4 +1,4 @@
-import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { BulkheadError, errorDataOf } from "../../../../plugin-sdk/errors.ts";
 import type { AttachmentPart, Delivery } from "../../../../plugin-sdk/messages.ts";
 import { omitEmpty, omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
 import { formatDuration } from "../render/quantities.ts";
@@ -18,6 +18,7 @@ import { asTyped } from "../render/as-typed.ts";
 import { addRunFlags, modeOf, textFlag } from "../session-command.ts";
 import { buildRequest, inTrace } from "../session-request.ts";
 import { showTurn } from "../chat/show-turn.ts";
+import { rewindText } from "./session/session-rewind.ts";
 
 /** How long the agent is kept between two prompts, without a flag. Milliseconds. */
 const usualKeepMs = 15 * 60_000;
@@ -114,6 +115,28 @@ class Talk {
     return { sessionId: said.session_id, messageId };
   }
 
+  /** Takes the talk back to a turn, and the files if they are kept; returns what was done. */
+  async rewind(to: number): Promise<string> {
+    if (this.id === null) return "Nothing was said yet.";
+    const { conversations } = this.sessions;
+    const id = this.id;
+    const request = { to, talk: true };
+    const report = await conversations.rewind(id, request).catch((error: unknown) => {
+      // Without checkpoints. A turn that is not there is refused again.
+      if (errorDataOf(error)?.code !== "not_found") throw error;
+      return conversations.rewind(id, { ...request, files: false });
+    });
+    return rewindText(report, id);
+  }
+
+  /** Goes on in a new conversation. */
+  async fork(at: number | undefined): Promise<string> {
+    if (this.id === null) return "Nothing was said yet.";
+    const from = this.id;
+    this.id = (await this.sessions.conversations.fork(from, omitUndefined({ at }))).session_id;
+    return `This is ${this.id} now. To go back: bulkhead chat --conversation ${from}`;
+  }
+
   #sent(): void {
     this.wanted = null;
     this.attached = [];
@@ -150,6 +173,8 @@ async function talkByLines(call: Invocation, talk: Talk): Promise<number> {
 async function talkAtTerminal(call: Invocation, talk: Talk): Promise<number> {
   const { terminal } = call;
   const left = new AbortController();
+  /** Aborts when it goes on in another conversation. */
+  let other = new AbortController();
   const isOver = new Promise<void>((resolve) => left.signal.addEventListener("abort", () => resolve(), { once: true }));
   const paint = createPaint(terminal.colours.stderr);
   let watching: Promise<void> | null = null;
@@ -186,6 +211,13 @@ async function talkAtTerminal(call: Invocation, talk: Talk): Promise<number> {
         talk.wanted = id;
         screen.tell(`The next message goes to ${id}.`);
       },
+      rewind: async (to) => screen.tell(await talk.rewind(to)),
+      fork: async (at) => {
+        screen.tell(asTyped(await talk.fork(at)));
+        other.abort();
+        other = new AbortController();
+        watch();
+      },
       leave: () => left.abort(),
     },
   });
@@ -206,18 +238,20 @@ async function talkAtTerminal(call: Invocation, talk: Talk): Promise<number> {
   async function follow(): Promise<void> {
     let isLost = false;
     while (!left.signal.aborted && talk.id !== null) {
+      const signal = AbortSignal.any([left.signal, other.signal]);
       try {
         const { conversations } = talk.sessions;
-        for await (const envelope of conversations.events(talk.id, { after: lastGseq, signal: left.signal })) {
+        for await (const envelope of conversations.events(talk.id, { after: lastGseq, signal })) {
           if (isLost) screen.tell("It is back.");
           isLost = false;
           lastGseq = envelope.gseq;
           await screen.see(envelope);
         }
         // Another client may begin the conversation's next session.
-        await wait(againMs, left.signal);
+        await wait(againMs, signal);
       } catch (error) {
         if (left.signal.aborted) return;
+        if (signal.aborted) continue;
         if (!isLost) screen.tell(`${error instanceof Error ? error.message : String(error)} Trying again.`);
         isLost = true;
         await wait(retryMs, left.signal);

@@ -177,15 +177,20 @@ const defineActing: DefineCommand = (command, bind) => {
     .addHelpText(...examples(["bulkhead session answer 3f2a allow", '"session show" lists what waits']))
     .action(bind(sessionAnswer));
   command.command("rewind")
-    .description("take files back to what they were after an earlier turn; the session was started with --checkpoints")
+    .description(
+      "take files back to what they were after an earlier turn, if it took --checkpoints, or the talk, or both",
+    )
     .argument("<id>", idMeaning)
     .option("--to <turn>", "as after this turn; 0: as before all", readNumber)
-    .option("--undo", "take the last rewind back")
+    .option("--files", "the files: the default without --talk")
+    .option("--talk", "the talk: the agent knows no later turn then")
+    .option("--undo", "take the last rewind of files back; the talk stays")
     .option("--dry-run", "say what would happen, and change nothing")
     .option("--keep-theirs", "leave alone what you or others changed as well")
     .option("--unclaimed", "take back as well what nothing shows to be the agent's")
     .addHelpText(...examples(
       ["bulkhead session rewind 3f2a --to 1 --dry-run", "what came after turn 1"],
+      ["bulkhead session rewind 3f2a --to 1 --files --talk", "as if turn 2 had never been"],
       ["bulkhead session rewind 3f2a --undo", "if that was wrong"],
     ))
     .action(bind(sessionRewind));

@@ -65,7 +65,12 @@ export class Rewinds {
     const live = this.#resting(conversation);
     const asked = dryRun && await live?.session.changes.plan(await goal(), { timeoutMs }) || null;
     if (asked !== null) return reportOf(conversation, { plan: asked, dryRun });
-    await this.rest(conversation, { workdir, head, dryRun });
+    if (!dryRun) await this.rest(conversation, { workdir, head, movesFiles: true });
+    else {
+      // It has let go of its store, and is about to end.
+      await live?.result.catch(() => undefined);
+      await this.#deps.left(head);
+    }
     const store = await openCheckpoints({ folder, conversation, workdir, exclude, timeoutMs });
     try {
       const plan = await store.plan(await goal(), { timeoutMs });
@@ -115,16 +120,19 @@ export class Rewinds {
   }
 
   /**
-   * Ends a session of the conversation that is kept, and waits until it has left its folder. A dry run ends none.
-   * @throws {BulkheadError} `busy` while a turn runs, or another session works in the folder
+   * Ends a session of the conversation that is kept, and waits until it has left its folder.
+   * @throws {BulkheadError} `busy` while a turn runs, or another session works in the folder whose files are to be moved
    */
-  async rest(conversation: string, { workdir, head, dryRun }: RewindPlace & { dryRun: boolean }): Promise<void> {
+  async rest(
+    conversation: string,
+    { workdir, head, movesFiles }: RewindPlace & { movesFiles: boolean },
+  ): Promise<void> {
     const live = this.#resting(conversation);
     // Its agent would go on from files that are no longer there.
-    if (!dryRun) live?.session.talk.retire();
-    if (!dryRun || live?.session.isOver === true) await live?.result.catch(() => undefined);
+    live?.session.talk.retire();
+    await live?.result.catch(() => undefined);
     await this.#deps.left(head);
-    const [other] = dryRun ? [] : await this.#deps.workingIn(workdir);
+    const [other] = movesFiles ? await this.#deps.workingIn(workdir) : [];
     if (other !== undefined) throw working(other, "it works in the same folder");
   }
 

@@ -46,7 +46,7 @@ export class WholeRewinds {
         : noFiles(conversation, to);
       return { ...report, dry_run: true, talk: { forgets, session_id: null } };
     }
-    await this.#deps.files.rest(conversation, { ...place, dryRun: !files });
+    await this.#deps.files.rest(conversation, { ...place, movesFiles: files });
     const begin = await this.#deps.next.rewound(conversation, { to, caller });
     const session_id = randomId();
     const told = { forgets, session_id };
@@ -71,7 +71,7 @@ export class WholeRewinds {
     const isOver = await record(session_id) !== null || (await this.#deps.recordsOf(conversation)).length === 0;
     if (!isOver) {
       const place = await this.#place(conversation);
-      await files.rest(conversation, { ...place, dryRun: true });
+      await files.rest(conversation, { ...place, movesFiles: false });
       if (await files.hasRewound(conversation, { ...place, before, after })) {
         await (await next.rewound(conversation, { to, caller: { client } }))(session_id);
       }

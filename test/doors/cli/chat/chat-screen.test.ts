@@ -30,6 +30,8 @@ function screen({ say }: { say?: () => Promise<void> } = {}) {
       answer: async (requestId, choice) => (acts.push(`answer ${requestId} ${choice}`), true),
       attach: act("attach"),
       agent: (id) => void acts.push(`agent ${id}`),
+      rewind: act("rewind"),
+      fork: act("fork"),
       leave: () => void acts.push("leave"),
     },
   });
@@ -147,4 +149,14 @@ test("a word after a slash is a command, and never goes to the agent", () => {
   expect(acts).toEqual(["agent other", "leave"]);
   expect(shown.text).toContain("There is no /nothing.");
   expect(shown.text).toContain("Alt-Enter");
+});
+
+test("/rewind names a turn, and /fork may name one", () => {
+  const { acts, keys, shown } = screen();
+  for (const typed of ["/rewind 2", "/fork 1", "/fork"]) keys.onLine(typed, { later: false });
+  expect(acts).toEqual(["rewind 2", "fork 1", "fork "]);
+  for (const typed of ["/rewind", "/fork x"]) keys.onLine(typed, { later: false });
+  expect(acts).toHaveLength(3);
+  expect(shown.text).toContain("/rewind <turn>");
+  expect(shown.text).toContain("/fork [turn]");
 });

@@ -6,9 +6,9 @@ import { openSessions } from "../../open-sessions.ts";
 import { safeLine } from "../../render/agent-text.ts";
 import { plural } from "../../render/quantities.ts";
 
-/** `bulkhead session rewind <id>`: takes files back to what they were after an earlier turn. */
+/** `bulkhead session rewind <id>`: takes files, the talk or both back to an earlier turn. */
 export async function sessionRewind(call: Invocation): Promise<number> {
-  const { to, undo, dryRun, keepTheirs, unclaimed } = call.options;
+  const { to, undo, files, talk, dryRun, keepTheirs, unclaimed } = call.options;
   if ((typeof to === "number") === (undo === true)) {
     throw new BulkheadError("invalid_config", "Give the turn to go back to, or --undo.", {
       hint: "--to 2 takes back what came after turn 2, --to 0 everything.",
@@ -18,12 +18,27 @@ export async function sessionRewind(call: Invocation): Promise<number> {
   const { session_id } = await findSession(opened.sessions, call.args[0] ?? "");
   const request: RewindRequest = {
     ...(typeof to === "number" ? { to } : { undo: true }),
+    // Named alone, the talk goes back without the files.
+    ...(talk === true ? { talk: true, files: files === true } : {}),
     dry_run: dryRun === true,
     keep_theirs: keepTheirs === true,
     unclaimed: unclaimed === true,
   };
   const report = await opened.sessions.conversations.rewind(session_id, request);
-  return await tell(call, report, linesOf(report, session_id).join("\n"));
+  return await tell(call, report, rewindText(report, session_id));
+}
+
+/** Tells a person what a rewind did, or would do. */
+export function rewindText(report: RewindReport, sessionId: string): string {
+  const { talk, to, dry_run: isDry } = report;
+  const lines = talk !== undefined && report.before === "" ? [] : linesOf(report, sessionId);
+  if (talk === undefined) return lines.join("\n");
+  const forgotten = talk.forgets.length === 0
+    ? "no turn"
+    : `${talk.forgets.length === 1 ? "turn" : "turns"} ${talk.forgets.join(", ")}`;
+  const from = to === 0 ? "from nothing" : `from turn ${to}`;
+  const what = isDry ? `would go on ${from}, and forget ${forgotten}` : `goes on ${from}, and forgets ${forgotten}`;
+  return [...lines, `The agent ${what}.`].join("\n");
 }
 
 function linesOf(report: RewindReport, sessionId: string): string[] {

@@ -1,9 +1,9 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { readFile, writeFile } from "../../ground/platform/files/files.ts";
 import { join, relative, sep } from "../../ground/platform/files/paths.ts";
-import { blobsOf, keepObjects } from "../checkpoints/kept-objects.ts";
-import { treeChanges } from "../checkpoints/blob-changes.ts";
-import type { TurnTree } from "../checkpoints/turn-tree.ts";
+import { blobsOf, keepObjects } from "./kept-objects.ts";
+import { treeChanges } from "./blob-changes.ts";
+import type { TurnTree } from "./turn-tree.ts";
 import { pathKey } from "../git/git-call.ts";
 import { pathText } from "../git/raw-diff.ts";
 import {
