@@ -77,6 +77,7 @@ export const slowTests: readonly string[] = [
   "test/sessions/host/rewinds.test.ts",
   "test/doors/cli/journal-checkpoints.test.ts",
   "test/sessions/host/kept-counts.test.ts",
+  "test/sessions/host/rewound-talks.test.ts",
   "test/sessions/host/talk-rewinds.test.ts",
   "test/sessions/host/kept-memory.test.ts",
   "test/records/workspace/workspaces.test.ts",

@@ -4,7 +4,7 @@ import type { SessionTalk } from "../session-talk.ts";
 import type { LinePart } from "./turn-line.ts";
 
 /** The turn at which a conversation forks, and the session that it is of. */
-export interface ForkPoint {
+interface ForkPoint {
   at: number;
   talk: SessionTalk;
   workspace: "worktree" | "in_place";
