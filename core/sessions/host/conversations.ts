@@ -37,7 +37,7 @@ import { WholeRewinds } from "./talk/whole-rewinds.ts";
 import { MovedMessages, type MovedMessagesDeps } from "./state/moved-messages.ts";
 
 interface ConversationsDeps
-  extends Pick<MovedMessagesDeps, "journal" | "log">, Pick<NextSessionsDeps, "start" | "ownSessions"> {
+  extends Pick<MovedMessagesDeps, "journal" | "log">, Pick<NextSessionsDeps, "start" | "ownSessions" | "firstOpen"> {
   /** Returns a session that runs here, by its own id or by that of its conversation. */
   find(id: string): LiveSession | undefined;
   ofConversation(id: string): LiveSession | undefined;

@@ -120,6 +120,10 @@ function hostOf(
     start: (request, run, next) => sessions.start(request, run, next),
     attachments,
     ownSessions: (adapter) => ownSessions(registry.get(adapter)),
+    firstOpen: async (adapter, request) => {
+      const route = await routes.route({ adapter, request }).catch(() => null);
+      return route?.candidates[0]?.adapter_id ?? null;
+    },
     once: (request, run, start) => keyed.run(request, run, start),
     summary: (id) => host.sessions.get(id),
     rewinds,

@@ -18,6 +18,8 @@ export interface SessionTalk {
   /** Without the values of its `env`. */
   requested: SessionRequest;
   follows: Follows | null;
+  /** The adapters that could take it, the first choice first. */
+  candidates: readonly string[];
   /** The adapter that took it last, and its agent's own id of the session; null where it told none. */
   adapter: string;
   agent_session_id: string | null;
@@ -70,12 +72,13 @@ class TalkReader {
   /** A session of one turn has no events of it. */
   readonly #only: ToldTurn;
 
-  constructor({ session_id, ts }: Envelope, { requested, adapter_id, ...event }: SessionStartedEvent) {
+  constructor({ session_id, ts }: Envelope, { requested, adapter_id, candidates, ...event }: SessionStartedEvent) {
     const follows = event.follows ?? null;
     this.talk = {
       session_id,
       requested,
       follows,
+      candidates,
       adapter: adapter_id,
       agent_session_id: null,
       messages: [],

@@ -201,6 +201,39 @@ describe("LocalConversations", () => {
     expect((await startOf(setting, again.session_id)).follows?.why).toBe("message");
   });
 
+  test("a message whose agent is limited goes on with the next one of the list, which is told of the turns", async () => {
+    const setting = await made();
+    const { host, workdir } = setting;
+    await setting.add("tires", {
+      code: adapterCode(`
+    if (request.prompt.includes("two")) {
+      yield { type: "rate_limit", message: "429", wait_ms: 600000 };
+      yield { type: "error", code: "rate_limit", message: "429", recoverable: true };
+      return;
+    }
+    yield { type: "completed", success: true, output: "done", files_changed: [], tokens_used: null, cost: null };`),
+      manifest: "accepts: [model]",
+    });
+    const request = { workdir, prompt: "one", model: "m", best_effort: true, retry: "never" as const };
+    const { id } = await host.runSession(request, { adapter: ["tires", "forgets"], artifacts: "none" });
+    await (await host.sessions.open(id)).result();
+    const { conversations } = host.sessions;
+    const limited = await conversations.say(id, text("two"));
+    expect((await (await host.sessions.open(limited.session_id)).result()).error?.code).toBe("rate_limit");
+    const next = await conversations.say(id, text("three"));
+    const { candidates, follows, requested } = await startOf(setting, next.session_id);
+    expect([candidates, follows?.why, follows?.memory]).toEqual([["forgets"], "agent", "briefing"]);
+    // The model is the other agent's.
+    expect(requested.model).toBeUndefined();
+    expect(await outputOf(setting, next.session_id)).toMatch(/"one".*three/s);
+    // It stays there, and one that a person names is taken all the same.
+    expect((await startOf(setting, (await conversations.say(id, text("four"))).session_id)).follows?.why).toBe(
+      "message",
+    );
+    const alone = await begun(setting, "tires");
+    await (await host.sessions.open((await conversations.say(alone, text("five"))).session_id)).interrupt();
+  });
+
   test("env is not taken over: the message is refused, and the names are told, unless they are given again", async () => {
     const setting = await openHost();
     await setting.add("remembers", {

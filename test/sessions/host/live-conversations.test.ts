@@ -72,6 +72,7 @@ class FakeHost {
         : Promise.reject(this.fault),
     attachments: { check: (parts) => Promise.resolve([...parts]), name: () => Promise.resolve() },
     ownSessions: () => ({ continues: false, copies: false, copiesAt: false }),
+    firstOpen: () => Promise.resolve(null),
     once: (_request, _options, start) => start(undefined),
     summary: () => Promise.reject(new Error("No summary is kept.")),
     written: () => Promise.resolve(),

@@ -29,6 +29,8 @@ export interface NextSessionsDeps {
   start(request: SessionRequest, options: RunSessionOptions, next: NextSession): Promise<LiveSession>;
   /** How an adapter goes on with its agent's own sessions. */
   ownSessions(adapter: string): OwnSessions;
+  /** Returns the first adapter of a list whose agent is not limited, or soon not any more; null where none is open. */
+  firstOpen(chain: readonly string[], request: Pick<SessionRequest, "model">): Promise<string | null>;
 }
 
 /** Begins sessions that know turns of others: the next one of a conversation, or the first one of a fork. */
@@ -49,11 +51,11 @@ export class NextSessions {
     if (expected_turn !== undefined) {
       throw new BulkheadError("conflict", `Cannot give a message to turn ${expected_turn}: no turn runs.`);
     }
-    const { head, talk, turn } = await this.#head(conversation);
+    const { head, oldest, talk, turn } = await this.#head(conversation);
     const words = { prompt: textOf(content), content: attachmentsOf(content), output_schema, traceparent };
-    const wanted = nextRequest(talk, { ...words, with: terms });
+    const adapter = terms.agent ?? await this.#openAgent(talk, oldest);
+    const wanted = nextRequest(talk, { ...words, with: { ...terms, agent: adapter } });
     const request = await caller.admit?.(wanted) ?? wanted;
-    const adapter = terms.agent ?? talk.adapter;
     const recalled = await this.#recall({ session_id: head }, { adapter, goesOn: { conversation, turn } });
     demandEnv(talk, request);
     if (recalled.last !== null) demandEnv(recalled.last, request);
@@ -179,13 +181,28 @@ export class NextSessions {
     return numbers;
   }
 
+  /** Returns the agent of a session, or the next one of the conversation's list that is open, while that one is limited. */
+  async #openAgent({ adapter, requested: { model } }: SessionTalk, oldest: SessionRecord): Promise<string> {
+    const { candidates = [] } = await this.#deps.talks.ended(oldest) ?? {};
+    if (candidates.length < 2 || !candidates.includes(adapter)) return adapter;
+    const chain = [adapter, ...candidates.filter((one) => one !== adapter)];
+    return await this.#deps.firstOpen(chain, omitUndefined({ model })) ?? adapter;
+  }
+
   /** Returns the newest session of a conversation, what it tells, and the number of the conversation's last turn. */
-  async #head(conversation: string): Promise<{ head: string; talk: SessionTalk; turn: number }> {
+  async #head(
+    conversation: string,
+  ): Promise<{ head: string; oldest: SessionRecord; talk: SessionTalk; turn: number }> {
     const records = await this.#deps.recordsOf(conversation);
     const head = records.at(-1) ?? unknownSession(conversation);
     if (head.state === "running") throw stillRunning(head.session_id);
     const talk = await this.#deps.talks.ended(head) ?? unknownEvents(head.session_id);
-    return { head: head.session_id, talk, turn: Math.max(...records.map(({ last_turn }) => last_turn)) };
+    return {
+      head: head.session_id,
+      oldest: records[0] ?? head,
+      talk,
+      turn: Math.max(...records.map(({ last_turn }) => last_turn)),
+    };
   }
 
   /** Decides how an agent knows the turns up to one; `goesOn`: in the next session of that very conversation. */
