@@ -18,10 +18,10 @@ interface ForkPoint {
  */
 export async function forkPoint(
   conversation: string,
-  { line, others, request: { at, workspace }, act = "fork" }: {
-    act?: "fork" | "rewind";
+  { line, others, request: { at, workspace }, act }: {
+    act: "fork" | "rewind";
     line: AsyncIterable<LinePart>;
-    others(): Promise<readonly (SessionTalk | null)[]>;
+    others: readonly (SessionTalk | null)[];
     request: ForkRequest;
   },
 ): Promise<ForkPoint> {
@@ -36,7 +36,7 @@ export async function forkPoint(
     if (found !== null && newest !== null) break;
     oldest = talk;
   }
-  found ??= await amongOthers(await others(), at) ??
+  found ??= amongOthers(others, at) ??
     ((at ?? 0) === 0 && oldest !== null ? { at: 0, talk: oldest } : null);
   if (found === null) {
     const why = at === undefined ? "its events are not kept any more" : `it has no turn ${at}`;

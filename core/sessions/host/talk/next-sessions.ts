@@ -84,13 +84,7 @@ export class NextSessions {
     { agent, model, prompt = "", message_id = randomId(), ...wish }: ForkRequest,
     { caller, begins }: { caller: MessageCaller } & Pick<NextSession, "begins">,
   ): Promise<string> {
-    const records = await this.#deps.recordsOf(conversation);
-    const { session_id: head } = records.at(-1) ?? unknownSession(conversation);
-    const { at, talk, workspace } = await forkPoint(conversation, {
-      line: this.#line({ session_id: head }),
-      others: () => Promise.all(records.map((record) => this.#deps.talks.soFar(record))),
-      request: wish,
-    });
+    const { at, talk, workspace } = await this.#pointOf(conversation, { request: wish, act: "fork" });
     const terms = omitUndefined({ agent, model });
     // It has a budget of its own.
     const same = nextRequest({ ...talk, usage: null }, { prompt, content: [], with: terms });
@@ -131,7 +125,7 @@ export class NextSessions {
    * @throws {BulkheadError} `not_found`, `busy` for a turn that runs
    */
   async turnsAfter(conversation: string, to: number): Promise<number[]> {
-    const { head, talk } = await this.#turnOf(conversation, to);
+    const { head, talk } = await this.#pointOf(conversation, { request: { at: to }, act: "rewind" });
     const known = await this.#numbers({ session_id: talk.session_id, turn: to });
     return (await this.#numbers({ session_id: head })).filter((turn) => !known.includes(turn));
   }
@@ -144,7 +138,7 @@ export class NextSessions {
     conversation: string,
     { to, caller }: { to: number; caller: MessageCaller },
   ): Promise<(sessionId: string) => Promise<void>> {
-    const { talk: { session_id, adapter } } = await this.#turnOf(conversation, to);
+    const { talk: { session_id, adapter } } = await this.#pointOf(conversation, { request: { at: to }, act: "rewind" });
     const { head, talk } = await this.#head(conversation);
     const wanted = nextRequest(talk, { prompt: "", content: [], with: { agent: adapter } });
     const request = await caller.admit?.(wanted) ?? wanted;
@@ -162,17 +156,21 @@ export class NextSessions {
     };
   }
 
-  /** Finds the session of a turn, also of one that was taken back; 0: the oldest. */
-  async #turnOf(conversation: string, to: number): Promise<{ head: string; talk: SessionTalk }> {
+  /** Finds a turn of a conversation, also one that was taken back, and its newest session. */
+  async #pointOf(
+    conversation: string,
+    asked: Pick<Parameters<typeof forkPoint>[1], "request" | "act">,
+  ): Promise<Awaited<ReturnType<typeof forkPoint>> & { head: string }> {
     const records = await this.#deps.recordsOf(conversation);
-    const { session_id: head } = records.at(-1) ?? unknownSession(conversation);
-    const { talk } = await forkPoint(conversation, {
-      line: this.#line({ session_id: head }),
-      others: () => Promise.all(records.map((record) => this.#deps.talks.soFar(record))),
-      request: { at: to },
-      act: "rewind",
-    });
-    return { head, talk };
+    const head = records.at(-1) ?? unknownSession(conversation);
+    const talks = await Promise.all(records.map((record) => this.#deps.talks.soFar(record)));
+    // Another host has it.
+    if (head.state === "running" && talks.at(-1) === null) throw stillRunning(head.session_id);
+    const { session_id } = head;
+    return {
+      ...await forkPoint(conversation, { ...asked, line: this.#line({ session_id }), others: talks }),
+      head: session_id,
+    };
   }
 
   async #numbers(end: { session_id: string; turn?: number }): Promise<number[]> {
