@@ -1,3 +1,4 @@
+import { waitOf } from "../../../core/sessions/host/talk/empty-session.ts";
 import type { WorkerPlace } from "../../../core/walls/pool/plugin-pool.ts";
 import type { EntryEnd, EntryOptions } from "../../../core/walls/pool/lane-entry.ts";
 import { rightsTo } from "../../../core/packages/permissions/decide.ts";
@@ -104,8 +105,7 @@ export class ScriptedSession {
       resumed: null,
       follows: null,
       firstTurn: 1,
-      beginsIdle: false,
-      keepMs: asked.keep_ms ?? 0,
+      ...waitOf(asked, { follows: null, limits: { keep_ms: asked.keep_ms ?? 0 } }),
       candidates: [first!, ...others],
       passedOver: [],
       replaced: [],
