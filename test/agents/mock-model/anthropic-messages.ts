@@ -36,6 +36,8 @@ export const anthropicMessages: Protocol = {
       ),
       answered: list(field(last, "content")).some((part) => field(part, "type") === "tool_result"),
       begins: JSON.stringify(messages[0]),
+      calls: messages.flatMap((message) => list(field(message, "content")))
+        .flatMap((part) => field(part, "type") === "tool_use" ? [String(field(part, "name"))] : []),
       ends: JSON.stringify(last),
       mayThink: thinking !== undefined && thinking !== "disabled",
     };

@@ -1,13 +1,21 @@
 import type { JsonSchema, ModelCall, OfferedTool } from "./exchange.ts";
 
 /** What the model wants done. */
-export type Wish = { write: string; content: string } | { run: string };
+export type Wish = { write: string; content: string } | Command;
+
+interface Command {
+  run: string;
+  /** Outside of the agent's own sandbox, where its tool can ask for that. */
+  unboxed?: true;
+}
 
 const pathName = /^(file_?path|path|absolute_path|target_file|filename)$/i;
 const contentName = /^(contents?|text|file_text)$/i;
 const commandName = /^(cmd|command)$/i;
 /** A list of whole commands. */
 const commandsName = /^commands$/i;
+/** Arguments by which a command leaves the sandbox of Codex, which then asks. */
+const unboxing: Record<string, string> = { sandbox_permissions: "require_escalated", justification: "May it run?" };
 
 /**
  * A call of an offered tool that does what is wished; null where none can. What a tool does is read from the names of
@@ -50,6 +58,7 @@ function fill(schema: JsonSchema | null, wish: Wish): Record<string, unknown> {
     if ("write" in wish && contentName.test(key)) return [[key, wish.content]];
     if (commandsName.test(key)) return [[key, [command]]];
     if (commandName.test(key)) return [[key, typeOf(schema) === "array" ? ["sh", "-c", command] : command]];
+    if ("unboxed" in wish && key in unboxing) return [[key, unboxing[key]]];
     return required.includes(key) ? [[key, anything(schema)]] : [];
   });
   return Object.fromEntries(entries);

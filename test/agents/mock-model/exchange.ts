@@ -22,8 +22,9 @@ export interface Asked {
   tools: OfferedTool[];
   /** A tool's result is the last thing that was said. */
   answered: boolean;
-  /** The first and the last message, where the protocol's helpers are told apart by them. */
+  /** What was said to the model, or the first of it: a helper is told apart by that. */
   begins?: string;
+  /** The last message. */
   ends?: string;
   /** Names of the tools that the model has called. */
   calls?: string[];

@@ -20,9 +20,14 @@ export const geminiContent: Protocol = {
   takes: (path) => /:(stream)?generateContent$/i.test(path),
 
   read(body, path) {
-    const last = list(field(body, "contents")).at(-1);
+    const contents = list(field(body, "contents"));
+    const last = contents.at(-1);
+    const partsOf = (role: string) =>
+      contents.filter((one) => field(one, "role") === role).flatMap((one) => list(field(one, "parts")));
     const thinking = field(field(field(body, "generationConfig"), "thinkingConfig"), "includeThoughts");
     return {
+      begins: JSON.stringify(partsOf("user").map((part) => field(part, "text"))),
+      calls: partsOf("model").map((part) => String(field(field(part, "functionCall"), "name"))),
       model: /models\/([^:]+):/.exec(path)?.[1] ?? "",
       streams: /:streamGenerateContent$/i.test(path),
       tools: list(field(body, "tools")).flatMap((group) =>

@@ -5,7 +5,7 @@ import type { Protocol } from "./exchange.ts";
 import { geminiContent } from "./gemini-content.ts";
 import { openaiChat } from "./openai-chat.ts";
 import { openaiResponses } from "./openai-responses.ts";
-import { Garbled, type ScenarioName, scenarios } from "./scenarios.ts";
+import { Garbled, isOfHelper, type ScenarioName, scenarios } from "./scenarios.ts";
 
 const protocols: readonly Protocol[] = [anthropicMessages, openaiResponses, openaiChat, geminiContent];
 
@@ -24,6 +24,8 @@ export interface ModelRun {
   requests: string[];
   /** Requests for which there is no answer: `METHOD path`. */
   strange: string[];
+  /** Whether a helper of the agent has asked. */
+  isHelped: boolean;
 }
 
 interface OpenRun extends ModelRun {
@@ -44,7 +46,14 @@ export async function startMockModel(): Promise<MockModel> {
   return {
     open(scenario, place) {
       const id = crypto.randomUUID();
-      const run = { url: `http://127.0.0.1:${port}/${id}`, requests: [], strange: [], scenario, ...place };
+      const run = {
+        url: `http://127.0.0.1:${port}/${id}`,
+        requests: [],
+        strange: [],
+        isHelped: false,
+        scenario,
+        ...place,
+      };
       runs.set(id, run);
       return run;
     },
@@ -64,6 +73,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, runs: 
   if (!protocol) return reply(response, aside(request, path, run));
   run.requests.push(text);
   const asked = protocol.read(JSON.parse(text), path);
+  run.isHelped ||= isOfHelper(asked);
   const gone = new AbortController();
   response.on("close", () => gone.abort());
   const isAside = run.offersTools && asked.tools.length === 0;

@@ -21,8 +21,13 @@ export const openaiChat: Protocol = {
   takes: (path) => path.endsWith("/chat/completions"),
 
   read(body) {
-    const roles = list(field(body, "messages")).map((message) => field(message, "role"));
+    const messages = list(field(body, "messages"));
+    const roles = messages.map((message) => field(message, "role"));
     return {
+      begins: JSON.stringify(messages.filter((message) => field(message, "role") === "user")),
+      calls: messages.flatMap((message) =>
+        list(field(message, "tool_calls")).map((call) => String(field(field(call, "function"), "name")))
+      ),
       model: String(field(body, "model")),
       streams: field(body, "stream") === true,
       tools: list(field(body, "tools")).map((tool) => ({

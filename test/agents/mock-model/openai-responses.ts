@@ -30,7 +30,10 @@ export const openaiResponses: Protocol = {
 
   read(body) {
     const types = list(field(body, "input")).map((item) => String(field(item, "type")));
-    const said = list(field(body, "input")).filter((item) => field(item, "role") === "user");
+    // A helper has its order from the agent that started it.
+    const said = list(field(body, "input")).filter((item) =>
+      field(item, "role") === "user" || field(item, "type") === "agent_message"
+    );
     return {
       begins: JSON.stringify(said),
       calls: list(field(body, "input")).flatMap((item) =>

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { callId, chooseCall, has, type Wish } from "./choose-tool.ts";
-import type { Answer, Asked, Failure } from "./exchange.ts";
+import type { Answer, Asked, Failure, OfferedTool } from "./exchange.ts";
 
 /** What the model does, by name. */
 export type Scenario = (asked: Asked, place: Place) => Answer | Failure;
@@ -24,8 +24,9 @@ export const written = { name: "hello.txt", content: "hi from the model" };
 /** A command that does not end within any test. */
 export const sleeper = "tail -f /dev/null";
 
-/** What the helper of `helper` is told, and for how many milliseconds it works: longer than an agent may clean up. */
+/** What the helper of `helper` is told. */
 const helperTask = "Helper, look for the wharf.";
+/** Milliseconds for which it works: longer than an agent may clean up. */
 const helperMs = 4000;
 /** What the model says while its helper works. */
 export const interimAnswer = "I wait for the helper. ";
@@ -35,11 +36,9 @@ export const scenarios = {
   text: speak(),
   thinking: speak({ thinking: ["The request is short, ", "so a short answer will do."] }),
   write: callThenSpeak(({ workdir }) => ({ write: `${workdir}/${written.name}`, content: written.content })),
-  command: callThenSpeak(({ workdir }) => ({
-    run: `printf '%s' '${written.content}' > '${workdir}/${written.name}'`,
-  })),
+  command: callThenSpeak(({ workdir }) => ({ run: writing(workdir) })),
+  command_unboxed: callThenSpeak(({ workdir }) => ({ run: writing(workdir), unboxed: true })),
   helper: helped,
-  helper_waited: waitedFor,
   command_endless: callThenSpeak(() => ({ run: sleeper })),
   unauthorised: () => "unauthorised",
   forbidden: () => "forbidden",
@@ -66,6 +65,10 @@ function speak({ thinking = [], text = shortText }: Spoken = {}): Scenario {
   return (_asked, { signal }) => ({ thinking, text: text(signal), calls: [] });
 }
 
+function writing(workdir: string): string {
+  return `printf '%s' '${written.content}' > '${workdir}/${written.name}'`;
+}
+
 function callThenSpeak(wishOf: (place: Place) => Wish): Scenario {
   return (asked, place) => {
     const call = asked.answered ? null : chooseCall(wishOf(place), asked.tools);
@@ -74,31 +77,39 @@ function callThenSpeak(wishOf: (place: Place) => Wish): Scenario {
   };
 }
 
-/** Starts a helper in the background, answers meanwhile, and again when the helper is done. */
-function helped({ begins = "", ends = "", tools, answered }: Asked, { signal }: Place): Answer {
-  if (begins.includes(helperTask)) return { thinking: [], text: slowText(signal), calls: [] };
-  const tool = tools.find(({ schema }) => has(schema, /^subagent_type$/));
-  if (answered) return { thinking: [], text: pieces(interimAnswer), calls: [] };
-  if (tool === undefined || ends.includes("task-notification")) return { thinking: [], text: shortText(), calls: [] };
-  const input = {
-    description: "A task",
-    prompt: helperTask,
-    subagent_type: "general-purpose",
-    run_in_background: true,
-  };
-  return { thinking: [], text: pieces("I will ", "do it."), calls: [{ id: callId(), tool, input }] };
+/**
+ * Starts a helper, once. Where it works in the background the model answers meanwhile, and again when the helper is done;
+ * where another tool waits for it, the model calls that one.
+ */
+function helped(asked: Asked, { signal }: Place): Answer {
+  const { tools, answered, calls = [] } = asked;
+  if (isOfHelper(asked)) return { thinking: [], text: slowText(signal), calls: [] };
+  const left = tools.filter(({ name }) => !calls.includes(name));
+  const tool = answered
+    ? left.find(({ name }) => name === "wait_agent")
+    : left.find(({ name, schema }) => has(schema, /^subagent_type$/) || /^(spawn|invoke)_agent$/.test(name));
+  if (tool === undefined) return { thinking: [], text: answered ? pieces(interimAnswer) : shortText(), calls: [] };
+  return { thinking: [], text: pieces("I will ", "do it."), calls: [{ id: callId(), tool, input: orderOf(tool) }] };
 }
 
-/** Starts a helper of Codex, waits for it, and answers then. */
-function waitedFor({ begins = "", tools, calls = [] }: Asked): Answer {
-  if (begins.includes(helperTask)) return { thinking: [], text: pieces("The helper is done."), calls: [] };
-  const named = (name: RegExp) => tools.find((one) => name.test(one.name) && !calls.includes(one.name));
-  const [spawn, wait] = [named(/^spawn_agent$/), named(/^wait(_agent)?$/)];
-  const tool = spawn ?? wait;
-  if (tool === undefined) return { thinking: [], text: shortText(), calls: [] };
-  const given = tool === spawn ? { message: helperTask, task_name: "look" } : { timeout_ms: 30_000 };
-  const input = Object.fromEntries(Object.entries(given).filter(([key]) => has(tool.schema, new RegExp(`^${key}$`))));
-  return { thinking: [], text: pieces("I will ", "do it."), calls: [{ id: callId(), tool, input }] };
+/** Whether the helper of `helper` asks. */
+export function isOfHelper({ begins = "" }: Asked): boolean {
+  return begins.includes(helperTask);
+}
+
+/** What a helper's tool is told, by the arguments that it takes. */
+function orderOf({ name, schema }: OfferedTool): Record<string, unknown> {
+  const order = {
+    description: "A task",
+    prompt: helperTask,
+    message: helperTask,
+    task_name: "look",
+    subagent_type: name === "task" ? "general" : "general-purpose",
+    agent_name: "generalist",
+    run_in_background: true,
+    timeout_ms: 30_000,
+  };
+  return Object.fromEntries(Object.entries(order).filter(([key]) => has(schema, new RegExp(`^${key}$`))));
 }
 
 /** Prompts that the model of `conversation` obeys; any other is answered at once. */

@@ -67,8 +67,10 @@ const claude = acp("claude", claudeCode, {
 const gemini = acp("gemini", geminiCli, {
   binary: "gemini",
   without: { resume: "Of the sessions before it finds some and not others, whichever way they ended." },
-  request: ({ model }) => ({
+  request: ({ name, model }) => ({
     model: "gemini-2.5-pro",
+    // In its other modes it denies its helpers, and asks nobody.
+    ...(name === "helper" ? { params: { mode: "yolo" } } : {}),
     env: { GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: model.url },
   }),
 });

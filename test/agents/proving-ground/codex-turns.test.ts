@@ -78,9 +78,9 @@ class RealContext extends MemoryContext {
   }
 }
 
-async function talk(scenario: ScenarioName, asked: readonly Asked[], settings: string[] = []) {
+async function talk(scenario: ScenarioName, asked: readonly Asked[]) {
   const model = models.open(scenario, { workdir: place.workdir, offersTools: true });
-  const ctx = new RealContext(await codexEnv({ name: "text", model, place }, settings));
+  const ctx = new RealContext(await codexEnv({ name: scenario === "helper" ? scenario : "text", model, place }));
   const events: AdapterEvent[] = [];
   const until = async (is: () => boolean): Promise<void> => {
     while (!is()) await sleep(20);
@@ -153,9 +153,7 @@ test("codex: a word that a stop overtakes comes back, and the next turn begins w
 });
 
 test("codex: a helper that it waits for begins and ends, with what it used", { timeout: 60_000 }, async () => {
-  const { events, lasts } = await talk("helper_waited", [{ prompt: "Have a helper look." }], [
-    "features.multi_agent_v2 = true",
-  ]);
+  const { events, lasts } = await talk("helper", [{ prompt: "Have a helper look." }]);
   expect(lasts).toMatchObject([{ type: "completed" }]);
   const told = events.filter(({ type }) => type === "agent_started" || type === "agent_ended");
   expect(told).toMatchObject([

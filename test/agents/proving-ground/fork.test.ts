@@ -1,31 +1,11 @@
-import process from "node:process";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type MockModel, startMockModel } from "../mock-model/mock-model.ts";
-import { agents as allAgents } from "./agents.ts";
-import { type Home, openHome } from "./place.ts";
-import { type Talk, talkWith } from "./talk.ts";
+import { expect, test } from "vitest";
+import { openGround } from "./ground.ts";
+import type { Talk } from "./talk.ts";
 
 /** Agents that copy their sessions; those of the first list up to any turn. */
 const anywhere = ["claude-code", "codex"];
 const forkers = [...anywhere, "acp-claude", "acp-codex"];
-const named = process.env["AGENTS"]?.split(",");
-const agents = allAgents.filter(({ id, more }) =>
-  forkers.includes(id) && (named?.includes("all") || (named?.includes(id) ?? !more))
-);
-
-let home: Home;
-let models: MockModel;
-
-beforeAll(async () => {
-  home = await openHome({ more: agents.some(({ more }) => more) });
-  models = await startMockModel();
-  for (const agent of agents) await agent.settle(home.path);
-}, 60_000);
-
-afterAll(async () => {
-  await models.close();
-  await home.remove();
-}, 60_000);
+const { agents, talk } = openGround(forkers);
 
 const ownId = ({ envelopes }: Talk) =>
   envelopes.flatMap(({ event }) => event.type === "agent_info" ? [event.agent_session_id ?? ""] : [])[0] ?? "";
@@ -33,14 +13,10 @@ const ownId = ({ envelopes }: Talk) =>
 const asked = ({ requests }: Talk, words: string) =>
   requests.findLast((body) => body.includes(words) && !body.includes('"model":"gpt-5.6-luna"')) ?? "";
 
-test("the agents that fork are among those of the proving ground", () => {
-  expect(allAgents.map(({ id }) => id)).toEqual(expect.arrayContaining(forkers));
-});
-
 test.each(agents)("a fork of a session of $id knows the turns up to its own, and the session stays as it is", {
   timeout: 300_000,
 }, async (agent) => {
-  const left = await talkWith(agent, { models, scenario: "text" }, async (one) => {
+  const left = await talk(agent, { scenario: "text" }, async (one) => {
     const first = await one.ended(1);
     one.say("And now say quay.");
     await one.ended(2);

@@ -67,12 +67,13 @@ export const codex: Agent = {
 
 /** Variables that point Codex at the mock model. */
 export async function codexEnv(
-  { model, place }: Setting,
+  { name, model, place }: Setting,
   settings: readonly string[] = [],
 ): Promise<Record<string, string>> {
   const home = settingsFolder(place, "codex-home");
   const provider = [
     `model_provider = "mock"`,
+    ...(name === "helper" ? ["features.multi_agent_v2 = true"] : []),
     ...settings,
     `[model_providers.mock]`,
     `name = "mock"`,

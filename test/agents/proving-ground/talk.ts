@@ -8,7 +8,7 @@ import type { MessageTerms } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { Delivery } from "../../../plugin-sdk/messages.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import type { MockModel } from "../mock-model/mock-model.ts";
+import type { MockModel, ModelRun } from "../mock-model/mock-model.ts";
 import type { ScenarioName } from "../mock-model/scenarios.ts";
 import { type Agent, bundledFor } from "./agent.ts";
 import { leftBehind, openPlace, type Place, processesOf } from "./place.ts";
@@ -30,12 +30,13 @@ export interface Talk {
   ended(turn: number): Promise<Extract<Envelope["event"], { type: "turn_ended" }>>;
   outcomes(): string[];
   requests: string[];
+  /** Whether a helper of the agent has asked the model. */
+  isHelped(): boolean;
   scenario(name: ScenarioName): void;
 }
 
-/** Options of {@link talkWith}. */
-interface TalkOptions {
-  models: MockModel;
+/** What a talk begins with. */
+export interface TalkOptions {
   scenario: ScenarioName;
   request?: Partial<SessionRequest>;
 }
@@ -43,12 +44,12 @@ interface TalkOptions {
 /** Runs a talk with an agent on a host of its own; returns the processes that it left behind. */
 export async function talkWith(
   agent: Agent,
-  { models, scenario, request = {} }: TalkOptions,
+  { models, scenario, request = {} }: TalkOptions & { models: MockModel },
   act: (talk: Talk) => Promise<void>,
 ): Promise<string[]> {
   const place = await openPlace();
   const model = models.open(scenario, { workdir: place.workdir, offersTools: agent.tools });
-  const prepared = await agent.prepare({ name: "text", model, place });
+  const prepared = await agent.prepare({ name: scenario === "helper" ? scenario : "text", model, place });
   const { folder, config = {}, grant } = prepared;
   const host = await createHost({
     root: place.root,
@@ -75,7 +76,7 @@ async function begin(
   { adapter, place, model, request }: {
     adapter: string;
     place: Place;
-    model: { requests: string[]; scenario?: ScenarioName };
+    model: ModelRun & { scenario?: ScenarioName };
     request: object;
   },
 ): Promise<Talk> {
@@ -100,6 +101,7 @@ async function begin(
     envelopes,
     place,
     requests: model.requests,
+    isHelped: () => model.isHelped,
     scenario: (name) => void (model.scenario = name),
     say(text, delivery = "queue", terms) {
       const message_id = `m${++said}`;

@@ -1,50 +1,23 @@
-import process from "node:process";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type MockModel, startMockModel } from "../mock-model/mock-model.ts";
-import type { ScenarioName } from "../mock-model/scenarios.ts";
+import { describe, expect, test } from "vitest";
 import { sleeper } from "../mock-model/scenarios.ts";
-import type { Agent } from "./agent.ts";
-import { agents as allAgents } from "./agents.ts";
-import { type Home, openHome, processesOf } from "./place.ts";
-import { patience, type Talk, talkWith } from "./talk.ts";
+import { openGround } from "./ground.ts";
+import { processesOf } from "./place.ts";
+import { patience, type Talk } from "./talk.ts";
 
-/** Agents of the Agent Client Protocol that are run by name: `AGENTS=acp-claude,acp-codex`; without it the first lot. */
-const named = process.env["AGENTS"]?.split(",");
+/** Agents of the Agent Client Protocol that are run by name. */
 const talkers = ["acp-claude", "acp-codex", "acp-gemini", "acp-opencode"];
 const steered = ["acp-claude", "acp-codex"];
-const agents = allAgents.filter(({ id, more }) =>
-  talkers.includes(id) && (named?.includes("all") || (named?.includes(id) ?? !more))
-);
+const { agents, talk } = openGround(talkers);
 
-let home: Home;
-let models: MockModel;
-
-beforeAll(async () => {
-  home = await openHome({ more: agents.some(({ more }) => more) });
-  models = await startMockModel();
-  for (const agent of agents) await agent.settle(home.path);
-}, 60_000);
-
-afterAll(async () => {
-  await models.close();
-  await home.remove();
-}, 60_000);
-
-const talk = (agent: Agent, scenario: ScenarioName, act: (one: Talk) => Promise<void>) =>
-  talkWith(agent, { models, scenario }, act);
 const entries = ({ envelopes }: Talk) => envelopes.filter(({ event }) => event.type === "attempt_started").length;
 /** Resolves when the model has said something. */
 const speaks = (talk: Talk) =>
   expect.poll(() => talk.envelopes.some(({ event }) => event.type === "output" && event.stream === "stdout"), patience)
     .toBe(true);
 
-test("the agents that can talk are among those of the proving ground", () => {
-  expect(allAgents.map(({ id }) => id)).toEqual(expect.arrayContaining(talkers));
-});
-
 describe.each(agents)("a talk with $id", (agent) => {
   test("has two turns in one process, and the second one knows the first", { timeout: 240_000 }, async () => {
-    const left = await talk(agent, "text", async (one) => {
+    const left = await talk(agent, { scenario: "text" }, async (one) => {
       expect(await one.ended(1)).toMatchObject({ outcome: "completed", output: "It is done." });
       one.say("And now say quay.");
       expect(await one.ended(2)).toMatchObject({ outcome: "completed", output: "It is done." });
@@ -57,7 +30,7 @@ describe.each(agents)("a talk with $id", (agent) => {
   });
 
   test("goes on after a stop in the middle of a text, in the same process", { timeout: 240_000 }, async () => {
-    const left = await talk(agent, "endless", async (one) => {
+    const left = await talk(agent, { scenario: "endless" }, async (one) => {
       await speaks(one);
       one.scenario("text");
       one.stop();
@@ -70,7 +43,7 @@ describe.each(agents)("a talk with $id", (agent) => {
   });
 
   test("goes on after a stop of a command that runs", { timeout: 240_000 }, async () => {
-    const left = await talk(agent, "command_endless", async (one) => {
+    const left = await talk(agent, { scenario: "command_endless" }, async (one) => {
       const runs = async () => (await processesOf(one.place)).some(({ command }) => command === sleeper);
       await expect.poll(runs, patience).toBe(true);
       one.scenario("text");
@@ -84,7 +57,7 @@ describe.each(agents)("a talk with $id", (agent) => {
   });
 
   test("takes a word into its turn, or has it as the next one", { timeout: 240_000 }, async () => {
-    const left = await talk(agent, "endless", async (one) => {
+    const left = await talk(agent, { scenario: "endless" }, async (one) => {
       await speaks(one);
       one.scenario("text");
       one.say("Say quay as well.", "steer");

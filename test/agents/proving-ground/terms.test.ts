@@ -1,9 +1,6 @@
-import process from "node:process";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type MockModel, startMockModel } from "../mock-model/mock-model.ts";
-import { agents as allAgents } from "./agents.ts";
-import { type Home, openHome } from "./place.ts";
-import { type Talk, talkWith } from "./talk.ts";
+import { describe, expect, test } from "vitest";
+import { openGround } from "./ground.ts";
+import type { Talk } from "./talk.ts";
 
 /** Where the terms of a turn stand in a request to an agent's model. */
 interface Terms {
@@ -34,31 +31,10 @@ const terms: Record<string, Terms> = {
   "acp-gemini": { effortIn: null, plan: /# Active Approval Mode: Plan/ },
 };
 
-const named = process.env["AGENTS"]?.split(",");
-const agents = allAgents.filter(({ id, more }) =>
-  id in terms && (named?.includes("all") || (named?.includes(id) ?? !more))
-);
-
-let home: Home;
-let models: MockModel;
-
-beforeAll(async () => {
-  home = await openHome({ more: agents.some(({ more }) => more) });
-  models = await startMockModel();
-  for (const agent of agents) await agent.settle(home.path);
-}, 60_000);
-
-afterAll(async () => {
-  await models.close();
-  await home.remove();
-}, 60_000);
+const { agents, talk } = openGround(Object.keys(terms));
 
 const entries = ({ envelopes }: Talk) => envelopes.filter(({ event }) => event.type === "attempt_started").length;
 const asked = ({ requests }: Talk, words: string) => requests.filter((body) => body.includes(words));
-
-test("the agents with terms are among those of the proving ground", () => {
-  expect(allAgents.map(({ id }) => id)).toEqual(expect.arrayContaining(Object.keys(terms)));
-});
 
 describe.each(agents)("the terms of a turn of $id", (agent) => {
   const { effortIn, model, plan, over } = terms[agent.id]!;
@@ -67,7 +43,7 @@ describe.each(agents)("the terms of a turn of $id", (agent) => {
 
   test("an effort is in the request to its model, and changes in the same process", { timeout: 240_000 }, async () => {
     const request = { ...own, effort: "low" as const };
-    const left = await talkWith(agent, { models, scenario: "text", request }, async (one) => {
+    const left = await talk(agent, { scenario: "text", request }, async (one) => {
       const first = await one.ended(1);
       if (effortIn === null) return expect(first).toMatchObject({ error: { code: "unenforceable" } });
       expect(first).toMatchObject({ outcome: "completed" });
@@ -90,7 +66,7 @@ describe.each(agents)("the terms of a turn of $id", (agent) => {
 
   test("a plan is in the request to its model, until a message ends it", { timeout: 240_000 }, async () => {
     const request = { ...own, plan: true };
-    const left = await talkWith(agent, { models, scenario: "text", request }, async (one) => {
+    const left = await talk(agent, { scenario: "text", request }, async (one) => {
       expect(await one.ended(1)).toMatchObject({ outcome: "completed" });
       expect(asked(one, "wharf").some((body) => plan.test(body))).toBe(true);
       one.say("And now say quay.", "queue", { plan: false });
