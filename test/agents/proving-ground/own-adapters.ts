@@ -131,7 +131,9 @@ export async function opencodeEnv(
 ): Promise<Record<string, string>> {
   const file = settingsFolder(place, "opencode.json");
   const options = { baseURL: `${model.url}/v1`, apiKey: key };
-  const models = { mock: { name: "Mock", limit: { context: 200_000, output: 200_000 } } };
+  const limit = { context: 200_000, output: 200_000 };
+  const modalities = { input: ["text", "image"], output: ["text"] };
+  const models = { mock: { name: "Mock", attachment: true, modalities, limit } };
   await writeInto(file, {
     autoupdate: false,
     share: "disabled",

@@ -6,7 +6,7 @@ import { readManifest } from "../../../core/packages/manifest/read-manifest.ts";
 import { requestedWith } from "../../../core/packages/permissions/requested-permissions.ts";
 import type { MessageTerms } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import type { Delivery } from "../../../plugin-sdk/messages.ts";
+import type { AttachmentPart, Delivery, Part } from "../../../plugin-sdk/messages.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { MockModel, ModelRun } from "../mock-model/mock-model.ts";
 import type { ScenarioName } from "../mock-model/scenarios.ts";
@@ -20,6 +20,8 @@ export interface Talk {
   envelopes: Envelope[];
   place: Place;
   say(text: string, delivery?: Delivery, terms?: MessageTerms): string;
+  /** Says something with an image. */
+  show(text: string, image: Uint8Array): Promise<void>;
   stop(): void;
   /** Allows each request for permission, now and later. */
   allow(): void;
@@ -39,12 +41,14 @@ export interface Talk {
 export interface TalkOptions {
   scenario: ScenarioName;
   request?: Partial<SessionRequest>;
+  /** Goes with the first prompt. */
+  attached?: { bytes: Uint8Array; name?: string };
 }
 
 /** Runs a talk with an agent on a host of its own; returns the processes that it left behind. */
 export async function talkWith(
   agent: Agent,
-  { models, scenario, request = {} }: TalkOptions & { models: MockModel },
+  { models, scenario, request = {}, attached }: TalkOptions & { models: MockModel },
   act: (talk: Talk) => Promise<void>,
 ): Promise<string[]> {
   const place = await openPlace();
@@ -61,7 +65,9 @@ export async function talkWith(
     const asked = grant ?? requestedWith(await readManifest(folder), config);
     const net = [new URL(model.url).host];
     const plugin = await host.registry.register(folder, { isolation: "process", grant: { ...asked, net }, config });
-    await act(await begin(host, { adapter: plugin.id, place, model, request: { ...prepared.request, ...request } }));
+    const content = attached ? { content: [await attach(host, attached)] } : {};
+    const whole = { ...prepared.request, ...request, ...content };
+    await act(await begin(host, { adapter: plugin.id, place, model, request: whole }));
     await host.close();
     return await leftBehind(place);
   } finally {
@@ -69,6 +75,12 @@ export async function talkWith(
     for (const { pid } of await processesOf(place)) process.kill(pid, "SIGKILL");
     await rm(place.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
+}
+
+/** Uploads bytes; those with a name are a file, others an image. */
+async function attach(host: Host, { bytes, name }: { bytes: Uint8Array; name?: string }): Promise<AttachmentPart> {
+  const { sha256, mime_type } = await host.attach(bytes);
+  return name === undefined ? { type: "image", sha256, mime_type } : { type: "file", sha256, mime_type, name };
 }
 
 async function begin(
@@ -97,22 +109,21 @@ async function begin(
     }
   })();
   let said = 0;
+  const give = (content: Part[], { delivery, terms }: { delivery: Delivery; terms?: MessageTerms | undefined }) => {
+    const message_id = `m${++said}`;
+    const words = { message_id, content, delivery, ...(terms === undefined ? {} : { with: terms }) };
+    void conversations.say(session.id, words);
+    return message_id;
+  };
   return {
     envelopes,
     place,
     requests: model.requests,
     isHelped: () => model.isHelped,
     scenario: (name) => void (model.scenario = name),
-    say(text, delivery = "queue", terms) {
-      const message_id = `m${++said}`;
-      const content = [{ type: "text" as const, text }];
-      void conversations.say(session.id, {
-        message_id,
-        content,
-        delivery,
-        ...(terms === undefined ? {} : { with: terms }),
-      });
-      return message_id;
+    say: (text, delivery = "queue", terms) => give([{ type: "text", text }], { delivery, terms }),
+    async show(text, image) {
+      give([{ type: "text", text }, await attach(host, { bytes: image })], { delivery: "queue" });
     },
     stop: () => void conversations.stop(session.id),
     allow() {
