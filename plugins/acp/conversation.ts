@@ -131,6 +131,7 @@ export class Conversation {
         this.#begin(turn);
         this.#turn = this.#takeTurn(turn, request);
         if (!(yield* this.#told(batches))) return;
+        if (this.#steering !== null) yield* this.#steering.late();
       }
     } finally {
       await batches.return();

@@ -31,6 +31,7 @@ export class Steering {
   readonly #deps: SteeringDeps;
   #underWay: Promise<void> = Promise.resolve();
   #isOver = false;
+  readonly #late: AdapterEvent[] = [];
 
   constructor(deps: SteeringDeps) {
     this.#deps = deps;
@@ -53,8 +54,18 @@ export class Steering {
     this.#isOver = true;
   }
 
+  /** Gives back the words that came after {@link Steering.end}, until none is on its way here. */
+  async *late(): AsyncGenerator<AdapterEvent[], void, void> {
+    for (;;) {
+      await this.#deps.sleep(0).catch(() => {});
+      if (this.#late.length === 0) return;
+      yield this.#late.splice(0);
+    }
+  }
+
   async #give({ message_id, ...words }: TurnMessage, signal: AbortSignal): Promise<void> {
-    const isSent = this.#deps.isOffered && !this.#isOver && !signal.aborted;
+    if (this.#isOver) return void this.#late.push({ type: "message", message_id, state: "returned" });
+    const isSent = this.#deps.isOffered && !signal.aborted;
     const isTaken = isSent && await this.#steer(words);
     // Answered too late to say whether the turn had it.
     if (isSent && this.#isOver) return;

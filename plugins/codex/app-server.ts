@@ -168,7 +168,11 @@ export class AppServer {
       if (turn.kept) await Promise.race([this.#giving, ctx.sleep(answerMs)]).catch(() => {});
       // Codex forgets what it has not read of a turn that was stopped; of any other it may have kept it.
       const isStopped = last.some((event) => event.type === "error" && event.code === "interrupted");
-      yield [...late, ...isStopped ? [...unread].map(returned) : [], ...last];
+      yield [...late.splice(0), ...isStopped ? [...unread].map(returned) : [], ...last];
+      if (!turn.kept) return;
+      // A word that is on its way here is given back before the next turn.
+      const pause = () => ctx.sleep(0).catch(() => {});
+      for (await pause(); late.length > 0; await pause()) yield late.splice(0);
     } finally {
       finish();
       answers.close();

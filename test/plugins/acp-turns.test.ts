@@ -168,6 +168,26 @@ describe.concurrent("a word into an ACP agent's turn", () => {
     expect(lastWords(ran).map(({ output }) => output)).toEqual(["Done.", "Done."]);
   });
 
+  test("that comes right after the last word is given back before the next turn", async () => {
+    let give = (): void => {};
+    const over = new Promise<void>((resolve) => give = resolve);
+    const late = async function* () {
+      await over;
+      yield "Be brief.";
+    };
+    const given: [number, string][] = [];
+    const ran = await talk({ prompt: ({ say, end }) => [say("Done."), end()] }, {
+      turns: [{ messages: late() }, { prompt: "And more." }],
+      stopTurnWhen(event, turn) {
+        if (event.type === "completed") give();
+        if (event.type === "message") given.push([turn, event.state]);
+        return false;
+      },
+    });
+    expect(ran).toMatchObject({ violations: [], error: null });
+    expect(given).toEqual([[1, "returned"]]);
+  });
+
   test("waits for the one before it", async () => {
     let open = 0;
     const ran = await talk({

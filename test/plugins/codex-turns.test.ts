@@ -274,6 +274,27 @@ describe("turns", () => {
     expect(typesOf((await runServer(kept, { options })).events)).toEqual(["agent_info", "completed"]);
   });
 
+  test("a word that comes right after the last word is given back before the next turn", async () => {
+    let give = (): void => {};
+    const ended = new Promise<void>((resolve) => give = resolve);
+    const words = async function* () {
+      await ended;
+      yield "late";
+    };
+    const given: [number, string][] = [];
+    await runServer(server((id) => [over(id)]), {
+      options: {
+        turns: [{ messages: words() }, { prompt: "two" }],
+        stopTurnWhen(event, turn) {
+          if (event.type === "completed") give();
+          if (event.type === "message") given.push([turn, event.state]);
+          return false;
+        },
+      },
+    });
+    expect(given).toEqual([[1, "returned"]]);
+  });
+
   test("one that Codex begins by itself is stopped", async () => {
     const own = notice("turn/started", { turn: { id: "own" } });
     const { sent, events } = await runServer(

@@ -218,38 +218,3 @@ test.each(isWanted ? [claudeCode] : [])(
     });
   },
 );
-
-test.each(isWanted ? [claudeCode] : [])(
-  "$id is far sooner at a second turn than in a new session",
-  { timeout: 300_000 },
-  async () => {
-    await withTalk(async (talk) => {
-      const { requests } = talk.model;
-      /** Milliseconds until the model is asked. */
-      const asked = async (begin: () => unknown) => {
-        const before = requests.length;
-        const started = performance.now();
-        await begin();
-        while (requests.length === before) await new Promise((resolve) => setTimeout(resolve, 5));
-        return performance.now() - started;
-      };
-      await talk.start();
-      await talk.turnEnded(1);
-      const info = await talk.seen(({ type }) => type === "agent_info");
-      const turns: number[] = [];
-      for (const turn of [2, 3, 4]) {
-        turns.push(await asked(() => talk.say("Go on.")));
-        await talk.turnEnded(turn);
-      }
-      await talk.end();
-      const { agent_session_id: continue_from } = info as { agent_session_id: string };
-      const fresh = await asked(() => talk.start({ continue_from, prompt: "And now?" }));
-      await talk.turnEnded(1);
-      await talk.end();
-      console.log(
-        `prompt to model request: ${turns.map(Math.round)} ms in turns, ${Math.round(fresh)} ms in a new session`,
-      );
-      expect(Math.min(...turns) / fresh).toBeLessThan(0.3);
-    });
-  },
-);
