@@ -136,10 +136,9 @@ export class AppServer {
     this.#reader.tellsEnd = turn.kept;
     this.#begun = this.#begin(turn);
     const unread = new Set<string>();
-    // What comes back while the last word is said stands before it.
-    let late: AdapterEvent[] | null = null;
-    const put = (event: AdapterEvent) => void (late === null ? this.#queue.push([event]) : late.push(event));
-    void this.#steer(turn, unread, put).catch(() => {});
+    // What comes back is told with the last word: its turn is over.
+    const late: AdapterEvent[] = [];
+    void this.#steer(turn, unread, (event) => late.push(event)).catch(() => {});
     const stop = (): void => void this.#interrupt().catch(() => {});
     turn.signal.addEventListener("abort", stop);
     if (turn.signal.aborted) stop();
@@ -163,7 +162,6 @@ export class AppServer {
       }
       // A program that was kept is gone: the host enters again with a turn of which nothing came.
       if (isLater && isSilent && !ending.isOver && !ctx.signal.aborted) return;
-      late = [];
       const last = await this.#lastWord(ending, turn);
       if (turn.kept) await Promise.race([this.#giving, ctx.sleep(answerMs)]).catch(() => {});
       // Codex forgets what it has not read of a turn that was stopped; of any other it may have kept it.
@@ -224,7 +222,7 @@ export class AppServer {
    * Gives the client's words into a turn to Codex.
    * @param unread Ids of those that Codex has, and has not said that it read
    */
-  async #steer({ messages }: Turn, unread: Set<string>, put: (event: AdapterEvent) => void): Promise<void> {
+  async #steer({ messages }: Turn, unread: Set<string>, put: (event: AdapterEvent) => unknown): Promise<void> {
     await this.#begun;
     for await (const { message_id, text, content } of messages) {
       const { turn } = this.#reader;

@@ -227,6 +227,20 @@ describe("Mailbox", () => {
     expect(mailbox.endTurn({ failed: true }).map((event) => event.message_id)).toEqual(["q", "s", "t"]);
   });
 
+  test("a steer that comes once the adapter wants no more of its turn is a prompt, unless the turn is tried again", () => {
+    const mailbox = new Mailbox();
+    mailbox.beginTurn(1);
+    mailbox.unseen([]);
+    mailbox.accept(message("late", { delivery: "steer" }));
+    expect(mailbox.pullSteer()).toBeNull();
+    expect(mailbox.endTurn()).toEqual([]);
+    mailbox.beginTurn(2, "late");
+    mailbox.unseen([]);
+    mailbox.accept(message("again", { delivery: "steer" }));
+    mailbox.endAttempt();
+    expect(mailbox.pullSteer()?.message.message_id).toBe("again");
+  });
+
   test("the end of a killed host's session: what is known is told, what is sent is unsure, what is pending moves", () => {
     const mailbox = new Mailbox();
     for (const message_id of ["taken", "sent", "there", "here"]) {
