@@ -23,15 +23,15 @@ test.each(agents)("$id asks its model far sooner in a second turn than in a new 
   const left = await talk(agent, { scenario: "text" }, async (one) => {
     await one.ended(1);
     const turns: number[] = [];
-    for (const [at, word] of ["quay", "pier", "jetty"].entries()) {
-      turns.push(await untilAsked(one, word, () => one.say(`And now say ${word}.`)));
+    for (const [at, words] of ["And now say quay.", "And now say pier.", "And now say jetty."].entries()) {
+      turns.push(await untilAsked(one, words, () => one.say(words)));
       await one.ended(at + 2);
     }
     await one.end();
     const fresh: number[] = [];
-    for (const word of ["dock", "berth"]) {
+    for (const prompt of ["Say the word dock.", "Say the word berth."]) {
       let other: Talk | undefined;
-      fresh.push(await untilAsked(one, word, async () => other = await one.again({ prompt: `Say the word ${word}.` })));
+      fresh.push(await untilAsked(one, prompt, async () => other = await one.again({ prompt })));
       await other!.ended(1);
       await other!.end();
     }
