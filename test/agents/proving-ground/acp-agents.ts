@@ -69,7 +69,7 @@ const gemini = acp("gemini", geminiCli, {
   without: { resume: "Of the sessions before it finds some and not others, whichever way they ended." },
   request: ({ name, model }) => ({
     model: "gemini-2.5-pro",
-    // In its other modes it denies its helpers, and asks nobody.
+    // In its default mode it denies its helpers, without asking.
     ...(name === "helper" ? { params: { mode: "yolo" } } : {}),
     env: { GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: model.url },
   }),
