@@ -1,3 +1,4 @@
+import { BulkheadError } from "./errors.ts";
 import type { AttachmentPart, Delivery, Part } from "./messages.ts";
 import type { SessionRequest } from "./request.ts";
 import type { SessionState } from "./session-summary.ts";
@@ -173,6 +174,18 @@ export interface RewindReport {
   under_way: "merge" | "rebase" | "cherry-pick" | "revert" | "bisect" | null;
   /** The turns moved HEAD: commits stay. */
   head_moved: boolean;
+}
+
+/**
+ * Returns the parts of a message that was given as text or as parts.
+ * @throws {BulkheadError} `invalid_request` for both or none
+ */
+export function partsOf<P extends { type: string }>(
+  { text, content }: { text?: string | undefined; content?: P[] | undefined },
+): (P | { type: "text"; text: string })[] {
+  if (text !== undefined && content === undefined) return [{ type: "text", text }];
+  if (text === undefined && content !== undefined) return content;
+  throw new BulkheadError("invalid_request", "Cannot read the message: it needs either text or content.");
 }
 
 /** Returns the text of a message's content. */

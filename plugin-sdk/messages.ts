@@ -46,14 +46,15 @@ export const attachmentsSchema: SchemaOf<AttachmentPart[]> = exactly<AttachmentP
   Type.Array(Type.Union([image, file]), { minItems: 1, maxItems: mostAttachments }),
 );
 
+/** Most parts of a message. */
+export const mostParts = 64;
+
+/** Checks a {@link Part}. */
+export const partSchema: SchemaOf<Part> = exactly<Part>()(
+  Type.Union([Type.Object({ type: Type.Literal("text"), text: Type.String() }, closed), image, file]),
+);
+
 /** Checks a list of {@link Part}. Sizes and counts are limits of the host, not of the schema. */
 export const contentSchema: SchemaOf<Part[]> = exactly<Part[]>()(
-  Type.Array(
-    Type.Union([
-      Type.Object({ type: Type.Literal("text"), text: Type.String() }, closed),
-      image,
-      file,
-    ]),
-    { minItems: 1, maxItems: 64 },
-  ),
+  Type.Array(partSchema, { minItems: 1, maxItems: mostParts }),
 );

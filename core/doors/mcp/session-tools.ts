@@ -3,15 +3,17 @@ import { readTraceparent } from "../../ground/checks/trace-context.ts";
 import { propertiesOf } from "../../ground/checks/properties-of.ts";
 import { closed } from "../../../plugin-sdk/schema.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
-import { deliveries, type Delivery } from "../../../plugin-sdk/messages.ts";
+import { deliveries } from "../../../plugin-sdk/messages.ts";
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
-import type { MessageTerms } from "../../../plugin-sdk/conversation.ts";
+import { attachmentsOf, type NewMessage, partsOf, textOf } from "../../../plugin-sdk/conversation.ts";
+import { termsSchema } from "../../sessions/session/schemas/conversations.ts";
 import type { RunSessionOptions, SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
 import { makeTool, success } from "./answers.ts";
 import { followSession, resumeCall } from "./follow-session.ts";
+import { givenContentSchema, type GivenPart, storedParts } from "./given-content.ts";
 import { resourcesOf, runningAnswer, sessionDataSchema, sessionInput, waitingAnswer } from "./session-data.ts";
 import type { McpAnswer, McpCall, McpTool } from "./surface.ts";
-import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
+import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 
 /** Fields that say how to run a session, besides the request to its agent. */
@@ -33,7 +35,12 @@ const runFields = {
 // The interface hides that this is an object schema; a test calls the tool with every field.
 const requestFields = propertiesOf(sessionRequestSchema);
 
-const runInput = Type.Object({ ...requestFields, ...runFields }, {
+const runInput = Type.Object({
+  ...requestFields,
+  ...runFields,
+  prompt: Type.Optional(Type.String({ description: "The task; with content, the words before its own." })),
+  content: Type.Optional(givenContentSchema),
+}, {
   ...closed,
   description: "A fresh session: nothing of an earlier one is known to it, unless continue_from names the agent's own.",
 });
@@ -43,8 +50,8 @@ export function runSessionTool(sessions: SessionHost, client: string): McpTool {
   return makeTool({
     name: "run_session",
     title: "Run a session",
-    description: "Runs one agent on a task in a folder, behind Bulkhead's walls, and gives what came of it: output, " +
-      "changed files, usage, provenance. Progress and events are streamed as notifications. Where the agent asks " +
+    description: "Runs one agent on a task, with images and files, in a folder, behind Bulkhead's walls, and gives what " +
+      "came of it: output, changed files, usage, provenance. Progress and events are streamed as notifications. Where the agent asks " +
       'something, the answer has state "waiting" and the tool "answer" goes on. Cancelling interrupts the session.',
     hints: { reads_only: false, destroys: true },
     input: runInput,
@@ -52,9 +59,17 @@ export function runSessionTool(sessions: SessionHost, client: string): McpTool {
     async call(args, call) {
       const resumed = await resumeCall(sessions, call);
       if (resumed !== null) return resumed;
-      const { adapter, require, artifacts, wait = true, ...request } = args as unknown as RunArguments;
+      const { adapter, require, artifacts, wait = true, prompt, content, ...request } = args as unknown as RunArguments;
       const { signal } = call.context.mcpReq;
-      const handle = await startSession(sessions, { ...traceOf(call), ...request }, {
+      const parts = await storedParts(content, { sessions, client });
+      const words = prompt ? [{ type: "text" as const, text: prompt }] : [];
+      const asked = {
+        prompt: textOf([...words, ...parts]),
+        ...omitEmpty({ content: attachmentsOf(parts) }),
+        ...traceOf(call),
+        ...request,
+      };
+      const handle = await startSession(sessions, asked, {
         client,
         signal,
         adapter,
@@ -66,18 +81,26 @@ export function runSessionTool(sessions: SessionHost, client: string): McpTool {
   });
 }
 
-type RunArguments = SessionRequest & Pick<RunSessionOptions, "adapter" | "artifacts"> & {
+type RunArguments = Omit<SessionRequest, "prompt" | "content"> & Pick<RunSessionOptions, "adapter" | "artifacts"> & {
+  prompt?: string;
+  content?: GivenPart[];
   require?: AgentCapabilities;
   wait?: boolean;
 };
 
 const messageInput = Type.Object({
   session_id: Type.String({ description: "Any session of the conversation, running or ended." }),
-  text: Type.String({ minLength: 1, description: "What to say to its agent." }),
+  text: Type.Optional(Type.String({ minLength: 1, description: "What to say to its agent; this or content." })),
+  content: Type.Optional(givenContentSchema),
   delivery: Type.Optional(Type.Union(deliveries.map((one) => Type.Literal(one)), {
     description:
       "queue: after the turn under way (default); steer: into it; interrupt: stops it, and goes on with this.",
   })),
+  expected_turn: Type.Optional(Type.Integer({ minimum: 1, description: "Refuses it unless this turn runs." })),
+  output_schema: Type.Optional(Type.Record(Type.String(), Type.Unknown(), {
+    description: "JSON Schema for the result of the turn that it begins.",
+  })),
+  with: Type.Optional(termsSchema),
   wait: Type.Optional(Type.Boolean({ description: "False: answer at once; default: until its turn is over." })),
 }, closed);
 
@@ -92,7 +115,7 @@ export function sendMessageTool(sessions: SessionHost, client: string): McpTool 
     hints: { reads_only: false, destroys: true },
     input: messageInput,
     data: sessionDataSchema,
-    call: ({ text, ...message }, call) => say(sessions, { client, text, ...message }, call),
+    call: (message, call) => say(sessions, { client, ...message }, call),
   });
 }
 
@@ -109,28 +132,30 @@ export function continueSessionTool(sessions: SessionHost, client: string): McpT
     name: "continue_session",
     title: "Continue a session",
     description: "Says something more to the agent of a session, with the same agent, folder and settings. " +
-      "send_message does more.",
+      "It is send_message with a prompt alone.",
     hints: { reads_only: false, destroys: true },
     input: continueInput,
     data: sessionDataSchema,
     call: ({ prompt, timeout_ms, ...message }, call) => {
-      const terms = timeout_ms === undefined ? undefined : { timeout_ms };
-      return say(sessions, { client, text: prompt, with: terms, ...message }, call);
+      const terms = timeout_ms === undefined ? {} : { with: { timeout_ms } };
+      return say(sessions, { client, text: prompt, ...terms, ...message }, call);
     },
   });
+}
+
+/** A message as the tools take it. */
+interface SaidWords extends Omit<NewMessage, "content" | "message_id" | "traceparent"> {
+  client: string;
+  session_id: string;
+  text?: string;
+  content?: GivenPart[];
+  wait?: boolean;
 }
 
 /** Gives a conversation a message, and follows the turn that it goes into. */
 async function say(
   sessions: SessionHost,
-  { client, session_id, text, delivery = "queue", wait = true, with: terms }: {
-    client: string;
-    session_id: string;
-    text: string;
-    delivery?: Delivery | undefined;
-    wait?: boolean | undefined;
-    with?: MessageTerms | undefined;
-  },
+  { client, session_id, text, content, wait = true, ...given }: SaidWords,
   call: McpCall,
 ): Promise<McpAnswer> {
   const resumed = await resumeCall(sessions, call);
@@ -138,10 +163,9 @@ async function say(
   const { conversations } = sessions;
   const { head } = await conversations.get(session_id);
   const { last_seq, waiting } = await sessions.get(head);
-  const message = {
-    content: [{ type: "text" as const, text }],
-    delivery,
-    ...omitUndefined({ with: terms }),
+  const message: NewMessage = {
+    ...given,
+    content: await storedParts(partsOf({ text, content }), { sessions, client }),
     ...traceOf(call),
   };
   const { message_id, turn, ...said } = await conversations.say(session_id, message, { client });

@@ -1,5 +1,11 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { ForkRequest, MessageState, MessageTerms, RewindRequest } from "../../../../plugin-sdk/conversation.ts";
+import {
+  type ForkRequest,
+  type MessageState,
+  type MessageTerms,
+  partsOf,
+  type RewindRequest,
+} from "../../../../plugin-sdk/conversation.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { contentSchema, type Delivery, type Part } from "../../../../plugin-sdk/messages.ts";
 import { omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
@@ -165,10 +171,3 @@ export const conversationRoutes: readonly ApiRoute[] = [
     },
   }),
 ];
-
-/** @throws {BulkheadError} `invalid_request` for both or none */
-function partsOf({ text, content }: Words): Part[] {
-  if (text !== undefined && content === undefined) return [{ type: "text", text }];
-  if (text === undefined && content !== undefined) return content;
-  throw new BulkheadError("invalid_request", "Cannot read the message: it needs either text or content.");
-}
