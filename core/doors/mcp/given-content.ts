@@ -3,7 +3,6 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { mostParts, type Part, partSchema } from "../../../plugin-sdk/messages.ts";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import { bytesOfBase64 } from "../../ground/platform/files/text-or-base64.ts";
-import { messageBytes } from "../../sessions/host/attachments/attachment-store.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 
 /** An image or a file with its bytes. The host finds the type by these, whatever `mime_type` says. */
@@ -18,7 +17,6 @@ const name = Type.String({ minLength: 1, maxLength: 256 });
 const inlineFields = {
   data: Type.String({
     minLength: 1,
-    maxLength: Math.ceil(messageBytes / 3) * 4,
     description:
       "The bytes in base64. They are kept as an upload of yours; the whole call has a limit (message_bytes).",
   }),

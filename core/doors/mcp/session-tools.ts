@@ -1,12 +1,12 @@
 import { type TProperties, Type } from "@sinclair/typebox";
 import { readTraceparent } from "../../ground/checks/trace-context.ts";
+import { termsSchema } from "../../ground/checks/message-terms.ts";
 import { propertiesOf } from "../../ground/checks/properties-of.ts";
 import { closed } from "../../../plugin-sdk/schema.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
 import { deliveries } from "../../../plugin-sdk/messages.ts";
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
 import { attachmentsOf, type NewMessage, partsOf, textOf } from "../../../plugin-sdk/conversation.ts";
-import { termsSchema } from "../../sessions/session/schemas/conversations.ts";
 import type { RunSessionOptions, SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
 import { makeTool, success } from "./answers.ts";
 import { followSession, resumeCall } from "./follow-session.ts";
@@ -50,7 +50,8 @@ export function runSessionTool(sessions: SessionHost, client: string): McpTool {
   return makeTool({
     name: "run_session",
     title: "Run a session",
-    description: "Runs one agent on a task, with images and files, in a folder, behind Bulkhead's walls, and gives what " +
+    description:
+      "Runs one agent on a task, with images and files, in a folder, behind Bulkhead's walls, and gives what " +
       "came of it: output, changed files, usage, provenance. Progress and events are streamed as notifications. Where the agent asks " +
       'something, the answer has state "waiting" and the tool "answer" goes on. Cancelling interrupts the session.',
     hints: { reads_only: false, destroys: true },

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createMcpHttp } from "../../../core/doors/mcp/http.ts";
 import { sha256Hex } from "../../../core/ground/platform/files/hash.ts";
-import { termsSchema } from "../../../core/sessions/session/schemas/conversations.ts";
+import { termsSchema } from "../../../core/ground/checks/message-terms.ts";
 import { adapterCode, openHost } from "../../sessions/host/test-host.ts";
 import { ScriptedHost } from "../../sessions/host/scripted-session-host.ts";
 import { tinyPng, tinyPngBase64 } from "../../sessions/host/attachments/tiny-png.ts";

@@ -11,6 +11,7 @@ import { contentSchema, type Delivery, type Part } from "../../../../plugin-sdk/
 import { omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
 import { closed, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import { traceparentSchema } from "../../../../plugin-sdk/request.ts";
+import { termsSchema } from "../../../ground/checks/message-terms.ts";
 import { readTraceparent } from "../../../ground/checks/trace-context.ts";
 import { type ApiRoute, json, ok, route } from "../route.ts";
 import {
@@ -22,7 +23,6 @@ import {
   rewindRequestSchema,
   rewindSchema,
   saidSchema,
-  termsSchema,
 } from "../../../sessions/session/schemas/conversations.ts";
 import { named } from "../../../sessions/session/schemas/named.ts";
 import { sessionSummarySchema } from "../schemas/sessions.ts";

@@ -5,16 +5,15 @@ import type {
   ForkRequest,
   MessageReport,
   MessageState,
-  MessageTerms,
   NewMessage,
   RewindReport,
   RewindRequest,
   SaidMessage,
 } from "../../../../plugin-sdk/conversation.ts";
 import { contentSchema, deliveries, type Delivery } from "../../../../plugin-sdk/messages.ts";
-import { sessionRequestSchema, traceparentSchema } from "../../../../plugin-sdk/request.ts";
+import { traceparentSchema } from "../../../../plugin-sdk/request.ts";
 import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
-import { propertiesOf } from "../../../ground/checks/properties-of.ts";
+import { termsSchema } from "../../../ground/checks/message-terms.ts";
 import { count, maybe, named, oneOf, text } from "./named.ts";
 
 /** {@link MessageState}. */
@@ -24,24 +23,6 @@ export const messageStateSchema: SchemaOf<MessageState> = oneOf(["pending", "sen
 export const deliverySchema: SchemaOf<Delivery> = oneOf(deliveries, "default: queue");
 
 const name = Type.String({ minLength: 1, maxLength: 256 });
-
-const {
-  workdir: _workdir,
-  prompt: _prompt,
-  content: _parts,
-  continue_from: _from,
-  output_schema: _schema,
-  idempotency_key: _key,
-  place: _place,
-  traceparent: _span,
-  fork: _copy,
-  ...termFields
-} = propertiesOf(sessionRequestSchema);
-
-/** {@link MessageTerms}. */
-export const termsSchema: SchemaOf<MessageTerms> = Type.Unsafe<MessageTerms>(
-  Type.Object({ agent: Type.Optional(name), ...termFields }, closed),
-);
 
 /** {@link MessageReport}. */
 export const messageSchema: SchemaOf<MessageReport> = named(
