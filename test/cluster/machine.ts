@@ -84,8 +84,20 @@ const writer = adapterCode(
     yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`,
 );
 
+/** Says for each turn what it got, with the bytes of its attachments; one that says "wait" lasts until it is stopped. */
+const looker = adapterCode(
+  `    for await (const turn of ctx.turns) {
+      const bytes = [];
+      for (const part of turn.content ?? []) bytes.push(await ctx.attachments.base64(part.sha256));
+      yield { type: "output", stream: "stdout", data: turn.prompt + " " + JSON.stringify(bytes) + "\\n" };
+      if (turn.prompt.includes("wait")) await ctx.sleep(600_000, { signal: turn.signal }).catch(() => {});
+      yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };
+    }`,
+);
+
 const manifests: Readonly<Record<string, string>> = {
   writer: "permissions: { write: [workdir] }",
+  looker: "accepts: [turns, stop_turn, images, files]",
   planned:
     "access_modes: [{type: subscription, priority: 1, enabled: true, plan: pro, rate_limits: {requests_per_day: 2}}]",
 };
@@ -96,7 +108,7 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), `bh-${name}-`)));
   const workdir = join(folder, "work");
   await mkdir(workdir);
-  for (const [id, code] of Object.entries({ ticker, brief, asker, writer, planned: brief })) {
+  for (const [id, code] of Object.entries({ ticker, brief, asker, writer, looker, planned: brief })) {
     const manifest = manifests[id] ?? "";
     await writePlugin(join(folder, "plugins", id), id, { code, manifest });
   }
@@ -116,7 +128,7 @@ function manifestText(
 ): string {
   return [
     "bulkhead: 1",
-    "plugins: { ticker: {}, brief: {}, asker: {}, planned: {}, writer: { grant: { write: [workdir] } } }",
+    "plugins: { ticker: {}, brief: {}, asker: {}, planned: {}, looker: {}, writer: { grant: { write: [workdir] } } }",
     `daemon: { port: 0, drain_ms: ${drainMs} }`,
     "limits: { agent_grace_ms: 300, warden_grace_ms: 200, teardown_timeout_ms: 200" + `${limits} }`,
     "cluster:",

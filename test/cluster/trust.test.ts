@@ -9,6 +9,7 @@ import { type NatsServers, startServers } from "./nats-servers.ts";
 /** Rights of a machine as the page on several machines has them. */
 function rightsOf(name: string, { takesOver }: { takesOver: boolean }): object {
   const streams = [`log_${name}`, "mail", "works", "notes", "shares", "uses"].map((stream) => `bulkhead_${stream}`);
+  const buckets = ["OBJ_bulkhead_patches", "OBJ_bulkhead_attachments"];
   return {
     publish: {
       allow: [
@@ -22,6 +23,7 @@ function rightsOf(name: string, { takesOver }: { takesOver: boolean }): object {
         "bulkhead.share.*.*",
         `bulkhead.use.*.${name}`,
         "$O.bulkhead_patches.>",
+        "$O.bulkhead_attachments.>",
         "$JS.ACK.>",
         "$JS.API.INFO",
         "$JS.API.STREAM.NAMES",
@@ -29,8 +31,8 @@ function rightsOf(name: string, { takesOver }: { takesOver: boolean }): object {
         "$JS.API.STREAM.INFO.*",
         "$JS.API.STREAM.MSG.GET.*",
         "$JS.API.CONSUMER.>",
-        ...[...streams, "OBJ_bulkhead_patches"].map((stream) => `$JS.API.STREAM.CREATE.${stream}`),
-        ...[`bulkhead_log_${name}`, "OBJ_bulkhead_patches"].map((stream) => `$JS.API.STREAM.PURGE.${stream}`),
+        ...[...streams, ...buckets].map((stream) => `$JS.API.STREAM.CREATE.${stream}`),
+        ...[`bulkhead_log_${name}`, ...buckets].map((stream) => `$JS.API.STREAM.PURGE.${stream}`),
       ],
     },
     subscribe: { allow: ["_INBOX.>", "bulkhead.presence.*", "bulkhead.hello", `bulkhead.call.${name}`] },

@@ -43,6 +43,20 @@ test("a note without a text ends the waiting, and one that is no session is pass
   expect(ids(made.inTurn("one"))).toBe("y");
 });
 
+test("a session with attachments is read by this version, and is no session to one that would not find them", () => {
+  const content = [{ type: "image" as const, sha256: "0".repeat(64), mime_type: "image/png" }];
+  const plain = waiting("x", "a", "one");
+  const session = { ...plain, request: { ...plain.request, content } };
+  const note = WaitingSessions.note(session);
+  expect(line(session).inTurn("one")).toEqual([session]);
+  expect(note.kind).toBe("one");
+  // Versions before it demand a request.
+  expect(JSON.parse(note.text)).not.toHaveProperty("request");
+  expect(JSON.parse(WaitingSessions.note(plain).text)).toEqual(plain);
+  const wrong = JSON.stringify({ ...session, request: undefined, attached: { ...session.request, content: [{}] } });
+  expect(new WaitingSessions().hear({ ...note, text: wrong })).toBe(false);
+});
+
 test("one client cannot fill the line", () => {
   const made = line(...Array.from({ length: 9 }, (_, at) => waiting(`a${at}`, "a")));
   const a = clientOf(waiting("", "a"));

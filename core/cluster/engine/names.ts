@@ -39,6 +39,8 @@ export interface Names {
   uses: NoteNames;
   /** Bucket of the sessions' patches. */
   patches: string;
+  /** Bucket of the images and files that go to other machines. */
+  attachments: string;
 }
 
 /** Whether a machine can have that name. */
@@ -71,6 +73,7 @@ export function namesWith(prefix: string): Names {
     shares: notesOf(prefix, "share"),
     uses: notesOf(prefix, "use"),
     patches: `${prefix}_patches`,
+    attachments: `${prefix}_attachments`,
   };
 }
 

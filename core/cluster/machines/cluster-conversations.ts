@@ -1,13 +1,14 @@
 import { attachmentsOf, type NewMessage } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { contentSchema, type Part } from "../../../plugin-sdk/messages.ts";
+import { type AttachmentPart, contentSchema } from "../../../plugin-sdk/messages.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { stringOf } from "../../../plugin-sdk/json-fields.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
-import type { Conversations, SessionHost } from "../../sessions/host/session-host.ts";
+import type { Host } from "../../sessions/host/host.ts";
+import type { Conversations, MessageCaller, SessionHost } from "../../sessions/host/session-host.ts";
 import {
   messageStateSchema,
   newMessageSchema,
@@ -16,10 +17,16 @@ import {
 import type { Engine } from "../engine/engine.ts";
 import type { Mirror } from "../log/mirror.ts";
 import { askedText, type CallAnswers, type CallAsk, callMachine } from "./calls.ts";
+import type { MachineFacts } from "./machine.ts";
 
 interface ClusterConversationsDeps {
   engine: Engine;
   mirrors(): readonly Mirror[];
+  /**
+   * Puts images and files where another machine can read them.
+   * @throws {BulkheadError} as {@link demandCarrier} and `CarriedAttachments.carry`
+   */
+  carry(parts: readonly AttachmentPart[], to: { machine: string; caller: MessageCaller }): Promise<void>;
 }
 
 /** A conversation whose newest session another machine has. */
@@ -34,7 +41,7 @@ interface Elsewhere {
  */
 export function clusterConversations(
   own: Pick<SessionHost, "conversations" | "open">,
-  { engine, mirrors }: ClusterConversationsDeps,
+  { engine, mirrors, carry }: ClusterConversationsDeps,
 ): Conversations {
   const here = own.conversations;
   const find = async (id: string): Promise<Elsewhere | null> => {
@@ -48,11 +55,13 @@ export function clusterConversations(
     async say(id, message, caller = {}) {
       const there = await find(id);
       if (there === null) return await here.say(id, message, caller);
-      refuseAttachments(message.content);
+      const parts = attachmentsOf(message.content);
+      await carry(parts, { machine: there.mirror.machine, caller });
       // Given once, also where its answer is lost.
       const given: NewMessage = { ...message, message_id: message.message_id ?? randomId() };
       const ask = { session_id: id, message: given, client: caller.client ?? "" };
-      return await callMachine(engine, { machine: there.mirror.machine, name: "say", ask });
+      const wait = parts.length > 0 ? { timeoutMs: carriedMs } : {};
+      return await callMachine(engine, { machine: there.mirror.machine, name: "say", ask, ...wait });
     },
     async messages(id, query = {}) {
       const there = await find(id);
@@ -107,14 +116,21 @@ export function clusterConversations(
 }
 
 /**
- * Refuses images and files for another machine: their bytes are on this one.
+ * Refuses images and files for a machine that would not find them.
+ * @param facts what the machine has said of itself; null while it is away: a session waits for it
  * @throws {BulkheadError} `unsupported`
  */
-export function refuseAttachments(content: readonly Part[] = []): void {
-  if (attachmentsOf(content).length === 0) return;
-  throw new BulkheadError("unsupported", "Cannot send an image or a file to a session of another machine.", {
-    hint: "Upload it at that machine's own address, and give the message there; or put it into the working directory.",
-  });
+export function demandCarrier(facts: MachineFacts | null): void {
+  if (facts === null || facts.attachments === true) return;
+  const { name, version } = facts;
+  throw new BulkheadError(
+    "unsupported",
+    `Cannot send an image or a file to machine "${name}": it has version ${version}.`,
+    {
+      hint: "Bring all machines to one version, or put the file into the working directory.",
+      details: { machine: name },
+    },
+  );
 }
 
 /** Streams the sessions of another machine's conversation one after the other, as its copy here has them. */
@@ -144,12 +160,14 @@ const isContent = lazyCheck(contentSchema);
 const isState = lazyCheck(messageStateSchema);
 const isRewind = lazyCheck(rewindRequestSchema);
 
+/** Longest wait for a message whose images and files the other machine fetches first. Milliseconds. */
+const carriedMs = 60_000;
 /** Longest wait for a rewind. Milliseconds. */
 const rewindMs = 300_000;
 
 /** Answers other machines about this one's conversations. */
 export function talkAnswers(
-  conversations: Conversations,
+  { sessions: { conversations }, carried }: Pick<Host, "sessions" | "carried">,
   idOf: (ask: CallAsk) => Promise<string>,
 ): Pick<CallAnswers, "say" | "messages" | "change_message" | "stop_turn" | "rewind" | "conversation"> {
   return {
@@ -159,7 +177,9 @@ export function talkAnswers(
       if (!isMessage().Check(message)) {
         throw new BulkheadError("invalid_request", "The message does not fit its schema.");
       }
-      return await conversations.say(id, message, { client: askedText(ask, "client"), admit: refuseSession });
+      const client = askedText(ask, "client");
+      await carried.bring(attachmentsOf(message.content), { client });
+      return await conversations.say(id, message, { client, admit: refuseSession });
     },
     messages: async (ask) => {
       const { state } = ask;

@@ -2,12 +2,12 @@ import { Type } from "@sinclair/typebox";
 import { BulkheadError, isErrorCode } from "../../../plugin-sdk/errors.ts";
 import { fieldsOrNone, parseJson, stringOf } from "../../../plugin-sdk/json-fields.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
+import type { AttachmentPart } from "../../../plugin-sdk/messages.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { exactly } from "../../../plugin-sdk/schema.ts";
 import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import { randomId, sha256Hex } from "../../ground/platform/files/hash.ts";
 import { wait } from "../../ground/platform/engine/wait.ts";
-import { refuseAttachments } from "./cluster-conversations.ts";
 import { checkRequest } from "../../sessions/host/check-request.ts";
 import { digestOf, keyTakenError } from "../../sessions/host/idempotency.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
@@ -32,6 +32,14 @@ export interface ClusterStartsDeps {
   isOver(run: RunOf): Promise<boolean>;
   /** How long the key of a session that has ended stands for it. Milliseconds. */
   keyMs(): number;
+  /**
+   * Puts images and files where the machine that takes the session can read them: any one, unless it is named.
+   * @throws {BulkheadError} as `CarriedAttachments.carry`; `unsupported` for a machine that would not find them
+   */
+  carry(
+    parts: readonly AttachmentPart[],
+    to: { machine: string | undefined; caller: Pick<RunSessionOptions, "client" | "mayRead"> },
+  ): Promise<void>;
   /** Why no session can start now, nor in a moment; null when one can. */
   problem(): Promise<string | null>;
   signal: AbortSignal;
@@ -157,13 +165,14 @@ export class ClusterStarts {
   }
 
   async #place(request: SessionRequest, options: RunSessionOptions & { sessionId: string }): Promise<SessionHandle> {
-    const { own, facts } = this.#deps;
+    const { own, facts, carry } = this.#deps;
     const { place, ...plain } = request;
     const { name, labels } = facts();
     const isHere = place === undefined ||
       (place.machine === name && place.repository === undefined && hasLabels(labels, place));
     if (isHere) return await own.start(plain, options);
-    refuseAttachments(request.content);
+    const { content = [] } = request;
+    if (content.length > 0) await carry(content, { machine: place.machine, caller: options });
     return await this.#wait(request, options);
   }
 

@@ -4,6 +4,7 @@ import type { ClusterSettings } from "../../ground/config/cluster-settings.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { Signal } from "../../ground/log/prometheus-text.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { hostVersion } from "../../ground/config/version.ts";
 import { mkdir } from "../../ground/platform/files/files.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
@@ -24,10 +25,10 @@ import type { MachineLog } from "../log/machine-log.ts";
 import { takeOwnLog } from "../log/take-log.ts";
 import { answerCalls, callMachine } from "./calls.ts";
 import { machineAnswers } from "./machine-answers.ts";
-import { ClusterStarts } from "./cluster-starts.ts";
+import { ClusterStarts, type ClusterStartsDeps } from "./cluster-starts.ts";
 import { clusterWorkspaces } from "./cluster-workspaces.ts";
 import { clusterSignals, clusterStatus, type ClusterStatusDeps } from "./cluster-status.ts";
-import { clusterConversations } from "./cluster-conversations.ts";
+import { clusterConversations, demandCarrier } from "./cluster-conversations.ts";
 import { ClusterSessions } from "./cluster-sessions.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import { LostMachines } from "./lost-machines.ts";
@@ -40,6 +41,7 @@ import { resumeHere } from "./resume-here.ts";
 import { isRunOver, type RunOf } from "./run-ends.ts";
 import { Repositories } from "./repositories.ts";
 import { SessionShares } from "./session-shares.ts";
+import { SharedAttachments } from "./shared-attachments.ts";
 import { SharedDiffs } from "./shared-diffs.ts";
 import { SharedNotes } from "./shared-notes.ts";
 import { SharedUses } from "./shared-uses.ts";
@@ -69,6 +71,7 @@ export class Cluster {
   readonly #lost: LostMachines;
   readonly #answers: KeptAnswers;
   readonly #diffs: SharedDiffs;
+  readonly #attachments: SharedAttachments;
   readonly #notes: SharedNotes;
   readonly #repositories: Repositories;
   readonly #queue: WorkQueue;
@@ -133,6 +136,7 @@ export class Cluster {
       writeLog,
     });
     this.#diffs = new SharedDiffs(engine, () => this.#host?.workspaces ?? null);
+    this.#attachments = new SharedAttachments(engine);
     this.#mirrors = new Mirrors({
       engine,
       machine: name,
@@ -169,6 +173,7 @@ export class Cluster {
     return {
       slots: this.#shares,
       shareUses: (files) => this.#uses.store(files),
+      sharedBytes: this.#attachments,
       openJournal: async (file, open) => {
         const { journal, log } = await takeOwnLog({ engine: this.#engine, machine, file, open, writeLog });
         this.#log = log;
@@ -233,6 +238,11 @@ export class Cluster {
     const onMirror = (callback: () => void) => this.#mirrors.watch(callback);
     const newest = () => this.#own?.lastGseq ?? 0;
     const deps = { machine, own, newest, mirrors: () => this.#mirrors.all(), onMirror };
+    const carry: ClusterStartsDeps["carry"] = async (parts, { machine: to, caller }) => {
+      if (parts.length === 0) return;
+      if (to !== undefined && to !== machine) demandCarrier(this.#presence.present(to));
+      await this.#host?.carried.carry(parts, omitUndefined(caller));
+    };
     const starts = new ClusterStarts({
       own,
       notes: this.#notes,
@@ -242,6 +252,7 @@ export class Cluster {
       recordOf: (id) => this.#recordOf(id),
       isOver: (run) => this.#isOver(run),
       keyMs: () => this.#limits.idempotency_ms,
+      carry,
       problem: async () => await this.#engine.isSoonConnected() ? null : this.problem,
       signal: this.#closing.signal,
     });
@@ -250,7 +261,7 @@ export class Cluster {
       ...own,
       start: (request, options) => starts.start(request, options),
       events: (query = {}) => mergedEvents(deps, query),
-      conversations: clusterConversations(own, { engine: this.#engine, mirrors: () => this.#mirrors.all() }),
+      conversations: clusterConversations(own, { engine: this.#engine, mirrors: () => this.#mirrors.all(), carry }),
     };
   }
 
@@ -320,6 +331,7 @@ export class Cluster {
       seq,
       gseq,
       copies: Object.fromEntries(this.#mirrors.all().map(({ machine, journal }) => [machine, journal.lastGseq])),
+      attachments: true,
       leaving: this.#pausing.signal.aborted,
       gone: false,
     };

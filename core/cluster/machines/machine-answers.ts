@@ -9,7 +9,7 @@ import { talkAnswers } from "./cluster-conversations.ts";
 import type { SharedDiffs } from "./shared-diffs.ts";
 
 interface MachineAnswersDeps {
-  host: Pick<Host, "sessions" | "workspaces" | "waiting">;
+  host: Pick<Host, "sessions" | "workspaces" | "waiting" | "carried">;
   own: Pick<Journal, "session">;
   diffs: SharedDiffs;
   shares: Pick<SessionShares, "giveBackSpare">;
@@ -58,7 +58,7 @@ export function machineAnswers({ host, own, diffs, shares }: MachineAnswersDeps)
       const paths = ask["paths"] === undefined ? {} : { paths: listOf(ask["paths"]).map(String) };
       return await host.workspaces.settleHeld(await idOf(ask), { action, ...paths });
     },
-    ...talkAnswers(host.sessions.conversations, idOf),
+    ...talkAnswers(host, idOf),
     discard: async (ask) => {
       const id = await idOf(ask);
       await host.workspaces.discard(id);

@@ -61,6 +61,7 @@ const factsSchema = exactly<MachineFacts>()(Type.Object({
   seq: whole,
   gseq: whole,
   copies: Type.Record(text, whole, { maxProperties: 1024 }),
+  attachments: Type.Optional(Type.Boolean()),
   leaving: Type.Boolean(),
   gone: Type.Boolean(),
 }));

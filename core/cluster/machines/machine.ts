@@ -40,6 +40,8 @@ export interface MachineFacts {
   gseq: number;
   /** How far its copies of the others' logs are, by machine: `gseq`. */
   copies: Record<string, number>;
+  /** Whether it takes images and files from other machines. Absent: a version that does not. */
+  attachments?: boolean;
   /** Whether it takes no more sessions; the others still run. */
   leaving: boolean;
   /** True for its last words. */

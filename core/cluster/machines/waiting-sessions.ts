@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { agentCapabilitiesSchema } from "../../../plugin-sdk/capabilities.ts";
+import { attachmentsSchema } from "../../../plugin-sdk/messages.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { RunSessionOptions } from "../../sessions/host/session-host.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
@@ -45,11 +46,10 @@ export class WaitingSessions {
   }
 
   static note(session: WaitingSession): Note {
-    return {
-      kind: session.request.place?.machine ?? anyone,
-      name: session.session_id,
-      text: JSON.stringify(session),
-    };
+    const { request, ...rest } = session;
+    // A version that would not find the images and files must not take it: it reads no note without "request".
+    const told = request.content === undefined ? session : { ...rest, attached: request };
+    return { kind: request.place?.machine ?? anyone, name: session.session_id, text: JSON.stringify(told) };
   }
 
   /**
@@ -57,7 +57,7 @@ export class WaitingSessions {
    * @returns false for a note that is neither; then that session does not wait
    */
   hear({ name, text }: Note): boolean {
-    const session = text === "" ? null : parseChecked(text, check) as WaitingSession | null;
+    const session = text === "" ? null : readNote(text);
     if (session?.session_id === name) this.#sessions.set(name, session);
     else this.#sessions.delete(name);
     return text === "" || session?.session_id === name;
@@ -104,6 +104,15 @@ export class WaitingSessions {
   }
 }
 
+/** Parses the note of a session that waits; null for anything else. */
+function readNote(text: string): WaitingSession | null {
+  const read = parseChecked(text, check);
+  if (read === null) return null;
+  const { attached, ...session } = read;
+  const request = session.request ?? attached;
+  return request === undefined ? null : { ...session, request } as WaitingSession;
+}
+
 /** Returns whose turn a waiting session takes: a short name without blanks. */
 export function clientOf({ options: { client } }: WaitingSession): string {
   return client === undefined ? "" : sha256Hex(client).slice(0, 16);
@@ -113,17 +122,21 @@ const short = Type.String({ minLength: 1, maxLength: 256 });
 
 // Fields that a newer version adds are let through: machines are upgraded one at a time. The machine that takes the session
 // checks the rest of the request, as each host does.
+const request = Type.Object({
+  workdir: Type.String(),
+  prompt: Type.String(),
+  content: Type.Optional(attachmentsSchema),
+  place: Type.Optional(Type.Object({
+    machine: Type.Optional(short),
+    labels: Type.Optional(Type.Record(Type.String(), Type.String())),
+    repository: Type.Optional(Type.Object({ url: Type.String(), ref: Type.Optional(Type.String()) })),
+  })),
+});
+
 const check = lazyCheck(Type.Object({
   session_id: short,
-  request: Type.Object({
-    workdir: Type.String(),
-    prompt: Type.String(),
-    place: Type.Optional(Type.Object({
-      machine: Type.Optional(short),
-      labels: Type.Optional(Type.Record(Type.String(), Type.String())),
-      repository: Type.Optional(Type.Object({ url: Type.String(), ref: Type.Optional(Type.String()) })),
-    })),
-  }),
+  request: Type.Optional(request),
+  attached: Type.Optional(request),
   options: Type.Object({
     adapter: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 1024 })])),
     require: Type.Optional(agentCapabilitiesSchema),

@@ -1,4 +1,5 @@
 import { BulkheadError, type ErrorCode, type ErrorData } from "../../../plugin-sdk/errors.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionPlacement } from "../../../plugin-sdk/request.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
@@ -184,6 +185,7 @@ export class WorkQueue {
     { host, adapter }: { host: Host; adapter: readonly string[] },
   ): Promise<void> {
     const { place, ...own } = request;
+    await host.carried.bring(own.content ?? [], omitUndefined({ client: options.client }));
     const start = async (wanted: typeof own): Promise<void> => {
       await host.runSession(wanted, { ...options, adapter, sessionId: session_id });
     };

@@ -23,6 +23,7 @@ import { derivedKey, type KeyedSessions } from "./idempotency.ts";
 import { conversationOf, type LiveSession } from "./live-sessions.ts";
 import { takesSteers } from "../session/enforceable.ts";
 import { type LiveTalk, type SessionMessage, stateOf } from "../session/session-turns.ts";
+import type { CarriedAttachments } from "./attachments/carried-attachments.ts";
 import { editIn, nameIn, type NamingStore } from "./attachments/name-in.ts";
 import { checkOutputSchema } from "./check-request.ts";
 import { changesTerms } from "./next-request.ts";
@@ -47,6 +48,7 @@ interface ConversationsDeps
   records(conversationId: string): Promise<SessionRecord[]>;
   open(sessionId: string): Promise<SessionHandle>;
   attachments: NamingStore;
+  carried: Pick<CarriedAttachments, "keepFor">;
   /** Starts a session once for every call with its key. */
   once: KeyedSessions["run"];
   summary(sessionId: string): Promise<SessionSummary>;

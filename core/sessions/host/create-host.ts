@@ -36,10 +36,10 @@ import { tellProblems } from "./plugin-problems.ts";
  */
 export async function createHost(options: HostOptions = {}, seams: HostSeams = {}): Promise<Host> {
   const deps = await openHostDeps(options, seams);
-  const { claim, journal, log, registry, sessions, state, writeLog } = deps;
+  const { attachments, claim, journal, log, registry, sessions, state, writeLog } = deps;
   let left: string[] = [];
   let rewound: RewoundTalk[] = [];
-  const resume = options.resume === true ? resumer({ journal, registry, sessions, writeLog }) : undefined;
+  const resume = options.resume === true ? resumer({ journal, registry, sessions, attachments, writeLog }) : undefined;
   try {
     left = await readListed(journal);
     rewound = await readRewound(journal);
@@ -70,6 +70,7 @@ function hostOf(
 ): { host: Host; conversations: LocalConversations } {
   const {
     attachments,
+    carried,
     claim,
     crashes,
     journal,
@@ -119,6 +120,7 @@ function hostOf(
     open: (id) => host.sessions.open(id),
     start: (request, run, next) => sessions.start(request, run, next),
     attachments,
+    carried,
     ownSessions: (adapter) => ownSessions(registry.get(adapter)),
     firstOpen: async (adapter, request) => {
       const route = await routes.route({ adapter, request }).catch(() => null);
@@ -199,7 +201,8 @@ function hostOf(
     // One after the other, so that the later one always wins, even if the earlier one takes longer to read.
     reload: (next) => reloads.run(() => reload(deps, next)),
     signals: () => deps.signals.snapshot({ ...routes.gauges(), problems: problems() }),
-    resumeLost: lostResumer({ registry, sessions, writeLog: deps.writeLog }),
+    resumeLost: lostResumer({ registry, sessions, attachments, carried, writeLog: deps.writeLog }),
+    carried,
     limits: () => settings.limits,
     stateProblem: () => deps.health.look(),
     waiting: () => sessions.waiting(),

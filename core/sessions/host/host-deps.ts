@@ -1,5 +1,6 @@
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { AttachmentStore } from "./attachments/attachment-store.ts";
+import { CarriedAttachments } from "./attachments/carried-attachments.ts";
 import { KeptSessions } from "./kept-sessions.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import type { Journal } from "../../records/journal/journal.ts";
@@ -79,6 +80,7 @@ export interface HostDeps extends SessionDeps {
   services: PluginServices;
   routes: Routes;
   sessions: LiveSessions;
+  carried: CarriedAttachments;
   workspaces: Workspaces;
   /** Ends the bundler, if no other host of this process shares it. */
   leaveBundler(): Promise<void>;
@@ -134,6 +136,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   });
   const lateEnds = new LateEnds();
   health.addCheck(() => lateEnds.write());
+  const attachments = new AttachmentStore(join(claim.root, "attachments"));
   const sessionDeps: SessionDeps = {
     claim,
     children,
@@ -142,7 +145,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
       limits: () => settings.limits,
       onUnmeasured: () => writeLog({ level: "warn", message: unmeasured }),
     }),
-    attachments: new AttachmentStore(join(claim.root, "attachments")),
+    attachments,
     networks: new AgentNetworks({ folder: join(claim.folder, "scratch", "networks"), spares: warm ? 0 : 2 }),
     pins: openPins(join(claim.root, pinsFolder)),
     log: new MergedLog(journal, (stream, event) => {
@@ -185,7 +188,9 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     shareUses: seams.shareUses,
   });
   const serviceOf = (adapter: string) => services.of(adapter);
-  const sessions: LiveSessions = new LiveSessions({ ...sessionDeps, routes, workspaces, serviceOf, slots: seams.slots });
+  const carried = new CarriedAttachments({ store: attachments, shared: seams.sharedBytes, writeLog });
+  const live = { ...sessionDeps, carried, routes, workspaces, serviceOf, slots: seams.slots };
+  const sessions: LiveSessions = new LiveSessions(live);
   const stopClock = await watchClock(journal, writeLog).catch(() => () => {});
   const stopKept = keepJournal(journal, {
     limits: () => settings.retention,
@@ -198,6 +203,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   };
   return {
     ...sessionDeps,
+    carried,
     root,
     temporary,
     state,

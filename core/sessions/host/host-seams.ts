@@ -18,6 +18,20 @@ export interface SessionSlots {
   take(most: number): Promise<() => void>;
 }
 
+/** Images and files that several hosts hand to one another, by their hash. */
+export interface SharedBytes {
+  /**
+   * Puts bytes there; reads them only where they are not there yet.
+   * @throws {BulkheadError} `unavailable`, `limit_exceeded`, and what reading throws
+   */
+  put(sha256: string, read: () => Promise<Uint8Array>): Promise<void>;
+  /**
+   * Returns bytes, unchecked; null for what is not there.
+   * @throws {BulkheadError} `unavailable`
+   */
+  get(sha256: string): Promise<Uint8Array | null>;
+}
+
 /** Places where something that stands above a host takes part in it. */
 export interface HostSeams {
   /**
@@ -32,6 +46,8 @@ export interface HostSeams {
   slots?: SessionSlots;
   /** Shares the use of access modes with further hosts; default: with those of the state folder. */
   shareUses?(files: UseStore): UseStore;
+  /** Attachments of further hosts; default: none. */
+  sharedBytes?: SharedBytes;
   /** Its agents are stand-ins, which need no keys: no access mode counts as without its own. */
   keyless?: true;
 }

@@ -24,6 +24,7 @@ import type { RunSessionOptions, SessionHandle, SessionHost } from "./session-ho
 import type { OwnWorkspaces } from "./state/workspaces.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { StateProblem } from "../../ground/platform/state/state-health.ts";
+import type { CarriedAttachments } from "./attachments/carried-attachments.ts";
 import type { ResumeLost } from "./resume.ts";
 import type { Comparison } from "./compare-results.ts";
 import type { PassedOverAdapter } from "../session/admitted.ts";
@@ -166,6 +167,8 @@ export interface Host {
   signals(): Signal[];
   /** Goes on, here, with a session of a machine of the cluster that was lost. Never rejects. */
   resumeLost: ResumeLost;
+  /** Images and files that other machines of a cluster give to this one, and get from it. */
+  carried: Pick<CarriedAttachments, "carry" | "bring">;
   /** Returns the limits in force that are not a plugin's own. */
   limits(): Pick<Limits, "host_sessions" | "idempotency_ms">;
   /** Tries whether the state can be written, at most once a second; null where it can. No session starts where it cannot. */

@@ -14,6 +14,7 @@ import type { SessionMessage } from "../session/session-turns.ts";
 import { pathsOverlap, SharedWorkdirs } from "../session/shared-workdirs.ts";
 import type { Subscription } from "../session/subscription.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
+import type { CarriedAttachments } from "./attachments/carried-attachments.ts";
 import { checkHere, checkWorkdir } from "./check-request.ts";
 import { readContextFiles } from "./context-files.ts";
 import type { RunSessionOptions } from "./session-host.ts";
@@ -33,6 +34,7 @@ interface LiveSessionsDeps extends SessionDeps {
   serviceOf(adapter: string): ServedPlugin;
   /** Counts the sessions of several hosts. */
   slots?: SessionSlots | undefined;
+  carried: Pick<CarriedAttachments, "keepFor">;
 }
 
 /** Options of {@link LiveSessions.start}. */
@@ -146,7 +148,9 @@ export class LiveSessions {
       await this.#enter(admitted);
       giveBack = await this.#takeSlot(admitted.candidates[0], signal);
       await begins?.(sessionId);
-      await this.#deps.attachments.name(sessionId, admitted.request.content ?? [], options);
+      const { content = [] } = admitted.request;
+      await this.#deps.attachments.name(sessionId, content, options);
+      this.#deps.carried.keepFor(sessionId, admitted.request, content);
       const manifestMark = await this.#manifestMark();
       session = startSession(this.#deps, admitted, {
         sharedWith: () => this.#sharedWith(admitted),

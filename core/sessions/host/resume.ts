@@ -1,3 +1,4 @@
+import { attachmentsOf } from "../../../plugin-sdk/conversation.ts";
 import type { Follows } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
@@ -8,6 +9,8 @@ import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import { accepts } from "../session/enforceable.ts";
 import type { AfterRestart, Resumable } from "../session/interrupted-session.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
+import type { AttachmentStore } from "./attachments/attachment-store.ts";
+import type { CarriedAttachments } from "./attachments/carried-attachments.ts";
 import type { LiveSession, LiveSessions } from "./live-sessions.ts";
 import type { OwnSessions } from "./talk/recall.ts";
 
@@ -15,6 +18,7 @@ interface ResumeDeps {
   journal: Pick<Journal, "findKey" | "noteKey" | "read" | "session">;
   registry: { get(id: string): Plugin | undefined };
   sessions: Pick<LiveSessions, "start">;
+  attachments: Pick<AttachmentStore, "name">;
   writeLog(record: LogRecord): void;
 }
 
@@ -49,7 +53,7 @@ export function resumer(deps: ResumeDeps): (resumable: Resumable) => Promise<Aft
         follows: followsOf(resumable, { why: "restart", memory: "agent" }),
       });
       writeLog({ level: "info", message: `Session ${session.id} goes on with one that was cut off.`, session_id });
-      return { resumed_as: session.id, moved: await moveTo(session, resumable) };
+      return { resumed_as: session.id, moved: await moveTo(session, { ...deps, resumable }) };
     } catch (error) {
       const { message } = toErrorData(error);
       writeLog({ level: "error", message: `Cannot resume a session: ${message}`, session_id });
@@ -93,8 +97,11 @@ export type ResumeLost = (
 
 /** Makes the function that continues sessions of a lost machine here: a new agent gets the task. */
 export function lostResumer(
-  { registry, sessions, writeLog }: Pick<ResumeDeps, "registry" | "sessions" | "writeLog">,
+  deps: Pick<ResumeDeps, "registry" | "sessions" | "attachments" | "writeLog"> & {
+    carried: Pick<CarriedAttachments, "bring">;
+  },
 ): ResumeLost {
+  const { registry, sessions, carried, writeLog } = deps;
   return async (resumable, { sessionId, clone }) => {
     const { session_id, adapter_id, times } = resumable;
     // A clone that is made again loses nothing that waits for a decision.
@@ -107,6 +114,7 @@ export function lostResumer(
     if (reason !== null) return { reason };
     const { idempotency_key: _used, continue_from: _there, fork: _copy, ...kept } = request;
     try {
+      await carried.bring(request.content ?? []);
       const session = await sessions.start(
         { ...kept, prompt: goOnElsewhere + request.prompt, ...(clone === undefined ? {} : { workspace: "worktree" }) },
         { adapter: adapter_id, sessionId },
@@ -116,7 +124,7 @@ export function lostResumer(
         },
       );
       writeLog({ level: "info", message: `Session ${session.id} goes on with one of a lost machine.`, session_id });
-      return { resumed_as: session.id, moved: await moveTo(session, resumable) };
+      return { resumed_as: session.id, moved: await moveTo(session, { ...deps, resumable }) };
     } catch (error) {
       return { reason: toErrorData(error).message.replace(/\.$/, "") };
     }
@@ -130,10 +138,26 @@ function followsOf(
   return { conversation_id, session_id, turn, ...how };
 }
 
-/** Gives a session the messages that waited; returns the ids of those that it has taken, once that is durable. */
-async function moveTo({ session: { talk } }: LiveSession, { pending }: Resumable): Promise<string[]> {
+/**
+ * Gives a session the messages that waited, but for those whose images and files cannot be had; returns the ids of those that
+ * it has taken, once that is durable.
+ */
+async function moveTo(
+  { id, session: { talk } }: LiveSession,
+  { resumable: { pending }, attachments, carried }: Pick<ResumeDeps, "attachments"> & {
+    resumable: Resumable;
+    carried?: Pick<CarriedAttachments, "bring">;
+  },
+): Promise<string[]> {
   const moved: string[] = [];
   for (const message of pending) {
+    const parts = attachmentsOf(message.content);
+    try {
+      await carried?.bring(parts);
+      await attachments.name(id, parts);
+    } catch {
+      continue;
+    }
     const taken = talk.say(message);
     if (taken === "closed") break;
     await taken.written;

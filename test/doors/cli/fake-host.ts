@@ -260,6 +260,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
       waiting: () => ({}),
       idle: () => Promise.resolve(),
       stateProblem: () => Promise.resolve(null),
+      carried: { carry: () => Promise.resolve(), bring: () => Promise.resolve() },
       attach: (content) => host.sessions.attach(content instanceof Uint8Array ? oneOf(content) : content),
       close: async () => {
         fake.closed += 1;

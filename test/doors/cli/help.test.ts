@@ -5,7 +5,7 @@ import { pageLines } from "../../../core/doors/cli/render/page-lines.ts";
 import { createPaint } from "../../../core/doors/cli/render/paint.ts";
 import { errorText } from "../../../core/doors/cli/render/error-text.ts";
 import { propertiesOf } from "../../../core/ground/checks/properties-of.ts";
-import { termsSchema } from "../../../core/sessions/session/schemas/conversations.ts";
+import { termsSchema } from "../../../core/ground/checks/message-terms.ts";
 import { requestFlags } from "../../../core/doors/cli/request-flags.ts";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { fakeHost } from "./fake-host.ts";

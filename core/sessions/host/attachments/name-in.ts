@@ -5,6 +5,7 @@ import { lackedAttachments, takesNone } from "../../session/enforceable.ts";
 import type { LiveTalk } from "../../session/session-turns.ts";
 import type { LiveSession } from "../live-sessions.ts";
 import type { AttachmentStore } from "./attachment-store.ts";
+import type { CarriedAttachments } from "./carried-attachments.ts";
 
 /** Checks what messages name, and notes it. */
 export type NamingStore = Pick<AttachmentStore, "check" | "name">;
@@ -16,13 +17,18 @@ export type NamingStore = Pick<AttachmentStore, "check" | "name">;
 export async function nameIn(
   { id, admitted: { request, candidates: [{ plugin }] } }: LiveSession,
   content: readonly Part[],
-  { attachments, client }: { attachments: Pick<NamingStore, "name">; client?: string },
+  { attachments, carried, client }: {
+    attachments: Pick<NamingStore, "name">;
+    carried: Pick<CarriedAttachments, "keepFor">;
+    client?: string;
+  },
 ): Promise<void> {
   const parts = attachmentsOf(content);
   if (parts.length === 0) return;
   const lacked = lackedAttachments(parts, plugin.manifest);
   if (lacked.length > 0 && request.best_effort !== true) throw takesNone(plugin.id, lacked);
   await attachments.name(id, parts, { client });
+  carried.keepFor(id, request, parts);
 }
 
 /**

@@ -3,6 +3,7 @@ import type { LiveSession } from "../../../../core/sessions/host/live-sessions.t
 import { resumer } from "../../../../core/sessions/host/resume.ts";
 import type { RunSessionOptions, SessionHandle } from "../../../../core/sessions/host/session-host.ts";
 import { readListed } from "../../../../core/sessions/host/state/moved-messages.ts";
+import { RewoundTalks } from "../../../../core/sessions/host/state/rewound-talks.ts";
 import { endOpenSessions } from "../../../../core/sessions/host/state/recover.ts";
 import type { EarlierTurn, KeptSession, Resumed } from "../../../../core/sessions/session/admitted.ts";
 import { MergedLog } from "../../../../core/sessions/session/merged-log.ts";
@@ -29,6 +30,8 @@ interface ModelHostOptions {
 
 /** An entry of an adapter in this process. */
 type ModelEntry = (stage: Stage) => Promise<{ code: "crash" | "fatal" | "interrupted"; message: string } | void>;
+
+const noFiles = () => Promise.reject(new Error("It has no files."));
 
 /**
  * The parts of a host that carry messages, joined as a host joins them: its log, its sessions, their conversations, and what
@@ -72,7 +75,9 @@ export class ModelHost {
     const sessions = {
       start: (request: SessionRequest, run: RunSessionOptions, terms: StartTerms) => this.#start(request, run, terms),
     };
-    const resume = isStaying ? resumer({ journal, registry: { get: () => plugin }, sessions, writeLog }) : undefined;
+    const attachments = { name: () => Promise.resolve() };
+    const deps = { journal, registry: { get: () => plugin }, sessions, attachments, writeLog };
+    const resume = isStaying ? resumer(deps) : undefined;
     const former = { runtime: null, hostVersion: "1.0.0", end: "host_restarted" } as const;
     await endOpenSessions({ journal, log: this.#log, former, resume, writeLog });
     await this.conversations.moved.carryOver(left, { isStaying });
@@ -92,8 +97,13 @@ export class ModelHost {
         Promise.resolve({ events: () => this.#events(id) } as Pick<SessionHandle, "events"> as SessionHandle),
       start: (request, run, next) => this.#start(request, run, next),
       attachments: { check: (content) => Promise.resolve([...content]), name: () => Promise.resolve() },
-      canContinue: () => accepts.includes("continue_from"),
-      rewinds: { rewind: () => Promise.reject(new Error("It has no files.")) },
+      carried: { keepFor: () => {} },
+      ownSessions: () => ({ continues: accepts.includes("continue_from"), copies: false, copiesAt: false }),
+      firstOpen: () => Promise.resolve(null),
+      once: (_request, _options, start) => start(undefined),
+      summary: () => Promise.reject(new Error("No summary is kept.")),
+      rewinds: { rewind: noFiles, rest: noFiles, hasRewound: noFiles },
+      rewound: new RewoundTalks(journal, []),
       written,
       writeLog: () => {},
     }, left);
