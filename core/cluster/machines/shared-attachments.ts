@@ -6,7 +6,7 @@ import type { SharedBytes } from "../../sessions/host/host-seams.ts";
 import type { Engine } from "../engine/engine.ts";
 
 /** How long the servers keep an image or a file. Milliseconds: as long as a session may wait for a machine. */
-export const attachmentKeptMs: number = 7 * 24 * 3_600_000;
+const keptMs = 7 * 24 * 3_600_000;
 /** Age at which one that is put again is stored again. Milliseconds. */
 const renewMs = 24 * 3_600_000;
 /** All that the servers keep of them. Bytes. */
@@ -62,7 +62,7 @@ export class SharedAttachments implements SharedBytes {
   #opened(): Promise<ObjectStore> {
     const { client, names, replicas } = this.#engine;
     // Its age is counted in nanoseconds.
-    const options = { replicas, ttl: attachmentKeptMs * 1e6 };
+    const options = { replicas, ttl: keptMs * 1e6 };
     return this.#store ??= new Objm(client).create(names.attachments, options).catch((error: unknown) => {
       this.#store = null;
       throw error;
