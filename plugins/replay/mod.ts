@@ -1,11 +1,13 @@
 import {
   type AdapterContext,
+  type AdapterEvent,
   type AdapterEvents,
   BulkheadError,
   defineAdapter,
   errorDataOf,
   type SessionRequest,
   type Turn,
+  type TurnMessage,
 } from "bulkhead/plugin-sdk";
 import { applyFileStep } from "./file-steps.ts";
 import { parseRecording } from "./recording.ts";
@@ -29,13 +31,20 @@ async function* replay(request: SessionRequest, ctx: AdapterContext): AdapterEve
   }
   const steps = parseRecording(await readRecording(recording, ctx), recording);
   const turns = ctx.turns[Symbol.asyncIterator]();
-  if (steps.some(({ kind }) => kind === "turn")) await turns.next();
+  const isTalk = steps.some(({ kind }) => kind === "turn" || kind === "steer");
+  let turn: Turn | undefined = isTalk ? (await turns.next()).value : undefined;
   let now = 0;
   for (const step of steps) {
     if (step.kind === "turn") {
-      const { done, value: turn } = await turns.next();
-      if (done === true) return;
-      if (turn.prompt !== step.text) throw driftError(turn, step.text);
+      turn = (await turns.next()).value;
+      if (turn === undefined) return;
+      if (turn.prompt !== step.text) throw driftError(`turn ${turn.number} begins with`, turn.prompt, step.text);
+      now = step.at_ms;
+      continue;
+    }
+    if (step.kind === "steer") {
+      // No client talks with a session that is not kept: it plays what the agent did after it.
+      if (turn?.kept === true) yield await recordedWord(turn, step.text, ctx);
       now = step.at_ms;
       continue;
     }
@@ -46,11 +55,26 @@ async function* replay(request: SessionRequest, ctx: AdapterContext): AdapterEve
   }
 }
 
-function driftError({ number, prompt }: Turn, recorded: string): BulkheadError {
-  const [said, was] = [prompt, recorded].map((text) => JSON.stringify(text.slice(0, 200)));
+/** How long a word that was recorded is waited for, and how often it is looked for. Milliseconds. */
+const wordMs = 30_000;
+const lookMs = 20;
+
+/** Waits for the word into a turn that comes now in the recording. */
+async function recordedWord({ number, messages }: Turn, recorded: string, ctx: AdapterContext): Promise<AdapterEvent> {
+  const words: TurnMessage[] = [];
+  const asking = messages[Symbol.asyncIterator]().next().then(({ value }) => void (value && words.push(value)));
+  for (let waited = 0; words.length === 0 && waited < wordMs; waited += lookMs) await ctx.sleep(lookMs);
+  const [word] = words;
+  if (word?.text !== recorded) throw driftError(`turn ${number} gets`, word?.text ?? null, recorded);
+  await asking;
+  return { type: "message", message_id: word.message_id, state: "taken" };
+}
+
+function driftError(what: string, said: string | null, recorded: string): BulkheadError {
+  const shown = (text: string) => JSON.stringify(text.slice(0, 200));
   return new BulkheadError(
     "invalid_request",
-    `DRIFT: turn ${number} begins with ${said}, and was recorded with ${was}.`,
+    `DRIFT: ${what} ${said === null ? "no word" : shown(said)}, and was recorded with ${shown(recorded)}.`,
   );
 }
 

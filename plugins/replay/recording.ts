@@ -8,20 +8,17 @@ export type FileStep =
   | { kind: "rename"; from: string; to: string };
 
 /** One line of a recording: what happens `at_ms` after the session's start. */
-type Step = { at_ms: number } & (FileStep | { kind: "event"; event: AdapterEvent } | TurnStep);
+type Step = { at_ms: number } & (FileStep | { kind: "event"; event: AdapterEvent } | MessageStep);
 
-/** A further turn begins, by a message of this text. */
-interface TurnStep {
-  kind: "turn";
-  text: string;
-}
+/** A message of this text: it begins a further turn, or goes into the one that runs. */
+type MessageStep = { kind: "turn"; text: string } | { kind: "steer"; text: string };
 
-const actions = ["event", "write", "delete", "rename", "turn"] as const;
+const actions = ["event", "write", "delete", "rename", "turn", "steer"] as const;
 
 /**
  * The steps of a recording: JSON lines `{"at_ms", "event"}`, `{"at_ms", "write": {"path", "text"}}` (or `"base64"`),
- * `{"at_ms", "delete": path}`, `{"at_ms", "rename": {"from", "to"}}` or `{"at_ms", "turn": message}`, in the order of time.
- * Blank lines are skipped.
+ * `{"at_ms", "delete": path}`, `{"at_ms", "rename": {"from", "to"}}`, `{"at_ms", "turn": message}` or
+ * `{"at_ms", "steer": message}`, in the order of time. Blank lines are skipped.
  * That an event's fields fit is checked by the host, as for every adapter.
  * @throws {BulkheadError} `invalid_request` naming the first line that does not fit, and why
  */
@@ -59,7 +56,7 @@ function parseStep(line: string, fail: (why: string) => never): Step {
 function parseAction(
   action: (typeof actions)[number],
   { value, fail }: { value: unknown; fail: (why: string) => never },
-): FileStep | { kind: "event"; event: AdapterEvent } | TurnStep {
+): FileStep | { kind: "event"; event: AdapterEvent } | MessageStep {
   const fields = record(value);
   switch (action) {
     case "event":
@@ -71,9 +68,8 @@ function parseAction(
       return { kind: "write", path: filePath(fields?.["path"], fail), text };
     }
     case "turn":
-      return typeof value === "string"
-        ? { kind: "turn", text: value }
-        : fail("begins a turn without the message's text");
+    case "steer":
+      return typeof value === "string" ? { kind: action, text: value } : fail("has a message without its text");
     case "delete":
       return { kind: "delete", path: filePath(value, fail) };
     case "rename":

@@ -127,6 +127,8 @@ test.each([
   ['{"at_ms":0,"delete":"a/../../b"}', 'line 1 names "a/../../b"'],
   ['{"at_ms":0,"rename":{"from":"a"}}', "line 1 names no path"],
   ['{"at_ms":5,"delete":"a"}\n\n{"at_ms":4,"delete":"b"}', "line 3 goes back in time, from 5 to 4 ms"],
+  ['{"at_ms":0,"turn":5}', "line 1 has a message without its text"],
+  ['{"at_ms":0,"steer":{}}', "line 1 has a message without its text"],
   ["\n", "it holds no line"],
 ])("parseRecording refuses %j", (text, why) => {
   expect(() => parseRecording(text, "r")).toThrow(BulkheadError);
@@ -154,4 +156,26 @@ test("replay waits at each turn for its message, and says DRIFT for another one"
   expect(said(await play())).toEqual(["one", "completed"]);
   const other = await play([{}, { prompt: "else" }]);
   expect(other.error?.message).toBe('DRIFT: turn 2 begins with "else", and was recorded with "more".');
+});
+
+test("replay takes a word where it was recorded, and says DRIFT for another one", async () => {
+  const done = { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };
+  const recording = lines(output(0, "one"), { at_ms: 1, steer: "quickly" }, output(2, "two"), {
+    at_ms: 3,
+    event: done,
+  });
+  const play = (turns?: { messages?: string[] }[]) =>
+    runAdapter(Replay, { params: { recording: "./my.jsonl", speed: 0 } }, {
+      files: { "my.jsonl": recording },
+      ...(turns === undefined ? {} : { turns }),
+    });
+  const same = await play([{ messages: ["quickly"] }]);
+  expect([same.error, same.violations]).toEqual([null, []]);
+  const taken = { type: "message", message_id: "turn-1-message-1", state: "taken" };
+  expect(same.events.slice(0, 3)).toMatchObject([{ data: "one" }, taken, { data: "two" }]);
+  const other = await play([{ messages: ["slowly"] }]);
+  expect(other.error?.message).toBe('DRIFT: turn 1 gets "slowly", and was recorded with "quickly".');
+  // No client talks with a session that is not kept.
+  const alone = await play();
+  expect([alone.error, alone.events.map(({ type }) => type)]).toEqual([null, ["output", "output", "completed"]]);
 });

@@ -16,7 +16,7 @@ export interface Outline {
   /** The recorded attempt, the last; of a session of several turns, all that did not fail. */
   attempt: number;
   failed: Set<number>;
-  /** Texts of the messages that began turns, by the turn's number; null for a session of one turn. */
+  /** Texts of the messages that began turns, by the turn's number; null for a session without messages. */
   turns: Map<number, string> | null;
   /** Texts of messages, by id. */
   messages: Map<string, string>;
@@ -78,7 +78,7 @@ function note(outline: Outline, { event, adapter, attempt, source, seq }: Envelo
   if (event.type === "attempt_failed") outline.failed.add(event.attempt);
   if (event.type === "turn_started") {
     outline.turns ??= new Map();
-    const [id] = event.by === "client" ? event.message_ids : [];
+    const [id] = event.message_ids;
     if (id !== undefined) outline.turns.set(event.turn, outline.messages.get(id) ?? "");
   }
   if (attempt > outline.attempt) {
@@ -93,7 +93,7 @@ function note(outline: Outline, { event, adapter, attempt, source, seq }: Envelo
     outline.artifacts = event.artifacts ?? [];
     outline.omitted = event.omitted ?? 0;
   }
-  if (source !== "agent") return;
+  if (source !== "agent" || event.type === "message" || event.type === "turn_began") return;
   outline.lastSaid = seq;
   // An agent may claim more changes than the host can remember.
   if (event.type !== "file_change" || outline.saidAt.size > 100_000) return;
@@ -103,27 +103,29 @@ function note(outline: Outline, { event, adapter, attempt, source, seq }: Envelo
 }
 
 /**
- * Yields the lines of a recording for the `replay` plugin: the agent's events, with each file's change, and the message that
- * began each further turn.
+ * Yields the lines of a recording for the `replay` plugin: the agent's events, with each file's change, and the messages that
+ * began further turns or went into one.
  */
 export async function* recordingLines(
   pages: Pages,
   { outline, files }: { outline: Outline; files: readonly PathSteps[] },
 ): AsyncGenerator<string, void, void> {
-  const { workdir, startedAt, attempt, failed, turns, lastSaid } = outline;
+  const { workdir, startedAt, attempt, failed, turns, messages, lastSaid } = outline;
   const isOther = (of: number) => turns === null ? of !== attempt : failed.has(of);
   const planned = plan(outline, files);
   let now = 0;
   for await (const page of pages()) {
     for (const { event, source, synthetic, attempt: of, seq, ts } of page) {
       const message = event.type === "turn_started" ? turns?.get(event.turn) : undefined;
-      // A word into a turn is none of the agent's: only its effects are.
-      const isAgents = source === "agent" && synthetic !== true && event.type !== "message";
+      // Other ids will stand there the next time.
+      const isAboutMessages = event.type === "message" || event.type === "turn_began" && event.message_ids.length > 0;
+      const steer = event.type === "message" && event.state === "taken" ? messages.get(event.message_id) : undefined;
+      const isAgents = source === "agent" && synthetic !== true && (!isAboutMessages || steer !== undefined);
       if (message === undefined && (!isAgents || isOther(of))) continue;
       // A recording's times must rise, even if the clock was set back.
       now = Math.max(now, Date.parse(ts) - startedAt);
-      if (message !== undefined) {
-        yield line({ at_ms: now, turn: message });
+      if (message !== undefined || steer !== undefined) {
+        yield line({ at_ms: now, ...(message === undefined ? { steer } : { turn: message }) });
         continue;
       }
       for (const step of planned.get(seq) ?? []) yield line({ at_ms: now, ...step });

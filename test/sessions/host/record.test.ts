@@ -190,6 +190,79 @@ tools:
   });
 });
 
+/** Answers each turn; takes one word into the second. */
+const talker = adapterCode(`
+    for await (const turn of ctx.turns) {
+      yield { type: "output", stream: "stdout", data: turn.number + " " + turn.prompt };
+      if (turn.number === 2) {
+        for await (const { message_id, text } of turn.messages) {
+          yield { type: "message", message_id, state: "taken" };
+          yield { type: "output", stream: "stdout", data: ", " + text };
+          break;
+        }
+      }
+      yield { type: "completed", success: true, output: "said " + turn.number, files_changed: [], tokens_used: null, cost: null };
+    }`);
+
+describe("a recording of several turns", () => {
+  const say = (text: string) => ({ content: [{ type: "text" as const, text }] });
+
+  /** Talks over three turns, with a word into the second; returns what the agent said. */
+  async function talk(
+    { host, workdir }: TestHost,
+    { adapter, words, params }: { adapter: string; words: string[]; params?: Record<string, unknown> },
+  ): Promise<{ id: string; outcomes: string[]; said: string[]; taken: string[] }> {
+    const [prompt = "", second = "", steer = "", third = ""] = words;
+    const request = { workdir, prompt, keep_ms: 60_000, ...(params ? { params } : {}) };
+    const run = await host.runSession(request, { adapter, artifacts: "none" });
+    const { conversations } = host.sessions;
+    const [outcomes, said, taken]: string[][] = [[], [], []];
+    for await (const { event } of run.events()) {
+      if (event.type === "output") said!.push(event.data);
+      if (event.type === "message_delivered") taken!.push(`${event.how} ${event.turn}`);
+      if (event.type === "turn_started" && event.turn === 2) {
+        await conversations.say(run.id, { ...say(steer), delivery: "steer" });
+        await conversations.say(run.id, say(third));
+      }
+      if (event.type !== "turn_ended") continue;
+      outcomes!.push(`${event.turn} ${event.outcome} ${event.error?.message ?? event.output}`);
+      if (event.turn === 3 || event.outcome === "error") void run.interrupt();
+      else if (event.turn === 1) await conversations.say(run.id, say(second));
+    }
+    return { id: run.id, outcomes: outcomes!, said: said!, taken: taken! };
+  }
+
+  it("is played turn by turn, with the word into one, and says DRIFT for other words", async () => {
+    const at = await replayer();
+    await at.add("talker", { code: talker, manifest: "accepts: [turns, steer]" });
+    const words = ["one", "two", "quickly", "three"];
+    const first = await talk(at, { adapter: "talker", words });
+    expect(first).toMatchObject({
+      outcomes: ["1 completed said 1", "2 completed said 2", "3 completed said 3"],
+      said: ["1 one", "2 two", ", quickly", "3 three"],
+      taken: ["new_turn 2", "injected 2", "new_turn 3"],
+    });
+    const file = join(at.workdir, "talk.jsonl");
+    await at.host.record(first.id, file);
+    const rows = (await readFile(file, "utf8")).trim().split("\n").map((line) => JSON.parse(line));
+    expect(rows.flatMap(({ turn, steer }) => turn ?? (steer === undefined ? [] : `steer ${steer}`)))
+      .toEqual(["two", "steer quickly", "three"]);
+    const params = { recording: file, speed: 0 };
+    const again = await talk(at, { adapter: "replay", words, params });
+    expect(again).toEqual({ ...first, id: again.id });
+    const drift = async (other: string[]) => (await talk(at, { adapter: "replay", words: other, params })).outcomes[1];
+    expect(await drift(["one", "else", "quickly", "three"])).toBe(
+      '2 error DRIFT: turn 2 begins with "else", and was recorded with "two".',
+    );
+    expect(await drift(["one", "two", "slowly", "three"])).toBe(
+      '2 error DRIFT: turn 2 gets "slowly", and was recorded with "quickly".',
+    );
+    // What the agent did without them stays playable: a session that is not kept ends with its first turn.
+    const alone = await session(at, { adapter: "replay", workdir: at.workdir, params });
+    expect(alone.result).toMatchObject({ outcome: "completed", output: "said 1" });
+  }, 120_000);
+});
+
 it("tells that a recording lacks the changes that a session's list left out", async () => {
   const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-host-")));
   try {
