@@ -185,7 +185,7 @@ export type { Condition, Conditions, LastWord, MappingRule, Scalar, ValueTest } 
 export { mcpConfigFile, mcpServerList } from "./mcp-config.ts";
 export { mergeStreams } from "./merge-streams.ts";
 export { type ChatMessage, modelTurns } from "./model-turns.ts";
-export { type AttachedPart, attachedParts } from "./attached-parts.ts";
+export { type AttachedPart, attachedParts, attachedText, unreadFile } from "./attached-parts.ts";
 export type { AttachmentPart, Delivery, Part, StoredAttachment } from "./messages.ts";
 export { type NeutralKind, neutralKind, neutralKind as normalise, neutralKinds } from "./normalise.ts";
 export { compareAccessModes, orderAccessModes } from "./order-access-modes.ts";

@@ -12,8 +12,8 @@ import { untilAborted } from "./until-aborted.ts";
 export interface ChatMessage {
   role: "user" | "assistant";
   content: string;
-  /** Images of a prompt. */
-  images?: readonly AttachedPart[];
+  /** Images and files of a prompt. */
+  attached?: readonly AttachedPart[];
 }
 
 /** Fields of a turn that the server is asked to keep to. */
@@ -38,7 +38,7 @@ export async function* modelTurns(
   for await (const { prompt: words, content, output_schema: wanted, effort, kept, signal } of ctx.turns) {
     const turn = { workdir: "", prompt: words, ...(wanted === undefined ? {} : { output_schema: wanted }) };
     const { prompt, output_schema: schema } = requestIn(turn, dialect);
-    const asked = withPrompt(messages, { prompt, images: await attachedParts(ctx, content) });
+    const asked = withPrompt(messages, { prompt, attached: await attachedParts(ctx, content) });
     let said = "";
     let isOver = false;
     let hasFailed = false;
@@ -70,11 +70,11 @@ const stopped: AdapterEvent = {
 /** Two messages of one role are one: some servers want the roles to alternate. */
 function withPrompt(
   messages: readonly ChatMessage[],
-  { prompt, images }: { prompt: string; images: readonly AttachedPart[] },
+  { prompt, attached }: { prompt: string; attached: readonly AttachedPart[] },
 ): ChatMessage[] {
   const last = messages.at(-1);
   const [before, former] = last?.role === "user" ? [messages.slice(0, -1), last] : [messages, undefined];
-  const all = [...former?.images ?? [], ...images];
+  const all = [...former?.attached ?? [], ...attached];
   const content = former === undefined ? prompt : `${former.content}\n\n${prompt}`;
-  return [...before, { role: "user", content, ...(all.length === 0 ? {} : { images: all }) }];
+  return [...before, { role: "user", content, ...(all.length === 0 ? {} : { attached: all }) }];
 }

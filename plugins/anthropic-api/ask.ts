@@ -1,6 +1,8 @@
 import {
   type AdapterContext,
   type ApiAccess,
+  type AttachedPart,
+  attachedText,
   BulkheadError,
   type ChatMessage,
   type Effort,
@@ -8,6 +10,7 @@ import {
   type FetchResponse,
   nearestEffort,
   type SessionRequest,
+  unreadFile,
 } from "bulkhead/plugin-sdk";
 
 /** Limits of an answer. */
@@ -73,13 +76,23 @@ export function askForAnswer(
   });
 }
 
-/** The text comes last: what it says is about the images. */
-function asSent({ role, content, images = [] }: ChatMessage): object {
-  if (images.length === 0) return { role, content };
-  const pictures = images.map(({ part, base64 }) => {
-    return { type: "image", source: { type: "base64", media_type: part.mime_type, data: base64 } };
-  });
-  return { role, content: [...pictures, ...(content === "" ? [] : [{ type: "text", text: content }])] };
+/** The text comes last: what it says is about the images and files. */
+function asSent({ role, content, attached = [] }: ChatMessage): object {
+  if (attached.length === 0) return { role, content };
+  return { role, content: [...attached.map(asBlock), ...(content === "" ? [] : [{ type: "text", text: content }])] };
+}
+
+/** @throws {BulkheadError} `unsupported` for a file that the model does not read */
+function asBlock(one: AttachedPart): object {
+  const { part, base64 } = one;
+  const { mime_type: media_type } = part;
+  const source = { type: "base64", media_type, data: base64 };
+  if (media_type.startsWith("image/")) return { type: "image", source };
+  const title = part.type === "file" ? { title: part.name } : {};
+  if (media_type === "application/pdf") return { type: "document", source, ...title };
+  const text = attachedText(one);
+  if (text === null) throw unreadFile(one);
+  return { type: "document", source: { type: "text", media_type, data: text }, ...title };
 }
 
 /**

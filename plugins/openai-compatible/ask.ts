@@ -1,10 +1,13 @@
 import {
   type AdapterContext,
+  type AttachedPart,
+  attachedText,
   BulkheadError,
   type ChatMessage,
   errorDataOf,
   type FetchResponse,
   type SessionRequest,
+  unreadFile,
 } from "bulkhead/plugin-sdk";
 import type { Access } from "./access.ts";
 
@@ -36,13 +39,23 @@ export function askForAnswer(
   });
 }
 
-/** The text comes last: what it says is about the images. */
-function asSent({ role, content, images = [] }: ChatMessage): object {
-  if (images.length === 0) return { role, content };
-  const pictures = images.map(({ part, base64 }) => {
-    return { type: "image_url", image_url: { url: `data:${part.mime_type};base64,${base64}` } };
-  });
-  return { role, content: [...pictures, ...(content === "" ? [] : [{ type: "text", text: content }])] };
+/** @throws {BulkheadError} `unsupported` for a file that no model of these servers reads */
+function asPart(one: AttachedPart): object {
+  const { part, base64 } = one;
+  const url = `data:${part.mime_type};base64,${base64}`;
+  if (part.mime_type.startsWith("image/")) return { type: "image_url", image_url: { url } };
+  const filename = part.type === "file" ? part.name : "file";
+  if (part.mime_type === "application/pdf") return { type: "file", file: { filename, file_data: url } };
+  const text = attachedText(one);
+  if (text === null) throw unreadFile(one);
+  // Of files, the protocol knows PDF alone.
+  return { type: "text", text: `<file name=${JSON.stringify(filename)}>\n${text}\n</file>` };
+}
+
+/** The text comes last: what it says is about the images and files. */
+function asSent({ role, content, attached = [] }: ChatMessage): object {
+  if (attached.length === 0) return { role, content };
+  return { role, content: [...attached.map(asPart), ...(content === "" ? [] : [{ type: "text", text: content }])] };
 }
 
 /**

@@ -32,7 +32,7 @@ describe("tables that people write", () => {
     const plugins = readdirSync(join(root, "plugins")).flatMap((id) => {
       const text = readSource(`plugins/${id}/plugin.yaml`);
       const { accepts = [] } = parse(text) as { accepts?: string[] };
-      const abilities = ["turns", "steer", "stop_turn", "continue_from", "images"].map((one) =>
+      const abilities = ["turns", "steer", "stop_turn", "continue_from", "images", "files"].map((one) =>
         accepts.includes(one) ? "yes" : "no"
       );
       return abilities.includes("yes") ? [[`\`${id}\``, ...abilities]] : [];
