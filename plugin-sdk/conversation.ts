@@ -188,6 +188,25 @@ export function partsOf<P extends { type: string }>(
   throw new BulkheadError("invalid_request", "Cannot read the message: it needs either text or content.");
 }
 
+/** Everything that differs between the files before and after one turn. Paths are relative to the working directory. */
+export interface TurnDiff {
+  conversation_id: string;
+  turn: number;
+  /** Ids of the trees of files. */
+  before: string;
+  after: string;
+  /** A rewind took the turn back: its changes are not in the files now. */
+  taken_back: boolean;
+  /** Sorted by path, at most 1,000. `unclaimed`: nothing shows that the agent did it. */
+  files: { path: string; change: "created" | "modified" | "deleted"; unclaimed?: true }[];
+  /** Changed files that the list leaves out. */
+  files_omitted?: number;
+  /** To be read, not to be applied: files over 1 MiB are told as binary, and bytes that are not UTF-8 are U+FFFD. */
+  patch: string;
+  /** The patch has the first files alone, those that fit into 1 MiB. */
+  patch_cut?: true;
+}
+
 /** Returns the text of a message's content. */
 export function textOf(content: readonly Part[]): string {
   return content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");

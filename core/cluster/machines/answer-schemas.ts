@@ -12,6 +12,7 @@ import {
   messageSchema,
   rewindSchema,
   saidSchema,
+  turnDiffSchema,
 } from "../../sessions/session/schemas/conversations.ts";
 import type { CallName, MachineCalls } from "./machine.ts";
 
@@ -79,6 +80,7 @@ const schemas: { readonly [N in CallName]: SchemaOf<MachineCalls[N]["answer"]> }
   change_message: messageSchema,
   stop_turn: nothing,
   rewind: rewindSchema,
+  turn_diff: turnDiffSchema,
   conversation: conversationSchema,
 };
 

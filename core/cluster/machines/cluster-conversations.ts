@@ -99,6 +99,12 @@ export function clusterConversations(
         hint: "Fork it at the machine that has the conversation: bulkhead session show names it.",
       });
     },
+    async turnDiff(id, turn) {
+      const there = await find(id);
+      if (there === null) return await here.turnDiff(id, turn);
+      const ask = { session_id: id, turn };
+      return await callMachine(engine, { machine: there.mirror.machine, name: "turn_diff", ask, timeoutMs: diffMs });
+    },
     async get(id) {
       const there = await find(id);
       if (there === null) return await here.get(id);
@@ -164,12 +170,14 @@ const isRewind = lazyCheck(rewindRequestSchema);
 const carriedMs = 60_000;
 /** Longest wait for a rewind. Milliseconds. */
 const rewindMs = 300_000;
+/** Longest wait for the diff of a turn. Milliseconds. */
+const diffMs = 25_000;
 
 /** Answers other machines about this one's conversations. */
 export function talkAnswers(
   { sessions: { conversations }, carried }: Pick<Host, "sessions" | "carried">,
   idOf: (ask: CallAsk) => Promise<string>,
-): Pick<CallAnswers, "say" | "messages" | "change_message" | "stop_turn" | "rewind" | "conversation"> {
+): Pick<CallAnswers, "say" | "messages" | "change_message" | "stop_turn" | "rewind" | "turn_diff" | "conversation"> {
   return {
     say: async (ask) => {
       const id = await idOf(ask);
@@ -204,6 +212,7 @@ export function talkAnswers(
       const caller = { client: stringOf(ask["client"]) ?? "", admit: refuseSession };
       return await conversations.rewind(await idOf(ask), rewind, caller);
     },
+    turn_diff: async (ask) => await conversations.turnDiff(await idOf(ask), Number(ask["turn"])),
     conversation: async (ask) => await conversations.get(await idOf(ask)),
   };
 }

@@ -6,6 +6,7 @@ import type {
   RewindReport,
   RewindRequest,
   SaidMessage,
+  TurnDiff,
 } from "../../../plugin-sdk/conversation.ts";
 import type { HeldDecision, SessionHeld, SettledHeld } from "../../../plugin-sdk/held.ts";
 import type { Part } from "../../../plugin-sdk/messages.ts";
@@ -74,6 +75,7 @@ export interface MachineCalls {
     answer: MessageReport;
   };
   rewind: { ask: { session_id: string; rewind: RewindRequest; client: string }; answer: RewindReport };
+  turn_diff: { ask: { session_id: string; turn: number }; answer: TurnDiff };
   stop_turn: { ask: { session_id: string; drop_pending: boolean }; answer: null };
   conversation: { ask: { session_id: string }; answer: ConversationReport };
 }

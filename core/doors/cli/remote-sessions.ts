@@ -62,6 +62,7 @@ function ourConversations({ conversations }: RemoteHost): Conversations {
     stop: (id, options) => ours(conversations.stop(id, options)),
     rewind: (id, request) => ours(conversations.rewind(id, request)),
     fork: (id, request) => ours(conversations.fork(id, request)),
+    turnDiff: (id, turn) => ours(conversations.turnDiff(id, turn)),
     get: (id) => ours(conversations.get(id)),
     events: (id, query) => oursIn(conversations.events(id, query)),
   };

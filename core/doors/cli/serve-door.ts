@@ -101,6 +101,7 @@ function lazyConversations(opened: () => Promise<Conversations>): Conversations 
     stop: async (id, options) => await (await opened()).stop(id, options),
     rewind: async (id, request, caller) => await (await opened()).rewind(id, request, caller),
     fork: async (id, request, caller) => await (await opened()).fork(id, request, caller),
+    turnDiff: async (id, turn) => await (await opened()).turnDiff(id, turn),
     get: async (id) => await (await opened()).get(id),
     async *events(id, query) {
       yield* (await opened()).events(id, query);

@@ -26,6 +26,7 @@ export type {
   RewindReport,
   RewindRequest,
   SaidMessage,
+  TurnDiff,
 } from "../../../plugin-sdk/conversation.ts";
 export type { AttachmentPart, Delivery, Part, StoredAttachment } from "../../../plugin-sdk/messages.ts";
 export type { Envelope } from "../../../plugin-sdk/envelope.ts";

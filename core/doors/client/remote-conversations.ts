@@ -7,6 +7,7 @@ import type {
   RewindReport,
   RewindRequest,
   SaidMessage,
+  TurnDiff,
 } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { Part } from "../../../plugin-sdk/messages.ts";
@@ -38,6 +39,8 @@ export interface RemoteConversations {
    * broken connection is retried without a second one.
    */
   fork(id: string, request?: ForkRequest): Promise<SessionSummary>;
+  /** Compares the files before and after one turn; `not_found` where they were not kept. */
+  turnDiff(id: string, turn: number): Promise<TurnDiff>;
   get(id: string): Promise<ConversationReport>;
   /** Streams the events of its sessions one after the other; resumes by itself after the last `gseq` it read. */
   events(id: string, query?: RemoteEventQuery): AsyncIterable<Envelope>;
@@ -60,6 +63,7 @@ export function remoteConversations(api: Api, patience: Patience): RemoteConvers
     stop: async (id, options = {}) => void await call(api, `${pathOf(id)}/stop`, { method: "POST", body: options }),
     rewind: (id, request) => callJson(api, `${pathOf(id)}/rewind`, { method: "POST", body: request }),
     fork: (id, request = {}) => given<SessionSummary>(`${pathOf(id)}/fork`, request),
+    turnDiff: (id, turn) => callJson(api, `${pathOf(id)}/turns/${turn}/diff`),
     get: (id) => callJson(api, pathOf(id)),
     events: (id, query = {}) =>
       followEvents({

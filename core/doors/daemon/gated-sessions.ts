@@ -47,6 +47,7 @@ export function gateSessions(host: SessionHost): GatedSessions {
           pass();
           return await conversations.fork(id, request, caller);
         },
+        turnDiff: (id, turn) => conversations.turnDiff(id, turn),
         get: (id) => conversations.get(id),
         events: (id, query) => conversations.events(id, query),
       },

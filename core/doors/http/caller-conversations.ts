@@ -62,6 +62,10 @@ export function callerConversations(
       await owners.note(forked.session_id, caller);
       return forked;
     },
+    async turnDiff(id, turn) {
+      await seen(id);
+      return await conversations.turnDiff(id, turn);
+    },
     async get(id) {
       const conversation = await seen(id);
       const report = await conversations.get(id);

@@ -8,6 +8,7 @@ import type {
   RewindReport,
   RewindRequest,
   SaidMessage,
+  TurnDiff,
 } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
@@ -52,7 +53,7 @@ interface ConversationsDeps
   /** Starts a session once for every call with its key. */
   once: KeyedSessions["run"];
   summary(sessionId: string): Promise<SessionSummary>;
-  rewinds: Pick<Rewinds, "rewind" | "rest" | "hasRewound">;
+  rewinds: Pick<Rewinds, "rewind" | "turnDiff" | "rest" | "hasRewound">;
   /** Rewinds of files and talk that are not done. */
   rewound: RewoundTalks;
   /** Resolves once the events so far are durable. */
@@ -183,6 +184,10 @@ export class LocalConversations implements Conversations {
     );
     await this.#deps.written();
     return await this.#deps.summary(session.id);
+  }
+
+  async turnDiff(id: string, turn: number): Promise<TurnDiff> {
+    return await this.#deps.rewinds.turnDiff(await this.#find(id), turn);
   }
 
   async *events(id: string, { after = 0, signal }: EventQuery = {}): AsyncGenerator<Envelope, void, void> {

@@ -9,6 +9,7 @@ import type {
   RewindReport,
   RewindRequest,
   SaidMessage,
+  TurnDiff,
 } from "../../../plugin-sdk/conversation.ts";
 import type { Part, StoredAttachment } from "../../../plugin-sdk/messages.ts";
 import type { EventQuery, SessionQuery } from "../../../plugin-sdk/queries.ts";
@@ -92,6 +93,11 @@ export interface Conversations {
    * runs, `invalid_request`, `idempotency_conflict`, and what starting a session throws
    */
   fork(id: string, request: ForkRequest, caller?: MessageCaller): Promise<SessionSummary>;
+  /**
+   * Compares the files before and after one turn that is over.
+   * @throws {BulkheadError} `not_found`, also where no checkpoints were kept
+   */
+  turnDiff(id: string, turn: number): Promise<TurnDiff>;
   /** Streams the events of its sessions one after the other, by `gseq`; ends when its newest session has ended. */
   events(id: string, query?: EventQuery): AsyncIterable<Envelope>;
 }

@@ -67,6 +67,7 @@ const table: Readonly<Record<string, { answers: Answers; body?: unknown; query?:
   getConversation: { answers: rows("200 200 200 404 200 404") },
   rewindConversation: { answers: rows("200 403 200 404 403 404"), body: { to: 0 } },
   forkConversation: { answers: rows("201 403 201 404 403 404"), body: { prompt: "other" } },
+  diffTurn: { answers: rows("200 200 200 404 200 404") },
   stopTurn: { answers: rows("409 403 409 404 403 404"), body: {} },
   conversationEvents: { answers: rows("200 200 200 404 200 404") },
   rerunSession: { answers: rows("201 403 201 404 201 404"), body: {} },
@@ -155,8 +156,10 @@ for (const route of routes) {
     const shared = route.method === "GET" ? await made() : null;
     for (const who of callers) {
       const { id, ask } = shared ?? await made();
-      const path =
-        route.path.replace("{message_id}", "m").replace("{id}", route.path.includes("/plugins/") ? "memory" : id) +
+      const path = route.path.replace("{message_id}", "m").replace("{turn}", "1").replace(
+        "{id}",
+        route.path.includes("/plugins/") ? "memory" : id,
+      ) +
         query;
       const sent = route.id === "startSession" || route.id === "startComparison"
         ? { ...(body as object), workdir: "/" }
@@ -285,6 +288,7 @@ const conversationMethods: Readonly<Record<string, Answers>> = {
   withdraw: rows("not_found forbidden not_found not_found forbidden not_found"),
   fork: rows("ok forbidden ok not_found forbidden not_found"),
   rewind: rows("ok forbidden ok not_found forbidden not_found"),
+  turnDiff: rows("ok ok ok not_found ok not_found"),
   stop: rows("conflict forbidden conflict not_found forbidden not_found"),
   get: rows("1 1 1 not_found 1 not_found"),
   events: rows("1 1 1 not_found 1 not_found"),

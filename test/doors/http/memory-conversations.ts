@@ -7,6 +7,7 @@ import type {
   RewindReport,
   RewindRequest,
   SaidMessage,
+  TurnDiff,
 } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
@@ -89,6 +90,11 @@ export class MemoryConversations implements Conversations {
     const { workdir } = await this.#host.get((await this.#of(id)).sessions.at(-1)!);
     const request = { workdir, prompt };
     return await this.#host.get((await this.#host.start(await admit?.(request) ?? request)).id);
+  }
+
+  async turnDiff(id: string, turn: number): Promise<TurnDiff> {
+    await this.#of(id);
+    return { conversation_id: id, turn, before: "", after: "", taken_back: false, files: [], patch: "" };
   }
 
   async stop(id: string, { drop_pending = false }: { drop_pending?: boolean } = {}): Promise<void> {

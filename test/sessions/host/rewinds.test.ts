@@ -26,8 +26,14 @@ describe.each([["in one session", 60_000], ["in three sessions", 0]])("a convers
     expect(await readFile(join(workdir, "mine.txt"), "utf8")).toBe("mine, edited\n");
     expect(git(workdir, "ls-files", "-s")).toBe(index);
 
+    const second = await made.host.sessions.conversations.turnDiff(id, 2);
+    expect(second).toMatchObject({ conversation_id: id, turn: 2, taken_back: true });
+    expect(second.files).toEqual([{ path: "2.txt", change: "created" }, { path: "all.txt", change: "modified" }]);
+    expect(second.patch).toContain("@@ -1 +1,2 @@\n 1\n+2\n");
+
     await back(made, id, { undo: true });
     expect(await readFile(join(workdir, "all.txt"), "utf8")).toBe("1\n2\n3\n");
+    expect(await made.host.sessions.conversations.turnDiff(id, 2)).toMatchObject({ taken_back: false });
     await back(made, id, { to: 0 });
     expect(await filesOf(workdir)).toEqual(["mine.txt"]);
     // What was taken back is no part of the next turn.

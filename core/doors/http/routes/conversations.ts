@@ -22,6 +22,7 @@ import {
   rewindRequestSchema,
   rewindSchema,
   saidSchema,
+  turnDiffSchema,
 } from "../../../sessions/session/schemas/conversations.ts";
 import { named } from "../../../sessions/session/schemas/named.ts";
 import { sessionSummarySchema } from "../schemas/sessions.ts";
@@ -155,6 +156,22 @@ export const conversationRoutes: readonly ApiRoute[] = [
       const { session_id } = await sessions.conversations.fork(params["id"] ?? "", asked);
       const location = `/v1/sessions/${encodeURIComponent(session_id)}`;
       return json(await sessions.get(session_id), { status: 201, headers: { location } });
+    },
+  }),
+  route({
+    id: "diffTurn",
+    at: "GET /v1/conversations/{id}/turns/{turn}/diff",
+    summary: "show what one turn changed, where its files were kept",
+    scope: "own",
+    answers: ok("its files, and their patch to read", turnDiffSchema),
+    async handle({ params: { id = "", turn = "" }, sessions }) {
+      if (!/^[1-9][0-9]{0,8}$/.test(turn)) {
+        throw new BulkheadError(
+          "invalid_request",
+          `Cannot show turn "${turn}": turns have the numbers 1, 2 and so on.`,
+        );
+      }
+      return json(await sessions.conversations.turnDiff(id, Number(turn)));
     },
   }),
   route<unknown, Static<typeof stopBody>>({

@@ -1,8 +1,9 @@
-import type { RewindReport, RewindRequest } from "../../../../plugin-sdk/conversation.ts";
+import type { RewindReport, RewindRequest, TurnDiff } from "../../../../plugin-sdk/conversation.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { openCheckpoints, type RewindPlan } from "../../../records/checkpoints/checkpoint-store.ts";
 import { hasCheckpoints, keptConversations, removeCheckpoints } from "../../../records/checkpoints/store-place.ts";
 import { changedByOthers } from "./changed-by-others.ts";
+import { readTurnDiff } from "../../../records/checkpoints/turn-diff.ts";
 import type { LiveSession } from "../live-sessions.ts";
 
 interface RewindsDeps {
@@ -32,6 +33,8 @@ interface RewindPlace {
 
 /** Longest wait for a rewind of many files. Milliseconds. */
 const timeoutMs = 300_000;
+/** Longest wait for the diff of a turn. Milliseconds. */
+const diffMs = 20_000;
 
 /** Takes the files of conversations back to what they were after an earlier turn. */
 export class Rewinds {
@@ -91,6 +94,13 @@ export class Rewinds {
     await written();
     const met = live === undefined ? [] : await sharedWith(live);
     return await changedByOthers(stateDir, { conversation, to, met });
+  }
+
+  /** @throws {BulkheadError} `not_found` without checkpoints of the turn */
+  async turnDiff(conversation: string, turn: number): Promise<TurnDiff> {
+    const { folder } = this.#deps;
+    if (!await hasCheckpoints({ folder, conversation })) throw noCheckpoints(conversation);
+    return { conversation_id: conversation, ...await readTurnDiff({ folder, conversation, turn, timeoutMs: diffMs }) };
   }
 
   /** Removes what is kept of conversations whose sessions were all deleted. Never rejects. */

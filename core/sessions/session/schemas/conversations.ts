@@ -9,6 +9,7 @@ import type {
   RewindReport,
   RewindRequest,
   SaidMessage,
+  TurnDiff,
 } from "../../../../plugin-sdk/conversation.ts";
 import { contentSchema, deliveries, type Delivery } from "../../../../plugin-sdk/messages.ts";
 import { traceparentSchema } from "../../../../plugin-sdk/request.ts";
@@ -124,6 +125,26 @@ export const rewindSchema: SchemaOf<RewindReport> = named(
     objects_gone: Type.Array(text),
     under_way: maybe(oneOf(["merge", "rebase", "cherry-pick", "revert", "bisect"] as const)),
     head_moved: Type.Boolean(),
+  })),
+);
+
+/** {@link TurnDiff}. */
+export const turnDiffSchema: SchemaOf<TurnDiff> = named(
+  "TurnDiff",
+  exactly<TurnDiff>()(Type.Object({
+    conversation_id: text,
+    turn: count,
+    before: text,
+    after: text,
+    taken_back: Type.Boolean(),
+    files: Type.Array(Type.Object({
+      path: text,
+      change: oneOf(["created", "modified", "deleted"] as const),
+      unclaimed: Type.Optional(Type.Literal(true)),
+    })),
+    files_omitted: Type.Optional(count),
+    patch: text,
+    patch_cut: Type.Optional(Type.Literal(true)),
   })),
 );
 
