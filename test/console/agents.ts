@@ -45,6 +45,18 @@ const talking = `    yield { type: "agent_info", agent_session_id: "talk-1", mod
       else if (!signal.aborted) yield { type: "completed", success: true, output: "turn " + turn.number + " is done", files_changed: [], tokens_used: 12, cost: 0.02 };
     }`;
 
+/** Writes files in each turn; with "think" it first waits for a file of a person's. */
+const writing = `    yield { type: "agent_info", agent_session_id: "write-1", model: "tide-2" };
+    for await (const { number, prompt } of ctx.turns) {
+      yield { type: "output", stream: "stdout", data: "turn " + number + " heard: " + prompt + "\\n" };
+      while (prompt.includes("think") && await ctx.fs.readText("mine.md").then(() => false, () => true)) await ctx.sleep(20);
+      if (prompt.includes("hold")) await ctx.sleep(600_000);
+      const before = await ctx.fs.readText("tally.js");
+      await ctx.fs.writeText("tally.js", before + "export const turn" + number + " = " + number + ";\\n");
+      await ctx.fs.writeText("note-" + number + ".md", "# " + prompt + "\\n");
+      yield { type: "completed", success: true, output: "turn " + number + " is done", files_changed: [], tokens_used: 12, cost: 0.02 };
+    }`;
+
 /** Agents that the console's tests run, by the ids of their plugins. */
 export const agents: Readonly<Record<string, { code: string; manifest?: string }>> = {
   works: {
@@ -149,6 +161,11 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
   deaf: { manifest: "accepts: [turns, stop_turn, continue_from]", code: adapterCode(talking) },
   sees: { manifest: "accepts: [turns, steer, stop_turn, continue_from, images]", code: adapterCode(talking) },
   reads: { manifest: "accepts: [turns, stop_turn, continue_from, images, files]", code: adapterCode(talking) },
+  writes: {
+    manifest:
+      "accepts: [turns, stop_turn, continue_from]\nreports: [tool_calls]\npermissions:\n  read: [workdir]\n  write: [workdir]",
+    code: adapterCode(writing),
+  },
   crashes: {
     code: adapterCode(`    void Promise.reject(new Error("No luck"));
     await ctx.sleep(1e8);`),

@@ -130,6 +130,7 @@ async function writeFolders({ folder, workdir }: { folder: string; workdir: stri
   for (const [id, plugin] of Object.entries(agents)) await writePlugin(join(folder, "plugins", id), id, plugin);
   const settings: Readonly<Record<string, string>> = {
     works: "{ grant: { read: [workdir], write: [workdir] } }",
+    writes: "{ grant: { read: [workdir], write: [workdir] } }",
     differs: "{ grant: { write: [workdir] } }",
     limited: "{ grant: { read: [workdir], write: [workdir] } }",
     single: "{ limits: { workers: 1, sessions_per_worker: 1 } }",

@@ -172,9 +172,9 @@ async function stepsSince(work: StoreWork, { to, now }: { to: number; now: strin
   const least = (turns[0]?.turn ?? dropped + 1) - 1;
   if (to < least) {
     const why = dropped > 0 ? "it is too long ago, and its files are no longer kept" : "its files were not kept";
-    throw noTurn(to, why, `Run: bulkhead session rewind <id> --to ${least}`);
+    throw noTurn(to, why, { hint: `Run: bulkhead session rewind <id> --to ${least}` });
   }
-  if (to !== least && !line.includes(to)) throw noTurn(to, "its changes are not in the files");
+  if (to !== least && !line.includes(to)) throw noTurn(to, "its changes are not in the files", { turns: line });
   const call = { index: "none", signal };
   const diff = (from: string, until: string) => blobChanges(shadow, { from, to: until, call });
   const later = line.filter((turn) => turn > to).map((turn) => turns.find((one) => one.turn === turn)!);
@@ -222,9 +222,12 @@ async function stepsOfUndo({ record, shadow, signal }: StoreWork, now: string): 
   };
 }
 
-function noTurn(turn: number, why: string, hint = "Run: bulkhead session show <id>"): BulkheadError {
+/** @param more its hint, and `turns`: those whose changes are in the files */
+function noTurn(turn: number, why: string, more: { hint?: string; turns?: readonly number[] } = {}): BulkheadError {
+  const { hint = "Run: bulkhead session show <id>", ...details } = more;
   return new BulkheadError("not_found", `Cannot take the files back to turn ${turn}: ${why}.`, {
     hint,
+    details,
   });
 }
 

@@ -60,6 +60,7 @@ class FakeHost {
       Promise.resolve(this.sessions.map((one) => this.#record(one)).find((one) => one.session_id === id) ?? null),
     rewinds: {
       rewind: () => Promise.reject(new Error("Nothing is kept.")),
+      turnDiff: () => Promise.reject(new Error("Nothing is kept.")),
       rest: () => Promise.resolve(),
       hasRewound: () => Promise.resolve(false),
     },

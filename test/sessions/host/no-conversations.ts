@@ -10,6 +10,7 @@ export const noConversations: Conversations = {
   stop: () => Promise.reject(refused()),
   rewind: () => Promise.reject(refused()),
   fork: () => Promise.reject(refused()),
+  turnDiff: () => Promise.reject(refused()),
   get: () => Promise.reject(refused()),
   events: () => {
     throw refused();

@@ -26,6 +26,7 @@ describe.each([["in one session", 60_000], ["in three sessions", 0]])("a convers
     expect(await readFile(join(workdir, "mine.txt"), "utf8")).toBe("mine, edited\n");
     expect(git(workdir, "ls-files", "-s")).toBe(index);
 
+    expect(await errorOf(back(made, id, { to: 2 }))).toMatchObject({ code: "not_found", details: { turns: [1] } });
     const second = await made.host.sessions.conversations.turnDiff(id, 2);
     expect(second).toMatchObject({ conversation_id: id, turn: 2, taken_back: true });
     expect(second.files).toEqual([{ path: "2.txt", change: "created" }, { path: "all.txt", change: "modified" }]);

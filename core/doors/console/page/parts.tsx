@@ -171,14 +171,17 @@ export function ClientName({ of: client }: { of: string }) {
   return <Text of={plainText(client, 60)} />;
 }
 
-/** A modal question or form; Escape closes it. */
+/** A modal question or form; Escape closes it. The focus goes back to where it was. */
 export function Dialog(
   { title, close, children }: { title: string; close: () => void; children: ComponentChildren },
 ) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
+    const before = document.activeElement;
     element.current?.showModal();
+    // The element goes before it is closed, and the browser gives the focus back only at a close.
+    return () => before instanceof HTMLElement && before.focus();
   }, []);
   return (
     <dialog ref={element} aria-labelledby={id} onClose={close} onCancel={close}>
@@ -249,7 +252,7 @@ export function ListRow(
 }
 
 /** A set of ids with this one put in, or taken out where it was in. */
-export function toggled(set: ReadonlySet<string>, id: string): Set<string> {
+export function toggled<T>(set: ReadonlySet<T>, id: T): Set<T> {
   const next = new Set(set);
   if (!next.delete(id)) next.add(id);
   return next;

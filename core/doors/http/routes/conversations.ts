@@ -6,6 +6,7 @@ import {
   partsOf,
   type RewindRequest,
 } from "../../../../plugin-sdk/conversation.ts";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { contentSchema, type Delivery, type Part } from "../../../../plugin-sdk/messages.ts";
 import { omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
 import { closed, type SchemaOf } from "../../../../plugin-sdk/schema.ts";

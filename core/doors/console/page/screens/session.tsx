@@ -10,6 +10,7 @@ import type { SessionEvents } from "../session-events.ts";
 import { standingOf } from "../session-list.ts";
 import { SessionSide, type WholeSession } from "../session-side.tsx";
 import { plainText } from "../shown-text.ts";
+import { RewindDialog } from "../talk/rewind-dialog.tsx";
 import { Talk } from "../talk/talk.ts";
 import { useTalkLines } from "../talk/talk-lines.tsx";
 import { LongText, Text } from "../text.tsx";
@@ -82,6 +83,10 @@ function OpenSession({ opened, session, seq, again, show }: OpenSessionProps) {
   const [raw, setRaw] = useState<RawPlace | null>(at);
   useEffect(() => setRaw(at), [seq]);
   const talk = useTalkOf({ opened, id, show });
+  // A session of one turn is a turn whose files can be taken back.
+  useEffect(() => {
+    if (session.result?.checkpoint != null) talk.want();
+  }, [talk, session.result?.checkpoint]);
   useKeys({ Escape: () => raw === null ? goTo("sessions") : setRaw(null) });
   const lines = useTalkLines(talk, { opened, seq, shown: { id, last: session.last_seq } });
   const events = lines.eventsOf(id);
@@ -106,6 +111,7 @@ function OpenSession({ opened, session, seq, again, show }: OpenSessionProps) {
               onRaw={({ session_id }, seq) => setRaw({ session_id, seq })}
             />
             <Composer talk={talk} />
+            <TurnWishDialog talk={talk} />
           </div>
         </TalkProvider>
         {raw === null
@@ -114,6 +120,14 @@ function OpenSession({ opened, session, seq, again, show }: OpenSessionProps) {
       </div>
     </Screen>
   );
+}
+
+/** The dialog about a turn. It stands outside of the timeline, which draws only what is in view. */
+function TurnWishDialog({ talk }: { talk: Talk }) {
+  const wish = talk.wish.value;
+  if (wish === null) return null;
+  const close = () => void (talk.wish.value = null);
+  return <RewindDialog talk={talk} turn={wish.turn} close={close} />;
 }
 
 /** An event whose envelope is shown. */

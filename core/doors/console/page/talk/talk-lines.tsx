@@ -1,16 +1,18 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useConsole } from "../console-context.ts";
+import { toggled } from "../parts.tsx";
 import { SessionEvents } from "../session-events.ts";
 import type { Talk } from "./talk.ts";
 import type { SessionPart, ShownTurn } from "./talk-turns.ts";
 import type { RowPlace, TimelineAim, TimelinePart } from "../timeline-layout.ts";
+import { TurnFiles } from "./turn-files.tsx";
 import { SessionHead, TurnHead } from "./turn-head.tsx";
 
 /** A conversation as the parts of a timeline. */
 interface TalkLines {
   parts: readonly TimelinePart[];
   target: TimelineAim | null;
-  /** Rises when a person opens or closes a turn. */
+  /** Rises when a person opens or closes a turn, or its files. */
   folded: number;
   eventsOf(id: string): SessionEvents;
 }
@@ -43,17 +45,23 @@ export function useTalkLines(talk: Talk, { opened, seq, shown }: TalkLinesOption
     const isWanted = turn.session_id === opened && (isAway || seq !== null && isIn(turn, seq));
     return folds.of.get(turn.turn) ?? (isWanted || talk.first?.past.has(turn.turn) !== true);
   };
-  const toggle = (turn: ShownTurn) =>
-    setFolds(({ of, count }) => ({ of: new Map([...of, [turn.turn, !isOpen(turn)]]), count: count + 1 }));
+  const [filesOf, setFilesOf] = useState<{ of: ReadonlySet<number>; count: number }>({ of: new Set(), count: 0 });
+  const view: TurnView = {
+    isOpen,
+    toggle: ({ turn }, isNow) =>
+      setFolds(({ of, count }) => ({ of: new Map([...of, [turn, isNow]]), count: count + 1 })),
+    hasFiles: ({ turn }) => filesOf.of.has(turn),
+    toggleFiles: ({ turn }) => setFilesOf(({ of, count }) => ({ of: toggled(of, turn), count: count + 1 })),
+  };
   const parts = useMemo(() => {
-    if (sessions.length > 0) return sessions.flatMap((part, at) => partsOf(part, { at, logOf, isOpen, toggle }));
+    if (sessions.length > 0) return sessions.flatMap((part, at) => partsOf(part, { at, talk, logOf, view }));
     const { events, plain } = logOf(opened);
     return [{ key: opened, kind: "events" as const, events, place: plain, from: 1, to: null }];
-  }, [sessions, folds, opened, seq, logOf]);
+  }, [sessions, folds, filesOf, opened, seq, logOf]);
   const target = seq === null && !(isAway && sessions.length > 0)
     ? null
     : { session_id: opened, seq, key: firstKey(sessions, opened) };
-  return { parts, target, folded: folds.count, eventsOf: (id) => logOf(id).events };
+  return { parts, target, folded: folds.count + filesOf.count, eventsOf: (id) => logOf(id).events };
 }
 
 /** The events of the conversation's sessions, each opened when it is asked for first. */
@@ -85,12 +93,20 @@ function useLogs(talk: Talk, shown: TalkLinesOptions["shown"]): (id: string) => 
 
 interface PartsOptions {
   at: number;
+  talk: Talk;
   logOf: (id: string) => SessionLog;
-  isOpen: (turn: ShownTurn) => boolean;
-  toggle: (turn: ShownTurn) => void;
+  view: TurnView;
 }
 
-function partsOf(part: SessionPart, { at, logOf, isOpen, toggle }: PartsOptions): TimelinePart[] {
+/** Which turns, and which files of them, are shown. */
+interface TurnView {
+  isOpen(turn: ShownTurn): boolean;
+  toggle(turn: ShownTurn, isNow: boolean): void;
+  hasFiles(turn: ShownTurn): boolean;
+  toggleFiles(turn: ShownTurn): void;
+}
+
+function partsOf(part: SessionPart, { at, talk, logOf, view }: PartsOptions): TimelinePart[] {
   const { session_id, turns } = part;
   const { events, divided: place } = logOf(session_id);
   const head = { key: sessionKey(session_id), kind: "head" as const };
@@ -99,9 +115,23 @@ function partsOf(part: SessionPart, { at, logOf, isOpen, toggle }: PartsOptions)
   };
   const all = turns.flatMap((turn): TimelinePart[] => {
     const key = turnKey(turn);
-    const isShown = isOpen(turn);
-    const draw = () => <TurnHead of={turn} isOpen={isShown} toggle={() => toggle(turn)} />;
-    return [{ key, kind: "head", draw }, ...(isShown ? [body(turn, key)] : [])];
+    const [isOpen, hasFiles] = [view.isOpen(turn), view.hasFiles(turn)];
+    const draw = () => (
+      <TurnHead
+        talk={talk}
+        of={turn}
+        isOpen={isOpen}
+        toggle={() => view.toggle(turn, !isOpen)}
+        hasFiles={hasFiles}
+        toggleFiles={() => view.toggleFiles(turn)}
+      />
+    );
+    const files = () => <TurnFiles talk={talk} of={turn} />;
+    return [
+      { key, kind: "head", draw },
+      ...(hasFiles ? [{ key: `${key}-files`, kind: "head" as const, draw: files }] : []),
+      ...(isOpen ? [body(turn, key)] : []),
+    ];
   });
   return [
     ...(at === 0 ? [] : [{ ...head, draw: () => <SessionHead of={part} number={at + 1} /> }]),

@@ -1,7 +1,7 @@
 import { attachmentsOf, textOf } from "../../../../../plugin-sdk/conversation.ts";
 import type { Follows } from "../../../../../plugin-sdk/envelope.ts";
 import type { AttachmentPart, Delivery, Part } from "../../../../../plugin-sdk/messages.ts";
-import type { Outcome, StopReason, UsageReport } from "../../../../../plugin-sdk/result.ts";
+import type { Artifact, Outcome, SessionResult, StopReason, UsageReport } from "../../../../../plugin-sdk/result.ts";
 import type { ShownEvent } from "../shown-event.ts";
 
 /** One turn with the numbers of its events, as its session's events tell it. */
@@ -25,6 +25,17 @@ export interface ShownTurn {
   started_at: string;
   ended_at: string | null;
   usage: UsageReport | null;
+  /** Null while it runs. */
+  files: ChangedFiles | null;
+}
+
+/** Files that differ after a turn, as git shows them. */
+export interface ChangedFiles {
+  artifacts: Artifact[] | null;
+  reason: string | undefined;
+  omitted: number | undefined;
+  /** Whether the host keeps the files before and after it, so that they can be compared and taken back. */
+  isKept: boolean;
 }
 
 /** A message as the events of a session tell it. */
@@ -114,7 +125,8 @@ class PartReader {
       case "turn_ended": {
         const { turn, outcome, stop_reason, usage } = event;
         const ended = turns.find((one) => one.turn === turn);
-        if (ended !== undefined) Object.assign(ended, { outcome, stop_reason, usage, ended_at: ts });
+        const known = { outcome, stop_reason, usage, ended_at: ts, files: filesOf(event) };
+        if (ended !== undefined) Object.assign(ended, known);
         return;
       }
       case "session_ended": {
@@ -125,7 +137,7 @@ class PartReader {
           outcome,
           stop_reason,
           ended_at: ts,
-          ...(turns.length === 1 ? { usage } : {}),
+          ...(turns.length === 1 ? { usage, files: filesOf(event.result) } : {}),
         });
       }
       case "message_accepted": {
@@ -164,10 +176,19 @@ function wordsOf(content: readonly Part[]): Pick<ShownMessage, "text" | "attache
   return { text: textOf(content), attached: attachmentsOf(content) };
 }
 
+function filesOf(
+  { artifacts, artifacts_reason: reason, artifacts_omitted: omitted, checkpoint = null }: Pick<
+    SessionResult,
+    "artifacts" | "artifacts_reason" | "artifacts_omitted" | "checkpoint"
+  >,
+): ChangedFiles {
+  return { artifacts, reason, omitted, isKept: checkpoint !== null };
+}
+
 function turnOf(
   { session_id, ts, seq }: Pick<ShownEvent, "session_id" | "ts" | "seq">,
   said: Pick<ShownTurn, "turn" | "by" | "prompt" | "attached" | "client">,
 ): ShownTurn {
-  const open = { to: null, outcome: null, stop_reason: null, ended_at: null, usage: null };
+  const open = { to: null, outcome: null, stop_reason: null, ended_at: null, usage: null, files: null };
   return { ...said, session_id, from: seq, started_at: ts, ...open };
 }

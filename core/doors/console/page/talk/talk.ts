@@ -1,5 +1,5 @@
 import { type Signal, signal } from "@preact/signals";
-import type { ConversationReport } from "../../../../../plugin-sdk/conversation.ts";
+import type { ConversationReport, RewindReport } from "../../../../../plugin-sdk/conversation.ts";
 import { type HostApi, lineGroups, RefusedCall } from "../api.ts";
 import type { LiveEvents } from "../live.ts";
 import { readEvent, type ShownEvent } from "../shown-event.ts";
@@ -14,15 +14,25 @@ const none: readonly SessionPart[] = [];
 /** From a read that failed to the next. */
 const retryMs = 2000;
 
+/** A turn, and the dialog that is open about it. */
+interface TurnWish {
+  turn: number;
+  kind: "rewind";
+}
+
 /** A conversation as this page follows it: the host's report, and its turns and messages with the places of their events. */
 export class Talk {
   /** Null until it is read. */
   readonly report: Signal<ConversationReport | null> = signal(null);
-  /** Its sessions with their turns. Empty for a session of one turn, whose events tell all. */
+  /** Its sessions with their turns. Empty for a session of one turn, whose events tell all, unless its files are kept. */
   readonly parts: Signal<readonly SessionPart[]> = signal(none);
   /** Every message whose events were read, by its id. */
   readonly messages: Signal<ReadonlyMap<string, ShownMessage>> = signal(new Map());
   readonly failure: Signal<string | null> = signal(null);
+  /** A turn that a person wants to take back, or to go on from in another conversation. */
+  readonly wish: Signal<TurnWish | null> = signal(null);
+  /** Turns that are known to be taken back, or not. */
+  readonly takenBack: Signal<ReadonlyMap<number, boolean>> = signal(new Map());
   /** As it was when it was read first: its newest session, and the turns that were over and not its last one. */
   first: { head: string; past: ReadonlySet<number> } | null = null;
   readonly #api: HostApi;
@@ -65,6 +75,20 @@ export class Talk {
     this.#isWanted = true;
     this.touch(0);
   };
+
+  /** Notes whether a turn is taken back. */
+  learn(turn: number, isTakenBack: boolean): void {
+    if (this.takenBack.value.get(turn) === isTakenBack) return;
+    this.takenBack.value = new Map([...this.takenBack.value, [turn, isTakenBack]]);
+  }
+
+  /** Notes which turns a rewind took back; an undo brings them back. */
+  rewound({ to, undo }: RewindReport): void {
+    const turns = this.report.value?.turns ?? [];
+    const known = new Map(undo ? [] : this.takenBack.value);
+    for (const { turn } of turns) if (!undo && turn > to) known.set(turn, true);
+    this.takenBack.value = known;
+  }
 
   close(): void {
     for (const leave of this.#leave) leave();
@@ -142,7 +166,8 @@ export class Talk {
       return readPart(events, messages) ?? [];
     });
     this.messages.value = messages;
-    const isPlain = parts.length === 1 && (parts[0]?.turns.length ?? 0) < 2;
+    const [only] = parts.length === 1 && (parts[0]?.turns.length ?? 0) < 2 ? parts : [];
+    const isPlain = only !== undefined && only.turns[0]?.files?.isKept !== true;
     this.parts.value = isPlain ? none : parts;
   }
 }

@@ -3,13 +3,29 @@ import { formatCost } from "../../../../../plugin-sdk/currency.ts";
 import type { UsageReport } from "../../../../../plugin-sdk/result.ts";
 import { AttachedParts, partName } from "./attached-parts.tsx";
 import { ClientName, durationText, OutcomeMark, Since } from "../parts.tsx";
+import { useConsole } from "../console-context.ts";
 import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";
+import type { Talk } from "./talk.ts";
 import type { SessionPart, ShownTurn } from "./talk-turns.ts";
+import { fileCount } from "./turn-files.tsx";
 import { LongText, Text } from "../text.tsx";
 
-/** The head of a turn: its number, prompt, who said it, and how it ended. It opens and closes what the agent did. */
-export function TurnHead({ of: turn, isOpen, toggle }: { of: ShownTurn; isOpen: boolean; toggle: () => void }) {
+interface TurnHeadProps {
+  talk: Talk;
+  of: ShownTurn;
+  isOpen: boolean;
+  toggle: () => void;
+  /** Whether its files are shown below it. */
+  hasFiles: boolean;
+  toggleFiles: () => void;
+}
+
+/**
+ * The head of a turn: its number, prompt, who said it, how it ended, and what can be done with it. It opens and closes what the
+ * agent did, and what differs in the files.
+ */
+export function TurnHead({ talk, of: turn, isOpen, toggle, hasFiles, toggleFiles }: TurnHeadProps) {
   return (
     <section class={`turn-head${isOpen ? " open" : ""}`} aria-label={`Turn ${turn.turn}`} data-turn={turn.turn}>
       <h2>
@@ -29,6 +45,9 @@ export function TurnHead({ of: turn, isOpen, toggle }: { of: ShownTurn; isOpen: 
             said by <ClientName of={turn.client} />
           </span>
         )}
+        {talk.takenBack.value.get(turn.turn) === true && <span class="tag">Taken back</span>}
+        <FilesButton of={turn} isShown={hasFiles} toggle={toggleFiles} />
+        <TurnActs talk={talk} of={turn} />
       </p>
       {isOpen && (turn.prompt !== "" || turn.attached.length > 0) && (
         <div class="prompt">
@@ -38,6 +57,33 @@ export function TurnHead({ of: turn, isOpen, toggle }: { of: ShownTurn; isOpen: 
       )}
       {isOpen && turn.by === "agent" && <p class="quiet-line">The agent went on by itself.</p>}
     </section>
+  );
+}
+
+/** Says how many files differ, and shows which. */
+function FilesButton(
+  { of: { turn, files }, isShown, toggle }: { of: ShownTurn; isShown: boolean; toggle: () => void },
+) {
+  const count = files === null ? null : fileCount(files);
+  if (files === null || count === 0 || count === null && !files.isKept) return null;
+  const text = count === null ? "files" : `${count.toLocaleString("en")} ${count === 1 ? "file" : "files"}`;
+  return (
+    <button type="button" class="more" aria-expanded={isShown} onClick={toggle}>
+      {text}
+      <span class="hidden">of turn {turn}</span>
+    </button>
+  );
+}
+
+function TurnActs({ talk, of: { turn, files } }: { talk: Talk; of: ShownTurn }) {
+  const { canRun } = useConsole();
+  if (!canRun || files?.isKept !== true) return null;
+  return (
+    <span class="turn-acts">
+      <button type="button" class="more" onClick={() => (talk.wish.value = { turn, kind: "rewind" })}>
+        Take back …<span class="hidden">turn {turn}</span>
+      </button>
+    </span>
   );
 }
 
