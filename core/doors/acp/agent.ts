@@ -26,6 +26,7 @@ import { isAbsolute } from "../../ground/platform/files/paths.ts";
 import type { McpServer } from "../../ground/config/mcp-server.ts";
 import { AcpConversation, type AcpPrompt, type ConversationDeps } from "./conversation.ts";
 import { grantedServers } from "./editor-servers.ts";
+import { type ForkParams, readFork } from "./fork-params.ts";
 import { autoMode, changeOption, configOptions, modeState } from "./options.ts";
 import { promptWords } from "./prompt-text.ts";
 
@@ -61,6 +62,7 @@ export function createAcpAgent(options: AcpAgentOptions): { app: AgentApp; close
     .onRequest("session/new", ({ params }) => answer(() => connection.create(params)))
     .onRequest("session/load", ({ params }) => answer(() => connection.load(params)))
     .onRequest("session/resume", ({ params }) => answer(() => connection.load(params, { isShown: false })))
+    .onRequest("session/fork", readFork, ({ params }) => answer(() => connection.fork(params)))
     .onRequest("session/list", ({ params }) => answer(() => connection.list(params)))
     .onRequest("session/close", ({ params }) => answer(() => connection.close(params.sessionId)))
     .onRequest("session/delete", ({ params }) => answer(() => connection.delete(params.sessionId)))
@@ -93,6 +95,9 @@ async function answer<T>(act: () => Promise<T> | T): Promise<T> {
   }
 }
 
+/** Capabilities that the stable protocol does not have yet. */
+const unstableSession = { fork: {} };
+
 class Connection {
   readonly #options: AcpAgentOptions;
   readonly #open = new Map<string, AcpConversation>();
@@ -122,7 +127,7 @@ class Connection {
         loadSession: true,
         promptCapabilities: { image: true, audio: false, embeddedContext: true },
         mcpCapabilities: { http: true, sse: false },
-        sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
+        sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {}, ...unstableSession },
         auth: { logout: {} },
       },
       authMethods: this.#authMethods(can),
@@ -157,6 +162,32 @@ class Connection {
     });
     await this.#useServers(conversation, mcpServers);
     return await this.#choices(conversation);
+  }
+
+  /**
+   * Begins a conversation that goes on from the newest turn of another one that is over. The client has seen what was said in
+   * that one.
+   */
+  async fork({ sessionId, cwd, mcpServers }: ForkParams) {
+    const { sessions } = this.#ready;
+    const known = this.find(sessionId);
+    if (known !== undefined && known.workdir !== cwd) {
+      throw new BulkheadError(
+        "invalid_request",
+        `Cannot fork the session in "${cwd}": it works in "${known.workdir}".`,
+      );
+    }
+    const source = known ?? new AcpConversation(this.#ready, { id: sessionId, workdir: cwd, mode: autoMode });
+    const talk = await source.newestTalk();
+    if (talk === null && known === undefined) throw unknownSession(sessionId);
+    const id = talk === null ? randomId() : (await sessions.conversations.fork(talk, {}, { client: "acp" })).session_id;
+    // It has no turn, and ends at once: the first prompt begins its next session.
+    if (talk !== null) await (await sessions.open(id)).result();
+    const forked = this.#keep(id, cwd);
+    if (talk !== null) await forked.replay({ isShown: false });
+    if (known !== undefined) forked.terms = { ...known.terms };
+    await this.#useServers(forked, mcpServers);
+    return { sessionId: id, ...await this.#choices(forked) };
   }
 
   async list({ cwd, cursor }: { cwd?: string | null; cursor?: string | null }) {

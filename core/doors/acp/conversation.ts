@@ -1,6 +1,6 @@
 import type { AgentContext, PromptResponse, SessionUpdate } from "@agentclientprotocol/sdk";
 import { attachmentsOf, type MessageTerms, textOf } from "../../../plugin-sdk/conversation.ts";
-import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { BulkheadError, errorDataOf } from "../../../plugin-sdk/errors.ts";
 import type { Delivery, Part } from "../../../plugin-sdk/messages.ts";
 import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
@@ -85,6 +85,15 @@ export class AcpConversation {
   get serversInUse(): readonly string[] | null {
     const { request } = this.#follower;
     return request === null ? null : request.mcp_servers ?? [];
+  }
+
+  /** Returns the id of the host's conversation that it goes on with; null before its first prompt, and for an unknown one. */
+  async newestTalk(): Promise<string | null> {
+    if (this.#talk !== null) return this.#talk;
+    return (await this.#talks().catch((error: unknown) => {
+      if (errorDataOf(error)?.code === "not_found") return [];
+      throw error;
+    })).at(-1) ?? null;
   }
 
   /** Ids of all its sessions at the host, the oldest first; empty for one that has none. */

@@ -3,7 +3,7 @@ import type { SessionDiffs, SessionHost } from "../../sessions/host/session-host
 import { pluginTools } from "./plugin-tools.ts";
 import { createCompletion, prompts } from "./prompts.ts";
 import { sessionResources } from "./resources.ts";
-import { rewindSessionTool } from "./rewind-tools.ts";
+import { forkSessionTool, rewindSessionTool } from "./rewind-tools.ts";
 import type { McpSurface } from "./surface.ts";
 import {
   answerTool,
@@ -31,7 +31,8 @@ export function bulkheadSurface({ sessions, workspaces, client = "mcp" }: Surfac
     continueSessionTool(sessions, client),
     answerTool(sessions),
     interruptSessionTool(sessions),
-    rewindSessionTool(sessions),
+    rewindSessionTool(sessions, client),
+    forkSessionTool(sessions, client),
     readSessionTool(sessions),
     diffSessionTool(workspaces),
     deleteSessionTool(sessions),

@@ -467,3 +467,71 @@ test("serveAcp gives words into the turn under way, and says where none is", asy
   expect(host.sessions[1]!.request.prompt).toBe("slower");
   await expect(editor.agent.request("_session/steering", { prompt: [] })).rejects.toMatchObject({ code: -32602 });
 });
+
+test("serveAcp forks a conversation: the new one knows it, and both go on by themselves", async () => {
+  const host = new ScriptedHost(async (session) => {
+    if (session.request.prompt !== "") {
+      session.emit({ type: "output", stream: "stdout", data: `I heard ${session.request.prompt}. ` });
+    }
+  });
+  await using editor = connectClient({ sessions: host });
+  await editor.initialize();
+  const fork = (params: object) =>
+    editor.agent.request<{ sessionId: string; modes: { currentModeId: string } }>("session/fork", {
+      cwd: workdir,
+      mcpServers: [],
+      ...params,
+    });
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  await editor.agent.request("session/set_mode", { sessionId, modeId: "beta" });
+  // Before its first prompt there is nothing to know.
+  const empty = await fork({ sessionId });
+  expect(empty).toMatchObject({ sessionId: expect.not.stringMatching(sessionId), modes: { currentModeId: "beta" } });
+  expect(host.sessions).toHaveLength(0);
+  await editor.agent.request("session/prompt", { sessionId, prompt: prompt("one") });
+  const before = editor.updates.length;
+  const forked = await fork({ sessionId });
+  expect(forked.modes.currentModeId).toBe("beta");
+  expect(forked.sessionId).toBe(host.sessions[1]!.id);
+  // The client has seen what was said.
+  expect(editor.updates.slice(before).filter((one) => one.sessionId === forked.sessionId)).toEqual([]);
+  await editor.agent.request("session/prompt", { sessionId: forked.sessionId, prompt: prompt("the other way") });
+  await editor.agent.request("session/prompt", { sessionId, prompt: prompt("two") });
+  expect(host.sessions.map(({ conversation, request }) => [conversation, request.prompt])).toEqual([
+    [host.sessions[0]!.id, "one"],
+    [forked.sessionId, ""],
+    [forked.sessionId, "the other way"],
+    [host.sessions[0]!.id, "two"],
+  ]);
+  const said = editor.updates.flatMap((one) =>
+    one.sessionId === forked.sessionId && one.update.sessionUpdate === "agent_message_chunk" ? [one.update.content] : []
+  );
+  expect(said).toMatchObject([{ text: "I heard the other way. " }]);
+  await expect(fork({ sessionId: "unknown" })).rejects.toMatchObject({ data: { error_type: "not_found" } });
+  await expect(fork({ sessionId, cwd: "/elsewhere" })).rejects.toMatchObject({
+    data: { error_type: "invalid_request" },
+  });
+  await expect(fork({ sessionId, mcpServers: [{ name: "x" }] })).rejects.toMatchObject({ code: -32602 });
+  expect(host.sessions).toHaveLength(4);
+  // A fork is opened again by its id.
+  await using later = connectClient({ sessions: host });
+  await later.initialize();
+  await later.agent.request("session/load", { sessionId: forked.sessionId, cwd: workdir, mcpServers: [] });
+  expect(later.said()).toBe("I heard the other way. ");
+});
+
+test("serveAcp announces session/fork on the wire", async () => {
+  const written: string[] = [];
+  async function* input() {
+    const params = { protocolVersion: 1, clientCapabilities: {} };
+    yield new TextEncoder().encode(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params })}\n`);
+    await until(() => written.length > 0);
+  }
+  await serveAcp({
+    sessions: new ScriptedHost(async () => {}),
+    wire: { input: input(), write: async (text) => void written.push(text) },
+  });
+  expect(JSON.parse(written[0]!)).toMatchObject({
+    result: { agentCapabilities: { sessionCapabilities: { fork: {}, list: {} } } },
+  });
+});

@@ -1,22 +1,24 @@
-import type { MessageReport, NewMessage, SaidMessage } from "../../../plugin-sdk/conversation.ts";
+import type { ForkRequest, MessageReport, NewMessage, SaidMessage } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope, Follows } from "../../../plugin-sdk/envelope.ts";
 import { textOf } from "../../../plugin-sdk/conversation.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import { noConversations } from "./no-conversations.ts";
 import type { Conversations, MessageCaller, RunSessionOptions } from "../../../core/sessions/host/session-host.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import type { ScriptedSession } from "./scripted-session-host.ts";
 
 interface Host {
   readonly sessions: readonly ScriptedSession[];
-  start(request: SessionRequest, options: RunSessionOptions, follows: Follows): Promise<ScriptedSession>;
+  start(request: SessionRequest, options: RunSessionOptions, follows?: Follows): Promise<ScriptedSession>;
+  get(id: string): Promise<SessionSummary>;
 }
 
 /**
  * Conversations of scripted sessions, each of one turn: a message to one that runs begins the next one at its end, and a
  * steer reaches it at once.
  */
-export class ScriptedConversations implements Pick<Conversations, "say" | "stop" | "get" | "events"> {
+export class ScriptedConversations implements Pick<Conversations, "say" | "stop" | "fork" | "get" | "events"> {
   readonly #host: Host;
 
   constructor(host: Host) {
@@ -29,6 +31,7 @@ export class ScriptedConversations implements Pick<Conversations, "say" | "stop"
       ...noConversations,
       say: (...args) => this.say(...args),
       stop: (id) => this.stop(id),
+      fork: (id, request) => this.fork(id, request),
       get: (id) => this.get(id),
       events: (...args) => this.events(...args),
     };
@@ -49,6 +52,13 @@ export class ScriptedConversations implements Pick<Conversations, "say" | "stop"
 
   async stop(id: string): Promise<void> {
     await this.#chain(id).at(-1)!.interrupt();
+  }
+
+  async fork(id: string, { prompt = "" }: ForkRequest): ReturnType<Conversations["fork"]> {
+    const head = this.#chain(id).at(-1)!;
+    const { labels: _, ...request } = head.request;
+    const next = await this.#host.start({ ...request, prompt }, { adapter: head.adapter });
+    return await this.#host.get(next.id);
   }
 
   async get(id: string): ReturnType<Conversations["get"]> {
