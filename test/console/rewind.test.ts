@@ -70,6 +70,7 @@ async function written(
   };
 }
 
+const fork = (head: Locator) => head.getByRole("button", { name: "Fork" });
 const takeBack = (head: Locator) => head.getByRole("button", { name: "Take back" });
 
 test("a turn shows what it changed, and is taken back and brought back from its head", async () => {
@@ -219,6 +220,65 @@ test("wide and dark, the files of a turn and its plan are drawn whole", async ()
   await button("Take back 3 files").waitFor();
   await picture("dark-plan");
   expect(await graveFindings(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+  await closeConsole(made.opened);
+});
+
+test("the talk goes back with the files, and comes back with them", async () => {
+  const made = await written(["Begin the tally", "Add a second", "And a third"], { keep_ms: 600_000 });
+  const { head, button, dialog, names, rests, report, page, picture } = made;
+  await rests();
+  await takeBack(head(2)).click();
+  await button("Take back 3 files").waitFor();
+  await dialog.getByLabel("The agent forgets these turns, too").check();
+  await button("Take back 3 files and the talk").waitFor();
+  await dialog.getByText("The agent then does not know turn 2 and 3.").waitFor();
+  await picture("talk");
+  expect(await graveFindings(page)).toEqual([]);
+  await button("Take back 3 files and the talk").click();
+  await dialog.getByText("3 files and the talk taken back.").first().waitFor();
+  expect(await names()).toEqual(["note-1.md", "tally.js"]);
+  const { sessions } = await report();
+  expect(sessions.at(-1)).toMatchObject({ why: "rewind" });
+  await button("Undo").click();
+  await button("Bring back 3 files and the talk").click();
+  await dialog.getByText("3 files and the talk brought back.").first().waitFor();
+  expect(await names()).toContain("note-3.md");
+  await button("Close").click();
+  await made.page.getByText("it was taken back").first().waitFor();
+  await closeConsole(made.opened);
+});
+
+test("a fork goes on from a turn in a conversation of its own, and a refused one says why", async () => {
+  const made = await written(["Begin the tally", "Add a second"], { keep_ms: 600_000 });
+  const { head, button, dialog, rests, page, id, names, picture } = made;
+  await rests();
+  await fork(head(1)).click();
+  await dialog.getByText("with the files as they were after turn 1").waitFor();
+  await dialog.getByLabel("First message").fill("The other way");
+  await dialog.getByLabel("Agent").fill("nobody");
+  await button("Fork").click();
+  await dialog.getByRole("alert").waitFor();
+  await picture("fork");
+  expect(await graveFindings(page)).toEqual([]);
+  await dialog.getByLabel("Agent").fill("");
+  await button("Fork").click();
+  await dialog.waitFor({ state: "detached" });
+  await expect.poll(() => page.url()).not.toContain(id);
+  await page.getByText("turn 2 is done").waitFor();
+  const forked = page.url().split("/").at(-1)!;
+  const report = () => host.call<ConversationReport>("GET", `/v1/conversations/${forked}`);
+  await expect.poll(async () => (await report()).turns.at(-1)?.outcome).toBe("completed");
+  const { conversation_id, sessions } = await report();
+  expect([conversation_id, sessions[0]!.why]).toEqual([forked, "fork"]);
+  // Its files are its own.
+  expect(await names()).toEqual(["note-1.md", "note-2.md", "tally.js"]);
+  const { workdir } = await host.call<{ workdir: string }>("GET", `/v1/sessions/${forked}`);
+  expect(await readdir(workdir)).toEqual(expect.arrayContaining(["note-1.md", "tally.js"]));
+  expect(await readdir(workdir)).not.toContain("note-3.md");
+  await made.opened.go(`#/sessions/${id}`);
+  await fork(head(2)).click();
+  await dialog.getByLabel("In a worktree of its own").waitFor();
   await page.keyboard.press("Escape");
   await closeConsole(made.opened);
 });

@@ -191,6 +191,18 @@ export function Dialog(
   );
 }
 
+/** A choice that is on or off. */
+export function Choice(
+  { is, choose, children }: { is: boolean; choose: (is: boolean) => void; children: ComponentChildren },
+) {
+  return (
+    <label class="choice">
+      <input type="checkbox" checked={is} onChange={({ currentTarget }) => choose(currentTarget.checked)} />
+      {children}
+    </label>
+  );
+}
+
 /** A button that asks once more before it acts. */
 export function Sure({ label, question, act }: { label: string; question: string; act: () => unknown }) {
   const [asks, setAsks] = useState(false);

@@ -10,6 +10,7 @@ import type { SessionEvents } from "../session-events.ts";
 import { standingOf } from "../session-list.ts";
 import { SessionSide, type WholeSession } from "../session-side.tsx";
 import { plainText } from "../shown-text.ts";
+import { ForkDialog } from "../talk/fork-dialog.tsx";
 import { RewindDialog } from "../talk/rewind-dialog.tsx";
 import { Talk } from "../talk/talk.ts";
 import { useTalkLines } from "../talk/talk-lines.tsx";
@@ -127,7 +128,8 @@ function TurnWishDialog({ talk }: { talk: Talk }) {
   const wish = talk.wish.value;
   if (wish === null) return null;
   const close = () => void (talk.wish.value = null);
-  return <RewindDialog talk={talk} turn={wish.turn} close={close} />;
+  const Shown = wish.kind === "rewind" ? RewindDialog : ForkDialog;
+  return <Shown talk={talk} of={wish.turn} close={close} />;
 }
 
 /** An event whose envelope is shown. */

@@ -206,7 +206,7 @@ function isSame(one: Words, other: Words): boolean {
 }
 
 /** Makes an id. `randomUUID` is only there for pages of this machine. */
-function newId(): string {
+export function newId(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 

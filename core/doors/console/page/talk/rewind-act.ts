@@ -10,8 +10,8 @@ export type RewindState =
   | { kind: "acting"; plan: RewindReport }
   | { kind: "done"; report: RewindReport };
 
-/** Choices of a person about files that are not surely the agent's alone. */
-export type RewindChoice = Required<Pick<RewindRequest, "keep_theirs" | "unclaimed">>;
+/** Choices of a person about files that are not surely the agent's alone, and about what the agent knows. */
+export type RewindChoice = Required<Pick<RewindRequest, "keep_theirs" | "unclaimed" | "talk">>;
 
 interface RewindDeps {
   api: Pick<HostApi, "send">;
@@ -19,24 +19,29 @@ interface RewindDeps {
   path: string;
   /** The first turn to take back. */
   turn: number;
+  /** Whether the host keeps the files of the turns; else the talk alone goes back. */
+  hasFiles: boolean;
   /** Says how it went, after the turns are taken back or are there again. */
   done(report: RewindReport): void;
 }
 
-/** One rewind of files, from the look at what it would do to its undo. */
+/** One rewind, from the look at what it would do to its undo. */
 export class RewindAct {
   readonly state: Signal<RewindState> = signal<RewindState>({ kind: "looking" });
-  readonly choice: Signal<RewindChoice> = signal({ keep_theirs: false, unclaimed: false });
+  readonly choice: Signal<RewindChoice>;
   /** Whether it brings back what was taken back last. */
   readonly isUndo: Signal<boolean> = signal(false);
   readonly #deps: RewindDeps;
-  /** The turn after which the files are then as they were. */
+  /** The turn to go back to. */
   #to: number;
+  /** The newest turn that the agent knew before the talk was taken back; null where it was not. */
+  #known: number | null = null;
   #looks = 0;
 
   constructor(deps: RewindDeps) {
     this.#deps = deps;
     this.#to = deps.turn - 1;
+    this.choice = signal({ keep_theirs: false, unclaimed: false, talk: !deps.hasFiles });
   }
 
   /** Asks what it would do. */
@@ -57,7 +62,7 @@ export class RewindAct {
   /** Changes a choice; another choice about what is taken back needs another look. */
   choose(choice: Partial<RewindChoice>): void {
     this.choice.value = { ...this.choice.value, ...choice };
-    if (choice.unclaimed !== undefined) void this.look();
+    if (choice.keep_theirs === undefined) void this.look();
   }
 
   /** Does what was planned. */
@@ -67,6 +72,8 @@ export class RewindAct {
     this.state.value = { kind: "acting", plan: state.plan };
     try {
       const report = await this.#send({});
+      const forgets = report.talk?.forgets ?? [];
+      this.#known = this.isUndo.value || forgets.length === 0 ? null : Math.max(...forgets);
       this.state.value = { kind: "done", report };
       this.#deps.done(report);
     } catch (error) {
@@ -77,14 +84,25 @@ export class RewindAct {
   /** Turns to the undo of the last rewind, and asks what that would do. */
   async lookAtUndo(): Promise<void> {
     this.isUndo.value = true;
-    this.choice.value = { keep_theirs: false, unclaimed: false };
+    this.choice.value = { ...this.choice.value, keep_theirs: false, unclaimed: false };
     await this.look();
   }
 
-  #send(more: RewindRequest): Promise<RewindReport> {
-    const { api, path } = this.#deps;
-    const goal = this.isUndo.value ? { undo: true } : { to: this.#to };
-    return api.send("POST", `${path}/rewind`, { ...goal, ...this.choice.value, ...more });
+  async #send(more: RewindRequest): Promise<RewindReport> {
+    const { talk, ...choice } = this.choice.value;
+    const { hasFiles } = this.#deps;
+    if (!this.isUndo.value) return await this.#post({ to: this.#to, files: hasFiles, talk, ...choice, ...more });
+    const back = this.#known === null ? null : { to: this.#known, files: false, talk: true, ...more };
+    // An undo is of files alone: the talk comes back by its turn.
+    if (hasFiles || back === null) {
+      const report = await this.#post({ undo: true, ...choice, ...more });
+      return back === null ? report : { ...await this.#post(back), ...report };
+    }
+    return { ...await this.#post(back), undo: true };
+  }
+
+  #post(request: RewindRequest): Promise<RewindReport> {
+    return this.#deps.api.send("POST", `${this.#deps.path}/rewind`, request);
   }
 
   /** An earlier rewind may have taken back the turn before: then the one before that is meant. */

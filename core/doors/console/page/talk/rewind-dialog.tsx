@@ -1,26 +1,26 @@
-import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { RewindReport } from "../../../../../plugin-sdk/conversation.ts";
 import { useConsole } from "../console-context.ts";
-import { Dialog, Failure } from "../parts.tsx";
+import { Choice, Dialog, Failure } from "../parts.tsx";
 import { Text } from "../text.tsx";
 import { RewindAct, type RewindChoice } from "./rewind-act.ts";
 import type { Talk } from "./talk.ts";
+import type { ShownTurn } from "./talk-turns.ts";
 
 /** Paths of one list. */
 const mostPaths = 200;
 
 /** Takes turns back: shows what that would do, does it, and can undo it. */
-export function RewindDialog({ talk, turn, close }: { talk: Talk; turn: number; close: () => void }) {
+export function RewindDialog({ talk, of: turn, close }: { talk: Talk; of: ShownTurn; close: () => void }) {
   const { act, leave } = useRewind(talk, { turn, close });
   const state = act.state.value;
   const isUndo = act.isUndo.value;
-  const last = talk.report.value?.turn ?? turn;
-  const title = isUndo
-    ? "Bring back what was taken back"
-    : `Take back turn ${turn}${last > turn ? ` ${last === turn + 1 ? `and ${last}` : `to ${last}`}` : ""}`;
-  // A look at the files ends it.
-  const hasEnded = useRef(talk.report.value?.state === "kept");
+  // As it was when the dialog opened: a rewind makes another turn the newest.
+  const [{ last, wasKept }] = useState(() => {
+    const { turn: last = turn.turn, state: before } = talk.report.value ?? {};
+    return { last, wasKept: before === "kept" };
+  });
+  const title = isUndo ? "Bring back what was taken back" : `Take back ${turnsText(turn.turn, last)}`;
   const leaving = useRef<HTMLButtonElement>(null);
   useEffect(() => {
     // The button that was pressed is gone.
@@ -33,9 +33,10 @@ export function RewindDialog({ talk, turn, close }: { talk: Talk; turn: number; 
         <p class="hidden" role="status">{spoken(act)}</p>
         {state.kind === "looking" && <p class="quiet-line">Looking at the files …</p>}
         {state.kind === "refused" && <Failure text={state.text} hint={state.hint} />}
-        {plan !== null && hasEnded.current && (
+        {plan !== null && wasKept && (
           <p class="quiet-line">The agent that was kept has ended for this. Your next message starts it again.</p>
         )}
+        {plan !== null && !isUndo && <TalkChoice of={plan} hasFiles={turn.files?.isKept === true} act={act} />}
         {plan !== null && <Plan of={plan} choice={act.choice.value} choose={(choice) => act.choose(choice)} />}
         {state.kind === "done" && <Done of={state.report} />}
       </div>
@@ -60,7 +61,7 @@ export function RewindDialog({ talk, turn, close }: { talk: Talk; turn: number; 
             disabled={state.kind === "acting" || !isPossible(plan, act.choice.value)}
             onClick={() => void act.act()}
           >
-            {state.kind === "acting" ? "Working …" : `${isUndo ? "Bring back" : "Take back"} ${filesText(plan.files)}`}
+            {state.kind === "acting" ? "Working …" : `${isUndo ? "Bring back" : "Take back"} ${goalText(plan)}`}
           </button>
         )}
       </div>
@@ -69,7 +70,7 @@ export function RewindDialog({ talk, turn, close }: { talk: Talk; turn: number; 
 }
 
 /** A rewind of the turns from one on, looked at when the dialog opens. What it did is said also where that was closed. */
-function useRewind(talk: Talk, { turn, close }: { turn: number; close: () => void }) {
+function useRewind(talk: Talk, { turn: { turn, files }, close }: { turn: ShownTurn; close: () => void }) {
   const { api, notice } = useConsole();
   const isClosed = useRef(false);
   const act = useMemo(() =>
@@ -77,6 +78,7 @@ function useRewind(talk: Talk, { turn, close }: { turn: number; close: () => voi
       api,
       path: `/v1/conversations/${encodeURIComponent(talk.report.value?.conversation_id ?? "")}`,
       turn,
+      hasFiles: files?.isKept === true,
       done: (report) => {
         talk.rewound(report);
         if (isClosed.current) notice.value = { text: doneText(report), isFailure: false };
@@ -90,12 +92,21 @@ function useRewind(talk: Talk, { turn, close }: { turn: number; close: () => voi
   return { act, leave };
 }
 
-function isEmpty({ files, conflicts, unclaimed }: RewindReport): boolean {
-  return files.length + conflicts.length + unclaimed.length === 0;
+function isEmpty({ files, conflicts, unclaimed, talk }: RewindReport): boolean {
+  return files.length + conflicts.length + unclaimed.length === 0 && talk === undefined;
 }
 
-function isPossible({ files, conflicts, objects_gone: gone }: RewindReport, { keep_theirs }: RewindChoice): boolean {
-  return gone.length === 0 && (conflicts.length === 0 || keep_theirs) && files.length > 0;
+function isPossible(
+  { files, conflicts, objects_gone: gone, talk }: RewindReport,
+  { keep_theirs }: RewindChoice,
+): boolean {
+  return gone.length === 0 && (conflicts.length === 0 || keep_theirs) && (files.length > 0 || talk !== undefined);
+}
+
+/** Names turns from one to another. */
+function turnsText(from: number, to: number): string {
+  if (to <= from) return `turn ${from}`;
+  return `turn ${from} ${to === from + 1 ? "and" : "to"} ${to}`;
 }
 
 function spoken({ state: { value: state } }: RewindAct): string {
@@ -110,8 +121,38 @@ function filesText(files: readonly unknown[]): string {
   return `${files.length} ${files.length === 1 ? "file" : "files"}`;
 }
 
-function doneText({ files, undo }: RewindReport): string {
-  return undo ? `${filesText(files)} brought back.` : `${filesText(files)} taken back.`;
+/** Names what goes back, or comes back. */
+function goalText({ files, talk }: RewindReport): string {
+  if (talk === undefined) return filesText(files);
+  return files.length === 0 ? "the talk" : `${filesText(files)} and the talk`;
+}
+
+function doneText(report: RewindReport): string {
+  const text = goalText(report);
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)} ${report.undo ? "brought back" : "taken back"}.`;
+}
+
+/** The choice whether the agent forgets the turns. Without files it is all that can be done. */
+function TalkChoice({ of: { talk }, hasFiles, act }: { of: RewindReport; hasFiles: boolean; act: RewindAct }) {
+  const forgets = talk?.forgets ?? [];
+  const knows = forgets.length === 0
+    ? null
+    : `The agent then does not know ${turnsText(Math.min(...forgets), Math.max(...forgets))}.`;
+  if (!hasFiles) {
+    return (
+      <p>
+        {knows ?? "The agent knows no later turn."} No files of the turns are kept: those stay as they are.
+      </p>
+    );
+  }
+  return (
+    <>
+      <Choice is={act.choice.value.talk} choose={(wanted) => act.choose({ talk: wanted })}>
+        The agent forgets these turns, too
+      </Choice>
+      {knows !== null && <p class="quiet-line">{knows}</p>}
+    </>
+  );
 }
 
 interface PlanProps {
@@ -170,22 +211,12 @@ function Done({ of: report }: { of: RewindReport }) {
   return (
     <>
       <p>
-        <b>{doneText(report)}</b> {!undo && "The agent does not know it: say in your next message what you took back."}
+        <b>{doneText(report)}</b> {report.talk === undefined && !undo &&
+          "The agent does not know it: say in your next message what you took back."}
       </p>
       <Paths title="Changed" of={files} />
       <Paths title="Left as they were" of={marked([...conflicts, ...unclaimed], "stays")} />
     </>
-  );
-}
-
-function Choice(
-  { is, choose, children }: { is: boolean; choose: (is: boolean) => void; children: ComponentChildren },
-) {
-  return (
-    <label class="choice">
-      <input type="checkbox" checked={is} onChange={({ currentTarget }) => choose(currentTarget.checked)} />
-      {children}
-    </label>
   );
 }
 

@@ -3,7 +3,7 @@ import type { ConversationReport, RewindReport } from "../../../../../plugin-sdk
 import { type HostApi, lineGroups, RefusedCall } from "../api.ts";
 import type { LiveEvents } from "../live.ts";
 import { readEvent, type ShownEvent } from "../shown-event.ts";
-import { readPart, type SessionPart, type ShownMessage, talkTypes } from "./talk-turns.ts";
+import { readPart, type SessionPart, type ShownMessage, type ShownTurn, talkTypes } from "./talk-turns.ts";
 
 // Events after which the host's report of a conversation differs, beside those of its turns and messages.
 const telling: ReadonlySet<string> = new Set([...talkTypes, "attempt_started"]);
@@ -16,8 +16,8 @@ const retryMs = 2000;
 
 /** A turn, and the dialog that is open about it. */
 interface TurnWish {
-  turn: number;
-  kind: "rewind";
+  turn: ShownTurn;
+  kind: "rewind" | "fork";
 }
 
 /** A conversation as this page follows it: the host's report, and its turns and messages with the places of their events. */
@@ -83,7 +83,8 @@ export class Talk {
   }
 
   /** Notes which turns a rewind took back; an undo brings them back. */
-  rewound({ to, undo }: RewindReport): void {
+  rewound({ to, undo, files }: RewindReport): void {
+    if (files.length === 0) return;
     const turns = this.report.value?.turns ?? [];
     const known = new Map(undo ? [] : this.takenBack.value);
     for (const { turn } of turns) if (!undo && turn > to) known.set(turn, true);

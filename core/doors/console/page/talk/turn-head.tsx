@@ -75,13 +75,18 @@ function FilesButton(
   );
 }
 
-function TurnActs({ talk, of: { turn, files } }: { talk: Talk; of: ShownTurn }) {
+/** Ways to go back to before a turn, or on from it in another conversation. */
+function TurnActs({ talk, of: turn }: { talk: Talk; of: ShownTurn }) {
   const { canRun } = useConsole();
-  if (!canRun || files?.isKept !== true) return null;
+  if (!canRun || turn.ended_at === null) return null;
+  const wish = (kind: "rewind" | "fork") => () => void (talk.wish.value = { turn, kind });
   return (
     <span class="turn-acts">
-      <button type="button" class="more" onClick={() => (talk.wish.value = { turn, kind: "rewind" })}>
-        Take back …<span class="hidden">turn {turn}</span>
+      <button type="button" class="more" onClick={wish("fork")}>
+        Fork …<span class="hidden">from turn {turn.turn}</span>
+      </button>
+      <button type="button" class="more" onClick={wish("rewind")}>
+        Take back …<span class="hidden">turn {turn.turn}</span>
       </button>
     </span>
   );
