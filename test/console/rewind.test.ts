@@ -43,11 +43,17 @@ async function written(
   const session = await host.client.start({ workdir, prompt, keep_ms, checkpoints: true }, { adapter: "writes" });
   const { id } = session;
   const report = () => host.call<ConversationReport>("GET", `/v1/conversations/${id}`);
-  const rests = async () => {
-    while ((await report()).state === "working") await pause(30);
+  const rests = async (count = prompts.length) => {
+    for (;;) {
+      const { state, turns, pending } = await report();
+      if (state !== "working" && pending.length === 0 && turns.length >= count && turns.at(-1)?.outcome !== null) {
+        return;
+      }
+      await pause(30);
+    }
   };
-  for (const text of more) {
-    await rests();
+  for (const [at, text] of more.entries()) {
+    await rests(at + 1);
     await host.call("POST", `/v1/conversations/${id}/messages`, { text });
   }
   const opened = await openConsole(browser, host, { hash: `#/sessions/${id}`, ...options });

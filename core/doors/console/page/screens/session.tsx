@@ -78,27 +78,22 @@ interface OpenSessionProps {
 }
 
 function OpenSession({ opened, session, seq, again, show }: OpenSessionProps) {
-  const found = useConsole();
+  const { canRun } = useConsole();
   const { session_id: id } = session;
   const at = seq === null ? null : { session_id: opened, seq };
   const [raw, setRaw] = useState<RawPlace | null>(at);
   useEffect(() => setRaw(at), [seq]);
-  const talk = useTalkOf({ opened, id, show });
-  // A session of one turn is a turn whose files can be taken back.
-  useEffect(() => {
-    if (session.result?.checkpoint != null) talk.want();
-  }, [talk, session.result?.checkpoint]);
+  const talk = useTalkOf({ opened, id, show, isKept: session.result?.checkpoint != null });
   useKeys({ Escape: () => raw === null ? goTo("sessions") : setRaw(null) });
   const lines = useTalkLines(talk, { opened, seq, shown: { id, last: session.last_seq } });
   const events = lines.eventsOf(id);
-  const report = talk.report.value;
   const title = talk.parts.value[0]?.turns[0]?.prompt ?? session.title;
   const failure = events.failure.value ?? talk.failure.value;
   return (
     <Screen
       title={<span class="session-heading">{plainText(title, 120) || "(no prompt)"}</span>}
-      lead={<SessionFacts session={session} events={events} report={report} />}
-      actions={found.canRun ? <Actions session={session} again={again} /> : undefined}
+      lead={<SessionFacts session={session} events={events} report={talk.report.value} />}
+      actions={canRun ? <Actions session={session} again={again} /> : undefined}
     >
       {failure !== null && <Failure text={failure} />}
       <div class="session-layout">
@@ -142,10 +137,16 @@ interface RawPlace {
  * Follows the conversation of the session that was opened. Shows its newest session once that has begun, to a page that
  * showed the newest one before.
  */
-function useTalkOf({ opened, id, show }: { opened: string; id: string; show: (id: string) => void }): Talk {
+function useTalkOf(
+  { opened, id, show, isKept }: { opened: string; id: string; show: (id: string) => void; isKept: boolean },
+): Talk {
   const found = useConsole();
   const talk = useMemo(() => new Talk(found, opened), [opened]);
   useEffect(() => () => talk.close(), [talk]);
+  // A session of one turn is a turn whose files can be taken back.
+  useEffect(() => {
+    if (isKept) talk.want();
+  }, [talk, isKept]);
   const head = talk.report.value?.head;
   const before = useRef<string | undefined>(undefined);
   useEffect(() => {

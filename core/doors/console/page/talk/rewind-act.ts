@@ -3,7 +3,7 @@ import type { RewindReport, RewindRequest } from "../../../../../plugin-sdk/conv
 import { type HostApi, RefusedCall } from "../api.ts";
 
 /** How far a rewind is. `isGone`: the turns are taken back already. */
-export type RewindState =
+type RewindState =
   | { kind: "looking" }
   | { kind: "refused"; text: string; hint: string | undefined; isGone: boolean }
   | { kind: "planned"; plan: RewindReport }

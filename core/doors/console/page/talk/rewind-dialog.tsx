@@ -1,3 +1,4 @@
+import type { RefObject } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { RewindReport } from "../../../../../plugin-sdk/conversation.ts";
 import { useConsole } from "../console-context.ts";
@@ -40,32 +41,49 @@ export function RewindDialog({ talk, of: turn, close }: { talk: Talk; of: ShownT
         {plan !== null && <Plan of={plan} choice={act.choice.value} choose={(choice) => act.choose(choice)} />}
         {state.kind === "done" && <Done of={state.report} />}
       </div>
-      <div class="dialog-actions">
-        {(state.kind === "refused" && state.isGone || plan !== null && isEmpty(plan) && !isUndo) && (
-          <button
-            type="button"
-            onClick={() => void act.lookAtUndo()}
-          >
-            Undo the last rewind …
-          </button>
-        )}
-        {state.kind === "refused" && <button type="button" onClick={() => void act.look()}>Look again</button>}
-        {state.kind === "done" && !state.report.undo && (
-          <button type="button" onClick={() => void act.lookAtUndo()}>Undo …</button>
-        )}
-        <button type="button" ref={leaving} onClick={leave}>{plan === null ? "Close" : "Cancel"}</button>
-        {plan !== null && !isEmpty(plan) && (
-          <button
-            type="button"
-            class="primary"
-            disabled={state.kind === "acting" || !isPossible(plan, act.choice.value)}
-            onClick={() => void act.act()}
-          >
-            {state.kind === "acting" ? "Working …" : `${isUndo ? "Bring back" : "Take back"} ${goalText(plan)}`}
-          </button>
-        )}
-      </div>
+      <RewindActs act={act} plan={plan} leave={leave} leaving={leaving} />
     </Dialog>
+  );
+}
+
+interface RewindActsProps {
+  act: RewindAct;
+  /** Null where nothing is planned. */
+  plan: RewindReport | null;
+  leave: () => void;
+  leaving: RefObject<HTMLButtonElement | null>;
+}
+
+/** Everything that can be done from here. */
+function RewindActs({ act, plan, leave, leaving }: RewindActsProps) {
+  const state = act.state.value;
+  const isUndo = act.isUndo.value;
+  return (
+    <div class="dialog-actions">
+      {(state.kind === "refused" && state.isGone || plan !== null && isEmpty(plan) && !isUndo) && (
+        <button
+          type="button"
+          onClick={() => void act.lookAtUndo()}
+        >
+          Undo the last rewind …
+        </button>
+      )}
+      {state.kind === "refused" && <button type="button" onClick={() => void act.look()}>Look again</button>}
+      {state.kind === "done" && !state.report.undo && (
+        <button type="button" onClick={() => void act.lookAtUndo()}>Undo …</button>
+      )}
+      <button type="button" ref={leaving} onClick={leave}>{plan === null ? "Close" : "Cancel"}</button>
+      {plan !== null && !isEmpty(plan) && (
+        <button
+          type="button"
+          class="primary"
+          disabled={state.kind === "acting" || !isPossible(plan, act.choice.value)}
+          onClick={() => void act.act()}
+        >
+          {state.kind === "acting" ? "Working …" : `${isUndo ? "Bring back" : "Take back"} ${goalText(plan)}`}
+        </button>
+      )}
+    </div>
   );
 }
 
