@@ -8,10 +8,10 @@ import {
   daemonSection,
   journalSection,
   mcpServersSection,
+  notifySection,
   promptSection,
   routingSection,
   secretsSection,
-  notifySection,
   telemetrySection,
 } from "./sections/settings.ts";
 import { idKey, limitsSection, osWallsSection, permissionsSection, pluginSection } from "./sections/plugins.ts";

@@ -223,10 +223,7 @@ export class CheckpointStore {
     });
   }
 
-  /**
-   * Does a plan.
-   * @throws {BulkheadError} `busy` during a turn; as {@link runPlan}
-   */
+  /** Does a plan. @throws {BulkheadError} `busy` during a turn; as {@link runPlan} */
   rewind(plan: RewindPlan, options: GitDeadline = {}): Promise<void> {
     return this.#alone(options, async (work) => {
       refuseInTurn(work.record);

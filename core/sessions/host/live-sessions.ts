@@ -12,7 +12,7 @@ import type { RunningSession } from "../session/running-session.ts";
 import type { Admitted, Candidate, EarlierTurn, Resumed, SessionPlace } from "../session/admitted.ts";
 import type { SessionMessage } from "../session/session-turns.ts";
 import { pathsOverlap, SharedWorkdirs } from "../session/shared-workdirs.ts";
-import type { Subscription } from "../session/subscription.ts";
+import { onceFor } from "../session/subscription.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
 import type { CarriedAttachments } from "./attachments/carried-attachments.ts";
 import { checkHere, checkWorkdir } from "./check-request.ts";
@@ -396,13 +396,4 @@ function interruptBy(signal: AbortSignal | undefined, session: RunningSession): 
   const interrupt = () => session.stop("interrupted", "The session was interrupted.");
   signal?.addEventListener("abort", interrupt, { once: true });
   atEnd(session, () => signal?.removeEventListener("abort", interrupt));
-}
-
-function onceFor(events: Subscription): LiveSession["firstReader"] {
-  let taken = false;
-  return ({ after = 0, signal }) => {
-    if (taken || after > 0 || signal !== undefined) return null;
-    taken = true;
-    return events;
-  };
 }

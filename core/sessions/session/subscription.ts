@@ -1,4 +1,5 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import { ByteQueue } from "../../walls/channel/byte-queue.ts";
 import type { Cursor, ReadOptions } from "../../records/journal/journal.ts";
 import type { BatchedEvents, EnvelopeBatch } from "./envelope-batches.ts";
@@ -264,4 +265,14 @@ export class Subscription implements BatchedEvents {
 /** Narrows a gap to the events that the reader does not have yet. */
 function beginningAt(from: number, { event, ...envelope }: Envelope): Envelope {
   return { ...envelope, event: event.type === "gap" ? { ...event, from_seq: Math.max(from, event.from_seq) } : event };
+}
+
+/** Gives a subscription away once, to a reader that wants all of it. */
+export function onceFor(events: Subscription): (query: EventQuery) => AsyncIterable<Envelope> | null {
+  let taken = false;
+  return ({ after = 0, signal }) => {
+    if (taken || after > 0 || signal !== undefined) return null;
+    taken = true;
+    return events;
+  };
 }

@@ -72,11 +72,11 @@ class FakeHost {
         ? Promise.resolve(this.begin(request, { sessionId, follows }).live)
         : Promise.reject(this.fault),
     attachments: { check: (parts) => Promise.resolve([...parts]), name: () => Promise.resolve() },
-      carried: { keepFor: () => {} },
-      ownSessions: () => ({ continues: false, copies: false, copiesAt: false }),
-      firstOpen: () => Promise.resolve(null),
-      once: (_request, _options, start) => start(undefined),
-      summary: () => Promise.reject(new Error("No summary is kept.")),
+    carried: { keepFor: () => {} },
+    ownSessions: () => ({ continues: false, copies: false, copiesAt: false }),
+    firstOpen: () => Promise.resolve(null),
+    once: (_request, _options, start) => start(undefined),
+    summary: () => Promise.reject(new Error("No summary is kept.")),
     written: () => Promise.resolve(),
     writeLog: ({ message }) => void this.logs.push(message),
   });

@@ -76,6 +76,8 @@ function row({ session_id, adapter_id, started_at, waiting: [asked], title }: Se
     { text: shortId(session_id), tone: "bold" },
     safeLine(adapter_id ?? "none yet"),
     formatAge(asked?.asked_at ?? started_at, now),
-    asked === undefined ? { text: safeLine(title), tone: "dim" } : { text: `asks: ${safeLine(asked.text)}`, tone: "yellow" },
+    asked === undefined
+      ? { text: safeLine(title), tone: "dim" }
+      : { text: `asks: ${safeLine(asked.text)}`, tone: "yellow" },
   ];
 }

@@ -1,6 +1,12 @@
 import { textOf } from "../../../../plugin-sdk/conversation.ts";
 import type { Envelope, HostEvent, SessionStartedEvent } from "../../../../plugin-sdk/envelope.ts";
-import type { FileChangeEvent, PlanEvent, ToolCallEvent, ToolResultEvent, UnparsedEvent } from "../../../../plugin-sdk/events.ts";
+import type {
+  FileChangeEvent,
+  PlanEvent,
+  ToolCallEvent,
+  ToolResultEvent,
+  UnparsedEvent,
+} from "../../../../plugin-sdk/events.ts";
 import { askedChanges } from "../../../ground/log/edit-text.ts";
 import { eventWords, type Weight } from "../../../ground/checks/event-words.ts";
 import { refusalOf } from "../../../ground/checks/refused-event.ts";

@@ -148,7 +148,8 @@ export class LiveView {
       this.#flows.set(envelope.session_id, held);
     }
     held.origin = envelope;
-    return before + this.#put(held.flow, { origin: envelope, wrapped: held.flow.wrap.push(safeText(withoutColours(data))) });
+    return before +
+      this.#put(held.flow, { origin: envelope, wrapped: held.flow.wrap.push(safeText(withoutColours(data))) });
   }
 
   #put(flow: Flow, { origin, wrapped }: { origin: Origin; wrapped: string }): string {

@@ -142,10 +142,15 @@ export function notifySection(): z.ZodType<NotifySettings> {
   const url = z.string().max(4096).refine((text) => /^https?:\/\/[^\s/@#]+(?:\/[^\s#]*)?$/.test(text), {
     params: { expected: "https://host/path or http://host/path, without a user and #" },
   });
-  const word = z.string().max(4096).refine((text) => !text.includes("\0"), { params: { expected: "text without NUL" } });
-  const command = z.array(word).min(1).max(64).refine(([program = ""]) => isAbsolute(program) || /^[^/\\]+$/.test(program), {
-    params: { expected: "a program's name or absolute path, and its arguments" },
+  const word = z.string().max(4096).refine((text) => !text.includes("\0"), {
+    params: { expected: "text without NUL" },
   });
+  const command = z.array(word).min(1).max(64).refine(
+    ([program = ""]) => isAbsolute(program) || /^[^/\\]+$/.test(program),
+    {
+      params: { expected: "a program's name or absolute path, and its arguments" },
+    },
+  );
   return z.strictObject({
     run: command.exactOptional(),
     url: url.exactOptional(),

@@ -102,7 +102,7 @@ export class ModelHost {
       firstOpen: () => Promise.resolve(null),
       once: (_request, _options, start) => start(undefined),
       summary: () => Promise.reject(new Error("No summary is kept.")),
-      rewinds: { rewind: noFiles, rest: noFiles, hasRewound: noFiles },
+      rewinds: { rewind: noFiles, rest: noFiles, hasRewound: noFiles, turnDiff: noFiles },
       rewound: new RewoundTalks(journal, []),
       written,
       writeLog: () => {},

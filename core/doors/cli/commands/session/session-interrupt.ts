@@ -54,4 +54,3 @@ async function interruptAll(call: Invocation, sessions: SessionHost): Promise<nu
   const [first] = errors;
   return first === undefined ? 0 : errorTable[first.error.code].exit_code;
 }
-
