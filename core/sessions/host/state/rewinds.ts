@@ -131,7 +131,7 @@ export class Rewinds {
 
   /**
    * Ends a session of the conversation that is kept, and waits until it has left its folder.
-   * @throws {BulkheadError} `busy` while a turn runs, or another session works in the folder whose files are to be moved
+   * @throws {BulkheadError} `busy` while a turn runs, or another session works in the folder whose files move
    */
   async rest(
     conversation: string,
