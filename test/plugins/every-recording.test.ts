@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { everyRecording, hasPlugin, placeOf, recordingFolders } from "./every-recording.ts";
 import type { ReadRecording } from "./recorded-lines.ts";
 
-// Three are conversations of several turns, of which each has a last word; the adapter has one turn for each session.
-const severalTurns = ["control-interrupt", "control-two", "two-turns"];
+// Four are conversations of several turns, of which each has a last word; the adapter has one turn for each session.
+const severalTurns = ["control-interrupt", "control-two", "steered", "two-turns"];
 
 test("every recording becomes sound events, as many of each kind as ever, with nothing unparsed", async () => {
   const rest = new Set(everyRecording());

@@ -3,7 +3,8 @@ import { aloneTests } from "../alone-tests.ts";
 import { slowTests } from "../slow-tests.ts";
 import { listFiles, readSource } from "./source.ts";
 
-const hooks = /^\s*(?:after|before)(?:Each|All)\(/m;
+// One within a function belongs to the file that calls it.
+const hooks = /^(?:after|before)(?:Each|All)\(/m;
 const replacesModules = /^\s*vi\.(?:do)?[mM]ock\(/m;
 
 describe("test files share processes, so", () => {

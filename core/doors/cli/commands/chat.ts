@@ -179,7 +179,7 @@ async function talkAtTerminal(call: Invocation, talk: Talk): Promise<number> {
   const paint = createPaint(terminal.colours.stderr);
   let watching: Promise<void> | null = null;
   let lastGseq = 0;
-  const screen = new ChatScreen({
+  const screen: ChatScreen = new ChatScreen({
     terminal,
     paint,
     open: openLineEditor,

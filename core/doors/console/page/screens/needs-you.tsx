@@ -55,29 +55,40 @@ export function NeedsYou() {
   );
 }
 
-/** The item at which a person is, those that are selected, and the keys that move, select and answer. */
-function useInbox(items: readonly WaitingItem[]) {
-  const found = useConsole();
-  const [at, setAt] = useState<string | null>(null);
+/** The like items that are selected, and the choice that is about to go to all of them. */
+function useBatch(found: Console, items: readonly WaitingItem[]) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  /** Choice that is about to go to all that are picked. */
   const [batch, setBatch] = useState<number | null>(null);
-  const current = items.find(({ id }) => id === at) ?? items[0];
   const marked = items.filter(({ id }) => chosen.has(id));
   const picked = marked.filter((item) => isAlike(marked[0]!, item));
-  const move = (by: number) => {
-    const index = current === undefined ? 0 : items.indexOf(current) + by;
-    const next = items[Math.max(0, Math.min(index, items.length - 1))];
-    if (next !== undefined) setAt(next.id);
-  };
   const toggle = (id: string) => {
     const item = items.find((one) => one.id === id);
     if (batch === null && item !== undefined && isAlike(picked[0] ?? item, item)) setChosen(toggled(chosen, id));
+  };
+  const pickLike = (current: WaitingItem | undefined) => {
+    const first = picked[0] ?? current;
+    if (batch !== null || first === undefined) return;
+    setChosen(new Set(items.filter((item) => isAlike(first, item)).map(({ id }) => id)));
   };
   const sendBatch = (those: readonly WaitingItem[], index: number) => {
     setBatch(null);
     setChosen(new Set());
     void answerTogether(found, those, index);
+  };
+  return { picked, chosen, batch, setChosen, setBatch, toggle, pickLike, sendBatch };
+}
+
+/** The item at which a person is, those that are selected, and the keys that move, select and answer. */
+function useInbox(items: readonly WaitingItem[]) {
+  const found = useConsole();
+  const [at, setAt] = useState<string | null>(null);
+  const batches = useBatch(found, items);
+  const { picked, batch, setChosen, setBatch, toggle, pickLike } = batches;
+  const current = items.find(({ id }) => id === at) ?? items[0];
+  const move = (by: number) => {
+    const index = current === undefined ? 0 : items.indexOf(current) + by;
+    const next = items[Math.max(0, Math.min(index, items.length - 1))];
+    if (next !== undefined) setAt(next.id);
   };
   const list = useRef<HTMLOListElement>(null);
   const answerAll = async (index: number) => {
@@ -96,15 +107,11 @@ function useInbox(items: readonly WaitingItem[]) {
     ArrowDown: () => move(1),
     ArrowUp: () => move(-1),
     x: () => current !== undefined && toggle(current.id),
-    a: () => {
-      const first = picked[0] ?? current;
-      if (batch !== null || first === undefined) return;
-      setChosen(new Set(items.filter((item) => isAlike(first, item)).map(({ id }) => id)));
-    },
+    a: () => pickLike(current),
     o: () => current?.session_id && (location.hash = addressOf("sessions", current.session_id)),
     ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((key) => [String(key), () => void answerAll(key - 1)])),
   });
-  return { list, current, picked, chosen, batch, setAt, setChosen, setBatch, toggle, sendBatch };
+  return { ...batches, list, current, setAt };
 }
 
 /** The words above the items: a failure, that nothing waits, or the keys. */
