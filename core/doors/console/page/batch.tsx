@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { WaitingItem } from "../../http/waiting-item.ts";
 import { plainText } from "./shown-text.ts";
 import { Text } from "./text.tsx";
@@ -80,7 +80,8 @@ function Confirm(
   },
 ) {
   const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => button.current?.focus(), []);
+  // Before the page is drawn: the next key may come at once.
+  useLayoutEffect(() => button.current?.focus(), []);
   const left = items.length - mostListed;
   return (
     <div onKeyDown={(event) => event.key === "Escape" && cancel()}>
@@ -107,8 +108,8 @@ function Undo({ count, send, undo }: { count: number; send(): void; undo(): void
   const act = useRef(send);
   act.current = send;
   const [left, setLeft] = useState(undoMs / 1000);
+  useLayoutEffect(() => button.current?.focus(), []);
   useEffect(() => {
-    button.current?.focus();
     let isTaken = false;
     const tick = setInterval(() => setLeft((seconds) => Math.max(1, seconds - 1)), 1000);
     const timer = setTimeout(() => {
