@@ -46,8 +46,13 @@ export async function turns({ quick }: { quick: boolean }): Promise<Figure[]> {
 
 /** Queries of routes that need one. */
 const queries: Readonly<Record<string, string>> = { "/v1/search": "?q=single", "/v1/moment": "?at=1" };
-/** Routes that a host without a cluster and a comparison does not have, and that of the client's own proof. */
-const leftOut = ["/v1/cluster", "/v1/comparisons/{id}", "/v1/proof"];
+/** Routes that a host without a cluster, a comparison and kept files does not have, and that of the client's own proof. */
+const leftOut = [
+  "/v1/cluster",
+  "/v1/comparisons/{id}",
+  "/v1/conversations/{id}/turns/{turn}/diff",
+  "/v1/proof",
+];
 
 const commands = [
   ["agents"],
