@@ -105,6 +105,8 @@ async function openBench(): Promise<TurnsBench> {
       headers,
       signal,
       ...body === undefined ? {} : { body },
+    }).catch((cause: unknown) => {
+      throw new Error(`${method} ${path} has no answer.`, { cause });
     });
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
     return await answer.text().catch(() => "");
