@@ -13,7 +13,9 @@ const together = 5;
 const lanes: TalkLane[] = [];
 afterAll(() => Promise.all(lanes.map(closeTalkLane)));
 
-test("each accepted message has one outcome and is seen once at most, whatever is killed", async () => {
+const timeout = 60_000 + 3000 * schedules;
+
+test("each accepted message has one outcome and is seen once at most, whatever is killed", { timeout }, async () => {
   console.log(`conversations: ${schedules} schedules, BULKHEAD_TALK_SEED=${firstSeed}`);
   const began = performance.now();
   const faults: string[] = [];

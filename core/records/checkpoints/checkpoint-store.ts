@@ -124,8 +124,8 @@ export class CheckpointStore {
       const tree = last ?? (await work.index.look(work)).tree;
       this.#hasNewRules = false;
       const { begun } = record;
-      // A killed host has left it. Nothing shows who has changed what since.
-      if (begun !== null) {
+      // A killed host has left it. Nothing shows who has changed what since. One of this number has never been.
+      if (begun !== null && begun.turn !== turn) {
         const cut = { turn: begun.turn, before: begun.before, after: tree, head_before: begun.head };
         await this.#keepTurn(work, { ...cut, head_after: await headOf(work) }, { open: "all" });
       }

@@ -10,10 +10,12 @@ import { hostVersion } from "../../ground/config/version.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 import type { Admitted, AttemptDeps, Candidate, EarlierTurn, RunningSessionDeps } from "./admitted.ts";
+import type { Attempt } from "./attempt.ts";
 import { Deadlines, outOfTime } from "./deadlines.ts";
 import { effectiveSettings, exceededBudget } from "./effective-settings.ts";
 import { Entries } from "./entries.ts";
 import { EventAllowance, EventRules } from "./event-rules.ts";
+import { firstTurnOf, totalMsOf } from "./first-turn.ts";
 import { OpenRequests } from "./open-requests.ts";
 import { buildResult, startedEvent } from "./result.ts";
 import { SessionChanges } from "./session-changes.ts";
@@ -84,11 +86,7 @@ export class RunningSession {
     });
     this.#requests = new OpenRequests({ rules: this.#rules, stream: this.#stream });
     this.#deadlines = new Deadlines({
-      // A request and a manifest may only shorten the operator's deadlines.
-      totalMs: Math.min(
-        request.timeout_ms ?? plugin.manifest.defaults?.timeout_ms ?? Infinity,
-        plugin.limits.timeout_ms,
-      ),
+      totalMs: totalMsOf(session),
       onTotal: (ms) => this.stop("timeout", outOfTime(ms, this.#entries.attempt?.limit ?? null, this.#entries.setback)),
       waits: () => this.#requests.waits,
       // The client that named an end gets it by the clock.
@@ -99,13 +97,7 @@ export class RunningSession {
       stream: this.#stream,
       keepMs: session.keepMs,
       maxTextBytes: plugin.limits.prompt_bytes,
-      first: {
-        number: session.firstTurn,
-        text: request.prompt,
-        content: request.content ?? [],
-        outputSchema: request.output_schema,
-        memory: session.follows?.memory ?? "none",
-      },
+      first: firstTurnOf(session),
       onStop: () => this.#stops.stopTurn(),
     });
     this.#stops = new SessionStops(this.#turns);
@@ -198,8 +190,9 @@ export class RunningSession {
         if (!this.#turns.isTold) return failure;
         await this.#endTurn(failure, { isKept: false });
       } else await this.#takeOverGit();
-      if (!await this.#turns.rest()) return failure;
-      await this.#beginTurn({ isKept: false });
+      do {
+        if (!await this.#turns.rest()) return failure;
+      } while (await this.#beginTurn({ isKept: false }) === null);
       failure = await this.#entries.tryAll(Promise.resolve());
     }
   }
@@ -215,6 +208,16 @@ export class RunningSession {
     const hasMoved = await this.#git.hasMoved();
     if (hasMoved || isOut() || (error !== undefined && !this.#turns.isStopping) || !this.#turns.goesOn) return null;
     await this.#endTurn(failure, { isKept: true });
+    for (;;) {
+      this.#isBeginning = false;
+      if (!await this.#restKept(attempt, isOver)) return null;
+      const turn = await this.#beginTurn({ isKept: true });
+      if (turn !== null) return turn;
+    }
+  }
+
+  /** Rests with the agent's program until a message waits; false when the entry gets no more. */
+  async #restKept(attempt: Attempt, isOver: () => boolean): Promise<boolean> {
     const leave = this.#deps.keep({
       pluginId: attempt.candidate.plugin.id,
       end: () => this.#turns.end(),
@@ -224,17 +227,17 @@ export class RunningSession {
       const resting = this.#turns.rest();
       // The agent may have begun and ended a turn of its own while the one before it was looked at.
       if (this.#rules.lastWord !== null) this.#onLastWord();
-      if (!await resting || isOver()) return null;
+      if (!await resting || isOver()) return false;
     } finally {
       this.#isBeginning = true;
       leave();
     }
-    if (await this.#git.hasMoved()) return null;
+    if (await this.#git.hasMoved()) return false;
     if (await this.#deps.termsChanged(attempt.candidate) || await attempt.programs?.guardsChanged()) {
       this.#turns.end(this.#deps.moveMessages(this.#turns.waiting()));
-      return null;
+      return false;
     }
-    return isOver() ? null : await this.#beginTurn({ isKept: true });
+    return !isOver();
   }
 
   /** Ends the turn under way: how it ended is decided before anything is waited for. */
@@ -275,13 +278,13 @@ export class RunningSession {
     return { turn, facts };
   }
 
-  /** Begins the turn of the message that waits. */
-  async #beginTurn({ isKept }: { isKept: boolean }): Promise<TurnPrompt> {
+  /** Begins the turn of the message that waits; null where it was taken back meanwhile. */
+  async #beginTurn({ isKept }: { isKept: boolean }): Promise<TurnPrompt | null> {
     this.#stops.beginTurn();
     await this.changes.beginTurn(this.#turns.nextNumber, this.#stops.signal);
-    const turn = await this.#turns.beginNext(
-      isKept || this.#entries.canContinue(this.#entries.candidate) ? "agent" : "briefing",
-    );
+    const isKnown = isKept || this.#entries.canContinue(this.#entries.candidate);
+    const turn = await this.#turns.beginNext(isKnown ? "agent" : "briefing");
+    if (turn === null) return this.changes.dropTurn();
     // What the agent has said since its last turn is no part of this one.
     this.#stream.add(this.#rules.finish()).catch(() => {});
     this.#reset({ isKept });

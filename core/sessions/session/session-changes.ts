@@ -79,6 +79,12 @@ export class SessionChanges {
     await this.#checkpoints.beginTurn(turn, { signal });
   }
 
+  /** The turn that was to begin does not: its message was taken back. */
+  dropTurn(): null {
+    this.#isInTurn = this.#isByStore = false;
+    return this.#turn = null;
+  }
+
   /** The agent goes on by itself, with a turn of its own. */
   async goOn(turn: number, signal: AbortSignal): Promise<void> {
     if (this.#snapshot === null) return;

@@ -187,9 +187,10 @@ export class SessionTurns {
     this.#write(this.#opening());
   }
 
-  /** Begins the turn of the next message, which waits; resolves when that is durable. */
-  async beginNext(memory: Memory): Promise<TurnPrompt> {
-    const { message_id, content, output_schema, with: terms = {} } = this.#mailbox.next!;
+  /** Begins the turn of the next message; resolves when that is durable, to null where it was taken back meanwhile. */
+  async beginNext(memory: Memory): Promise<TurnPrompt | null> {
+    if (this.#mailbox.next === null) return null;
+    const { message_id, content, output_schema, with: terms = {} } = this.#mailbox.next;
     const number = this.#last + 1;
     const delivered = this.#mailbox.beginTurn(number, message_id);
     this.#terms = { ...this.#terms, ...terms };

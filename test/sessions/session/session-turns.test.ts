@@ -377,6 +377,41 @@ describe("RunningSession with turns", () => {
     expect(await endAfter(talk, 2)).toMatchObject({ turns: [{ turn: 1 }, { turn: 2, output: "to two" }] });
   });
 
+  /** Has its turns in entries of their own: it takes no second one. */
+  const single: Script = ({ say: tell, opened }) => tell(output(`to ${opened.request!.prompt}`), done);
+
+  test.each([["kept", echoes], ["entered again", single]])(
+    "a message that is taken back as its turn is about to begin leaves the session at rest: %s",
+    async (kind, script) => {
+      for (let moment = kind === "kept" ? 0 : 1; moment < 40; moment++) {
+        let takesBack = moment === 0;
+        const talk: ScriptedSession = session([script], {
+          accepts: kind === "kept" ? talks : ["continue_from"],
+          // The longest of the waits between a message and its turn.
+          termsChanged: async () => {
+            if (takesBack) talk.session.talk.withdraw("back");
+            takesBack = false;
+            return false;
+          },
+        });
+        await seen(talk, turnEnded(1));
+        say(talk, "back");
+        for (let step = 1; step < moment; step++) await Promise.resolve();
+        let outcome = "back withdrawn";
+        try {
+          if (moment > 0) talk.session.talk.withdraw("back");
+        } catch {
+          outcome = "back new_turn 2";
+        }
+        const number = outcome === "back withdrawn" ? 2 : 3;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        say(talk, "more");
+        expect((await endAfter(talk, number)).turns).toHaveLength(number);
+        expect(outcomes(talk), `moment ${moment}`).toEqual([outcome, `more new_turn ${number}`]);
+      }
+    },
+  );
+
   test("a message that begins a session reaches no agent before the log has it", async () => {
     const began: boolean[] = [];
     const works: Script = async ({ say: tell, answer }) => {
