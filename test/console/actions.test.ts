@@ -194,10 +194,9 @@ describe("sessions", () => {
     await opened.go(`#/sessions/${session.id}`);
     await page.getByText("of what the agent says").first().waitFor();
     // A list that has no more than fits cannot be scrolled.
-    await page.waitForFunction(
-      `((one) => one.scrollHeight > 2 * one.clientHeight)(document.querySelector(".timeline"))`,
-    );
     const list = page.locator(".timeline");
+    const isLong = (one: { scrollHeight: number; clientHeight: number }) => one.scrollHeight > 2 * one.clientHeight;
+    await expect.poll(() => list.evaluate(isLong)).toBe(true);
     await list.evaluate((one: { scrollTop: number }) => void (one.scrollTop = 0));
     await page.getByRole("button", { name: /Follow the newest/ }).waitFor();
     await page.locator('.row[data-seq="1"]').waitFor();

@@ -62,7 +62,9 @@ export async function playTalks(talk: TalkLane, seeds: readonly number[], random
   for (const one of talks) {
     const faults = one === null ? [] : await faultsIn(talk, one, round).catch((cause: unknown) => {
       const { pid, exitCode, signalCode } = talk.daemon.child;
-      const state = `process ${pid}, exit ${exitCode}, signal ${signalCode}; it said: ${talk.daemon.said().slice(-4000)}`;
+      const state = `process ${pid}, exit ${exitCode}, signal ${signalCode}; it said: ${
+        talk.daemon.said().slice(-4000)
+      }`;
       throw new Error(`The daemon did not answer for schedule ${one.seed}: ${state}`, { cause });
     });
     round.faults.push(...faults.map((fault) => `schedule ${one!.seed} (${one!.kind}): ${fault}`));

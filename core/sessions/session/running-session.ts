@@ -82,7 +82,8 @@ export class RunningSession {
       sessionId,
       adapter: { id: plugin.id, version: plugin.manifest.version },
       redactor,
-      onFailure: (error) => this.#cannotWrite(error),
+      // Unrecorded work counts as not done.
+      onFailure: (error) => this.#stops.stop("fatal", toErrorData(error)),
     });
     this.#requests = new OpenRequests({ rules: this.#rules, stream: this.#stream });
     this.#deadlines = new Deadlines({
@@ -191,7 +192,7 @@ export class RunningSession {
         await this.#endTurn(failure, { isKept: false });
       } else await this.#takeOverGit();
       do {
-        if (!await this.#turns.rest()) return failure;
+        if (!await this.#turns.rest()) return this.changes.dropTurn() ?? failure;
       } while (await this.#beginTurn({ isKept: false }) === null);
       failure = await this.#entries.tryAll(Promise.resolve());
     }
@@ -202,16 +203,15 @@ export class RunningSession {
     const attempt = this.#entries.attempt!;
     this.#turns.unseen(seen);
     const failure = await this.#entries.checkOutput(attempt.candidate);
-    const { error } = this.#entries.verdict(failure);
-    const isOut = () => isOver() || this.#stops.signal.aborted;
     // What the agent did with git comes over with the end of its program alone.
-    const hasMoved = await this.#git.hasMoved();
-    if (hasMoved || isOut() || (error !== undefined && !this.#turns.isStopping) || !this.#turns.goesOn) return null;
+    if (await this.#git.hasMoved()) return null;
+    const fails = this.#entries.verdict(failure).error !== undefined && !this.#turns.isStopping;
+    if (isOver() || this.#stops.signal.aborted || fails || !this.#turns.goesOn) return null;
     await this.#endTurn(failure, { isKept: true });
     for (;;) {
       this.#isBeginning = false;
       if (!await this.#restKept(attempt, isOver)) return null;
-      const turn = await this.#beginTurn({ isKept: true });
+      const turn = await this.#beginTurn({ isKept: true, isOver });
       if (turn !== null) return turn;
     }
   }
@@ -278,22 +278,26 @@ export class RunningSession {
     return { turn, facts };
   }
 
-  /** Begins the turn of the message that waits; null where it was taken back meanwhile. */
-  async #beginTurn({ isKept }: { isKept: boolean }): Promise<TurnPrompt | null> {
+  /** Begins the turn of the message that waits; null where it was taken back meanwhile, or the entry that was to have it is over. */
+  async #beginTurn({ isKept, isOver }: { isKept: boolean; isOver?: () => boolean }): Promise<TurnPrompt | null> {
     this.#stops.beginTurn();
     await this.changes.beginTurn(this.#turns.nextNumber, this.#stops.signal);
     const isKnown = isKept || this.#entries.canContinue(this.#entries.candidate);
-    const turn = await this.#turns.beginNext(isKnown ? "agent" : "briefing");
+    if (isOver?.() === true) return null;
+    const next = this.#turns.beginNext(isKnown ? "agent" : "briefing");
+    // The entry may be lost while this is written: what follows looks at this turn then, and not at the one before.
+    if (this.#turns.current !== null) this.#reset({ isKept });
+    const turn = await next;
     if (turn === null) return this.changes.dropTurn();
-    // What the agent has said since its last turn is no part of this one.
-    this.#stream.add(this.#rules.finish()).catch(() => {});
-    this.#reset({ isKept });
+    // What the agent has said until it gets the prompt is no part of this turn.
+    if (isOver?.() !== true) this.#reset({ isKept });
+    this.#isBeginning = false;
     return turn;
   }
 
   /** Begins to count, for a further turn. */
   #reset({ isKept }: { isKept: boolean }): void {
-    this.#isBeginning = false;
+    this.#stream.add(this.#rules.finish()).catch(() => {});
     this.#ended = null;
     this.#turnStarted = performance.now();
     this.#entries.beginTurn({ isKept });
@@ -320,7 +324,7 @@ export class RunningSession {
   /** Ends a turn that the agent began between two others: nothing asks for the next one. */
   #onLastWord(): void {
     if (this.#turns.isResting && this.#turns.current?.by === "agent") {
-      this.#endTurn(null, { isKept: true }).catch((error: unknown) => this.#cannotWrite(error));
+      this.#endTurn(null, { isKept: true }).catch((error: unknown) => this.#stops.stop("fatal", toErrorData(error)));
     }
   }
 
@@ -343,11 +347,6 @@ export class RunningSession {
     const { cost, tokens, turns } = this.#usage.all;
     const exceeded = exceededBudget({ cost, tokens, turns, tool_calls: this.#rules.toolCalls }, request);
     if (exceeded) this.stop(exceeded.reason, exceeded.message);
-  }
-
-  /** Ends the session when the log cannot be written: unrecorded work counts as not done. */
-  #cannotWrite(error: unknown): void {
-    this.#stops.stop("fatal", toErrorData(error));
   }
 
   async #finish(failure: ErrorData | null): Promise<SessionResult> {

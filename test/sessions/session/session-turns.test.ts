@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
@@ -411,6 +412,29 @@ describe("RunningSession with turns", () => {
       }
     },
   );
+
+  test("a turn that is about to begin as its entry is lost goes to the next entry", async () => {
+    let breaks = (_: ErrorData) => {};
+    const broken = new Promise<ErrorData>((resolve) => (breaks = resolve));
+    const dies: Script = async ({ say: tell, next }) => {
+      await next();
+      tell(output("one"), done);
+      void next().catch(() => {});
+      return await broken;
+    };
+    const talk = session([dies, echoes], { request: { retry: "never" } });
+    const { changes } = talk.session;
+    const begin = changes.beginTurn.bind(changes);
+    changes.beginTurn = async (...given) => {
+      breaks({ code: "crash", message: "It was killed." });
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      await begin(...given);
+    };
+    await seen(talk, turnEnded(1));
+    say(talk, "two");
+    const { turns } = await endAfter(talk, 2);
+    expect(turns?.[1]).toMatchObject({ outcome: "completed", output: expect.stringMatching(/two$/) });
+  });
 
   test("a message that begins a session reaches no agent before the log has it", async () => {
     const began: boolean[] = [];
