@@ -138,6 +138,10 @@ export class LocalConversations implements Conversations {
     const live = this.#deps.find(head.session_id);
     const working = live === undefined ? "working" : stateOf(live.session.talk);
     const isMoving = records.some(({ session_id }) => this.moved.waitsFor(session_id));
+    // Its next session may have begun while these were read.
+    if (head.state === "ended" && !isMoving && (await this.#records(conversation)).length > records.length) {
+      return await this.get(id);
+    }
     return {
       conversation_id: conversation,
       state: head.state !== "ended" ? working : isMoving ? "waiting" : "ended",

@@ -51,6 +51,8 @@ class FakeHost {
   readonly logs: string[] = [];
   /** Why no session can begin. */
   fault: BulkheadError | null = null;
+  /** Happens after the sessions were read, and before they are there. */
+  onRecords: (() => Promise<void>) | null = null;
   readonly conversations = new LocalConversations({
     journal: this.journal,
     log: new MergedLog(this.journal),
@@ -65,7 +67,11 @@ class FakeHost {
       hasRewound: () => Promise.resolve(false),
     },
     rewound: new RewoundTalks(this.journal),
-    records: () => Promise.resolve(this.sessions.map((one) => this.#record(one)).reverse()),
+    records: async () => {
+      const records = this.sessions.map((one) => this.#record(one)).reverse();
+      await this.onRecords?.();
+      return records;
+    },
     open: (id) => Promise.resolve({ events: () => this.#events(id) } as never),
     start: (request, { sessionId }, { follows }) =>
       this.fault === null
@@ -106,7 +112,8 @@ class FakeHost {
 
   #record(session: FakeSession): SessionRecord {
     const state = this.ended.has(session) ? "ended" : "running";
-    return { session_id: session.id, state, conversation_id: "s1", last_turn: 1, last_gseq: 1 } as SessionRecord;
+    const known = { conversation_id: "s1", last_turn: 1, last_gseq: 1, deleted: null };
+    return { session_id: session.id, state, ...known } as SessionRecord;
   }
 
   async *#events(id: string): AsyncGenerator<Envelope> {
@@ -184,6 +191,20 @@ const message = (words: string) => ({ ...text(words), message_id: words, by: { c
 async function listed({ journal }: FakeHost): Promise<string> {
   return (await journal.findKey("moved messages"))?.digest ?? "[]";
 }
+
+test("a conversation is not told as ended whose next session begins while its sessions are read", async () => {
+  const host = new FakeHost();
+  const [first] = host.sessions as [FakeSession];
+  first.isRetired = true;
+  const to = host.conversations.moved.move(first.live, [message("two")]);
+  host.ended.add(first);
+  host.onRecords = async () => {
+    host.onRecords = null;
+    host.end(first);
+    await expect.poll(async () => host.sessions.length === 2 && await listed(host)).toBe("[]");
+  };
+  expect(await host.conversations.get("s1")).toMatchObject({ state: "working", head: to });
+});
 
 test("move keeps messages that cannot be taken while the host cannot write, and gives them before the next one", async () => {
   const host = new FakeHost();
