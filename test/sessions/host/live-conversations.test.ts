@@ -206,6 +206,22 @@ test("a conversation is not told as ended whose next session begins while its se
   expect(await host.conversations.get("s1")).toMatchObject({ state: "working", head: to });
 });
 
+test("the events of a conversation go on with the session that takes what the one before has moved", async () => {
+  const host = new FakeHost();
+  const [first] = host.sessions as [FakeSession];
+  first.isRetired = true;
+  const to = host.conversations.moved.move(first.live, [message("two")]);
+  const read: string[] = [];
+  host.ended.add(first);
+  const reading = (async () => {
+    for await (const { session_id } of host.conversations.events("s1")) read.push(session_id);
+  })();
+  await expect.poll(() => read).toEqual(["s1"]);
+  host.end(first);
+  await reading;
+  expect(read).toEqual(["s1", to]);
+});
+
 test("move keeps messages that cannot be taken while the host cannot write, and gives them before the next one", async () => {
   const host = new FakeHost();
   const [first] = host.sessions as [FakeSession];
