@@ -72,7 +72,9 @@ export const slowTests: readonly string[] = [
   "test/records/telemetry/telemetry-export.test.ts",
   // Worktrees of real repositories: hundreds of runs of git.
   "test/records/git/artifacts.test.ts",
+  "test/sessions/session/session-git.test.ts",
   "test/sessions/session/session-git-places.test.ts",
+  "test/sessions/host/git-sessions.test.ts",
   "test/sessions/host/forks.test.ts",
   "test/sessions/host/rewinds.test.ts",
   "test/doors/cli/journal-checkpoints.test.ts",
@@ -104,6 +106,7 @@ export const slowTests: readonly string[] = [
   "test/records/checkpoints/rewind-histories.test.ts",
   "test/records/checkpoints/store-damage.test.ts",
   "test/records/checkpoints/store-kills.test.ts",
+  "test/records/journal/damage.test.ts",
   "test/records/workspace/faults.test.ts",
   "test/records/workspace/large-files.test.ts",
   "test/sessions/session/git-histories.test.ts",
