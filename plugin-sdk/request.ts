@@ -124,7 +124,10 @@ export interface SessionRequest {
    * the prompt.
    */
   output_schema?: Record<string, unknown>;
-  /** Keeps the files as they are before and after each turn, so that turns can be taken back. Default: false. */
+  /**
+   * Keeps the files as they are before and after each turn, so that turns can be taken back. Default: where `keep_ms` is set and
+   * the session lists its changes.
+   */
   checkpoints?: boolean;
   /** How much the model thinks, or the nearest to it that the agent has. Absent: the agent's own. */
   effort?: Effort;

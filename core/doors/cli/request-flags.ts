@@ -98,7 +98,12 @@ const flagTable: Readonly<Record<string, readonly FlagRow[]>> = {
     ],
   ],
   "Failures": [
-    ["checkpoints", "--checkpoints", "keep the files of each turn, so that turns can be taken back"],
+    [
+      "checkpoints",
+      "--checkpoints",
+      "keep the files of each turn, so that turns can be taken back; default: with --keep",
+    ],
+    ["checkpoints", "--no-checkpoints", "do not keep them"],
     ["retry", "--retry <when>", "when to retry a failed attempt", ["never", "safe", "always"]],
     ["resume", "--resume <when>", "whether the session resumes after the host was killed", ["never", "after_restart"]],
   ],

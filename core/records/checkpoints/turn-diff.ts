@@ -29,7 +29,8 @@ export async function readTurnDiff(
   const stored = record?.turns.find((one) => one.turn === turn);
   if (record === null || stored === undefined || stored.after === null || !stored.is_kept) {
     throw new BulkheadError("not_found", `Cannot show what turn ${turn} changed: its files are not kept, or not yet.`, {
-      hint: "Sessions keep them at the end of a turn that are started with checkpoints: true (--checkpoints).",
+      hint:
+        "Sessions keep them at the end of a turn that are started with checkpoints: true (--checkpoints), or wait for messages (--keep).",
     });
   }
   const { before, after } = stored;

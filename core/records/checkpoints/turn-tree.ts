@@ -40,6 +40,6 @@ export async function findTurnTree(
 function notKept(turn: number, why: string): BulkheadError {
   const what = turn === 0 ? "from before all turns" : `of turn ${turn}`;
   return new BulkheadError("not_found", `Cannot begin with the files ${what}: they are not kept, ${why}.`, {
-    hint: "Sessions keep them that are started with checkpoints: true (--checkpoints).",
+    hint: "Sessions keep them that are started with checkpoints: true (--checkpoints), or wait for messages (--keep).",
   });
 }

@@ -23,7 +23,7 @@ export interface CheckpointsDeps extends Pick<RunningSessionDeps, "openCheckpoin
   tell(event: RewoundEvent): void;
 }
 
-/** Files of a session before and after each of its turns, where its request asks for them. */
+/** Files of a session before and after each of its turns, where they are kept. */
 export class SessionCheckpoints {
   readonly #session: Admitted;
   readonly #deps: CheckpointsDeps;
@@ -39,6 +39,12 @@ export class SessionCheckpoints {
   constructor(session: Admitted, deps: CheckpointsDeps) {
     this.#session = session;
     this.#deps = deps;
+  }
+
+  /** Whether files are kept: as the request says, else where more turns than one are meant to come, and changes are listed. */
+  get #isAsked(): boolean {
+    const { request: { checkpoints }, keepMs, artifacts } = this.#session;
+    return checkpoints ?? (keepMs > 0 && artifacts === "git");
   }
 
   /** Whether it keeps the files of the turn under way, and so can list what changed in it. */
@@ -61,7 +67,7 @@ export class SessionCheckpoints {
     turn: number,
     { signal, isLate = false }: { signal: AbortSignal; isLate?: boolean },
   ): Promise<void> {
-    if (this.#session.request.checkpoints !== true || this.#reason !== null) return;
+    if (!this.#isAsked || this.#reason !== null) return;
     try {
       const store = this.#store ?? await this.#open({ signal });
       for (const { to, undo, at, now, want, files = 0, left = 0 } of store.takeRewinds()) {
@@ -77,15 +83,15 @@ export class SessionCheckpoints {
   }
 
   /**
-   * Keeps the files as they are after the turn, and lists what changed in it; null where the request asks for none.
+   * Keeps the files as they are after the turn, and lists what changed in it; null where no files are kept.
    * @param options `ranPrograms`: the session started some, which write without asking the host
    */
   async endTurn(
     claims: TurnClaims,
     { ranPrograms }: { ranPrograms: boolean },
   ): Promise<KeptTurn | null> {
-    const { request, place, candidates: [{ plugin }] } = this.#session;
-    if (request.checkpoints !== true) return null;
+    if (!this.#isAsked) return null;
+    const { place, candidates: [{ plugin }] } = this.#session;
     // Of a program whose agent tells no tools, the whole turn is one call.
     const isSilent = ranPrograms && claims.calls.length === 0 &&
       plugin.manifest.reports?.includes("tool_calls") !== true;

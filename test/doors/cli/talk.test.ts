@@ -62,7 +62,7 @@ describe("a conversation on the command line", () => {
   });
 
   test("session fork goes on beside it, session rewind --talk goes back in it", async () => {
-    const talked = await cli(["chat", "recalls", "-q"], "one\ntwo\n");
+    const talked = await cli(["chat", "recalls", "-q", "--no-checkpoints"], "one\ntwo\n");
     expect(talked).toMatchObject({ code: 0, err: "" });
     const [row] = (await cli(["session", "list", "--json"])).out.trim().split("\n");
     const { session_id: id } = JSON.parse(row!) as { session_id: string };

@@ -1,6 +1,8 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import type { RunSessionOptions } from "../../../core/sessions/host/session-host.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { back, eventsOf, filesOf, git, resting, said, talked } from "./talked-files.ts";
 import { adapterCode, errorOf, openHost, until } from "./test-host.ts";
 
@@ -206,7 +208,7 @@ test("what a program writes is its agent's: in all of a turn if it tells no tool
   }
 });
 
-test("a turn's tree stands in its events and in the result; without the field nothing is kept", async () => {
+test("a turn's tree stands in its events and in the result", async () => {
   const { host, id } = await talked({ keep_ms: 60_000 });
   await (await host.sessions.open(id)).interrupt();
   const trees = (await eventsOf({ host }, id)).flatMap((event) =>
@@ -215,6 +217,22 @@ test("a turn's tree stands in its events and in the result; without the field no
   expect(trees).toEqual([expect.stringMatching(/^[0-9a-f]{40}$/), expect.any(String), expect.any(String)]);
   const { checkpoint } = await (await host.sessions.open(id)).result();
   expect(checkpoint).toBe(trees.at(-1));
+});
+
+test("where none is asked for, sessions that wait for messages and list their changes have checkpoints", async () => {
+  const made = await talked();
+  const { host, workdir } = made;
+  const treeOf = async (request: Partial<SessionRequest>, options: RunSessionOptions = {}) => {
+    const session = await host.runSession({ workdir, prompt: "one", ...request }, { adapter: "writes", ...options });
+    await resting(made, session.id);
+    await session.interrupt();
+    return (await session.result()).checkpoint ?? null;
+  };
+  const keep_ms = 60_000;
+  expect(await treeOf({ keep_ms })).toMatch(/^[0-9a-f]{40}$/);
+  expect(await treeOf({ keep_ms, checkpoints: false })).toBeNull();
+  expect(await treeOf({ keep_ms }, { artifacts: "none" })).toBeNull();
+  expect(await treeOf({})).toBeNull();
 });
 
 test("a further turn lists its own changes, with the store and without it", async () => {

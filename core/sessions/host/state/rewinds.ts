@@ -171,6 +171,6 @@ function working(sessionId: string, why: string): BulkheadError {
 
 function noCheckpoints(conversation: string): BulkheadError {
   return new BulkheadError("not_found", `Nothing is kept of the files of conversation "${conversation}".`, {
-    hint: "Sessions keep them that are started with checkpoints: true (--checkpoints).",
+    hint: "Sessions keep them that are started with checkpoints: true (--checkpoints), or wait for messages (--keep).",
   });
 }
