@@ -103,7 +103,7 @@ describe.each([["in one session", 60_000], ["in three sessions", 0]])("a fork of
   test("knows the turns up to one by the agent's own copy, and the conversation stays as it is", async () => {
     const setting = await made();
     const { conversations } = setting.host.sessions;
-    const id = await talked(setting, "copies", { keep_ms });
+    const id = await talked(setting, "copies", { keep_ms, checkpoints: false });
     const summary = await conversations.fork(id, { at: 2, prompt: "other" }).catch((error) => error);
     // In place, at the newest turn alone.
     expect(summary).toMatchObject({ code: "not_found", message: expect.stringContaining("turn 2") });
