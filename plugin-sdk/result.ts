@@ -215,7 +215,7 @@ export interface SessionResult {
    * were there before, then new files that git tracks, then the rest. Absent: it has all.
    */
   artifacts_omitted?: number;
-  /** Id of the tree of files after the session, null where none was kept. Absent: the request asks for none. */
+  /** Id of the tree of files after the session, null where none was kept. Absent: the session keeps none. */
   checkpoint?: string | null;
   checkpoint_reason?: string;
   /** Changes of the agent in its own git folder, and where they are now, as in the event `git`. Absent: nothing. */
