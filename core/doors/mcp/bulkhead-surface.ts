@@ -4,6 +4,7 @@ import { pluginTools } from "./plugin-tools.ts";
 import { createCompletion, prompts } from "./prompts.ts";
 import { sessionResources } from "./resources.ts";
 import { forkSessionTool, rewindSessionTool } from "./rewind-tools.ts";
+import { sessionTasks } from "./session-tasks.ts";
 import type { McpSurface } from "./surface.ts";
 import {
   answerTool,
@@ -52,6 +53,7 @@ export function bulkheadSurface({ sessions, workspaces, client = "mcp" }: Surfac
     moreTools: () => pluginTools(sessions, { client, taken }),
     prompts,
     resources: sessionResources(sessions),
+    tasks: sessionTasks(sessions),
     complete: createCompletion(sessions),
   };
 }

@@ -9,17 +9,21 @@ import type { Envelope, MessageDroppedEvent, TurnEndedEvent } from "../../../plu
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
-import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import { type AskedRequest, AskedRequests } from "../../sessions/host/asked-requests.ts";
 import type { Weight } from "../../ground/checks/event-words.ts";
-import { cleanLines, eventSentence, oneLine } from "../../sessions/host/event-sentence.ts";
+import { eventSentence } from "../../sessions/host/event-sentence.ts";
 import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
+import { formOf, takeForm, waitingOf } from "./forms.ts";
 import { flowOf } from "./response-flow.ts";
 import type { McpAnswer, McpCall } from "./surface.ts";
 import { droppedAnswer, endedAnswer, turnAnswer, waitingAnswer } from "./session-data.ts";
 
 /** Shortest time between progress notifications of one call. */
 const progressEveryMs = 100;
+
+/** In a request: its progress tells each event whole. In progress: the event. */
+const eventsMeta = "bulkhead/events";
+const eventMeta = "bulkhead/event";
 
 /** The turn that a call waits for; that of a message is told when the agent has it. Neither: the next one that ends. */
 interface Awaited {
@@ -36,7 +40,8 @@ interface FollowOptions {
 }
 
 /**
- * Follows a session until it ends, a turn of it is over, or its agent asks something. Sends events to the client as progress and log messages.
+ * Follows a session until it ends, a turn of it is over, or its agent asks something. Sends events to the client as progress, and in the older
+ * protocol as log messages.
  * A client that can ask its person gets the question, and repeats the call with the answer.
  * A cancelled call interrupts the session, or what the caller says.
  */
@@ -68,7 +73,7 @@ export async function followSession(
     ...omitUndefined(stop.awaited),
   };
   return inputRequired({
-    inputRequests: { [answerKey]: inputRequired.elicit(elicitation(stop.asked)) },
+    inputRequests: { [answerKey]: formOf(stop.asked) },
     requestState: JSON.stringify(state),
   });
 }
@@ -90,10 +95,7 @@ export async function resumeCall(
     const open = waiting.filter(({ request_id }) => request_id === state.request_id);
     return open.length > 0 ? waitingAnswer(state.session_id, open) : await goOn();
   }
-  const said = response.action === "accept" ? response.content?.["answer"] : undefined;
-  const isTaken = typeof said === "string" && await handle.answer(state.request_id, said);
-  // Anything but one of the choices is a no: the client must not answer in its person's place.
-  if (isTaken || !await handle.answer(state.request_id, null)) return await goOn();
+  if (!await takeForm(handle, state.request_id, response)) return await goOn();
   const why = response.action === "accept" ? "not understood" : "declined";
   return withNote(await goOn(), `The agent's request was denied: its form was ${why}.`);
 }
@@ -177,42 +179,20 @@ function teller(context: ServerContext): (envelope: Envelope) => Promise<void> {
   const { mcpReq } = context;
   const flow = flowOf(context);
   const token = mcpReq._meta?.progressToken;
+  const wantsEvents = mcpReq._meta?.[eventsMeta] === true;
   let toldAt = -Infinity;
   return async (envelope) => {
     const { weight, text } = eventSentence(envelope.event);
     await mcpReq.log(levels[weight], envelope, "bulkhead.session").catch(() => {});
     const waits = flow?.told(envelope);
     if (waits) await waits;
+    if (token === undefined) return;
     const now = performance.now();
-    if (token === undefined || weight === "debug" || text === "" || now - toldAt < progressEveryMs) return;
+    const isLeftOut = weight === "debug" || text === "" || now - toldAt < progressEveryMs;
+    if (isLeftOut && !wantsEvents) return;
     toldAt = now;
-    const params = { progressToken: token, progress: envelope.seq, message: text };
+    const event = wantsEvents ? { _meta: { [eventMeta]: envelope } } : {};
+    const params = { progressToken: token, progress: envelope.seq, message: text, ...event };
     await mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
-  };
-}
-
-function elicitation(request: AskedRequest): Parameters<typeof inputRequired.elicit>[0] {
-  const { text, choices } = waitingOf(request);
-  const titles = request.type === "permission_request" ? request.options.map(({ label }) => label) : choices;
-  const closed = choices.length > 0 ? { enum: choices, enumNames: titles.map(oneLine) } : {};
-  return {
-    message: cleanLines(text),
-    requestedSchema: {
-      type: "object",
-      properties: { answer: { type: "string", title: "Answer", ...closed } },
-      required: ["answer"],
-    },
-  };
-}
-
-function waitingOf(request: AskedRequest): WaitingRequest {
-  const { request_id, type } = request;
-  if (type === "question") return { request_id, type, text: request.question, choices: request.options ?? [] };
-  const choices = request.options.map(({ id }) => id);
-  return {
-    request_id,
-    type,
-    text: `The agent asks to use ${oneLine(request.tool)}: ${oneLine(request.title)}`,
-    choices,
   };
 }

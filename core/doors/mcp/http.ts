@@ -5,6 +5,7 @@ import {
   hostHeaderValidationResponse,
   isLegacyRequest,
   type JSONRPCMessage,
+  type McpRequestContext,
   originValidationResponse,
   type Server,
   WebStandardStreamableHTTPServerTransport,
@@ -66,10 +67,9 @@ interface Use {
 export function createMcpHttp(options: McpHttpOptions = {}): McpHttp {
   const { hostnames, message_bytes = defaultLimits.message_bytes } = options;
   const { surface = bulkheadSurface } = options;
-  const modern = createMcpHandler(({ authInfo }) => createServer(surface(authInfo?.extra?.["caller"] as McpCaller)), {
-    legacy: "reject",
-    maxRequestBodySize: message_bytes,
-  });
+  const serve = ({ authInfo, era }: McpRequestContext) =>
+    createServer(surface(authInfo?.extra?.["caller"] as McpCaller), era);
+  const modern = createMcpHandler(serve, { legacy: "reject", maxRequestBodySize: message_bytes });
   // Requests of the newer protocol share their listeners, and all callers see the same plugins.
   let watch: ToolWatch | null = null;
   const watchTools = async (caller: McpCaller) => {
@@ -135,7 +135,7 @@ class Connections {
     if (this.#open.size >= maxConnections) return tooManyConnections();
     const use: Use = { at: performance.now(), calls: 0 };
     const flow = new ResponseFlow();
-    const server = createServer(counted(this.#surface(caller), use));
+    const server = createServer(counted(this.#surface(caller), use), "legacy");
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomId,
       eventStore: keepMessages(),

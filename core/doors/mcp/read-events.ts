@@ -1,6 +1,6 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { weightOf } from "../../walls/channel/weight.ts";
-import type { SessionHost } from "../../sessions/host/session-host.ts";
+import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
 
 interface EventPage {
   events: Envelope[];
@@ -26,15 +26,28 @@ export async function readEvents(
   const events: Envelope[] = [];
   let bytes = 0;
   let at = after;
-  const left = new AbortController();
-  if (after < last_seq) {
-    for await (const envelope of (await sessions.open(sessionId)).events({ after, signal: left.signal })) {
-      events.push(envelope);
-      at = envelope.seq;
-      bytes += weightOf(envelope);
-      if (at >= last_seq || events.length >= limit || bytes >= pageBytes) break;
-    }
+  for await (const envelope of knownEvents(await sessions.open(sessionId), { after, last_seq })) {
+    events.push(envelope);
+    at = envelope.seq;
+    bytes += weightOf(envelope);
+    if (events.length >= limit || bytes >= pageBytes) break;
   }
-  left.abort();
   return { events, next_after: at, complete: state === "ended" && at >= last_seq };
+}
+
+/** Streams the events after a `seq` up to the newest one that its session's summary knew. */
+export async function* knownEvents(
+  handle: SessionHandle,
+  { after = 0, last_seq }: { after?: number; last_seq: number },
+): AsyncGenerator<Envelope, void, void> {
+  if (after >= last_seq) return;
+  const left = new AbortController();
+  try {
+    for await (const envelope of handle.events({ after, signal: left.signal })) {
+      yield envelope;
+      if (envelope.seq >= last_seq) return;
+    }
+  } finally {
+    left.abort();
+  }
 }

@@ -1,12 +1,12 @@
 import type { ListResourcesResult, ReadResourceResult, Resource } from "@modelcontextprotocol/server";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
 import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
 import { textOrBase64 } from "../../ground/platform/files/text-or-base64.ts";
 import { readEvents } from "./read-events.ts";
-import { invalid, type McpResources } from "./surface.ts";
+import { invalid, refusal } from "./refusals.ts";
+import type { McpResources } from "./surface.ts";
 import { realpath } from "../../ground/platform/files/files.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import { basename, dirname, join } from "../../ground/platform/files/paths.ts";
@@ -91,9 +91,7 @@ async function read(sessions: SessionHost, uri: string): Promise<ReadResourceRes
     const content = textOrBase64(await readArtifact(handle, address.path));
     return { contents: ["text" in content ? { uri, text: content.text } : { uri, blob: content.base64 }] };
   } catch (error) {
-    const { code, message, hint } = toBulkheadError(error);
-    if (code === "internal") throw error;
-    throw invalid(message, { uri, error_type: code, ...omitUndefined({ recovery_guidance: hint }) });
+    throw refusal(error, { uri });
   }
 }
 

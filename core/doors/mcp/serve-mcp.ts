@@ -26,7 +26,7 @@ export interface ServeMcpOptions extends Omit<SurfaceDeps, "client"> {
 export async function serveMcp(options: ServeMcpOptions): Promise<void> {
   const { wire, surface = bulkheadSurface(options), bounds = defaultLimits, signal } = options;
   const transport = new WireTransport(wire, bounds);
-  const service = serveStdio(() => createServer(surface), { transport });
+  const service = serveStdio(({ era }) => createServer(surface, era), { transport });
   const end = () => void service.close();
   signal?.addEventListener("abort", end, { once: true });
   if (signal?.aborted) end();

@@ -12,6 +12,7 @@ import { makeTool, success } from "./answers.ts";
 import { followSession, resumeCall } from "./follow-session.ts";
 import { givenContentSchema, type GivenPart, storedParts } from "./given-content.ts";
 import { resourcesOf, runningAnswer, sessionDataSchema, sessionInput, waitingAnswer } from "./session-data.ts";
+import { newTask } from "./session-tasks.ts";
 import type { McpAnswer, McpCall, McpTool } from "./surface.ts";
 import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
@@ -77,7 +78,8 @@ export function runSessionTool(sessions: SessionHost, client: string): McpTool {
         require,
         artifacts,
       });
-      return wait ? await followSession(handle, call) : runningAnswer(handle.id);
+      if (!wait) return runningAnswer(handle.id);
+      return call.takesTask ? await newTask(sessions, handle.id) : await followSession(handle, call);
     },
   });
 }

@@ -1,20 +1,19 @@
 import {
   type CallToolResult,
-  CLIENT_CAPABILITIES_META_KEY,
-  type ClientCapabilities,
   type CompleteRequest,
   type GetPromptResult,
   type InputRequiredResult,
   type ListResourcesResult,
   type Prompt,
-  ProtocolError,
-  ProtocolErrorCode,
   type ReadResourceResult,
   type ResourceTemplateType,
   Server,
   type ServerContext,
   type Tool,
 } from "@modelcontextprotocol/server";
+import { invalid } from "./refusals.ts";
+import { statedCapabilities } from "./stated-capabilities.ts";
+import { declaresTasks, type McpTasks, serveTasks, tasksExtension } from "./task-methods.ts";
 import { ToolWatch } from "./tool-watch.ts";
 
 /** One call of a tool. */
@@ -22,6 +21,8 @@ export interface McpCall {
   context: ServerContext;
   /** Whether the client can put a question to its person. */
   canAsk: boolean;
+  /** Whether the client takes a task for an answer. */
+  takesTask: boolean;
 }
 
 /** Outcome of a tool: its answer, or a question to the client's person. */
@@ -59,6 +60,8 @@ export interface McpSurface {
   moreTools?(): Promise<readonly McpTool[]>;
   prompts: readonly McpPrompt[];
   resources: McpResources;
+  /** Absent: no answer is a task. */
+  tasks?: McpTasks;
   /** Returns possible values of an argument, the likeliest first. */
   complete(params: CompleteRequest["params"]): Promise<string[]>;
 }
@@ -71,15 +74,18 @@ const maxWatched = 64;
 const maxCompletions = 100;
 
 /** Creates a server of the protocol for one connection, or for one request of the newer protocol. */
-export function createServer(surface: McpSurface): Server {
+export function createServer(surface: McpSurface, era: "legacy" | "modern"): Server {
   const { name, title, version, instructions, tools, prompts, resources, complete } = surface;
+  // The extension is one of the newer protocol, which has deprecated log messages.
+  const tasks = era === "modern" ? surface.tasks : undefined;
   const server = new Server({ name, version, ...(title ? { title } : {}) }, {
     capabilities: {
       tools: { listChanged: true },
       prompts: {},
       resources: { subscribe: true },
-      logging: {},
       completions: {},
+      ...(era === "legacy" ? { logging: {} } : {}),
+      ...(tasks === undefined ? {} : { extensions: { [tasksExtension]: {} } }),
     },
     inputRequired: { maxRounds },
     ...(instructions ? { instructions } : {}),
@@ -95,8 +101,10 @@ export function createServer(surface: McpSurface): Server {
     const named = (one: McpTool) => one.name === params.name;
     const tool = tools.find(named) ?? (await more()).find(named);
     if (tool === undefined) throw invalid(`There is no tool "${params.name}".`);
-    return await tool.call(params.arguments ?? {}, { context, canAsk: canAsk(server, context) });
+    const takesTask = tasks !== undefined && declaresTasks(context);
+    return await tool.call(params.arguments ?? {}, { context, canAsk: canAsk(server, context), takesTask });
   });
+  if (tasks !== undefined) serveTasks(server, tasks, (context) => canAsk(server, context));
   server.setRequestHandler("prompts/list", () => ({ prompts: prompts.map(({ get: _, ...shown }) => shown) }));
   server.setRequestHandler("prompts/get", async ({ params }) => {
     const prompt = prompts.find((one) => one.name === params.name);
@@ -126,10 +134,8 @@ export function createServer(surface: McpSurface): Server {
   return server;
 }
 
-function canAsk(server: Server, { mcpReq }: ServerContext): boolean {
-  // In the newer protocol each request states its client's capabilities; the library has checked them.
-  const envelope = mcpReq.envelope as { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined;
-  const { elicitation } = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities() ?? {};
+function canAsk(server: Server, context: ServerContext): boolean {
+  const { elicitation } = statedCapabilities(context) ?? server.getClientCapabilities() ?? {};
   return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
 }
 
@@ -154,9 +160,4 @@ function watchResources(server: Server, resources: McpResources): () => void {
     for (const stop of watched.values()) stop();
     watched.clear();
   };
-}
-
-/** Creates a refusal for an error of the client. */
-export function invalid(message: string, data?: Record<string, unknown>): ProtocolError {
-  return new ProtocolError(ProtocolErrorCode.InvalidParams, message, data);
 }

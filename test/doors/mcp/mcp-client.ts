@@ -10,9 +10,11 @@ export const eras = ["legacy", "auto"] as const;
 
 export interface TestClientOptions {
   era?: (typeof eras)[number];
-  /** Answers a form; absent: the client has none. */
+  /** Whether it takes a task for an answer. */
+  tasks?: boolean;
   /** Called when the tools have changed. */
   onTools?: () => void;
+  /** Answers a form; absent: the client has none. */
   form?: (message: string, schema: unknown) => Record<string, string> | null;
 }
 
@@ -62,11 +64,14 @@ export async function connectOverHttp(
 
 async function connect(
   transport: Transport,
-  { era = "legacy", form, onTools }: TestClientOptions,
+  { era = "legacy", form, onTools, tasks = false }: TestClientOptions,
   end: () => Promise<void>,
 ): Promise<TestMcpClient> {
   const client = new Client({ name: "tester", version: "1.0.0" }, {
-    capabilities: form ? { elicitation: { form: {} } } : {},
+    capabilities: {
+      ...(form ? { elicitation: { form: {} } } : {}),
+      ...(tasks ? { extensions: { "io.modelcontextprotocol/tasks": {} } } : {}),
+    },
     versionNegotiation: { mode: era },
     ...(onTools ? { listChanged: { tools: { autoRefresh: false, onChanged: onTools } } } : {}),
   });
@@ -78,7 +83,7 @@ async function connect(
       return content === null ? { action: "decline" } : { action: "accept", content };
     });
   }
-  await client.connect(transport);
+  await client.connect(tasks ? withTasks(transport) : transport);
   return {
     client,
     logs,
@@ -87,4 +92,46 @@ async function connect(
       await end();
     },
   };
+}
+
+/** The library's client takes no answer for a call that is a task. Gives it one as text. */
+export function withTasks(transport: Transport): Transport {
+  let taken = transport.onmessage;
+  Object.defineProperty(transport, "onmessage", {
+    get: () => taken && readTask,
+    set: (onmessage) => void (taken = onmessage),
+  });
+  const readTask: typeof taken = (message, extra) => {
+    if (!("result" in message) || message.result["resultType"] !== "task") return taken?.(message, extra);
+    const content = [{ type: "text", text: JSON.stringify(message.result) }];
+    taken?.({ ...message, result: { resultType: "complete", content } }, extra);
+  };
+  return transport;
+}
+
+/** Starts a session as a task. */
+export async function startTask(client: Client, args: Record<string, unknown>): Promise<SeenTask> {
+  const { content } = await client.callTool({ name: "run_session", arguments: args });
+  return JSON.parse((content[0] as { text: string }).text) as SeenTask;
+}
+
+/** A task as the protocol shows it. */
+export interface SeenTask extends Record<string, unknown> {
+  taskId: string;
+  status: string;
+}
+
+/** Calls a method of the extension. */
+export async function callTasks(client: Client, method: string, params: Record<string, unknown>): Promise<SeenTask> {
+  const anything = { "~standard": { version: 1, vendor: "test", validate: (value: unknown) => ({ value }) } } as const;
+  return await client.request({ method, params }, anything) as SeenTask;
+}
+
+/** Looks at a task until it has another state. */
+export async function untilTask(client: Client, { taskId, status }: SeenTask): Promise<SeenTask> {
+  for (;;) {
+    const task = await callTasks(client, "tasks/get", { taskId });
+    if (task.status !== status) return task;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }
