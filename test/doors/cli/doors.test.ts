@@ -5,7 +5,7 @@ import {
   type PromptResponse,
   type SessionNotification,
 } from "@agentclientprotocol/sdk";
-import { Client } from "@modelcontextprotocol/client";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { spawn } from "node:child_process";
 import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
@@ -17,6 +17,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { parseHostManifest } from "../../../core/ground/config/parse-host-manifest.ts";
 import { adapterCode, openHost, writePlugin } from "../../sessions/host/test-host.ts";
+import { callTasks, startTask, tasksExtension, untilTask, withTasks } from "../mcp/mcp-client.ts";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const onDeno = "Deno" in globalThis;
@@ -166,6 +167,67 @@ test("with a daemon up, both doors run their sessions in it, and it goes on when
     await tell("stop", "--now");
   }
 }, deadline);
+
+test(
+  "a task over MCP outlives a daemon that is killed, and its client alone reads its result from the next one",
+  async () => {
+    const status = async () => JSON.parse((await tell("status", "--json")).stdout) as { address: string; pid: number };
+    const connected = async (token: string) => {
+      const tester = new Client({ name: "tester", version: "1.0.0" }, {
+        capabilities: { elicitation: { form: {} }, extensions: { [tasksExtension]: {} } },
+        versionNegotiation: { mode: "auto" },
+      });
+      const headers = { authorization: `Bearer ${token}` };
+      const url = new URL(`${(await status()).address}/mcp`);
+      await tester.connect(withTasks(new StreamableHTTPClientTransport(url, { requestInit: { headers } })));
+      return tester;
+    };
+    expect(await tell("start")).toMatchObject({ status: 0, stderr: "" });
+    try {
+      const [own = "", other = ""] = await Promise.all(
+        ["one", "two"].map(async (name) => (await tell("token", "create", name, "--scope", "run")).stdout.trim()),
+      );
+      const before = await connected(own);
+      const request = { workdir, adapter: "talker" };
+      const done = await startTask(before, { ...request, prompt: "before", approval: "all" });
+      const result = await untilTask(before, done);
+      expect(result).toMatchObject({
+        status: "completed",
+        result: { structuredContent: { success: true, data: { output: "before: yes" } } },
+      });
+      const asking = await startTask(before, { ...request, prompt: "meanwhile", approval: "ask" });
+      expect(await untilTask(before, asking)).toMatchObject({ status: "input_required", inputRequests: { r1: {} } });
+      process.kill((await status()).pid, "SIGKILL");
+      await before.close().catch(() => {});
+      expect(await tell("start")).toMatchObject({ status: 0 });
+
+      const after = await connected(own);
+      expect(await callTasks(after, "tasks/get", { taskId: done.taskId })).toEqual(result);
+      expect(await untilTask(after, asking)).toMatchObject({
+        status: "completed",
+        result: { isError: true, structuredContent: { success: false, data: { stop_reason: "host_restarted" } } },
+      });
+      const late = { taskId: asking.taskId, inputResponses: { r1: { action: "accept", content: { answer: "yes" } } } };
+      await callTasks(after, "tasks/update", late);
+      // The next daemon takes tasks as the first one did.
+      const next = await startTask(after, { ...request, prompt: "after", approval: "ask" });
+      expect(await untilTask(after, next)).toMatchObject({ status: "input_required" });
+      await callTasks(after, "tasks/update", { ...late, taskId: next.taskId });
+      expect(await untilTask(after, next, "input_required")).toMatchObject({
+        status: "completed",
+        result: { structuredContent: { data: { output: "after: yes" } } },
+      });
+      const stranger = await connected(other);
+      for (const method of ["tasks/get", "tasks/cancel"]) {
+        await expect(callTasks(stranger, method, { taskId: done.taskId })).rejects.toMatchObject({ code: -32602 });
+      }
+      await Promise.all([after.close(), stranger.close()]);
+    } finally {
+      await tell("stop", "--now");
+    }
+  },
+  deadline,
+);
 
 /** Runs a command of the program to its end. */
 async function tell(...words: string[]): Promise<{ status: number | null; stdout: string; stderr: string }> {

@@ -7,6 +7,7 @@ import type { Limits } from "../../../core/ground/config/limits.ts";
 import type { TokenScope } from "../../../core/doors/http/scopes.ts";
 import { createMcpHttp } from "../../../core/doors/mcp/http.ts";
 import { ScriptedHost } from "../../sessions/host/scripted-session-host.ts";
+import { callTasks, startTask, tasksExtension, untilTask, withTasks } from "../mcp/mcp-client.ts";
 import { type OpenDoor, openDoor } from "./door-fixture.ts";
 
 const ends: (() => Promise<void>)[] = [];
@@ -30,10 +31,14 @@ async function connect(door: OpenDoor, ...scopes: TokenScope[]) {
   return await connectWith(door, await door.token(...scopes));
 }
 
-async function connectWith(door: OpenDoor, token: string) {
-  const client = new Client({ name: "tester", version: "1.0.0" });
+async function connectWith(door: OpenDoor, token: string, { tasks = false } = {}) {
+  const client = new Client({ name: "tester", version: "1.0.0" }, {
+    capabilities: tasks ? { extensions: { [tasksExtension]: {} } } : {},
+    versionNegotiation: { mode: tasks ? "auto" : "legacy" },
+  });
   const headers = { authorization: `Bearer ${token}` };
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${door.url}/mcp`), { requestInit: { headers } }));
+  const transport = new StreamableHTTPClientTransport(new URL(`${door.url}/mcp`), { requestInit: { headers } });
+  await client.connect(tasks ? withTasks(transport) : transport);
   ends.push(() => client.close());
   const call = async (name: string, args: Record<string, unknown> = {}) =>
     (await client.callTool({ name, arguments: args })).structuredContent as {
@@ -74,6 +79,33 @@ test("a token's scopes hold over this protocol as over the API", async () => {
   }
   expect((await other.call("list_sessions")).data).toMatchObject({ sessions: [] });
   expect((await one.call("list_sessions")).data).toMatchObject({ sessions: [{ session_id }] });
+});
+
+test("a task is seen and acted on by the tokens that may do so with its session", async () => {
+  const host = new ScriptedHost(async (session) => {
+    await session.ask({ type: "question", request_id: "q", question: "Which?" });
+  });
+  const mcp = createMcpHttp();
+  const door = await openDoor({ sessions: host, mounts: [{ path: "/mcp", handle: mcp.handle }] });
+  ends.push(() => mcp.close());
+  const tasksOf = async (...scopes: TokenScope[]) =>
+    (await connectWith(door, await door.token(...scopes), { tasks: true })).client;
+  const [own, other, reader] = [await tasksOf("run"), await tasksOf("run"), await tasksOf("read", "run")];
+  const { taskId } = await startTask(own, { workdir: "/work", prompt: "go" });
+  await expect.poll(() => host.sessions[0]!.waiting).toEqual(["q"]);
+  const inputResponses = { q: { action: "accept", content: { answer: "this" } } };
+  for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {
+    const refused = callTasks(other, method, { taskId, inputResponses });
+    await expect(refused).rejects.toMatchObject({ code: -32602, data: { taskId, error_type: "not_found" } });
+  }
+  expect(await callTasks(reader, "tasks/get", { taskId })).toMatchObject({ status: "working" });
+  for (const method of ["tasks/update", "tasks/cancel"]) {
+    const refused = callTasks(reader, method, { taskId, inputResponses });
+    await expect(refused).rejects.toMatchObject({ code: -32602, data: { taskId, error_type: "forbidden" } });
+  }
+  expect(host.sessions[0]!.waiting).toEqual(["q"]);
+  await callTasks(own, "tasks/update", { taskId, inputResponses });
+  expect(await untilTask(own, { taskId, status: "working" })).toMatchObject({ status: "completed" });
 });
 
 test("nobody but the operator puts a session into an editor's conversation, over the API or this protocol", async () => {

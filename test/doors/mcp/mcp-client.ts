@@ -24,6 +24,9 @@ export interface TestMcpClient extends AsyncDisposable {
   logs: { level: string; data: unknown }[];
 }
 
+/** Written out: a client must find it under this name. */
+export const tasksExtension = "io.modelcontextprotocol/tasks";
+
 /** The worktrees of a host without any. */
 export const noWorkspaces: ServeMcpOptions["workspaces"] = {
   diff: async () => {
@@ -70,7 +73,7 @@ async function connect(
   const client = new Client({ name: "tester", version: "1.0.0" }, {
     capabilities: {
       ...(form ? { elicitation: { form: {} } } : {}),
-      ...(tasks ? { extensions: { "io.modelcontextprotocol/tasks": {} } } : {}),
+      ...(tasks ? { extensions: { [tasksExtension]: {} } } : {}),
     },
     versionNegotiation: { mode: era },
     ...(onTools ? { listChanged: { tools: { autoRefresh: false, onChanged: onTools } } } : {}),
@@ -127,11 +130,11 @@ export async function callTasks(client: Client, method: string, params: Record<s
   return await client.request({ method, params }, anything) as SeenTask;
 }
 
-/** Looks at a task until it has another state. */
-export async function untilTask(client: Client, { taskId, status }: SeenTask): Promise<SeenTask> {
+/** Looks at a task until it is neither at work nor in one of these states. */
+export async function untilTask(client: Client, { taskId }: SeenTask, ...passed: string[]): Promise<SeenTask> {
   for (;;) {
     const task = await callTasks(client, "tasks/get", { taskId });
-    if (task.status !== status) return task;
+    if (task.status !== "working" && !passed.includes(task.status)) return task;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

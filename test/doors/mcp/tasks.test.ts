@@ -7,12 +7,12 @@ import {
   connectOverHttp,
   connectOverPipes,
   startTask,
+  tasksExtension,
   type TestClientOptions,
   untilTask,
 } from "./mcp-client.ts";
 
 const request = { workdir: "/work", prompt: "go" };
-const extension = "io.modelcontextprotocol/tasks";
 const modern = { era: "auto", tasks: true } as const;
 
 const permission: PermissionRequestEvent = {
@@ -45,7 +45,7 @@ describe.each(Object.entries(wires))("tasks over %s", (_, connect) => {
       return { output: "Done.", confidence: 0.5 };
     });
     await using tester = await connect(host, modern);
-    expect(tester.client.getServerCapabilities()?.extensions).toEqual({ [extension]: {} });
+    expect(tester.client.getServerCapabilities()?.extensions).toEqual({ [tasksExtension]: {} });
     const created = await startTask(tester.client, request);
     const [session] = host.sessions;
     expect(created).toMatchObject({
@@ -104,7 +104,7 @@ describe.each(Object.entries(wires))("tasks over %s", (_, connect) => {
     await until(() => host.sessions[0]!.waiting.includes("r2"));
     // A form that is not understood is a no.
     await answer({ r2: accept("perhaps") });
-    expect(await untilTask(tester.client, { taskId, status: "working" })).toMatchObject({ status: "completed" });
+    expect(await untilTask(tester.client, created)).toMatchObject({ status: "completed" });
     expect(choices).toEqual(["yes", "b", "no"]);
   });
 
@@ -183,7 +183,7 @@ describe.each(Object.entries(wires))("tasks over %s", (_, connect) => {
     for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {
       await expect(callTasks(tester.client, method, { taskId, inputResponses: {} })).rejects.toMatchObject({
         code: -32021,
-        data: { requiredCapabilities: { extensions: { [extension]: {} } } },
+        data: { requiredCapabilities: { extensions: { [tasksExtension]: {} } } },
       });
     }
   });
