@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
 import { type Script, ScriptedHost } from "../../sessions/host/scripted-session-host.ts";
-import { until } from "../../sessions/host/test-host.ts";
+import { adapterCode, openHost, until } from "../../sessions/host/test-host.ts";
 import {
   callTasks,
   connectOverHttp,
@@ -199,38 +199,60 @@ describe.each(Object.entries(wires))("tasks over %s", (_, connect) => {
   });
 });
 
-test("the task of a session that is kept is its first turn", async () => {
-  const usage = { tokens_in: 1, tokens_out: 1, cost: null, turns: 1, tool_calls: 0 };
-  const ended = (turn: number, output: string) =>
-    ({
-      type: "turn_ended",
-      turn,
-      outcome: "completed",
-      stop_reason: "end_turn",
-      output,
-      usage,
-      artifacts: [],
-      checkpoint: null,
-    }) as never;
+test("an open request is found behind all that the agent does meanwhile", async () => {
   const host = new ScriptedHost(async (session) => {
-    session.emit(ended(1, "one"), "host");
-    session.emit(ended(2, "two"), "host");
-    await new Promise((resolve) => session.signal.addEventListener("abort", resolve, { once: true }));
+    const asked = session.ask(permission);
+    for (let count = 0; count < 300; count++) session.emit({ type: "progress", message: `Step ${count}` });
+    await asked;
   });
-  const { get } = host;
-  host.get = async (id) => ({ ...await get.call(host, id), turn: { number: 2, state: "kept" } });
-  await using tester = await connectOverPipes({ sessions: host }, modern);
-  const created = await startTask(tester.client, { ...request, keep_ms: 60_000 });
+  await using tester = await connectOverPipes({ sessions: host }, { ...modern, form: () => null });
+  const created = await startTask(tester.client, request);
+  expect(await untilTask(tester.client, created)).toMatchObject({
+    status: "input_required",
+    statusMessage: "Step 299",
+    inputRequests: { r1: { params: { message: "The agent asks to use shell: Run ls?" } } },
+  });
+});
+
+test("the task of a session that is kept is its first turn", async () => {
+  const { host, workdir, add } = await openHost();
+  const code = adapterCode(`
+    for await (const turn of ctx.turns) {
+      yield { type: "output", stream: "stdout", data: turn.prompt };
+      if (turn.prompt.includes("wait")) await ctx.sleep(600_000, { signal: turn.signal }).catch(() => {});
+      yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };
+    }`);
+  await add("alpha", { code, manifest: "accepts: [turns, stop_turn]" });
+  await using tester = await connectOverPipes({ sessions: host.sessions }, modern);
+  const tool = async (name: string, args: Record<string, unknown>) =>
+    (await tester.client.callTool({ name, arguments: args })).structuredContent as { data: Record<string, unknown> };
+  const keeps = { workdir, adapter: "alpha", keep_ms: 60_000, artifacts: "none" };
+  const created = await startTask(tester.client, { ...keeps, prompt: "one" });
   const { taskId } = created;
+  const look = () => callTasks(tester.client, "tasks/get", { taskId });
   const task = await untilTask(tester.client, created);
   expect(task).toMatchObject({
     status: "completed",
     result: { structuredContent: { data: { state: "kept", turn: 1, output: "one" } } },
   });
+  expect((await tool("send_message", { session_id: taskId, text: "two" })).data).toMatchObject({ turn: 2 });
+  await tool("send_message", { session_id: taskId, text: "wait", wait: false });
+  await expect.poll(async () => (await host.sessions.get(taskId)).turn).toEqual({ number: 3, state: "working" });
+  expect(await look()).toEqual(task);
   await callTasks(tester.client, "tasks/cancel", { taskId });
-  expect(host.sessions[0]!.ended).toBeNull();
-  await host.sessions[0]!.interrupt();
-  expect(await callTasks(tester.client, "tasks/get", { taskId })).toEqual(task);
+  expect(await host.sessions.get(taskId)).toMatchObject({ state: "running", turn: { state: "working" } });
+  await tool("interrupt_session", { session_id: taskId });
+  expect(await look()).toEqual(task);
+
+  // The conversation's next session begins at a later turn.
+  const next = await tool("send_message", { session_id: taskId, text: "wait", wait: false });
+  const later = String(next.data["session_id"]);
+  expect(later).not.toBe(taskId);
+  await expect.poll(async () => (await host.sessions.get(later)).turn).toEqual({ number: 4, state: "working" });
+  const of = { taskId: later };
+  expect(await callTasks(tester.client, "tasks/get", of)).toMatchObject({ ...of, status: "working" });
+  await callTasks(tester.client, "tasks/cancel", of);
+  expect(await callTasks(tester.client, "tasks/get", of)).toMatchObject({ ...of, status: "cancelled" });
 });
 
 test("run_session tells its events as progress, whole where the client wants that, and in the newer protocol as no log messages", async () => {
