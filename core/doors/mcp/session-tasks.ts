@@ -1,15 +1,15 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import type { StopReason } from "../../../plugin-sdk/result.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
+import type { StopReason } from "../../../plugin-sdk/result.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import type { AskedRequest } from "../../sessions/host/asked-requests.ts";
 import { eventSentence } from "../../sessions/host/event-sentence.ts";
 import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
 import { formOf, takeForm } from "./forms.ts";
 import { knownEvents } from "./read-events.ts";
-import { endedAnswer, turnAnswer } from "./session-data.ts";
 import { refusal } from "./refusals.ts";
+import { endedAnswer, turnAnswer } from "./session-data.ts";
 import type { McpTask, McpTasks } from "./task-methods.ts";
 
 /** Time after which a client should look again. */
@@ -19,8 +19,7 @@ const newest = 16;
 
 /**
  * Shows sessions as tasks. A task is the first turn of a session, under the session's id: all of it is read from the
- * session's record, so it outlives the host, and a client sees the tasks of
- * the sessions that it may see.
+ * session's record, so it outlives the host, and a client sees the tasks of the sessions that it may see.
  */
 export function sessionTasks(sessions: SessionHost): McpTasks {
   const told = <T>(taskId: string, act: (look: Look) => Promise<T>) =>
@@ -69,13 +68,11 @@ async function taskOf(look: Look, { canAsk }: { canAsk: boolean }): Promise<McpT
   const end = await endOf(look);
   if (end !== null) {
     const task = taskAt(session_id, started_at, end.ts);
-    return end.stop_reason === "interrupted"
-      ? {
-        ...task,
-        status: "cancelled",
-        statusMessage: "The session was interrupted: read_session has what it came to.",
-      }
-      : { ...task, status: "completed", result: { resultType: "complete", ...end.answer } };
+    if (end.stop_reason !== "interrupted") {
+      return { ...task, status: "completed", result: { resultType: "complete", ...end.answer } };
+    }
+    const statusMessage = "The session was interrupted: read_session has what it came to.";
+    return { ...task, status: "cancelled", statusMessage };
   }
   const { ts, statusMessage, asked } = await newsOf(look);
   const task = { ...taskAt(session_id, started_at, ts), ...omitUndefined({ statusMessage }) };
@@ -123,9 +120,7 @@ async function newsOf({ handle, summary: { last_seq, waiting } }: Look): Promise
       const { weight, text } = eventSentence(event);
       if (weight !== "debug" && text !== "") news.statusMessage = text;
       // The summary's texts grow shorter with each further request, but a form must not change between two looks.
-      if (isAsked(event) && open.has(event.request_id)) {
-        news.asked.set(event.request_id, formOf(event));
-      }
+      if (isAsked(event) && open.has(event.request_id)) news.asked.set(event.request_id, formOf(event));
     }
     if (count >= last_seq || news.asked.size === open.size) return news;
   }

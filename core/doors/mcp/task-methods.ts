@@ -7,9 +7,9 @@ import {
 import { type Static, Type } from "@sinclair/typebox";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { inputError } from "../../ground/config/input-error.ts";
+import type { FormAnswer } from "./forms.ts";
 import { invalid } from "./refusals.ts";
 import { statedCapabilities } from "./stated-capabilities.ts";
-import type { FormAnswer } from "./forms.ts";
 
 /** Name of the extension, as its specification of 2026-07-28 has it. */
 export const tasksExtension = "io.modelcontextprotocol/tasks";
