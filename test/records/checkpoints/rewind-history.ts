@@ -8,12 +8,13 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  realpathSync,
   renameSync,
   rmSync,
   symlinkSync,
   utimesSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { type CheckpointStore, openCheckpoints } from "../../../core/records/checkpoints/checkpoint-store.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { type Fixture, makeFixture } from "../git/git-fixture.ts";
@@ -171,7 +172,10 @@ export class RewindHistory {
         const path = names[this.#below(names.length)]!;
         if (![...touched].some((one) => overlaps(one, path))) {
           this.#log.push(`  person writes ${path} in the turn`);
-          if (this.#write(path)) persons.add(path);
+          // Through a link of the agent's, it is what that leads to.
+          if (this.#write(path)) {
+            persons.add(path).add(relative(realpathSync(this.f.work), realpathSync(join(this.f.work, path))));
+          }
         }
         await pause(60);
       }
