@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { answerCalls, type CallAnswers, callMachine } from "../../core/cluster/machines/calls.ts";
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { SessionRequest } from "../../plugin-sdk/request.ts";
+import type { Mirror } from "../../core/cluster/log/mirror.ts";
+import { admittedElsewhere } from "../../core/cluster/machines/admissions.ts";
+import { answerCalls, type CallAnswers, type CallAsk, callMachine } from "../../core/cluster/machines/calls.ts";
+import { clusterConversations } from "../../core/cluster/machines/cluster-conversations.ts";
 import type { MachineFacts } from "../../core/cluster/machines/machine.ts";
 import { mostMachines, Presence } from "../../core/cluster/machines/presence.ts";
+import type { Conversations, SessionHost } from "../../core/sessions/host/session-host.ts";
 import { type LogMachine, logMachine } from "./log-fixture.ts";
 import { until } from "./machine.ts";
 import { type NatsServers, startServers } from "./nats-servers.ts";
@@ -59,6 +65,81 @@ describe("callMachine", () => {
       code: "too_large",
     });
     stop();
+  });
+});
+
+describe("clusterConversations", () => {
+  const mirror = { machine: "two", journal: { session: () => Promise.resolve({ conversation_id: "c" }) } };
+  const conversations = (): Conversations =>
+    clusterConversations({ get: (session_id: string) => Promise.resolve({ session_id }) } as unknown as SessionHost, {
+      engine: one.engine,
+      mirrors: () => [mirror as unknown as Mirror],
+      carry: () => Promise.resolve(),
+    });
+
+  async function answering(answers: Partial<CallAnswers>, act: () => Promise<void>): Promise<void> {
+    const stop = answerCalls(two.engine, { machine: "two", answers: answers as CallAnswers });
+    await two.engine.roundTripMs();
+    await act().finally(stop);
+  }
+
+  test("says that a machine of an older version does not fork, nor take a talk back", async () => {
+    const older = {
+      rewind: ({ admitted: _unknown, ...ask }: CallAsk) =>
+        admittedElsewhere(ask, async ({ admit }) => await admit!({ workdir: "/", prompt: "" }) as never),
+    };
+    await answering(older, async () => {
+      await expect(conversations().fork("c", {})).rejects.toMatchObject({
+        code: "unsupported",
+        message: "This machine does not know the question: its version is another one.",
+      });
+      await expect(conversations().rewind("c", { to: 1, talk: true })).rejects.toMatchObject({
+        code: "unsupported",
+        message: "Cannot begin the conversation's next session from another machine.",
+      });
+    });
+  });
+
+  test("forks with the request that the client's admission has narrowed, and asks again where it is another one", async () => {
+    let prompt = 0;
+    const given: unknown[] = [];
+    const fork = (ask: CallAsk) =>
+      admittedElsewhere(ask, async ({ client, admit }) => {
+        given.push(client, await admit!({ workdir: "/", prompt: String(Math.min(++prompt, 3)) }));
+        return { session_id: "made" };
+      });
+    const admit = vi.fn((request: SessionRequest) => ({ ...request, budget: { turns: 2 } }));
+    await answering({ fork }, async () => {
+      expect(await conversations().fork("c", {}, { client: "ann", admit })).toMatchObject({ session_id: "made" });
+    });
+    const place = { machine: "two" };
+    expect(admit.mock.calls).toEqual(["1", "2", "3"].map((said) => [{ workdir: "/", prompt: said, place }]));
+    expect(given).toEqual(["ann", { workdir: "/", prompt: "3", budget: { turns: 2 } }]);
+  });
+
+  test("gives up a fork whose request is another one each time, and begins none that was not admitted", async () => {
+    let prompt = 0;
+    const fork = (ask: CallAsk) =>
+      admittedElsewhere(ask, async ({ admit }) => {
+        await admit!({ workdir: "/", prompt: String(++prompt) });
+        return { session_id: "made" };
+      });
+    await answering({ fork }, async () => {
+      await expect(conversations().fork("c", {})).rejects.toMatchObject({ code: "busy" });
+      const admit = () => Promise.reject(new BulkheadError("forbidden", "No."));
+      await expect(conversations().fork("c", {}, { admit })).rejects.toMatchObject({ code: "forbidden" });
+    });
+  });
+
+  test("tells an error without the details that do not fit into a message", async () => {
+    const paths = ["x".repeat(2 * 1024 * 1024)];
+    const rewind = () => Promise.reject(new BulkheadError("conflict", "They differ.", { details: { paths } }));
+    await answering({ rewind }, async () => {
+      await expect(conversations().rewind("c", { to: 0 })).rejects.toMatchObject({
+        code: "conflict",
+        message: "They differ.",
+      });
+    });
   });
 });
 

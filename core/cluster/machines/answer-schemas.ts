@@ -14,6 +14,7 @@ import {
   saidSchema,
   turnDiffSchema,
 } from "../../sessions/session/schemas/conversations.ts";
+import { type WantedSession, wantedSchema } from "./admissions.ts";
 import type { CallName, MachineCalls } from "./machine.ts";
 
 // Fields that a newer version adds are let through: machines are upgraded one at a time.
@@ -79,10 +80,15 @@ const schemas: { readonly [N in CallName]: SchemaOf<MachineCalls[N]["answer"]> }
   messages: Type.Array(messageSchema, { maxItems: mostEntries }),
   change_message: messageSchema,
   stop_turn: nothing,
-  rewind: rewindSchema,
+  rewind: orWanted(rewindSchema),
+  fork: orWanted(exactly<{ session_id: string }>()(Type.Object({ session_id: id }))),
   turn_diff: turnDiffSchema,
   conversation: conversationSchema,
 };
+
+function orWanted<T>(schema: SchemaOf<T>): SchemaOf<T | WantedSession> {
+  return Type.Unsafe<T | WantedSession>(Type.Union([schema, wantedSchema]));
+}
 
 const checks = new Map(Object.entries<TSchema>(schemas).map(([name, schema]) => [name, lazyCheck(schema)]));
 

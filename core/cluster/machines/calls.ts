@@ -52,12 +52,15 @@ export async function callMachine<N extends CallName>(
 
 /** Another machine's error, with a code of the one table. */
 function errorIn(error: unknown, machine: string): BulkheadError {
-  const { code, message, hint } = fieldsOrNone(error);
+  const { code, message, hint, details } = fieldsOrNone(error);
   const [said, next] = [stringOf(message), stringOf(hint)];
   return new BulkheadError(
     isErrorCode(code) ? code : "internal",
     said === null ? `Machine "${machine}" failed.` : said.slice(0, mostText),
-    next === null ? {} : { hint: next.slice(0, mostText) },
+    {
+      ...(next === null ? {} : { hint: next.slice(0, mostText) }),
+      ...(details === undefined ? {} : { details: { ...fieldsOrNone(details) } }),
+    },
   );
 }
 
@@ -66,6 +69,8 @@ export function answerCalls(
   engine: Engine,
   { machine, answers }: { machine: string; answers: CallAnswers },
 ): () => void {
+  // A character takes at most three bytes.
+  const fits = (said: string) => said.length * 3 <= engine.messageBytes || bytesOf(said) <= engine.messageBytes;
   return engine.answer(engine.names.calls(machine), async (text) => {
     try {
       const { name, ask } = fieldsOrNone(JSON.parse(text));
@@ -74,13 +79,14 @@ export function answerCalls(
         throw new BulkheadError("unsupported", "This machine does not know the question: its version is another one.");
       }
       const answer = JSON.stringify({ answer: await answers[said as CallName](fieldsOrNone(ask)) });
-      // A character takes at most three bytes.
-      if (answer.length * 3 <= engine.messageBytes || bytesOf(answer) <= engine.messageBytes) return answer;
+      if (fits(answer)) return answer;
       throw new BulkheadError("too_large", `Machine "${machine}" has more to tell than one message takes.`, {
         hint: "Ask that machine itself, or raise max_payload of the servers.",
       });
     } catch (error) {
-      return JSON.stringify({ error: toErrorData(error) });
+      const { details, ...data } = toErrorData(error);
+      const said = JSON.stringify({ error: { ...data, details } });
+      return fits(said) ? said : JSON.stringify({ error: data });
     }
   });
 }

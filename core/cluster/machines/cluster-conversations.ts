@@ -3,19 +3,21 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { type AttachmentPart, contentSchema } from "../../../plugin-sdk/messages.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
-import { stringOf } from "../../../plugin-sdk/json-fields.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
+import { sleep } from "../../ground/platform/engine/wait.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { Conversations, MessageCaller, SessionHost } from "../../sessions/host/session-host.ts";
 import {
+  forkRequestSchema,
   messageStateSchema,
   newMessageSchema,
   rewindRequestSchema,
 } from "../../sessions/session/schemas/conversations.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Mirror } from "../log/mirror.ts";
+import { admittedElsewhere, askAdmitted, refusedSession } from "./admissions.ts";
 import { askedText, type CallAnswers, type CallAsk, callMachine } from "./calls.ts";
 import type { MachineFacts } from "./machine.ts";
 
@@ -40,7 +42,7 @@ interface Elsewhere {
  * message reaches a session that runs there; the next one begins where the conversation is.
  */
 export function clusterConversations(
-  own: Pick<SessionHost, "conversations" | "open">,
+  own: Pick<SessionHost, "conversations" | "open" | "get">,
   { engine, mirrors, carry }: ClusterConversationsDeps,
 ): Conversations {
   const here = own.conversations;
@@ -90,14 +92,27 @@ export function clusterConversations(
     async rewind(id, request, caller = {}) {
       const there = await find(id);
       if (there === null) return await here.rewind(id, request, caller);
+      const { machine } = there.mirror;
       const ask = { session_id: id, rewind: request, client: caller.client ?? "" };
-      return await callMachine(engine, { machine: there.mirror.machine, name: "rewind", ask, timeoutMs: rewindMs });
+      return await askAdmitted(
+        (admitted) =>
+          callMachine(engine, { machine, name: "rewind", ask: { ...ask, admitted }, timeoutMs: beginMs }),
+        { machine, caller },
+      );
     },
-    async fork(id, request, caller) {
-      if (await find(id) === null) return await here.fork(id, request, caller);
-      throw new BulkheadError("unsupported", "Cannot fork a conversation of another machine.", {
-        hint: "Fork it at the machine that has the conversation: bulkhead session show names it.",
-      });
+    async fork(id, request, caller = {}) {
+      const there = await find(id);
+      if (there === null) return await here.fork(id, request, caller);
+      const { machine } = there.mirror;
+      // Made once, also where its answer is lost.
+      const fork = { ...request, message_id: request.message_id ?? randomId() };
+      const ask = { session_id: id, fork, client: caller.client ?? "" };
+      const { session_id } = await askAdmitted(
+        (admitted) => callMachine(engine, { machine, name: "fork", ask: { ...ask, admitted }, timeoutMs: beginMs }),
+        { machine, caller },
+      );
+      await demandCopy(there.mirror, session_id);
+      return await own.get(session_id);
     },
     async turnDiff(id, turn) {
       const there = await find(id);
@@ -139,6 +154,22 @@ export function demandCarrier(facts: MachineFacts | null): void {
   );
 }
 
+/**
+ * Waits until a session that has begun on another machine is in its copy here.
+ * @throws {BulkheadError} `unavailable`
+ */
+async function demandCopy({ machine, journal }: Mirror, session_id: string): Promise<void> {
+  for (const end = performance.now() + copiedMs; await journal.session(session_id) === null;) {
+    if (performance.now() > end) {
+      throw new BulkheadError("unavailable", `Cannot show session "${session_id}": machine "${machine}" has only begun it.`, {
+        hint: "It is in the list in a moment: bulkhead session list.",
+        details: { machine, session_id },
+      });
+    }
+    await sleep(lookEveryMs);
+  }
+}
+
 /** Streams the sessions of another machine's conversation one after the other, as its copy here has them. */
 async function* eventsOf(
   own: Pick<SessionHost, "open">,
@@ -165,11 +196,15 @@ const isMessage = lazyCheck(newMessageSchema);
 const isContent = lazyCheck(contentSchema);
 const isState = lazyCheck(messageStateSchema);
 const isRewind = lazyCheck(rewindRequestSchema);
+const isFork = lazyCheck(forkRequestSchema);
 
 /** Longest wait for a message whose images and files the other machine fetches first. Milliseconds. */
 const carriedMs = 60_000;
-/** Longest wait for a rewind. Milliseconds. */
-const rewindMs = 300_000;
+/** Longest wait for a rewind, or for a fork to begin. Milliseconds. */
+const beginMs = 300_000;
+/** Longest wait for a session's beginning to be copied, and how often it is looked for. Milliseconds. */
+const copiedMs = 20_000;
+const lookEveryMs = 25;
 /** Longest wait for the diff of a turn. Milliseconds. */
 const diffMs = 25_000;
 
@@ -177,7 +212,7 @@ const diffMs = 25_000;
 export function talkAnswers(
   { sessions: { conversations }, carried }: Pick<Host, "sessions" | "carried">,
   idOf: (ask: CallAsk) => Promise<string>,
-): Pick<CallAnswers, "say" | "messages" | "change_message" | "stop_turn" | "rewind" | "turn_diff" | "conversation"> {
+): Pick<CallAnswers, "say" | "messages" | "change_message" | "stop_turn" | "rewind" | "fork" | "turn_diff" | "conversation"> {
   return {
     say: async (ask) => {
       const id = await idOf(ask);
@@ -187,7 +222,12 @@ export function talkAnswers(
       }
       const client = askedText(ask, "client");
       await carried.bring(attachmentsOf(message.content), { client });
-      return await conversations.say(id, message, { client, admit: refuseSession });
+      return await conversations.say(id, message, {
+        client,
+        admit: () => {
+          throw refusedSession();
+        },
+      });
     },
     messages: async (ask) => {
       const { state } = ask;
@@ -209,17 +249,19 @@ export function talkAnswers(
     rewind: async (ask) => {
       const { rewind } = ask;
       if (!isRewind().Check(rewind)) throw new BulkheadError("invalid_request", "The rewind does not fit its schema.");
-      const caller = { client: stringOf(ask["client"]) ?? "", admit: refuseSession };
-      return await conversations.rewind(await idOf(ask), rewind, caller);
+      const id = await idOf(ask);
+      return await admittedElsewhere(ask, (caller) => conversations.rewind(id, rewind, caller));
+    },
+    fork: async (ask) => {
+      const { fork } = ask;
+      if (!isFork().Check(fork)) throw new BulkheadError("invalid_request", "The fork does not fit its schema.");
+      const id = await idOf(ask);
+      return await admittedElsewhere(ask, async (caller) => {
+        const { session_id } = await conversations.fork(id, fork, caller);
+        return { session_id };
+      });
     },
     turn_diff: async (ask) => await conversations.turnDiff(await idOf(ask), Number(ask["turn"])),
     conversation: async (ask) => await conversations.get(await idOf(ask)),
   };
-}
-
-/** The asking machine knows what its client may start, and this one does not. */
-function refuseSession(): never {
-  throw new BulkheadError("unsupported", "Cannot begin the conversation's next session from another machine.", {
-    hint: "Say it at the machine that has the conversation: bulkhead session show names it.",
-  });
 }

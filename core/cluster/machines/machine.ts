@@ -1,5 +1,6 @@
 import type {
   ConversationReport,
+  ForkRequest,
   MessageReport,
   MessageState,
   NewMessage,
@@ -12,6 +13,7 @@ import type { HeldDecision, SessionHeld, SettledHeld } from "../../../plugin-sdk
 import type { Part } from "../../../plugin-sdk/messages.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { AppliedWorkspace, Workspace } from "../../../plugin-sdk/workspace.ts";
+import type { Admission, WantedSession } from "./admissions.ts";
 
 /** An agent that a machine offers to the others. */
 export interface OfferedAgent {
@@ -74,7 +76,14 @@ export interface MachineCalls {
     ask: { session_id: string; message_id: string; content: Part[] | null };
     answer: MessageReport;
   };
-  rewind: { ask: { session_id: string; rewind: RewindRequest; client: string }; answer: RewindReport };
+  rewind: {
+    ask: { session_id: string; rewind: RewindRequest; client: string; admitted: Admission | null };
+    answer: RewindReport | WantedSession;
+  };
+  fork: {
+    ask: { session_id: string; fork: ForkRequest; client: string; admitted: Admission | null };
+    answer: { session_id: string } | WantedSession;
+  };
   turn_diff: { ask: { session_id: string; turn: number }; answer: TurnDiff };
   stop_turn: { ask: { session_id: string; drop_pending: boolean }; answer: null };
   conversation: { ask: { session_id: string }; answer: ConversationReport };
