@@ -52,9 +52,13 @@ export async function askAdmitted<T extends object>(
     const { place: _there, ...request } = await caller.admit?.({ ...wanted, place: { machine } }) ?? wanted;
     admitted = { of: digestOf(wanted, {}) ?? "", request };
   }
-  throw new BulkheadError("busy", `Cannot begin a session on machine "${machine}": its conversation goes on meanwhile.`, {
-    hint: "Try again in a moment.",
-  });
+  throw new BulkheadError(
+    "busy",
+    `Cannot begin a session on machine "${machine}": its conversation goes on meanwhile.`,
+    {
+      hint: "Try again in a moment.",
+    },
+  );
 }
 
 /** Does for another machine what begins a session here, or answers with the request that its client must be admitted for. */

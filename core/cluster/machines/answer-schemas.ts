@@ -14,7 +14,7 @@ import {
   saidSchema,
   turnDiffSchema,
 } from "../../sessions/session/schemas/conversations.ts";
-import { type WantedSession, wantedSchema } from "./admissions.ts";
+import { wantedSchema, type WantedSession } from "./admissions.ts";
 import type { CallName, MachineCalls } from "./machine.ts";
 
 // Fields that a newer version adds are let through: machines are upgraded one at a time.

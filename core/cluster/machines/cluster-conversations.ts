@@ -95,8 +95,7 @@ export function clusterConversations(
       const { machine } = there.mirror;
       const ask = { session_id: id, rewind: request, client: caller.client ?? "" };
       return await askAdmitted(
-        (admitted) =>
-          callMachine(engine, { machine, name: "rewind", ask: { ...ask, admitted }, timeoutMs: beginMs }),
+        (admitted) => callMachine(engine, { machine, name: "rewind", ask: { ...ask, admitted }, timeoutMs: beginMs }),
         { machine, caller },
       );
     },
@@ -161,10 +160,14 @@ export function demandCarrier(facts: MachineFacts | null): void {
 async function demandCopy({ machine, journal }: Mirror, session_id: string): Promise<void> {
   for (const end = performance.now() + copiedMs; await journal.session(session_id) === null;) {
     if (performance.now() > end) {
-      throw new BulkheadError("unavailable", `Cannot show session "${session_id}": machine "${machine}" has only begun it.`, {
-        hint: "It is in the list in a moment: bulkhead session list.",
-        details: { machine, session_id },
-      });
+      throw new BulkheadError(
+        "unavailable",
+        `Cannot show session "${session_id}": machine "${machine}" has only begun it.`,
+        {
+          hint: "It is in the list in a moment: bulkhead session list.",
+          details: { machine, session_id },
+        },
+      );
     }
     await sleep(lookEveryMs);
   }
@@ -212,7 +215,10 @@ const diffMs = 25_000;
 export function talkAnswers(
   { sessions: { conversations }, carried }: Pick<Host, "sessions" | "carried">,
   idOf: (ask: CallAsk) => Promise<string>,
-): Pick<CallAnswers, "say" | "messages" | "change_message" | "stop_turn" | "rewind" | "fork" | "turn_diff" | "conversation"> {
+): Pick<
+  CallAnswers,
+  "say" | "messages" | "change_message" | "stop_turn" | "rewind" | "fork" | "turn_diff" | "conversation"
+> {
   return {
     say: async (ask) => {
       const id = await idOf(ask);
