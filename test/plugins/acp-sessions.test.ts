@@ -255,6 +255,45 @@ describe("a session that goes on", () => {
   });
 });
 
+describe("a conversation with an agent that lacks a way to its sessions", () => {
+  const words = (text: string) => [{ type: "text" as const, text: `[[scn:ok]] ${text}` }];
+
+  async function talked(args: string[]) {
+    const agent = await openOwnAgent({ command: "my-agent", args }, { run: [{ binary: "my-agent" }] });
+    const { host, workdir } = agent.made;
+    const first = await host.runSession({ workdir, prompt: "[[scn:ok]] first" }, { adapter: "acp" });
+    await first.result();
+    const end = async (id: string) => await (await host.sessions.open(id)).result();
+    const methods = async () =>
+      (await agent.calls() as unknown as Record<string, unknown>[]).flatMap((call) =>
+        Object.keys(call).filter((name) => ["new", "load", "fork", "prompt"].includes(name))
+      );
+    const prompt = async () => (await agent.calls()).at(-1)!.prompt;
+    return { id: first.id, conversations: host.sessions.conversations, end, methods, prompt };
+  }
+
+  test.each([
+    ["none", [], []],
+    ["none, though it says so", ["--forks=not"], ["fork"]],
+    ["one without a name", ["--forks=nameless"], ["fork"]],
+    ["one under the name of the other", ["--forks=same"], ["fork"]],
+  ])("forks by a briefing where the agent makes no copy: %s", async (_, args, asked) => {
+    const { id, conversations, end, methods, prompt } = await talked(args);
+    const fork = await conversations.fork(id, { prompt: "[[scn:ok]] other" });
+    expect(await end(fork.session_id)).toMatchObject({ outcome: "completed", output: "done" });
+    expect(await methods()).toEqual(["new", "prompt", ...asked, "new", "prompt"]);
+    expect(await prompt()).toMatch(/first.*other/s);
+  });
+
+  test("goes on by a briefing where the agent keeps no sessions", async () => {
+    const { id, conversations, end, methods, prompt } = await talked(["--no-load"]);
+    const { session_id } = await conversations.say(id, { content: words("second") });
+    expect(await end(session_id)).toMatchObject({ outcome: "completed", output: "done" });
+    expect(await methods()).toEqual(["new", "prompt", "new", "prompt"]);
+    expect(await prompt()).toMatch(/first.*second/s);
+  });
+});
+
 describe("what goes wrong", () => {
   test("an agent that dies in the middle of a turn: a crash, with what it said last", async () => {
     const agent = await openScriptedAgent();

@@ -208,6 +208,71 @@ describe("a fork", () => {
   });
 });
 
+/** An agent as {@link remembers}, whose program turns out to lack a part of what the manifest promises. */
+const lacking = (field: "fork" | "continue_from", fields: readonly string[] = [field]) =>
+  remembers.replace(
+    "let id = request.continue_from;",
+    `if (request.${field} !== undefined) {
+      const details = { fields: ${JSON.stringify(fields)} };
+      throw Object.assign(new Error("It has no ${field}."), { code: "unsupported", hint: undefined, details });
+    }
+    let id = request.continue_from;`,
+  );
+
+/** A copy that is none: the agent goes on with the session that it was to copy. */
+const shares = remembers.replace("if (id === undefined || request.fork !== undefined) {", "if (id === undefined) {");
+
+describe("an agent that lacks what its manifest promises", () => {
+  async function openWith(code: string): Promise<TestHost> {
+    const setting = await openHost();
+    const manifest = `${kv}accepts: [continue_from, fork, turns]`;
+    await setting.add("lacks", { code, manifest }, { grant: { kv: true } });
+    return setting;
+  }
+
+  const attemptsOf = async ({ host }: TestHost, id: string) => (await (await host.sessions.open(id)).result()).attempts;
+
+  test.each([
+    ["does not copy its sessions", lacking("fork")],
+    ["goes on with the one that it was to copy", shares],
+  ])("forks by a briefing where it %s, and no two sessions use one of the agent's", async (_, code) => {
+    const setting = await openWith(code);
+    const id = await talked(setting, "lacks");
+    const fork = await forked(setting, id, { prompt: "other" });
+    const output = await outputOf(setting, fork);
+    for (const words of ['"one"', '"two"', '"three"', "other"]) expect(output).toContain(words);
+    expect(await attemptsOf(setting, fork)).toMatchObject([{ error: { code: "unsupported" } }, { attempt: 2 }]);
+    expect((await attemptsOf(setting, fork))[1]).not.toHaveProperty("error");
+    const next = await said(setting, fork, "more");
+    expect((await startOf(setting, next)).requested.continue_from).toBe("s2");
+    expect(await outputOf(setting, await said(setting, id, "four"))).toBe("one two three four");
+    // Without a prompt its first message is the one that needs the copy.
+    const empty = await forked(setting, id);
+    expect(await outputOf(setting, await said(setting, empty, "later"))).toMatch(/"one".*"four".*later/s);
+  });
+
+  test("goes on by a briefing where it keeps no sessions, in the next session and in the next turn of one", async () => {
+    const setting = await openWith(lacking("continue_from"));
+    const id = await talked(setting, "lacks");
+    expect(await outputOf(setting, await said(setting, id, "four"))).toMatch(/"one".*"two".*"three".*four/s);
+    const leaves = lacking("continue_from").replace("agent_ref: String(known.length) };", "}; return;");
+    const other = await openWith(leaves);
+    const kept = await talked(other, "lacks", { keep_ms: 60_000 });
+    expect(await outputOf(other, kept)).toMatch(/"one".*"two".*three/s);
+  });
+
+  test("fails where the client named the agent's session itself, or something else is not supported", async () => {
+    const setting = await openWith(lacking("fork"));
+    const { host, workdir } = setting;
+    const request = { workdir, prompt: "go", continue_from: "s1", fork: {} };
+    const named = await (await host.runSession(request, { adapter: "lacks" })).result();
+    expect(named).toMatchObject({ outcome: "error", error: { code: "unsupported" }, attempts: [{ attempt: 1 }] });
+    const other = await openWith(lacking("fork", ["content"]));
+    const fork = await forked(other, await talked(other, "lacks"), { prompt: "other" });
+    expect(await attemptsOf(other, fork)).toMatchObject([{ error: { code: "unsupported" } }]);
+  });
+});
+
 function git(cwd: string, ...args: string[]): string {
   const env = { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" };
   return execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@localhost", "-C", cwd, ...args], { env })
