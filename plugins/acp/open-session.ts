@@ -5,6 +5,8 @@ import {
   type JsonFields,
   type JsonRpcPeer,
   mcpServerList,
+  rpcCodes,
+  RpcError,
   type SessionRequest,
   textOf,
 } from "bulkhead/plugin-sdk";
@@ -55,13 +57,18 @@ export async function openSession(request: SessionRequest, deps: OpeningDeps): P
     mcpServers: serversOf(request, greeting.capabilities),
     ...(meta && saysApproval(request) ? { _meta: meta(namedTools(request)) } : {}),
   };
-  const session = continue_from === undefined
-    ? await ask("session/new", where, deps)
-    : await ask(fork === undefined ? wayBack(greeting.capabilities) : copying(greeting.capabilities), {
-      sessionId: continue_from,
-      ...where,
-    }, deps);
-  return { greeting, session, sessionId: textOf(session["sessionId"]) ?? continue_from ?? "" };
+  if (continue_from === undefined) {
+    const session = await ask("session/new", where, deps);
+    return { greeting, session, sessionId: textOf(session["sessionId"]) ?? "" };
+  }
+  const method = fork === undefined ? wayBack(greeting.capabilities) : copying(greeting.capabilities);
+  const session = await ask(method, { sessionId: continue_from, ...where }, deps).catch((error: unknown) => {
+    throw error instanceof RpcError && error.code === rpcCodes.methodNotFound ? lacking(fork) : error;
+  });
+  const sessionId = textOf(session["sessionId"]);
+  // Without a name of its own it is the session that another conversation uses.
+  if (fork !== undefined && (sessionId === undefined || sessionId === continue_from)) throw lacking(fork);
+  return { greeting, session, sessionId: sessionId ?? continue_from };
 }
 
 /** Returns the agent's greeting after checking that a session can begin; sends nothing to its model. */
@@ -128,13 +135,22 @@ async function ask(method: string, params: object, { agent, handshake }: Opening
 function wayBack({ loadSession, sessionCapabilities }: JsonFields): string {
   if (loadSession === true) return "session/load";
   if (fieldsOf(fieldsOrNone(sessionCapabilities)["resume"])) return "session/resume";
-  throw new BulkheadError("unsupported", "Cannot continue the session: the agent does not keep its sessions.");
+  throw lacking(undefined);
 }
 
 /** The method that opens a copy of an earlier session: always all of it. */
 function copying({ sessionCapabilities }: JsonFields): string {
   if (fieldsOf(fieldsOrNone(sessionCapabilities)["fork"])) return "session/fork";
-  throw new BulkheadError("unsupported", "Cannot fork the session: the agent does not copy its sessions.");
+  throw lacking({});
+}
+
+/** The host gives such an agent a briefing, where it chose the session. */
+function lacking(fork: SessionRequest["fork"]): BulkheadError {
+  const message = fork === undefined
+    ? "Cannot continue the session: the agent does not keep its sessions."
+    : "Cannot fork the session: the agent does not copy its sessions.";
+  const fields = [fork === undefined ? "continue_from" : "fork"];
+  return new BulkheadError("unsupported", message, { details: { fields } });
 }
 
 /** Stands for the session's MCP servers: the host alone knows them, and puts them in when the agent is told. */

@@ -9,7 +9,7 @@ import { randomId } from "../../ground/platform/files/hash.ts";
 import { markOf } from "../../ground/platform/files/file-mark.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import type { RunningSession } from "../session/running-session.ts";
-import type { Admitted, Candidate, EarlierTurn, Resumed, SessionPlace } from "../session/admitted.ts";
+import type { Admitted, Candidate, Resumed, SessionPlace } from "../session/admitted.ts";
 import type { SessionMessage } from "../session/session-turns.ts";
 import { pathsOverlap, SharedWorkdirs } from "../session/shared-workdirs.ts";
 import { onceFor } from "../session/subscription.ts";
@@ -26,6 +26,7 @@ import type { SessionSlots } from "./host-seams.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import type { Workspace } from "../../../plugin-sdk/workspace.ts";
 import { type PlaceOptions, placeSession } from "./state/workspaces.ts";
+import { noTurns, type RecalledTurns } from "./talk/recall.ts";
 
 interface LiveSessionsDeps extends SessionDeps {
   routes: Routes;
@@ -45,8 +46,8 @@ export interface LiveStartOptions {
   resumed?: Resumed | null;
   /** The turn of an earlier session that this one goes on from. */
   follows?: Follows | null;
-  /** SessionTurns of earlier sessions, for an agent that does not remember them. */
-  earlier?: readonly EarlierTurn[];
+  /** Turns of earlier sessions. Default: none. */
+  recalled?: RecalledTurns;
   /** The turn whose files its new worktree begins with. */
   filesOf?: { conversation: string; turn: number } | undefined;
   /** The session whose worktree it goes on in, where that is not the one that it follows. */
@@ -175,7 +176,7 @@ export class LiveSessions {
   async #admit(
     request: SessionRequest,
     options: RunSessionOptions,
-    { resumed = null, follows = null, earlier = [], filesOf, placeOf }: Omit<LiveStartOptions, "begins">,
+    { resumed = null, follows = null, recalled = noTurns, filesOf, placeOf }: Omit<LiveStartOptions, "begins">,
   ): Promise<Admitted> {
     const { signal, artifacts = "git", client, sessionId = randomId(), ...wanted } = options;
     const { health, routes, serviceOf } = this.#deps;
@@ -200,7 +201,7 @@ export class LiveSessions {
         artifacts,
         resumed,
         follows,
-        earlier,
+        recalled,
       });
     } catch (error) {
       await place.abandon();

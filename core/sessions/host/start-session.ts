@@ -1,5 +1,4 @@
 import { openCheckpoints } from "../../records/checkpoints/checkpoint-store.ts";
-import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { HeldRecord } from "../../records/workspace/held-files.ts";
@@ -11,8 +10,7 @@ import { sharedWallsDir } from "../../walls/broker/session-walls.ts";
 import { containsPrograms, programNet } from "../../packages/permissions/contained-programs.ts";
 import { watchManifest } from "../../packages/manifest/manifest-edits.ts";
 import { createRedactor } from "../../ground/log/redact.ts";
-import { briefing } from "../../ground/prompt/briefing.ts";
-import { type ContextFile, enhancePrompt } from "../../ground/prompt/enhance-prompt.ts";
+import type { ContextFile } from "../../ground/prompt/enhance-prompt.ts";
 import { isEnhanced } from "../../ground/prompt/prompt-settings.ts";
 import type { ChildLedger } from "../../ground/platform/processes/child-ledger.ts";
 import { join } from "../../ground/platform/files/paths.ts";
@@ -26,14 +24,7 @@ import {
   unenforceableFields,
 } from "../session/enforceable.ts";
 import { RunningSession } from "../session/running-session.ts";
-import type {
-  Admitted,
-  Candidate,
-  EarlierTurn,
-  FurtherTurn,
-  PassedOverAdapter,
-  RunningSessionDeps,
-} from "../session/admitted.ts";
+import type { Admitted, Candidate, PassedOverAdapter, RunningSessionDeps } from "../session/admitted.ts";
 import { readProjectMemory } from "./context-files.ts";
 import { checkEnv, fitToPlugin, handedTrace, withTrace } from "./check-request.ts";
 import type { ApprovalRules } from "../session/approval-policy.ts";
@@ -49,7 +40,9 @@ import type { PinStore } from "./state/pin-store.ts";
 import type { LateEnds } from "../session/late-ends.ts";
 import type { StateHealth } from "../../ground/platform/state/state-health.ts";
 import type { OpenedSecrets } from "./session-secrets.ts";
+import { candidateRequests } from "./talk/candidate-requests.ts";
 import { waitOf } from "./talk/empty-session.ts";
+import type { RecalledTurns } from "./talk/recall.ts";
 import type { Trash } from "../../ground/platform/files/trash.ts";
 import type { Routes, Way } from "./routes.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
@@ -107,8 +100,7 @@ interface Checked extends Pick<Admitted, "sessionId" | "request" | "place" | "re
   /** Name of the client; clients take turns when sessions wait. */
   client?: string | undefined;
   contextFiles: readonly ContextFile[];
-  /** Turns of earlier sessions, for an agent that does not remember them. */
-  earlier: readonly EarlierTurn[];
+  recalled: RecalledTurns;
   /** Adapters that the route passed over. */
   passedOver: readonly PassedOverAdapter[];
   /** Ids of the chain that the request named, in order. */
@@ -133,11 +125,11 @@ export async function allowedIn(
  */
 export async function admit(
   deps: AdmitDeps,
-  { ways, client, contextFiles, earlier, ...checked }: Checked,
+  { ways, client, contextFiles, recalled, ...checked }: Checked,
 ): Promise<Admitted> {
   const { chain, passedOver: skipped, ...same } = checked;
   const { request, follows = null } = same;
-  const terms = { ...same, client, contextFiles, earlier };
+  const terms = { ...same, client, contextFiles, recalled };
   const made = await Promise.allSettled(ways.map((one) => {
     const first = ways.find(({ way }) => way.adapter_id === one.way.adapter_id) ?? one;
     return makeCandidate(deps, { ...one, firstMode: first.way.access_mode }, terms);
@@ -242,9 +234,9 @@ function commonRedactor(candidates: readonly Candidate[]): ReturnType<typeof cre
 async function makeCandidate(
   deps: AdmitDeps,
   { way, service, firstMode }: ServedWay & { firstMode: Way["access_mode"] },
-  { sessionId, client = "", request, place, contextFiles, earlier }: Pick<
+  { sessionId, client = "", request, place, contextFiles, recalled }: Pick<
     Checked,
-    "sessionId" | "client" | "request" | "place" | "contextFiles" | "earlier"
+    "sessionId" | "client" | "request" | "place" | "contextFiles" | "recalled"
   >,
 ): Promise<Candidate> {
   const { routes, settings } = deps;
@@ -263,23 +255,16 @@ async function makeCandidate(
   const { rights, effective, ceiling, secrets } = await allowedIn(deps, { service, request: fitted, workdir });
   const grantPlace = (permission: string) => settings.grantPlace(plugin.id, permission);
   const mcp = await mcpServersOf(unenforced.includes("mcp_servers") ? {} : request, settings);
-  const takesSystemPrompt = accepts(plugin.manifest, "system_prompt");
-  const takesOutputSchema = accepts(plugin.manifest, "output_schema");
-  const taken = { takesSystemPrompt, takesOutputSchema };
-  const told = earlier.length === 0 ? {} : { briefing: briefing(earlier) };
-  const prompt = enhancePrompt(fitted, { settings: settings.prompt, workdir, contextFiles, ...told, ...taken });
   return {
     plugin,
-    request: asSent({ ...fitted, workdir, prompt }, { ...taken, unenforced }),
-    furtherRequest: (further) => {
-      const turn = further.agentSession === null ? { ...further, earlier: [...earlier, ...further.earlier] } : further;
-      const asked = furtherRequest({ ...fitted, workdir }, turn);
-      const { system_prompt: _known, ...alone } = asked;
-      // An agent that remembers has its instructions already.
-      const told = turn.earlier.length > 0 ? asked : alone;
-      const prompt = enhancePrompt(told, { settings: settings.prompt, workdir, contextFiles: [], ...taken });
-      return asSent({ ...asked, prompt }, { ...taken, unenforced });
-    },
+    ...candidateRequests({ ...fitted, workdir }, {
+      settings: settings.prompt,
+      contextFiles,
+      recalled,
+      unenforced,
+      takesSystemPrompt: accepts(plugin.manifest, "system_prompt"),
+      takesOutputSchema: accepts(plugin.manifest, "output_schema"),
+    }),
     accessMode: way.access_mode,
     hasOwnGateway: (await ownGateway(plugin)) !== null,
     limitedUntil: way.limited_until === undefined ? null : Date.parse(way.limited_until),
@@ -319,31 +304,6 @@ async function makeCandidate(
   };
 }
 
-/** Leaves out the parts of a first prompt alone: the agent has them, or the briefing tells the outcome. */
-function furtherRequest(
-  {
-    context_files: _read,
-    role: _role,
-    iteration: _count,
-    enhance: _text,
-    output_schema: _schema,
-    continue_from: _agent,
-    content: _parts,
-    fork: _copy,
-    ...same
-  }: SessionRequest,
-  { text, content, outputSchema, terms, agentSession, earlier }: FurtherTurn,
-): SessionRequest {
-  const prompt = earlier.length === 0 ? text : `${briefing(earlier)}\n\n${text}`;
-  return {
-    ...same,
-    ...terms,
-    prompt,
-    ...omitEmpty({ content: [...content] }),
-    ...omitUndefined({ output_schema: outputSchema, continue_from: agentSession ?? undefined }),
-  };
-}
-
 function mcpServersOf({ mcp_servers = [] }: Pick<SessionRequest, "mcp_servers">, settings: OperatorSettings) {
   return openMcpServers(mcp_servers, {
     registered: settings.mcpServers,
@@ -354,21 +314,6 @@ function mcpServersOf({ mcp_servers = [] }: Pick<SessionRequest, "mcp_servers">,
 function approvalOf(request: SessionRequest, otherwise: ApprovalRules["approval"]): ApprovalRules {
   const { approval = otherwise, allowed_tools, tool_approvals } = request;
   return { approval, allowed_tools, tool_approvals };
-}
-
-/** Returns the request without the fields that the host has put into the prompt or that the adapter does not accept. */
-function asSent(
-  { context_files: _inPrompt, system_prompt, output_schema, ...request }: SessionRequest,
-  { takesSystemPrompt, takesOutputSchema, unenforced }: {
-    takesSystemPrompt: boolean;
-    takesOutputSchema: boolean;
-    unenforced: readonly string[];
-  },
-): SessionRequest {
-  const kept = Object.entries(request).filter(([field]) => !unenforced.includes(field));
-  const system = takesSystemPrompt && system_prompt !== undefined ? { system_prompt } : {};
-  const schema = takesOutputSchema && output_schema !== undefined ? { output_schema } : {};
-  return { ...Object.fromEntries(kept) as unknown as SessionRequest, ...system, ...schema };
 }
 
 function unpriced({ id, manifest: { config } }: Plugin, model: string | undefined): BulkheadError {

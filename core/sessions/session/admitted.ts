@@ -62,6 +62,10 @@ export interface Candidate {
   plugin: Plugin;
   /** The request as the adapter gets it: fitted to the plugin, with the complete prompt. */
   request: SessionRequest;
+  /**
+   * Makes that request with a briefing in place of a session of the agent's own; null where the host has chosen none for it.
+   */
+  briefedRequest: (() => Promise<SessionRequest>) | null;
   /** How the agent is reached; null when the plugin names no access mode. */
   accessMode: AccessMode | null;
   /** Whether the person's settings send the agent to a gateway of their own: what that bills is unknown. */

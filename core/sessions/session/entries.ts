@@ -13,7 +13,14 @@ import { type Deadlines, waitForLimit } from "./deadlines.ts";
 import { accepts } from "./enforceable.ts";
 import type { EventAllowance, EventRules } from "./event-rules.ts";
 import type { AgentAccess } from "./priced-usage.ts";
-import { type FailedAttempt, failureClass, nextCandidate, type NextStep, nextStep } from "./retry-policy.ts";
+import {
+  type FailedAttempt,
+  failureClass,
+  lacksSession,
+  nextCandidate,
+  type NextStep,
+  nextStep,
+} from "./retry-policy.ts";
 import type { SessionChanges } from "./session-changes.ts";
 import { type SessionStops, stoppedTurn } from "./session-stops.ts";
 import type { SessionStream } from "./session-stream.ts";
@@ -55,6 +62,10 @@ export class Entries {
   #stretches = 1;
   /** The agent's own session, on the candidate that named it. */
   #agentSession: { candidate: Candidate; id: string } | null = null;
+  /** Candidates whose agents turned out not to go on with their sessions. */
+  readonly #forgetful = new Set<Candidate>();
+  /** Requests with a briefing for those that turned out not to have the session that they were to go on with, or to copy. */
+  readonly #briefed = new Map<Candidate, SessionRequest>();
   /** Why the last attempt that failed did. */
   #setback: string | null = null;
   /** Data of the agent that fits the output schema, if there is one. */
@@ -76,8 +87,10 @@ export class Entries {
     return this.#structured;
   }
 
-  /** Notes the agent's own session. */
+  /** Notes the agent's own session. One that was to be copied is another conversation's: no two ever use one. */
   named(id: string): void {
+    const { continue_from, fork } = this.attempt!.request;
+    if (fork !== undefined && id === continue_from) return this.attempt!.cut(notCopied);
     this.#agentSession = { candidate: this.attempt!.candidate, id };
   }
 
@@ -98,14 +111,15 @@ export class Entries {
 
   /** Whether the adapter can go on with its agent's own session. */
   canContinue(candidate: Candidate): boolean {
-    return this.#agentSession?.candidate === candidate && accepts(candidate.plugin.manifest, "continue_from");
+    return this.#agentSession?.candidate === candidate && !this.#forgetful.has(candidate) &&
+      accepts(candidate.plugin.manifest, "continue_from");
   }
 
   /** Returns the request that enters the adapter for the turn under way. */
   #requestOf(candidate: Candidate): SessionRequest {
     const turn = this.#deps.turns.current;
     if (turn === null || turn.number === this.#deps.session.firstTurn && hasPrompt(this.#deps.session.request)) {
-      return candidate.request;
+      return this.#briefed.get(candidate) ?? candidate.request;
     }
     const remembers = this.canContinue(candidate);
     return candidate.furtherRequest({
@@ -135,7 +149,9 @@ export class Entries {
       const error = this.verdict(failure).error;
       if (this.#deps.stops.stopped || this.#deps.turns.isStopping || error === undefined) return failure;
       const next = this.#isFirst ? nextCandidate(candidates, this.#index, failureClass(error)) : null;
-      const step = this.#stepAfter(failure, { error, tries, next: next?.through ?? null });
+      const step: NextStep = await this.#briefs(candidate, error)
+        ? { act: "retry", wait_ms: 0 }
+        : this.#stepAfter(failure, { error, tries, next: next?.through ?? null });
       const done = step.act === "give_up" ? null : await this.#workInTheWay();
       const gives = step.act === "give_up" || done !== null;
       const { aborted } = this.#deps.stops.signal;
@@ -181,6 +197,19 @@ export class Entries {
         ? "never"
         : this.#deps.session.request.retry ?? "safe",
     });
+  }
+
+  /** Prepares a briefing for an agent that has turned out not to have the session that it was to go on with, or to copy. */
+  async #briefs(candidate: Candidate, error: ErrorData): Promise<boolean> {
+    const forgets = lacksSession(error, "continue_from");
+    if (!forgets && !lacksSession(error, "fork")) return false;
+    const couldContinue = this.canContinue(candidate);
+    if (forgets) this.#forgetful.add(candidate);
+    if (!this.#isFirst) return forgets && couldContinue;
+    if (candidate.briefedRequest === null || this.#briefed.has(candidate)) return false;
+    const briefed = await candidate.briefedRequest().catch(() => null);
+    if (briefed !== null) this.#briefed.set(candidate, briefed);
+    return briefed !== null;
   }
 
   /** Whether the turn under way is the session's own. */
@@ -292,6 +321,12 @@ export class Entries {
     return { stop_reason: "interrupted", error: stoppedTurn };
   }
 }
+
+const notCopied: ErrorData = {
+  code: "unsupported",
+  message: "Cannot fork the session: the agent goes on with the one that it was to copy.",
+  details: { fields: ["fork"] },
+};
 
 /** How a candidate reaches its agent. A program may have a model of its own in its settings: unknown until it says so. */
 function accessOf({ plugin, accessMode, hasOwnGateway, request: { model } }: Candidate): AgentAccess {

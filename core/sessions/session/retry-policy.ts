@@ -1,4 +1,5 @@
 import type { ErrorCode, ErrorData } from "../../../plugin-sdk/errors.ts";
+import { listOf } from "../../../plugin-sdk/json-fields.ts";
 import type { Candidate } from "./admitted.ts";
 
 /** Classes of failure. */
@@ -31,6 +32,11 @@ export function failureClass({ code, details }: ErrorData): FailureClass {
   // A refusal is the agent's answer.
   if (details?.["agent_code"] === "refused") return "fatal";
   return classes[code] ?? "fatal";
+}
+
+/** Whether an agent has turned out not to continue, or not to copy, a session of its own. Its model has got nothing. */
+export function lacksSession({ code, details }: ErrorData, field: "continue_from" | "fork"): boolean {
+  return code === "unsupported" && listOf(details?.["fields"]).includes(field);
 }
 
 /** A failed attempt and its circumstances. */

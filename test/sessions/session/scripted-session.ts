@@ -186,6 +186,7 @@ function candidate(adapter: ScriptedAdapter, request: SessionRequest): Candidate
   return {
     plugin,
     request,
+    briefedRequest: null,
     furtherRequest: ({ text, outputSchema, agentSession, earlier }) => ({
       ...request,
       prompt: [...earlier.map(({ prompt, output }) => `${prompt} -> ${output}`), text].join("; "),

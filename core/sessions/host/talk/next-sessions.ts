@@ -17,7 +17,7 @@ import { type OwnSessions, recall } from "./recall.ts";
 import { type LinePart, turnLine } from "./turn-line.ts";
 
 /** Begins a session that goes on from others. */
-type NextSession = Pick<LiveStartOptions, "earlier" | "begins" | "filesOf" | "placeOf"> & { follows: Follows };
+type NextSession = Pick<LiveStartOptions, "recalled" | "begins" | "filesOf" | "placeOf"> & { follows: Follows };
 
 /** Collaborators of {@link NextSessions}. */
 export interface NextSessionsDeps {
@@ -70,7 +70,7 @@ export class NextSessions {
     const live = await this.#deps.start(
       { ...request, ...recalled.request },
       { adapter, ...omitUndefined({ client: caller.client, sessionId }) },
-      { follows, earlier: recalled.earlier },
+      { follows, recalled },
     );
     return { message_id, session_id: live.id, state: "delivered", turn: turn + 1 };
   }
@@ -112,7 +112,7 @@ export class NextSessions {
           memory: recalled.memory,
           ...(prompt === "" ? {} : { message }),
         },
-        earlier: recalled.earlier,
+        recalled,
         begins,
         filesOf: workspace === "worktree" ? { conversation: conversationIn(talk), turn: at } : undefined,
       },
@@ -212,7 +212,7 @@ export class NextSessions {
       isSameFolder?: boolean;
     },
   ): ReturnType<typeof recall> {
-    return recall(this.#line(from), {
+    return recall(() => this.#line(from), {
       adapter,
       own: this.#deps.ownSessions(adapter),
       isNewest: ({ talk, turns }) =>

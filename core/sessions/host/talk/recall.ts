@@ -13,13 +13,24 @@ export interface OwnSessions {
   copiesAt: boolean;
 }
 
+/** Turns of earlier sessions, for an agent that does not remember them. */
+export interface RecalledTurns {
+  earlier: readonly EarlierTurn[];
+  /**
+   * Reads the turns that the agent remembers by a session of its own, for one that turns out not to go on with it, or not to
+   * copy it; null where the host has not chosen that session.
+   */
+  instead: (() => Promise<readonly EarlierTurn[]>) | null;
+}
+
+/** Of a session that begins a conversation. */
+export const noTurns: RecalledTurns = { earlier: [], instead: null };
+
 /** How the next session's agent comes to know the turns before it. */
-interface Recalled {
+interface Recalled extends RecalledTurns {
   memory: Memory;
   /** The agent's own session, and whether to copy it. */
   request: Pick<SessionRequest, "continue_from" | "fork">;
-  /** Turns for an agent that does not remember them. */
-  earlier: readonly EarlierTurn[];
   /** The session of the last of these turns; null for none. */
   last: SessionTalk | null;
 }
@@ -39,18 +50,24 @@ interface RecallOptions {
  * Decides how an agent comes to know a line of turns: by its own session, which no two sessions ever use, by a copy that it makes
  * of it, or by a briefing.
  */
-export async function recall(line: AsyncIterable<LinePart>, options: RecallOptions): Promise<Recalled> {
+export async function recall(line: () => AsyncIterable<LinePart>, options: RecallOptions): Promise<Recalled> {
   const turns: ToldTurn[] = [];
   let last: SessionTalk | null = null;
-  for await (const part of line) {
+  for await (const part of line()) {
     if (last === null && part.turns.length > 0) {
       last = part.talk;
       const request = await ownSession(part, options);
-      if (request !== null) return { memory: "agent", request, earlier: [], last };
+      if (request !== null) return { memory: "agent", request, earlier: [], instead: () => turnsOf(line()), last };
     }
     turns.unshift(...part.turns);
   }
-  return { memory: turns.length === 0 ? "none" : "briefing", request: {}, earlier: turns, last };
+  return { memory: turns.length === 0 ? "none" : "briefing", request: {}, earlier: turns, instead: null, last };
+}
+
+async function turnsOf(line: AsyncIterable<LinePart>): Promise<ToldTurn[]> {
+  const turns: ToldTurn[] = [];
+  for await (const part of line) turns.unshift(...part.turns);
+  return turns;
 }
 
 /** The agent's own session with exactly these turns; null where it has none, or cannot be asked for it. */
