@@ -98,15 +98,15 @@ describe("recall", () => {
   const from = (id: string, turn?: number) => sessionsOf(talks).line(id, turn);
 
   test("goes on with the agent's own session at the newest turn, and else has it copied at the turn", async () => {
-    expect(await recall(from("two"), { ...options, isNewest: () => true })).toMatchObject({
+    expect(await recall(() => from("two"), { ...options, isNewest: () => true })).toMatchObject({
       memory: "agent",
       request: { continue_from: "agent of two" },
     });
-    expect((await recall(from("two"), options)).request).toEqual({
+    expect((await recall(() => from("two"), options)).request).toEqual({
       continue_from: "agent of two",
       fork: { at: "r4" },
     });
-    expect((await recall(from("back"), options)).request).toEqual({
+    expect((await recall(() => from("back"), options)).request).toEqual({
       continue_from: "agent of one",
       fork: { at: "r2" },
     });
@@ -114,10 +114,10 @@ describe("recall", () => {
 
   test("has it copied as a whole only where it ends with the turn, and is used by no other session", async () => {
     const whole = { ...options, own: { ...own, copiesAt: false } };
-    expect((await recall(from("two"), whole)).request).toEqual({ continue_from: "agent of two", fork: {} });
-    expect(await recall(from("two", 3), whole)).toMatchObject({ memory: "briefing", request: {} });
+    expect((await recall(() => from("two"), whole)).request).toEqual({ continue_from: "agent of two", fork: {} });
+    expect(await recall(() => from("two", 3), whole)).toMatchObject({ memory: "briefing", request: {} });
     const used = { ...whole, isUsed: () => Promise.resolve(true) };
-    expect((await recall(from("two"), used)).memory).toBe("briefing");
+    expect((await recall(() => from("two"), used)).memory).toBe("briefing");
   });
 
   test.each([
@@ -125,12 +125,18 @@ describe("recall", () => {
     ["another folder", { isSameFolder: false }],
     ["an agent without copies", { own: { ...own, copies: false } }],
   ])("is a briefing of all turns for %s", async (_, more) => {
-    const { memory, request, earlier, last } = await recall(from("fork"), { ...options, ...more });
+    const { memory, request, earlier, last } = await recall(() => from("fork"), { ...options, ...more });
     expect([memory, request, last?.session_id]).toEqual(["briefing", {}, "fork"]);
     expect(earlier.map(({ prompt }) => prompt)).toEqual(["p1", "p2", "p5", "p6"]);
   });
 
   test("is nothing before the first turn", async () => {
-    expect(await recall(from("one", 0), options)).toEqual({ memory: "none", request: {}, earlier: [], last: null });
+    expect(await recall(() => from("one", 0), options)).toEqual({
+      memory: "none",
+      request: {},
+      earlier: [],
+      instead: null,
+      last: null,
+    });
   });
 });
