@@ -13,7 +13,7 @@ import {
 export interface LineEditor {
   /** Shows text above the line; it ends with a line's end. */
   print(text: string): void;
-  /** Sets what stands before the line, and the lines above it. Safe for a terminal, no wider than it is. */
+  /** Sets what stands before the line, and the lines above it. Safe for a terminal. */
   show(prompt: string, above: readonly string[]): void;
   /** The text that is typed. */
   text: string;
@@ -31,38 +31,52 @@ export interface LineHandlers {
   onInterrupt(): void;
   /** Ctrl-D on an empty line, or the terminal is gone. */
   onEnd(): void;
+  /** The terminal has other columns. */
+  onResize(): void;
 }
 
-/** Opens a line at the process's terminal, which must have one for input and error output. */
-export function openLineEditor(handlers: LineHandlers): LineEditor {
-  return new ReadlineEditor(handlers);
+/** Streams of a terminal. */
+interface TerminalStreams {
+  input: NodeJS.ReadableStream;
+  output: NodeJS.WritableStream & { columns?: number };
+}
+
+/** Opens a line at a terminal, by default the process's, which must have one for input and error output. */
+export function openLineEditor(
+  handlers: LineHandlers,
+  streams: TerminalStreams = { input: process.stdin, output: process.stderr },
+): LineEditor {
+  return new ReadlineEditor(handlers, streams);
 }
 
 class ReadlineEditor implements LineEditor {
   readonly #line: Interface;
-  readonly #output = process.stderr;
+  readonly #input: TerminalStreams["input"];
+  readonly #output: TerminalStreams["output"];
+  /** With the lines above, so that readline counts their rows as well, at any width of the terminal. */
   #prompt = "› ";
-  #above: readonly string[] = [];
-  /** Rows above the typed line that are drawn. */
-  #drawn = 0;
-  /** Rows of the line that Enter ends, but for the first one. */
+  /** Rows of the line that Enter ends and of the lines above it, but for the first one. */
   #ended = 0;
   #isClosed = false;
   readonly #onKey: (typed: string, key: Key) => void;
-  readonly #onResize = () => this.#redraw();
+  readonly #onResize: () => void;
   readonly #beforeKey = (_typed: string, key: Key) => {
     if (key?.name !== "return" && key?.name !== "enter") return;
     this.#line.write(null, { ctrl: true, name: "e" });
     this.#ended = this.#line.getCursorPos().rows;
   };
 
-  constructor({ onLine, onEscape, onInterrupt, onEnd }: LineHandlers) {
-    emitKeypressEvents(process.stdin);
-    this.#line = createInterface({ input: process.stdin, output: this.#output, terminal: true, historySize: 100 });
+  constructor({ onLine, onEscape, onInterrupt, onEnd, onResize }: LineHandlers, { input, output }: TerminalStreams) {
+    this.#input = input;
+    this.#output = output;
+    emitKeypressEvents(input);
+    const others = output.listeners("resize");
+    this.#line = createInterface({ input, output, terminal: true, historySize: 100 });
+    // Readline would go up by the rows of the old width, and remove text that stands above the line.
+    for (const its of output.listeners("resize")) if (!others.includes(its)) output.off("resize", its as () => void);
     this.#line.on("line", (text) => {
       // Readline leaves the line on the screen: who takes it shows what came of it.
-      moveCursor(this.#output, 0, -1 - this.#ended);
-      this.#erase();
+      this.#erase(this.#ended + 1);
       this.#draw();
       onLine(text, { later: false });
     });
@@ -77,10 +91,15 @@ class ReadlineEditor implements LineEditor {
       this.text = "";
       onLine(text, { later: true });
     };
-    process.stdin.on("keypress", this.#onKey);
-    process.stdin.prependListener("keypress", this.#beforeKey);
-    this.#output.on("resize", this.#onResize);
-    this.#redraw();
+    this.#onResize = () => {
+      this.#erase();
+      this.#draw();
+      onResize();
+    };
+    input.on("keypress", this.#onKey);
+    input.prependListener("keypress", this.#beforeKey);
+    output.on("resize", this.#onResize);
+    this.#draw();
   }
 
   get columns(): number {
@@ -106,8 +125,7 @@ class ReadlineEditor implements LineEditor {
 
   show(prompt: string, above: readonly string[]): void {
     this.#erase();
-    this.#prompt = prompt;
-    this.#above = above;
+    this.#prompt = [...above, prompt].join("\n");
     this.#draw();
   }
 
@@ -115,29 +133,20 @@ class ReadlineEditor implements LineEditor {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#erase();
-    process.stdin.off("keypress", this.#onKey);
-    process.stdin.off("keypress", this.#beforeKey);
+    this.#input.off("keypress", this.#onKey);
+    this.#input.off("keypress", this.#beforeKey);
     this.#output.off("resize", this.#onResize);
     this.#line.close();
   }
 
-  #redraw(): void {
-    this.#erase();
-    this.#draw();
-  }
-
-  /** Removes the typed line, and what is drawn above it. */
-  #erase(): void {
-    const { rows } = this.#line.getCursorPos();
-    moveCursor(this.#output, 0, -rows - this.#drawn);
+  /** Removes the typed line, and what is drawn above it, from `rows` above the cursor on. */
+  #erase(rows: number = this.#line.getCursorPos().rows): void {
+    moveCursor(this.#output, 0, -rows);
     cursorTo(this.#output, 0);
     clearScreenDown(this.#output);
-    this.#drawn = 0;
   }
 
   #draw(): void {
-    for (const line of this.#above) this.#output.write(`${line}\n`);
-    this.#drawn = this.#above.length;
     this.#line.setPrompt(this.#prompt);
     // It would go up by the rows of the line as it was drawn before.
     Reflect.set(this.#line, "prevRows", 0);
