@@ -157,6 +157,7 @@ function hostWords(event: HostEvent, figures: EventFigures): EventWords {
     }
     case "turn_ended": {
       const { outcome, stop_reason, turn, error } = event;
+      if (stop_reason === "end_turn") return { icon: "■", weight: "info", text: `turn ${turn} ended` };
       const weight = outcome === "completed" ? "info" : "error";
       return { icon: "■", weight, tag: `turn ${turn} ended`, text: error?.message ?? stop_reason, hint: error?.hint };
     }
@@ -243,7 +244,8 @@ function tagOf({ by, delivery }: EventOf<"message_accepted">): string {
   return `${how[delivery]} of ${by.client}`;
 }
 
-function contentText(content: EventOf<"message_accepted">["content"]): string {
+/** Returns a message's text, with the types of its images and files. */
+export function contentText(content: EventOf<"message_accepted">["content"]): string {
   return content.map((part) => part.type === "text" ? part.text : `[${part.mime_type}]`).join(" ");
 }
 

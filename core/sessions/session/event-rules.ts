@@ -194,7 +194,7 @@ export class EventRules {
         type: "tool_result",
         call_id,
         tool,
-        output: "The agent ended before the tool answered.",
+        output: "The turn ended before the tool answered.",
         success: false,
         duration_ms: null,
       },

@@ -162,7 +162,8 @@ class InterruptedSession {
     this.#mailbox.take(envelope.event);
     if (envelope.source === "agent") return this.#said(envelope.event as AdapterEvent);
     const { event } = envelope;
-    if (event.type === "permission_request") this.#rules.accept(event);
+    // The host asks by itself, and answers calls whose turn has ended.
+    if (event.type === "permission_request" || event.type === "tool_result") this.#rules.accept(event);
     if (event.type === "attempt_started") this.#usage.begin({ mode: null });
     if (event.type === "session_started") this.#first ??= { envelope, event };
     if (event.type === "permission_resolved") this.#rules.resolve(event.request_id);

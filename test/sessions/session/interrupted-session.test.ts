@@ -114,6 +114,15 @@ test("a session that rested when its host was killed ends as its last turn did, 
   expect(await endOf(await goesOn({}, [turn(1), over, turn(2)]))).toMatchObject({ stop_reason: "host_restarted" });
 });
 
+test("a call that the host answered at its turn's end gets no second answer, and an open one gets its first", async () => {
+  const call = (call_id: string) => ({ type: "tool_call", call_id, tool: "Bash", kind: "execute", input: {} });
+  const answer = { type: "tool_result", call_id: "c1", tool: "Bash", output: "", success: false, duration_ms: null };
+  const events = await goesOn({}, [turn(1), call("c1"), answer, turn(2), call("c2")]);
+  for (const one of events) if (one.event.type === "tool_call") one.source = "agent";
+  const results = (await endsOf(events)).filter(({ type }) => type === "tool_result");
+  expect(results).toMatchObject([{ call_id: "c2", output: "The turn ended before the tool answered." }]);
+});
+
 test("endInterrupted says by what the last attempt was held, and not by what the first one was", async () => {
   const alpha: ScriptedAdapter = { id: "alpha", scripts: [breaksWith("unavailable")] };
   const beta: ScriptedAdapter = { id: "beta", scripts: [hangs], accessMode: { ...api, pricing } };

@@ -1,12 +1,13 @@
-import { textOf } from "../../../../plugin-sdk/conversation.ts";
-import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
-import type { Delivery } from "../../../../plugin-sdk/messages.ts";
+import { attachmentsOf, textOf } from "../../../../plugin-sdk/conversation.ts";
+import type { Envelope, SessionEndedEvent } from "../../../../plugin-sdk/envelope.ts";
+import type { AttachmentPart, Delivery, Part } from "../../../../plugin-sdk/messages.ts";
 import type { LineEditor, LineHandlers } from "../../../ground/platform/terminal/line-editor.ts";
-import { cleanLine } from "../../../ground/log/terminal-text.ts";
+import { contentText } from "../../../ground/checks/event-words.ts";
 import { AgentQuestions } from "../agent-questions.ts";
-import { safeText } from "../render/agent-text.ts";
+import { safeLine, safeText } from "../render/agent-text.ts";
 import { LiveView } from "../render/live-view.ts";
 import type { Paint } from "../render/paint.ts";
+import { fitLine } from "../render/text-width.ts";
 import type { Terminal } from "../../../ground/platform/terminal/terminal.ts";
 import { ChatQuestions } from "./chat-questions.ts";
 
@@ -19,6 +20,8 @@ interface ChatActions {
   answer(requestId: string, choice: string | null): Promise<boolean>;
   /** Uploads a file, which goes with the next message. */
   attach(type: "image" | "file", named: string): Promise<void>;
+  /** The next message carries these images and files, and no others. */
+  carry(parts: AttachmentPart[]): void;
   /** Goes on with another agent. */
   agent(id: string): void;
   /** Takes the talk, and the files if they are kept, back to a turn. */
@@ -37,23 +40,31 @@ interface ChatScreenOptions {
 
 interface Pending {
   id: string;
-  text: string;
+  content: Part[];
   delivery: Delivery;
 }
 
 const help = `  Enter         the next prompt; while the agent works, a word into its turn
-  Alt-Enter     after this turn, while the agent works
+  Alt-Enter     after this turn, while the agent works or asks
   Esc, /stop    stop the turn
+  /now <text>   stop the turn and go on with this
   /edit         take the newest message that waits back into the line
   /withdraw     take the newest message that waits back
   /agent <id>   go on with another agent
   /rewind <turn> take talk and files back to it; the files if they are kept
   /fork [turn]  go on in a new conversation, from that turn or from here
   /image <file> goes with the next message; so does /file <file>
+  /detach       the next message carries no images and files
   /quit         leave (or Ctrl-C twice, or Ctrl-D); the conversation stays
 `;
 
 const isTurn = /^\d{1,9}$/;
+
+/** What stands before a message that waits. A word that finds no place in its turn is the next one. */
+const waitingWords: Readonly<Record<Delivery, string>> = { queue: "waits", steer: "next", interrupt: "now" };
+
+/** Messages that are drawn at most: what does not fit on a screen could not be removed from it. */
+const mostDrawn = 5;
 
 /** How soon a second Ctrl-C follows the first. Milliseconds. */
 const twiceMs = 3000;
@@ -68,6 +79,8 @@ export class ChatScreen {
   #pending: Pending[] = [];
   #isWorking = false;
   #interruptedAt = -Infinity;
+  /** What was typed when the agent asked. */
+  #draft = "";
 
   constructor(options: ChatScreenOptions) {
     this.#options = options;
@@ -77,9 +90,11 @@ export class ChatScreen {
       onEscape: () => this.#stop(),
       onInterrupt: () => this.#interrupt(),
       onEnd: () => actions.leave(),
+      onResize: () => this.#draw(),
     });
+    const columns = () => Math.min(160, Math.max(40, this.#line.columns));
     const print = (text: string) => this.#line.print(text);
-    this.#questions = new ChatQuestions({ print, onChange: () => this.#draw() });
+    this.#questions = new ChatQuestions({ print, onChange: () => this.#asking() });
     this.#asked = new AgentQuestions({ answer: (id, choice) => actions.answer(id, choice) }, {
       questions: this.#questions,
       terminal,
@@ -87,7 +102,9 @@ export class ChatScreen {
     this.#view = new LiveView({
       write: (text) => Promise.resolve(print(text)),
       paint,
-      columns: Math.min(160, Math.max(40, this.#line.columns)),
+      get columns() {
+        return columns();
+      },
       adapters: [],
       lone: true,
       streaming: false,
@@ -98,10 +115,13 @@ export class ChatScreen {
   /** Shows one event. */
   async see(envelope: Envelope): Promise<void> {
     const { event } = envelope;
+    const wasWorking = this.#isWorking;
     this.#note(event);
     this.#asked.see(envelope);
     await this.#view.show(envelope);
     if (event.type === "turn_ended" || event.type === "session_ended") await this.#view.finish();
+    // Only a turn that has ended in order says how.
+    if (event.type === "session_ended" && wasWorking) this.#cutOff(event.result);
     this.#draw();
   }
 
@@ -122,6 +142,24 @@ export class ChatScreen {
     this.#line.close();
   }
 
+  #cutOff({ error, stop_reason }: SessionEndedEvent["result"]): void {
+    if (stop_reason === "end_turn") return;
+    const hint = error?.hint === undefined ? "" : ` ${error.hint}`;
+    this.#line.print(`${this.#options.paint("red", safeText(`✗ ${error?.message ?? stop_reason}${hint}`))}\n`);
+  }
+
+  /** The line's meaning has changed: what was typed stays out of an answer, and comes back after it. */
+  #asking(): void {
+    if (this.#questions.prompt !== null) {
+      this.#draft ||= this.#line.text;
+      this.#line.text = "";
+    } else if (this.#draft !== "") {
+      if (this.#line.text === "") this.#line.text = this.#draft;
+      this.#draft = "";
+    }
+    this.#draw();
+  }
+
   #note(event: Envelope["event"]): void {
     switch (event.type) {
       case "session_started":
@@ -133,11 +171,11 @@ export class ChatScreen {
         this.#isWorking = false;
         return;
       case "message_accepted":
-        this.#pending.push({ id: event.message_id, text: textOf(event.content), delivery: event.delivery });
+        this.#pending.push({ id: event.message_id, content: event.content, delivery: event.delivery });
         return;
       case "message_changed":
         this.#pending = this.#pending.map((one) =>
-          one.id === event.message_id ? { ...one, text: textOf(event.content) } : one
+          one.id === event.message_id ? { ...one, content: event.content } : one
         );
         return;
       case "message_delivered":
@@ -148,7 +186,7 @@ export class ChatScreen {
   }
 
   #take(text: string, later: boolean): void {
-    if (this.#questions.prompt !== null) {
+    if (this.#questions.prompt !== null && !later) {
       this.#line.print(`${this.#questions.prompt}${safeText(text)}\n`);
       this.#questions.answer(text);
     } else if (text.startsWith("/")) this.#command(text);
@@ -175,9 +213,12 @@ export class ChatScreen {
         if (newest === undefined) return this.tell("No message waits.");
         return this.#do(
           actions.withdraw(newest.id).then(() => {
-            if (word === "/edit") this.#line.text = newest.text;
+            if (word === "/edit") this.#edit(newest);
           }),
         );
+      case "/now":
+        if (argument === "") return this.tell("Say what to go on with: /now <text>.");
+        return this.#say(argument, this.#isWorking ? "interrupt" : "queue");
       case "/agent":
         if (argument === "") return this.tell("Name the agent: /agent <id>.");
         return actions.agent(argument);
@@ -191,6 +232,8 @@ export class ChatScreen {
       case "/file":
         if (argument === "") return this.tell(`Name the file: ${word} <file>.`);
         return this.#do(actions.attach(word === "/image" ? "image" : "file", argument));
+      case "/detach":
+        return actions.carry([]);
       case "/quit":
         return actions.leave();
       case "/help":
@@ -198,6 +241,12 @@ export class ChatScreen {
       default:
         return this.tell(`There is no ${word}. /help lists what there is.`);
     }
+  }
+
+  #edit({ content }: Pending): void {
+    const attached = attachmentsOf(content);
+    if (attached.length > 0) this.#options.actions.carry(attached);
+    this.#line.text = textOf(content);
   }
 
   #stop(): void {
@@ -221,12 +270,13 @@ export class ChatScreen {
   #draw(): void {
     const { paint } = this.#options;
     const { columns } = this.#line;
-    const above = this.#pending.map(({ text, delivery }) =>
-      paint(
-        "dim",
-        cleanLine(`⋯ ${delivery === "queue" ? "waits" : delivery}: ${text.replace(/\s+/g, " ")}`, columns - 1),
-      )
-    );
+    const left = this.#pending.length - mostDrawn;
+    const above = [
+      ...this.#pending.slice(0, mostDrawn).map(({ content, delivery }) =>
+        `⋯ ${waitingWords[delivery]}: ${safeLine(contentText(content))}`
+      ),
+      ...(left > 0 ? [`⋯ and ${left} more`] : []),
+    ].map((text) => paint("dim", fitLine(text, columns - 1)));
     const prompt = this.#questions.prompt ?? (this.#isWorking ? "steer › " : "› ");
     this.#line.show(prompt, above);
   }

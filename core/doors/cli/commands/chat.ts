@@ -6,6 +6,8 @@ import { defaultLimits } from "../../../ground/config/limits.ts";
 import { randomId } from "../../../ground/platform/files/hash.ts";
 import { wait } from "../../../ground/platform/engine/wait.ts";
 import { openLineEditor } from "../../../ground/platform/terminal/line-editor.ts";
+import type { TextSink } from "../../../ground/platform/terminal/standard-streams.ts";
+import type { Terminal } from "../../../ground/platform/terminal/terminal.ts";
 import { upload } from "../chat/attached-files.ts";
 import { ChatScreen } from "../chat/chat-screen.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
@@ -13,6 +15,7 @@ import { exitCodeOf } from "../exit-code.ts";
 import { chooseAdapter } from "../find-adapters.ts";
 import { findSession } from "../find-session.ts";
 import { type OpenedSessions, openSessions } from "../open-sessions.ts";
+import { safeLine } from "../render/agent-text.ts";
 import { createPaint } from "../render/paint.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { addRunFlags, modeOf, textFlag } from "../session-command.ts";
@@ -45,14 +48,31 @@ export const defineChat: DefineCommand = (command, bind) => {
 };
 
 async function chat(call: Invocation): Promise<number> {
-  await using opened = await openSessions(call, { warm: true });
+  const { notices, terminal: noticed } = withNotices(call.terminal);
+  await using opened = await openSessions({ ...call, terminal: noticed }, { warm: true });
   const talk = new Talk(call, opened);
   const typed = textFlag(call, "conversation");
   if (typed !== undefined) talk.id = (await findSession(opened.sessions, typed)).session_id;
   else talk.wanted = await adapterOf(call, opened);
   const { terminal } = call;
   const isPerson = terminal.stdin.isTty && terminal.stderr.isTty && modeOf(call) === "live";
-  return isPerson ? await talkAtTerminal(call, talk) : await talkByLines(call, talk);
+  return isPerson ? await talkAtTerminal(call, { talk, notices }) : await talkByLines(call, talk);
+}
+
+/** Takes what a client of the daemon tells by itself, as that it is lost. */
+interface Notices {
+  /** Shows it where a line is typed; null writes it to the terminal. */
+  show: ((text: string) => void) | null;
+}
+
+/** A terminal whose error output a screen may take. */
+function withNotices(terminal: Terminal): { terminal: Terminal; notices: Notices } {
+  const notices: Notices = { show: null };
+  const write: TextSink["write"] = async (text) => {
+    if (notices.show === null) await terminal.stderr.write(text);
+    else notices.show(String(text));
+  };
+  return { terminal: { ...terminal, stderr: { ...terminal.stderr, write } }, notices };
 }
 
 async function adapterOf(call: Invocation, { plugins, manifest }: OpenedSessions): Promise<string | string[]> {
@@ -170,7 +190,10 @@ async function talkByLines(call: Invocation, talk: Talk): Promise<number> {
   return code;
 }
 
-async function talkAtTerminal(call: Invocation, talk: Talk): Promise<number> {
+async function talkAtTerminal(
+  call: Invocation,
+  { talk, notices }: { talk: Talk; notices: Notices },
+): Promise<number> {
   const { terminal } = call;
   const left = new AbortController();
   /** Aborts when it goes on in another conversation. */
@@ -203,9 +226,11 @@ async function talkAtTerminal(call: Invocation, talk: Talk): Promise<number> {
         talk.id !== null && await (await talk.sessions.open(talk.id)).answer(requestId, choice),
       attach: async (type, named) => {
         talk.attached.push(await upload({ type, named, cwd: terminal.cwd }, talk.sessions));
-        screen.tell(
-          `The next message carries ${talk.attached.length === 1 ? "it" : `${talk.attached.length} of them`}.`,
-        );
+        tellCarried();
+      },
+      carry: (parts) => {
+        talk.attached = parts;
+        tellCarried();
       },
       agent: (id) => {
         talk.wanted = id;
@@ -221,14 +246,25 @@ async function talkAtTerminal(call: Invocation, talk: Talk): Promise<number> {
       leave: () => left.abort(),
     },
   });
+  notices.show = (text) => screen.tell(text.trim());
   const stopHangUp = terminal.onInterrupt(() => left.abort());
   if (talk.id !== null) watch();
   else screen.tell("Type a prompt. /help lists the keys.");
   await isOver;
   stopHangUp();
+  notices.show = null;
   await screen.close();
   await tellWayBack();
   return 0;
+
+  function tellCarried(): void {
+    const names = talk.attached.map((part) => safeLine("name" in part && part.name ? part.name : part.mime_type));
+    screen.tell(
+      names.length === 0
+        ? "The next message carries no images and files."
+        : `The next message carries ${names.join(", ")}.`,
+    );
+  }
 
   /** Shows what comes of the conversation, and after its end what comes of its next session. */
   function watch(): void {

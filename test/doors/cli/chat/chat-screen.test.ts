@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import { ChatScreen } from "../../../../core/doors/cli/chat/chat-screen.ts";
+import { textWidth } from "../../../../core/doors/cli/render/text-width.ts";
 import { createPaint } from "../../../../core/doors/cli/render/paint.ts";
 import type { LineEditor, LineHandlers } from "../../../../core/ground/platform/terminal/line-editor.ts";
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
-import { envelopesOf } from "../fake-host.ts";
+import { envelopesOf, fakeResult } from "../fake-host.ts";
 import { fakeTerminal } from "../fake-terminal.ts";
 
 /** A screen whose line a test types. */
@@ -29,6 +30,7 @@ function screen({ say }: { say?: () => Promise<void> } = {}) {
       withdraw: act("withdraw"),
       answer: async (requestId, choice) => (acts.push(`answer ${requestId} ${choice}`), true),
       attach: act("attach"),
+      carry: (parts) => void acts.push(["carry", ...parts.map(({ mime_type }) => mime_type)].join(" ")),
       agent: (id) => void acts.push(`agent ${id}`),
       rewind: act("rewind"),
       fork: act("fork"),
@@ -82,6 +84,50 @@ test("a message that waits stands above the line until the agent has it, and can
   expect(shown.above).toEqual([]);
   keys.onLine("/withdraw", { later: false });
   expect(shown.text).toContain("No message waits.");
+});
+
+test("messages that wait take a row each and at most six, in any script, and name what they carry", async () => {
+  const { shown, see } = screen();
+  const text = "日本語のテキストも 👍 dabei, und so lange, dass sie ganz sicher nicht in eine Zeile passt";
+  await see(working, { ...waits, content: [{ type: "text", text }] });
+  expect(textWidth(shown.above[0]!)).toBeLessThan(80);
+  const image = { type: "image", sha256: "0".repeat(64), mime_type: "image/png" } as const;
+  await see({ ...waits, message_id: "m2", delivery: "steer", content: [{ type: "text", text: "look" }, image] });
+  expect(shown.above[1]).toBe("⋯ next: look [image/png]");
+  for (let at = 3; at <= 64; at++) await see({ ...waits, message_id: `m${at}` });
+  expect(shown.above).toHaveLength(6);
+  expect(shown.above.at(-1)).toBe("⋯ and 59 more");
+});
+
+test("/edit takes back the images and files of a message as well, and /detach takes them off", async () => {
+  const { acts, keys, line, see } = screen();
+  const image = { type: "image", sha256: "0".repeat(64), mime_type: "image/png" } as const;
+  await see(working, { ...waits, content: [...waits.content, image] });
+  keys.onLine("/edit", { later: false });
+  await expect.poll(() => line.text).toBe("later");
+  keys.onLine("/detach", { later: false });
+  expect(acts).toEqual(["withdraw m1", "carry image/png", "carry"]);
+});
+
+test("/now stops the turn and goes on with its words", async () => {
+  const { acts, keys, shown, see } = screen();
+  keys.onLine("/now begin", { later: false });
+  await see(working);
+  keys.onLine("/now go on  with this", { later: false });
+  keys.onLine("/now", { later: false });
+  expect(acts).toEqual(["say begin queue", "say go on  with this interrupt"]);
+  expect(shown.text).toContain("/now <text>");
+});
+
+test("a session that ends in the middle of a turn says why, and one that rested says nothing", async () => {
+  const { shown, see } = screen();
+  const error = { code: "host_restarted", message: "The host was killed.", hint: "Start it again." } as const;
+  const ended = { type: "session_ended", result: fakeResult({ stop_reason: "host_restarted", error }) } as const;
+  await see(working, ended);
+  expect(shown.text).toContain("✗ The host was killed. Start it again.\n");
+  const before = shown.text;
+  await see(ended);
+  expect(shown.text).toBe(before);
 });
 
 test("words that did not arrive come back into the line, unless others are there", async () => {
@@ -141,6 +187,18 @@ test("the line answers the agent's question while one is open", async () => {
   keys.onLine("o", { later: false });
   await expect.poll(() => acts).toEqual(["answer p1 y"]);
   expect(shown.prompt).toBe("steer › ");
+});
+
+test("what is typed when the agent asks is no answer, and comes back after it; Alt-Enter still says it", async () => {
+  const { acts, keys, line, shown, see } = screen();
+  line.text = "half a sentence";
+  await see(working, { type: "question", request_id: "q1", question: "Which branch?" });
+  await expect.poll(() => shown.prompt).toBe("answer › ");
+  expect(line.text).toBe("");
+  keys.onLine("and later this", { later: true });
+  keys.onLine("main", { later: false });
+  await expect.poll(() => acts).toEqual(["say and later this queue", "answer q1 main"]);
+  expect(line.text).toBe("half a sentence");
 });
 
 test("a word after a slash is a command, and never goes to the agent", () => {
