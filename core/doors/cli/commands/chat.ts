@@ -1,9 +1,6 @@
-import { BulkheadError, errorDataOf } from "../../../../plugin-sdk/errors.ts";
-import type { AttachmentPart, Delivery } from "../../../../plugin-sdk/messages.ts";
-import { omitEmpty, omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { formatDuration } from "../render/quantities.ts";
 import { defaultLimits } from "../../../ground/config/limits.ts";
-import { randomId } from "../../../ground/platform/files/hash.ts";
 import { wait } from "../../../ground/platform/engine/wait.ts";
 import { openLineEditor } from "../../../ground/platform/terminal/line-editor.ts";
 import type { TextSink } from "../../../ground/platform/terminal/standard-streams.ts";
@@ -19,12 +16,8 @@ import { safeLine } from "../render/agent-text.ts";
 import { createPaint } from "../render/paint.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { addRunFlags, modeOf, textFlag } from "../session-command.ts";
-import { buildRequest, inTrace } from "../session-request.ts";
 import { showTurn } from "../chat/show-turn.ts";
-import { rewindText } from "./session/session-rewind.ts";
-
-/** How long the agent is kept between two prompts, without a flag. Milliseconds. */
-const usualKeepMs = 15 * 60_000;
+import { Talk, usualKeepMs } from "../chat/talk.ts";
 
 /** How long a lost daemon is waited for between two tries. Milliseconds. */
 const retryMs = 1000;
@@ -78,90 +71,6 @@ function withNotices(terminal: Terminal): { terminal: Terminal; notices: Notices
 async function adapterOf(call: Invocation, { plugins, manifest }: OpenedSessions): Promise<string | string[]> {
   const [given] = call.args;
   return chooseAdapter({ given, plugins: await plugins(), routing: manifest?.routing });
-}
-
-/** One conversation from this end. */
-class Talk {
-  readonly #call: Invocation;
-  readonly #opened: OpenedSessions;
-  /** Id of one of its sessions; null before the first prompt. */
-  id: string | null = null;
-  /** The agent that takes the next message, where it is another one than before. */
-  wanted: string | string[] | null = null;
-  /** Images and files that go with the next message. */
-  attached: AttachmentPart[] = [];
-  /** The message that may have arrived or not: the same words again have its id. */
-  #unsure: { text: string; messageId: string } | null = null;
-
-  constructor(call: Invocation, opened: OpenedSessions) {
-    this.#call = call;
-    this.#opened = opened;
-  }
-
-  get sessions(): OpenedSessions["sessions"] {
-    return this.#opened.sessions;
-  }
-
-  /** Whether the conversation's host lives on without this command. */
-  get isKept(): boolean {
-    return this.#opened.host === null;
-  }
-
-  /** Says something; returns the session that has it, and the message's id, null for the session's own prompt. */
-  async say(text: string, delivery: Delivery): Promise<{ sessionId: string; messageId: string | null }> {
-    const { options, terminal } = this.#call;
-    const { conversations } = this.sessions;
-    if (this.id === null) {
-      const adapter = this.wanted ?? "auto";
-      const [first = "auto"] = [adapter].flat();
-      const config = options["param"] === undefined ? undefined : await this.#opened.configOf(first);
-      const request = buildRequest({ options: inTrace(options, terminal), prompt: text, cwd: terminal.cwd, config });
-      const content = omitEmpty({ content: this.attached });
-      const session = await this.sessions.start({ keep_ms: usualKeepMs, ...request, ...content }, { adapter });
-      this.id = session.id;
-      this.#sent();
-      return { sessionId: session.id, messageId: null };
-    }
-    const messageId = this.#unsure?.text === text ? this.#unsure.messageId : randomId();
-    this.#unsure = { text, messageId };
-    const said = await conversations.say(this.id, {
-      message_id: messageId,
-      content: [{ type: "text", text }, ...this.attached],
-      delivery,
-      ...omitUndefined({ with: typeof this.wanted === "string" ? { agent: this.wanted } : undefined }),
-    });
-    this.#sent();
-    this.id = said.session_id;
-    return { sessionId: said.session_id, messageId };
-  }
-
-  /** Takes the talk back to a turn, and the files if they are kept; returns what was done. */
-  async rewind(to: number): Promise<string> {
-    if (this.id === null) return "Nothing was said yet.";
-    const { conversations } = this.sessions;
-    const id = this.id;
-    const request = { to, talk: true };
-    const report = await conversations.rewind(id, request).catch((error: unknown) => {
-      // Without checkpoints. A turn that is not there is refused again.
-      if (errorDataOf(error)?.code !== "not_found") throw error;
-      return conversations.rewind(id, { ...request, files: false });
-    });
-    return rewindText(report, id);
-  }
-
-  /** Goes on in a new conversation. */
-  async fork(at: number | undefined): Promise<string> {
-    if (this.id === null) return "Nothing was said yet.";
-    const from = this.id;
-    this.id = (await this.sessions.conversations.fork(from, omitUndefined({ at }))).session_id;
-    return `This is ${this.id} now. To go back: bulkhead chat --conversation ${from}`;
-  }
-
-  #sent(): void {
-    this.wanted = null;
-    this.attached = [];
-    this.#unsure = null;
-  }
 }
 
 /** Without a person at a terminal: each line of standard input is a prompt, after the turn before it. */
