@@ -621,6 +621,7 @@ test("another agent is chosen for the next turn, begins a session of its own, an
   await rows.getByText("reads: another agent goes on").waitFor();
   await hint.getByText("Begins turn 3: the agent is kept for it.").waitFor();
   expect(await agent.inputValue()).toBe("");
+  expect(await agent.locator("option:checked").allTextContents()).toEqual(["reads"]);
   expect((await made.report()).sessions.map(({ adapter_id }) => adapter_id)).toEqual(["sees", "reads"]);
   expect(await graveFindings(page)).toEqual([]);
   await end(made);

@@ -184,11 +184,12 @@ function AgentChoice({ agents, usual, chosen, choose }: AgentChoiceProps) {
     <select
       class="agent-choice"
       aria-label="Agent"
-      value={chosen ?? ""}
+      // The agent of the turn before is no choice any more: a value without an option would show none.
+      value={others.some(({ id }) => id === chosen) ? chosen ?? "" : ""}
       onChange={({ currentTarget: { value } }) => choose(value === "" ? null : value)}
     >
       <option value="">{plainText(usual, 60)}</option>
-      {others.map(({ id }) => <option value={id}>{plainText(id, 60)}</option>)}
+      {others.map(({ id }) => <option key={id} value={id}>{plainText(id, 60)}</option>)}
     </select>
   );
 }
