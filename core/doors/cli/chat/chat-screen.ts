@@ -60,7 +60,7 @@ const help = `  Enter         the next prompt; while the agent works, a word int
 
 const isTurn = /^\d{1,9}$/;
 
-/** What stands before a message that waits. A word that finds no place in its turn is the next one. */
+/** Words before a message that waits. A word that finds no place in its turn is the next one. */
 const waitingWords: Readonly<Record<Delivery, string>> = { queue: "waits", steer: "next", interrupt: "now" };
 
 /** Messages that are drawn at most: what does not fit on a screen could not be removed from it. */
@@ -79,7 +79,7 @@ export class ChatScreen {
   #pending: Pending[] = [];
   #isWorking = false;
   #interruptedAt = -Infinity;
-  /** What was typed when the agent asked. */
+  /** The text that was typed when the agent asked. */
   #draft = "";
 
   constructor(options: ChatScreenOptions) {
