@@ -25,7 +25,7 @@ class Screen extends Writable {
   }
 
   override _write(chunk: Uint8Array, _encoding: string, done: () => void): void {
-    // oxlint-disable-next-line no-control-regex
+    // deno-lint-ignore no-control-regex
     for (const [piece, count, letter] of String(chunk).matchAll(/\x1b\[(\d*)([A-Za-z])|\r?\n|[^\x1b\r\n]|\r/g)) {
       if (letter !== undefined) this.#control(letter, Number(count));
       else if (piece.endsWith("\n")) this.#newLine();
