@@ -8,6 +8,31 @@ export const nasty: string = [
   "javascript:document.title='owned' https://xn--80ak6aa92e.com/%2e%2e/?q=<b>",
 ].join("\n");
 
+/** Markdown with everything in it that the console draws. */
+export const prose: string = [
+  "# Tally is done",
+  "I changed `tally` in **src/tally.js**, *not* in ~~words.js~~. See [the rules](https://example.com/rules?of=tally) or https://example.com/bare.",
+  "## What is left\n\n1. Read the code\n2. Change it\n   - and its test\n   - and its page\n3. Run it",
+  "- [x] plurals\n- [ ] fractions",
+  "```ts\nexport function tally(words: string[]): string {\n  return String(words.length);\n}\n```",
+  "| Test | Time | Result |\n| :--- | ---: | :----: |\n| counts words | 3 ms | ok |\n| knows plurals | 12 ms | **fails** |",
+  "> The check uses `==`,\n> so null passes.",
+  "---",
+  "It ends here.",
+].join("\n\n");
+
+/** Markdown that would do harm where its markup, pictures or addresses were taken as such. */
+export const nastyProse: string = [
+  "<details open ontoggle=\"document.title='owned'\"><summary>x</summary><iframe src=/console></iframe></details>",
+  "![picture](https://example.com/a.png \"t\") and <img src=x onerror=document.title='owned'> inside",
+  "[click](javascript:document.title='owned') [data](data:text/html,<script>1</script>) [https://good.example/](https://evil.example/\u202etxt)",
+  "<javascript:document.title='owned'> [ref][r] ![r] `</code><script>document.title='owned'</script>`",
+  "[r]: javascript:document.title='owned'",
+  "```html\"onclick=1\n</pre><script>document.title='owned'</script>\n```",
+  "| <b>a</b> | ![p](x) |\n|---|---|\n| <script>document.title='owned'</script> | [l](vbscript:x) |",
+  "999999999999999. <svg onload=document.title='owned'>\n\n# <h1 style=\"background:url(https://example.com/)\">",
+].join("\n\n");
+
 /** What an agent of very many events says: lines, and a tool's call every ten events. */
 const eventAt = `    const eventAt = (at) => at % 10 === 0
       ? { type: "tool_call", call_id: "c" + at, tool: "Read", kind: "read", input: { file_path: "src/file-" + at + ".ts" } }
@@ -82,6 +107,16 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
     yield plan("completed", "completed", "in_progress");
     yield { type: "usage", scope: "session", tokens_in: 18230, tokens_out: 1904, tokens_cached: null, cost: 0.0831, currency: "USD", model: "tide-2" };
     yield { type: "completed", success: true, output: "Tally returns a text now. One test about plurals still fails.", files_changed: ["src/tally.js"], tokens_used: 20134, cost: 0.0831, confidence: 0.8, structured_output: { tests_failing: 1 } };`),
+  },
+  says: {
+    code: adapterCode(`    const text = ${JSON.stringify(prose)};
+    const size = Number(/\\d+/.exec(request.prompt)?.[0] ?? text.length);
+    for (let at = 0; at < text.length; at += size) {
+      yield { type: "output", stream: "stdout", data: text.slice(at, at + size) };
+      if (size < text.length) await ctx.sleep(30);
+    }
+    if (request.prompt.includes("wait")) await ctx.sleep(600_000);
+    yield { type: "completed", success: true, output: "It is **done**.", files_changed: [], tokens_used: null, cost: null };`),
   },
   asks: {
     code: adapterCode(
@@ -182,6 +217,7 @@ function hostile(): string {
     yield { type: "agent_info", model: id, agent_version: id, agent_session_id: id, tools: [text] };
     yield { type: "output", stream: "stdout", data: text };
     yield { type: "output", stream: "stderr", data: text };
+    yield { type: "output", stream: "stdout", data: ${JSON.stringify(nastyProse)} };
     yield { type: "thinking", content: text };
     yield { type: "plan", entries: [{ content: text, status: "in_progress" }] };
     yield { type: "progress", message: text, percentage: 50 };

@@ -6,6 +6,7 @@ import { ChangedPath, HostEventText } from "./host-event.tsx";
 import { countText, durationText } from "./parts.tsx";
 import { askedChanges } from "../../../ground/log/edit-text.ts";
 import { DiffText } from "./diff-text.tsx";
+import { MarkdownText } from "./rows/markdown-text.tsx";
 import { addressOf } from "./route.ts";
 import { useRowPlace } from "./row-place.ts";
 import { plainText } from "./shown-text.ts";
@@ -52,7 +53,9 @@ function RowBody({ row, onRaw }: { row: TimelineRow; onRaw: (seq: number) => voi
     case "text":
       return row.voice === "thinking" ? <Thinking text={row.text} /> : (
         <>
-          <LongText of={row.text} class={row.voice} />
+          {row.voice === "stdout"
+            ? <MarkdownText of={row.text} class="stdout" />
+            : <LongText of={row.text} class={row.voice} />}
           {row.cut && <CutMark seq={row.to} onRaw={onRaw} />}
         </>
       );
@@ -86,7 +89,7 @@ function Thinking({ text }: { text: string }) {
         </>
       }
     >
-      {() => <LongText of={text} />}
+      {() => <MarkdownText of={text} />}
     </FoldRow>
   );
 }
@@ -266,7 +269,7 @@ const agentEvents: {
         </span>
         {event.confidence !== undefined && ` Confidence ${Math.round(event.confidence * 100)} %.`}
       </p>
-      {event.output !== undefined && event.output !== "" && <LongText of={event.output} class="prose" />}
+      {event.output !== undefined && event.output !== "" && <MarkdownText of={event.output} />}
     </div>
   ),
 };

@@ -7,6 +7,7 @@ import { AttachedParts } from "./talk/attached-parts.tsx";
 import { FoldRow, JsonText, LongText, Text } from "./text.tsx";
 import { HeldList } from "./held-item.tsx";
 import { ChangeMark, ClientName, Command, countText, durationText, OutcomeMark } from "./parts.tsx";
+import { MarkdownText } from "./rows/markdown-text.tsx";
 import { useRowPlace, useTalk } from "./row-place.ts";
 import type { ShownEvent } from "./shown-event.ts";
 import { plainText } from "./shown-text.ts";
@@ -233,10 +234,10 @@ export function ChangedPath(
 const mostOpen = 600;
 
 function Output({ of: text }: { of: string }) {
-  if (text.length <= mostOpen) return <LongText of={text} class="prose" />;
+  if (text.length <= mostOpen) return <MarkdownText of={text} />;
   return (
     <FoldRow class="quiet" line={`All its output, ${text.length.toLocaleString("en")} characters`}>
-      {() => <LongText of={text} class="prose" />}
+      {() => <MarkdownText of={text} />}
     </FoldRow>
   );
 }

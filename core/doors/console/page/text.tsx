@@ -9,6 +9,11 @@ const address =
   // deno-lint-ignore no-control-regex
   /https?:\/\/[^\s<>"'`\u0000-\u0020\u007f-\u00a0\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]{1,2000}[^\s<>"'`.,;:!?)\]}\u0000-\u0020\u007f-\u00a0\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
+/** Whether a text is one whole address that a browser would open. */
+export function isAddress(text: string): boolean {
+  return text.match(address)?.[0] === text;
+}
+
 /** A text of an agent: characters that act are shown by name, and addresses open only after they were shown. */
 export function Text({ of: text, links = false }: { of: string; links?: boolean }) {
   if (!links || !text.includes("://")) return <Visible text={text} />;

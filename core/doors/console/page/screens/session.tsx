@@ -18,6 +18,7 @@ import { LongText, Text } from "../text.tsx";
 import { Timeline } from "../timeline.tsx";
 import { shortPath } from "./sessions.tsx";
 import { lineGroups } from "../api.ts";
+import { loadMarkdown } from "../rows/markdown-text.tsx";
 
 const unread = { grants: [], attempts: [], children: [], result: null };
 
@@ -26,6 +27,8 @@ export function Session({ id, seq }: { id: string; seq: number | null }) {
   // The conversation goes on in another session than the one that was opened.
   const [shown, setShown] = useState(id);
   const { session, failed, again } = useSession(shown);
+  // At once, so that the first rows are drawn as Markdown; without it they stay plain.
+  useEffect(() => void loadMarkdown().catch(() => {}), []);
   if (failed !== null) {
     const { text, hint } = noticeOf(failed);
     return (

@@ -1,0 +1,113 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { graveFindings } from "./accessibility.ts";
+import {
+  closeConsole,
+  type ConsoleHost,
+  type ConsolePage,
+  openBrowser,
+  openConsole,
+  openConsoleHost,
+  pictures,
+} from "./console-fixture.ts";
+
+let host: ConsoleHost & AsyncDisposable;
+let browser: Browser;
+let opened: ConsolePage;
+let page: Page;
+
+beforeAll(async () => {
+  [host, browser] = await Promise.all([openConsoleHost(), openBrowser()]);
+  opened = await openConsole(browser, host);
+  page = opened.page;
+});
+
+afterAll(async () => {
+  if (opened !== undefined) await closeConsole(opened);
+  await browser?.close();
+  await host?.[Symbol.asyncDispose]();
+});
+
+async function said(prompt: string): Promise<string> {
+  const session = await host.client.start({ workdir: host.workdir, prompt }, { adapter: "says", artifacts: "none" });
+  if (!prompt.includes("wait")) await session.result();
+  return session.id;
+}
+
+test("what an agent says is drawn as Markdown, and an address in it opens only after it was shown", async () => {
+  await opened.go(`#/sessions/${await said("Say it")}`);
+  const text = page.locator(".markdown.stdout");
+  await text.getByRole("heading", { name: "Tally is done" }).waitFor();
+  const count = (selector: string) => text.locator(selector).count();
+  expect(await text.locator("ol > li").allInnerTexts()).toHaveLength(3);
+  expect(await count("ol ul > li")).toBe(2);
+  expect(await text.locator(".task-item").allInnerTexts()).toEqual(["[x] plurals", "[ ] fractions"]);
+  expect(await text.locator("pre").innerText()).toContain("export function tally(words: string[]): string {\n  return");
+  expect(await text.locator("td").allInnerTexts()).toEqual([
+    "counts words",
+    "3 ms",
+    "ok",
+    "knows plurals",
+    "12 ms",
+    "fails",
+  ]);
+  for (const selector of ["code", "strong", "em", "del", "blockquote", "hr"]) {
+    expect(await count(selector), selector).toBeGreaterThan(0);
+  }
+  expect(await count("a, img, script")).toBe(0);
+  expect(await text.innerText()).not.toMatch(/\*\*|~~|```|# |\|/);
+  await page.locator(".finished strong", { hasText: "done" }).waitFor();
+  for (const [name, url] of [["the rules", "rules?of=tally"], ["https://example.com/bare", "bare"]] as const) {
+    await text.getByRole("button", { name }).click();
+    expect(await page.locator(".whole-address").innerText()).toBe(`https://example.com/${url}`);
+    await page.getByRole("button", { name: "Stay here" }).click();
+  }
+});
+
+test("a text that goes on keeps the elements of its finished blocks, and is never shown as plain text meanwhile", async () => {
+  // Loaded by now: no later text is plain at first.
+  await page.locator(".markdown.stdout").first().waitFor();
+  await page.evaluate(`globalThis.seen = { kept: 0, other: 0, plain: 0, first: null, at: location.hash };
+    new MutationObserver(() => {
+      const block = document.querySelector(".markdown.stdout > h3");
+      if (block?.textContent === "Tally is done" && location.hash !== seen.at) {
+        if (seen.first === null) seen.first = block;
+        if (seen.first === block) seen.kept++; else seen.other++;
+      }
+      if (location.hash !== seen.at && document.querySelector(".row-text pre.stdout")) seen.plain++;
+    }).observe(document.body, { childList: true, subtree: true, characterData: true });`);
+  const id = await said("30 wait");
+  await opened.go(`#/sessions/${id}`);
+  await page.locator(".markdown.stdout", { hasText: "It ends here." }).waitFor();
+  const seen = await page.evaluate<{ kept: number; other: number; plain: number }>(`({ ...seen, first: null })`);
+  expect(seen).toMatchObject({ other: 0, plain: 0 });
+  expect(seen.kept).toBeGreaterThan(2);
+  await host.call("POST", `/v1/sessions/${id}/interrupt`);
+});
+
+test("the lexer is a script of its own, which comes with the first session", async () => {
+  const other = await openConsole(browser, host);
+  const scripts = () =>
+    other.page.evaluate<string[]>(`performance.getEntriesByType("resource").map(({ name }) => name.split("/").at(-1))`);
+  expect(await scripts()).not.toContain("read-markdown.js");
+  await other.go(`#/sessions/${await said("Say it")}`);
+  await other.page.locator(".markdown.stdout").waitFor();
+  expect(await scripts()).toContain("read-markdown.js");
+  await closeConsole(other);
+});
+
+test.each([["light", 1440], ["dark", 1440], ["light", 390], ["dark", 390]] as const)(
+  "a session of Markdown has no finding of axe and fits, %s at %i px",
+  async (colorScheme, width) => {
+    const id = await said("Say it");
+    const one = await openConsole(browser, host, { colorScheme, viewport: { width, height: 900 } });
+    await one.go(`#/sessions/${id}`);
+    await one.page.locator(".ended").waitFor();
+    await one.page.locator(".timeline").evaluate((list: { scrollTop: number }) => void (list.scrollTop = 0));
+    await one.page.locator(".markdown.stdout").waitFor();
+    await one.page.screenshot({ path: `${pictures}/markdown-${width}-${colorScheme}.png` });
+    expect(await graveFindings(one.page)).toEqual([]);
+    expect(await one.page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
+    await closeConsole(one);
+  },
+);
