@@ -9,12 +9,19 @@ import { DiffText } from "./diff-text.tsx";
 import { MarkdownText } from "./rows/markdown-text.tsx";
 import { addressOf } from "./route.ts";
 import { useRowPlace } from "./row-place.ts";
+import { RowClock } from "./rows/row-clock.tsx";
 import { plainText } from "./shown-text.ts";
 import type { ShownEvent } from "./shown-event.ts";
 
 /** One row of a timeline. */
 export function EventRow(
-  { row, target, onRaw }: { row: TimelineRow; target: number | null; onRaw: (seq: number) => void },
+  { row, above, target, onRaw }: {
+    row: TimelineRow;
+    /** Time of the row above it; null where that is not known. */
+    above: string | null;
+    target: number | null;
+    onRaw: (seq: number) => void;
+  },
 ) {
   const to = row.kind === "text" || row.kind === "used" ? row.to : row.seq;
   const isTarget = target !== null && row.seq <= target && target <= to;
@@ -25,7 +32,7 @@ export function EventRow(
       data-seq={row.seq}
       data-to={to}
     >
-      <Gutter seq={row.seq} onRaw={onRaw} />
+      <Gutter seq={row.seq} at={row.at} above={above} onRaw={onRaw} />
       <div class="row-body">
         <RowBody row={row} onRaw={onRaw} />
       </div>
@@ -33,7 +40,14 @@ export function EventRow(
   );
 }
 
-function Gutter({ seq, onRaw }: { seq: number; onRaw: (seq: number) => void }) {
+interface GutterProps {
+  seq: number;
+  at: string;
+  above: string | null;
+  onRaw: (seq: number) => void;
+}
+
+function Gutter({ seq, at, above, onRaw }: GutterProps) {
   const { session_id: id } = useRowPlace();
   const open = (click: MouseEvent) => {
     if (click.ctrlKey || click.metaKey || click.shiftKey) return;
@@ -42,9 +56,12 @@ function Gutter({ seq, onRaw }: { seq: number; onRaw: (seq: number) => void }) {
     onRaw(seq);
   };
   return (
-    <a class="seq" href={addressOf("sessions", id, seq)} title={`Event ${seq}: show its envelope`} onClick={open}>
-      {seq}
-    </a>
+    <span class="gutter">
+      <RowClock at={at} above={above} />
+      <a class="seq" href={addressOf("sessions", id, seq)} title={`Event ${seq}: show its envelope`} onClick={open}>
+        {seq}
+      </a>
+    </span>
   );
 }
 

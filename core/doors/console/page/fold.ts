@@ -2,8 +2,10 @@ import type { ShownEvent } from "./shown-event.ts";
 
 type EventOf<T extends ShownEvent["event"]["type"]> = Extract<ShownEvent["event"], { type: T }>;
 
-/** One row of a timeline. */
-export type TimelineRow =
+/** One row of a timeline, with the time of its first event. */
+export type TimelineRow = { at: string } & RowContent;
+
+type RowContent =
   | { kind: "text"; seq: number; to: number; voice: "stdout" | "stderr" | "thinking"; text: string; cut: boolean }
   | {
     kind: "tool";
@@ -14,7 +16,7 @@ export type TimelineRow =
   }
   | { kind: "used"; seq: number; to: number; used: EventOf<"capability">[] }
   | { kind: "process"; seq: number; spawned: EventOf<"process_spawned">; exited: EventOf<"process_exited"> | null }
-  | { kind: "event"; seq: number; at: string; event: ShownEvent["event"]; cut: boolean };
+  | { kind: "event"; seq: number; event: ShownEvent["event"]; cut: boolean };
 
 /** Tool calls and answers that the border between two blocks divides. */
 interface DividedCalls {
@@ -74,17 +76,20 @@ class Folding {
   #processes = new Map<number, Extract<TimelineRow, { kind: "process" }>>();
 
   take(envelope: ShownEvent): void {
-    const { event, seq } = envelope;
+    const { event, seq, ts: at } = envelope;
     switch (event.type) {
       case "output":
         return this.#text(envelope, event.stream, event.data);
       case "thinking":
         return this.#text(envelope, "thinking", event.content);
       case "tool_call":
-        return this.#tool({ kind: "tool", seq, call: event, result: null, parts: [] }, event.call_id);
+        return this.#tool({ kind: "tool", at, seq, call: event, result: null, parts: [] }, event.call_id);
       case "tool_result": {
         const row = this.#calls.get(event.call_id);
-        if (row === undefined) return void this.rows.push({ kind: "tool", seq, call: null, result: event, parts: [] });
+        if (row === undefined) {
+          this.rows.push({ kind: "tool", at, seq, call: null, result: event, parts: [] });
+          return;
+        }
         row.result = event;
         return;
       }
@@ -104,9 +109,9 @@ class Folding {
       case "capability":
         return event.decision === "denied" || event.reason !== undefined
           ? this.#plain(envelope)
-          : this.#used(seq, event);
+          : this.#used(envelope, event);
       case "process_spawned": {
-        const row = { kind: "process" as const, seq, spawned: event, exited: null };
+        const row = { kind: "process" as const, at, seq, spawned: event, exited: null };
         this.#processes.set(event.process_id, row);
         this.rows.push(row);
         return;
@@ -153,21 +158,21 @@ class Folding {
     this.rows.push(row);
   }
 
-  #text({ seq, cut_from }: ShownEvent, voice: "stdout" | "stderr" | "thinking", text: string): void {
+  #text({ seq, ts: at, cut_from }: ShownEvent, voice: "stdout" | "stderr" | "thinking", text: string): void {
     const last = this.rows.at(-1);
     const cut = cut_from !== undefined;
     if (last?.kind === "text" && last.voice === voice && !last.cut && last.text.length < 4096) {
       last.text += text;
       last.to = seq;
       last.cut = cut;
-    } else this.rows.push({ kind: "text", seq, to: seq, voice, text, cut });
+    } else this.rows.push({ kind: "text", at, seq, to: seq, voice, text, cut });
   }
 
-  #used(seq: number, event: EventOf<"capability">): void {
+  #used({ seq, ts: at }: ShownEvent, event: EventOf<"capability">): void {
     const last = this.rows.at(-1);
     if (last?.kind === "used") {
       last.used.push(event);
       last.to = seq;
-    } else this.rows.push({ kind: "used", seq, to: seq, used: [event] });
+    } else this.rows.push({ kind: "used", at, seq, to: seq, used: [event] });
   }
 }

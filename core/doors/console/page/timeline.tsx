@@ -101,12 +101,15 @@ const Block = memo<BlockProps>(
       // The head of its turn has the prompt.
       !(place.isDivided && event.type === "session_started" && event.passed_over.length === 0);
     const events = block.events.filter(isShown);
+    const rows = foldRows(events, divided);
+    const above = index * blockSize + 1 > from ? before.events.at(-1)?.ts ?? null : null;
     return (
       <RowPlaceProvider value={place}>
-        {foldRows(events, divided).map((row) => (
+        {rows.map((row, at) => (
           <EventRow
             key={`${row.kind}${row.seq}`}
             row={row}
+            above={rows[at - 1]?.at ?? above}
             target={target}
             onRaw={(seq) => onRaw(place, seq)}
           />

@@ -7,7 +7,7 @@ import { plainText } from "../shown-text.ts";
 import { isAddress, LongText, Text } from "../text.tsx";
 
 /**
- * What an agent says, as Markdown in the page's own elements. Plain until the lexer is loaded, and where a text is too long
+ * Shows an agent's text as Markdown, in the page's own elements. Plain until the lexer is loaded, and where a text is too long
  * or too deep. While a text goes on, only its last block is read and drawn again.
  */
 export function MarkdownText({ of: text, class: look = "prose" }: { of: string; class?: string }) {
@@ -86,7 +86,7 @@ const kinds: { readonly [T in MarkedToken["type"]]: (token: Extract<MarkedToken,
       <All of={tokens} />
     </li>
   ),
-  checkbox: ({ checked }) => <span class="task">{checked ? "[x]" : "[ ]"}{" "}</span>,
+  checkbox: ({ checked }) => <span class="task">{checked ? "[x] " : "[ ] "}</span>,
   table: (token) => <Table of={token} />,
   strong: ({ tokens }) => (
     <strong>
@@ -180,10 +180,9 @@ function Link({ of: { href, text, tokens } }: { of: Tokens.Link }) {
   if (!isAddress(href)) {
     return (
       <>
-        <All of={tokens} />
-        {href !== text && (
+        <All of={tokens} /> {href !== text && (
           <span class="quiet-line">
-            {" "}(<Text of={plainText(href, 2000)} />)
+            (<Text of={plainText(href, 2000)} />)
           </span>
         )}
       </>

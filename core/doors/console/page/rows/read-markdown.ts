@@ -25,7 +25,7 @@ export interface ReadMarkdown {
 /**
  * Reads a text as Markdown, into tokens and never into markup. A text that continues the one before it keeps all blocks of that
  * but the last, which may go on.
- * @returns null for a text that is to be shown plain
+ * @returns null for a text that the page shows plain
  */
 export function readMarkdown(source: string, before: ReadMarkdown | null = null): ReadMarkdown | null {
   const text = source.replace(/\r\n?/g, "\n");

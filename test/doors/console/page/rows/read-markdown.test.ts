@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readMarkdown } from "../../../../../core/doors/console/page/rows/read-markdown.ts";
+import { type ReadMarkdown, readMarkdown } from "../../../../../core/doors/console/page/rows/read-markdown.ts";
 
 const said = `# Done
 
@@ -28,10 +28,10 @@ test("readMarkdown finds the blocks of a text, and each has its part of the sour
 });
 
 test("readMarkdown reads only the last block of a text again that goes on, and finds what it finds in the whole", () => {
-  let read = null;
+  let read = null as ReadMarkdown | null;
   let same = 0;
   for (let end = 1; end <= said.length; end++) {
-    const next = readMarkdown(said.slice(0, end), read)!;
+    const next: ReadMarkdown = readMarkdown(said.slice(0, end), read)!;
     const kept = (read?.blocks ?? []).slice(0, -1);
     expect(next.blocks.slice(0, kept.length).every((block, at) => block === kept[at])).toBe(true);
     same += kept.length;

@@ -85,6 +85,28 @@ test("a text that goes on keeps the elements of its finished blocks, and is neve
   await host.call("POST", `/v1/sessions/${id}/interrupt`);
 });
 
+test("a row has its local time beside it: the minute where it is another one, and all of it on hover and focus", async () => {
+  const id = await said("Say it");
+  const other = await openConsole(browser, host, { timezoneId: "Asia/Tokyo" });
+  await other.go(`#/sessions/${id}`);
+  const clocks = other.page.locator(".row .clock");
+  await other.page.locator(".ended").waitFor();
+  const at = new Date((await host.client.list({ limit: 1 }))[0]!.started_at);
+  const text = at.toLocaleTimeString("en", { timeZone: "Asia/Tokyo", hourCycle: "h23" });
+  expect(await clocks.first().textContent()).toBe(text);
+  expect(await clocks.first().getAttribute("title")).toContain(String(at.getFullYear()));
+  const seen = (at: number) =>
+    other.page.evaluate<string>(`getComputedStyle(document.querySelectorAll(".row .clock")[${at}]).opacity`);
+  await other.page.mouse.move(0, 0);
+  expect([await seen(0), await seen(1)]).toEqual(["1", "0"]);
+  await other.page.locator(".row").nth(1).hover();
+  expect(await seen(1)).toBe("1");
+  await other.page.mouse.move(0, 0);
+  await other.page.locator(".row .seq").nth(1).focus();
+  expect(await seen(1)).toBe("1");
+  await closeConsole(other);
+});
+
 test("the lexer is a script of its own, which comes with the first session", async () => {
   const other = await openConsole(browser, host);
   const scripts = () =>
