@@ -118,6 +118,21 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
     if (request.prompt.includes("wait")) await ctx.sleep(600_000);
     yield { type: "completed", success: true, output: "It is **done**.", files_changed: [], tokens_used: null, cost: null };`),
   },
+  stumbles: {
+    code: adapterCode(`    const fails = new Set([300, 1500, 2600]);
+    for (let at = 1; at <= 3000; at++) {
+      const call_id = "c" + at;
+      if (!fails.has(at)) yield { type: "progress", message: "step " + at };
+      else {
+        yield { type: "output", stream: "stdout", data: "I try **" + at + "**." };
+        yield { type: "tool_call", call_id, tool: "Bash", kind: "execute", input: { command: "npm test -- " + at } };
+        yield { type: "progress", message: "meanwhile" };
+        yield { type: "tool_result", call_id, tool: "Bash", output: "no", success: false, duration_ms: 3 };
+      }
+    }
+    if (request.prompt.includes("wait")) await ctx.sleep(600_000);
+    yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`),
+  },
   asks: {
     code: adapterCode(
       `    const options = [{ id: "yes", label: "Allow once", kind: "allow_once" }, { id: "always", label: "Always allow", kind: "allow_always" }, { id: "no", label: "Reject", kind: "reject_once" }];

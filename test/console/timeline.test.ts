@@ -118,6 +118,46 @@ test("the lexer is a script of its own, which comes with the first session", asy
   await closeConsole(other);
 });
 
+test("filters show what the whole session has of a kind, with counts, and a key leads from failure to failure", async () => {
+  const request = { workdir: host.workdir, prompt: "Stumble" };
+  const session = await host.client.start(request, { adapter: "stumbles", artifacts: "none" });
+  await session.result();
+  const other = await openConsole(browser, host);
+  await other.go(`#/sessions/${session.id}`);
+  const bar = other.page.getByRole("group", { name: "Show of this session" });
+  const rows = other.page.locator(".timeline .row");
+  await bar.getByText("Failures 3").waitFor();
+  const words = (await bar.getByRole("button").allInnerTexts()).map((text) => text.replace(/\s+/g, " "));
+  expect(words).toEqual(["All", "Said 5", "Tools 3", "Edits 0", "Failures 3", "Asked 0", "Next failure n"]);
+  await bar.getByRole("button", { name: /Failures/ }).click();
+  await expect.poll(() => rows.allInnerTexts()).toHaveLength(3);
+  expect((await rows.allInnerTexts()).map((text) => /npm test -- \d+/.exec(text)?.[0])).toEqual(
+    [300, 1500, 2600].map((at) => `npm test -- ${at}`),
+  );
+  await bar.getByRole("button", { name: /Said/ }).click();
+  await expect.poll(async () => (await rows.locator("strong").allInnerTexts()).join()).toBe("300,1500,2600");
+  await bar.getByRole("button", { name: "All" }).click();
+  for (const at of [300, 1500, 2600, 300]) {
+    await other.page.keyboard.press("n");
+    await other.page.locator("[data-target]", { hasText: `npm test -- ${at}` }).waitFor();
+  }
+  await other.page.keyboard.press("f");
+  await expect.poll(() => bar.getByRole("button", { name: /Said/ }).getAttribute("aria-pressed")).toBe("true");
+  await closeConsole(other);
+});
+
+test("filters and their counts follow a session that runs", async () => {
+  const id = await said("30 wait");
+  const other = await openConsole(browser, host);
+  await other.go(`#/sessions/${id}`);
+  await other.page.getByRole("button", { name: /^Said\s*2$/ }).click();
+  await other.page.locator(".markdown", { hasText: "It ends here." }).waitFor();
+  await host.call("POST", `/v1/sessions/${id}/interrupt`);
+  await other.page.getByRole("button", { name: /^Failures\s*[1-9]/ }).click();
+  await other.page.locator(".timeline .ended").waitFor();
+  await closeConsole(other);
+});
+
 test.each([["light", 1440], ["dark", 1440], ["light", 390], ["dark", 390]] as const)(
   "a session of Markdown has no finding of axe and fits, %s at %i px",
   async (colorScheme, width) => {

@@ -10,6 +10,8 @@ const pageSize = 200;
 const blocksOfPage = pageSize / blockSize;
 /** Pages in memory: what is far from the reader is dropped and asked for again. */
 const mostPages = 24;
+/** Pages in memory while few rows of each are shown, so that many of them are in view. */
+const mostSparsePages = 192;
 /** Requests at a time: more would wait in the browser, and be for what is out of view by then. */
 const mostLoads = 4;
 /** Events in a millisecond that replace the whole view several times before an eye sees it. */
@@ -43,6 +45,8 @@ export class SessionEvents {
   /** Rises when a block changed, once a frame at most. */
   readonly version: Signal<number> = signal(0);
   readonly failure: Signal<string | null> = signal(null);
+  /** Whether only some rows of its blocks are shown. */
+  isSparse = false;
   #api: HostApi;
   #path: string;
   #pages = new Map<number, Page>();
@@ -77,6 +81,11 @@ export class SessionEvents {
     const wanted = Math.min(this.last.value, (index + 1) * blockSize);
     if (page.filledTo < wanted) void this.#load(number);
     return this.peek(index);
+  }
+
+  /** A block's events beside one of which only some rows are shown, where there is such a block. */
+  beside(index: number): EventBlock {
+    return index < 0 || index >= this.blockCount ? unknown : this.block(index);
   }
 
   /** A block's events as far as they are here; asks for none. */
@@ -133,9 +142,10 @@ export class SessionEvents {
   }
 
   #evict(): void {
-    if (this.#pages.size <= mostPages) return;
+    const most = this.isSparse ? mostSparsePages : mostPages;
+    if (this.#pages.size <= most) return;
     const oldest = [...this.#pages].sort(([, a], [, b]) => a.usedAt - b.usedAt);
-    for (const [number, { loading }] of oldest.slice(0, this.#pages.size - mostPages)) {
+    for (const [number, { loading }] of oldest.slice(0, this.#pages.size - most)) {
       loading?.abort();
       this.#pages.delete(number);
     }

@@ -160,6 +160,7 @@ function Help({ close }: { close: () => void }) {
     ["x, a", "select one, select all"],
     ["o", "open the session of a request"],
     ["m", "write to the agent of a session"],
+    ["f, n", "in a session: show another kind of rows, go to the next failure"],
     ["/", "search the sessions"],
     ["+", "start a session"],
     ["Escape", "back, or close"],

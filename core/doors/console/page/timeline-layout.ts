@@ -1,3 +1,4 @@
+import type { EventMark } from "../../../ground/checks/event-marks.ts";
 import { blockSize, type SessionEvents } from "./session-events.ts";
 
 /** The place of a row: its session, and whether turns divide the timeline. */
@@ -17,7 +18,16 @@ export type TimelinePart =
     from: number;
     /** Null: it has all that follows. */
     to: number | null;
+    /** Absent: all of it is shown. */
+    only?: OnlyMarked;
   };
+
+/** A part of which only the rows of one kind are shown, which are in these blocks. */
+interface OnlyMarked {
+  mark: EventMark;
+  /** In order. */
+  blocks: readonly number[];
+}
 
 /** An item of a timeline: a head, or a block of events. */
 type TimelineItem = { key: string; part: TimelinePart; block: number };
@@ -48,7 +58,7 @@ export class TimelineLayout {
     const at = this.#starts.findLastIndex((start) => start <= index);
     const part = this.parts[at];
     if (part === undefined) throw new Error("A timeline has no such item.");
-    const block = part.kind === "head" ? 0 : blocksOf(part).first + index - (this.#starts[at] ?? 0);
+    const block = part.kind === "head" ? 0 : blockAt(part, index - (this.#starts[at] ?? 0));
     return { key: keyOf(part, block), part, block };
   }
 
@@ -61,7 +71,10 @@ export class TimelineLayout {
     const part = this.parts[at];
     const start = this.#starts[at] ?? 0;
     if (part === undefined || part.kind === "head" || seq === null) return start;
-    return start + Math.floor((seq - 1) / blockSize) - blocksOf(part).first;
+    const block = Math.floor((seq - 1) / blockSize);
+    if (part.only === undefined) return start + block - blocksOf(part).first;
+    const place = part.only.blocks.findIndex((one) => one >= block);
+    return start + (place < 0 ? Math.max(0, part.only.blocks.length - 1) : place);
   }
 
   /** Returns the numbers of all items by their keys. */
@@ -84,7 +97,15 @@ function keyOf(part: TimelinePart, block: number): string {
   return `${part.place.session_id}/${block}${rest}`;
 }
 
-function blocksOf({ from, to, events }: Extract<TimelinePart, { kind: "events" }>): { first: number; count: number } {
+type EventsPart = Extract<TimelinePart, { kind: "events" }>;
+
+/** Returns the number of a part's block by its place among those that are shown. */
+function blockAt(part: EventsPart, place: number): number {
+  return part.only === undefined ? blocksOf(part).first + place : part.only.blocks[place] ?? 0;
+}
+
+function blocksOf({ from, to, events, only }: EventsPart): { first: number; count: number } {
+  if (only !== undefined) return { first: only.blocks[0] ?? 0, count: only.blocks.length };
   const last = Math.min(to ?? Infinity, events.last.value);
   const first = Math.floor((from - 1) / blockSize);
   return { first, count: last < from ? 0 : Math.floor((last - 1) / blockSize) - first + 1 };

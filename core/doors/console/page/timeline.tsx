@@ -1,9 +1,11 @@
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { EventMark } from "../../../ground/checks/event-marks.ts";
 import { EventRow } from "./event-row.tsx";
 import { dividedCalls, foldRows } from "./fold.ts";
 import { ScrollState } from "./scroll-state.ts";
 import { RowPlaceProvider } from "./row-place.ts";
+import { hasMark } from "./rows/row-marks.ts";
 import { blockSize, type EventBlock, unknown } from "./session-events.ts";
 import type { ShownEvent } from "./shown-event.ts";
 import { type RowPlace, type TimelineAim, TimelineLayout, type TimelinePart } from "./timeline-layout.ts";
@@ -67,13 +69,14 @@ function blockProps(
   part: EventsPart,
   { index, target }: { index: number; target: TimelineAim | null },
 ): Omit<BlockProps, "onRaw"> {
-  const { events, place, from, to } = part;
+  const { events, place, from, to, only } = part;
   const block = events.block(index);
   const seq = target?.session_id === place.session_id ? target.seq : null;
   // An event that a link names has a row of its own.
   const hasTarget = seq !== null && Math.floor((seq - 1) / blockSize) === index;
-  const beside = (of: number) => hasTarget ? unknown : events.peek(of);
-  return { block, before: beside(index - 1), after: beside(index + 1), index, target: seq, place, from, to };
+  const beside = (of: number) => only !== undefined ? events.beside(of) : hasTarget ? unknown : events.peek(of);
+  const mark = only?.mark ?? null;
+  return { block, before: beside(index - 1), after: beside(index + 1), index, target: seq, place, from, to, mark };
 }
 
 interface BlockProps {
@@ -87,11 +90,13 @@ interface BlockProps {
   /** Numbers of the first and last event of its part. */
   from: number;
   to: number | null;
+  /** Null: all of its rows are shown. */
+  mark: EventMark | null;
   onRaw: (place: RowPlace, seq: number) => void;
 }
 
 const Block = memo<BlockProps>(
-  ({ block, before, after, index, target, place, from, to, onRaw }) => {
+  ({ block, before, after, index, target, place, from, to, mark, onRaw }) => {
     if (block === unknown) {
       return <div class="block-unknown" aria-hidden="true">Event {(index * blockSize + 1).toLocaleString("en")} …</div>;
     }
@@ -101,8 +106,9 @@ const Block = memo<BlockProps>(
       // The head of its turn has the prompt.
       !(place.isDivided && event.type === "session_started" && event.passed_over.length === 0);
     const events = block.events.filter(isShown);
-    const rows = foldRows(events, divided);
-    const above = index * blockSize + 1 > from ? before.events.at(-1)?.ts ?? null : null;
+    const all = foldRows(events, divided);
+    const rows = mark === null ? all : all.filter((row) => hasMark(row, mark));
+    const above = mark === null && index * blockSize + 1 > from ? before.events.at(-1)?.ts ?? null : null;
     return (
       <RowPlaceProvider value={place}>
         {rows.map((row, at) => (
@@ -119,7 +125,7 @@ const Block = memo<BlockProps>(
   },
   (a, b) =>
     a.block === b.block && a.before === b.before && a.after === b.after && a.index === b.index &&
-    a.target === b.target && a.place === b.place && a.from === b.from && a.to === b.to,
+    a.target === b.target && a.place === b.place && a.from === b.from && a.to === b.to && a.mark === b.mark,
 );
 
 /** A block in the list, that tells when its height changes by itself. */

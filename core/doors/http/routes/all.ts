@@ -11,6 +11,7 @@ import { eventRoutes } from "./events.ts";
 import { heldRoutes } from "./held.ts";
 import { historyRoutes } from "./history.ts";
 import { hostRoutes, reloadRoute } from "./host.ts";
+import { markRoute } from "./marks.ts";
 import { pluginRoutes } from "./plugins.ts";
 import { searchRoutes } from "./search.ts";
 import { sessionRoutes } from "./sessions.ts";
@@ -28,6 +29,7 @@ const served = [
   ...workspaceRoutes,
   ...heldRoutes,
   ...eventRoutes,
+  markRoute,
   ...historyRoutes,
   ...searchRoutes,
   ...agentRoutes,

@@ -42,3 +42,11 @@ test("a part without events has no item, and a layout without parts none", () =>
   expect(new TimelineLayout([body("a", [1, null], { value: 0 }), head("t1")]).count).toBe(1);
   expect(new TimelineLayout([]).count).toBe(0);
 });
+
+test("a layout of a part of which only some rows are shown has their blocks alone", () => {
+  const part = { ...body("a", [1, null], { value: 400 }), only: { mark: "failures" as const, blocks: [1, 6] } };
+  const layout = new TimelineLayout([head("t1"), part, head("t2"), { ...part, only: { ...part.only, blocks: [] } }]);
+  expect(keysOf(layout)).toEqual(["t1", "a/1", "a/6", "t2"]);
+  expect([51, 100, 301, 399].map((seq) => layout.find({ session_id: "a", seq, key: "" }))).toEqual([1, 1, 2, 2]);
+  expect(layout.item(2).block).toBe(6);
+});

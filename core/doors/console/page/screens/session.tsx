@@ -18,6 +18,7 @@ import { LongText, Text } from "../text.tsx";
 import { Timeline } from "../timeline.tsx";
 import { shortPath } from "./sessions.tsx";
 import { lineGroups } from "../api.ts";
+import { FilterBar, useFilter } from "../rows/filter-bar.tsx";
 import { loadMarkdown } from "../rows/markdown-text.tsx";
 
 const unread = { grants: [], attempts: [], children: [], result: null };
@@ -89,6 +90,7 @@ function OpenSession({ opened, session, seq, again, show }: OpenSessionProps) {
   const talk = useTalkOf({ opened, id, show, isKept: session.result?.checkpoint != null });
   useKeys({ Escape: () => raw === null ? goTo("sessions") : setRaw(null) });
   const lines = useTalkLines(talk, { opened, seq, shown: { id, last: session.last_seq } });
+  const filtered = useFilter(lines.parts, lines.marksOf);
   const events = lines.eventsOf(id);
   const title = talk.parts.value[0]?.turns[0]?.prompt ?? session.title;
   const failure = events.failure.value ?? talk.failure.value;
@@ -102,9 +104,10 @@ function OpenSession({ opened, session, seq, again, show }: OpenSessionProps) {
       <div class="session-layout">
         <TalkProvider value={talk}>
           <div class="talk">
+            <FilterBar of={filtered} />
             <Timeline
-              parts={lines.parts}
-              target={lines.target}
+              parts={filtered.parts}
+              target={filtered.aim ?? lines.target}
               folded={lines.folded}
               isRunning={session.state === "running"}
               onRaw={({ session_id }, seq) => setRaw({ session_id, seq })}

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useConsole } from "../console-context.ts";
 import { toggled } from "../parts.tsx";
+import { SessionMarks } from "../rows/session-marks.ts";
 import { SessionEvents } from "../session-events.ts";
 import type { Talk } from "./talk.ts";
 import type { SessionPart, ShownTurn } from "./talk-turns.ts";
@@ -15,6 +16,8 @@ interface TalkLines {
   /** Rises when a person opens or closes a turn, or its files. */
   folded: number;
   eventsOf(id: string): SessionEvents;
+  /** Places of what a person looks for in a session. */
+  marksOf(id: string): SessionMarks;
 }
 
 interface TalkLinesOptions {
@@ -28,6 +31,7 @@ interface TalkLinesOptions {
 /** Events of one session, and the places of its rows where turns divide the timeline and where not. */
 interface SessionLog {
   events: SessionEvents;
+  marks: SessionMarks;
   plain: RowPlace;
   divided: RowPlace;
 }
@@ -61,7 +65,13 @@ export function useTalkLines(talk: Talk, { opened, seq, shown }: TalkLinesOption
   const target = seq === null && !(isAway && sessions.length > 0)
     ? null
     : { session_id: opened, seq, key: firstKey(sessions, opened) };
-  return { parts, target, folded: folds.count + filesOf.count, eventsOf: (id) => logOf(id).events };
+  return {
+    parts,
+    target,
+    folded: folds.count + filesOf.count,
+    eventsOf: (id) => logOf(id).events,
+    marksOf: (id) => logOf(id).marks,
+  };
 }
 
 /** The events of the conversation's sessions, each opened when it is asked for first. */
@@ -79,10 +89,14 @@ function useLogs(talk: Talk, shown: TalkLinesOptions["shown"]): (id: string) => 
   useEffect(() => {
     for (const [id, { events }] of logs) events.extend(lastOf(id));
   }, [list, sessions, shown.last]);
-  useEffect(() => () => logs.forEach(({ events }) => events.close()), [logs]);
+  useEffect(() => () => logs.forEach(({ events, marks }) => (marks.close(), events.close())), [logs]);
   return useMemo(() => (id: string) => {
-    const log = logs.get(id) ?? {
-      events: new SessionEvents(found, { id, last: lastOf(id) }),
+    const known = logs.get(id);
+    if (known !== undefined) return known;
+    const events = new SessionEvents(found, { id, last: lastOf(id) });
+    const log = {
+      events,
+      marks: new SessionMarks(found.api, { id, events }),
       plain: { session_id: id, isDivided: false },
       divided: { session_id: id, isDivided: true },
     };
