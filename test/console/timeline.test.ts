@@ -143,6 +143,9 @@ test("filters show what the whole session has of a kind, with counts, and a key 
   }
   await other.page.keyboard.press("f");
   await expect.poll(() => bar.getByRole("button", { name: /Said/ }).getAttribute("aria-pressed")).toBe("true");
+  // A link to an event shows it, also where the filter would not.
+  await other.go(`#/sessions/${session.id}/1000`);
+  await other.page.locator("[data-target]", { hasText: /step \d+/ }).waitFor();
   await closeConsole(other);
 });
 

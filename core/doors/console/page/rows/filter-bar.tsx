@@ -1,6 +1,7 @@
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { type EventMark, eventMarks } from "../../../../ground/checks/event-marks.ts";
 import { useKeys } from "../keys.ts";
+import type { TalkLines } from "../talk/talk-lines.tsx";
 import type { TimelineAim, TimelinePart } from "../timeline-layout.ts";
 import { blocksWith, type SessionMarks, sumOf } from "./session-marks.ts";
 
@@ -12,15 +13,12 @@ interface Filtered {
   mark: EventMark | null;
   choose: (mark: EventMark | null) => void;
   counts: Record<EventMark, number> | null;
-  aim: TimelineAim | null;
+  target: TimelineAim | null;
   nextFailure: () => void;
 }
 
 /** Shows only what is of one kind, over all events of the sessions. */
-export function useFilter(
-  parts: readonly TimelinePart[],
-  marksOf: (id: string) => SessionMarks,
-): Filtered {
+export function useFilter({ parts, target, marksOf }: Pick<TalkLines, "parts" | "target" | "marksOf">): Filtered {
   const [mark, setMark] = useState<EventMark | null>(null);
   const [aim, setAim] = useState<TimelineAim | null>(null);
   const shown = parts.filter((part) => part.kind === "events");
@@ -32,6 +30,11 @@ export function useFilter(
     ...marks,
   ]);
   for (const part of shown) part.events.isSparse = mark !== null;
+  // A link to an event shows it, whatever was shown before.
+  useEffect(() => {
+    setAim(null);
+    setMark(null);
+  }, [target?.session_id, target?.seq]);
   const choose = (next: EventMark | null) => {
     for (const id of ids) marksOf(id).want();
     setAim(null);
@@ -41,7 +44,7 @@ export function useFilter(
     for (const id of ids) marksOf(id).want();
     setAim((before) => failureAfter(before, shown, marksOf) ?? before);
   };
-  return { parts: filtered, mark, choose, counts: sumOf(marks), aim, nextFailure };
+  return { parts: filtered, mark, choose, counts: sumOf(marks), target: aim ?? target, nextFailure };
 }
 
 function only(part: TimelinePart, mark: EventMark, marksOf: (id: string) => SessionMarks): TimelinePart {

@@ -6,6 +6,7 @@ import { useKeys } from "../keys.ts";
 import { Ago, Dialog, durationText, Failure, Screen, Since, StandingMark, useLoaded } from "../parts.tsx";
 import { addressOf, goTo } from "../route.ts";
 import { TalkProvider } from "../row-place.ts";
+import type { RowPlace } from "../timeline-layout.ts";
 import type { SessionEvents } from "../session-events.ts";
 import { standingOf } from "../session-list.ts";
 import { SessionSide, type WholeSession } from "../session-side.tsx";
@@ -13,7 +14,7 @@ import { plainText } from "../shown-text.ts";
 import { ForkDialog } from "../talk/fork-dialog.tsx";
 import { RewindDialog } from "../talk/rewind-dialog.tsx";
 import { Talk } from "../talk/talk.ts";
-import { useTalkLines } from "../talk/talk-lines.tsx";
+import { type TalkLines, useTalkLines } from "../talk/talk-lines.tsx";
 import { LongText, Text } from "../text.tsx";
 import { Timeline } from "../timeline.tsx";
 import { shortPath } from "./sessions.tsx";
@@ -90,7 +91,6 @@ function OpenSession({ opened, session, seq, again, show }: OpenSessionProps) {
   const talk = useTalkOf({ opened, id, show, isKept: session.result?.checkpoint != null });
   useKeys({ Escape: () => raw === null ? goTo("sessions") : setRaw(null) });
   const lines = useTalkLines(talk, { opened, seq, shown: { id, last: session.last_seq } });
-  const filtered = useFilter(lines.parts, lines.marksOf);
   const events = lines.eventsOf(id);
   const title = talk.parts.value[0]?.turns[0]?.prompt ?? session.title;
   const failure = events.failure.value ?? talk.failure.value;
@@ -102,25 +102,40 @@ function OpenSession({ opened, session, seq, again, show }: OpenSessionProps) {
     >
       {failure !== null && <Failure text={failure} />}
       <div class="session-layout">
-        <TalkProvider value={talk}>
-          <div class="talk">
-            <FilterBar of={filtered} />
-            <Timeline
-              parts={filtered.parts}
-              target={filtered.aim ?? lines.target}
-              folded={lines.folded}
-              isRunning={session.state === "running"}
-              onRaw={({ session_id }, seq) => setRaw({ session_id, seq })}
-            />
-            <Composer talk={talk} />
-            <TurnWishDialog talk={talk} />
-          </div>
-        </TalkProvider>
+        <TalkView
+          talk={talk}
+          lines={lines}
+          isRunning={session.state === "running"}
+          onRaw={({ session_id }, seq) => setRaw({ session_id, seq })}
+        />
         {raw === null
           ? <SessionSide key={id} session={session} />
           : <RawEvent id={raw.session_id} seq={raw.seq} close={() => setRaw(null)} />}
       </div>
     </Screen>
+  );
+}
+
+interface TalkViewProps {
+  talk: Talk;
+  lines: TalkLines;
+  isRunning: boolean;
+  onRaw: (place: RowPlace, seq: number) => void;
+}
+
+/** The timeline of a conversation, with what chooses its rows above it and the field to write below. */
+function TalkView({ talk, lines, isRunning, onRaw }: TalkViewProps) {
+  const filtered = useFilter(lines);
+  const { parts, target } = filtered;
+  return (
+    <TalkProvider value={talk}>
+      <div class="talk">
+        <FilterBar of={filtered} />
+        <Timeline parts={parts} target={target} folded={lines.folded} isRunning={isRunning} onRaw={onRaw} />
+        <Composer talk={talk} />
+        <TurnWishDialog talk={talk} />
+      </div>
+    </TalkProvider>
   );
 }
 

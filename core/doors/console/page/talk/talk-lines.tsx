@@ -10,7 +10,7 @@ import { TurnFiles } from "./turn-files.tsx";
 import { SessionHead, TurnHead } from "./turn-head.tsx";
 
 /** A conversation as the parts of a timeline. */
-interface TalkLines {
+export interface TalkLines {
   parts: readonly TimelinePart[];
   target: TimelineAim | null;
   /** Rises when a person opens or closes a turn, or its files. */
