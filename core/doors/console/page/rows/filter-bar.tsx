@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type EventMark, eventMarks } from "../../../../ground/checks/event-marks.ts";
 import { useKeys } from "../keys.ts";
-import type { TalkLines } from "../talk/talk-lines.tsx";
+import type { TalkTimeline } from "../talk/talk-lines.tsx";
 import type { TimelineAim, TimelinePart } from "../timeline-layout.ts";
 import { blocksWith, type SessionMarks, sumOf } from "./session-marks.ts";
 
@@ -18,7 +18,7 @@ interface Filtered {
 }
 
 /** Shows only what is of one kind, over all events of the sessions. */
-export function useFilter({ parts, target, marksOf }: Pick<TalkLines, "parts" | "target" | "marksOf">): Filtered {
+export function useFilter({ parts, target, marksOf }: Pick<TalkTimeline, "parts" | "target" | "marksOf">): Filtered {
   const [mark, setMark] = useState<EventMark | null>(null);
   const [aim, setAim] = useState<TimelineAim | null>(null);
   const shown = parts.filter((part) => part.kind === "events");

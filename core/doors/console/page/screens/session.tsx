@@ -14,7 +14,7 @@ import { plainText } from "../shown-text.ts";
 import { ForkDialog } from "../talk/fork-dialog.tsx";
 import { RewindDialog } from "../talk/rewind-dialog.tsx";
 import { Talk } from "../talk/talk.ts";
-import { type TalkLines, useTalkLines } from "../talk/talk-lines.tsx";
+import { type TalkTimeline, useTalkLines } from "../talk/talk-lines.tsx";
 import { LongText, Text } from "../text.tsx";
 import { Timeline } from "../timeline.tsx";
 import { shortPath } from "./sessions.tsx";
@@ -118,7 +118,7 @@ function OpenSession({ opened, session, seq, again, show }: OpenSessionProps) {
 
 interface TalkViewProps {
   talk: Talk;
-  lines: TalkLines;
+  lines: TalkTimeline;
   isRunning: boolean;
   onRaw: (place: RowPlace, seq: number) => void;
 }

@@ -10,7 +10,7 @@ import { TurnFiles } from "./turn-files.tsx";
 import { SessionHead, TurnHead } from "./turn-head.tsx";
 
 /** A conversation as the parts of a timeline. */
-export interface TalkLines {
+export interface TalkTimeline {
   parts: readonly TimelinePart[];
   target: TimelineAim | null;
   /** Rises when a person opens or closes a turn, or its files. */
@@ -40,7 +40,7 @@ interface SessionLog {
  * Lays a conversation out: its sessions one after the other, each turn under its head; those that were over when the page
  * opened it are closed. A session of one turn is its events alone.
  */
-export function useTalkLines(talk: Talk, { opened, seq, shown }: TalkLinesOptions): TalkLines {
+export function useTalkLines(talk: Talk, { opened, seq, shown }: TalkLinesOptions): TalkTimeline {
   const logOf = useLogs(talk, shown);
   const [folds, setFolds] = useState<{ of: ReadonlyMap<number, boolean>; count: number }>({ of: new Map(), count: 0 });
   const sessions = talk.parts.value;
