@@ -63,7 +63,7 @@ export interface Candidate {
   /** The request as the adapter gets it: fitted to the plugin, with the complete prompt. */
   request: SessionRequest;
   /**
-   * Makes that request with a briefing in place of a session of the agent's own; null where the host has chosen none for it.
+   * Makes that request with a briefing instead of a session of the agent's own; null where the host has chosen none for it.
    */
   briefedRequest: (() => Promise<SessionRequest>) | null;
   /** How the agent is reached; null when the plugin names no access mode. */
