@@ -6,7 +6,6 @@ import { exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { digestOf } from "../../sessions/host/idempotency.ts";
 import type { MessageCaller } from "../../sessions/host/session-host.ts";
-import type { CallAsk } from "./calls.ts";
 
 /** Answer of a machine that would begin a session, and does not know what the asking machine's client may start. */
 export interface WantedSession {
@@ -63,7 +62,7 @@ export async function askAdmitted<T extends object>(
 
 /** Does for another machine what begins a session here, or answers with the request that its client must be admitted for. */
 export async function admittedElsewhere<T>(
-  ask: CallAsk,
+  ask: Readonly<Record<string, unknown>>,
   act: (caller: MessageCaller) => Promise<T>,
 ): Promise<T | WantedSession> {
   const { admitted } = ask;

@@ -26,7 +26,7 @@ import type { SessionSlots } from "./host-seams.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import type { Workspace } from "../../../plugin-sdk/workspace.ts";
 import { type PlaceOptions, placeSession } from "./state/workspaces.ts";
-import { noTurns, type RecalledTurns } from "./talk/recall.ts";
+import { noTurns, type RecalledTurns } from "./talk/candidate-requests.ts";
 
 interface LiveSessionsDeps extends SessionDeps {
   routes: Routes;

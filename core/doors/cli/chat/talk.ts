@@ -28,7 +28,7 @@ interface Next {
 }
 
 /** One conversation from this end. */
-export class Talk {
+export class ChatTalk {
   readonly #call: Pick<Invocation, "options" | "terminal">;
   readonly #opened: TalkSessions;
   /** Id of one of its sessions; null before the first prompt. */

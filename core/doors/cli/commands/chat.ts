@@ -17,7 +17,7 @@ import { createPaint } from "../render/paint.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { addRunFlags, modeOf, textFlag } from "../session-command.ts";
 import { showTurn } from "../chat/show-turn.ts";
-import { Talk, usualKeepMs } from "../chat/talk.ts";
+import { ChatTalk, usualKeepMs } from "../chat/talk.ts";
 
 /** How long a lost daemon is waited for between two tries. Milliseconds. */
 const retryMs = 1000;
@@ -43,7 +43,7 @@ export const defineChat: DefineCommand = (command, bind) => {
 async function chat(call: Invocation): Promise<number> {
   const { notices, terminal: noticed } = withNotices(call.terminal);
   await using opened = await openSessions({ ...call, terminal: noticed }, { warm: true });
-  const talk = new Talk(call, opened);
+  const talk = new ChatTalk(call, opened);
   const typed = textFlag(call, "conversation");
   if (typed !== undefined) talk.id = (await findSession(opened.sessions, typed)).session_id;
   else talk.wanted = await adapterOf(call, opened);
@@ -74,7 +74,7 @@ async function adapterOf(call: Invocation, { plugins, manifest }: OpenedSessions
 }
 
 /** Without a person at a terminal: each line of standard input is a prompt, after the turn before it. */
-async function talkByLines(call: Invocation, talk: Talk): Promise<number> {
+async function talkByLines(call: Invocation, talk: ChatTalk): Promise<number> {
   const { terminal, options } = call;
   let code = 0;
   const text = await terminal.stdin.readAll(defaultLimits.prompt_bytes);
@@ -101,7 +101,7 @@ async function talkByLines(call: Invocation, talk: Talk): Promise<number> {
 
 async function talkAtTerminal(
   call: Invocation,
-  { talk, notices }: { talk: Talk; notices: Notices },
+  { talk, notices }: { talk: ChatTalk; notices: Notices },
 ): Promise<number> {
   const { terminal } = call;
   const left = new AbortController();

@@ -3,8 +3,20 @@ import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
 import { briefing } from "../../../ground/prompt/briefing.ts";
 import { type ContextFile, enhancePrompt } from "../../../ground/prompt/enhance-prompt.ts";
 import type { PromptSettings } from "../../../ground/prompt/prompt-settings.ts";
-import type { Candidate, FurtherTurn } from "../../session/admitted.ts";
-import type { RecalledTurns } from "./recall.ts";
+import type { Candidate, EarlierTurn, FurtherTurn } from "../../session/admitted.ts";
+
+/** Turns of earlier sessions, for an agent that does not remember them. */
+export interface RecalledTurns {
+  earlier: readonly EarlierTurn[];
+  /**
+   * Reads the turns that the agent remembers by a session of its own, for one that turns out not to go on with it, or not to
+   * copy it; null where the host has not chosen that session.
+   */
+  instead: (() => Promise<readonly EarlierTurn[]>) | null;
+}
+
+/** Of a session that begins a conversation. */
+export const noTurns: RecalledTurns = { earlier: [], instead: null };
 
 interface CandidateRequestsOptions {
   settings: PromptSettings;

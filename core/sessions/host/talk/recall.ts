@@ -1,7 +1,7 @@
 import type { Memory } from "../../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
-import type { EarlierTurn } from "../../session/admitted.ts";
 import type { SessionTalk, ToldTurn } from "../session-talk.ts";
+import type { RecalledTurns } from "./candidate-requests.ts";
 import type { LinePart } from "./turn-line.ts";
 
 /** How an agent goes on with sessions of its own. */
@@ -12,19 +12,6 @@ export interface OwnSessions {
   copies: boolean;
   copiesAt: boolean;
 }
-
-/** Turns of earlier sessions, for an agent that does not remember them. */
-export interface RecalledTurns {
-  earlier: readonly EarlierTurn[];
-  /**
-   * Reads the turns that the agent remembers by a session of its own, for one that turns out not to go on with it, or not to
-   * copy it; null where the host has not chosen that session.
-   */
-  instead: (() => Promise<readonly EarlierTurn[]>) | null;
-}
-
-/** Of a session that begins a conversation. */
-export const noTurns: RecalledTurns = { earlier: [], instead: null };
 
 /** How the next session's agent comes to know the turns before it. */
 interface Recalled extends RecalledTurns {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Talk } from "../../../../core/doors/cli/chat/talk.ts";
+import { ChatTalk } from "../../../../core/doors/cli/chat/talk.ts";
 import type { SessionHost } from "../../../../core/sessions/host/session-host.ts";
 import type { AttachmentPart } from "../../../../plugin-sdk/messages.ts";
 import { fakeTerminal } from "../fake-terminal.ts";
@@ -27,7 +27,7 @@ function talkTo({ failures = 0 } = {}) {
     },
   } as unknown as SessionHost;
   const call = { options: {}, terminal: fakeTerminal() };
-  return { acts, talk: new Talk(call, { sessions, configOf: () => Promise.resolve(undefined), host: null }) };
+  return { acts, talk: new ChatTalk(call, { sessions, configOf: () => Promise.resolve(undefined), host: null }) };
 }
 
 const image: AttachmentPart = { type: "image", sha256: "0".repeat(64), mime_type: "image/png" };
