@@ -35,6 +35,16 @@ export interface LineHandlers {
   onResize(): void;
 }
 
+/** Has the terminal say where a pasted text begins and ends, as xterm's control sequences have it; and no longer. */
+const tellsPastes = "\x1b[?2004h";
+const tellsPastesNot = "\x1b[?2004l";
+
+/** Sequences that it sends then, but for the last letter. */
+const pasteBorders: ReadonlyMap<string, "start" | "end"> = new Map([["\x1b[200", "start"], ["\x1b[201", "end"]]);
+
+/** Stands in the typed line for the end of a line: readline would take that for Enter. */
+const lineEnd = "↵";
+
 /** Streams of a terminal. */
 interface TerminalStreams {
   input: NodeJS.ReadableStream;
@@ -58,10 +68,26 @@ class ReadlineEditor implements LineEditor {
   /** Rows of the line that Enter ends and of the lines above it, but for the first one. */
   #ended = 0;
   #isClosed = false;
+  /** The key before, of a text that is being pasted; null else. */
+  #pasted: string | null = null;
+  #isAtBorder = false;
   readonly #onKey: (typed: string, key: Key) => void;
   readonly #onResize: () => void;
   readonly #beforeKey = (_typed: string, key: Key) => {
-    if (key?.name !== "return" && key?.name !== "enter") return;
+    const { name = "", sequence = "" } = key ?? {};
+    const before = this.#pasted;
+    const border = pasteBorders.get(sequence.replace(/~$/, "")) ?? null;
+    if (border === "start" || before !== null) this.#pasted = border === "end" ? null : name;
+    // One of the runtimes takes the border's last letter for a key.
+    const isRest = sequence === "~" && this.#isAtBorder;
+    this.#isAtBorder = border !== null && !sequence.endsWith("~");
+    if (isRest) return ignore(key);
+    if (name !== "return" && name !== "enter") return;
+    if (before !== null) {
+      ignore(key);
+      if (before !== "return" || name !== "enter") this.#line.write(lineEnd);
+      return;
+    }
     this.#line.write(null, { ctrl: true, name: "e" });
     this.#ended = this.#line.getCursorPos().rows;
   };
@@ -78,7 +104,7 @@ class ReadlineEditor implements LineEditor {
       // Readline leaves the line on the screen: who takes it shows what came of it.
       this.#erase(this.#ended + 1);
       this.#draw();
-      onLine(text, { later: false });
+      onLine(text.replaceAll(lineEnd, "\n"), { later: false });
     });
     this.#line.on("SIGINT", onInterrupt);
     this.#line.on("close", () => {
@@ -99,6 +125,7 @@ class ReadlineEditor implements LineEditor {
     input.on("keypress", this.#onKey);
     input.prependListener("keypress", this.#beforeKey);
     output.on("resize", this.#onResize);
+    output.write(tellsPastes);
     this.#draw();
   }
 
@@ -107,13 +134,13 @@ class ReadlineEditor implements LineEditor {
   }
 
   get text(): string {
-    return this.#line.line;
+    return this.#line.line.replaceAll(lineEnd, "\n");
   }
 
   set text(text: string) {
     this.#line.write(null, { ctrl: true, name: "e" });
     this.#line.write(null, { ctrl: true, name: "u" });
-    if (text !== "") this.#line.write(text);
+    if (text !== "") this.#line.write(text.replaceAll(/\r?\n|\r/g, lineEnd));
   }
 
   print(text: string): void {
@@ -133,6 +160,7 @@ class ReadlineEditor implements LineEditor {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#erase();
+    this.#output.write(tellsPastesNot);
     this.#input.off("keypress", this.#onKey);
     this.#input.off("keypress", this.#beforeKey);
     this.#output.off("resize", this.#onResize);
@@ -152,4 +180,9 @@ class ReadlineEditor implements LineEditor {
     Reflect.set(this.#line, "prevRows", 0);
     this.#line.prompt(true);
   }
+}
+
+/** Makes of a key one that readline does not know. */
+function ignore(key: Key): void {
+  Object.assign(key, { ctrl: true, name: "ignored" });
 }

@@ -26,11 +26,12 @@ class Screen extends Writable {
 
   override _write(chunk: Uint8Array, _encoding: string, done: () => void): void {
     // deno-lint-ignore no-control-regex
-    for (const [piece, count, letter] of String(chunk).matchAll(/\x1b\[(\d*)([A-Za-z])|\r?\n|[^\x1b\r\n]|\r/g)) {
+    const pieces = /\x1b\[\?\d+[hl]|\x1b\[(\d*)([A-Za-z])|\r?\n|[^\x1b\r\n]|\r/g;
+    for (const [piece, count, letter] of String(chunk).matchAll(pieces)) {
       if (letter !== undefined) this.#control(letter, Number(count));
       else if (piece.endsWith("\n")) this.#newLine();
       else if (piece === "\r") this.#column(1);
-      else this.#put(piece);
+      else if (!piece.startsWith("\x1b")) this.#put(piece);
     }
     done();
   }
@@ -136,4 +137,17 @@ test("what is typed stays while text is shown above it, and Enter and Alt-Enter 
   expect(lines).toEqual([typed, `later: then this, which has more than a row`]);
   line.show("› ", []);
   expect(output.rows()).toEqual(["said meanwhile", "and more", "›"]);
+});
+
+test("a pasted text of several lines, and one that is put into the line, is one line's text", () => {
+  const { line, output, lines, type } = open(40);
+  type("see: \x1b[200~one\r\ntwo\rthree\n\nfour\x1b[201~");
+  expect(lines).toEqual([]);
+  expect(line.text).toBe("see: one\ntwo\nthree\n\nfour");
+  expect(output.rows().join("")).toContain("see: one↵two↵three↵↵four");
+  type("\r");
+  line.text = "a\nb";
+  type("\r");
+  type("c\r");
+  expect(lines).toEqual(["see: one\ntwo\nthree\n\nfour", "a\nb", "c"]);
 });
