@@ -35,7 +35,7 @@ interface OpenSession {
   session: JsonFields;
 }
 
-/** Collaborators of what opens a session. */
+/** Collaborators of {@link openSession}. */
 export interface OpeningDeps {
   agent: JsonRpcPeer;
   /** Waits for the agent's answers until a session is open: words may come instead. */

@@ -5,28 +5,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ForkRequest } from "../../plugin-sdk/conversation.ts";
 import type { RemoteHost } from "../../core/doors/client/mod.ts";
 import { openTokens } from "../../core/doors/http/tokens.ts";
-import { allPresent, type Machine, startMachine, until } from "./machine.ts";
-import { type NatsServers, startServers } from "./nats-servers.ts";
-import { gitIn, makeRepository } from "./repository.ts";
+import { until } from "./machine.ts";
+import { gitIn } from "./repository.ts";
+import { type Pair, startPair } from "./pair.ts";
 
-let on: NatsServers;
-let one: Machine;
-let two: Machine;
+let { one, two, end } = {} as Pair;
 
-beforeAll(async () => {
-  on = await startServers();
-  [one, two] = await Promise.all([
-    startMachine({ name: "one", servers: on.urls }),
-    startMachine({ name: "two", servers: on.urls }),
-  ]);
-  await makeRepository(one.workdir);
-  await allPresent([one, two]);
-}, 60_000);
-
-afterAll(async () => {
-  for (const machine of [one, two]) await machine?.remove();
-  await on?.stop();
-});
+beforeAll(async () => void ({ one, two, end } = await startPair()), 60_000);
+afterAll(() => end?.());
 
 const text = (words: string) => [{ type: "text" as const, text: words }];
 

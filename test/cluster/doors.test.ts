@@ -8,28 +8,14 @@ import { readDaemonRecord } from "../../core/doors/daemon/daemon-record.ts";
 import { remoteSessions } from "../../core/doors/cli/remote-sessions.ts";
 import { unixFetch } from "../../core/ground/platform/net/unix-fetch.ts";
 import { connectClient } from "../doors/acp/acp-client.ts";
-import { allPresent, type Machine, startMachine, until } from "./machine.ts";
-import { type NatsServers, startServers } from "./nats-servers.ts";
-import { gitIn, makeRepository } from "./repository.ts";
+import { until } from "./machine.ts";
+import { gitIn } from "./repository.ts";
+import { type Pair, startPair } from "./pair.ts";
 
-let on: NatsServers;
-let one: Machine;
-let two: Machine;
+let { one, two, end } = {} as Pair;
 
-beforeAll(async () => {
-  on = await startServers();
-  [one, two] = await Promise.all([
-    startMachine({ name: "one", servers: on.urls }),
-    startMachine({ name: "two", servers: on.urls }),
-  ]);
-  await makeRepository(one.workdir);
-  await allPresent([one, two]);
-}, 60_000);
-
-afterAll(async () => {
-  for (const machine of [one, two]) await machine?.remove();
-  await on?.stop();
-});
+beforeAll(async () => void ({ one, two, end } = await startPair()), 60_000);
+afterAll(() => end?.());
 
 /** A session of machine one, once machine two has its beginning. */
 async function onOne(adapter: string, seq: number): Promise<string> {

@@ -199,6 +199,33 @@ export async function closeConsole({ page, breaches }: ConsolePage): Promise<voi
   expect(breaches).toEqual([]);
 }
 
+/** A host, a browser and a page in it. */
+export interface WholeConsole {
+  host: ConsoleHost;
+  browser: Browser;
+  opened: ConsolePage;
+  page: Page;
+  /** Ends all three; a test file ends with no breach of its page. */
+  close(): Promise<void>;
+}
+
+/** Opens what most test files have. */
+export async function openWholeConsole(): Promise<WholeConsole> {
+  const [host, browser] = await Promise.all([openConsoleHost(), openBrowser()]);
+  const end = async () => {
+    await browser.close();
+    await host[Symbol.asyncDispose]();
+  };
+  try {
+    const opened = await openConsole(browser, host);
+    const close = () => closeConsole(opened).finally(end);
+    return { host, browser, opened, page: opened.page, close };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
 /** Waits. */
 export function pause(ms: number): Promise<undefined> {
   return new Promise((resolve) => setTimeout(() => resolve(undefined), ms));

@@ -1,33 +1,13 @@
 import { lstat, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import {
-  closeConsole,
-  type ConsoleHost,
-  type ConsolePage,
-  openBrowser,
-  openConsole,
-  openConsoleHost,
-} from "./console-fixture.ts";
+import { openWholeConsole, type WholeConsole } from "./console-fixture.ts";
 import { git } from "./git.ts";
 
-let host: ConsoleHost & AsyncDisposable;
-let browser: Browser;
-let opened: ConsolePage;
-let page: Page;
+let { host, opened, page, close } = {} as WholeConsole;
 
-beforeAll(async () => {
-  [host, browser] = await Promise.all([openConsoleHost(), openBrowser()]);
-  opened = await openConsole(browser, host);
-  page = opened.page;
-});
-
-afterAll(async () => {
-  if (opened !== undefined) await closeConsole(opened);
-  await browser?.close();
-  await host?.[Symbol.asyncDispose]();
-});
+beforeAll(async () => void ({ host, opened, page, close } = await openWholeConsole()));
+afterAll(() => close?.());
 
 /** Runs the agent that changes files, in a worktree, to its end. */
 async function work(prompt: string): Promise<string> {

@@ -1,30 +1,10 @@
-import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import {
-  closeConsole,
-  type ConsoleHost,
-  type ConsolePage,
-  openBrowser,
-  openConsole,
-  openConsoleHost,
-} from "./console-fixture.ts";
+import { closeConsole, openConsole, openWholeConsole, type WholeConsole } from "./console-fixture.ts";
 
-let host: ConsoleHost & AsyncDisposable;
-let browser: Browser;
-let opened: ConsolePage;
-let page: Page;
+let { host, browser, opened, page, close } = {} as WholeConsole;
 
-beforeAll(async () => {
-  [host, browser] = await Promise.all([openConsoleHost(), openBrowser()]);
-  opened = await openConsole(browser, host);
-  page = opened.page;
-});
-
-afterAll(async () => {
-  if (opened !== undefined) await closeConsole(opened);
-  await browser?.close();
-  await host?.[Symbol.asyncDispose]();
-});
+beforeAll(async () => void ({ host, browser, opened, page, close } = await openWholeConsole()));
+afterAll(() => close?.());
 
 test("a timeline has plan, thinking, colours, tools, files, usage, permissions used and denied; facts stand beside it", async () => {
   const request = { workdir: host.workdir, prompt: "Show everything", workspace: "worktree" as const };

@@ -1,32 +1,11 @@
-import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { graveFindings } from "./accessibility.ts";
-import {
-  closeConsole,
-  type ConsoleHost,
-  type ConsolePage,
-  openBrowser,
-  openConsole,
-  openConsoleHost,
-  pictures,
-} from "./console-fixture.ts";
+import { closeConsole, openConsole, openWholeConsole, pictures, type WholeConsole } from "./console-fixture.ts";
 
-let host: ConsoleHost & AsyncDisposable;
-let browser: Browser;
-let opened: ConsolePage;
-let page: Page;
+let { host, browser, opened, page, close } = {} as WholeConsole;
 
-beforeAll(async () => {
-  [host, browser] = await Promise.all([openConsoleHost(), openBrowser()]);
-  opened = await openConsole(browser, host);
-  page = opened.page;
-});
-
-afterAll(async () => {
-  if (opened !== undefined) await closeConsole(opened);
-  await browser?.close();
-  await host?.[Symbol.asyncDispose]();
-});
+beforeAll(async () => void ({ host, browser, opened, page, close } = await openWholeConsole()));
+afterAll(() => close?.());
 
 async function said(prompt: string): Promise<string> {
   const session = await host.client.start({ workdir: host.workdir, prompt }, { adapter: "says", artifacts: "none" });

@@ -198,7 +198,7 @@ export class LocalConversations implements Conversations {
     const conversation = await this.#find(id);
     const read = new Set<string>();
     for (;;) {
-      // What one of them has moved begins the next one.
+      // Messages that one of them has moved begin the next one.
       if ([...read].some((one) => this.moved.waitsFor(one))) await this.#inOrder(conversation, () => Promise.resolve());
       const next = (await this.#records(conversation)).find(({ session_id }) => !read.has(session_id));
       if (next === undefined || signal?.aborted) return;

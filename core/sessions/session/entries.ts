@@ -87,7 +87,7 @@ export class Entries {
     return this.#structured;
   }
 
-  /** Notes the agent's own session. One that was to be copied is another conversation's: no two ever use one. */
+  /** Notes the agent's own session, but never the one that was to be copied: another conversation uses that. */
   named(id: string): void {
     const { continue_from, fork } = this.attempt!.request;
     if (fork !== undefined && id === continue_from) return this.attempt!.cut(notCopied);

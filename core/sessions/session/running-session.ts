@@ -289,7 +289,7 @@ export class RunningSession {
     if (this.#turns.current !== null) this.#reset({ isKept });
     const turn = await next;
     if (turn === null) return this.changes.dropTurn();
-    // What the agent has said until it gets the prompt is no part of this turn.
+    // Words of the agent before it gets the prompt are no part of this turn.
     if (isOver?.() !== true) this.#reset({ isKept });
     this.#isBeginning = false;
     return turn;

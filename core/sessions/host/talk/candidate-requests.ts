@@ -15,7 +15,7 @@ export interface RecalledTurns {
   instead: (() => Promise<readonly EarlierTurn[]>) | null;
 }
 
-/** Of a session that begins a conversation. */
+/** Nothing to recall: the session begins a conversation. */
 export const noTurns: RecalledTurns = { earlier: [], instead: null };
 
 interface CandidateRequestsOptions {
