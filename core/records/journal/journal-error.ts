@@ -39,7 +39,9 @@ export function journalError(
   return new BulkheadError("journal_error", `${act}: ${message}.`, { hint, details: { cause_code: code }, cause });
 }
 
-/** Error of every call once a journal is closed. */
+/** Error of every call once a journal is closed: its host stops, or a machine joins its cluster again. */
 export function closedError(): BulkheadError {
-  return new BulkheadError("journal_error", "Cannot use the journal: it is closed.");
+  return new BulkheadError("host_closed", "Cannot use the journal: it is closed.", {
+    hint: "Try again when the host runs again.",
+  });
 }

@@ -214,7 +214,7 @@ export function testJournal(openEmpty: OpenEmpty): void {
     await append("a", true);
     expect(await journal.openSessions()).toEqual(["b", "c"]);
     await journal.close();
-    await expect(journal.openSessions()).rejects.toMatchObject({ code: "journal_error" });
+    await expect(journal.openSessions()).rejects.toMatchObject({ code: "host_closed" });
   });
 
   it("finds the sessions of a conversation, the newest first, with their last turns", async () => {
@@ -403,10 +403,10 @@ export function testJournal(openEmpty: OpenEmpty): void {
     const appends = [1, 2, 3].map(() => journal.append({ session_id: "a", envelopes: source.batch("a", 2) }));
     const closed = journal.close();
     await expect(journal.append({ session_id: "a", envelopes: source.batch("a", 1) })).rejects.toMatchObject({
-      code: "journal_error",
+      code: "host_closed",
       message: "Cannot use the journal: it is closed.",
     });
-    await expect(journal.read({ after: 0 })).rejects.toMatchObject({ code: "journal_error" });
+    await expect(journal.read({ after: 0 })).rejects.toMatchObject({ code: "host_closed" });
     await Promise.all(appends);
     await closed;
     await journal.close();
