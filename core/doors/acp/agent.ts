@@ -53,12 +53,18 @@ const pageSize = 50;
 /** Creates the agent for one connection, and the function that ends what it started. */
 export function createAcpAgent(options: AcpAgentOptions): { app: AgentApp; close(): Promise<void> } {
   const connection = new Connection(options);
+  // A client that has logged out gets nothing but this error, whatever it asks for.
+  const answer = <T>(act: () => Promise<T> | T) =>
+    answered(() => {
+      connection.checkLogin();
+      return act();
+    });
   const app = agent({ name: "bulkhead" })
     .onRequest("initialize", ({ params, client }) => connection.initialize(client, params.clientCapabilities))
     .onRequest("authenticate", ({ params }) => {
       throw RequestError.invalidParams({ methodId: params.methodId }, "no method of this agent is asked for this way");
     })
-    .onRequest("logout", () => answer(() => connection.logOut()))
+    .onRequest("logout", () => answered(() => connection.logOut()))
     .onRequest("session/new", ({ params }) => answer(() => connection.create(params)))
     .onRequest("session/load", ({ params }) => answer(() => connection.load(params)))
     .onRequest("session/resume", ({ params }) => answer(() => connection.load(params, { isShown: false })))
@@ -82,7 +88,7 @@ export function createAcpAgent(options: AcpAgentOptions): { app: AgentApp; close
 }
 
 /** Turns an error into the protocol's form: its code from the one table, its sentence, and the next step. */
-async function answer<T>(act: () => Promise<T> | T): Promise<T> {
+async function answered<T>(act: () => Promise<T> | T): Promise<T> {
   try {
     return await act();
   } catch (error) {
@@ -242,6 +248,11 @@ class Connection {
     return {};
   }
 
+  /** @throws {RequestError} the client has logged out: its terminal method is no request, and needs a new connection */
+  checkLogin(): void {
+    if (this.#isLoggedOut) throw RequestError.authRequired({}, "this connection has logged out; start the agent again");
+  }
+
   /** Ends what this connection began, and takes nothing more. Keys and logins of agents are the operator's, and stay. */
   async logOut(): Promise<Record<string, never>> {
     this.#isLoggedOut = true;
@@ -281,7 +292,6 @@ class Connection {
   }
 
   #keep(id: string, workdir: string): AcpConversation {
-    if (this.#isLoggedOut) throw RequestError.authRequired({}, "this connection has logged out; start the agent again");
     if (!isAbsolute(workdir)) {
       throw new BulkheadError("invalid_request", `Cannot open a session in "${workdir}": the path is not absolute.`);
     }

@@ -169,9 +169,25 @@ test("serveAcp ends at a logout what its client began, and takes nothing more on
   expect(await editor.agent.request("logout", {})).toEqual({});
   expect(await answer).toMatchObject({ stopReason: "cancelled" });
   expect(host.sessions[0]!.ended?.stop_reason).toBe("interrupted");
-  await expect(editor.agent.request("session/new", { cwd: workdir, mcpServers: [] })).rejects.toMatchObject({
-    code: -32000,
-  });
+  const place = { cwd: workdir, mcpServers: [] };
+  const refused: Record<string, object> = {
+    "session/new": place,
+    "session/load": { sessionId, ...place },
+    "session/resume": { sessionId, ...place },
+    "session/fork": { sessionId, ...place },
+    "session/list": {},
+    "session/prompt": { sessionId, prompt: prompt("go") },
+    "session/set_mode": { sessionId, modeId: "auto" },
+    "session/set_config_option": { sessionId, configId: "agent", value: "auto" },
+    "session/close": { sessionId },
+    "session/delete": { sessionId },
+    "_session/steering": { sessionId, prompt: prompt("go") },
+  };
+  for (const [method, params] of Object.entries(refused)) {
+    await expect(editor.agent.request(method, params), method).rejects.toMatchObject({ code: -32000 });
+  }
+  expect(await editor.agent.request("logout", {})).toEqual({});
+  expect(host.sessions).toHaveLength(1);
 });
 
 test("serveAcp uses an editor's MCP server only as the operator registered it", async () => {
