@@ -24,6 +24,21 @@ export interface WaitingRequest {
   cut?: true;
 }
 
+/** What a session does now, for a list that shows it. An ended one has its cost alone. */
+export interface SessionFacts {
+  /** The tool that works, else the step of its plan, else its last tool; null before the first. */
+  step: { text: string; since: string; is_open: boolean } | null;
+  /** RFC 3339, UTC: its newest event; null once it has ended, and where another machine runs it. */
+  last_event_at: string | null;
+  /** Events of each of the last 20 half minutes, the newest last; empty where `last_event_at` is null. */
+  beats: number[];
+  plan: { done: number; total: number } | null;
+  cost: number | null;
+  currency: string | null;
+  /** Lines that its edits add and take away; null before the first edit. */
+  lines: { added: number; removed: number } | null;
+}
+
 /** One session in a list, with the facts that need no reading of its events. */
 export interface SessionSummary {
   session_id: string;
@@ -50,4 +65,6 @@ export interface SessionSummary {
   turn?: { number: number; state: "working" | "kept" | "waiting" };
   /** Messages that wait; only where there is a `turn`. */
   pending?: number;
+  /** Only where a list was asked for it. */
+  facts?: SessionFacts;
 }

@@ -2,7 +2,8 @@ import type { MachineCalls } from "./machine.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
-import type { SessionFilter, SessionRecord } from "../../records/journal/session-record.ts";
+import type { SessionGroup } from "../../records/journal/session-groups.ts";
+import type { SessionFilter, SessionRecord, SessionSpan } from "../../records/journal/session-record.ts";
 import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "../../sessions/host/host-seams.ts";
 import { type SpentPages, spentPages } from "../../sessions/host/session-usage.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
@@ -44,6 +45,10 @@ export class ClusterSessions implements ElsewhereSessions {
       }),
     );
     return lists.flat();
+  }
+
+  async groups(span: SessionSpan): Promise<SessionGroup[]> {
+    return (await Promise.all(this.#deps.mirrors().map(({ journal }) => journal.groups(span)))).flat();
   }
 
   async *spent(since: string): SpentPages {

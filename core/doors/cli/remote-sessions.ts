@@ -41,6 +41,7 @@ export function remoteSessions(remote: RemoteHost): SessionHost {
     start: (request, { adapter, require, artifacts, signal } = {}) =>
       ours(remote.start(request, { adapter, require, artifacts, signal }).then(handleOf)),
     list: (query) => ours(remote.list(query)),
+    count: (query) => ours(remote.count(query)),
     get: (sessionId) => ours(remote.get(sessionId)),
     history: (sessionId) => ours(remote.history(sessionId)),
     open: (sessionId) => ours(remote.open(sessionId).then(handleOf)),

@@ -79,6 +79,7 @@ function lazySessions(open: () => Promise<DoorSessions>): DoorSessions {
   const sessions: SessionHost = {
     start: async (request, options) => await (await opened()).start(request, options),
     list: async (query) => await (await opened()).list(query),
+    count: async (query) => await (await opened()).count(query),
     get: async (sessionId) => await (await opened()).get(sessionId),
     history: async (sessionId) => await (await opened()).history(sessionId),
     open: async (sessionId) => await (await opened()).open(sessionId),

@@ -5,7 +5,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { ExplainedPlugin, PluginProblem, PluginReport } from "../../../plugin-sdk/plugin-report.ts";
-import type { SessionQuery } from "../../../plugin-sdk/queries.ts";
+import type { SessionCounts, SessionQuery } from "../../../plugin-sdk/queries.ts";
 import type { StoredAttachment } from "../../../plugin-sdk/messages.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
@@ -63,6 +63,8 @@ export interface RemoteHost {
   /** Starts a session. With an `idempotency_key` a broken connection is retried without starting a second session. */
   start(request: SessionRequest, options?: StartOptions): Promise<RemoteSession>;
   list(query?: SessionQuery): Promise<SessionSummary[]>;
+  /** Counts the sessions that match, by what a list can be narrowed to. */
+  count(query?: SessionQuery): Promise<SessionCounts>;
   get(sessionId: string): Promise<SessionSummary>;
   /** Returns a session's grants, its attempts and the programs that were started for it. */
   history(sessionId: string): Promise<SessionHistory>;
@@ -147,6 +149,7 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
       );
       return sessions;
     },
+    count: (query = {}) => callJson<SessionCounts>(api, `/v1/sessions/counts${queryText({ ...query })}`),
     get,
     attach: async (content) => {
       const body = content instanceof Uint8Array ? content : await collected(content);

@@ -37,7 +37,7 @@ export type {
   PluginProblem as RemotePluginProblem,
   PluginReport as RemotePlugin,
 } from "../../../plugin-sdk/plugin-report.ts";
-export type { EventQuery, SessionQuery } from "../../../plugin-sdk/queries.ts";
+export type { EventQuery, NamedCount, SessionCounts, SessionQuery } from "../../../plugin-sdk/queries.ts";
 export type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 export type { Effort, SessionRequest, TurnTerms } from "../../../plugin-sdk/request.ts";
 export type { SessionResult } from "../../../plugin-sdk/result.ts";

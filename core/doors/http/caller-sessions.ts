@@ -9,19 +9,14 @@ import {
 } from "../../sessions/host/session-host.ts";
 import { isKeptAnswer, waitingWithoutKeptAnswer, withoutKeptAnswer } from "../../sessions/session/ask-host.ts";
 import type { SessionQuery } from "../../../plugin-sdk/queries.ts";
-import { BulkheadError, errorDataOf } from "../../../plugin-sdk/errors.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { callerConversations } from "./caller-conversations.ts";
+import { countOwn, listOwn, type SessionPage } from "./own-sessions.ts";
 import type { SessionOwners } from "./session-owners.ts";
 import { type Caller, demandScope, hasScope } from "./scopes.ts";
-import { demandControl, demandSight, sees, unknownSession } from "./visible-sessions.ts";
+import { demandControl, demandSight, sees } from "./visible-sessions.ts";
 import { realFolder } from "../../ground/platform/files/real-folder.ts";
 import { isInside } from "../../ground/platform/files/paths.ts";
-
-/** A page of a list of sessions; `next` is the cursor where there may be more. */
-interface SessionPage {
-  sessions: SessionSummary[];
-  next: string | null;
-}
 
 /** A session that a request started or found. */
 interface AdmittedSession {
@@ -62,6 +57,8 @@ export function callerSessions(caller: Caller, { sessions, owners }: CallerSessi
     page,
     start: async (request, options) => (await admit(request, options)).session,
     list: async (query) => (await page(query)).sessions,
+    count: async (query = {}) =>
+      hasScope(caller, "read") ? await sessions.count(query) : await countOwn(caller, query, { sessions, owners }),
     async get(sessionId) {
       demandSight(caller, sessionId, owners);
       return offered(caller, await sessions.get(sessionId));
@@ -116,7 +113,10 @@ export function callerSessions(caller: Caller, { sessions, owners }: CallerSessi
   }
 
   async function page({ limit = 50, ...query }: SessionQuery = {}): Promise<SessionPage> {
-    if (!hasScope(caller, "read")) return await listOwn(caller, { ...query, limit }, { sessions, owners });
+    if (!hasScope(caller, "read")) {
+      const { sessions: own, next } = await listOwn(caller, { ...query, limit }, { sessions, owners });
+      return { sessions: own.map((one) => offered(caller, one)), next };
+    }
     const all = (await sessions.list({ ...query, limit })).map((one) => offered(caller, one));
     return { sessions: all, next: all.length < limit ? null : all.at(-1)?.session_id ?? null };
   }
@@ -171,44 +171,6 @@ function offeredIn(caller: Caller, events: AsyncIterable<Envelope>): AsyncIterab
   async function* mapped(all: AsyncIterable<Envelope>): AsyncGenerator<Envelope, void, void> {
     for await (const envelope of all) yield withoutKeptAnswer(envelope);
   }
-}
-
-/** Sessions that one request checks, at most. */
-const mostLooked = 2000;
-
-/**
- * Returns a page of the sessions that a caller started, the newest first; `next` is the cursor where there may be more.
- * @throws {BulkheadError} `not_found` when the caller did not start the last session of the page before
- */
-async function listOwn(
-  caller: Caller,
-  query: SessionQuery & { limit: number },
-  { sessions, owners }: { sessions: Pick<SessionHost, "get">; owners: SessionOwners },
-): Promise<SessionPage> {
-  const own = owners.ownedBy(caller);
-  const from = query.before === undefined ? 0 : own.indexOf(query.before) + 1;
-  if (query.before !== undefined && from === 0) throw unknownSession(query.before);
-  const page: SessionSummary[] = [];
-  for (const id of own.slice(from, from + mostLooked)) {
-    const summary = await sessions.get(id).catch(nullWhereGone);
-    if (summary !== null && fits(summary, query)) page.push(offered(caller, summary));
-    if (page.length === query.limit) return { sessions: page, next: id };
-  }
-  return { sessions: page, next: own[from + mostLooked - 1] ?? null };
-}
-
-function nullWhereGone(error: unknown): null {
-  if (errorDataOf(error)?.code === "not_found") return null;
-  throw error;
-}
-
-function fits(summary: SessionSummary, { state, outcome, adapter, task_id, labels = {} }: SessionQuery): boolean {
-  const same = <T>(wanted: T | undefined, value: T | null) => wanted === undefined || wanted === value;
-  return same(state, summary.state) && same(outcome, summary.outcome) && same(adapter, summary.adapter_id) &&
-    same(task_id, summary.task_id) &&
-    Object.entries(labels).every(([name, value]) =>
-      Object.hasOwn(summary.labels, name) && summary.labels[name] === value
-    );
 }
 
 /**

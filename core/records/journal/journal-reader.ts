@@ -11,10 +11,11 @@ import { readNumber, schemaVersion } from "./journal-schema.ts";
 import { type JournalStatements, prepareStatements } from "./journal-statements.ts";
 import type { Cursor, Journal, ReadOptions } from "./journal.ts";
 import { readPage } from "./read-page.ts";
-import type { SessionFilter, SessionRecord } from "./session-record.ts";
+import type { SessionGroup } from "./session-groups.ts";
+import type { SessionFilter, SessionRecord, SessionSpan } from "./session-record.ts";
 
 /** A journal that is only read, and may be another host's which is writing to it. */
-export type JournalReader = Pick<Journal, "read" | "session" | "sessions" | "history" | "spent" | "cursorOf"> & {
+export type JournalReader = Pick<Journal, "read" | "session" | "sessions" | "groups" | "history" | "spent" | "cursorOf"> & {
   close(): void;
 };
 
@@ -89,6 +90,10 @@ class Reader implements JournalReader {
 
   async sessions(filter: SessionFilter): Promise<SessionRecord[]> {
     return this.#look(() => this.#statements.sessions.list(filter));
+  }
+
+  async groups(span: SessionSpan): Promise<SessionGroup[]> {
+    return this.#look(() => this.#statements.sessions.groups(span));
   }
 
   async history(sessionId: string): Promise<SessionHistory> {

@@ -3,7 +3,8 @@ import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { LeftChild } from "./history-table.ts";
 import type { KeyRecord } from "./key-table.ts";
 import type { SpentPage, SpentRecord } from "./spend-table.ts";
-import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
+import type { SessionGroup } from "./session-groups.ts";
+import type { DeletedBy, SessionFilter, SessionRecord, SessionSpan } from "./session-record.ts";
 
 /** Position of a reader: after this `gseq`. 0 is before everything. */
 export type Cursor = number;
@@ -68,6 +69,11 @@ export interface Journal {
    * @throws {BulkheadError} `journal_error`
    */
   sessions(filter: SessionFilter): Promise<SessionRecord[]>;
+  /**
+   * Sessions with these words and times, grouped for counting.
+   * @throws {BulkheadError} `journal_error`
+   */
+  groups(filter: SessionSpan): Promise<SessionGroup[]>;
   /**
    * One session, or its tombstone; null for an unknown one.
    * @throws {BulkheadError} `journal_error`

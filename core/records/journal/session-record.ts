@@ -8,7 +8,10 @@ import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 export type DeletedBy = "client" | "retention";
 
 /** One session as known from the journal's tables, without reading its events. */
-export interface SessionRecord extends Omit<SessionSummary, "waiting" | "turn" | "pending"> {
+export interface SessionRecord extends Omit<SessionSummary, "waiting" | "turn" | "pending" | "facts"> {
+  /** Cost of a session that has ended; null where that is not known. */
+  cost: number | null;
+  currency: string | null;
   /** The session that it goes on from in its conversation; null for the first. */
   follows_session: string | null;
   /** Number in the conversation of its last turn. */
@@ -36,13 +39,16 @@ function compare(one: string, other: string): number {
 }
 
 /** Filter of a journal's sessions, listed newest first; tombstones are never listed. */
-export interface SessionFilter extends Omit<SessionQuery, "before" | "limit"> {
+export interface SessionFilter extends Omit<SessionQuery, "before" | "limit" | "facts"> {
   /** Only sessions of this conversation. */
   conversation_id?: string | undefined;
   /** Only sessions after this one in the order of {@link compareByAge}, from any journal. */
   before?: SessionAge | undefined;
   limit: number;
 }
+
+/** The part of a filter that counts keep for all kinds. */
+export type SessionSpan = Pick<SessionFilter, "text" | "since" | "until" | "task_id">;
 
 /** Facts of a session from its first event on. */
 export interface SessionOpening extends Pick<SessionRecord, "conversation_id" | "follows_session" | "last_turn"> {

@@ -3,12 +3,12 @@ import { undamaged } from "./damage.ts";
 import type { Tombstone } from "./gap.ts";
 import type { JournalRow } from "./journal-row.ts";
 import type { TombstoneRange } from "./read-page.ts";
-import type { DeletedBy, SessionFilter, SessionOpening, SessionRecord } from "./session-record.ts";
+import { conditionsOf, folderName, tableStates } from "./session-conditions.ts";
+import type { SessionGroup } from "./session-groups.ts";
+import type { DeletedBy, SessionFilter, SessionOpening, SessionRecord, SessionSpan } from "./session-record.ts";
 
 /** State of a running session in its table. */
-const running = 0;
-const ended = 1;
-const deleted = 2;
+const { running, ended, deleted } = tableStates;
 
 /** The table of sessions, written together with their events. */
 export interface SessionTable {
@@ -17,6 +17,8 @@ export interface SessionTable {
   /** Running sessions, the oldest first. */
   running(): string[];
   list(filter: SessionFilter): SessionRecord[];
+  /** Sessions that match, by all that they can be counted by. */
+  groups(span: SessionSpan): SessionGroup[];
   get(sessionId: string): SessionRecord | null;
   findTombstones(range: TombstoneRange): Tombstone[];
   /** The session that ended first; null where none has. */
@@ -51,6 +53,15 @@ interface TableRow {
   conversation_id: string;
   follows_session: string | null;
   last_turn: number;
+  cost: number | null;
+  currency: string | null;
+}
+
+/** Sessions that are alike in what they are counted by. */
+interface GroupRow extends Pick<TableRow, "state" | "outcome" | "adapter_id" | "labels"> {
+  interrupted: 0 | 1 | null;
+  folder: string;
+  count: number;
 }
 
 /** Columns as they stand in the table. */
@@ -79,7 +90,9 @@ export const sessionColumns: readonly string[] = [
 /** A running session's `seq` comes from its newest batch, or what is lost after it: its row is not written for each of them. */
 const columns =
   `session_id, state, sorted_at, first_gseq, last_gseq, adapter_id, workdir, title, task_id, labels, started_at,
-  ended_at, outcome, stop_reason, deleted_at, deleted_by, conversation_id, follows_session, last_turn, coalesce(last_seq, max(
+  ended_at, outcome, stop_reason, deleted_at, deleted_by, conversation_id, follows_session, last_turn,
+  (SELECT cost FROM spend WHERE spend.session = session.first_gseq) AS cost,
+  (SELECT currency FROM spend WHERE spend.session = session.first_gseq) AS currency, coalesce(last_seq, max(
   coalesce((SELECT batch.last_seq FROM batch WHERE batch.session_id = session.session_id
     ORDER BY batch.last_gseq DESC LIMIT 1), 0),
   coalesce((SELECT max(to_seq) FROM lost_event WHERE lost_event.session_id = session.session_id), 0))) AS last_seq`;
@@ -127,8 +140,15 @@ export function prepareSessionTable(database: SqliteFile): SessionTable {
     ...prepareSessionNotes(database),
     running: () => (allRunning.all() as { session_id: string }[]).map(({ session_id }) => session_id),
     list(filter) {
-      const { sql, values } = listQuery(filter);
-      return (listing(sql).all(...values) as TableRow[]).map(recordOf);
+      const { where, values } = conditionsOf(filter);
+      const sql = `SELECT ${columns} FROM session WHERE ${where} ORDER BY sorted_at DESC, first_gseq DESC LIMIT ?`;
+      return (listing(sql).all(...values, filter.limit) as TableRow[]).map(recordOf);
+    },
+    groups(span) {
+      const { where, values } = conditionsOf(span);
+      const sql = `SELECT state, outcome, stop_reason = 'interrupted' AS interrupted, adapter_id, ${folderName} AS folder,
+        labels, count(*) AS count FROM session WHERE ${where} GROUP BY 1, 2, 3, 4, 5, 6`;
+      return (listing(sql).all(...values) as GroupRow[]).map(groupOf);
     },
     get: (sessionId) => recordOrNull(one.get(sessionId)),
     findTombstones({ after, upTo, sessionId, limit }) {
@@ -237,32 +257,6 @@ function recordOrNull(found: unknown): SessionRecord | null {
   return found === undefined ? null : recordOf(found as TableRow);
 }
 
-function listQuery(filter: SessionFilter): { sql: string; values: SqlValue[] } {
-  const { state, outcome, adapter, labels = {}, task_id, conversation_id, before, limit } = filter;
-  const wanted: [condition: string, ...values: SqlValue[]][] = [
-    state === undefined ? [`state < ${deleted}`] : ["state = ?", state === "running" ? running : ended],
-    ...Object.entries(labels).map(([name, value]): [string, ...SqlValue[]] => [
-      "EXISTS (SELECT 1 FROM json_each(labels) WHERE key = ? AND value = ?)",
-      name,
-      value,
-    ]),
-  ];
-  if (outcome !== undefined) wanted.push(["outcome = ?", outcome]);
-  if (adapter !== undefined) wanted.push(["adapter_id = ?", adapter]);
-  if (task_id !== undefined) wanted.push(["task_id = ?", task_id]);
-  if (conversation_id !== undefined) wanted.push(["conversation_id = ?", conversation_id]);
-  if (before !== undefined) {
-    const { sorted_at, first_gseq, session_id } = before;
-    wanted.push(["(sorted_at, first_gseq) <= (?, ?)", sorted_at, first_gseq]);
-    wanted.push(["(sorted_at, first_gseq, session_id) < (?, ?, ?)", sorted_at, first_gseq, session_id]);
-  }
-  const conditions = wanted.map(([condition]) => condition).join(" AND ");
-  return {
-    sql: `SELECT ${columns} FROM session WHERE ${conditions} ORDER BY sorted_at DESC, first_gseq DESC LIMIT ?`,
-    values: [...wanted.flatMap(([, ...values]) => values), limit],
-  };
-}
-
 function recordOf({ state, labels, deleted_at, deleted_by, ...row }: TableRow): SessionRecord {
   return {
     session_id: row.session_id,
@@ -271,7 +265,7 @@ function recordOf({ state, labels, deleted_at, deleted_by, ...row }: TableRow): 
     workdir: row.workdir,
     title: row.title,
     task_id: row.task_id,
-    labels: undamaged("a session's labels", () => JSON.parse(labels) as Record<string, string>),
+    labels: readLabels(labels),
     started_at: row.started_at,
     sorted_at: row.sorted_at,
     ended_at: row.ended_at,
@@ -283,8 +277,23 @@ function recordOf({ state, labels, deleted_at, deleted_by, ...row }: TableRow): 
     conversation_id: row.conversation_id,
     follows_session: row.follows_session,
     last_turn: row.last_turn,
+    cost: row.cost,
+    currency: row.currency,
     deleted: deleted_at === null || deleted_by === null ? null : { at: deleted_at, by: deleted_by },
   };
+}
+
+function groupOf({ state, labels, interrupted, ...row }: GroupRow): SessionGroup {
+  return {
+    ...row,
+    state: state === running ? "running" : "ended",
+    interrupted: interrupted === 1,
+    labels: readLabels(labels),
+  };
+}
+
+function readLabels(text: string): Record<string, string> {
+  return undamaged("a session's labels", () => JSON.parse(text) as Record<string, string>);
 }
 
 function isTombstone(record: SessionRecord): record is SessionRecord & Tombstone {

@@ -21,7 +21,8 @@ import type { SpentPage, SpentRecord } from "./spend-table.ts";
 import type { KeyRecord } from "./key-table.ts";
 import { readPage } from "./read-page.ts";
 import type { LostRange } from "./gap.ts";
-import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
+import type { SessionGroup } from "./session-groups.ts";
+import type { DeletedBy, SessionFilter, SessionRecord, SessionSpan } from "./session-record.ts";
 import { forgetInUpgradeCopies } from "./upgrade-copy.ts";
 
 /** How often appends look for room on a full disk. Milliseconds. */
@@ -126,6 +127,10 @@ export class SqliteJournal implements Journal {
 
   async sessions(filter: SessionFilter): Promise<SessionRecord[]> {
     return this.#seen(() => this.#statements.sessions.list(filter));
+  }
+
+  async groups(span: SessionSpan): Promise<SessionGroup[]> {
+    return this.#seen(() => this.#statements.sessions.groups(span));
   }
 
   async session(sessionId: string): Promise<SessionRecord | null> {

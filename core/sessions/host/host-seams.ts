@@ -3,7 +3,8 @@ import type { UseStore } from "../routing/use-files.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
-import type { SessionFilter, SessionRecord } from "../../records/journal/session-record.ts";
+import type { SessionGroup } from "../../records/journal/session-groups.ts";
+import type { SessionFilter, SessionRecord, SessionSpan } from "../../records/journal/session-record.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import type { SpentPages } from "./session-usage.ts";
 
@@ -83,6 +84,8 @@ export interface ElsewhereSession {
 export interface ElsewhereSessions {
   /** Returns the matching sessions, the newest of each host. */
   list(filter: SessionFilter): Promise<ElsewhereSummary[]>;
+  /** Returns the sessions with these words and times, grouped for counting. */
+  groups(span: SessionSpan): Promise<SessionGroup[]>;
   /** Returns what the sessions have used that began since a time. */
   spent(since: string): SpentPages;
   /** Returns one session, or its tombstone; null when no other host has it. */

@@ -1,7 +1,13 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
-import type { SessionSummary, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
-import { compareByAge, type SessionFilter, type SessionRecord } from "../../records/journal/session-record.ts";
+import type { SessionFacts, SessionSummary, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import { countGroups } from "../../records/journal/session-groups.ts";
+import {
+  compareByAge,
+  type SessionFilter,
+  type SessionRecord,
+  type SessionSpan,
+} from "../../records/journal/session-record.ts";
 import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "./host-seams.ts";
 import { deletedError, sessionHandle, type SessionHandleDeps, unknownSession, withLateEnd } from "./session-handle.ts";
 import type { SessionQuery } from "../../../plugin-sdk/queries.ts";
@@ -38,10 +44,15 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
   return {
     start: deps.start,
     list: (query) => listSessions(deps, query),
+    async count(query = {}) {
+      await log.written({ atMostMs: longestWaitMs });
+      const groups = await Promise.all([journal, ...deps.others].map((one) => one.groups(spanOf(query))));
+      return countGroups(groups.flat(), query);
+    },
     async get(sessionId) {
       const { record, elsewhere } = await findKept(deps, sessionId);
-      if (elsewhere !== null) return summaryOf({ record, waiting: await elsewhere.waiting() });
-      return { ...summaryOf({ record, waiting: waitingOf(deps, record) }), ...talkOf(deps, record) };
+      const waiting = elsewhere === null ? waitingOf(deps, record) : await elsewhere.waiting();
+      return summaryOf(deps, { record, waiting });
     },
     async history(sessionId) {
       const { elsewhere } = await findKept(deps, sessionId);
@@ -96,7 +107,7 @@ const mostOfConversation = 10_000;
 
 async function listSessions(
   deps: SessionHostDeps,
-  { before, limit = defaultLimit, ...filter }: SessionQuery = {},
+  { before, limit = defaultLimit, facts = false, ...filter }: SessionQuery = {},
 ): Promise<SessionSummary[]> {
   const { others, log } = deps;
   await log.written({ atMostMs: longestWaitMs });
@@ -104,24 +115,28 @@ async function listSessions(
   const wanted = { ...filter, before: first?.record, limit: checkLimit(limit) };
   const own = (await ownRecords(deps, wanted)).map((record) => ({ record, waiting: waitingOf(deps, record) }));
   const elsewhere = await Promise.all(others.map((other) => other.list(wanted)));
-  return await newestOnce(deps, { own, elsewhere: elsewhere.flat(), limit });
+  const page = await newestOnce(deps, { own, elsewhere: elsewhere.flat(), limit });
+  return page.map((one) => facts ? { ...summaryOf(deps, one), facts: factsOf(deps, one) } : summaryOf(deps, one));
+}
+
+/** Returns the part of a query that holds for every count. */
+function spanOf({ text, since, until, task_id }: SessionQuery): SessionSpan {
+  return { text, since, until, task_id };
 }
 
 /** Joins lists of sessions; another machine may say a session's id again, and then this host's is the one. */
 async function newestOnce(
   deps: SessionHostDeps,
   { own, elsewhere, limit }: { own: ElsewhereSummary[]; elsewhere: ElsewhereSummary[]; limit: number },
-): Promise<SessionSummary[]> {
+): Promise<ElsewhereSummary[]> {
   const listed = new Map(own.map((one) => [one.record.session_id, one]));
   const isOwn = new Set(listed.values());
   for (const one of elsewhere) if (!listed.has(one.record.session_id)) listed.set(one.record.session_id, one);
   const all = [...listed.values()].sort((one, other) => compareByAge(one.record, other.record));
-  const page: SessionSummary[] = [];
+  const page: ElsewhereSummary[] = [];
   for (const one of all) {
     if (page.length === limit) break;
-    const { record } = one;
-    if (isOwn.has(one)) page.push({ ...summaryOf(one), ...talkOf(deps, record) });
-    else if (await deps.journal.session(record.session_id) === null) page.push(summaryOf(one));
+    if (isOwn.has(one) || await deps.journal.session(one.record.session_id) === null) page.push(one);
   }
   return page;
 }
@@ -129,14 +144,16 @@ async function newestOnce(
 /** Lists the sessions of this host's journal; those whose ends it does not have yet, as ended ones. */
 async function ownRecords(
   { journal, lateEnds }: Pick<SessionHostDeps, "journal" | "lateEnds">,
-  { state, outcome, ...wanted }: SessionFilter,
+  filter: SessionFilter,
 ): Promise<SessionRecord[]> {
   const late = lateEnds.all();
-  if (late.length === 0) return await journal.sessions({ ...wanted, state, outcome });
+  if (late.length === 0) return await journal.sessions(filter);
+  const { state, outcome, interrupted, ...wanted } = filter;
   const fits = (record: SessionRecord) =>
-    (state === undefined || record.state === state) && (outcome === undefined || record.outcome === outcome);
+    (state === undefined || record.state === state) && (outcome === undefined || record.outcome === outcome) &&
+    (interrupted === undefined || interrupted === (record.stop_reason === "interrupted"));
   const open = await journal.sessions({ ...wanted, state: "running", limit: wanted.limit + late.length });
-  const ended = state === "running" ? [] : await journal.sessions({ ...wanted, state: "ended", outcome });
+  const ended = state === "running" ? [] : await journal.sessions({ ...wanted, state: "ended", outcome, interrupted });
   return [...open, ...ended].map((record) => withLateEnd(record, lateEnds.find(record.session_id))).filter(fits)
     .sort(compareByAge).slice(0, wanted.limit);
 }
@@ -221,7 +238,7 @@ function waitingOf({ find }: Pick<SessionHostDeps, "find">, { state, session_id 
   return state === "running" ? find(session_id)?.session.waiting ?? [] : [];
 }
 
-function summaryOf({ record, waiting }: ElsewhereSummary): SessionSummary {
+function summaryOf(deps: Pick<SessionHostDeps, "find">, { record, waiting }: ElsewhereSummary): SessionSummary {
   const {
     first_gseq: _first,
     last_gseq: _last,
@@ -229,9 +246,19 @@ function summaryOf({ record, waiting }: ElsewhereSummary): SessionSummary {
     sorted_at: _at,
     follows_session: _before,
     last_turn: _turn,
+    cost: _cost,
+    currency: _currency,
     ...known
   } = record;
-  return { ...known, waiting };
+  return { ...known, waiting, ...talkOf(deps, record) };
+}
+
+/** Returns what a session does that runs here, and the cost of one that has ended. */
+function factsOf({ find }: Pick<SessionHostDeps, "find">, { record }: ElsewhereSummary): SessionFacts {
+  const live = record.state === "running" ? find(record.session_id) : undefined;
+  if (live !== undefined) return live.session.facts;
+  const { cost, currency } = record;
+  return { step: null, last_event_at: null, beats: [], plan: null, cost, currency, lines: null };
 }
 
 /** Returns the turn and the number of waiting messages of a session that runs here. */

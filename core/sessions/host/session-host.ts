@@ -12,7 +12,7 @@ import type {
   TurnDiff,
 } from "../../../plugin-sdk/conversation.ts";
 import type { Part, StoredAttachment } from "../../../plugin-sdk/messages.ts";
-import type { EventQuery, SessionQuery } from "../../../plugin-sdk/queries.ts";
+import type { EventQuery, SessionCounts, SessionQuery } from "../../../plugin-sdk/queries.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
@@ -119,6 +119,8 @@ export interface SessionHost {
   /** @throws {BulkheadError} as `Host.runSession` */
   start(request: SessionRequest, options?: RunSessionOptions): Promise<SessionHandle>;
   list(query?: SessionQuery): Promise<SessionSummary[]>;
+  /** Counts the sessions that match, by what a list can be narrowed to. */
+  count(query?: SessionQuery): Promise<SessionCounts>;
   /** @throws {BulkheadError} `not_found`, with `details.deleted_at` and `deleted_by` for a session that was deleted */
   get(sessionId: string): Promise<SessionSummary>;
   /**

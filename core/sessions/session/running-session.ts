@@ -3,7 +3,7 @@ import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { EffectiveSettings, SessionResult, StopReason, TurnReport } from "../../../plugin-sdk/result.ts";
 import { outcomeOf } from "../../../plugin-sdk/result.ts";
-import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import type { SessionFacts, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import { shortText } from "../../../plugin-sdk/short-text.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { hostVersion } from "../../ground/config/version.ts";
@@ -150,6 +150,12 @@ export class RunningSession {
 
   get waiting(): WaitingRequest[] {
     return this.#requests.waiting;
+  }
+
+  /** Returns what it does now, for a list. */
+  get facts(): SessionFacts {
+    const { cost, currency } = this.#usage.all.report(0);
+    return { ...this.#stream.pulse.facts(), cost, currency };
   }
 
   /** Answers a permission request or question; false when it is not open or does not offer the choice. */

@@ -3,6 +3,7 @@ import type { PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
 import type { LateEnd } from "./late-ends.ts";
+import { SessionPulse } from "./session-pulse.ts";
 import type { LogEntry, MergedLog, Received, Stream } from "./merged-log.ts";
 
 interface SessionStreamOptions {
@@ -21,6 +22,8 @@ export class SessionStream {
   readonly #options: SessionStreamOptions;
   readonly #stream: Stream;
   #ended = false;
+  /** What the session does now. */
+  readonly pulse: SessionPulse = new SessionPulse();
 
   constructor(options: SessionStreamOptions) {
     this.#options = options;
@@ -53,6 +56,7 @@ export class SessionStream {
   /** Adds events as they are; resolves when they are durable, rejects when they cannot be written. */
   async add(entries: readonly LogEntry[], { bytes, text }: Received = { bytes: 0 }): Promise<void> {
     const { log, redactor } = this.#options;
+    this.pulse.take(entries);
     try {
       // The text may hold more than the parsed events, such as a duplicate key, so a secret could pass in it.
       await log.add(this.#stream, entries, { bytes, text: redactor === null ? text : undefined });

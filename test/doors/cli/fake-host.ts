@@ -243,6 +243,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
       sessions: {
         start: (request, options) => host.runSession(request, options),
         list: () => Promise.resolve([]),
+        count: none,
         get: none,
         history: none,
         open: none,

@@ -27,6 +27,7 @@ const rows = (answers: string): Answers => {
 const table: Readonly<Record<string, { answers: Answers; body?: unknown; query?: string }>> = {
   startSession: { answers: rows("201 403 201 201 201 403"), body: { prompt: "go" } },
   listSessions: { answers: rows("1 1 1 0 1 0") },
+  countSessions: { answers: rows("1 1 1 0 1 0") },
   getSession: { answers: rows("200 200 200 404 200 404") },
   deleteSession: { answers: rows("204 403 204 404 403 404") },
   interruptSession: { answers: rows("200 403 200 404 403 404") },
@@ -181,6 +182,7 @@ async function toldBy(response: Response, { id, route }: { id: string; route: st
     await reader.cancel();
     return text.includes(id) ? "seen" : "blind";
   }
+  if (route === "countSessions") return String((await response.json() as { total: number }).total);
   if (route === "listSessions" || route === "listHeld" || route === "listWorkspaces") {
     const listed = await response.json() as Record<string, unknown[]>;
     return String((listed["sessions"] ?? listed["workspaces"])!.length);
@@ -195,6 +197,7 @@ const methods: Readonly<Record<string, Answers>> = {
   admit: rows("ok forbidden ok ok ok forbidden"),
   list: rows("1 1 1 0 1 0"),
   page: rows("1 1 1 0 1 0"),
+  count: rows("ok ok ok ok ok ok"),
   get: rows("ok ok ok not_found ok not_found"),
   history: rows("ok ok ok not_found ok not_found"),
   open: rows("ok ok ok not_found ok not_found"),
@@ -276,7 +279,8 @@ const argumentsOf = (name: string, id: string): unknown[] => {
   if (name === "start" || name === "admit") return [{ workdir: "/", prompt: "again" }];
   if (name === "attach") return [[new Uint8Array(1)]];
   if (name === "events") return [{ after: 0, signal: AbortSignal.timeout(200) }];
-  return name === "agents" || name === "list" || name === "held" || name === "page" || name === "prune" ||
+  return name === "agents" || name === "list" || name === "count" || name === "held" || name === "page" ||
+      name === "prune" ||
       name === "seesAll" || name === "usage"
     ? []
     : [id];

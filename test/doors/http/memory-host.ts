@@ -9,9 +9,10 @@ import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import type { RunSessionOptions, SessionHandle, SessionHost } from "../../../core/sessions/host/session-host.ts";
-import type { EventQuery, SessionQuery } from "../../../plugin-sdk/queries.ts";
+import type { EventQuery, SessionCounts, SessionQuery } from "../../../plugin-sdk/queries.ts";
 import type { HostFacts, Readiness } from "../../../core/doors/http/door-options.ts";
 import { emptyHistory } from "../../../core/records/journal/history-fact.ts";
+import { countGroups, fitsQuery, groupOfOne } from "../../../core/records/journal/session-groups.ts";
 import { MemoryConversations } from "./memory-conversations.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { fakePlugin, noWorkspaces } from "../cli/fake-host.ts";
@@ -126,11 +127,15 @@ export class MemoryHost implements SessionHost {
     return this.#of(id).options;
   }
 
-  async list({ state, labels = {}, before, limit = 50 }: SessionQuery = {}): Promise<SessionSummary[]> {
+  async list({ before, limit = 50, ...query }: SessionQuery = {}): Promise<SessionSummary[]> {
     const all = [...this.#kept.keys()].reverse().map((id) => this.#summary(id));
     const from = before === undefined ? 0 : all.findIndex(({ session_id }) => session_id === before) + 1;
-    return all.slice(from).filter((one) => state === undefined || one.state === state)
-      .filter((one) => Object.entries(labels).every(([name, value]) => one.labels[name] === value)).slice(0, limit);
+    return all.slice(from).filter((one) => fitsQuery(one, query)).slice(0, limit);
+  }
+
+  async count(query: SessionQuery = {}): Promise<SessionCounts> {
+    const { text, since, until, task_id } = query;
+    return countGroups((await this.list({ text, since, until, task_id, limit: Infinity })).map(groupOfOne), query);
   }
 
   async get(id: string): Promise<SessionSummary> {

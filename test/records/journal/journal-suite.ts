@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Journal } from "../../../core/records/journal/journal.ts";
 import type { JournalLimits } from "../../../core/records/journal/journal-limits.ts";
+import { countGroups } from "../../../core/records/journal/session-groups.ts";
 import { compareByAge, type SessionRecord } from "../../../core/records/journal/session-record.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { anyEnvelope } from "./any-envelope.ts";
@@ -277,6 +278,58 @@ export function testJournal(openEmpty: OpenEmpty): void {
       expect(await readAll(journal, { limit })).toMatchObject([{ gseq: 3 }, { gseq: 4 }, gap, { gseq: 8 }]);
       expect(await readAll(journal, { limit, after: 6 })).toMatchObject([gap, { gseq: 8 }]);
     }
+    await journal.close();
+  });
+
+  it("finds sessions by words in any case, folder, times and interruption, and groups them for counting", async () => {
+    const journal = await openEmpty();
+    const source = new EnvelopeSource();
+    const append = async (id: string, day: string, facts: Record<string, unknown>, end: unknown = null) => {
+      const { prompt, ...started } = facts;
+      const event = { type: "session_started", requested: { prompt }, labels: {}, ...started };
+      const events = end === null ? [event] : [event, end];
+      const envelopes = events.map((one): Envelope => ({
+        ...source.next(id),
+        ts: `2025-01-${day}T00:00:00.000Z`,
+        event: one as Envelope["event"],
+      }));
+      await journal.append({ session_id: id, envelopes });
+    };
+    const interrupted = {
+      type: "session_ended",
+      result: { outcome: "error", stop_reason: "interrupted", usage: { cost: 0.25, currency: "USD" } },
+    };
+    await append("a1", "01", { workdir: "/work/tally", prompt: "\u00c4ndere das Z\u00e4hlen 100%_" }, ended);
+    await append(
+      "b2",
+      "02",
+      { workdir: "/w/b2/tree/tally", prompt: "Fix the TALLY", labels: { team: "web" } },
+      interrupted,
+    );
+    await append("c3", "03", { workdir: "/work/shop-tally", prompt: "Fix it", labels: { team: "web" } });
+    const ids = async (filter = {}) =>
+      (await journal.sessions({ limit: 10, ...filter })).map(({ session_id }) => session_id).join(" ");
+    expect(await ids({ text: "fix tally" })).toBe("c3 b2");
+    expect(await ids({ text: "\u00e4ndere z\u00e4hlen" })).toBe("a1");
+    expect(await ids({ text: "100%_" })).toBe("a1");
+    expect([await ids({ text: "100_" }), await ids({ text: "team=web" })]).toEqual(["", "c3 b2"]);
+    expect([await ids({ folder: "tally" }), await ids({ folder: "shop-tally" })]).toEqual(["b2 a1", "c3"]);
+    expect([await ids({ interrupted: true }), await ids({ interrupted: false })]).toEqual(["b2", "c3 a1"]);
+    expect(await ids({ since: "2025-01-02T00:00:00.000Z", until: "2025-01-03T00:00:00.000Z" })).toBe("b2");
+    expect(await journal.session("b2")).toMatchObject({ cost: 0.25, currency: "USD" });
+    const groups = await journal.groups({ text: "tally" });
+    expect(groups.map(({ folder, state, interrupted }) => `${folder} ${state} ${interrupted}`).sort()).toEqual([
+      "shop-tally running false",
+      "tally ended false",
+      "tally ended true",
+    ]);
+    expect(countGroups(groups, { folder: "tally", state: "ended" })).toEqual({
+      total: 2,
+      states: { running: 0, completed: 1, blocked: 0, error: 0, interrupted: 1 },
+      adapters: expect.any(Array),
+      folders: [{ name: "tally", count: 2 }],
+      labels: [{ name: "team=web", count: 1 }],
+    });
     await journal.close();
   });
 

@@ -11,11 +11,13 @@ import type { LeftChild } from "../../../core/records/journal/history-table.ts";
 import type { KeyRecord } from "../../../core/records/journal/key-table.ts";
 import type { SpentPage, SpentRecord } from "../../../core/records/journal/spend-table.ts";
 import { readPage, type TombstoneRange } from "../../../core/records/journal/read-page.ts";
+import { fitsQuery, groupOfOne, type SessionGroup } from "../../../core/records/journal/session-groups.ts";
 import {
   compareByAge,
   type DeletedBy,
   type SessionFilter,
   type SessionRecord,
+  type SessionSpan,
 } from "../../../core/records/journal/session-record.ts";
 
 /**
@@ -88,6 +90,10 @@ class MemoryJournal implements Journal {
     if (this.#isClosed) throw closedError();
     const found = [...this.#sessions.values()].filter((session) => fits(session, filter)).sort(compareByAge);
     return structuredClone(found.slice(0, filter.limit));
+  }
+
+  async groups(span: SessionSpan): Promise<SessionGroup[]> {
+    return (await this.sessions({ ...span, limit: Infinity })).map(groupOfOne);
   }
 
   async session(sessionId: string): Promise<SessionRecord | null> {
@@ -181,12 +187,14 @@ class MemoryJournal implements Journal {
     this.#rows = [];
   }
 
-  #note({ session_id, first_gseq, last_gseq, last_seq, opening, adapter_id, turn, ending, facts }: JournalRow): void {
+  #note(
+    { session_id, first_gseq, last_gseq, last_seq, opening, adapter_id, turn, ending, facts, spent }: JournalRow,
+  ): void {
     const history = this.#histories.get(session_id) ?? emptyHistory();
     if (facts.length > 0) this.#histories.set(session_id, history);
     for (const fact of facts) addFact(history, fact);
     if (opening !== null && !this.#sessions.has(session_id)) {
-      const ended = { ended_at: null, outcome: null, stop_reason: null, deleted: null };
+      const ended = { ended_at: null, outcome: null, stop_reason: null, deleted: null, cost: null, currency: null };
       const before = [...this.#sessions.values()].at(-1)?.sorted_at ?? "";
       const sorted_at = before > opening.started_at ? before : opening.started_at;
       const numbers = { first_gseq, last_gseq: first_gseq, last_seq, sorted_at };
@@ -197,7 +205,14 @@ class MemoryJournal implements Journal {
     session.last_seq = last_seq;
     if (adapter_id !== null) session.adapter_id = adapter_id;
     if (turn !== null) session.last_turn = turn;
-    if (ending !== null) Object.assign(session, ending, { state: "ended", last_gseq });
+    if (ending !== null) {
+      Object.assign(session, ending, {
+        state: "ended",
+        last_gseq,
+        cost: spent?.cost ?? null,
+        currency: spent?.currency ?? null,
+      });
+    }
   }
 
   #findTombstones({ after, upTo, sessionId, limit }: TombstoneRange): Tombstone[] {
@@ -234,14 +249,9 @@ class MemoryJournal implements Journal {
   }
 }
 
-function fits(session: SessionRecord, filter: SessionFilter): boolean {
-  const { state, outcome, adapter, labels = {}, task_id, conversation_id, before } = filter;
+function fits(session: SessionRecord, { before, conversation_id, ...query }: SessionFilter): boolean {
   return session.deleted === null && (before === undefined || compareByAge(session, before) > 0) &&
-    (state === undefined || session.state === state) && (outcome === undefined || session.outcome === outcome) &&
-    (adapter === undefined || session.adapter_id === adapter) &&
-    (task_id === undefined || session.task_id === task_id) &&
-    (conversation_id === undefined || session.conversation_id === conversation_id) &&
-    Object.entries(labels).every(([name, value]) => session.labels[name] === value);
+    (conversation_id === undefined || session.conversation_id === conversation_id) && fitsQuery(session, query);
 }
 
 /** The history of a session that has ended, or runs: an entry without an end of its own ended with the session. */

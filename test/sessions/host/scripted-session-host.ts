@@ -5,7 +5,8 @@ import type {
   SessionHandle,
   SessionHost,
 } from "../../../core/sessions/host/session-host.ts";
-import type { EventQuery, SessionQuery } from "../../../plugin-sdk/queries.ts";
+import type { EventQuery, SessionCounts, SessionQuery } from "../../../plugin-sdk/queries.ts";
+import { countGroups, groupOfOne } from "../../../core/records/journal/session-groups.ts";
 import type { UsageRow } from "../../../plugin-sdk/usage-row.ts";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import type { Envelope, Follows } from "../../../plugin-sdk/envelope.ts";
@@ -200,6 +201,10 @@ export class ScriptedHost implements SessionHost {
     const session = new ScriptedSession(request, { options, script: this.#script, follows });
     this.sessions.push(session);
     return session;
+  }
+
+  async count(): Promise<SessionCounts> {
+    return countGroups(this.sessions.map(summaryOf).map(groupOfOne), {});
   }
 
   async list({ labels = {}, limit = 50, before, state }: SessionQuery = {}): Promise<SessionSummary[]> {

@@ -11,7 +11,7 @@ import type { SessionQuery } from "../../../../plugin-sdk/queries.ts";
 import { labelQuery, labelsOf } from "../label-query.ts";
 import { type ApiRoute, json, ok, route } from "../route.ts";
 import { named, oneOf } from "../../../sessions/session/schemas/named.ts";
-import { sessionSchema, sessionSummarySchema } from "../schemas/sessions.ts";
+import { sessionCountsSchema, sessionSchema, sessionSummarySchema } from "../schemas/sessions.ts";
 
 /** The body of a start: the request of `run_session`, and the adapters to run it. */
 interface StartBody extends SessionRequest {
@@ -35,12 +35,29 @@ const startBodySchema: SchemaOf<StartBody> = named(
 
 type ListQuery = Static<typeof listQuery>;
 
-const listQuery = Type.Object({
+const moment = (description: string) =>
+  Type.Optional(Type.String({ pattern: "^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,3})?Z$", description }));
+
+const filters = {
   state: Type.Optional(oneOf(["running", "ended"] as const)),
   outcome: Type.Optional(oneOf(["completed", "blocked", "error"] as const)),
+  interrupted: Type.Optional(Type.Boolean({ description: "whether a client interrupted it" })),
   adapter: Type.Optional(adapterId),
+  folder: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: "the last name of its folder" })),
+  text: Type.Optional(
+    Type.String({ maxLength: 512, description: "words that are in its id, prompt, agent, folder, task or labels" }),
+  ),
+  since: moment("RFC 3339, UTC: began then or later"),
+  until: moment("RFC 3339, UTC: began before"),
   label: labelQuery,
   task_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+};
+
+const countQuery = Type.Object(filters, closed);
+
+const listQuery = Type.Object({
+  ...filters,
+  facts: Type.Optional(Type.Boolean({ description: "true: with what each does now, or has cost" })),
   before: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: "next of the page before" })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: "default 50" })),
 }, closed);
@@ -97,6 +114,16 @@ export const sessionRoutes: readonly ApiRoute[] = [
       }),
     ),
     handle: async ({ query, sessions }) => json(await sessions.page(queryOf(query))),
+  }),
+  // Before the route of one session, whose path it fits.
+  route({
+    id: "countSessions",
+    at: "GET /v1/sessions/counts",
+    summary: "count the sessions that match, by what a list can be narrowed to",
+    scope: "own",
+    query: countQuery,
+    answers: ok("how many there are", sessionCountsSchema),
+    handle: async ({ query, sessions }) => json(await sessions.count(queryOf(query))),
   }),
   route({
     id: "getSession",

@@ -1,7 +1,8 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { propertiesOf } from "../../../ground/checks/properties-of.ts";
 import type { SessionHistory } from "../../../../plugin-sdk/session-history.ts";
-import type { SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
+import type { SessionCounts } from "../../../../plugin-sdk/queries.ts";
+import type { SessionFacts, SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
 import { type ErrorCode, errorCodes } from "../../../../plugin-sdk/errors.ts";
 import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
@@ -23,6 +24,19 @@ const waiting = Type.Object({
   cut: Type.Optional(Type.Literal(true, { description: "shortened; the request's event has all of it" })),
 });
 
+const facts = named(
+  "SessionFacts",
+  exactly<SessionFacts>()(Type.Object({
+    step: maybe(Type.Object({ text, since: text, is_open: Type.Boolean() })),
+    last_event_at: maybe(text),
+    beats: Type.Array(count, { description: "events of each of the last half minutes, the newest last" }),
+    plan: maybe(Type.Object({ done: count, total: count })),
+    cost: maybe(Type.Number()),
+    currency: maybe(text),
+    lines: maybe(Type.Object({ added: count, removed: count })),
+  })),
+);
+
 /** {@link SessionSummary}. */
 export const sessionSummarySchema: SchemaOf<SessionSummary> = named(
   "SessionSummary",
@@ -43,6 +57,21 @@ export const sessionSummarySchema: SchemaOf<SessionSummary> = named(
     conversation_id: text,
     turn: Type.Optional(Type.Object({ number: count, state: oneOf(["working", "kept", "waiting"] as const) })),
     pending: Type.Optional(count),
+    facts: Type.Optional(facts),
+  })),
+);
+
+const names = Type.Array(Type.Object({ name: text, count }));
+
+/** {@link SessionCounts}. */
+export const sessionCountsSchema: SchemaOf<SessionCounts> = named(
+  "SessionCounts",
+  exactly<SessionCounts>()(Type.Object({
+    total: count,
+    states: Type.Object({ running: count, completed: count, blocked: count, error: count, interrupted: count }),
+    adapters: names,
+    folders: names,
+    labels: names,
   })),
 );
 

@@ -1,7 +1,8 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
 import { type JournalReader, openJournalReader } from "../../../records/journal/journal-reader.ts";
-import type { SessionFilter, SessionRecord } from "../../../records/journal/session-record.ts";
+import type { SessionGroup } from "../../../records/journal/session-groups.ts";
+import type { SessionFilter, SessionRecord, SessionSpan } from "../../../records/journal/session-record.ts";
 import { openJournal } from "../../../records/journal/open-journal.ts";
 import { wait } from "../../../ground/platform/engine/wait.ts";
 import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "../host-seams.ts";
@@ -27,6 +28,10 @@ export class OtherJournals implements ElsewhereSessions {
   async list(filter: SessionFilter): Promise<ElsewhereSummary[]> {
     const found = await this.#each((reader) => reader.sessions(filter));
     return found.flatMap(({ value }) => value.map((record) => ({ record, waiting: [] })));
+  }
+
+  async groups(span: SessionSpan): Promise<SessionGroup[]> {
+    return (await this.#each((reader) => reader.groups(span))).flatMap(({ value }) => value);
   }
 
   /** Skips unreadable journals, as {@link list} does. */
