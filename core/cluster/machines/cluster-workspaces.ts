@@ -36,9 +36,10 @@ export function clusterWorkspaces(own: OwnWorkspaces, deps: ClusterWorkspacesDep
       const known = new Set(there.map(({ session_id }) => session_id));
       return [...there, ...(await listLost(deps)).filter(({ session_id }) => !known.has(session_id))];
     },
-    diff: async (session_id) => {
+    diff: async (session_id, choice) => {
       const machine = (await foundElsewhere(session_id, deps))?.machine;
-      if (machine === undefined) return await own.diff(session_id);
+      if (machine === undefined) return await own.diff(session_id, choice);
+      if (choice?.path !== undefined) throw elsewhereError(machine, choice.path);
       if (deps.presence.present(machine) !== null) {
         await callMachine(engine, { machine, name: "diff", ask: { session_id }, timeoutMs: workMs });
       }
@@ -127,6 +128,13 @@ async function applyLost(
 /** Whether this machine has no such folder, or no repository there. */
 function isMissing(error: unknown): boolean {
   return error instanceof BulkheadError && ["workdir_missing", "invalid_request", "not_found"].includes(error.code);
+}
+
+function elsewhereError(machine: string, path: string): BulkheadError {
+  return new BulkheadError("unsupported", `Cannot show all lines of "${path}": its worktree is on "${machine}".`, {
+    hint: "Open the console of that machine.",
+    details: { machine },
+  });
 }
 
 function awayError(machine: string, session_id: string): BulkheadError {

@@ -17,9 +17,9 @@ export function callerWorkspaces(caller: Caller, { workspaces, owners }: CallerW
     async list() {
       return (await workspaces.list()).filter(({ session_id }) => sees(caller, session_id, owners));
     },
-    async diff(sessionId) {
+    async diff(sessionId, choice) {
       demandSight(caller, sessionId, owners);
-      return await workspaces.diff(sessionId);
+      return await workspaces.diff(sessionId, choice);
     },
     async apply(sessionId, options) {
       demandControl(caller, sessionId, owners);

@@ -4,7 +4,7 @@ import type { HeldChange } from "../../../plugin-sdk/held.ts";
 import type { WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
 import { copyWithTime } from "../../ground/platform/files/copy-with-time.ts";
 import { rm } from "../../ground/platform/files/files.ts";
-import { runGit } from "../../ground/platform/processes/git-program.ts";
+import { type GitRunOptions, runGit } from "../../ground/platform/processes/git-program.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { describeTrees, omittedCount } from "./artifacts.ts";
@@ -17,16 +17,24 @@ import { baseIndex, shadowOver, shadowOverWorktree, type WorktreeBase } from "./
 import { writeWorkTree } from "./write-work-tree.ts";
 import { restoreFiles } from "./restore-files.ts";
 
-/** Bytes of a patch that is handed out. */
+/** Bytes of a patch that is handed out, and of one file's patch with all its lines. */
 const patchBytes = 64 * 1024 * 1024;
+const filePatchBytes = 4 * 1024 * 1024;
+
+/** Narrows a diff. */
+export interface DiffChoice {
+  /** One changed file, from the top of the repository: its patch alone, with all lines of the file, and no lists. */
+  path?: string | undefined;
+}
 
 /**
  * Compares what lies in a worktree, committed or not, with its base.
- * @throws {BulkheadError} `too_large` for a patch of more than 64 MiB, `io_error`
+ * @throws {BulkheadError} `too_large` for a patch of more than 64 MiB, or 4 MiB of one file; `not_found` for a file that
+ * did not change; `io_error`
  */
 export async function worktreeDiff(
   base: WorktreeBase,
-  { folder, sourceTop, signal }: { folder: string; sourceTop: string; signal: AbortSignal },
+  { folder, sourceTop, signal, path }: { folder: string; sourceTop: string; signal: AbortSignal } & DiffChoice,
 ): Promise<WorktreeDiff> {
   const shadow = shadowOverWorktree(base, folder);
   return await withWorktreeIndex(base, async (index) => {
@@ -36,7 +44,11 @@ export async function worktreeDiff(
     const source = shadowOver(base, { top: sourceTop, gitDir: shadow.folder });
     const lost = await storeChangedLarge(source, { base, after: after.tree, signal });
     if (lost.length > 0) throw notShown(lost[0]!);
-    const patch = await readPatch([...patchArgs, base.tree, after.tree], shadowRun(shadow, call));
+    const run = shadowRun(shadow, call);
+    if (path !== undefined) {
+      return { patch: await readFilePatch([base.tree, after.tree], { path, run }), artifacts: [], held: [] };
+    }
+    const patch = await readPatch([...patchArgs, base.tree, after.tree], run);
     const { artifacts, others } = await describeTrees(shadow, { before, after, call, workdir: folder });
     const held = await heldInTree(shadow, { before: base.tree, after: after.tree, call });
     return { patch, artifacts, ...omittedCount(others), held: held.map(({ change }) => change) };
@@ -131,19 +143,33 @@ export async function withWorktreeIndex<T>(
   }
 }
 
-async function readPatch(args: readonly string[], run: Parameters<typeof runGit>[1]): Promise<Uint8Array> {
+/** More lines than any file has that is shown. */
+const allLines = "-U1000000";
+
+async function readFilePatch(
+  trees: readonly string[],
+  { path, run }: { path: string; run: GitRunOptions },
+): Promise<Uint8Array> {
+  const patch = await readPatch([...patchArgs, allLines, ...trees, "--", path], run, filePatchBytes);
+  if (patch.byteLength > 0) return patch;
+  throw new BulkheadError("not_found", `Cannot show the lines of "${path}": it did not change.`, {
+    hint: "Ask for the diff without path to see which files did.",
+  });
+}
+
+async function readPatch(args: readonly string[], run: GitRunOptions, most = patchBytes): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   const outcome = await runGit(args, {
     ...run,
     onStdout(chunk) {
       bytes += chunk.byteLength;
-      if (bytes <= patchBytes) chunks.push(chunk);
+      if (bytes <= most) chunks.push(chunk);
     },
   });
   if (outcome.exit_code !== 0) throw gitError(args, outcome);
-  if (bytes > patchBytes) {
-    throw new BulkheadError("too_large", `The patch has ${bytes} bytes, and at most ${patchBytes} are shown.`, {
+  if (bytes > most) {
+    throw new BulkheadError("too_large", `The patch has ${bytes} bytes, and at most ${most} are shown.`, {
       hint: "Look at the files in the worktree itself. Applying it is possible all the same.",
     });
   }

@@ -9,7 +9,7 @@ import type {
 } from "../../../plugin-sdk/workspace.ts";
 import { applyWorktree, patchWorktree, undoApply } from "../git/apply-worktree.ts";
 import { omittedCount } from "../git/artifacts.ts";
-import { dropInWorktree, heldInWorktree, worktreeDiff } from "../git/worktree-diff.ts";
+import { type DiffChoice, dropInWorktree, heldInWorktree, worktreeDiff } from "../git/worktree-diff.ts";
 import { isAmong } from "../git/held-in-tree.ts";
 import { withDeadline } from "../git/deadline.ts";
 import { keepCommits } from "../git/linked-worktree.ts";
@@ -69,7 +69,7 @@ export interface Workspaces {
   end(sessionId: string): Promise<void>;
   list(): Promise<Workspace[]>;
   /** @throws {BulkheadError} `not_found`, `already_exists` when it is applied or discarded, `too_large` */
-  diff(sessionId: string): Promise<WorktreeDiff>;
+  diff(sessionId: string, choice?: DiffChoice): Promise<WorktreeDiff>;
   /**
    * Applies the changes to the source, all or none, and removes the worktree. Changes that can run programs are held:
    * they stay in the worktree, which waits for a person's word then.
@@ -155,7 +155,7 @@ export function openWorkspaces(folder: string, { lock = null }: { lock?: string 
     reset: async (sessionId) => await resetWorkspace(await read(sessionId)),
     end: async (sessionId) => await endWorkspace(files, await read(sessionId)),
     list: async () => (await files.list()).map(shown),
-    diff: async (sessionId) => await diffOf(await read(sessionId)),
+    diff: async (sessionId, choice = {}) => await diffOf(await read(sessionId), choice),
     apply: (sessionId, options = {}) =>
       alone(sessionId, (record, id) =>
         noteConflict(
@@ -209,10 +209,10 @@ async function goOnIn(
   return { workdir: inside, folder, base_commit, base_tree };
 }
 
-async function diffOf(record: WorkspaceRecord): Promise<WorktreeDiff> {
+async function diffOf(record: WorkspaceRecord, choice: DiffChoice): Promise<WorktreeDiff> {
   refuseUnless(record, ["open", "applying"]);
   const { folder, repository: sourceTop } = record;
-  const diff = (signal: AbortSignal) => worktreeDiff(baseOf(record), { folder, sourceTop, signal });
+  const diff = (signal: AbortSignal) => worktreeDiff(baseOf(record), { ...choice, folder, sourceTop, signal });
   return await explainMissing(record, () => within(diff));
 }
 

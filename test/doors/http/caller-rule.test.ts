@@ -40,6 +40,7 @@ const table: Readonly<Record<string, { answers: Answers; body?: unknown; query?:
   settleHeld: { answers: rows("200 403 200 404 403 404"), body: { action: "apply" } },
   pruneWorkspaces: { answers: rows("200 403 403 403 403 403"), body: {} },
   sessionEvents: { answers: rows("200 200 200 404 200 404") },
+  sessionTests: { answers: rows("200 200 200 404 200 404") },
   sessionMarks: { answers: rows("200 200 200 404 200 404") },
   allEvents: { answers: rows("seen seen seen blind seen blind"), query: "?after=0" },
   listAgents: { answers: rows("200 200 200 200 200 200") },

@@ -31,7 +31,8 @@ describe("worktrees over the API", () => {
     const { repository, starter, changed } = await made();
     const one = await changed((at) => at.write("a.txt", "by the agent\n"));
     const other = await changed((at) => at.write("b.txt", "never\n"));
-    expect(await starter.workspaces.list()).toEqual(await repository.workspaces.list());
+    expect(await starter.workspaces.list()).toMatchObject(await repository.workspaces.list());
+    expect(await starter.workspaces.list()).toMatchObject([{ title: "go" }, { title: "go" }]);
     const diff = await starter.workspaces.diff(one);
     expect(diff).toEqual(await repository.workspaces.diff(one));
     expect(new TextDecoder().decode(diff.patch)).toContain("+by the agent\n");
@@ -55,6 +56,24 @@ describe("worktrees over the API", () => {
     const { patch } = await starter.workspaces.diff(odd);
     expect(patch).toEqual((await repository.workspaces.diff(odd)).patch);
     expect([...patch]).toContain(0xe9);
+  });
+
+  test("one file's diff has all its lines, and a file that did not change has none", async () => {
+    const { repository, door, changed } = await made();
+    const long = Array.from({ length: 40 }, (_, at) => `line ${at + 1}`);
+    repository.write("long.txt", `${long.join("\n")}\n`);
+    const id = await changed((at) => at.write("long.txt", `${["first", ...long].join("\n")}\n`));
+    const headers = { authorization: `Bearer ${await door.token("admin")}` };
+    const fileOf = (path: string) =>
+      fetch(`${door.url}/v1/sessions/${id}/diff?path=${encodeURIComponent(path)}`, { headers });
+    expect(await (await fileOf("long.txt")).json()).toMatchObject({
+      artifacts: [],
+      patch: expect.stringContaining("@@ -1,40 +1,41 @@\n+first\n line 1\n"),
+    });
+    // Neither another file of the repository nor one outside of it is shown.
+    for (const path of ["a.txt", "../long.txt", "/etc/hosts", ":/long.txt", ".git/config"]) {
+      expect([path, (await fileOf(path)).status]).not.toEqual([path, 200]);
+    }
   });
 
   test("what could not be applied waits for a person until it is applied or discarded", async () => {

@@ -15,6 +15,7 @@ import { markRoute } from "./marks.ts";
 import { pluginRoutes } from "./plugins.ts";
 import { searchRoutes } from "./search.ts";
 import { sessionRoutes } from "./sessions.ts";
+import { testsRoute } from "./tests.ts";
 import { waitingRoutes } from "./waiting.ts";
 import { wallRoutes } from "./walls.ts";
 import { workspaceRoutes } from "./workspaces.ts";
@@ -30,6 +31,7 @@ const served = [
   ...heldRoutes,
   ...eventRoutes,
   markRoute,
+  testsRoute,
   ...historyRoutes,
   ...searchRoutes,
   ...agentRoutes,

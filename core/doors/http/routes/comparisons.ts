@@ -98,7 +98,13 @@ export const comparisonRoutes: readonly ApiRoute[] = [
       "all of them",
       Type.Object({
         comparisons: Type.Array(
-          Type.Object({ id: text, title: text, started_at: text, session_ids: Type.Array(text) }),
+          Type.Object({
+            id: text,
+            title: text,
+            started_at: text,
+            session_ids: Type.Array(text),
+            adapter_ids: Type.Array(maybe(text)),
+          }),
         ),
       }),
     ),
@@ -113,6 +119,7 @@ export const comparisonRoutes: readonly ApiRoute[] = [
         title: first?.title ?? "",
         started_at: first?.started_at ?? "",
         session_ids: [first, ...others].flatMap((one) => one?.session_id ?? []),
+        adapter_ids: [first, ...others].flatMap((one) => one === undefined ? [] : [one.adapter_id]),
       }));
       return json({ comparisons });
     },

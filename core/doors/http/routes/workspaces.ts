@@ -5,6 +5,14 @@ import { textOrBase64 } from "../../../ground/platform/files/text-or-base64.ts";
 import { type ApiRoute, json, ok, route } from "../route.ts";
 import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 import { artifactSchema, heldSchema } from "../../../sessions/session/schemas/results.ts";
+import type { SessionHost } from "../../../sessions/host/session-host.ts";
+import { propertiesOf } from "../../../ground/checks/properties-of.ts";
+
+/** A worktree as the list of them shows it. */
+export interface ListedWorkspace extends Workspace {
+  title: string | null;
+  adapter_id: string | null;
+}
 
 const maybeText = maybe(text);
 const artifacts = Type.Array(artifactSchema);
@@ -21,25 +29,39 @@ const conflict = named(
   })),
 );
 
-const workspace = named(
+const workspaceFields = exactly<Workspace>()(Type.Object({
+  session_id: text,
+  later_sessions: Type.Optional(Type.Array(text)),
+  state: oneOf(["opening", "open", "applying", "applied", "discarded"] as const),
+  workdir: text,
+  repository: text,
+  folder: text,
+  base_commit: text,
+  base_tree: text,
+  created_at: text,
+  ended_at: maybeText,
+  kept_commit: maybeText,
+  conflict: maybe(conflict),
+  held,
+  running: Type.Boolean(),
+}));
+
+/** A worktree in a list, with the words by which a person knows its session; null where they are not known. */
+const listed = named(
   "Workspace",
-  exactly<Workspace>()(Type.Object({
-    session_id: text,
-    later_sessions: Type.Optional(Type.Array(text)),
-    state: oneOf(["opening", "open", "applying", "applied", "discarded"] as const),
-    workdir: text,
-    repository: text,
-    folder: text,
-    base_commit: text,
-    base_tree: text,
-    created_at: text,
-    ended_at: maybeText,
-    kept_commit: maybeText,
-    conflict: maybe(conflict),
-    held,
-    running: Type.Boolean(),
-  })),
+  Type.Composite([
+    Type.Object(propertiesOf(workspaceFields)),
+    Type.Object({ title: maybeText, adapter_id: maybeText }),
+  ]),
 );
+
+const diffQuery = Type.Object({
+  path: Type.Optional(Type.String({
+    minLength: 1,
+    maxLength: 16_384,
+    description: "one changed file: its patch alone, with all its lines, and no lists",
+  })),
+}, closed);
 
 const applyQuery = Type.Object({
   allow_links: Type.Optional(oneOf(["true", "false"] as const)),
@@ -61,14 +83,16 @@ export const workspaceRoutes: readonly ApiRoute[] = [
     at: "GET /v1/workspaces",
     summary: "list the worktrees of sessions with their state",
     scope: "own",
-    answers: ok("the oldest first", Type.Object({ workspaces: Type.Array(workspace) })),
-    handle: async ({ workspaces }) => json({ workspaces: await workspaces.list() }),
+    answers: ok("the oldest first", Type.Object({ workspaces: Type.Array(listed) })),
+    handle: async ({ workspaces, sessions }) =>
+      json({ workspaces: await Promise.all((await workspaces.list()).map((one) => withWords(one, sessions))) }),
   }),
   route({
     id: "diffSession",
     at: "GET /v1/sessions/{id}/diff",
     summary: "show what a session changed in its worktree",
     scope: "own",
+    query: diffQuery,
     answers: ok(
       "patch, or patch_base64 where it is not UTF-8, is for git apply",
       Type.Object({
@@ -80,9 +104,9 @@ export const workspaceRoutes: readonly ApiRoute[] = [
         patch_base64: Type.Optional(text),
       }),
     ),
-    async handle({ params, workspaces }) {
+    async handle({ params, query, workspaces }) {
       const session_id = params["id"] ?? "";
-      const { patch, ...diff } = await workspaces.diff(session_id);
+      const { patch, ...diff } = await workspaces.diff(session_id, query);
       const held = textOrBase64(patch);
       return json({ session_id, ...diff, ..."text" in held ? { patch: held.text } : { patch_base64: held.base64 } });
     },
@@ -136,3 +160,9 @@ export const workspaceRoutes: readonly ApiRoute[] = [
       json(await workspaces.prune(older_than_ms === undefined ? {} : { olderThanMs: older_than_ms })),
   }),
 ];
+
+async function withWords(one: Workspace, sessions: Pick<SessionHost, "get">): Promise<ListedWorkspace> {
+  const waits = one.state !== "applied" && one.state !== "discarded";
+  const session = waits ? await sessions.get(one.session_id).catch(() => null) : null;
+  return { ...one, title: session?.title ?? null, adapter_id: session?.adapter_id ?? null };
+}
