@@ -77,6 +77,17 @@ test("a page of the operator's falls with the first token, and does not rise wit
   expect(await door.tokens.check(token)).toBe(null);
 });
 
+test("a page signs itself out, and nothing but a page does so", async () => {
+  const { door, admin, code, tokens } = await openWithCode();
+  const { token } = await (await post(tokens, { code })).json() as { token: string };
+  const end = (of: string) => fetch(tokens, { method: "DELETE", headers: { authorization: `Bearer ${of}` } });
+  expect((await end(admin)).status).toBe(403);
+  expect(await door.tokens.check(admin)).not.toBe(null);
+  expect((await end(token)).status).toBe(204);
+  expect(await door.tokens.check(token)).toBe(null);
+  expect((await end(token)).status).toBe(401);
+});
+
 test("codes are guessed in vain, and soon not at all", async () => {
   const { tokens } = await openWithCode();
   const answers = await Promise.all(Array.from({ length: 60 }, (_, n) => post(tokens, { code: `guess-${n}` })));

@@ -16,7 +16,7 @@ export class RefusedCall extends Error {
   }
 }
 
-/** The host as this page calls it. The token is in a closure: no storage, no global, no other script reaches it. */
+/** The host as this page calls it. */
 export interface HostApi {
   get<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T>;
   send<T>(method: "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<T>;
@@ -26,11 +26,13 @@ export interface HostApi {
   open(path: string, query?: Query, signal?: AbortSignal): Promise<Response>;
 }
 
-/** A page that the host knows: its calls, and the name and the scopes of its token. */
-export interface SignedIn {
-  api: HostApi;
+/** The answer to a code: a token, with its name, scopes and end. */
+export interface PageKey {
+  token: string;
   id: string;
   scopes: readonly string[];
+  /** RFC 3339, UTC. */
+  expires_at: string;
 }
 
 /** Fields of a query; undefined ones are left out. */
@@ -40,17 +42,17 @@ type Query = Record<string, string | number | boolean | undefined>;
  * Trades the one-time code of `bulkhead console` for a token.
  * @throws {RefusedCall} the code is unknown, used or too old
  */
-export async function signIn(code: string): Promise<SignedIn> {
+export async function signIn(code: string): Promise<PageKey> {
   const response = await request("/v1/console/tokens", {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ code }),
   });
-  const { token, id, scopes } = await response.json() as { token: string; id: string; scopes: string[] };
-  return { api: withToken(token), id, scopes };
+  return await response.json() as PageKey;
 }
 
-function withToken(token: string): HostApi {
+/** Makes the calls of a page with a token. */
+export function hostApi(token: string): HostApi {
   const authorization = `Bearer ${token}`;
   return {
     async get<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> {

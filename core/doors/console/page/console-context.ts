@@ -5,7 +5,7 @@ import type { UsageReport } from "../../../../plugin-sdk/result.ts";
 import { AttachedFiles } from "./talk/attached-files.ts";
 import { browserStorage, DraftStore } from "./talk/draft-store.ts";
 import { Pictures } from "./talk/pictures.ts";
-import { type HostApi, RefusedCall, type SignedIn } from "./api.ts";
+import { type HostApi, type PageKey, RefusedCall } from "./api.ts";
 import { LiveEvents } from "./live.ts";
 import { SessionList } from "./session-list.ts";
 import type { PagePlace } from "./route.ts";
@@ -16,6 +16,8 @@ export interface Console {
   api: HostApi;
   /** Name of this page's token, by which the host knows what it says. */
   client: string;
+  /** The key with which this page calls the host. */
+  key: PageKey;
   /** Whether the page may start and control sessions, and not only look. */
   canRun: boolean;
   drafts: DraftStore;
@@ -56,7 +58,7 @@ export function useConsole(): Console {
 }
 
 /** Joins the parts of a console. */
-export function createConsole({ api, id, scopes }: SignedIn, route: Signal<PagePlace>): Console {
+export function createConsole({ api, key }: { api: HostApi; key: PageKey }, route: Signal<PagePlace>): Console {
   const live = new LiveEvents(api);
   const sessions = new SessionList(api, live);
   const waiting = new WaitingList(api, live);
@@ -64,8 +66,9 @@ export function createConsole({ api, id, scopes }: SignedIn, route: Signal<PageP
   const attached = new Map<string, AttachedFiles>();
   return {
     api,
-    client: id,
-    canRun: scopes.includes("run") || scopes.includes("admin"),
+    client: key.id,
+    key,
+    canRun: key.scopes.includes("run") || key.scopes.includes("admin"),
     drafts: new DraftStore(browserStorage()),
     attachedTo(conversationId) {
       const files = attached.get(conversationId) ?? new AttachedFiles({ api, pictures });

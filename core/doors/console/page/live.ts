@@ -24,6 +24,7 @@ export class LiveEvents {
   readonly opened: Signal<number> = signal(0);
   #api: HostApi;
   #takers = new Set<EventTaker>();
+  readonly #over = new AbortController();
   #last: number | undefined;
   #cursor: string | undefined;
 
@@ -37,16 +38,22 @@ export class LiveEvents {
     return () => this.#takers.delete(taker);
   }
 
-  /** Reads until the signal aborts, through every restart of the host. */
-  async follow(signal: AbortSignal): Promise<void> {
+  /** Ends the stream for good, and says why. */
+  end(why: string): void {
+    this.line.value = { state: "refused", why };
+    this.#over.abort();
+  }
+
+  /** Reads until the host refuses it or the page ends it, through every restart of the host. */
+  async follow(): Promise<void> {
+    const { signal } = this.#over;
     while (!signal.aborted) {
       try {
         await this.#readOnce(signal);
         this.#lose("The host closed the stream.");
       } catch (error) {
         if (error instanceof RefusedCall && (error.status === 401 || error.status === 403)) {
-          this.line.value = { state: "refused", why: error.message };
-          return;
+          return this.end(error.message);
         }
         this.#lose(error instanceof RefusedCall ? error.message : "The connection broke.");
       }
@@ -100,7 +107,7 @@ export class LiveEvents {
   }
 
   #lose(why: string): void {
-    if (this.line.value.state === "lost") return;
+    if (this.line.value.state === "lost" || this.#over.signal.aborted) return;
     this.line.value = { state: "lost", since: new Date(), why };
   }
 }

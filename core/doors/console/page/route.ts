@@ -36,11 +36,12 @@ export function goTo(screen: string, ...words: (string | number)[]): void {
 
 /**
  * Takes the one-time code out of the address, so that neither the history nor a copied address has it.
+ * @param place gives the place to show in its stead
  * @returns null where the address has none
  */
-export function takeCode(): string | null {
+export function takeCode(place: () => string | null): string | null {
   const code = /^#code=([\w-]{1,256})$/.exec(location.hash)?.[1] ?? null;
-  if (code !== null) history.replaceState(null, "", `${location.pathname}#/needs-you`);
+  if (code !== null) history.replaceState(null, "", `${location.pathname}${place() ?? addressOf("needs-you")}`);
   return code;
 }
 

@@ -54,4 +54,20 @@ export const consoleRoutes: readonly ApiRoute[] = [
       return json({ token, id, scopes, expires_at: end }, { status: 201 });
     },
   }),
+  route({
+    id: "endConsoleToken",
+    at: "DELETE /v1/console/tokens",
+    summary: "sign a console's page out: its token ends",
+    scope: "any",
+    answers: { 204: { summary: "the token is worth nothing any more" } },
+    async handle({ caller }, { tokens }) {
+      if (caller.isPage !== true) {
+        throw new BulkheadError("forbidden", "Cannot sign out: only a page of the console does so.", {
+          hint: "Run: bulkhead token revoke NAME",
+        });
+      }
+      await tokens.revoke(caller.id);
+      return new Response(null, { status: 204 });
+    },
+  }),
 ];

@@ -6,7 +6,7 @@ import { ConflictAnswer, type ConflictFacts, ConflictList } from "../conflict-it
 import { GrantForm } from "../grant-form.tsx";
 import { HeldAnswer } from "../held-item.tsx";
 import { useKeys } from "../keys.ts";
-import { Notifications } from "../notifications.tsx";
+import { Notifications } from "../shell/notifications.tsx";
 import { Ago, Command, durationText, Empty, Failure, Screen, toggled } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { useConsole } from "./console-context.ts";
-import { addressOf, screens } from "./route.ts";
+import { type Console, useConsole } from "../console-context.ts";
+import { addressOf, screens } from "../route.ts";
+import { dropKey } from "./page-key.ts";
 
 /** The way to every screen: a column beside the page, or a menu above it where the window is narrow. */
 export function Navigation({ place, screen, help }: { place: string; screen: string; help: () => void }) {
@@ -69,18 +70,30 @@ function Brand() {
   );
 }
 
-/** State of the connection to the host, and the help. */
+/** State of the connection to the host, what this page may do, the help, and the way out. */
 function End({ help }: { help: () => void }) {
-  const line = useConsole().live.line.value.state;
+  const found = useConsole();
+  const line = found.live.line.value.state;
   return (
     <div class="nav-end">
       <span class={`line line-${line}`} role="status">
         {line === "open" ? "Live" : line === "opening" ? "Connecting" : "Offline"}
       </span>
+      {!found.canRun && <span class="tag" title="The key of this page can look, and change nothing">Read only</span>}
       <button type="button" class="plain" onClick={help}>
         Keys <kbd>?</kbd>
       </button>
+      <button type="button" class="plain sign-out" onClick={() => void signOut(found)}>Sign out</button>
     </div>
+  );
+}
+
+/** Ends the key of this page at the host, and forgets it here. */
+async function signOut({ api, live }: Pick<Console, "api" | "live">): Promise<void> {
+  const isEnded = await api.send("DELETE", "/v1/console/tokens").then(() => true, () => false);
+  dropKey();
+  live.end(
+    isEnded ? "You have signed out." : "You have signed out here. The host was not reached: its key ends by itself.",
   );
 }
 

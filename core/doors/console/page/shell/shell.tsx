@@ -1,25 +1,27 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Console, useConsole } from "./console-context.ts";
-import { useKeys } from "./keys.ts";
+import { type Console, useConsole } from "../console-context.ts";
+import { useKeys } from "../keys.ts";
 import { useBadge } from "./notifications.tsx";
-import { Command, Dialog, Since } from "./parts.tsx";
-import { addressOf, goTo, screens } from "./route.ts";
-import { Compare, CompareList } from "./screens/compare.tsx";
-import { History } from "./screens/history.tsx";
-import { NeedsYou } from "./screens/needs-you.tsx";
-import { Review, ReviewList } from "./screens/review.tsx";
-import { Session } from "./screens/session.tsx";
-import { Sessions } from "./screens/sessions.tsx";
-import { Spend } from "./screens/spend.tsx";
-import { Start } from "./screens/start.tsx";
-import { Walls } from "./screens/walls.tsx";
-import { Text } from "./text.tsx";
+import { Dialog, Since } from "../parts.tsx";
+import { addressOf, goTo, screens } from "../route.ts";
+import { Compare, CompareList } from "../screens/compare.tsx";
+import { History } from "../screens/history.tsx";
+import { NeedsYou } from "../screens/needs-you.tsx";
+import { Review, ReviewList } from "../screens/review.tsx";
+import { Session } from "../screens/session.tsx";
+import { Sessions } from "../screens/sessions.tsx";
+import { Spend } from "../screens/spend.tsx";
+import { Start } from "../screens/start.tsx";
+import { Walls } from "../screens/walls.tsx";
+import { Text } from "../text.tsx";
 import { Navigation } from "./navigation.tsx";
+import { dropKey, isOver, overText } from "./page-key.ts";
+import { SignedOut } from "./signed-out.tsx";
 
 /** The page around every screen: navigation, the state of the connection, notices. */
 export function Shell() {
   const found = useConsole();
-  const { route, live } = found;
+  const { route, live, key } = found;
   const [helps, setHelps] = useState(false);
   const main = useRef<HTMLElement>(null);
   useBadge(found);
@@ -30,7 +32,10 @@ export function Shell() {
     main.current?.scrollTo(0, 0);
   }, [place]);
   const line = live.line.value;
-  if (line.state === "refused") return <SignedOut why={line.why} />;
+  useEffect(() => {
+    if (line.state === "refused") dropKey();
+  }, [line.state]);
+  if (line.state === "refused") return <SignedOut why={isOver(key) ? overText(key) : line.why} />;
   return (
     <div class="shell">
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
@@ -181,20 +186,5 @@ function Help({ close }: { close: () => void }) {
         <button type="button" onClick={close}>Close</button>
       </div>
     </Dialog>
-  );
-}
-
-/** A page without a token: it says how to get one. */
-export function SignedOut({ why }: { why?: string }) {
-  return (
-    <main class="signed-out">
-      <img src="/console/icon.svg" alt="" width="48" height="48" />
-      <h1>Bulkhead</h1>
-      {why !== undefined && <p class="failed-text" role="alert">{why}</p>}
-      <p>This page keeps its key in memory only, so a new or reloaded page needs a new one. Run:</p>
-      <p>
-        <Command text="bulkhead console" />
-      </p>
-    </main>
   );
 }

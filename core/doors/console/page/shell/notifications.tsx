@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
-import { type Console, useConsole } from "./console-context.ts";
-import { plainText } from "./shown-text.ts";
+import { type Console, useConsole } from "../console-context.ts";
+import { plainText } from "../shown-text.ts";
 
 /** A switch for the desktop's notifications; off until a person asks for them. */
 export function Notifications() {
