@@ -13,6 +13,8 @@ import {
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { bulkheadSurface, type SurfaceDeps } from "./bulkhead-surface.ts";
+import { Listening, readListen } from "./listening.ts";
+import { listenStream } from "./listen-stream.ts";
 import { ResponseFlow } from "./response-flow.ts";
 import { ToolWatch } from "./tool-watch.ts";
 import { createServer, type McpSurface, type McpTool } from "./surface.ts";
@@ -87,14 +89,45 @@ export function createMcpHttp(options: McpHttpOptions = {}): McpHttp {
         return await connections.handle(request, caller);
       }
       if (watch === null) await watchTools(caller).catch(() => {});
+      const listening = await listenOf(request, { surface: surface(caller), message_bytes });
+      if (listening instanceof Response) return listening;
       const flow = new ResponseFlow();
-      return flow.watch(await modern.fetch(request, { authInfo: authInfoOf(caller, flow) }));
+      const authInfo = authInfoOf(caller, flow);
+      if (listening === null) return flow.watch(await modern.fetch(request, { authInfo }));
+      const response = await modern.fetch(request, { authInfo, parsedBody: listening.request });
+      return flow.watch(listenStream(listening, response));
     },
     async close() {
       watch?.end();
       await Promise.all([modern.close(), connections.close()]);
     },
   };
+}
+
+/** Reads a request that listens, as its headers say; null for another one, and for one that only the library can refuse. */
+async function listenOf(
+  request: Request,
+  { surface, message_bytes }: { surface: McpSurface; message_bytes: number },
+): Promise<Listening | Response | null> {
+  if (request.headers.get("mcp-method") !== "subscriptions/listen") return null;
+  const read = await readListen(await bodyOf(request.clone(), message_bytes), surface);
+  return read === null || read instanceof Listening ? read : Response.json(read, { status: 400 });
+}
+
+/** Returns the JSON of a body; null for a larger one, and for one that is none. */
+async function bodyOf({ body }: Request, mostBytes: number): Promise<unknown> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of body ?? []) {
+    text += decoder.decode(chunk as Uint8Array, { stream: true });
+    // Leaving the loop cancels the rest.
+    if (text.length > mostBytes) return null;
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 /** Wraps the caller in the form that the library passes on to each call. */

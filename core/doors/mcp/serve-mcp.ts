@@ -10,6 +10,7 @@ import {
 } from "../../ground/checks/json-wire.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { bulkheadSurface, type SurfaceDeps } from "./bulkhead-surface.ts";
+import { Listeners } from "./listening.ts";
 import { createServer, type McpSurface } from "./surface.ts";
 
 /** Options of {@link serveMcp}. */
@@ -25,7 +26,7 @@ export interface ServeMcpOptions extends Omit<SurfaceDeps, "client"> {
 /** Serves one client until it goes away or the signal aborts; then cancels the running calls. */
 export async function serveMcp(options: ServeMcpOptions): Promise<void> {
   const { wire, surface = bulkheadSurface(options), bounds = defaultLimits, signal } = options;
-  const transport = new WireTransport(wire, bounds);
+  const transport = new WireTransport(wire, { bounds, surface });
   const service = serveStdio(({ era }) => createServer(surface, era), { transport });
   const end = () => void service.close();
   signal?.addEventListener("abort", end, { once: true });
@@ -42,12 +43,15 @@ class WireTransport implements Transport {
   readonly closed: Promise<void>;
   readonly #wire: ByteWire;
   readonly #bounds: MessageBounds;
+  readonly #surface: McpSurface;
+  readonly #listeners = new Listeners();
   #close!: () => void;
   #open = true;
 
-  constructor(wire: ByteWire, bounds: MessageBounds) {
+  constructor(wire: ByteWire, { bounds, surface }: { bounds: MessageBounds; surface: McpSurface }) {
     this.#wire = wire;
     this.#bounds = bounds;
+    this.#surface = surface;
     this.closed = new Promise((resolve) => (this.#close = resolve));
   }
 
@@ -56,12 +60,16 @@ class WireTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    if (this.#open) await writeMessage(this.#wire, message);
+    if (!this.#open) return;
+    const begun = this.#listeners.acknowledgedBy(message);
+    await writeMessage(this.#wire, begun?.listening.acknowledged(begun.notification) ?? message);
+    begun?.listening.start((news) => this.send(news));
   }
 
   async close(): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
+    this.#listeners.close();
     this.onclose?.();
     this.#close();
   }
@@ -87,6 +95,8 @@ class WireTransport implements Transport {
       const error = { code: -32600, message: "Cannot take the message: it is no JSON-RPC 2.0 message." };
       return await writeMessage(this.#wire, { jsonrpc: "2.0", id, error });
     }
-    this.onmessage?.(parsed);
+    const taken = await this.#listeners.take(parsed, this.#surface);
+    if ("answer" in taken) return await writeMessage(this.#wire, taken.answer);
+    this.onmessage?.(taken.pass);
   }
 }

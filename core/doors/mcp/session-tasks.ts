@@ -6,6 +6,7 @@ import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import type { AskedRequest } from "../../sessions/host/asked-requests.ts";
 import { eventSentence } from "../../sessions/host/event-sentence.ts";
 import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
+import { wait } from "../../ground/platform/engine/wait.ts";
 import { formOf, takeForm } from "./forms.ts";
 import { knownEvents } from "./read-events.ts";
 import { refusal } from "./refusals.ts";
@@ -14,6 +15,8 @@ import type { McpTask, McpTasks } from "./task-methods.ts";
 
 /** Time after which a client should look again. */
 const pollEveryMs = 1000;
+/** Shortest time between two states of a task that a client listens to. Milliseconds. */
+const statesEveryMs = 250;
 /** Newest events that a look at a running session reads at first. */
 const newest = 16;
 
@@ -28,6 +31,7 @@ export function sessionTasks(sessions: SessionHost): McpTasks {
     });
   return {
     get: (taskId, client) => told(taskId, (look) => taskOf(look, client)),
+    states: (taskId, client) => statesOf(sessions, taskId, client),
     update: (taskId, forms) =>
       told(taskId, async ({ handle, summary }) => {
         for (const { request_id } of summary.waiting) {
@@ -81,6 +85,27 @@ async function taskOf(look: Look, { canAsk }: { canAsk: boolean }): Promise<McpT
     return { ...task, status: "working", statusMessage: 'The agent waits for an answer: call the tool "answer".' };
   }
   return { ...task, status: "input_required", inputRequests: Object.fromEntries(asked) };
+}
+
+async function* statesOf(
+  sessions: SessionHost,
+  taskId: string,
+  { canAsk, signal }: { canAsk: boolean; signal: AbortSignal },
+): AsyncGenerator<McpTask, void, void> {
+  for (let told = ""; !signal.aborted; await wait(statesEveryMs, signal)) {
+    const look = await lookAt(sessions, taskId);
+    const { lastUpdatedAt, ...state } = await taskOf(look, { canAsk });
+    const text = JSON.stringify(state);
+    if (text !== told) yield { ...state, lastUpdatedAt };
+    told = text;
+    if (state.status === "completed" || state.status === "cancelled") return;
+    await nextEvent(look, signal);
+  }
+}
+
+/** Resolves once a session has an event that is newer than the look at it, or has ended. */
+async function nextEvent({ handle, summary }: Look, signal: AbortSignal): Promise<void> {
+  for await (const _ of handle.events({ after: summary.last_seq, signal })) return;
 }
 
 interface End {

@@ -9,3 +9,8 @@ export function statedCapabilities({ mcpReq }: ServerContext): ClientCapabilitie
   const envelope = mcpReq.envelope as { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined;
   return envelope?.[CLIENT_CAPABILITIES_META_KEY];
 }
+
+/** Returns whether a client shows forms to its person. */
+export function asksForms({ elicitation }: ClientCapabilities = {}): boolean {
+  return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
+}

@@ -12,7 +12,7 @@ import {
   type Tool,
 } from "@modelcontextprotocol/server";
 import { invalid } from "./refusals.ts";
-import { statedCapabilities } from "./stated-capabilities.ts";
+import { asksForms, statedCapabilities } from "./stated-capabilities.ts";
 import { declaresTasks, type McpTasks, serveTasks, tasksExtension } from "./task-methods.ts";
 import { ToolWatch } from "./tool-watch.ts";
 
@@ -101,7 +101,7 @@ export function createServer(surface: McpSurface, era: "legacy" | "modern"): Ser
     const named = (one: McpTool) => one.name === params.name;
     const tool = tools.find(named) ?? (await more()).find(named);
     if (tool === undefined) throw invalid(`There is no tool "${params.name}".`);
-    const takesTask = tasks !== undefined && declaresTasks(context);
+    const takesTask = tasks !== undefined && declaresTasks(statedCapabilities(context));
     return await tool.call(params.arguments ?? {}, { context, canAsk: canAsk(server, context), takesTask });
   });
   if (tasks !== undefined) serveTasks(server, tasks, (context) => canAsk(server, context));
@@ -135,8 +135,7 @@ export function createServer(surface: McpSurface, era: "legacy" | "modern"): Ser
 }
 
 function canAsk(server: Server, context: ServerContext): boolean {
-  const { elicitation } = statedCapabilities(context) ?? server.getClientCapabilities() ?? {};
-  return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
+  return asksForms(statedCapabilities(context) ?? server.getClientCapabilities());
 }
 
 /** @returns ends the watching */

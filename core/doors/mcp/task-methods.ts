@@ -1,4 +1,5 @@
 import {
+  type ClientCapabilities,
   MissingRequiredClientCapabilityError,
   type Server,
   type ServerContext,
@@ -30,6 +31,8 @@ export interface McpTask {
 /** Tasks of one client. Each function throws the protocol's error for a task that the client may not see. */
 export interface McpTasks {
   get(taskId: string, client: { canAsk: boolean }): Promise<McpTask>;
+  /** Returns a task's states, from the one now to its last one or the signal's abort. */
+  states(taskId: string, client: { canAsk: boolean; signal: AbortSignal }): AsyncIterable<McpTask>;
   /** Takes what the client's person said; what is not asked is left out. */
   update(taskId: string, forms: Readonly<Record<string, FormAnswer>>): Promise<void>;
   cancel(taskId: string): Promise<void>;
@@ -48,18 +51,18 @@ const checkTask = lazyCheck(taskInput);
 const checkForms = lazyCheck(formsInput);
 
 /** Returns whether the client declared tasks with this request. What an earlier request declared does not count. */
-export function declaresTasks(context: ServerContext): boolean {
-  return statedCapabilities(context)?.extensions?.[tasksExtension] !== undefined;
+export function declaresTasks(capabilities: ClientCapabilities | undefined): boolean {
+  return capabilities?.extensions?.[tasksExtension] !== undefined;
 }
 
 /** Serves the extension's methods. */
 export function serveTasks(server: Server, tasks: McpTasks, canAsk: (context: ServerContext) => boolean): void {
   server.setRequestHandler("tasks/get", { params: ofTask }, async ({ taskId }, context) => {
-    demandTasks(context);
+    demandTasks(statedCapabilities(context));
     return { ...await tasks.get(taskId, { canAsk: canAsk(context) }) };
   });
   server.setRequestHandler("tasks/update", { params: ofTask }, async ({ taskId }, context) => {
-    demandTasks(context);
+    demandTasks(statedCapabilities(context));
     // The library takes them out of the parameters, as it does those of a call that is repeated.
     const forms: unknown = context.mcpReq.inputResponses;
     if (!checkForms().Check(forms)) throw invalid(inputError("inputResponses", formsInput, forms).message);
@@ -67,14 +70,15 @@ export function serveTasks(server: Server, tasks: McpTasks, canAsk: (context: Se
     return {};
   });
   server.setRequestHandler("tasks/cancel", { params: ofTask }, async ({ taskId }, context) => {
-    demandTasks(context);
+    demandTasks(statedCapabilities(context));
     await tasks.cancel(taskId);
     return {};
   });
 }
 
-function demandTasks(context: ServerContext): void {
-  if (declaresTasks(context)) return;
+/** @throws {MissingRequiredClientCapabilityError} the request does not declare tasks */
+export function demandTasks(capabilities: ClientCapabilities | undefined): void {
+  if (declaresTasks(capabilities)) return;
   throw new MissingRequiredClientCapabilityError(
     { requiredCapabilities: { extensions: { [tasksExtension]: {} } } },
     `The request does not declare the extension ${tasksExtension}.`,

@@ -1,4 +1,9 @@
-import { Client, StreamableHTTPClientTransport, type Transport } from "@modelcontextprotocol/client";
+import {
+  Client,
+  type JSONRPCMessage,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from "@modelcontextprotocol/client";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { createMcpHttp, type McpHttp, type McpHttpOptions } from "../../../core/doors/mcp/http.ts";
 import { serveMcp, type ServeMcpOptions } from "../../../core/doors/mcp/serve-mcp.ts";
@@ -14,6 +19,8 @@ export interface TestClientOptions {
   tasks?: boolean;
   /** Called when the tools have changed. */
   onTools?: () => void;
+  /** Called with each message as it comes: the library's client keeps none of what it does not know. */
+  onMessage?: (message: JSONRPCMessage) => void;
   /** Answers a form; absent: the client has none. */
   form?: (message: string, schema: unknown) => Record<string, string> | null;
 }
@@ -67,7 +74,7 @@ export async function connectOverHttp(
 
 async function connect(
   transport: Transport,
-  { era = "legacy", form, onTools, tasks = false }: TestClientOptions,
+  { era = "legacy", form, onTools, onMessage, tasks = false }: TestClientOptions,
   end: () => Promise<void>,
 ): Promise<TestMcpClient> {
   const client = new Client({ name: "tester", version: "1.0.0" }, {
@@ -86,7 +93,7 @@ async function connect(
       return content === null ? { action: "decline" } : { action: "accept", content };
     });
   }
-  await client.connect(tasks ? withTasks(transport) : transport);
+  await client.connect(tasks ? withTasks(transport, onMessage) : transport);
   return {
     client,
     logs,
@@ -98,13 +105,14 @@ async function connect(
 }
 
 /** The library's client takes no answer for a call that is a task. Gives it one as text. */
-export function withTasks(transport: Transport): Transport {
+export function withTasks(transport: Transport, onMessage: (message: JSONRPCMessage) => void = () => {}): Transport {
   let taken = transport.onmessage;
   Object.defineProperty(transport, "onmessage", {
     get: () => taken && readTask,
     set: (onmessage) => void (taken = onmessage),
   });
   const readTask: typeof taken = (message, extra) => {
+    onMessage(message);
     if (!("result" in message) || message.result["resultType"] !== "task") return taken?.(message, extra);
     const content = [{ type: "text", text: JSON.stringify(message.result) }];
     taken?.({ ...message, result: { resultType: "complete", content } }, extra);
