@@ -98,7 +98,7 @@ function answerSchema(data: TSchema): object {
     properties: {
       success: { type: "boolean" },
       data: { ...data },
-      confidence: { type: ["number", "null"], minimum: 0, maximum: 1 },
+      confidence: { anyOf: [{ type: "number", minimum: 0, maximum: 1 }, { type: "null" }] },
       metadata: nothing,
       provenance: nothing,
       error: { type: "string" },

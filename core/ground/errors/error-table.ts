@@ -31,7 +31,7 @@ export const errorTable: { readonly [C in ErrorCode]: ErrorRow } = {
   permission_denied: row(403, 4, -32021),
   binary_missing: row(424, 5, -32022),
   env_missing: row(424, 5, -32023),
-  not_found: row(404, 5, -32024),
+  not_found: row(404, 5, -32002),
   already_exists: row(409, 2, -32025),
   conflict: row(409, 3, -32060),
   idempotency_conflict: row(422, 2, -32064),

@@ -20,8 +20,10 @@ import { adapterCode, until, writePlugin } from "../../sessions/host/test-host.t
 
 /**
  * What the ACP registry and acpx ask of an agent, by their public descriptions, against the real program: the registry's
- * check of authentication and its protocol matrix, the cases of acpx's profile acp-core-v1 that need no file system of the
- * client, and every stable method.
+ * check of authentication and its protocol matrix, each case of acpx's profile acp-core-v1, and every stable method.
+ *
+ * Four cases of acpx have its mock agent read and write files by way of the client. `bulkhead acp` never does: its agents
+ * work on the disk, behind their walls, and ask for permission. Here these cases are such requests.
  */
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
@@ -189,9 +191,12 @@ test("the terminal method's arguments set the host up", async () => {
 }, deadline);
 
 test("acp-core: prompts, turns, cancels, permissions and errors", async () => {
-  await using editor = new Editor();
-  const { protocolVersion } = await editor.initialize();
+  // These are the capabilities that acpx sends.
+  await using editor = new Editor({ fs: { readTextFile: true, writeTextFile: true } });
+  // initialize.handshake, session.new.basic
+  const { protocolVersion, agentCapabilities } = await editor.initialize();
   expect(protocolVersion).toBe(1);
+  expect(agentCapabilities).toBeTypeOf("object");
   const { agent } = editor;
   const sessionId = await editor.begin();
   expect(sessionId).toMatch(/./);
@@ -204,6 +209,16 @@ test("acp-core: prompts, turns, cancels, permissions and errors", async () => {
   expect(editor.said()).toContain("echo one");
   expect(editor.said()).toContain("echo two");
 
+  // session.prompt.echo_empty, session.prompt.unrecognized, session.prompt.background_completion
+  const [empty, unknown] = await Promise.all([editor.prompt(sessionId, "echo "), editor.prompt(sessionId, "??? !!!")]);
+  expect([empty.stopReason, unknown.stopReason]).toEqual(["end_turn", "end_turn"]);
+  expect(editor.said()).toContain("echo ??? !!!");
+
+  // session.prompt.post_success_drain: nothing of a turn comes behind its answer.
+  const shown = editor.updates.length;
+  await new Promise((resolve) => setTimeout(resolve, 160));
+  expect(editor.updates).toHaveLength(shown);
+
   // session.prompt.structured_blocks
   const blocks = await agent.request("session/prompt", {
     sessionId,
@@ -211,7 +226,7 @@ test("acp-core: prompts, turns, cancels, permissions and errors", async () => {
   });
   expect(blocks.stopReason).toBe("end_turn");
 
-  // permissions.read.approved, permissions.write.approved, errors.permission_denied
+  // permissions.read.approved, permissions.write.approved, errors.permission_denied, errors.permission_denied.write
   await editor.prompt(sessionId, "permission");
   expect(editor.said()).toContain("choice: yes");
   editor.permission = "no";
@@ -230,8 +245,11 @@ test("acp-core: prompts, turns, cancels, permissions and errors", async () => {
   await expect(agent.request("session/new", broken({}))).rejects.toMatchObject(invalid);
   await expect(agent.request("session/new", broken({ cwd: null, mcpServers: [] }))).rejects.toMatchObject(invalid);
   await expect(editor.prompt(7 as unknown as string, "one")).rejects.toMatchObject(invalid);
-  await expect(editor.prompt("unknown", "one")).rejects.toMatchObject({ data: { error_type: "not_found" } });
-  // session.prompt.echo_empty
+  await expect(editor.prompt("unknown", "one")).rejects.toMatchObject({
+    code: -32002,
+    data: { error_type: "not_found" },
+  });
+  // The schema takes a prompt without a word, and no agent could answer it.
   await expect(editor.prompt(sessionId, "")).rejects.toThrow("it is empty");
 }, deadline);
 
