@@ -29,8 +29,8 @@ export const hostileTests = [
   "test/hostile/walled-cases.test.ts",
 ];
 
-/** Tests of `npm run test:agents`: they run the agents' own programs. */
-export const agentTests = ["test/agents/proving-ground/*.test.ts"];
+/** Tests of `npm run test:agents`: they run the agents' own programs, and other projects' clients. */
+export const agentTests = ["test/agents/{proving-ground,clients}/*.test.ts"];
 
 const notOnDeno = [...slowOnNodeAlone, ...(process.env["BULKHEAD_SLOW"] === "short" ? slowOnNodeInShort : [])];
 

@@ -1,7 +1,7 @@
-// Usage: install.mjs [--where] [--more]
+// Usage: install.mjs [--where] [--more] [--clients]
 // Installs the agents' own programs, as the lock beside this file pins them, outside the checkout, and prints where;
-// with --more also those of the second lot, one folder a line. With --where it only prints where they are, and fails
-// when they are not there.
+// with --more also those of the second lot, with --clients the clients of protocols, one folder a line. With --where it
+// only prints where they are, and fails when they are not there.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { copyFile, mkdir, mkdtemp, readFile, rename, rm, stat } from "node:fs/promises";
@@ -15,10 +15,11 @@ const here = dirname(fileURLToPath(import.meta.url));
 const run = promisify(execFile);
 const lots = [
   { locked: here, command: "npm run agents:install", finish: putBinariesInPlace },
-  { locked: join(here, "more"), command: "npm run agents:install -- --more", finish: () => {} },
+  { locked: join(here, "more"), flag: "--more", command: "npm run agents:install -- --more", finish: () => {} },
+  { locked: join(here, "clients"), flag: "--clients", command: "npm run agents:install", finish: () => {} },
 ];
 
-for (const lot of process.argv.includes("--more") ? lots : lots.slice(0, 1)) {
+for (const lot of lots.filter(({ flag }) => flag === undefined || process.argv.includes(flag))) {
   const folder = await folderOf(lot);
   const installed = await isInstalled(folder);
   if (!installed && process.argv.includes("--where")) {
