@@ -8,6 +8,8 @@ export interface UsageQuery {
   adapter?: string | undefined;
   /** IANA name of the time zone in which a day begins, such as `Europe/Vienna`; default UTC. */
   time_zone?: string | undefined;
+  /** Name of a label: sessions with other values of it stand in other rows. */
+  label?: string | undefined;
 }
 
 /**
@@ -24,4 +26,14 @@ export interface UsageRow
   partial: number;
   /** Requests to the model that the host counted, since it holds the key; null where it does not. */
   requests: number | null;
+  /** Value of the label that the question named, null for sessions without it; absent where it named none. */
+  label?: string | null;
+}
+
+/** Names the kind of a cost, whatever is known of the tokens: an agent may count tokens and know no price. */
+export function costKind(
+  { cost, currency, basis }: Pick<UsageRow, "cost" | "currency" | "basis">,
+): UsageRow["basis"] | "not_billed" {
+  if (cost === null) return "unknown";
+  return cost === 0 && currency === null ? "not_billed" : basis;
 }

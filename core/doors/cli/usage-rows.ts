@@ -1,4 +1,4 @@
-import type { UsageRow } from "../../../plugin-sdk/usage-row.ts";
+import { costKind, type UsageRow } from "../../../plugin-sdk/usage-row.ts";
 
 /** Tokens and cost of one adapter on one day. */
 export interface DayUsage {
@@ -16,6 +16,8 @@ export interface DayUsage {
   tokens_out: number;
   /** The part of `tokens_in` that came from a cache, as far as agents told it. */
   tokens_cached: number;
+  /** Sessions whose cost is not known, whatever is known of their tokens. */
+  no_cost: number;
   /** By currency; empty where no cost is known. */
   cost: Record<string, number>;
   /** Whether a part of the cost follows from prices, and was not told by the agent. */
@@ -32,6 +34,7 @@ export function addUsage(rows: readonly UsageRow[]): DayUsage[] {
     days.set(key, sum);
     sum.sessions += sessions;
     if (tokens_in === null && tokens_out === null && cost === null) sum.unknown += sessions;
+    if (costKind(row) === "unknown") sum.no_cost += sessions;
     sum.partial += row.partial;
     if (requests !== null) sum.requests = (sum.requests ?? 0) + requests;
     sum.tokens_in += tokens_in ?? 0;
@@ -51,6 +54,7 @@ export function noUsage(): DayUsage {
     adapter_id: "",
     sessions: 0,
     unknown: 0,
+    no_cost: 0,
     partial: 0,
     requests: null,
     tokens_in: 0,

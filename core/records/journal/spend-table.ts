@@ -15,6 +15,8 @@ export interface Spent extends Omit<UsageReport, "duration_ms" | "scope" | "part
 export interface SpentRecord extends Spent {
   first_gseq: number;
   started_at: string;
+  /** Its labels: a JSON object of texts. */
+  labels: string;
 }
 
 /** A page of what sessions have used, in the order in which they began. */
@@ -96,7 +98,7 @@ export function prepareSpendTable(database: SqliteFile): SpendTable {
   // The order in which sessions are listed never goes back, so nothing before the first one is looked at.
   const first = database.prepare("SELECT first_gseq FROM session WHERE sorted_at >= ? ORDER BY sorted_at LIMIT 1");
   const page = database.prepare(
-    `SELECT first_gseq, session.started_at, ${spendColumns.map((name) => `spend.${name}`).join(", ")}
+    `SELECT first_gseq, session.started_at, session.labels, ${spendColumns.map((name) => `spend.${name}`).join(", ")}
       FROM spend JOIN session ON first_gseq = spend.session WHERE spend.session > ? ORDER BY spend.session LIMIT ?`,
   );
   const forget = database.prepare(

@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { fieldsOrNone, parseJson, stringOf } from "../../../plugin-sdk/json-fields.ts";
 import type { UsageQuery, UsageRow } from "../../../plugin-sdk/usage-row.ts";
 import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
 import type { Journal } from "../../records/journal/journal.ts";
@@ -33,7 +34,7 @@ export async function* spentPages(journal: Pick<Journal, "spent">, since: string
  * @throws {BulkheadError} `invalid_request` for an unknown time zone; `journal_error`
  */
 export async function addUpUsage(
-  { days = defaultDays, adapter, time_zone = "UTC" }: UsageQuery,
+  { days = defaultDays, adapter, time_zone = "UTC", label: labelName }: UsageQuery,
   pages: (since: string) => readonly SpentPages[],
 ): Promise<UsageRow[]> {
   const now = Date.now();
@@ -46,15 +47,24 @@ export async function addUpUsage(
     for await (const page of some) {
       for (const one of page) {
         const day = dayOf(Date.parse(one.started_at));
-        if (day >= firstDay && (adapter === undefined || one.adapter_id === adapter)) add(rows, day, one);
+        if (day >= firstDay && (adapter === undefined || one.adapter_id === adapter)) {
+          add(rows, labelName === undefined ? { day } : { day, label: labelIn(one, labelName) }, one);
+        }
       }
     }
   }
   return [...rows.values()].sort(compare);
 }
 
-function add(rows: Map<string, UsageRow>, day: string, spent: SpentRecord): void {
-  const row = rowOf(rows, day, spent);
+/** What of a row is no figure and no name of the agent's. */
+type RowPlace = Pick<UsageRow, "day" | "label">;
+
+function labelIn({ labels }: SpentRecord, name: string): string | null {
+  return stringOf(fieldsOrNone(parseJson(labels))[name]);
+}
+
+function add(rows: Map<string, UsageRow>, place: RowPlace, spent: SpentRecord): void {
+  const row = rowOf(rows, place, spent);
   row.sessions++;
   row.partial += spent.partial;
   for (const name of ["tokens_in", "tokens_out", "tokens_cached", "requests"] as const) {
@@ -63,17 +73,17 @@ function add(rows: Map<string, UsageRow>, day: string, spent: SpentRecord): void
   if (row.cost !== null) row.cost = roundMoney(row.cost + (spent.cost ?? 0));
 }
 
-function rowOf(rows: Map<string, UsageRow>, day: string, spent: SpentRecord): UsageRow {
+function rowOf(rows: Map<string, UsageRow>, place: RowPlace, spent: SpentRecord): UsageRow {
   const { adapter_id, basis, currency, cost, tokens_in, tokens_out, tokens_cached, requests } = spent;
   const known = [cost, tokens_in, tokens_out, tokens_cached, requests].map((figure) => figure !== null);
-  const keyOf = (model: string | null) => JSON.stringify([day, adapter_id, model, basis, currency, ...known]);
+  const keyOf = (model: string | null) => JSON.stringify([place, adapter_id, model, basis, currency, ...known]);
   const isFull = rows.size >= mostRows && !rows.has(keyOf(spent.model));
   const model = isFull ? null : spent.model;
   const found = rows.get(keyOf(model));
   if (found !== undefined) return found;
   const none = (figure: number | null) => figure === null ? null : 0;
   const row: UsageRow = {
-    day,
+    ...place,
     adapter_id,
     model,
     basis,

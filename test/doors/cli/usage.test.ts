@@ -50,6 +50,7 @@ test("rows are joined by day and adapter, each currency for itself, and what is 
     cost: {},
     estimated: false,
     unknown: 0,
+    no_cost: 0,
     partial: 0,
     requests: null,
   };
@@ -67,14 +68,19 @@ test("rows are joined by day and adapter, each currency for itself, and what is 
       partial: 1,
       requests: 7,
     },
-    { day: "2026-05-03", adapter_id: "b", ...zero, unknown: 3, sessions: 3 },
-    { day: "2026-05-02", adapter_id: "a", ...zero, sessions: 1, tokens_in: 1, tokens_out: 2 },
+    { day: "2026-05-03", adapter_id: "b", ...zero, unknown: 3, no_cost: 3, sessions: 3 },
+    { day: "2026-05-02", adapter_id: "a", ...zero, no_cost: 1, sessions: 1, tokens_in: 1, tokens_out: 2 },
   ]);
 });
 
 test("bulkhead usage shows which figures are a part, and the requests that the host counted", async () => {
   const cwd = await mkdtemp(join(tmpdir(), "bulkhead-usage-"));
-  const rows = [{ ...row, partial: 1, requests: 7 }, { ...row, adapter_id: "b" }];
+  const rows = [{ ...row, partial: 1, requests: 7 }, { ...row, adapter_id: "b" }, {
+    ...row,
+    adapter_id: "c",
+    cost: null,
+    currency: null,
+  }];
   const sessions = { usage: () => Promise.resolve(rows) };
   const cli = async (...args: string[]) => {
     const terminal = fakeTerminal({ args: ["usage", "--embedded", "--state-dir", join(cwd, "state"), ...args], cwd });
@@ -83,10 +89,11 @@ test("bulkhead usage shows which figures are a part, and the requests that the h
     return terminal.out();
   };
   try {
-    const [, first, second, all] = (await cli()).split("\n");
+    const [, first, second, third, all] = (await cli()).split("\n");
     expect(first).toMatch(/ a .*7 requests, 1 counted in part/);
     expect(second).toMatch(/ b .* \$0\.50$/);
-    expect(all).toMatch(/^ all .*7 requests, 1 counted in part/);
+    expect(third).toMatch(/ c .* -\s+1 without a cost$/);
+    expect(all).toMatch(/^ all .*7 requests, 1 without a cost, 1 counted in part/);
     expect((await cli("--json")).split("\n")[0]).toContain('"partial":1,"requests":7');
   } finally {
     await rm(cwd, { recursive: true, force: true });

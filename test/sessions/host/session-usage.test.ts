@@ -35,6 +35,7 @@ async function* pageOf(...records: Partial<SpentRecord>[]) {
     adapter_id: "a",
     basis: "unknown",
     partial: 0,
+    labels: "{}",
     ...none,
     ...record,
   }));
@@ -118,6 +119,17 @@ test("what is unknown is null in rows of its own, and currencies and agents are 
     of({ adapter_id: "b", cost: null, tokens_in: null, sessions: 1 }),
   ]));
   expect(await addUpUsage({ adapter: "b" }, pages)).toMatchObject([{ adapter_id: "b", sessions: 1 }]);
+});
+
+test("the values of a label stand in rows of their own when the question names it", async () => {
+  const pages = () => [
+    pageOf({ labels: `{"team":"shore","ticket":"1"}` }, { labels: `{"team":"shore","ticket":"2"}` }, { labels: "{}" }),
+  ];
+  const rows = await addUpUsage({ label: "team" }, pages);
+  expect(rows.map(({ label, sessions }) => [label, sessions])).toEqual(
+    expect.arrayContaining([["shore", 2], [null, 1]]),
+  );
+  expect((await addUpUsage({}, pages)).map(({ sessions, ...row }) => [sessions, "label" in row])).toEqual([[3, false]]);
 });
 
 test("a day begins where the question says, and agents cannot make an answer grow without end", async () => {

@@ -40,7 +40,7 @@ function table(rows: readonly DayUsage[], { terminal }: Invocation, days: number
 }
 
 function cells(
-  { day, adapter_id, sessions, unknown, partial, requests, cost, estimated, ...tokens }: DayUsage,
+  { day, adapter_id, sessions, unknown, no_cost, partial, requests, cost, estimated, ...tokens }: DayUsage,
 ): Cell[] {
   const costs = Object.entries(cost).map(([currency, amount]) => formatCost(amount, currency)).join(" + ");
   // Not 0: of none of these sessions the agent told a figure.
@@ -48,6 +48,7 @@ function cells(
   const note = [
     ...(requests === null ? [] : [plural(requests, "request")]),
     ...(unknown === 0 ? [] : [`${formatCount(unknown)} not reported`]),
+    ...(no_cost === unknown ? [] : [`${formatCount(no_cost - unknown)} without a cost`]),
     ...(partial === 0 ? [] : [`${formatCount(partial)} counted in part: at least these tokens`]),
     ...(estimated ? ["cost estimated from prices"] : []),
   ].join(", ");
@@ -66,7 +67,7 @@ function cells(
 function totalOf(rows: readonly DayUsage[]): DayUsage {
   const total = noUsage();
   for (const row of rows) {
-    for (const name of ["sessions", "unknown", "partial", "tokens_in", "tokens_out", "tokens_cached"] as const) {
+    for (const name of ["sessions", "unknown", "no_cost", "partial", "tokens_in", "tokens_out", "tokens_cached"] as const) {
       total[name] += row[name];
     }
     for (const [currency, amount] of Object.entries(row.cost)) {

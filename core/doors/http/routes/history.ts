@@ -75,6 +75,9 @@ const spendQuery = Type.Object({
   time_zone: Type.Optional(
     Type.String({ minLength: 1, maxLength: 64, description: "IANA name; days are UTC without it" }),
   ),
+  label: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 64, description: "name of a label: rows are apart by its values" }),
+  ),
 }, closed);
 
 const spendRow: SchemaOf<UsageRow> = named(
@@ -92,6 +95,7 @@ const spendRow: SchemaOf<UsageRow> = named(
     sessions: count,
     partial: Type.Integer({ minimum: 0, description: "of these sessions, those whose tokens are at least these" }),
     requests: maybe(Type.Number({ description: "requests to the model that the host counted: it holds the key" })),
+    label: Type.Optional(maybe(text)),
   })),
 );
 

@@ -10,7 +10,7 @@ import { NeedsYou } from "../screens/needs-you.tsx";
 import { Review, ReviewList } from "../screens/review.tsx";
 import { Session } from "../screens/session.tsx";
 import { Sessions } from "../screens/sessions.tsx";
-import { Spend } from "../screens/spend.tsx";
+import { Spend } from "../spend/spend.tsx";
 import { Start } from "../screens/start.tsx";
 import { Walls } from "../screens/walls.tsx";
 import { Text } from "../text.tsx";

@@ -1,0 +1,60 @@
+import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
+import type { HostApi } from "../api.ts";
+import { noticeOf, useConsole } from "../console-context.ts";
+import { Failure, ListRow, StandingMark, useLoaded } from "../parts.tsx";
+import { addressOf } from "../route.ts";
+import { standingOf } from "../session-list.ts";
+import { plainText } from "../shown-text.ts";
+import { UsageOf } from "../usage-of.tsx";
+import { dayName, isIn, type Span } from "./spend-sums.ts";
+
+/** Sessions that are listed. */
+const mostShown = 30;
+
+interface Wanted {
+  span: Span | null;
+  agent: string | null;
+}
+
+/** Sessions that began on a day, or those of an agent, with the cost of each. */
+export function SpendSessions({ span, agent }: Wanted) {
+  const { api } = useConsole();
+  const [loaded] = useLoaded((signal) => readSessions({ span, agent }, { api, signal }), [span?.first, agent]);
+  if (loaded === undefined) return <p class="quiet-line" role="status">Reading …</p>;
+  if ("failed" in loaded) return <Failure {...noticeOf(loaded.failed)} />;
+  const all = loaded.value;
+  return (
+    <section aria-label="Sessions">
+      <ul class="session-list">
+        {all.slice(0, mostShown).map((session) => (
+          <ListRow
+            mark={<StandingMark of={standingOf(session)} />}
+            href={addressOf("sessions", session.session_id)}
+            title={session.title}
+            at={session.started_at}
+            usage={<UsageOf id={session.session_id} />}
+          >
+            <b>{plainText(session.adapter_id ?? "no agent", 60)}</b>
+          </ListRow>
+        ))}
+      </ul>
+      {all.length > mostShown && <p class="quiet-line">The newest {mostShown} of them are listed.</p>}
+    </section>
+  );
+}
+
+async function readSessions(
+  { span, agent }: Wanted,
+  { api, signal }: { api: HostApi; signal: AbortSignal },
+): Promise<SessionSummary[]> {
+  if (span === null) {
+    const query = { adapter: agent ?? undefined, limit: mostShown + 1 };
+    return (await api.get<{ sessions: SessionSummary[] }>("/v1/sessions", query, signal)).sessions;
+  }
+  // The host lists the sessions that had begun by a moment, the newest first.
+  const at = new Date(`${span.last}T23:59:59.999`).toISOString();
+  const { sessions } = await api.get<{ sessions: SessionSummary[] }>("/v1/moment", { at }, signal);
+  return sessions.filter(({ started_at, adapter_id }) =>
+    isIn({ day: dayName(new Date(started_at)) }, span) && (agent === null || adapter_id === agent)
+  );
+}
