@@ -3,9 +3,11 @@ import { errorTable } from "../../ground/errors/error-table.ts";
 import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 
 /** A signal that aborts when the person interrupts or the reader goes away. */
-interface Interrupts extends Disposable {
+export interface Interrupts extends Disposable {
   /** Aborts with `interrupted`. */
   readonly signal: AbortSignal;
+  /** Does what Ctrl-C does. */
+  interrupt(): void;
 }
 
 /** Note of a command that needs time to end. */
@@ -21,16 +23,18 @@ export function watchInterrupts(terminal: Terminal, { note = ending }: { note?: 
   const abort = (): void => {
     controller.abort(new BulkheadError("interrupted", "The command was interrupted."));
   };
-  const stop = terminal.onInterrupt(() => {
+  const interrupt = (): void => {
     if (controller.signal.aborted) return terminal.exit(errorTable.interrupted.exit_code);
     if (note !== null) void terminal.stderr.write(`\n${note}\n`);
     abort();
-  });
+  };
+  const stop = terminal.onInterrupt(interrupt);
   const { closed } = terminal.stdout;
   if (closed.aborted) abort();
   closed.addEventListener("abort", abort, { once: true });
   return {
     signal: controller.signal,
+    interrupt,
     [Symbol.dispose]() {
       stop();
       closed.removeEventListener("abort", abort);

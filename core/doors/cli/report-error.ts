@@ -38,6 +38,9 @@ export function jsonTerminal(terminal: Terminal): Terminal {
       get columns() {
         return stdout.columns;
       },
+      get rows() {
+        return stdout.rows;
+      },
       closed: stdout.closed,
       write: (text) => stdout.write(typeof text === "string" ? cleanJson(text) : text),
       flush: () => stdout.flush(),

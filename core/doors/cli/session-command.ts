@@ -12,6 +12,7 @@ import type { RunSessionOptions, SessionHost } from "../../sessions/host/session
 import { type ListedPlugin, type OpenedSessions, openSessions } from "./open-sessions.ts";
 import type { PassedOver } from "../../sessions/routing/choose-route.ts";
 import { readPrompt } from "./prompt.ts";
+import { StatusScreen } from "./screen/status-screen.ts";
 import { Questions } from "./questions.ts";
 import { safeLine } from "./render/agent-text.ts";
 import { editedLine } from "./render/install-lines.ts";
@@ -74,10 +75,13 @@ export function addRunFlags(
 
 /** Finds the daemon or opens a host, and asks for the request. Without a person to ask, no session waits for one. */
 export async function prepareSessions(
-  call: Invocation,
-  ask: (opened: OpenedSessions) => Promise<AskedSession> = (opened) => askedByFlags(call, opened),
+  given: Invocation,
+  ask: (opened: OpenedSessions) => Promise<AskedSession> = (opened) => askedByFlags(given, opened),
 ): Promise<SessionCommand> {
-  const { terminal, options, json } = call;
+  const { options, json } = given;
+  const screen = json ? undefined : StatusScreen.of(given.terminal);
+  const terminal = screen?.terminal ?? given.terminal;
+  const call = { ...given, terminal };
   const attended = Questions.possible(terminal) && !json;
   const questions = attended ? new Questions(terminal) : undefined;
   const interrupts = watchInterrupts(terminal);
@@ -107,6 +111,7 @@ export async function prepareSessions(
     const show: ShowSessionOptions = {
       terminal,
       adapter: first,
+      status: screen && { screen, interrupts },
       questions,
       mode: modeOf(call),
       verbose: options["verbose"] === true,

@@ -4,19 +4,26 @@ import type { SessionHandle } from "../../sessions/host/session-host.ts";
 import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 import { AgentQuestions } from "./agent-questions.ts";
 import type { Questions } from "./questions.ts";
-import { safeText } from "./render/agent-text.ts";
+import type { Interrupts } from "./interrupts.ts";
+import { safeLine, safeText } from "./render/agent-text.ts";
 import { asTyped } from "./render/as-typed.ts";
 import { LiveView } from "./render/live-view.ts";
-import { createPaint } from "./render/paint.ts";
+import { planLines } from "./render/event-lines.ts";
+import { createPaint, type Paint } from "./render/paint.ts";
 import { type Row, tableLines } from "./render/table.ts";
-import { ProgressLine } from "./render/progress-line.ts";
+import { SessionFacts } from "./render/session-facts.ts";
 import { resultLines } from "./render/result-lines.ts";
+import { fitLine } from "./render/text-width.ts";
 import { errorText } from "./render/error-text.ts";
+import { statusText } from "./screen/session-status.ts";
+import type { StatusScreen } from "./screen/status-screen.ts";
 
 /** Options of {@link showSession}. */
 export interface ShowSessionOptions {
   terminal: Terminal;
   adapter: string;
+  /** Keeps a line about the session at the bottom of this terminal; absent where none can stand. */
+  status?: { screen: StatusScreen; interrupts?: Interrupts } | undefined;
   /** Answers the agent's questions; absent where no person can. */
   questions?: Questions | undefined;
   /** `live` for people, `json` one envelope a line, `quiet` only the final output. */
@@ -51,15 +58,16 @@ export async function showEvents(
   options: ShowSessionOptions,
 ): Promise<{ events: number; missing: Set<string> }> {
   const { terminal, mode, questions } = options;
-  const progress = createProgress(options);
-  const view = createView(options, progress);
+  const facts = new SessionFacts();
+  const hideStatus = showStatus(facts, options);
+  const view = createView(options);
   const asked = questions === undefined ? null : new AgentQuestions(session, { questions, terminal });
   const missing = new Set<string>();
   let events = 0;
   try {
     for await (const envelope of session.events()) {
       events += 1;
-      progress?.count(envelope.event);
+      facts.see(envelope);
       noteMissingGrant(envelope, { missing, askable: options.missing });
       asked?.see(envelope);
       if (mode === "json") await terminal.stdout.write(`${JSON.stringify(envelope)}\n`);
@@ -68,7 +76,7 @@ export async function showEvents(
   } finally {
     await asked?.close();
     await view.finish();
-    progress?.close();
+    hideStatus();
   }
   return { events, missing };
 }
@@ -97,26 +105,37 @@ export function drawingColumns(terminal: Terminal): number {
   return Math.min(160, Math.max(60, terminal.stdout.columns || 100));
 }
 
-/** Creates the progress line for a watching person; null elsewhere. */
-function createProgress({ terminal, mode, questions }: ShowSessionOptions): ProgressLine | null {
-  const { stdout, stderr, colours } = terminal;
-  if (mode === "json" || !stdout.isTty || !stderr.isTty || terminal.env("TERM") === "dumb") return null;
-  return new ProgressLine({
-    write: (text) => stderr.write(text),
-    paint: createPaint(colours.stderr),
-    isAsking: () => questions?.isAsking ?? false,
+/** Keeps a line about the session at the bottom. Returns how to remove it. */
+function showStatus(facts: SessionFacts, { status, terminal }: ShowSessionOptions): () => void {
+  if (status === undefined) return () => {};
+  const paint = createPaint(terminal.colours.stdout);
+  const began = performance.now();
+  const { screen, interrupts } = status;
+  return screen.show({
+    draw: (columns) =>
+      statusText(facts, {
+        columns,
+        paint,
+        elapsedMs: performance.now() - began,
+        interrupts: interrupts === undefined ? "none" : interrupts.signal.aborted ? "under way" : "possible",
+      }),
+    onKey: interrupts && ((key) => {
+      if (key === "i") interrupts.interrupt();
+      if (key === "p") void terminal.stdout.write(planText(facts, { terminal, paint }));
+    }),
   });
 }
 
-function createView(
-  { terminal, adapter, questions, verbose, times = false }: ShowSessionOptions,
-  progress: ProgressLine | null,
-): LiveView {
+/** The plan as a whole, below what was shown until now. */
+function planText({ plan }: SessionFacts, { terminal, paint }: { terminal: Terminal; paint: Paint }): string {
+  const columns = drawingColumns(terminal) - 6;
+  const lines = planLines(plan).map(({ tone, text }) => paint(tone, fitLine(safeLine(text), columns)));
+  return lines.length === 0 ? "" : `\n   ${lines.join("\n   ")}\n\n`;
+}
+
+function createView({ terminal, adapter, questions, verbose, times = false }: ShowSessionOptions): LiveView {
   return new LiveView({
-    write: (text) => {
-      progress?.giveWay({ ends: text.endsWith("\n") ? "line" : "middle" });
-      return questions?.write(text) ?? terminal.stdout.write(text);
-    },
+    write: (text) => questions?.write(text) ?? terminal.stdout.write(text),
     paint: createPaint(terminal.colours.stdout),
     columns: drawingColumns(terminal),
     adapters: [adapter],

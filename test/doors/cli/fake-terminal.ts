@@ -17,6 +17,8 @@ export interface FakeTerminal extends Terminal {
   out(): string;
   err(): string;
   exits: number[];
+  /** Presses a key, while keys are listened to. */
+  press(key: string): void;
   /** Presses Ctrl-C. */
   interrupt(): void;
   /** Closes the terminal of a daemon. */
@@ -37,9 +39,11 @@ export function fakeTerminal(options: FakeTerminalOptions = {}): FakeTerminal {
   const hangUps = new Set<() => void>();
   const reloads = new Set<() => void>();
   const exits: number[] = [];
+  const keys = new Set<(key: string) => void>();
   const sink = (name: "out" | "err", closed: AbortSignal): TextSink => ({
     isTty: tty,
     columns,
+    rows: tty ? 24 : 0,
     closed,
     giveUpAfter() {},
     flush: async () => {},
@@ -56,6 +60,10 @@ export function fakeTerminal(options: FakeTerminalOptions = {}): FakeTerminal {
       readAll: async () => stdin,
       readLine: async (signal) => signal?.aborted ? null : typed.shift() ?? null,
       readHiddenLine: async () => typed.shift() ?? null,
+      onKey: (handler) => {
+        keys.add(handler);
+        return () => keys.delete(handler);
+      },
     },
     stdout: sink("out", gone.signal),
     stderr: sink("err", new AbortController().signal),
@@ -79,6 +87,7 @@ export function fakeTerminal(options: FakeTerminalOptions = {}): FakeTerminal {
     out: () => texts.out,
     err: () => texts.err,
     exits,
+    press: (key) => [...keys].forEach((handler) => handler(key)),
     interrupt: () => [...handlers].forEach((handler) => handler()),
     hangUp: () => [...hangUps].forEach((handler) => handler()),
     reload: () => [...reloads].forEach((handler) => handler()),

@@ -39,6 +39,7 @@ import {
   type SetupPlace,
 } from "../setup/setup-place.ts";
 import { type SetupSheet, setupSheet, sheetLines } from "../setup/setup-sheet.ts";
+import { StatusScreen } from "../screen/status-screen.ts";
 import { drawingColumns, showSession } from "../show-session.ts";
 import { whileWaiting } from "../while-waiting.ts";
 import { start } from "./start.ts";
@@ -215,7 +216,9 @@ async function agreed({ terminal }: Invocation, place: SetupPlace): Promise<bool
 
 /** Runs a first session that may use no tool; a person at the terminal is asked for what it still lacks. */
 async function hello(call: Invocation, adapter: string): Promise<SessionResult> {
-  const { terminal, json } = call;
+  const { json } = call;
+  const screen = json ? undefined : StatusScreen.of(call.terminal);
+  const { terminal } = screen ?? call;
   const questions = json || call.options["yes"] === true || !Questions.possible(terminal)
     ? undefined
     : new Questions(terminal);
@@ -233,7 +236,14 @@ async function hello(call: Invocation, adapter: string): Promise<SessionResult> 
   );
   if (json) return await session.result();
   try {
-    return await showSession(session, { terminal, adapter, mode: "live", verbose: false, questions });
+    return await showSession(session, {
+      terminal,
+      adapter,
+      status: screen && { screen },
+      mode: "live",
+      verbose: false,
+      questions,
+    });
   } finally {
     await questions?.close();
   }

@@ -37,6 +37,20 @@ export function formatCount(count: number): string {
   return count.toLocaleString("en-US");
 }
 
+/** Formats a running time as a clock has it: `0:42`, `12:03`, `1:02:03`. */
+export function formatTimer(ms: number): string {
+  const seconds = Math.floor(ms / 1000);
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  const [first, ...rest] = parts[0] === 0 ? parts.slice(1) : parts;
+  return [String(first), ...rest.map((part) => String(part).padStart(2, "0"))].join(":");
+}
+
+/** Formats a large count in a few characters: `940`, `23 k`, `1.2 M`. */
+export function shortCount(count: number): string {
+  if (count < 1000) return String(count);
+  return count < 999_500 ? `${short(count / 1000)} k` : `${short(count / 1_000_000)} M`;
+}
+
 /** Formats a point in time as the time of day here: `14:03:59`. */
 export function clockTime(timestamp: string): string {
   const time = new Date(timestamp);

@@ -4,12 +4,15 @@ import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { startBackgroundTimer } from "../engine/background-timer.ts";
+import { KeyReader } from "./key-reader.ts";
 
 /** One of the program's two outputs. */
 export interface TextSink {
   readonly isTty: boolean;
   /** Columns of the terminal; 0 where there is none. */
   readonly columns: number;
+  /** Rows of the terminal; 0 where there is none. */
+  readonly rows: number;
   /** Resolves when the reader can take more. Never rejects: what a gone reader does not read is dropped. */
   write(text: string | Uint8Array): Promise<void>;
   /** Resolves when everything written has been handed over. */
@@ -37,6 +40,11 @@ export interface TextSource {
   readLine(signal?: AbortSignal): Promise<string | null>;
   /** One line that the terminal does not show while it is typed; null when the input has ended or was interrupted. */
   readHiddenLine(): Promise<string | null>;
+  /**
+   * Calls the handler for each key that is pressed at the terminal, while no line is read. Ctrl-C stays a signal. Returns
+   * how to stop that.
+   */
+  onKey(handler: (key: string) => void): () => void;
 }
 
 /** The process's standard output. */
@@ -52,12 +60,14 @@ export function standardError(): TextSink {
 /** The process's standard input. */
 export function standardInput(): TextSource {
   const stdin = process.stdin;
+  const keys = new KeyReader(stdin);
   return {
     isTty: stdin.isTTY === true,
     chunks: () => readChunks(stdin),
     readAll: (maxBytes) => readAll(stdin, maxBytes),
-    readLine: (signal) => readLine(stdin, signal),
-    readHiddenLine: () => readHiddenLine(stdin),
+    readLine: (signal) => keys.whileLine(() => readLine(stdin, signal)),
+    readHiddenLine: () => keys.whileLine(() => readHiddenLine(stdin)),
+    onKey: (handler) => keys.start(handler),
   };
 }
 
@@ -75,7 +85,7 @@ function patientOutput(): Writable | null {
   });
 }
 
-type OutputStream = Writable & Partial<Pick<NodeJS.WriteStream, "isTTY" | "columns">>;
+type OutputStream = Writable & Partial<Pick<NodeJS.WriteStream, "isTTY" | "columns" | "rows">>;
 
 function sinkOf(stream: OutputStream): TextSink {
   const gone = new AbortController();
@@ -85,6 +95,9 @@ function sinkOf(stream: OutputStream): TextSink {
     isTty: stream.isTTY === true,
     get columns() {
       return stream.columns ?? 0;
+    },
+    get rows() {
+      return stream.rows ?? 0;
     },
     closed: gone.signal,
     write(text) {

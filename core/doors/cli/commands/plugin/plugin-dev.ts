@@ -16,6 +16,7 @@ import { safeLine } from "../../render/agent-text.ts";
 import { createPaint } from "../../render/paint.ts";
 import { stackLines } from "../../render/message-lines.ts";
 import { errorText } from "../../render/error-text.ts";
+import { StatusScreen } from "../../screen/status-screen.ts";
 import { showSession } from "../../show-session.ts";
 
 /** `bulkhead plugin dev [folder] [prompt]`: runs a session after each change, with all that the manifest asks for. */
@@ -99,6 +100,7 @@ async function typedStep({ terminal }: Invocation, signal: AbortSignal): Promise
 /** Shows an error of the plugin instead of throwing: the next change may fix it. */
 async function runOnce(call: Invocation, { host, folder, prompt, signal }: DevRun): Promise<number> {
   const { terminal, json } = call;
+  const screen = json ? undefined : StatusScreen.of(terminal);
   let id: string | null = null;
   try {
     const manifest = await readManifest(folder);
@@ -111,7 +113,13 @@ async function runOnce(call: Invocation, { host, folder, prompt, signal }: DevRu
       { adapter: id, signal },
     );
     return exitCodeOf(
-      await showSession(session, { terminal, adapter: id, mode: json ? "json" : "live", verbose: true }),
+      await showSession(session, {
+        terminal: screen?.terminal ?? terminal,
+        adapter: id,
+        status: screen && { screen },
+        mode: json ? "json" : "live",
+        verbose: true,
+      }),
     );
   } catch (error) {
     const data = toErrorData(error);
