@@ -9,6 +9,8 @@ interface DaemonAnswer {
   refusal: Pick<ErrorData, "code" | "message"> | null;
   /** Sessions that have not ended. */
   running: readonly SessionSummary[];
+  /** Ids of plugins in quarantine. */
+  quarantined: readonly string[];
 }
 
 /**
@@ -19,9 +21,12 @@ export async function askDaemon({ state, record }: DaemonView, ms = 5000): Promi
   if (state !== "running" || record === null) return null;
   const { connectDaemon } = await import("./remote-sessions.ts");
   const remote = await connectDaemon(record);
-  const asked = Promise.all([remote.refusal(), remote.list({ state: "running", limit: 500 })]);
+  const asked = Promise.all([remote.refusal(), remote.list({ state: "running", limit: 500 }), remote.plugins()]);
   let answer: DaemonAnswer | null = null;
-  const taken = asked.then(([refusal, running]) => void (answer = { refusal, running }), () => {});
+  const taken = asked.then(([refusal, running, plugins]) => {
+    const quarantined = plugins.filter(({ quarantine }) => quarantine !== null).map(({ id }) => id);
+    answer = { refusal, running, quarantined };
+  }, () => {});
   await within(taken, ms);
   return answer;
 }

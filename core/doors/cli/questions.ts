@@ -1,6 +1,7 @@
 import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 import { Sequence } from "../../ground/platform/engine/sequence.ts";
 import { safeLine, safeText } from "./render/agent-text.ts";
+import { wrapLines } from "./render/text-width.ts";
 
 /** One answer that a question offers. */
 export interface Choice<T> {
@@ -113,7 +114,7 @@ export class Questions {
   ): Promise<T | null> {
     return this.#turns.run(async () => {
       if (signal.aborted) return null;
-      this.#asked = { question: `\n${safeText(question)}\n${below}`, prompt: "" };
+      this.#asked = { question: `\n${wrapLines(safeText(question), this.#terminal.stderr.columns)}\n${below}`, prompt: "" };
       try {
         await this.#terminal.stderr.write(this.#asked.question);
         return await ask();

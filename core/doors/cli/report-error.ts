@@ -2,7 +2,7 @@ import { errorTable } from "../../ground/errors/error-table.ts";
 import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
 import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 import { safeText } from "./render/agent-text.ts";
-import { errorText } from "./render/error-text.ts";
+import { tellError } from "./render/error-text.ts";
 import { cleanJson } from "../../ground/log/terminal-text.ts";
 
 /** Prints an error on standard error as a sentence and a hint, or with `--json` as JSON, and returns the exit code. */
@@ -12,7 +12,7 @@ export async function reportError(thrown: unknown, terminal: Terminal): Promise<
   if (wantsJson(terminal.args)) {
     await jsonTerminal(terminal).stdout.write(`${JSON.stringify({ error: data })}\n`);
   }
-  await terminal.stderr.write(errorText(data, terminal.colours.stderr));
+  await tellError(data, terminal);
   if (error.code === "internal" && terminal.env("BULKHEAD_DEBUG") && error.cause instanceof Error) {
     await terminal.stderr.write(`${safeText(error.cause.stack ?? "")}\n`);
   }

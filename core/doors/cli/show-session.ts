@@ -14,7 +14,7 @@ import { type Row, tableLines } from "./render/table.ts";
 import { SessionFacts } from "./render/session-facts.ts";
 import { resultLines } from "./render/result-lines.ts";
 import { fitLine } from "./render/text-width.ts";
-import { errorText } from "./render/error-text.ts";
+import { tellError } from "./render/error-text.ts";
 import { statusText } from "./screen/session-status.ts";
 import type { StatusScreen } from "./screen/status-screen.ts";
 
@@ -163,7 +163,7 @@ async function showResult(result: SessionResult, options: ShowSessionOptions & {
 async function showOutput(result: SessionResult, terminal: Terminal): Promise<void> {
   const text = terminal.stdout.isTty ? safeText(answerOf(result)) : answerOf(result);
   if (text !== "") await terminal.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
-  if (result.error !== undefined) await terminal.stderr.write(errorText(result.error, terminal.colours.stderr));
+  if (result.error !== undefined) await tellError(result.error, terminal);
 }
 
 /** The answer as text: an agent may give data alone. */

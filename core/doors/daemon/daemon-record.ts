@@ -23,6 +23,8 @@ export interface DaemonRecord {
   log_file: string;
   /** Host manifest that the daemon started with; null without one. */
   config_file: string | null;
+  /** RFC 3339, UTC: a person killed it then with "stop --now". */
+  killed_at?: string;
 }
 
 const text = Type.String();
@@ -40,6 +42,7 @@ const schema = exactly<DaemonRecord>()(Type.Object({
   token_file: text,
   log_file: text,
   config_file: orNull,
+  killed_at: Type.Optional(text),
 }));
 
 /** Writes the record atomically, readable for this user only. */

@@ -46,6 +46,8 @@ export async function inspectDaemon(stateDir: string): Promise<DaemonView> {
     const state = reused ? "stale" : "killed";
     const reason = reused
       ? `The state file is stale: process ${left.pid} is not the daemon of this folder.`
+      : record?.killed_at !== undefined
+      ? `Process ${left.pid} was killed by "bulkhead stop --now".`
       : `Process ${left.pid} is gone without having stopped the daemon: it was killed.`;
     return { state, reason, pid: left.pid, certain: false, record };
   }

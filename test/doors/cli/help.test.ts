@@ -130,7 +130,10 @@ test("pageLines renders headings, lists, tables, links and code", () => {
 });
 
 test("an error names the page that explains it, and wrong usage the command's own help", async () => {
-  const text = errorText({ code: "permission_denied", message: "Cannot read.", hint: "Grant it." }, false);
+  const text = errorText({ code: "permission_denied", message: "Cannot read.", hint: "Grant it." }, {
+    colours: false,
+    columns: 0,
+  });
   expect(text).toBe("error: Cannot read.\n  Grant it.\n  More: bulkhead help permissions\n");
   expect((await cli(["run", "--nonsense"])).err).not.toContain("More:");
 });

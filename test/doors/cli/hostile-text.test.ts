@@ -24,6 +24,10 @@ const poison = "\u001b[31m\u001bc\u009b3m\u202e\u2066\u200b\u2028\u007f";
 // deno-lint-ignore no-control-regex
 const obeyed = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u2028\u202a-\u202e\u2066-\u2069]/;
 
+/** The host's own way to redraw its status line. */
+// deno-lint-ignore no-control-regex
+const statusErased = /(?:\u001b\[\d+A)?\r\u001b\[[JK]/g;
+
 /** Words that code decides by: everything else that an agent sends is poisoned. */
 const words = new Set(["type", "action", "stream", "status", "decision", "state", "change", "outcome", "availability"]);
 
@@ -170,7 +174,7 @@ describe("text of an agent, with what a terminal would obey in every field", () 
   test.each(commands)("is shown as text by bulkhead %s", async (_, args) => {
     const shown = await cli(...args);
     expect(shown).toContain("\\u{9b}");
-    expect(obeyed.exec(shown)?.[0]).toBeUndefined();
+    expect(obeyed.exec(shown.replaceAll(statusErased, ""))?.[0]).toBeUndefined();
   });
 
   test.each(commands)("is JSON of the same value, without a raw one, by bulkhead %s --json", async (_, args) => {

@@ -613,13 +613,23 @@ test("bulkhead plugin explain shows a row for each permission and what is missin
   expect(code).toBe(0);
   expect(out).toMatch(/read +✔ granted +workdir/);
   expect(out).toMatch(/net +- not granted +example\.com:443/);
-  expect(out).toContain("\n  bulkhead plugin grant alpha net:example.com:443\n");
+  expect(out).toContain("\nTo grant what is missing:\n  bulkhead plugin grant alpha net:example.com:443\n");
   const json = await cli(["plugin", "explain", "alpha", "--json"], { host: { plugins: [alpha] } });
   expect(json.out.trimEnd().split("\n").map((line) => JSON.parse(line))).toMatchObject([
     { plugin_id: "alpha", permission: "read", effective: ["workdir"] },
     { plugin_id: "alpha", permission: "net", effective: [] },
   ]);
   expect(await cli(["plugin", "explain", "none"])).toMatchObject({ code: 5 });
+});
+
+test("bulkhead plugin explain gives keys, and what amounts to everything, commands of their own", async () => {
+  const alpha = fakePlugin("alpha");
+  alpha.manifest.permissions = { read: ["workdir"], env: ["ORDERS_KEY"], run: [{ binary: "bash", args: ["-c {*}"] }] };
+  const { out } = await cli(["plugin", "explain", "alpha"], { host: { plugins: [alpha] } });
+  expect(out).toContain("\nTo grant what is missing:\n  bulkhead plugin grant alpha read:workdir\n");
+  expect(out).toMatch(
+    /each by itself:\n(?= {2}bulkhead plugin grant alpha \S+\n {2}bulkhead plugin grant alpha \S+\n$)[^]* env:ORDERS_KEY\n/,
+  );
 });
 
 test("bulkhead plugin explain names what amounts to everything, in words and in --json, first", async () => {

@@ -151,6 +151,14 @@ test("a person sees what waits and what runs, and stops all of it, or what one a
   };
   await writeManifest("wonders: {}, sleeps: {}");
   await daemon.reload();
+  const empty = await mkdtemp(join(tmpdir(), "bulkhead-none-"));
+  const without = (configFile?: string) =>
+    stateNow({ terminal: fakeTerminal({ cwd: empty, tty: true, columns: 80 }), configFile, stateDir: empty });
+  expect(await without()).toMatch(/^ no agent is enabled here {3}no daemon runs\n[^]*bulkhead setup /);
+  expect(await without(join(root, "bulkhead.yaml"))).toMatch(
+    /^ enabled here: wonders, sleeps [^]*bulkhead run wonders /,
+  );
+  await rm(empty, { recursive: true });
   expect(await stateOf()).toMatch(/^ no session runs {3}http:/);
   expect((await cli(["session", "interrupt", "--all"])).out).toBe("No session runs.\n");
   const runs = ["wonders", "wonders", "sleeps"].map((adapter) =>

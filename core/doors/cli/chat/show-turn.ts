@@ -2,7 +2,7 @@ import type { TurnEndedEvent } from "../../../../plugin-sdk/envelope.ts";
 import type { SessionResult } from "../../../../plugin-sdk/result.ts";
 import type { SessionHandle } from "../../../sessions/host/session-host.ts";
 import { safeText } from "../render/agent-text.ts";
-import { errorText } from "../render/error-text.ts";
+import { tellError } from "../render/error-text.ts";
 import { showEvents, showSession, type ShowSessionOptions } from "../show-session.ts";
 
 /** How a turn, or the session with it, ended. */
@@ -47,7 +47,7 @@ export async function showTurn(
     const text = terminal.stdout.isTty ? safeText(output) : output;
     if (text !== "") await terminal.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
   }
-  if (error !== undefined && mode !== "json") await terminal.stderr.write(errorText(error, terminal.colours.stderr));
+  if (error !== undefined && mode !== "json") await tellError(error, terminal);
   return { outcome, stop_reason, output, ...(error === undefined ? {} : { error }), isKept: true };
 }
 

@@ -4,28 +4,56 @@ import { askDaemon } from "../ask-daemon.ts";
 import type { Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
 import { safeLine } from "../render/agent-text.ts";
-import { createPaint } from "../render/paint.ts";
+import { createPaint, type Paint } from "../render/paint.ts";
 import { formatAge } from "../render/quantities.ts";
 import { shortId } from "../render/short-id.ts";
 import type { Cell } from "../render/table.ts";
-import { tableText } from "../show-session.ts";
+import { fitLine } from "../render/text-width.ts";
+import { drawingColumns, tableText } from "../show-session.ts";
+import { quarantineText } from "./status.ts";
 
 /** Sessions that are listed of each kind. */
 const mostShown = 5;
 /** How long the daemon is waited for; after it the help is shown. Milliseconds. */
 const patienceMs = 1000;
 
-/** Describes the sessions of the daemon here in a few lines, with what to type next; empty where none runs, or it does not answer at once. */
+/**
+ * Describes in a few lines what runs and waits here, with what to type next; empty where a daemon that runs does not
+ * answer at once.
+ */
 export async function stateNow(call: Pick<Invocation, "terminal" | "configFile" | "stateDir">): Promise<string> {
   try {
-    const { stateDir } = await daemonPlace(call);
+    const { stateDir, manifest } = await daemonPlace(call);
     const view = await inspectDaemon(stateDir);
     const answer = await askDaemon(view, patienceMs);
-    if (answer === null) return "";
-    return stateText(answer.running, { call, address: view.record?.address ?? "" });
+    if (answer !== null) return stateText(answer, { call, address: view.record?.address ?? "" });
+    if (view.state !== "stopped" && view.state !== "killed") return "";
+    return withoutDaemon(Object.keys(manifest?.plugins ?? {}), call);
   } catch {
     return "";
   }
+}
+
+/** Tells a person what there is without a daemon: the agents that are enabled here, and how to begin. */
+function withoutDaemon(enabled: readonly string[], { terminal }: Pick<Invocation, "terminal">): string {
+  const paint = createPaint(terminal.colours.stdout);
+  const [first] = enabled;
+  const head = first === undefined ? "no agent is enabled here" : `enabled here: ${enabled.map(safeLine).join(", ")}`;
+  const next: Hint[] = [
+    first === undefined
+      ? ["bulkhead setup", "finds the agents of this machine"]
+      : [`bulkhead run ${first} "…"`, "runs one session"],
+    ...(first === undefined ? [["bulkhead demo", "shows it at work in seconds"] as Hint] : []),
+    ["bulkhead start", "starts the daemon: sessions outlive the terminal"],
+    ["bulkhead session list", "what ran before"],
+    ["bulkhead --help", "every command"],
+  ];
+  return [
+    ` ${paint("bold", fitLine(head, drawingColumns(terminal) - 24))}   ${paint("dim", "no daemon runs")}`,
+    "",
+    ...hintRows(next, paint),
+    "",
+  ].join("\n");
 }
 
 /** Returns how many sessions run and wait, as in "2 wait for you, 3 run". */
@@ -40,7 +68,7 @@ export function countsText(running: readonly Pick<SessionSummary, "waiting">[]):
 }
 
 function stateText(
-  running: readonly SessionSummary[],
+  { running, quarantined }: { running: readonly SessionSummary[]; quarantined: readonly string[] },
   { call: { terminal }, address }: { call: Pick<Invocation, "terminal">; address: string },
 ): string {
   const paint = createPaint(terminal.colours.stdout);
@@ -56,15 +84,23 @@ function stateText(
       ? []
       : [tableText(shown.map((one) => row(one, now)), { terminal, head: ["session", "agent", "age", ""] })]),
     ...(left === 0 ? [] : [paint("dim", `   and ${left} more: bulkhead session list --state running`)]),
+    ...(quarantined.length === 0 ? [] : [` ${paint("red", quarantineText(quarantined))}`]),
     "",
-    ...hints(waiting.length > 0).map(([command, meaning]) => `   ${command.padEnd(44)} ${paint("dim", meaning)}`),
+    ...hintRows(hints(waiting.length > 0), paint),
     "",
   ].join("\n");
 }
 
-function hints(waits: boolean): [command: string, meaning: string][] {
+/** A command to type next, and what it does. */
+type Hint = readonly [command: string, meaning: string];
+
+function hintRows(rows: readonly Hint[], paint: Paint): string[] {
+  return rows.map(([command, meaning]) => `   ${command.padEnd(44)} ${paint("dim", meaning)}`);
+}
+
+function hints(waits: boolean): Hint[] {
   return [
-    ...(waits ? [["bulkhead session answer <id> <choice>", "answers"] as [string, string]] : []),
+    ...(waits ? [["bulkhead session answer <id> <choice>", "answers"] as Hint] : []),
     ["bulkhead session events -f", "watches all of them"],
     ["bulkhead console", "opens the page"],
     ["bulkhead --help", "every command"],

@@ -6,6 +6,7 @@ import { askDaemon } from "../ask-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace, noSocket } from "../daemon-place.ts";
 import { safeLine } from "../render/agent-text.ts";
+import { asTyped } from "../render/as-typed.ts";
 import { createPaint, type Tone } from "../render/paint.ts";
 import { formatAge } from "../render/quantities.ts";
 
@@ -34,6 +35,8 @@ interface StatusReport {
   sessions: number | null;
   /** Those of them that wait for an answer. */
   waiting: number | null;
+  /** Ids of plugins in quarantine; null where the daemon cannot be asked. */
+  quarantined: readonly string[] | null;
   /** The daemon's port, or the one that it would take; null while it chooses the port itself. */
   port: { number: number; free: boolean } | null;
   state_dir: string;
@@ -77,6 +80,7 @@ async function reportOf(call: Invocation): Promise<StatusReport> {
     started_at: record?.started_at ?? null,
     sessions: asked?.running.length ?? null,
     waiting: asked?.running.filter((one) => one.waiting.length > 0).length ?? null,
+    quarantined: asked?.quarantined ?? null,
     port,
     state_dir: stateDir,
     config_file: record === null ? configFile ?? null : record.config_file,
@@ -86,6 +90,11 @@ async function reportOf(call: Invocation): Promise<StatusReport> {
 
 function sessionsText(sessions: number, waiting: number): string {
   return waiting === 0 ? `${sessions} running` : `${sessions} running, ${waiting} of them waiting for an answer`;
+}
+
+/** Says which plugins are in quarantine. */
+export function quarantineText(ids: readonly string[]): string {
+  return `${ids.join(", ")} in quarantine: ${asTyped(`bulkhead plugin explain ${ids[0]}`)}`;
 }
 
 const looks: Readonly<Record<StatusReport["state"], Tone>> = {
@@ -104,13 +113,14 @@ function reportText(
   { call, elsewhere }: { call: Invocation; elsewhere: string | null },
 ): string {
   const paint = createPaint(call.terminal.colours.stdout);
-  const { state, ready, started_at, sessions, waiting, port } = report;
+  const { state, ready, started_at, sessions, waiting, quarantined, port } = report;
   const word = state === "running" && !ready ? "running, takes no sessions" : state;
   const rows: [string, string | null][] = [
     ["address", report.address],
     ["socket", report.socket ?? (report.address === null ? null : noSocket)],
     ["up for", started_at === null ? null : formatAge(started_at, Date.now())],
     ["sessions", sessions === null ? null : sessionsText(sessions, waiting ?? 0)],
+    ["plugins", quarantined === null || quarantined.length === 0 ? null : quarantineText(quarantined)],
     ["version", report.version],
     [
       "port",

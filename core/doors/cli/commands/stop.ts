@@ -1,5 +1,7 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { defaultDaemonSettings } from "../../../ground/config/daemon-settings.ts";
+import { daemonFiles } from "../../daemon/daemon-files.ts";
+import { type DaemonRecord, readDaemonRecord, writeDaemonRecord } from "../../daemon/daemon-record.ts";
 import { type DaemonView, inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { isAlive } from "../../../ground/platform/state/lock-holder.ts";
 import { processStart } from "../../../ground/platform/processes/process-rows.ts";
@@ -61,10 +63,21 @@ export async function stopDaemon(call: Invocation, act = "stop the daemon"): Pro
     return false;
   };
   const work = ended();
-  if (await whileWaiting("Waiting for the daemon's sessions to end …", { terminal: call.terminal, work })) return pid;
+  if (await whileWaiting("Waiting for the daemon's sessions to end …", { terminal: call.terminal, work })) {
+    if (now && view.record !== null) await noteKill(stateDir, view.record);
+    return pid;
+  }
   throw new BulkheadError("timeout", `The daemon, process ${pid}, has not ended after ${patience} ms.`, {
     hint: 'Kill it with "bulkhead stop --now".',
   });
+}
+
+/** Keeps in the record that a person killed the daemon: else it would seem to have crashed. */
+async function noteKill(stateDir: string, record: DaemonRecord): Promise<void> {
+  const { record: file } = daemonFiles(stateDir);
+  const left = await readDaemonRecord(file);
+  if (left === null || left === "broken" || left.pid !== record.pid) return;
+  await writeDaemonRecord(file, { ...record, killed_at: new Date().toISOString() });
 }
 
 /** Its pid means nothing here. */

@@ -1,5 +1,6 @@
 import { type DefineCommand, examples, type Invocation, tell, tellEach } from "../command.ts";
 import { safeLine } from "../render/agent-text.ts";
+import { localTime } from "../render/quantities.ts";
 import { openTokens, type TokenRecord, type TokenStore } from "../../http/tokens.ts";
 import type { Cell } from "../render/table.ts";
 import { tableText } from "../show-session.ts";
@@ -58,7 +59,7 @@ async function tokenCreate(call: Invocation): Promise<number> {
   const { token, record } = await (await tokensOf(call)).create(wanted);
   const { sha256: _, ...shown } = record;
   if (json) return await tell(call, { ...shown, token }, token);
-  const until = record.expires_at === null ? "until revoked" : `until ${record.expires_at}`;
+  const until = record.expires_at === null ? "until revoked" : `until ${localTime(record.expires_at)}`;
   const where = workdirs === undefined
     ? ""
     : `, for sessions started in ${workdirs.map((folder) => safeLine(folder)).join(", ")},`;
@@ -90,7 +91,7 @@ function row({ id, name, scopes, workdirs, created_at, expires_at }: TokenRecord
     scopes.join(" "),
     workdirs === undefined ? "any folder" : safeLine(workdirs.join(" ")),
     created_at.slice(0, 10),
-    expires_at === null ? "never" : { text: expires_at, tone: isExpired ? "red" : "green" },
+    expires_at === null ? "never" : { text: localTime(expires_at), tone: isExpired ? "red" : "green" },
     { text: id.slice(0, 8), tone: "dim" },
   ];
 }

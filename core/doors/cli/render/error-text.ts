@@ -1,15 +1,25 @@
 import type { ErrorData } from "../../../../plugin-sdk/errors.ts";
+import type { Terminal } from "../../../ground/platform/terminal/terminal.ts";
 import { pageOfError } from "../help-pages.ts";
 import { hintLines, messageLines } from "./message-lines.ts";
 import { createPaint } from "./paint.ts";
 
-/** Formats an error as lines for people. */
-export function errorText(error: ErrorData, colours: boolean): string {
+/** Formats an error as lines for people, its sentences within so many columns. */
+export function errorText(error: ErrorData, { colours, columns }: { colours: boolean; columns: number }): string {
   const paint = createPaint(colours);
   const page = hasPage(error) ? pageOfError[error.code] : undefined;
   const below = [...hintLines(error.hint), ...hintLines(page && `More: bulkhead help ${page}`)];
   const lines = below.map((line) => `${paint("dim", `  ${line}`)}\n`);
-  return `${paint("red", "error:")} ${messageLines(error, paint).join("\n")}\n${lines.join("")}`;
+  const said = messageLines(error, { paint, columns }).join("\n");
+  return `${paint("red", "error:")} ${said}\n${lines.join("")}`;
+}
+
+/** Writes an error to standard error. */
+export async function tellError(
+  error: ErrorData,
+  { stderr, colours }: Pick<Terminal, "stderr" | "colours">,
+): Promise<void> {
+  await stderr.write(errorText(error, { colours: colours.stderr, columns: stderr.columns }));
 }
 
 /** Whether the page of its code helps: one on files not with flags, whose own help and hint say

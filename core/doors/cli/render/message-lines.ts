@@ -2,12 +2,17 @@ import type { ErrorData } from "../../../../plugin-sdk/errors.ts";
 import { safeLine, safeText } from "./agent-text.ts";
 import { asTyped } from "./as-typed.ts";
 import type { Paint } from "./paint.ts";
+import { withLocalTimes } from "./quantities.ts";
+import { wrapLines } from "./text-width.ts";
 
 /** Formats an error's message as lines, each problem of a file with the line that it is about, and what changed. */
-export function messageLines({ code, message, details }: ErrorData, paint: Paint): string[] {
+export function messageLines(
+  { code, message, details }: ErrorData,
+  { paint, columns }: { paint: Paint; columns: number },
+): string[] {
   const problems: unknown = details?.["problems"];
   const changes: unknown = code === "unaccepted_change" ? details?.["difference"] : undefined;
-  return [...linesOf(message, { problems, paint }), ...changeLines(changes, paint)];
+  return [...linesOf(withLocalTimes(message), { problems, paint, columns }), ...changeLines(changes, paint)];
 }
 
 function changeLines(changes: unknown, paint: Paint): string[] {
@@ -18,10 +23,15 @@ function changeLines(changes: unknown, paint: Paint): string[] {
   });
 }
 
-function linesOf(message: string, { problems, paint }: { problems: unknown; paint: Paint }): string[] {
+function linesOf(
+  message: string,
+  { problems, paint, columns }: { problems: unknown; paint: Paint; columns: number },
+): string[] {
   return safeText(message).split("\n").flatMap((line, index) => {
     const problem: unknown = Array.isArray(problems) ? problems[index] : undefined;
-    return [line, ...excerptOf(problem).map((text) => paint("dim", `  ${text}`))];
+    // The word before it stands in the first line as well.
+    const room = columns === 0 ? 0 : Math.max(20, columns - "error: ".length);
+    return [...wrapLines(line, room).split("\n"), ...excerptOf(problem).map((text) => paint("dim", `  ${text}`))];
   });
 }
 

@@ -57,6 +57,18 @@ export function clockTime(timestamp: string): string {
   return [time.getHours(), time.getMinutes(), time.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
 }
 
+/** Formats a point in time as the day and time here: `2026-11-27 14:03`. */
+export function localTime(timestamp: string): string {
+  const time = new Date(timestamp);
+  const day = [time.getFullYear(), time.getMonth() + 1, time.getDate()].map((part) => String(part).padStart(2, "0"));
+  return `${day.join("-")} ${clockTime(timestamp).slice(0, 5)}`;
+}
+
+/** Writes the points in time of a sentence, which a host gives in UTC, as the day and time here. */
+export function withLocalTimes(sentence: string): string {
+  return sentence.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z/g, localTime);
+}
+
 /** Formats an amount of files: `312 MiB in 4 files`. */
 export function copiedText({ files, bytes }: { files: number; bytes: number }): string {
   return `${formatBytes(bytes)} in ${plural(files, "file")}`;

@@ -9,7 +9,7 @@ import { formatCost } from "../../../../plugin-sdk/currency.ts";
 import { formatBytes, formatCount, formatDuration, plural } from "./quantities.ts";
 import { shortId } from "./short-id.ts";
 import { type Cell, tableLines } from "./table.ts";
-import { fitLine, textWidth, wrapText } from "./text-width.ts";
+import { fitLine, wrapText } from "./text-width.ts";
 import { asTyped } from "./as-typed.ts";
 
 interface ResultLineOptions {
@@ -138,7 +138,7 @@ function artifactLines(result: SessionResult, { paint, columns }: ResultLineOpti
     `  ${paint("yellow", `claimed, but git shows no change: ${fitLine(safeLine(path), columns - 40)}`)}`
   );
   const shared = result.artifacts_shared_with?.length ?? 0;
-  if (shared > 0) claimed.push(`  ${paint("yellow", sharedText(shared))}`);
+  if (shared > 0 && result.artifacts?.length !== 0) claimed.push(`  ${paint("yellow", sharedText(shared))}`);
   if (result.artifacts === null) {
     // The command itself asked for none.
     if (result.artifacts_reason === "not_asked") return claimed;
@@ -150,11 +150,8 @@ function artifactLines(result: SessionResult, { paint, columns }: ResultLineOpti
   if (result.artifacts.length === 0) return [`  ${paint("dim", "no files changed")}`, ...claimed];
   const rows = result.artifacts.slice(0, shownArtifacts).map(artifactRow);
   const more = result.artifacts.length - rows.length + (result.artifacts_omitted ?? 0);
-  // The start of a digest tells nothing.
-  const hasRoom = rows.every(([, path]) => textWidth(String(path)) <= columns - besidePath);
-  const shown = hasRoom ? rows : rows.map((cells) => cells.slice(0, -1));
   return [
-    ...tableLines(shown, { paint, columns: columns - 2, indent: 2 }),
+    ...tableLines(rows, { paint, columns: columns - 2, indent: 2 }),
     ...(more > 0 ? [`  ${paint("dim", `and ${formatCount(more)} more`)}`] : []),
     ...claimed,
   ];
@@ -194,9 +191,6 @@ function workspaceLine({ effective, artifacts, session_id }: SessionResult, { pa
   ];
 }
 
-/** Columns of a change beside its path, with its digest. */
-const besidePath = 48;
-
 function artifactRow(artifact: Artifact): Cell[] {
   const looks: { readonly [C in Artifact["change"]]: [string, Tone] } = {
     created: ["+", "green"],
@@ -211,7 +205,6 @@ function artifactRow(artifact: Artifact): Cell[] {
     { text: `${mark} ${artifact.change}`, tone },
     safeLine(path),
     { text: artifact.bytes === null ? "" : formatBytes(artifact.bytes), tone: "dim" },
-    { text: artifact.sha256 === null ? "" : `sha256 ${artifact.sha256.slice(0, 12)}`, tone: "dim" },
   ];
 }
 

@@ -75,7 +75,7 @@ export class SessionFacts {
     }
   }
 
-  /** What the agent asks for first; null while it asks nothing. */
+  /** The agent's first open request; null while it asks nothing. */
   get asks(): string | null {
     return [...this.#asked.values()][0] ?? null;
   }

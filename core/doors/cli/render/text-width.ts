@@ -55,6 +55,16 @@ export function wrapText(text: string, columns: number, most: number): string[] 
   return rest === "" ? lines : [...lines, fitLine(rest, columns)];
 }
 
+/** Wraps each line of a text at its blanks, to `columns`; 0: no terminal, and nothing is wrapped. */
+export function wrapLines(text: string, columns: number): string {
+  if (columns === 0) return text;
+  return text.split("\n").flatMap((line) => {
+    const indent = /^ */.exec(line)?.[0] ?? "";
+    if (textWidth(line) <= columns) return [line];
+    return wrapText(line, columns - indent.length, 200).map((part) => indent + part);
+  }).join("\n");
+}
+
 /** Returns the longest beginning of a text that takes at most `columns`; never a part of an emoji. */
 export function takeColumns(text: string, columns: number): string {
   let taken = "";

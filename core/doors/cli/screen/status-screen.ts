@@ -7,7 +7,8 @@ import { textWidth } from "../render/text-width.ts";
 /** How often the line is drawn while nothing else is written. Milliseconds. */
 const everyMs = 120;
 
-/** Moves to the first column, and erases all below (ECMA-48, 8.3.39). */
+/** Moves to the first column, and erases the line, or all below as well (ECMA-48, 8.3.41 and 8.3.39). */
+const eraseLine = "\r\u001b[K";
 const eraseDown = "\r\u001b[J";
 
 /** Rows of an unfinished line above which nothing is drawn below it. */
@@ -75,7 +76,7 @@ export class StatusScreen {
 
   #later(): void {
     this.#cancel = startBackgroundTimer(() => {
-      if (this.#isDrawn) void this.#real.stdout.write(`\r${this.#drawn()}\u001b[K`);
+      if (this.#isDrawn) void this.#real.stdout.write(`${eraseLine}${this.#drawn()}`);
       else this.#put(this.#real.stdout, "");
       this.#later();
     }, everyMs);

@@ -6,7 +6,11 @@ import {
   formatBytes,
   formatCount,
   formatDuration,
+  formatTimer,
+  localTime,
   plural,
+  shortCount,
+  withLocalTimes,
 } from "../../../../core/doors/cli/render/quantities.ts";
 import { formatCost } from "../../../../plugin-sdk/currency.ts";
 import { shortInput } from "../../../../core/doors/cli/render/input-text.ts";
@@ -157,3 +161,22 @@ test("wrapText breaks at blanks, never loses a word, and ends what is too long w
   expect(wrapText(words, 12, 99).join(" ").split(" ")).toEqual(words.split(" "));
   for (const line of wrapText(words, 12, 99)) expect(textWidth(line)).toBeLessThanOrEqual(12);
 });
+
+test("localTime and withLocalTimes show times as the clock here has them", () => {
+  const at = new Date(2026, 10, 7, 4, 3, 59);
+  expect(localTime(at.toISOString())).toBe("2026-11-07 04:03");
+  expect(withLocalTimes(`It is in quarantine since ${at.toISOString()}: why.`)).toBe(
+    "It is in quarantine since 2026-11-07 04:03: why.",
+  );
+});
+
+test.each([[0, "0:00"], [102_900, "1:42"], [3_723_000, "1:02:03"]])("formatTimer(%i) is %s", (ms, text) => {
+  expect(formatTimer(ms)).toBe(text);
+});
+
+test.each([[940, "940"], [23_400, "23 k"], [1_234_567, "1.2 M"], [999_600, "1.0 M"]])(
+  "shortCount(%i) is %s",
+  (count, text) => {
+    expect(shortCount(count)).toBe(text);
+  },
+);

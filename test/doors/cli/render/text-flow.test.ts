@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { TextFlow } from "../../../../core/doors/cli/render/text-flow.ts";
-import { textWidth } from "../../../../core/doors/cli/render/text-width.ts";
+import { textWidth, wrapLines } from "../../../../core/doors/cli/render/text-width.ts";
 
 function flow(pieces: readonly string[], width: number): string {
   const wrap = new TextFlow(width);
@@ -37,4 +37,9 @@ test("TextFlow holds a word back until it is whole", () => {
   expect(wrap.push("hel")).toBe("");
   expect(wrap.push("lo wor")).toBe("hello ");
   expect(wrap.end()).toBe("wor\n");
+});
+
+test("wrapLines breaks lines at blanks, keeps their indent, and leaves a pipe's alone", () => {
+  expect(wrapLines("one two three\n  four five six\nseven", 11)).toBe("one two\nthree\n  four five\n  six\nseven");
+  expect(wrapLines("one two three", 0)).toBe("one two three");
 });

@@ -15,7 +15,7 @@ import { watchInterrupts } from "../../interrupts.ts";
 import { safeLine } from "../../render/agent-text.ts";
 import { createPaint } from "../../render/paint.ts";
 import { stackLines } from "../../render/message-lines.ts";
-import { errorText } from "../../render/error-text.ts";
+import { tellError } from "../../render/error-text.ts";
 import { StatusScreen } from "../../screen/status-screen.ts";
 import { showSession } from "../../show-session.ts";
 
@@ -125,7 +125,7 @@ async function runOnce(call: Invocation, { host, folder, prompt, signal }: DevRu
     const data = toErrorData(error);
     const paint = createPaint(terminal.colours.stderr);
     if (json) await terminal.stdout.write(`${JSON.stringify({ error: data })}\n`);
-    await terminal.stderr.write(errorText(data, terminal.colours.stderr));
+    await tellError(data, terminal);
     for (const line of stackLines(data)) await terminal.stderr.write(`  ${paint("dim", line)}\n`);
     return errorTable[data.code].exit_code;
   } finally {

@@ -11,7 +11,8 @@ import { createPaint, type Paint, type Tone } from "../../render/paint.ts";
 import { broadLines } from "../../render/permission-words.ts";
 import { type WallLineOptions, wallLines } from "../../render/wall-lines.ts";
 import { type Cell, tableLines } from "../../render/table.ts";
-import { wrapText } from "../../render/text-width.ts";
+import { localTime, withLocalTimes } from "../../render/quantities.ts";
+import { wrapLines, wrapText } from "../../render/text-width.ts";
 import { drawingColumns } from "../../show-session.ts";
 import { realpath } from "../../../../ground/platform/files/files.ts";
 
@@ -47,7 +48,7 @@ function headLines(plugin: ExplainedPlugin, { paint, columns }: WallLineOptions)
   if (plugin.blocked !== null) lines.push(safeLine(plugin.blocked), "");
   if (plugin.quarantine !== null) {
     const { message, hint } = quarantineError(plugin.quarantine);
-    lines.push(safeLine(message), "To let it run again:", `  ${safeLine(hint ?? "")}`, "");
+    lines.push(wrapLines(withLocalTimes(safeLine(message)), columns), "To let it run again:", `  ${safeLine(hint ?? "")}`, "");
   }
   return lines;
 }
@@ -114,18 +115,33 @@ function stateOf(
   return ["- no effect", "yellow", false];
 }
 
-function missingGrants(plugin: Pick<Plugin, "id">, rows: readonly ExplainedPermission[]): string {
-  const grants = rows.flatMap(({ permission, target, requested, granted }) => {
+/** Permissions that hand a plugin a key. */
+const keyPermissions: readonly string[] = ["env", "secrets"];
+
+/** Gives the command that grants what is missing; keys, and what amounts to everything, each in a line of its own. */
+export function missingGrants(plugin: Pick<Plugin, "id">, rows: readonly ExplainedPermission[]): string {
+  const grants = rows.flatMap(({ permission, target, requested, granted, breadth }) => {
     // Grant a program with the arguments and names that its manifest asks for, and a secret with its places.
     const word = permission === "run" || permission === "secrets" ? target.split(" ")[0] ?? target : target;
     const isGrantable = (grantable as readonly string[]).includes(permission);
-    return requested && !granted && isGrantable ? [{ permission, target: word }] : [];
+    const isGrave = keyPermissions.includes(permission) || breadth === "everything";
+    return requested && !granted && isGrantable ? [{ permission, target: word, isGrave }] : [];
   });
-  if (grants.length === 0) return "";
-  const once = grants.filter(({ permission, target }, index) =>
-    index === grants.findIndex((other) => other.permission === permission && other.target === target)
-  );
-  return `\n\nTo grant what is missing:\n  ${asTyped(grantsCommand(plugin.id, once))}`;
+  const alike = ({ permission, target }: typeof grants[number]) =>
+    grants.filter((other) => other.permission === permission && other.target === target);
+  const once = grants.filter((one) => alike(one)[0] === one);
+  // Where one form of a program amounts to everything, the grant of the program does.
+  const grave = once.filter((one) => alike(one).some(({ isGrave }) => isGrave));
+  const others = once.filter((one) => !grave.includes(one));
+  const typed = (some: readonly { permission: string; target: string }[]) =>
+    `  ${asTyped(grantsCommand(plugin.id, some))}`;
+  const blocks = [
+    ...(others.length === 0 ? [] : [`To grant what is missing:\n${typed(others)}`]),
+    ...(grave.length === 0
+      ? []
+      : [`Keys, and what amounts to everything, each by itself:\n${grave.map((one) => typed([one])).join("\n")}`]),
+  ];
+  return blocks.map((block) => `\n\n${block}`).join("");
 }
 
 /** A pin, and the real path that it leads to now. */
@@ -145,7 +161,7 @@ function pinLines(pins: readonly ShownPin[]): string[] {
   const lines = pins.map(({ binary, path, real, real_now, pinned_at }) => {
     const behind = path === real ? "" : ` (${real})`;
     const now = real_now === real ? "" : `; now ${real_now === null ? "nothing is there" : real_now}`;
-    return `  ${safeLine(`${binary} is ${path}${behind} since ${pinned_at}${now}`)}`;
+    return `  ${safeLine(`${binary} is ${path}${behind} since ${localTime(pinned_at)}${now}`)}`;
   });
   return ["", "Programs as they are pinned; to pin one again, grant it again:", ...lines];
 }

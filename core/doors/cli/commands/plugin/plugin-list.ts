@@ -32,7 +32,7 @@ function problemLines(problems: readonly PluginProblem[], paint: Paint): string[
   return problems.flatMap(({ id, folder, error, unavailable }) => [
     "",
     ` ${paint("red", `✘ ${safeLine(id)}`)} cannot be used (${safeLine(folder)})${unavailable ? ": unavailable" : ""}`,
-    ...messageLines(error, paint).map((line) => `   ${line}`),
+    ...messageLines(error, { paint, columns: 0 }).map((line) => `   ${line}`),
     ...(error.code === "unaccepted_change" && error.hint !== undefined ? [`   ${safeText(asTyped(error.hint))}`] : []),
   ]);
 }

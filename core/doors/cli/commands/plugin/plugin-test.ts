@@ -55,9 +55,10 @@ function reportLines(report: ConformanceReport, { paint, all }: { paint: Paint; 
   return [
     `${paint("bold", safeLine(plugin_id ?? "plugin"))} ${safeLine(version ?? "")} ${paint("dim", safeLine(folder))}`,
     ...shown.flatMap((rule) => ruleLines(rule, paint)),
-    ` ${verdict}: ${sums}, behind ${
-      isolation === "process" ? "a process wall" : "a thread's wall alone"
-    }, on ${runtime} in ${formatDuration(duration_ms)}.`,
+    ` ${verdict}: ${sums},`,
+    ` behind ${isolation === "process" ? "a process wall" : "a thread's wall alone"}, on ${runtime} in ${
+      formatDuration(duration_ms)
+    }.`,
   ];
 }
 

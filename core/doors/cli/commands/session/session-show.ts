@@ -5,7 +5,7 @@ import { findSession } from "../../find-session.ts";
 import { openSessions } from "../../open-sessions.ts";
 import { safeLine, safeText } from "../../render/agent-text.ts";
 import { createPaint, type Paint } from "../../render/paint.ts";
-import { formatDuration, plural } from "../../render/quantities.ts";
+import { formatDuration, localTime, plural } from "../../render/quantities.ts";
 import { resultLines } from "../../render/result-lines.ts";
 import { answerOf, drawingColumns } from "../../show-session.ts";
 import { heldOf } from "./session-held.ts";
@@ -49,7 +49,7 @@ function deadlineRow({ answer_by, answer_cut_from_ms }: WaitingRequest): [string
   const cut = answer_cut_from_ms === undefined
     ? ""
     : ` (limits.answer_timeout_ms cut the ${formatDuration(answer_cut_from_ms)} that were asked for)`;
-  return [["until", `${safeLine(answer_by)}${cut}`]];
+  return [["until", `${localTime(answer_by)}${cut}`]];
 }
 
 function summaryLines(
@@ -62,7 +62,7 @@ function summaryLines(
     ["session", paint("bold", safeLine(session_id))],
     ["state", typeof state === "string" ? safeLine(state) : paint(state.tone ?? "plain", safeLine(state.text))],
     ["adapter", safeLine(adapter_id ?? "none yet")],
-    ["started", safeLine(started_at)],
+    ["started", localTime(started_at)],
     ["folder", safeLine(workdir)],
     ["prompt", safeLine(title)],
     ...(task_id === null ? [] : [["task", safeLine(task_id)] as [string, string]]),
