@@ -57,7 +57,12 @@ export function attemptBroker(
     settingsOf: plugin.settings_of,
     gitMounts: () => deps.git.mounts(),
     endpoints: endpointsOf(plugin.manifest),
-    onModelRequest: () => deps.usage.requested(),
+    wires: [{
+      begin({ method }) {
+        if (method === "POST") deps.usage.requested();
+        return null;
+      },
+    }],
     install: plugin.manifest.install,
     lastProcessId: processes.lastId,
     workMayBegin,

@@ -1,26 +1,36 @@
 import { Buffer } from "node:buffer";
+import { once } from "node:events";
 import type { Socket } from "node:net";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { AnswerParser } from "./answer-parser.ts";
+import { BodyParser, endOfBody } from "./body-parser.ts";
 import type { Cover } from "./cover-bytes.ts";
 import type { AnswerHead, RequestHead } from "./http-head.ts";
+import type { WireFollowers } from "./wire-followers.ts";
+import type { WireAnswer } from "./wire.ts";
 
 /** Fields between two neighbours, and those that this proxy sets itself. */
 const dropped = /^(?:alt-svc|connection|content-length|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/;
 
 interface CoveredOptions {
   request: RequestHead;
+  /** Bytes that came after the request's head. */
+  rest: Buffer;
   /** Covers the keys that the request was given. */
   cover: Cover;
+  followers: WireFollowers;
   /** Tells the client why it gets no answer, where none has begun. */
   refuse(error: unknown): void;
 }
 
-/** Passes the rest of a request on, and the answer back with every key covered in head and body. */
-export function joinCovered(client: Socket, far: Socket, { request, cover, refuse }: CoveredOptions): void {
-  const answer = new CoveredAnswer(client, { request, cover });
+/** Passes the body of a request on, and the answer back with every key covered in head and body. */
+export function joinCovered(client: Socket, far: Socket, options: CoveredOptions): void {
+  const { request, followers, refuse } = options;
+  const answer = new CoveredAnswer(client, options);
   const parser = new AnswerParser(request.method, answer);
   const fail = (error: unknown) => {
     far.off("data", take).destroy();
+    followers.ended(false);
     if (answer.hasBegun) client.destroySoon();
     else refuse(error);
   };
@@ -41,39 +51,161 @@ export function joinCovered(client: Socket, far: Socket, { request, cover, refus
   far.once("end", () => {
     if (!parser.close()) fail(new Error("The model's answer ended early."));
   });
-  client.pipe(far);
+  sendBody(client, far, { ...options, refuse: fail });
   far.on("data", take);
+}
+
+/** Answers a request for its model. */
+export async function answerInstead(
+  client: Socket,
+  { mostSent, answer }: WireAnswer,
+  options: CoveredOptions,
+): Promise<void> {
+  const { status, headers, body } = await answer(await readBody(client, mostSent, options));
+  const told = new CoveredAnswer(client, options);
+  const hasNone = options.request.method === "HEAD" || status === 204 || status === 304;
+  told.head({ status, reason: "", headers }, { hasLength: hasNone });
+  try {
+    for await (const piece of hasNone ? [] : body) {
+      if (client.destroyed) return;
+      told.body(Buffer.from(piece));
+      told.flush();
+      if (client.writableNeedDrain) await Promise.race([once(client, "drain"), once(client, "close")]);
+    }
+    told.end();
+  } catch {
+    client.destroySoon();
+  }
+}
+
+/** Passes the body of a request on, in chunks of its own, and nothing that comes after it. */
+function sendBody(client: Socket, far: Socket, { request, rest, followers, refuse }: CoveredOptions): void {
+  const end = endOfRequest(request);
+  const isChunked = end === "chunks";
+  const parser = new BodyParser(end, {
+    refused: unframed,
+    taker: {
+      body(piece) {
+        followers.sent(piece);
+        if (!isChunked) return void far.write(piece);
+        far.cork();
+        far.write(`${piece.length.toString(16)}\r\n`, "latin1");
+        far.write(piece);
+        far.write("\r\n", "latin1");
+        far.uncork();
+      },
+      end() {
+        if (isChunked) far.write("0\r\n\r\n", "latin1");
+      },
+    },
+  });
+  const take = (piece: Buffer) => {
+    try {
+      parser.push(piece);
+    } catch (error) {
+      client.off("data", take);
+      refuse(error);
+    }
+    if (far.writableNeedDrain && !far.destroyed) client.pause();
+  };
+  take(rest);
+  far.on("drain", () => client.resume());
+  onEnd(client, () => {
+    if (parser.close()) far.end();
+    else refuse(unframed("it ended early"));
+  });
+  client.on("data", take).resume();
+}
+
+/** Reads the body of a request to its end; null when it has more bytes than that. */
+async function readBody(
+  client: Socket,
+  most: number,
+  { request, rest, followers }: CoveredOptions,
+): Promise<Buffer | null> {
+  let pieces: Buffer[] | null = [];
+  let length = 0;
+  let isWhole = false;
+  const parser = new BodyParser(endOfRequest(request), {
+    refused: unframed,
+    taker: {
+      body(piece) {
+        followers.sent(piece);
+        length += piece.length;
+        if (length > most) pieces = null;
+        // The piece may be a part of a buffer that is read into again.
+        else pieces?.push(Buffer.from(piece));
+      },
+      end: () => void (isWhole = true),
+    },
+  });
+  parser.push(rest);
+  if (!isWhole) {
+    await new Promise<void>((resolve, reject) => {
+      client.on("data", (piece: Buffer) => {
+        try {
+          parser.push(piece);
+          if (isWhole) resolve();
+        } catch (error) {
+          reject(error);
+        }
+      });
+      onEnd(client, () => reject(unframed("it ended early")));
+      client.once("close", () => reject(unframed("it ended early")));
+      client.resume();
+    });
+  }
+  return pieces === null ? null : Buffer.concat(pieces);
+}
+
+/** Calls back once the client has sent its last byte; that may have come while nothing listened. */
+function onEnd(client: Socket, call: () => void): void {
+  if (client.readableEnded) call();
+  else client.once("end", call);
+}
+
+function endOfRequest({ headers }: RequestHead): number | "chunks" {
+  const end = endOfBody(headers);
+  // Requests that say it badly were refused before.
+  return end === "chunks" || typeof end === "number" ? end : 0;
+}
+
+function unframed(why: string): BulkheadError {
+  return new BulkheadError("invalid_request", `Cannot send the request to the model: ${why}.`);
 }
 
 class CoveredAnswer {
   readonly #client: Socket;
   readonly #request: RequestHead;
   readonly #cover: Cover;
+  readonly #followers: WireFollowers;
   readonly #body;
   #pieces: Buffer[] = [];
   #isChunked = false;
   hasBegun = false;
 
-  constructor(client: Socket, { request, cover }: Pick<CoveredOptions, "request" | "cover">) {
+  constructor(client: Socket, { request, cover, followers }: CoveredOptions) {
     this.#client = client;
     this.#request = request;
     this.#cover = cover;
+    this.#followers = followers;
     this.#body = cover.stream();
   }
 
-  head({ status, reason, headers }: AnswerHead, length: number | null): void {
+  head({ status, reason, headers }: AnswerHead, { hasLength }: { hasLength: boolean }): void {
     this.hasBegun = true;
     const told = headers.find(([name]) => name.toLowerCase() === "content-length");
-    this.#isChunked = length === null && this.#request.version === "1.1";
+    this.#isChunked = !hasLength && this.#request.version === "1.1";
     const fields = [
       ...headers.filter(([name]) => !dropped.test(name.toLowerCase())),
       // An answer without a body may tell the length of the one that it stands for.
-      ...(told === undefined ? [] : [told]),
+      ...(told === undefined || !hasLength ? [] : [told]),
       ...(this.#isChunked ? [["Transfer-Encoding", "chunked"] as const] : []),
       ["Connection", "close"] as const,
-    ];
-    const lines = [`HTTP/1.1 ${status} ${reason}`, ...fields.map(([name, value]) => `${name}: ${value}`)];
-    this.#client.write(lines.map((line) => `${this.#cover.text(line)}\r\n`).join("") + "\r\n", "latin1");
+    ].map(([name, value]) => [this.#cover.text(name), this.#cover.text(value)] as const);
+    this.#followers.answered({ status, headers: fields });
+    const lines = [`HTTP/1.1 ${status} ${this.#cover.text(reason)}`, ...fields.map((field) => field.join(": "))];
+    this.#client.write(lines.map((line) => `${line}\r\n`).join("") + "\r\n", "latin1");
   }
 
   body(piece: Buffer): void {
@@ -94,11 +226,13 @@ class CoveredAnswer {
     this.#write([this.#body.end()]);
     if (this.#isChunked) this.#client.end("0\r\n\r\n");
     else this.#client.end();
+    this.#followers.ended(true);
   }
 
   #write(settled: readonly Buffer[]): void {
     const length = settled.reduce((sum, { length }) => sum + length, 0);
     if (length === 0) return;
+    for (const bytes of settled) this.#followers.received(bytes);
     this.#client.cork();
     if (this.#isChunked) this.#client.write(`${length.toString(16)}\r\n`, "latin1");
     for (const bytes of settled) this.#client.write(bytes);

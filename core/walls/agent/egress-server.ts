@@ -4,11 +4,12 @@ import { type AddressInfo, connect, createServer, isIP, type Server, type Socket
 import { connect as connectTls } from "node:tls";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { readUrl } from "../../ground/config/net-target.ts";
-import { joinCovered } from "./covered-answer.ts";
+import { answerInstead, joinCovered } from "./covered-answer.ts";
 import { type Cover, createCover } from "./cover-bytes.ts";
 import { maxHeadBytes, parseRequestHead, type RequestHead } from "./http-head.ts";
 import { openFarEnd } from "./join-sockets.ts";
 import { type EgressEndpoint, type EndpointRequest, toEndpoint } from "./model-endpoint.ts";
+import { beginWires } from "./wire-followers.ts";
 
 /** Way of a connection. */
 export interface EgressRoute {
@@ -107,7 +108,7 @@ async function serve(client: Socket, options: EgressOptions, open: Set<Socket>):
   const endpoint = name === undefined ? undefined : options.endpoint?.(name);
   if (endpoint !== undefined) {
     const request = toEndpoint(head, { endpoint, below });
-    return await serveModel(client, { request, endpoint, rest, options, open });
+    return await serveModel(client, { head, below, request, endpoint, rest, options, open });
   }
   if (options.refuseService !== undefined && dockerPath.test(head.target)) {
     const { message } = options.refuseService("docker");
@@ -130,18 +131,31 @@ async function serve(client: Socket, options: EgressOptions, open: Set<Socket>):
 const dockerPath = /^\/(?:_ping|v\d+\.\d+\/)/;
 
 interface ServedModel {
+  /** As the client sent it. */
+  head: RequestHead;
+  below: string;
   request: EndpointRequest;
   endpoint: EgressEndpoint;
   /** Bytes that came after the head. */
-  rest: Uint8Array;
+  rest: Buffer;
   options: EgressOptions;
   open: Set<Socket>;
 }
 
 async function serveModel(
   client: Socket,
-  { request: { head, url }, endpoint, rest, options, open }: ServedModel,
+  { head: { method, headers }, below, request: { head, url }, endpoint, rest, options, open }: ServedModel,
 ): Promise<void> {
+  const { followers, answer } = beginWires(endpoint, { method, headers, path: below });
+  client.once("close", () => followers.ended(false));
+  const passed = {
+    request: head,
+    rest,
+    followers,
+    cover: coverOf(endpoint),
+    refuse: (error: unknown) => refuse(client, error),
+  };
+  if (answer !== null) return await answerInstead(client, answer, passed);
   const { addresses, port } = await options.route(url, endpoint.unasked);
   const isEncrypted = url.protocol === "https:";
   const name = url.hostname.replace(/\.$|[[\]]/g, "");
@@ -152,10 +166,8 @@ async function serveModel(
     event: isEncrypted ? "secureConnect" : "connect",
   });
   keep(open, socket);
-  if (head.method === "POST") endpoint.onRequest?.();
   socket.write(rewritten(head, url), "latin1");
-  if (rest.length > 0) socket.write(rest);
-  joinCovered(client, socket, { request: head, cover: coverOf(endpoint), refuse: (error) => refuse(client, error) });
+  joinCovered(client, socket, passed);
 }
 
 const covers = new WeakMap<EgressEndpoint, Cover>();
@@ -167,7 +179,7 @@ function coverOf(endpoint: EgressEndpoint): Cover {
 }
 
 /** Reads up to the empty line; what follows it belongs to the body, or to the tunnel. */
-function readHead(client: Socket): Promise<{ head: RequestHead; rest: Uint8Array }> {
+function readHead(client: Socket): Promise<{ head: RequestHead; rest: Buffer }> {
   return new Promise((resolve, reject) => {
     let bytes = Buffer.alloc(0);
     const stop = () => {

@@ -1,5 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { type HttpFields, type RequestHead, valuesOf } from "./http-head.ts";
+import { endOfBody } from "./body-parser.ts";
+import type { RequestHead } from "./http-head.ts";
+import type { Wire } from "./wire.ts";
 
 /** A place whose keys the client does not have. */
 export interface EgressEndpoint {
@@ -8,8 +10,8 @@ export interface EgressEndpoint {
   keys: readonly StandIn[];
   /** Whether only a grant lets requests through, and no answer of the session's client: it named the address. */
   unasked?: boolean;
-  /** Called for each request that sends something to the place. */
-  onRequest?(): void;
+  /** They follow each request to the place, in this order. */
+  wires?: readonly Wire[];
 }
 
 /** Text that a client has instead of a key. */
@@ -57,7 +59,7 @@ export function toEndpoint(
   { endpoint, below }: { endpoint: EgressEndpoint; below: string },
 ): EndpointRequest {
   if (!methods.has(head.method)) throw refused(`the method ${head.method} is none of a model's`);
-  if (!isFramedOnce(head.headers)) throw refused("it does not say once where its body ends");
+  if (endOfBody(head.headers) === null) throw refused("it does not say once where its body ends");
   const [, path = "", query] = /^([^?]*)(\?.*)?$/.exec(below) ?? [];
   if (!staysBelow(path)) throw refused("its path could lead out of the model's address");
   const { url, keys } = endpoint;
@@ -72,14 +74,6 @@ export function toEndpoint(
 
 function refused(why: string): BulkheadError {
   return new BulkheadError("invalid_request", `Cannot send the request to the model: ${why}.`);
-}
-
-/** Two readers of one request must agree on its end. */
-function isFramedOnce(headers: HttpFields): boolean {
-  const lengths = valuesOf(headers, "content-length");
-  const codings = valuesOf(headers, "transfer-encoding");
-  return lengths.length + codings.length <= 1 && lengths.every((length) => /^\d{1,15}$/.test(length)) &&
-    codings.every((coding) => coding.toLowerCase() === "chunked");
 }
 
 /**

@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { readUrl } from "../../ground/config/net-target.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { join } from "../../ground/platform/files/paths.ts";
@@ -72,7 +73,7 @@ export async function containRun(
   const docker = kept.env["DOCKER_HOST"] ?? `tcp://127.0.0.1:${way.port}`;
   const env: Record<string, string> = { ...kept.env, ...proxyVariables(way), DOCKER_HOST: docker };
   for (const [variable, endpoint] of kept.endpoints) {
-    env[variable] = way.addEndpoint({ ...endpoint, onRequest: () => options.onModelRequest?.() });
+    env[variable] = way.addEndpoint({ ...endpoint, ...omitUndefined({ wires: options.wires }) });
   }
   const network = way.network ?? "none";
   return await run(env, { network, reach: [way.port, ...ports] });

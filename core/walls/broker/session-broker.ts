@@ -11,6 +11,7 @@ import type { Redactor } from "../../ground/log/redact.ts";
 import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 import type { Trash } from "../../ground/platform/files/trash.ts";
 import type { AgentNetworks } from "../agent/agent-networks.ts";
+import type { Wire } from "../agent/wire.ts";
 import type { BinaryPins } from "./binary-pins.ts";
 import type { StandInAddresses } from "./stand-in-addresses.ts";
 
@@ -111,8 +112,8 @@ export interface SessionBrokerOptions {
   gitMounts?: (() => Promise<GitMounts>) | undefined;
   /** The manifest's; absent: none. */
   endpoints?: readonly ModelEndpoint[] | undefined;
-  /** Called for each request that reaches one of them with a key of the host. */
-  onModelRequest?(): void;
+  /** They follow the requests to those for which the host has a key, in this order; absent: none does. */
+  wires?: readonly Wire[] | undefined;
   /** The highest process id in the session's stream so far; default: none. */
   lastProcessId?: number | undefined;
   /** Programs start once it has settled; absent: at once. */
