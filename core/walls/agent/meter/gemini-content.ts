@@ -1,0 +1,34 @@
+import { fieldsOrNone } from "../../../../plugin-sdk/json-fields.ts";
+import { type AnswerFacts, type MeteredProtocol, modelIn, sumOf } from "./protocol.ts";
+
+/** Gemini's generateContent. Each piece of a stream tells the figures so far. */
+export const geminiContent: MeteredProtocol = {
+  name: "gemini_content",
+  takes: (path) => /:(?:stream)?generateContent$/i.test(path),
+  wanted: ["usageMetadata", "modelVersion", "error.details"],
+  read(facts, path, value) {
+    if (path === "modelVersion") facts.model = modelIn(value) ?? facts.model;
+    else if (path === "usageMetadata") readUsage(facts, value);
+    else facts.retryMs = retryIn(value) ?? facts.retryMs;
+  },
+  refusal: (message) => ({ error: { code: 400, message, status: "FAILED_PRECONDITION" } }),
+};
+
+function readUsage(facts: AnswerFacts, value: unknown): void {
+  const told = fieldsOrNone(value);
+  facts.tokens_in = sumOf(told["promptTokenCount"], told["toolUsePromptTokenCount"]);
+  facts.tokens_cached = sumOf(told["cachedContentTokenCount"] ?? 0);
+  // A piece without words has no candidates yet.
+  facts.tokens_out = sumOf(told["candidatesTokenCount"] ?? 0, told["thoughtsTokenCount"]);
+  facts.isFinal = true;
+}
+
+/** Returns the wait that an error's `RetryInfo` asks for. */
+function retryIn(details: unknown): number | null {
+  if (!Array.isArray(details)) return null;
+  for (const detail of details.slice(0, 20)) {
+    const [, seconds] = /^(\d{1,7}(?:\.\d+)?)s$/.exec(String(fieldsOrNone(detail)["retryDelay"])) ?? [];
+    if (seconds !== undefined) return Math.ceil(Number(seconds) * 1000);
+  }
+  return null;
+}

@@ -1,0 +1,103 @@
+import { Buffer } from "node:buffer";
+import type { GivenAnswer, Wire, WireFollower, WireHead } from "../wire.ts";
+import { AnswerReader } from "./answer-reader.ts";
+import type { CallTokens, MeteredProtocol } from "./protocol.ts";
+import { protocolOf } from "./protocols.ts";
+import { type QuotaWindow, quotaWindows, retryAfter } from "./quota.ts";
+
+/** One call of a model that has passed. */
+export interface MeteredCall extends CallTokens {
+  protocol: MeteredProtocol["name"];
+  /** As the answer names it. */
+  model: string | null;
+  /** Null where no answer came. */
+  status: number | null;
+  /** Whether the figures are those of the whole call: an answer that broke off, or told none, is not known. */
+  is_known: boolean;
+  windows: QuotaWindow[];
+  /** For a call that was refused: when it may be made again, as a wait in milliseconds; null where it was not told. */
+  retry_ms: number | null;
+}
+
+/** Takes what a meter sees. */
+export interface MeterDeps {
+  /** A request sent something to the model's place; one that calls no model, too. */
+  onRequest(): void;
+  /** A call of a model is over. */
+  onCall(call: MeteredCall): void;
+  /** Returns why no further call may begin; null while one may. */
+  spent(): string | null;
+}
+
+/** Status of a refused call: programs end on it, while they try again after others. */
+const refusedStatus = 400;
+
+/** Makes a wire that reads the figures of each call of a model as it passes, and keeps and changes nothing. */
+export function createMeter(deps: MeterDeps): Wire {
+  return {
+    begin(request) {
+      if (request.method !== "POST") return null;
+      const protocol = protocolOf(request);
+      const why = deps.spent();
+      if (why !== null) return { mostSent: 0, answer: () => refused(why, protocol) };
+      return protocol === undefined ? countOnly(deps) : new MeteredExchange(protocol, deps);
+    },
+  };
+}
+
+function refused(message: string, protocol: MeteredProtocol | undefined): GivenAnswer {
+  const body = Buffer.from(JSON.stringify(protocol?.refusal(message) ?? { error: { message } }));
+  return { status: refusedStatus, headers: [["Content-Type", "application/json"]], body: [body] };
+}
+
+function countOnly({ onRequest }: Pick<MeterDeps, "onRequest">): WireFollower {
+  return { answered: () => onRequest() };
+}
+
+class MeteredExchange implements WireFollower {
+  readonly #protocol: MeteredProtocol;
+  readonly #deps: MeterDeps;
+  readonly #reader: AnswerReader;
+  #head: WireHead | null = null;
+  #wasSent = false;
+
+  constructor(protocol: MeteredProtocol, deps: MeterDeps) {
+    this.#protocol = protocol;
+    this.#deps = deps;
+    this.#reader = new AnswerReader(protocol);
+  }
+
+  sent(): void {
+    if (!this.#wasSent) this.#deps.onRequest();
+    this.#wasSent = true;
+  }
+
+  answered(head: WireHead): void {
+    this.sent();
+    this.#head = head;
+  }
+
+  received(piece: Buffer): void {
+    this.#reader.push(piece);
+  }
+
+  ended(isWhole: boolean): void {
+    // Nothing went out.
+    if (!this.#wasSent) return;
+    const now = Date.now();
+    const { tokens_in, tokens_out, tokens_cached, model, isFinal, retryMs } = this.#reader.facts;
+    const { status = null, headers = [] } = this.#head ?? {};
+    const failed = status !== null && status >= 400;
+    this.#deps.onCall({
+      protocol: this.#protocol.name,
+      model,
+      status,
+      tokens_in,
+      tokens_out,
+      tokens_cached,
+      is_known: failed || isWhole && isFinal && tokens_in !== null && tokens_out !== null,
+      windows: quotaWindows(headers, now),
+      retry_ms: failed ? retryAfter(headers, now) ?? retryMs : null,
+    });
+  }
+}

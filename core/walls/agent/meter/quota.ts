@@ -1,0 +1,68 @@
+import type { HttpFields } from "../http-head.ts";
+
+/** A provider's limit for a span of time, as the last answer told it. */
+export interface QuotaWindow {
+  /** The provider's own name: `requests`, `input_tokens`, `unified_5h`. */
+  name: string;
+  limit: number | null;
+  remaining: number | null;
+  /** ISO 8601; null where it was not told. */
+  reset_at: string | null;
+}
+
+/** Windows of one answer: more are no answer of a provider that is known. */
+const mostWindows = 12;
+
+/** Waits that are longer are none that a provider asks for. Milliseconds. */
+const longestMs = 31 * 86_400_000;
+
+const anthropic = /^anthropic-ratelimit-([a-z0-9][a-z0-9-]{0,40})-(limit|remaining|reset)$/;
+const openai = /^x-ratelimit-(limit|remaining|reset)-([a-z0-9][a-z0-9-]{0,40})$/;
+
+/** Reads the limits in the head of an answer, of Anthropic's and OpenAI's kind. */
+export function quotaWindows(headers: HttpFields, now: number): QuotaWindow[] {
+  const windows = new Map<string, QuotaWindow>();
+  for (const [field, value] of headers) {
+    const [, name = "", part = ""] = anthropic.exec(field.toLowerCase()) ??
+      swapped(openai.exec(field.toLowerCase())) ?? [];
+    if (name === "") continue;
+    const key = name.replaceAll("-", "_");
+    const window = windows.get(key) ?? { name: key, limit: null, remaining: null, reset_at: null };
+    if (windows.size >= mostWindows && !windows.has(key)) continue;
+    if (part === "reset") window.reset_at = resetAt(value.trim(), now);
+    else if (part === "limit" || part === "remaining") window[part] = countIn(value.trim());
+    windows.set(key, window);
+  }
+  return [...windows.values()].filter(({ remaining, limit }) => remaining !== null || limit !== null);
+}
+
+/** Returns the wait in `retry-after`, in milliseconds; null where there is none that can be. */
+export function retryAfter(headers: HttpFields, now: number): number | null {
+  const [, value] = headers.find(([name]) => name.toLowerCase() === "retry-after") ?? [];
+  if (value === undefined) return null;
+  const ms = /^\d{1,9}(?:\.\d+)?$/.test(value.trim()) ? Number(value) * 1000 : Date.parse(value) - now;
+  return ms >= 0 && ms <= longestMs ? Math.ceil(ms) : null;
+}
+
+function swapped(found: RegExpExecArray | null): [string, string, string] | null {
+  return found === null ? null : ["", found[2] ?? "", found[1] ?? ""];
+}
+
+function countIn(text: string): number | null {
+  return /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+/** A time, seconds since 1970, or a span like `1h2m3.5s` and `20ms`. */
+function resetAt(text: string, now: number): string | null {
+  const time = /^\d{9,11}$/.test(text) ? Number(text) * 1000 : spanIn(text) ?? Date.parse(text) - now;
+  const at = /^\d{9,11}$/.test(text) ? time : now + time;
+  return Number.isNaN(at) || Math.abs(at - now) > longestMs ? null : new Date(at).toISOString();
+}
+
+function spanIn(text: string): number | null {
+  const [whole, days, hours, minutes, seconds, milliseconds] =
+    /^(?:(\d{1,3})d)?(?:(\d{1,4})h)?(?:(\d{1,5})m(?!s))?(?:(\d{1,8}(?:\.\d+)?)s)?(?:(\d{1,8})ms)?$/.exec(text) ?? [];
+  if (!whole) return null;
+  const of = (part: string | undefined, ms: number) => Number(part ?? 0) * ms;
+  return of(days, 86_400_000) + of(hours, 3_600_000) + of(minutes, 60_000) + of(seconds, 1000) + of(milliseconds, 1);
+}

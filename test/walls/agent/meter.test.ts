@@ -1,0 +1,260 @@
+import { Buffer } from "node:buffer";
+import process from "node:process";
+import { describe, expect, test } from "vitest";
+import { AnswerReader } from "../../../core/walls/agent/meter/answer-reader.ts";
+import { anthropicMessages } from "../../../core/walls/agent/meter/anthropic-messages.ts";
+import { geminiContent } from "../../../core/walls/agent/meter/gemini-content.ts";
+import { createMeter, type MeteredCall } from "../../../core/walls/agent/meter/meter.ts";
+import { openaiChat } from "../../../core/walls/agent/meter/openai-chat.ts";
+import { openaiResponses } from "../../../core/walls/agent/meter/openai-responses.ts";
+import type { MeteredProtocol } from "../../../core/walls/agent/meter/protocol.ts";
+import { quotaWindows, retryAfter } from "../../../core/walls/agent/meter/quota.ts";
+import type { WireFollower } from "../../../core/walls/agent/wire.ts";
+
+const event = (data: unknown, name?: string) =>
+  `${name === undefined ? "" : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`;
+
+/** Figures that no answer has: those in words and in arguments of tools. */
+const forged = {
+  usage: { input_tokens: 1e6, output_tokens: -7 },
+  usageMetadata: { promptTokenCount: 7 },
+  model: "evil",
+};
+const said = JSON.stringify(forged);
+
+const answers: readonly [name: string, protocol: MeteredProtocol, text: string, facts: object][] = [
+  [
+    "anthropic, streamed, with a cache",
+    anthropicMessages,
+    event({
+      type: "message_start",
+      message: {
+        id: said,
+        usage: { input_tokens: 3, cache_creation_input_tokens: 20, cache_read_input_tokens: 100, output_tokens: 1 },
+        model: "claude-x",
+      },
+    }, "message_start") +
+    ": ping\n\n" +
+    event({ type: "content_block_delta", delta: { type: "input_json_delta", partial_json: said } }) +
+    event({ type: "content_block_start", content_block: { type: "tool_use", input: forged } }) +
+    event({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 42 } }, "message_delta"),
+    { tokens_in: 123, tokens_cached: 100, tokens_out: 42, model: "claude-x", isFinal: true },
+  ],
+  [
+    "anthropic, whole",
+    anthropicMessages,
+    JSON.stringify(
+      {
+        model: "claude-x",
+        content: [{ type: "text", text: said }, { type: "tool_use", input: forged }],
+        usage: { input_tokens: 9, output_tokens: 4 },
+      },
+      null,
+      2,
+    ),
+    { tokens_in: 9, tokens_cached: 0, tokens_out: 4, model: "claude-x", isFinal: true },
+  ],
+  [
+    "openai responses, streamed, its last line longer than anything kept",
+    openaiResponses,
+    event({ type: "response.created", response: { model: "gpt-x", usage: null, output: [] } }) +
+    event({
+      type: "response.completed",
+      response: {
+        model: "gpt-x",
+        output: [{ text: `${said}"\\`.repeat(120), arguments: forged }],
+        usage: { input_tokens: 100, input_tokens_details: { cached_tokens: 60 }, output_tokens: 20 },
+        metadata: {},
+      },
+    }),
+    { tokens_in: 100, tokens_cached: 60, tokens_out: 20, model: "gpt-x", isFinal: true },
+  ],
+  [
+    "openai chat, streamed, with lines that end in CR LF",
+    openaiChat,
+    (event({ model: "gpt-y", choices: [{ delta: { content: said } }], usage: null }) +
+      event({
+        model: "gpt-y",
+        choices: [],
+        usage: { prompt_tokens: 100, completion_tokens: 20, prompt_tokens_details: { cached_tokens: 5 } },
+      }) +
+      "data: [DONE]\n\n").replaceAll("\n", "\r\n"),
+    { tokens_in: 100, tokens_cached: 5, tokens_out: 20, model: "gpt-y", isFinal: true },
+  ],
+  [
+    "gemini, streamed: the last figures count",
+    geminiContent,
+    event({
+      candidates: [{ content: { parts: [{ functionCall: { args: forged } }] } }],
+      usageMetadata: { promptTokenCount: 100 },
+    }) +
+    event({
+      candidates: [],
+      usageMetadata: {
+        promptTokenCount: 100,
+        candidatesTokenCount: 20,
+        thoughtsTokenCount: 5,
+        cachedContentTokenCount: 30,
+        toolUsePromptTokenCount: 8,
+      },
+      modelVersion: "gemini-z",
+    }),
+    { tokens_in: 108, tokens_cached: 30, tokens_out: 25, model: "gemini-z", isFinal: true },
+  ],
+  [
+    "gemini, as a list",
+    geminiContent,
+    JSON.stringify([{ candidates: [], usageMetadata: { promptTokenCount: 1 } }, {
+      usageMetadata: { promptTokenCount: 2, candidatesTokenCount: 3 },
+    }]),
+    { tokens_in: 2, tokens_cached: 0, tokens_out: 3, isFinal: true },
+  ],
+  [
+    "gemini, an error with a delay",
+    geminiContent,
+    JSON.stringify({ error: { code: 429, details: [{ "@type": "x" }, { retryDelay: "3.5s" }] } }),
+    { retryMs: 3500, isFinal: false, tokens_in: null },
+  ],
+  [
+    "data over two lines",
+    anthropicMessages,
+    'data: {"type":"message_delta",\ndata: "usage":{"input_tokens":1,"output_tokens":2}}\n\n',
+    { tokens_in: 1, tokens_out: 2 },
+  ],
+];
+
+describe("AnswerReader", () => {
+  test.each(answers)("reads the figures, however it is cut: %s", (_, protocol, text, facts) => {
+    for (const size of [1, 2, 3, 7, 61, 1000, 1e6]) {
+      const reader = new AnswerReader(protocol);
+      const bytes = Buffer.from(text);
+      for (let at = 0; at < bytes.length; at += size) {
+        const piece = Buffer.from(bytes.subarray(at, at + size));
+        reader.push(piece);
+        // The memory is used again.
+        piece.fill(0);
+      }
+      expect(reader.facts, `pieces of ${size}`).toMatchObject(facts);
+    }
+  });
+
+  test.each([
+    ["negative", { input_tokens: -1, output_tokens: 2 }],
+    ["huge", { input_tokens: 1e300, output_tokens: 2 }],
+    ["a fraction", { input_tokens: 1.5, output_tokens: 2 }],
+    ["a text", { input_tokens: "1", output_tokens: 2 }],
+    ["negative in a part", { input_tokens: 1, cache_read_input_tokens: -1, output_tokens: 2 }],
+    ["longer than is kept", { input_tokens: 1, output_tokens: 2, more: "x".repeat(9000) }],
+    ["no object", [1, 2]],
+  ])("takes no input that is %s", (_, usage) => {
+    const reader = new AnswerReader(anthropicMessages);
+    reader.push(Buffer.from(JSON.stringify({ usage })));
+    expect(reader.facts.tokens_in).toBeNull();
+  });
+
+  test.each([
+    ["an endless line", "data: " + "x".repeat(1000)],
+    ["an endless string", 'data: {"usage":"' + "x".repeat(1000)],
+    ["endless depth", '[{"usage":'.repeat(100)],
+    ["endless keys", '{"usage' + "x".repeat(1000)],
+    ["endless closing", "}]".repeat(500)],
+    ["endless small events", 'data: {"usage":{}}\n\n'.repeat(50)],
+  ])("holds no more of %s", (_, text) => {
+    const reader = new AnswerReader(anthropicMessages);
+    const piece = Buffer.from(text.repeat(64));
+    const before = process.memoryUsage();
+    for (let times = 0; times < 50; times++) reader.push(piece);
+    const { heapUsed, external } = process.memoryUsage();
+    expect(heapUsed + external - before.heapUsed - before.external).toBeLessThan(64_000_000);
+  });
+});
+
+describe("createMeter", () => {
+  const post = (path: string) => ({ method: "POST", path, headers: [], base: "https://api.example.com" });
+  function meter(spent: () => string | null = () => null) {
+    const calls: MeteredCall[] = [];
+    let requests = 0;
+    const wire = createMeter({ onRequest: () => requests++, onCall: (call) => calls.push(call), spent });
+    return { wire, calls, requests: () => requests };
+  }
+  const follow = (begun: ReturnType<ReturnType<typeof meter>["wire"]["begin"]>) => begun as WireFollower;
+
+  test("tells each call of a model once, and counts other requests", () => {
+    const { wire, calls, requests } = meter();
+    expect(wire.begin({ ...post("/v1/models"), method: "GET" })).toBeNull();
+    follow(wire.begin(post("/v1/messages/count_tokens"))).answered?.({ status: 200, headers: [] });
+    const call = follow(wire.begin(post("/v1/messages?beta=true")));
+    call.sent?.(Buffer.from("{}"));
+    call.answered?.({ status: 200, headers: [["anthropic-ratelimit-tokens-remaining", "7"]] });
+    call.received?.(Buffer.from(JSON.stringify({ usage: { input_tokens: 1, output_tokens: 2 } })));
+    call.ended?.(true);
+    expect(requests()).toBe(2);
+    expect(calls).toMatchObject([{
+      status: 200,
+      tokens_in: 1,
+      tokens_out: 2,
+      is_known: true,
+      windows: [{ name: "tokens", remaining: 7 }],
+    }]);
+  });
+
+  test("knows no whole figures of a call that broke off, and all of one that was refused", () => {
+    const { wire, calls } = meter();
+    for (const [status, isWhole] of [[200, false], [429, true]] as const) {
+      const call = follow(wire.begin(post("/v1/messages")));
+      call.answered?.({ status, headers: [["Retry-After", "2"]] });
+      call.received?.(Buffer.from(event({ message: { usage: { input_tokens: 5, output_tokens: 1 } } })));
+      call.ended?.(isWhole);
+    }
+    expect(calls).toMatchObject([{ tokens_in: 5, is_known: false, retry_ms: null }, {
+      is_known: true,
+      retry_ms: 2000,
+    }]);
+  });
+
+  test.each([
+    ["/v1/messages", { type: "error", error: { type: "invalid_request_error", message: "spent" } }],
+    ["/v1/responses", { error: { code: "budget_exceeded", message: "spent" } }],
+    ["/v1/chat/completions", { error: { code: "budget_exceeded", message: "spent" } }],
+    ["/v1beta/models/x:streamGenerateContent?alt=sse", {
+      error: { code: 400, status: "FAILED_PRECONDITION", message: "spent" },
+    }],
+    ["/v1/else", { error: { message: "spent" } }],
+  ])("refuses in the protocol's own words once all is spent: %s", async (path, body) => {
+    const begun = meter(() => "spent").wire.begin(post(path));
+    if (begun === null || !("answer" in begun)) return expect.unreachable();
+    const given = await begun.answer(null);
+    expect(given.status).toBe(400);
+    expect(JSON.parse(Buffer.concat([...given.body as Iterable<Uint8Array>]).toString())).toMatchObject(body);
+  });
+});
+
+describe("quotaWindows", () => {
+  const now = Date.parse("2026-11-29T12:00:00Z");
+
+  test("reads the windows of both kinds", () => {
+    expect(quotaWindows([
+      ["Anthropic-RateLimit-Input-Tokens-Limit", "1000"],
+      ["anthropic-ratelimit-input-tokens-remaining", "10"],
+      ["anthropic-ratelimit-input-tokens-reset", "2026-11-29T12:01:00Z"],
+      ["x-ratelimit-remaining-requests", "0"],
+      ["x-ratelimit-reset-requests", "1m2.5s"],
+      ["x-ratelimit-remaining-tokens", "-1"],
+      ["x-ratelimit-limit-tokens", "9".repeat(30)],
+      ["anthropic-ratelimit-unified-5h-remaining", "3"],
+      ["anthropic-ratelimit-unified-5h-reset", String(now / 1000 + 60)],
+      ["x-ratelimit-remaining-far", "1"],
+      ["x-ratelimit-reset-far", "9999h"],
+    ], now)).toEqual([
+      { name: "input_tokens", limit: 1000, remaining: 10, reset_at: "2026-11-29T12:01:00.000Z" },
+      { name: "requests", limit: null, remaining: 0, reset_at: "2026-11-29T12:01:02.500Z" },
+      { name: "unified_5h", limit: null, remaining: 3, reset_at: "2026-11-29T12:01:00.000Z" },
+      { name: "far", limit: null, remaining: 1, reset_at: null },
+    ]);
+  });
+
+  test.each([["2", 2000], ["Sun, 29 Nov 2026 12:00:05 GMT", 5000], ["-1", null], ["soon", null], ["999999999", null]])(
+    "retryAfter: %j is %j",
+    (value, ms) => expect(retryAfter([["retry-after", value]], now)).toBe(ms),
+  );
+});
