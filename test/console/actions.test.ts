@@ -2,7 +2,6 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openWholeConsole, type WholeConsole } from "./console-fixture.ts";
-import { git } from "./git.ts";
 
 let { host, opened, page, close } = {} as WholeConsole;
 
@@ -241,68 +240,6 @@ describe("sessions", () => {
     expect(await dialog.textContent()).toContain("https://example.com/docs/tally");
     await dialog.getByRole("button", { name: "Stay here" }).click();
     await dialog.waitFor({ state: "detached" });
-  });
-});
-
-describe("review", () => {
-  test("comments on lines become the next prompt, and applying changes the repository", async () => {
-    const id = await work("Review me");
-    await opened.go(`#/review/${id}`);
-    await page.getByRole("button", { name: "Comment on line 2" }).last().click();
-    await page.getByRole("button", { name: "Comment on line 3" }).last().click({ modifiers: ["Shift"] });
-    await page.locator(".draft textarea").fill("Say why");
-    await page.getByRole("button", { name: "Add comment" }).click();
-    await page.getByText("Say why").waitFor();
-    const sent = page.waitForRequest(/\/continue$/);
-    await page.getByRole("button", { name: "Send 1 comment to the agent" }).click();
-    const { prompt } = (await sent).postDataJSON() as { prompt: string };
-    expect(prompt).toContain("src/tally.js, lines 2 to 3: Say why");
-    expect(prompt).toContain("+  // Words, as a text.");
-    await expect.poll(async () => (await host.client.list({ limit: 1 }))[0]?.session_id).not.toBe(id);
-    await expect.poll(() => page.url()).not.toContain(`review/${id}`);
-    await page.locator(".prompt", { hasText: "lines 2 to 3: Say why" }).waitFor();
-    await opened.go(`#/review`);
-    await opened.go(`#/review/${id}`);
-    await page.getByRole("button", { name: "Apply" }).click();
-    await page.getByText("not staged").waitFor();
-    expect(await readFile(join(host.workdir, "src/tally.js"), "utf8")).toContain("// Words, as a text.");
-    await git(host.workdir, "checkout", "-q", "--", ".");
-  });
-
-  test("a conflict is shown, and discarding asks once more", async () => {
-    const id = await work("Conflict with me");
-    await git(host.workdir, "rm", "-q", "src/tally.js");
-    await git(host.workdir, "commit", "-q", "-m", "remove");
-    await opened.go(`#/review/${id}`);
-    await page.getByRole("button", { name: "Apply" }).click();
-    await page.getByRole("alert").getByText(/tally|conflict|apply/i).first().waitFor();
-    await page.getByRole("button", { name: "Discard" }).click();
-    await page.getByRole("group", { name: /Remove the worktree/ }).getByRole("button", { name: "Discard" }).click();
-    await page.getByText("The worktree is gone.").waitFor();
-    await git(host.workdir, "revert", "--no-edit", "HEAD");
-  });
-
-  test("agents are compared side by side, and one is adopted", async () => {
-    await opened.go("#/start");
-    await page.getByLabel("Prompt").fill("Compare us");
-    await page.getByRole("combobox", { name: "Folder" }).fill(host.workdir);
-    await page.getByRole("checkbox", { name: /works/ }).check();
-    await page.getByRole("checkbox", { name: /fails/ }).check();
-    await page.getByRole("checkbox", { name: /differs/ }).check();
-    await page.getByRole("button", { name: "Start 3 sessions" }).click();
-    const column = page.locator(".column", { has: page.getByRole("heading", { name: "works" }) });
-    await column.getByRole("button", { name: "Show the diff" }).click();
-    await column.getByText("// Words, as a text.").waitFor();
-    expect(await column.textContent()).toMatch(/\+\d+ −\d+/);
-    const overlap = page.locator(".panel", { has: page.getByRole("heading", { name: "Files that several changed" }) });
-    await overlap.locator("li", { hasText: "src/tally.js" }).getByText("different").waitFor();
-    expect(await overlap.textContent()).toMatch(/by (works, differs|differs, works)/);
-    await column.getByRole("button", { name: "Adopt" }).click();
-    await page.getByText("not staged").waitFor();
-    await column.getByText("adopted").waitFor();
-    const failed = page.locator(".column", { has: page.getByRole("heading", { name: "fails" }) });
-    for (const one of [column, failed]) expect(await one.textContent()).not.toMatch(/\?|Confidence0 %/);
-    await git(host.workdir, "checkout", "-q", "--", ".");
   });
 });
 

@@ -1,10 +1,12 @@
 import { parsePatch, type StructuredPatch } from "diff";
-import { useEffect, useState } from "preact/hooks";
-import type { ComponentChildren } from "preact";
-import type { Highlighter, Token } from "./highlight.ts";
-import { LongText, Text } from "./text.tsx";
+import { useMemo, useState } from "preact/hooks";
 import { noticeOf, useConsole } from "./console-context.ts";
 import { Failure, useLoaded } from "./parts.tsx";
+import { type DiffPiece, piecesOfHunks } from "./review/diff-lines.ts";
+import { DiffTable } from "./review/diff-table.tsx";
+import { type Hunk, pathOf } from "./review/patch-files.ts";
+import { useHighlighter } from "./review/use-highlighter.ts";
+import { LongText, Text } from "./text.tsx";
 
 /** Lines of one file that are drawn before more is asked for. */
 const mostLines = 600;
@@ -17,12 +19,6 @@ export function filesOf(patch: string): StructuredPatch[] | null {
   } catch {
     return null;
   }
-}
-
-/** The path of a file of a patch after the change. */
-export function pathOf({ oldFileName, newFileName }: StructuredPatch): string {
-  const name = newFileName === undefined || newFileName === "/dev/null" ? oldFileName : newFileName;
-  return (name ?? "").replace(/^[ab]\//, "");
 }
 
 /** A patch, with the colours of its language once they are there. */
@@ -42,19 +38,12 @@ function PlainDiff({ of: text }: { of: string }) {
   );
 }
 
-/** Additions to the lines of a file: a person may comment on them. */
-export interface DiffMarks {
-  onLine?(at: { side: "old" | "new"; line: number; isRange: boolean }): void;
-  isMarked?(at: { side: "old" | "new"; line: number }): boolean;
-  after?(at: { side: "old" | "new"; line: number }): ComponentChildren;
-}
-
 /** One file of a patch. */
-export function DiffFile({ file, marks = {} }: { file: StructuredPatch; marks?: DiffMarks }) {
+export function DiffFile({ file }: { file: StructuredPatch }) {
   const [most, setMost] = useState(mostLines);
   const highlighter = useHighlighter();
   const path = pathOf(file);
-  const rows = rowsOf(file, { most, marks, highlighter });
+  const pieces = useMemo(() => firstPieces(file.hunks, most), [file, most]);
   const all = file.hunks.reduce((sum, { lines }) => sum + lines.length, 0);
   return (
     <section class="diff-file" aria-label={path}>
@@ -64,19 +53,11 @@ export function DiffFile({ file, marks = {} }: { file: StructuredPatch; marks?: 
         </code>{" "}
         <DiffCounts file={file} />
       </header>
-      {rows.length === 0
-        ? (
-          <p class="quiet-line">
-            {file.isBinary === true
-              ? "A binary file."
-              : "No line differs: the file was added, moved or removed as it is, or is binary."}
-          </p>
-        )
+      {all === 0
+        ? <p class="quiet-line">{file.isBinary === true ? "A binary file." : noLines}</p>
         : (
           <div class="diff-scroll" tabIndex={0} role="region" aria-label={`Changes of ${path}`}>
-            <table>
-              <tbody>{rows}</tbody>
-            </table>
+            <DiffTable path={path} pieces={pieces} highlighter={highlighter} />
           </div>
         )}
       {all > most && (
@@ -86,66 +67,21 @@ export function DiffFile({ file, marks = {} }: { file: StructuredPatch; marks?: 
   );
 }
 
-interface RowOptions {
-  /** Lines at most. */
-  most: number;
-  marks: DiffMarks;
-  highlighter: ReturnType<typeof useHighlighter>;
-}
+/** What stands for the lines of a file that has none. */
+export const noLines = "No line differs: the file was added, moved or removed as it is, or is binary.";
 
-/** The first lines of a file as rows of a table. */
-function rowsOf(file: StructuredPatch, { most, marks, highlighter }: RowOptions): ComponentChildren[] {
-  const rows: ComponentChildren[] = [];
-  let drawn = 0;
-  for (const hunk of file.hunks) {
-    if (drawn >= most) break;
-    const lines = hunk.lines.slice(0, most - drawn);
-    const colours = highlighter?.(pathOf(file), lines.map((line) => line.slice(1)).join("\n"));
-    rows.push(
-      <tr class="hunk">
-        <td class="line-number" />
-        <td class="line-number" />
-        <td>
-          <code>@@ -{hunk.oldStart},{hunk.oldLines} +{hunk.newStart},{hunk.newLines} @@</code>
-        </td>
-      </tr>,
-      ...lineRows({ ...hunk, lines }, { marks, colours }),
-    );
-    drawn += lines.filter((line) => !line.startsWith("\\")).length;
+/** The first lines of a file, in their parts. */
+function firstPieces(hunks: readonly Hunk[], most: number): DiffPiece[] {
+  let left = most;
+  const first: Hunk[] = [];
+  for (const hunk of hunks) {
+    if (left <= 0) break;
+    first.push({ ...hunk, lines: hunk.lines.slice(0, left) });
+    left -= hunk.lines.length;
   }
-  return rows;
-}
-
-function lineRows(
-  { oldStart: before, newStart: after, lines }: StructuredPatch["hunks"][number],
-  { marks, colours }: { marks: DiffMarks; colours: readonly (readonly Token[])[] | null | undefined },
-): ComponentChildren[] {
-  return lines.flatMap((line, index) => {
-    if (line.startsWith("\\")) return [];
-    const sign = line[0] ?? " ";
-    const at = sign === "-" ? { side: "old" as const, line: before } : { side: "new" as const, line: after };
-    const below = marks.after?.(at);
-    const row = (
-      <DiffLine
-        sign={sign}
-        before={sign === "+" ? null : before}
-        after={sign === "-" ? null : after}
-        marks={marks}
-        at={at}
-      >
-        {colours?.[index] === undefined ? <Text of={line.slice(1)} /> : <Tokens of={colours[index]} />}
-      </DiffLine>
-    );
-    if (sign !== "+") before += 1;
-    if (sign !== "-") after += 1;
-    if (!below) return [row];
-    return [
-      row,
-      <tr class="comment-row">
-        <td colSpan={3}>{below}</td>
-      </tr>,
-    ];
-  });
+  const pieces = piecesOfHunks(first, { isWhole: false });
+  // No more of the file can be read here.
+  return pieces.filter((piece) => "lines" in piece || piece.to !== null);
 }
 
 function DiffCounts({ file }: { file: StructuredPatch }) {
@@ -159,80 +95,6 @@ function DiffCounts({ file }: { file: StructuredPatch }) {
       <span class="minus">−{removed}</span>
     </span>
   );
-}
-
-function DiffLine(
-  { sign, before, after, marks, at, children }: {
-    sign: string;
-    before: number | null;
-    after: number | null;
-    marks: DiffMarks;
-    at: { side: "old" | "new"; line: number };
-    children: ComponentChildren;
-  },
-) {
-  const look = sign === "+" ? "added" : sign === "-" ? "removed" : "";
-  const { onLine } = marks;
-  const act = onLine && ((isRange: boolean) => onLine({ ...at, isRange }));
-  return (
-    <tr class={`${look}${marks.isMarked?.(at) ? " marked" : ""}`}>
-      <td class="line-number">
-        <LineNumber of={before} act={sign === " " ? undefined : act} />
-      </td>
-      <td class="line-number">
-        <LineNumber of={after} act={act} />
-      </td>
-      <td>
-        <code>
-          <span class="sign">{sign}</span>
-          {children}
-        </code>
-      </td>
-    </tr>
-  );
-}
-
-/** The number of a line, which a person may click to comment on it. */
-function LineNumber({ of: number, act }: { of: number | null; act: ((isRange: boolean) => void) | undefined }) {
-  if (number === null || act === undefined) return <>{number}</>;
-  return (
-    <button
-      type="button"
-      aria-label={`Comment on line ${number}`}
-      title="Comment on this line; with Shift on the lines up to it"
-      onClick={({ shiftKey }) => act(shiftKey)}
-    >
-      {number}
-    </button>
-  );
-}
-
-function Tokens({ of: tokens }: { of: readonly Token[] }) {
-  return (
-    <>
-      {tokens.map(({ text, scope }) =>
-        scope === null ? <Text of={text} /> : (
-          <span class={`hl-${scope}`}>
-            <Text of={text} />
-          </span>
-        )
-      )}
-    </>
-  );
-}
-
-let loading: Promise<Highlighter> | undefined;
-
-/** The highlighter, once it is loaded: it comes with the first diff that is shown. */
-function useHighlighter(): Highlighter | null {
-  const [found, setFound] = useState<Highlighter | null>(null);
-  useEffect(() => {
-    let isHere = true;
-    loading ??= import("./highlight.ts").then(({ highlightLines }) => highlightLines);
-    loading.then((highlight) => isHere && setFound(() => highlight), () => (loading = undefined));
-    return () => void (isHere = false);
-  }, []);
-  return found;
 }
 
 /** Changes in a session's worktree, read when it is shown. */

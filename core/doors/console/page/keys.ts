@@ -2,8 +2,11 @@ import { useEffect, useRef } from "preact/hooks";
 
 type KeyActions = Readonly<Record<string, () => unknown>>;
 
-/** Gives keys a meaning while a part is shown; never while a person types, and never with a modifier. */
-export function useKeys(actions: KeyActions): void {
+/**
+ * Gives keys a meaning while a part is shown; never while a person types, and never with a modifier.
+ * @param options.first before every part that is not
+ */
+export function useKeys(actions: KeyActions, { first = false }: { first?: boolean } = {}): void {
   const current = useRef(actions);
   current.current = actions;
   useEffect(() => {
@@ -14,8 +17,8 @@ export function useKeys(actions: KeyActions): void {
       event.preventDefault();
       act();
     };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
+    addEventListener("keydown", onKey, first);
+    return () => removeEventListener("keydown", onKey, first);
   }, []);
 }
 

@@ -2,17 +2,12 @@ import { Type } from "@sinclair/typebox";
 import type { Workspace, WorkspaceConflict } from "../../../../plugin-sdk/workspace.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { textOrBase64 } from "../../../ground/platform/files/text-or-base64.ts";
+import type { ListedWorkspace } from "../listed-workspace.ts";
 import { type ApiRoute, json, ok, route } from "../route.ts";
 import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 import { artifactSchema, heldSchema } from "../../../sessions/session/schemas/results.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { propertiesOf } from "../../../ground/checks/properties-of.ts";
-
-/** A worktree as the list of them shows it. */
-export interface ListedWorkspace extends Workspace {
-  title: string | null;
-  adapter_id: string | null;
-}
 
 const maybeText = maybe(text);
 const artifacts = Type.Array(artifactSchema);

@@ -2,12 +2,14 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { type Console, useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
 import { useBadge } from "./notifications.tsx";
+import { Compare, CompareList } from "../compare/compare.tsx";
 import { Dialog, Since } from "../parts.tsx";
+import { reviewKeys } from "../review/key-names.ts";
+import { Review } from "../review/review.tsx";
+import { ReviewList } from "../review/review-list.tsx";
 import { addressOf, goTo, screens } from "../route.ts";
-import { Compare, CompareList } from "../screens/compare.tsx";
 import { History } from "../screens/history.tsx";
 import { NeedsYou } from "../screens/needs-you.tsx";
-import { Review, ReviewList } from "../screens/review.tsx";
 import { Session } from "../screens/session.tsx";
 import { Sessions } from "../screens/sessions.tsx";
 import { Spend } from "../spend/spend.tsx";
@@ -99,7 +101,7 @@ function useGoKeys(help: () => void): void {
     return () => clearTimeout(timer);
   }, [isGoing]);
   const go = Object.fromEntries(screens.map(({ name, key }) => [key, () => (setIsGoing(false), goTo(name))]));
-  useKeys({ "?": help, ...(isGoing ? go : { g: () => setIsGoing(true) }) });
+  useKeys({ "?": help, ...(isGoing ? go : { g: () => setIsGoing(true) }) }, { first: true });
 }
 
 function NoticeBar() {
@@ -166,6 +168,7 @@ function Help({ close }: { close: () => void }) {
     ["o", "open the session of a request"],
     ["m", "write to the agent of a session"],
     ["f, n", "in a session: show another kind of rows, go to the next failure"],
+    ...reviewKeys,
     ["/", "search the sessions"],
     ["+", "start a session"],
     ["Escape", "back, or close"],

@@ -1,7 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import type { TurnDiff } from "../../../../../plugin-sdk/conversation.ts";
 import { noticeOf, useConsole } from "../console-context.ts";
-import { DiffFile, filesOf, pathOf } from "../diff-text.tsx";
+import { DiffFile, filesOf } from "../diff-text.tsx";
+import { pathOf } from "../review/patch-files.ts";
 import { Artifacts } from "../host-event.tsx";
 import { Failure, useLoaded } from "../parts.tsx";
 import { Text } from "../text.tsx";

@@ -1,0 +1,146 @@
+import { useState } from "preact/hooks";
+import { useComputed } from "@preact/signals";
+import { attempt, useConsole } from "../console-context.ts";
+import { Dialog, Sure } from "../parts.tsx";
+import { goTo } from "../route.ts";
+import { Text } from "../text.tsx";
+import { rangeText } from "./line-comments.tsx";
+import { type ReviewedFiles, scrollToFile } from "./review-files.tsx";
+
+interface BarProps {
+  id: string;
+  of: ReviewedFiles;
+  /** Sends the comments; null where a turn is at work already. */
+  send: (() => Promise<boolean>) | null;
+  apply: () => Promise<boolean>;
+}
+
+/** The line that stays in view: how far the review is, how lines stand, and the ways to go on. */
+export function ReviewBar({ id, of: reviewed, send, apply }: BarProps) {
+  const { canRun } = useConsole();
+  const { files, state, markOf } = reviewed;
+  const viewed = useComputed(() => files.filter(({ path }) => state.isViewed(path, markOf(path))).length);
+  return (
+    <div class="review-bar">
+      <span class="quiet-line">
+        {viewed.value.toLocaleString("en")} of {files.length.toLocaleString("en")} viewed
+      </span>
+      <progress max={files.length} value={viewed.value} aria-label="Files viewed" />
+      <div class="segments" role="group" aria-label="How lines stand">
+        {[false, true].map((is) => (
+          <button type="button" aria-pressed={state.isSplit.value === is} onClick={() => (state.isSplit.value = is)}>
+            {is ? "Split" : "Unified"}
+          </button>
+        ))}
+      </div>
+      <CommentMenu of={reviewed} />
+      {canRun && reviewed.takesComments && <Decide id={id} of={reviewed} send={send} apply={apply} />}
+    </div>
+  );
+}
+
+/** The comments that the agent does not have, each a link to its lines. */
+function CommentMenu({ of: { state, files } }: { of: ReviewedFiles }) {
+  const unsent = state.unsent.value;
+  if (unsent.length === 0) return null;
+  const isLost = (file: string) => !files.some(({ path }) => path === file);
+  return (
+    <details class="comment-menu">
+      <summary>{commentCount(unsent.length)}</summary>
+      <ul>
+        {unsent.map((one) => (
+          <li>
+            <button
+              type="button"
+              class="plain"
+              onClick={() => scrollToFile(files, one.file, `${one.side} ${one.to}`)}
+            >
+              <Text of={one.file} />, {rangeText(one).toLowerCase()}
+              {isLost(one.file) && " (not among the changes now)"}
+            </button>
+            <p>
+              <Text of={one.text} />
+            </p>
+            {isLost(one.file) && <button type="button" onClick={() => state.remove(one)}>Delete</button>}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function commentCount(count: number): string {
+  return `${count} ${count === 1 ? "comment" : "comments"}`;
+}
+
+/** The ways to go on: send the comments, apply, discard. */
+function Decide({ id, of: { state }, send, apply }: BarProps) {
+  const found = useConsole();
+  const [asks, setAsks] = useState(false);
+  const unsent = state.unsent.value;
+  const discard = async () => {
+    const path = `/v1/sessions/${encodeURIComponent(id)}/discard`;
+    if (!await attempt(found, "The worktree is gone.", () => found.api.send("POST", path))) return;
+    state.clear();
+    goTo("review");
+  };
+  const question = unsent.length === 0
+    ? "Remove the worktree and all its changes?"
+    : `Remove the worktree, all its changes and ${commentCount(unsent.length)} that ${
+      unsent.length === 1 ? "is" : "are"
+    } not sent?`;
+  return (
+    <div class="decide">
+      {unsent.length > 0 && send !== null && (
+        <button type="button" class="primary" onClick={() => void send()}>
+          Send {commentCount(unsent.length)} to the agent
+        </button>
+      )}
+      <button
+        type="button"
+        class={unsent.length > 0 ? "" : "primary"}
+        disabled={send === null}
+        title={send === null ? "The agent is at work on these changes." : undefined}
+        onClick={() => unsent.length > 0 ? setAsks(true) : void apply()}
+      >
+        Apply
+      </button>
+      <Sure label="Discard" question={question} act={() => void discard()} />
+      {asks && (
+        <UnsentDialog
+          count={unsent.length}
+          send={send}
+          apply={async () => await apply() && state.clear()}
+          close={() => setAsks(false)}
+        />
+      )}
+    </div>
+  );
+}
+
+/** Asks before an apply ends a review with comments that the agent does not have. */
+function UnsentDialog(
+  { count, send, apply, close }: {
+    count: number;
+    send: BarProps["send"];
+    apply: () => Promise<unknown>;
+    close: () => void;
+  },
+) {
+  const after = (act: () => Promise<unknown>) => () => {
+    close();
+    void act();
+  };
+  return (
+    <Dialog title={`${commentCount(count)} ${count === 1 ? "is" : "are"} not sent`} close={close}>
+      <p>An apply ends the review: the worktree goes, and with it the lines that you commented on.</p>
+      <div class="dialog-actions">
+        <button type="button" onClick={close}>Back</button>
+        <button type="button" class="danger" onClick={after(apply)}>Apply without {count === 1 ? "it" : "them"}</button>
+        {send !== null && (
+          <button type="button" class="primary" autofocus onClick={after(send)}>Send {commentCount(count)}</button>
+        )}
+      </div>
+    </Dialog>
+  );
+}
