@@ -149,4 +149,18 @@ export const slowOnNodeInShort: readonly string[] = [
   "test/plugins/opencode-sessions.test.ts",
   "test/plugins/packages.test.ts",
   "test/plugins/text-agents.test.ts",
+  // Git's own work, and damaged files: `forks`, `rewinds`, `git-sessions`, `kept-turns` and `worktree-sessions` run there.
+  "test/records/git/artifacts.test.ts",
+  "test/records/checkpoints/rewind-histories.test.ts",
+  "test/records/checkpoints/store-damage.test.ts",
+  "test/records/checkpoints/store-kills.test.ts",
+  "test/records/journal/damage.test.ts",
+  "test/records/workspace/faults.test.ts",
+  "test/records/workspace/large-files.test.ts",
+  "test/sessions/session/git-histories.test.ts",
+  "test/sessions/session/session-git.test.ts",
+  "test/sessions/session/session-git-places.test.ts",
+  "test/sessions/host/kept-counts.test.ts",
+  "test/sessions/host/rewound-talks.test.ts",
+  "test/sessions/host/talk-rewinds.test.ts",
 ];
