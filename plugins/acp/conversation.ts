@@ -80,6 +80,8 @@ export class Conversation {
   /** Events since a turn's last word; null while a turn runs. */
   #between: BetweenTurns | null = null;
   #isGone = false;
+  /** The session's span, as the protocol hands one on. */
+  #trace: JsonFields = {};
   /** Sums up the turn that was answered, with all that came since. */
   #sumUp: (() => AdapterEvent[]) | null = null;
 
@@ -124,6 +126,8 @@ export class Conversation {
    */
   async *run(request: SessionRequest): AsyncGenerator<AdapterEvent[], void, void> {
     void this.#pump();
+    const { traceparent } = request;
+    if (traceparent !== undefined) this.#trace = { _meta: { traceparent } };
     const turns = this.#ctx.turns[Symbol.asyncIterator]();
     const batches = this.#queue.batches();
     try {
@@ -359,7 +363,7 @@ export class Conversation {
   }
 
   #prompt(prompt: JsonFields[]): Promise<unknown> {
-    return this.#agent.request("session/prompt", { sessionId: this.#session, prompt });
+    return this.#agent.request("session/prompt", { sessionId: this.#session, prompt, ...this.#trace });
   }
 
   /** Asks what the agent answers itself, without a model; one that does not is not waited for. */

@@ -6,7 +6,7 @@ export function listenStream(listening: Listening, response: Response): Response
   const { body } = response;
   if (body === null || !response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
   const reader = body.getReader();
-  let wake: (() => void)[] = [];
+  const wake: (() => void)[] = [];
   let hasBegun = false;
   const end = () => {
     listening.end();

@@ -141,7 +141,7 @@ export class Listening {
   }
 }
 
-/** What listens over one connection of messages. */
+/** Requests that listen over one connection of messages. */
 export class Listeners {
   readonly #open = new Map<RequestId, Listening>();
 
