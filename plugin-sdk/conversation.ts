@@ -121,6 +121,8 @@ export interface ForkRequest {
   prompt?: string;
   /** The client's own id, for a call that is repeated. Of the first message, if there is a prompt. */
   message_id?: string;
+  /** Span of the client, as W3C Trace Context writes it. */
+  traceparent?: string;
 }
 
 /** A wish to take a conversation back to an earlier turn: its files, its talk, or both. */

@@ -7,6 +7,7 @@ import { forkRequestSchema, rewindRequestSchema, rewindSchema } from "../../sess
 import { makeTool, success } from "./answers.ts";
 import { followSession, resumeCall } from "./follow-session.ts";
 import { runningAnswer, sessionDataSchema } from "./session-data.ts";
+import { traceOf } from "./session-tools.ts";
 import type { McpTool } from "./surface.ts";
 
 const session_id = Type.String({ description: "Any session of the conversation." });
@@ -55,7 +56,8 @@ export function forkSessionTool(sessions: SessionHost, client: string): McpTool 
     async call({ session_id, wait = true, ...request }, call) {
       const resumed = await resumeCall(sessions, call);
       if (resumed !== null) return resumed;
-      const forked = await sessions.conversations.fork(session_id, request as ForkRequest, { client });
+      const wish = { ...traceOf(call), ...request as ForkRequest };
+      const forked = await sessions.conversations.fork(session_id, wish, { client });
       return wait
         ? await followSession(await sessions.open(forked.session_id), call)
         : runningAnswer(forked.session_id);

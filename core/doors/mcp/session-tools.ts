@@ -263,7 +263,7 @@ export function deleteSessionTool(sessions: SessionHost): McpTool {
 }
 
 /** Returns the client's span, which it names beside the arguments. */
-function traceOf({ context }: McpCall): Pick<SessionRequest, "traceparent"> {
+export function traceOf({ context }: McpCall): Pick<SessionRequest, "traceparent"> {
   return omitUndefined({ traceparent: readTraceparent(context.mcpReq._meta?.["traceparent"]) });
 }
 

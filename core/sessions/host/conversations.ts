@@ -173,7 +173,8 @@ export class LocalConversations implements Conversations {
 
   async fork(id: string, request: ForkRequest, caller: MessageCaller = {}): Promise<SessionSummary> {
     const conversation = await this.#find(id);
-    const { message_id, ...wish } = request;
+    // A repeated call may have another span.
+    const { message_id, traceparent: _span, ...wish } = request;
     const key = message_id === undefined ? {} : { idempotency_key: derivedKey(message_id, `fork of ${conversation}`) };
     // Another call of the same fork is the same session, also where the newest turn is another one meanwhile.
     const named = { workdir: conversation, prompt: JSON.stringify(wish, Object.keys(wish).sort()), ...key };

@@ -107,9 +107,13 @@ describe.each([["in one session", 60_000], ["in three sessions", 0]])("a fork of
     const summary = await conversations.fork(id, { at: 2, prompt: "other" }).catch((error) => error);
     // In place, at the newest turn alone.
     expect(summary).toMatchObject({ code: "not_found", message: expect.stringContaining("turn 2") });
-    const fork = await forked(setting, id, { prompt: "other", message_id: "m1" });
+    const traceparent = (span: string) => `00-${"a".repeat(32)}-${span.repeat(16)}-01`;
+    const wish = { prompt: "other", message_id: "m1" };
+    const fork = await forked(setting, id, { ...wish, traceparent: traceparent("b") });
+    // A call that is repeated may have another span.
+    expect(await forked(setting, id, { ...wish, traceparent: traceparent("c") })).toBe(fork);
     expect(await startOf(setting, fork)).toMatchObject({
-      requested: { continue_from: "s1", fork: { at: "3" } },
+      requested: { continue_from: "s1", fork: { at: "3" }, traceparent: traceparent("b") },
       follows: { conversation_id: fork, turn: 3, why: "fork", memory: "agent", message: { message_id: "m1" } },
     });
     expect(await conversations.get(fork)).toMatchObject({ conversation_id: fork, turn: 4 });

@@ -2,6 +2,7 @@ import type { ForkRequest, MessageReport, NewMessage, SaidMessage } from "../../
 import type { Envelope, Follows } from "../../../plugin-sdk/envelope.ts";
 import { textOf } from "../../../plugin-sdk/conversation.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { noConversations } from "./no-conversations.ts";
 import type { Conversations, MessageCaller, RunSessionOptions } from "../../../core/sessions/host/session-host.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
@@ -54,10 +55,12 @@ export class ScriptedConversations implements Pick<Conversations, "say" | "stop"
     await this.#chain(id).at(-1)!.interrupt();
   }
 
-  async fork(id: string, { prompt = "" }: ForkRequest): ReturnType<Conversations["fork"]> {
+  async fork(id: string, { prompt = "", traceparent }: ForkRequest): ReturnType<Conversations["fork"]> {
     const head = this.#chain(id).at(-1)!;
-    const { labels: _, ...request } = head.request;
-    const next = await this.#host.start({ ...request, prompt }, { adapter: head.adapter });
+    const { labels: _, traceparent: _span, ...request } = head.request;
+    const next = await this.#host.start({ ...request, prompt, ...omitUndefined({ traceparent }) }, {
+      adapter: head.adapter,
+    });
     return await this.#host.get(next.id);
   }
 
@@ -88,14 +91,19 @@ export class ScriptedConversations implements Pick<Conversations, "say" | "stop"
     }
   }
 
-  async #begin(head: ScriptedSession, { message_id = "m", content, with: terms = {} }: NewMessage, client: string) {
+  async #begin(
+    head: ScriptedSession,
+    { message_id = "m", content, traceparent, with: terms = {} }: NewMessage,
+    client: string,
+  ) {
     if (head.ended === null) await head.result();
     let native: string | undefined;
     for await (const { event } of head.events()) {
       if (event.type === "agent_info") native = event.agent_session_id ?? native;
     }
     const { agent = head.adapter, ...changes } = terms;
-    const { labels: _, ...request } = head.request;
+    const { labels: _, traceparent: _span, ...asked } = head.request;
+    const request = { ...asked, ...omitUndefined({ traceparent }) };
     const remembers = native !== undefined && agent === head.adapter;
     const next = await this.#host.start(
       { ...request, ...changes, prompt: textOf(content), ...(remembers ? { continue_from: native! } : {}) },

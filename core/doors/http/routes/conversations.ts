@@ -148,12 +148,16 @@ export const conversationRoutes: readonly ApiRoute[] = [
     at: "POST /v1/conversations/{id}/fork",
     summary: "begin a new conversation that knows this one up to a turn",
     scope: "run",
-    heads: [{ name: "Idempotency-Key", summary: "its message_id: the same fork with the same id is made once" }],
+    heads: [
+      { name: "Idempotency-Key", summary: "its message_id: the same fork with the same id is made once" },
+      { name: "traceparent", summary: "the client's span, as W3C Trace Context writes it" },
+    ],
     body: forkRequestSchema,
     answers: { 201: { summary: "its first session; Location is where it is", schema: sessionSummarySchema } },
     async handle({ params, body: { message_id, ...fork }, headers, sessions }) {
       const key = readKey(headers.get("idempotency-key"), { inBody: message_id, name: "message_id" });
-      const asked = { ...fork, ...omitUndefined({ message_id: key }) };
+      const traceparent = readTraceparent(headers.get("traceparent"));
+      const asked = { ...omitUndefined({ traceparent }), ...fork, ...omitUndefined({ message_id: key }) };
       const { session_id } = await sessions.conversations.fork(params["id"] ?? "", asked);
       const location = `/v1/sessions/${encodeURIComponent(session_id)}`;
       return json(await sessions.get(session_id), { status: 201, headers: { location } });

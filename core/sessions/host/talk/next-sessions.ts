@@ -81,13 +81,13 @@ export class NextSessions {
    */
   async fork(
     conversation: string,
-    { agent, model, prompt = "", message_id = randomId(), ...wish }: ForkRequest,
+    { agent, model, prompt = "", message_id = randomId(), traceparent, ...wish }: ForkRequest,
     { caller, begins }: { caller: MessageCaller } & Pick<NextSession, "begins">,
   ): Promise<string> {
     const { at, talk, workspace } = await this.#pointOf(conversation, { request: wish, act: "fork" });
     const terms = omitUndefined({ agent, model });
     // It has a budget of its own.
-    const same = nextRequest({ ...talk, usage: null }, { prompt, content: [], with: terms });
+    const same = nextRequest({ ...talk, usage: null }, { prompt, content: [], traceparent, with: terms });
     const wanted: SessionRequest = { ...same, workspace: workspace === "worktree" ? "worktree" : "inplace" };
     const request = await caller.admit?.(wanted) ?? wanted;
     if (prompt !== "") demandEnv(talk, request);

@@ -91,6 +91,7 @@ export const forkRequestSchema: SchemaOf<ForkRequest> = exactly<ForkRequest>()(T
   workspace: Type.Optional(oneOf(["worktree", "in_place"] as const)),
   prompt: Type.Optional(Type.String({ minLength: 1, maxLength: 16 * 1024 * 1024 })),
   message_id: Type.Optional(name),
+  traceparent: Type.Optional(traceparentSchema),
 }, closed));
 
 /** {@link RewindRequest}. */

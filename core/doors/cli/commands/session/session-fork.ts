@@ -5,6 +5,7 @@ import { type Invocation, tell } from "../../command.ts";
 import { exitCodeOf } from "../../exit-code.ts";
 import { findSession } from "../../find-session.ts";
 import { openSessions } from "../../open-sessions.ts";
+import { inTrace } from "../../session-request.ts";
 import { modeOf, textFlag } from "../../session-command.ts";
 
 /** `bulkhead session fork <id> [prompt]`: begins a new conversation that knows this one up to a turn, and shows its first turn. */
@@ -20,6 +21,7 @@ export async function sessionFork(call: Invocation): Promise<number> {
     workspace: worktree === true ? "worktree" as const : inPlace === true ? "in_place" as const : undefined,
     prompt: call.args[1],
     message_id: textFlag(call, "messageId"),
+    traceparent: textFlag({ options: inTrace({}, terminal) }, "traceparent"),
   });
   const forked = await opened.sessions.conversations.fork(session_id, request);
   const { session_id: id, adapter_id } = forked;
