@@ -67,7 +67,7 @@ export function DiffFile({ file }: { file: StructuredPatch }) {
   );
 }
 
-/** What stands for the lines of a file that has none. */
+/** Said where a file has no lines to show. */
 export const noLines = "No line differs: the file was added, moved or removed as it is, or is binary.";
 
 /** The first lines of a file, in their parts. */

@@ -78,7 +78,7 @@ const mostPairs = 400;
 /** Lines that have less in common are two lines, not one that was changed. */
 const leastAlike = 0.4;
 
-/** Finds which added line stands in the place of which removed one: those that are alike, in their order. */
+/** Joins each removed line with the added one that it became: lines that are alike, in their order. */
 function pairLines({ removed, added }: ChangedBlock): void {
   if (removed.length * added.length > mostPairs) {
     for (const [at, one] of removed.entries()) join(one, added[at]);

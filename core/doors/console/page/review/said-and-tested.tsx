@@ -11,7 +11,7 @@ interface Ended {
   result: { output: string } | null;
 }
 
-/** What the agent said at the end, and the tests that it ran. Reads them again for another `round`. */
+/** Shows the final words of an agent, and the tests that it ran. Reads them again for another `round`. */
 export function SaidAndTested({ id, round }: { id: string; round: string }) {
   const { api } = useConsole();
   const path = `/v1/sessions/${encodeURIComponent(id)}`;

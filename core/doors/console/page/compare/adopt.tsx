@@ -1,0 +1,131 @@
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { AppliedWorkspace } from "../../../../../plugin-sdk/workspace.ts";
+import { type Console, noticeOf, useConsole } from "../console-context.ts";
+import { Dialog } from "../parts.tsx";
+import { goTo } from "../route.ts";
+import { type ComparedAgent, isOpen } from "./compared-agent.ts";
+
+/** How long an adoption that was confirmed can be taken back. Milliseconds. */
+const undoMs = 5000;
+
+/** A choice of one agent's changes. */
+export interface Adoption {
+  agent: ComparedAgent;
+  /** Agents whose changes are thrown away. */
+  discards: readonly ComparedAgent[];
+}
+
+/** Asks what becomes of the others, before one agent's changes come to the repository. */
+export function AdoptDialog(
+  { agent, agents, choose, close }: {
+    agent: ComparedAgent;
+    agents: readonly ComparedAgent[];
+    choose: (adoption: Adoption) => void;
+    close: () => void;
+  },
+) {
+  const others = agents.filter((one) => one !== agent && isOpen(one));
+  const act = (discards: readonly ComparedAgent[]) => () => {
+    close();
+    choose({ agent, discards });
+  };
+  return (
+    <Dialog title={`Adopt the changes of ${agent.name}?`} close={close}>
+      <p>
+        {changesText(agent)} come to the repository, not staged.
+      </p>
+      {others.length > 0 && (
+        <>
+          <p>A discard removes for good:</p>
+          <ul class="plain-list discards">
+            {others.map((one) => (
+              <li key={one.session_id}>
+                <b>{one.name}</b>: {changesText(one)}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      <div class="dialog-actions">
+        <button type="button" onClick={close}>Cancel</button>
+        <button type="button" class={others.length === 0 ? "primary" : ""} onClick={act([])}>
+          Adopt {agent.name}
+          {others.length > 0 && ", keep the others"}
+        </button>
+        {others.length > 0 && (
+          <button type="button" class="primary" autofocus onClick={act(others)}>
+            Adopt {agent.name}, discard {others.length} {others.length === 1 ? "other" : "others"}
+          </button>
+        )}
+      </div>
+    </Dialog>
+  );
+}
+
+function changesText({ files, lines_added, lines_removed }: ComparedAgent): string {
+  const count = files?.length ?? 0;
+  const lines = lines_added === null || lines_removed === null ? "" : ` (+${lines_added} −${lines_removed})`;
+  return `${count.toLocaleString("en")} ${count === 1 ? "file" : "files"}${lines}`;
+}
+
+/** A few seconds in which an adoption can be taken back; then it is done. */
+export function AdoptLine({ of: adoption, over }: { of: Adoption; over: (wasDone: boolean) => void }) {
+  const found = useConsole();
+  const button = useRef<HTMLButtonElement>(null);
+  const isTaken = useRef(false);
+  const [left, setLeft] = useState(undoMs / 1000);
+  const act = () => {
+    if (isTaken.current) return;
+    isTaken.current = true;
+    void adopt(found, adoption).then(() => over(true));
+  };
+  useLayoutEffect(() => button.current?.focus(), []);
+  useEffect(() => {
+    const tick = setInterval(() => setLeft((seconds) => Math.max(1, seconds - 1)), 1000);
+    const timer = setTimeout(act, undoMs);
+    return () => {
+      clearInterval(tick);
+      clearTimeout(timer);
+      // A person who goes to another screen has confirmed it; only "Undo" takes it back.
+      act();
+    };
+  }, []);
+  const { agent, discards } = adoption;
+  const undo = () => {
+    isTaken.current = true;
+    over(false);
+  };
+  return (
+    <div class="adopt-line" role="status">
+      <span>
+        <b>{agent.name}</b>{" "}
+        is adopted{discards.length > 0 && ` and ${discards.map(({ name }) => name).join(", ")} discarded`} in {left} s
+      </span>
+      <button ref={button} type="button" onClick={undo}>Undo</button>
+    </div>
+  );
+}
+
+/** Applies the changes of one agent; only when all of them are there, those of the others go. */
+async function adopt({ api, notice, waiting }: Console, { agent, discards }: Adoption): Promise<void> {
+  const pathOf = ({ session_id }: ComparedAgent) => `/v1/sessions/${encodeURIComponent(session_id)}`;
+  try {
+    const { held } = await api.send<AppliedWorkspace>("POST", `${pathOf(agent)}/apply`);
+    const adopted = `The changes of ${agent.name} are in the repository, not staged.`;
+    if (held.length > 0) {
+      const text = `${adopted} What can run programs waits for you, and nothing was discarded.`;
+      notice.value = { text, isFailure: false };
+      return goTo("review", agent.session_id);
+    }
+    const gone = await Promise.allSettled(discards.map((one) => api.send("POST", `${pathOf(one)}/discard`)));
+    const left = discards.filter((_, at) => gone[at]?.status === "rejected").map(({ name }) => name);
+    notice.value = left.length === 0
+      ? { text: discards.length === 0 ? adopted : `${adopted} The others are discarded.`, isFailure: false }
+      : { text: `${adopted} Not discarded: ${left.join(", ")}.`, isFailure: true };
+  } catch (error) {
+    notice.value = noticeOf(error);
+    goTo("review", agent.session_id);
+  } finally {
+    waiting.touch();
+  }
+}

@@ -1,0 +1,62 @@
+import { noticeOf, useConsole } from "../console-context.ts";
+import { Empty, Failure, ListRow, Screen, useLoaded } from "../parts.tsx";
+import { addressOf } from "../route.ts";
+import { Text } from "../text.tsx";
+
+interface ComparisonRow {
+  id: string;
+  title: string;
+  started_at: string;
+  session_ids: string[];
+  adapter_ids: (string | null)[];
+}
+
+/** Prompts that ran on several agents. */
+export function CompareList() {
+  const { api, sessions } = useConsole();
+  const [loaded] = useLoaded((signal) => api.get<{ comparisons: ComparisonRow[] }>("/v1/comparisons", {}, signal), [
+    sessions.all.value.length,
+  ]);
+  if (loaded !== undefined && "failed" in loaded) {
+    return (
+      <Screen title="Compare">
+        <Failure {...noticeOf(loaded.failed)} />
+      </Screen>
+    );
+  }
+  const rows = loaded?.value.comparisons ?? [];
+  return (
+    <Screen
+      title="Compare"
+      lead="The same prompt on several agents, side by side"
+      actions={<a class="button primary" href={addressOf("start")}>Compare agents</a>}
+    >
+      {loaded !== undefined && rows.length === 0 && <NoComparison />}
+      <ul class="session-list worktree-list">
+        {rows.map(({ id, title, started_at, session_ids, adapter_ids }) => (
+          <ListRow
+            mark={<span class="standing">{session_ids.length} agents</span>}
+            href={addressOf("compare", id)}
+            title={title}
+            at={started_at}
+          >
+            <Text of={adapter_ids.filter((one) => one !== null).join(", ")} />
+          </ListRow>
+        ))}
+      </ul>
+    </Screen>
+  );
+}
+
+function NoComparison() {
+  return (
+    <Empty title="Nothing to compare yet">
+      <p>
+        Start a session and choose several agents. Each works in a worktree of its own; adopt the one you like best.
+      </p>
+      <p>
+        From a terminal: <code class="command">bulkhead run --all "Your prompt"</code>
+      </p>
+    </Empty>
+  );
+}
