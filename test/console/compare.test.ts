@@ -56,6 +56,12 @@ test("bestIn marks the least cost among those that completed, in one currency, a
   expect([...bestIn([fair, dear], "duration_ms")]).toEqual([]);
   expect([...bestIn([fair, agent("euro", { cost: 0.01, currency: "EUR" })], "cost")]).toEqual([]);
   expect([...bestIn([fair], "cost")]).toEqual([]);
+  // One amount that is known is no better than those that are not.
+  expect([...bestIn([fair, agent("unknown", {})], "cost")]).toEqual([]);
+  const ran = (passed: boolean) => [{ seq: 1, command: "npm test", passed, counts: null }];
+  const fails = agent("fails", { tests: ran(false) });
+  expect([...bestIn([fails, fair], "tests")]).toEqual([]);
+  expect([...bestIn([fails, fair, agent("passes", { tests: ran(true) })], "tests")]).toEqual(["passes"]);
 });
 
 test("comparedFiles tells who left a file alike, and puts what differs first", () => {

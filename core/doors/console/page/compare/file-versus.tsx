@@ -33,7 +33,7 @@ export function FileVersus({ file, agents }: { file: ComparedFile; agents: reado
     </label>
   );
   return (
-    <section class="diff-file versus" aria-label={file.path}>
+    <section class="diff diff-file versus" aria-label={file.path}>
       <header>
         <code class="file-name">
           <Text of={file.path} />
