@@ -16,6 +16,7 @@ export const slowTests: readonly string[] = [
   "test/doors/cli/setup.test.ts",
   "test/doors/cli/terminal-closes.test.ts",
   "test/doors/cli/through-daemon.test.ts",
+  "test/doors/cli/watch/session-watch.test.ts",
   "test/doors/daemon/daemon.test.ts",
   "test/doors/daemon/plugin-trials.test.ts",
   "test/doors/daemon/two-containers.test.ts",

@@ -114,7 +114,10 @@ export class Questions {
   ): Promise<T | null> {
     return this.#turns.run(async () => {
       if (signal.aborted) return null;
-      this.#asked = { question: `\n${wrapLines(safeText(question), this.#terminal.stderr.columns)}\n${below}`, prompt: "" };
+      this.#asked = {
+        question: `\n${wrapLines(safeText(question), this.#terminal.stderr.columns)}\n${below}`,
+        prompt: "",
+      };
       try {
         await this.#terminal.stderr.write(this.#asked.question);
         return await ask();

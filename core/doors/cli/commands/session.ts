@@ -14,6 +14,7 @@ import { sessionInterrupt } from "./session/session-interrupt.ts";
 import { sessionList } from "./session/session-list.ts";
 import { sessionRewind } from "./session/session-rewind.ts";
 import { sessionShow } from "./session/session-show.ts";
+import { sessionWatch } from "./session/session-watch.ts";
 import { sessionEdit, sessionMessages, sessionSay, sessionStop, sessionWithdraw } from "./session/session-talk.ts";
 import { findSession, findWorkspace } from "../find-session.ts";
 import { openSessions } from "../open-sessions.ts";
@@ -25,13 +26,14 @@ const idMeaning = "id of a session, or its beginning";
 const messageMeaning = "id of the message, or its beginning";
 
 const subcommands =
-  "list|show|events|say|messages|edit|withdraw|stop|fork|rewind|continue|rerun|interrupt|answer|held|delete|diff|apply|discard|prune";
+  "list|show|events|watch|say|messages|edit|withdraw|stop|fork|rewind|continue|rerun|interrupt|answer|held|delete|diff|apply|discard|prune";
 
 /** `bulkhead session` and its sub-commands. */
 export const defineSession: DefineCommand = (command, bind) => {
   command.usage(`<${subcommands}> [flags]`).addHelpText(...examples(
     ["bulkhead session list --state running", "what runs now"],
-    ["bulkhead session events -f 3f2a", "watch one"],
+    ["bulkhead session watch", "all that run, in one table"],
+    ["bulkhead session events -f 3f2a", "what one does"],
     ['bulkhead run my-agent --workspace worktree "Fix it"', "the agent works in a worktree of its own"],
     ["bulkhead session list --worktrees", "sessions whose changes wait, and the state of others"],
     ["bulkhead session diff 3f2a", "what was changed"],
@@ -75,6 +77,16 @@ const defineReading: DefineCommand = (command, bind) => {
     .option("--times", "show when each event came")
     .addHelpText(...examples(["bulkhead session events 3f2a --json", "one envelope a line"]))
     .action(bind(sessionEvents));
+  command.command("watch")
+    .description("show all sessions that run, or those that are named, in a table that changes in place")
+    .argument("[ids...]", "ids of sessions, or their beginnings; default: all that run")
+    .addHelpText(...examples(
+      ["bulkhead session watch", "Enter shows one's events, i interrupts it, q quits"],
+      ["bulkhead session watch 3f2a 91c0", "until both have ended"],
+      ["bulkhead session watch | cat", "a line for each step, question and end"],
+      ["bulkhead session watch --json | jq .asks", "each change as data"],
+    ))
+    .action(bind(sessionWatch));
 };
 
 const defineTalk: DefineCommand = (command, bind) => {

@@ -101,7 +101,7 @@ function hintRows(rows: readonly Hint[], paint: Paint): string[] {
 function hints(waits: boolean): Hint[] {
   return [
     ...(waits ? [["bulkhead session answer <id> <choice>", "answers"] as Hint] : []),
-    ["bulkhead session events -f", "watches all of them"],
+    ["bulkhead session watch", "watches all of them"],
     ["bulkhead console", "opens the page"],
     ["bulkhead --help", "every command"],
   ];

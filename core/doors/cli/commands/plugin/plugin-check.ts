@@ -171,7 +171,9 @@ function reportLines(
 ): string[] {
   const lines = steps.flatMap(({ step, passed, detail, error }) => {
     const mark = passed ? paint("green", "✔") : paint("red", "✘");
-    const [first = "", ...rest] = error === undefined ? [safeLine(detail)] : messageLines(error, { paint, columns: columns - 16 });
+    const [first = "", ...rest] = error === undefined
+      ? [safeLine(detail)]
+      : messageLines(error, { paint, columns: columns - 16 });
     const hint = error?.hint === undefined ? [] : safeText(error.hint).split("\n");
     const stack = stackLines(error);
     return [

@@ -48,7 +48,12 @@ function headLines(plugin: ExplainedPlugin, { paint, columns }: WallLineOptions)
   if (plugin.blocked !== null) lines.push(safeLine(plugin.blocked), "");
   if (plugin.quarantine !== null) {
     const { message, hint } = quarantineError(plugin.quarantine);
-    lines.push(wrapLines(withLocalTimes(safeLine(message)), columns), "To let it run again:", `  ${safeLine(hint ?? "")}`, "");
+    lines.push(
+      wrapLines(withLocalTimes(safeLine(message)), columns),
+      "To let it run again:",
+      `  ${safeLine(hint ?? "")}`,
+      "",
+    );
   }
   return lines;
 }
