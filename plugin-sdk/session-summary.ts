@@ -26,7 +26,7 @@ export interface WaitingRequest {
 
 /** What a session does now, for a list that shows it. An ended one has its cost alone. */
 export interface SessionFacts {
-  /** The tool that works, else the step of its plan, else its last tool; null before the first. */
+  /** The tool that works, else the step of its plan, else its last tool or sign of life; null before the first. */
   step: { text: string; since: string; is_open: boolean } | null;
   /** RFC 3339, UTC: its newest event; null once it has ended, and where another machine runs it. */
   last_event_at: string | null;

@@ -113,21 +113,6 @@ describe("sessions", () => {
     expect(latest).toMatchObject({ adapter_id: "waits", labels: { ticket: "7" }, state: "ended" });
   });
 
-  test("the list is searched, filtered and opened with keys alone", async () => {
-    await work("Find me by this word: anemone");
-    await opened.go("#/sessions");
-    await page.getByRole("link", { name: /anemone/ }).waitFor();
-    await page.keyboard.press("/");
-    await page.keyboard.type("anemone works");
-    await expect.poll(() => page.locator(".session-row").count()).toBe(1);
-    await page.keyboard.press("Tab");
-    await page.locator("a.session-title").focus();
-    await page.keyboard.press("Enter");
-    await page.getByText("One test about plurals still fails.").first().waitFor();
-    await page.keyboard.press("Escape");
-    await page.getByRole("button", { name: /Failed|Interrupted|Done/ }).first().waitFor();
-  });
-
   test("a session is continued from the field below it", async () => {
     const session = await host.client.start({ workdir: host.workdir, prompt: "Remember me" }, { adapter: "remembers" });
     await session.result();
@@ -136,33 +121,6 @@ describe("sessions", () => {
     await field.fill("Say it again");
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByText("own-1 heard: Say it again").first().waitFor();
-  });
-
-  test("the list stays put, is filtered by state and label, and says what a session cost", async () => {
-    const waiting = await host.client.start({ workdir: host.workdir, prompt: "Stay put" }, { adapter: "waits" });
-    const request = {
-      workdir: host.workdir,
-      prompt: "Come after",
-      labels: { place: "last" },
-      workspace: "worktree" as const,
-    };
-    await (await host.client.start(request, { adapter: "works" })).result();
-    await opened.go("#/sessions");
-    await page.getByRole("link", { name: "Come after" }).waitFor();
-    const titles = () => page.locator("a.session-title").allTextContents();
-    const before = await titles();
-    await waiting.interrupt();
-    await page.locator(".session-row", { hasText: "Stay put" }).getByText("Interrupted").waitFor();
-    expect(await titles()).toEqual(before);
-    await page.locator(".session-row", { hasText: "Come after" }).getByText("$0.08").waitFor();
-    await page.locator(".session-row", { hasText: "Come after" }).getByText("reported").waitFor();
-    const chips = page.getByRole("group", { name: "Filter by state" });
-    await chips.getByRole("button", { name: /Interrupted/ }).click();
-    await expect.poll(async () => (await titles()).includes("Come after")).toBe(false);
-    await chips.getByRole("button", { name: "All" }).click();
-    await page.getByRole("button", { name: "place=last" }).click();
-    await expect.poll(titles).toEqual(["Come after"]);
-    await page.getByLabel("Search sessions").fill("");
   });
 
   test("a live timeline keeps its rows as they are, lets go of the end, and follows it again", async () => {

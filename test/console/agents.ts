@@ -161,6 +161,34 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
     code: adapterCode(`    yield { type: "progress", message: "Watching the tests", percentage: 40 };
     await ctx.sleep(600_000);`),
   },
+  busy: {
+    code: adapterCode(
+      `    const plan = (done) => ({ type: "plan", entries: ["Read the code", "Fix the comparison", "Change the test", "Run all tests", "Tell it"].map((content, at) => ({ content, status: at < done ? "completed" : at === done ? "in_progress" : "pending" })) });
+    const tool = (call_id, name, kind, input) => ({ type: "tool_call", call_id, tool: name, kind, input });
+    const answer = (call_id, name, output, success = true) => ({ type: "tool_result", call_id, tool: name, output, success, duration_ms: 7 });
+    yield plan(0);
+    for (const at of [1, 2, 3]) {
+      yield tool("r" + at, "Read", "read", { file_path: "src/part-" + at + ".js" });
+      yield answer("r" + at, "Read", "export const part = " + at);
+    }
+    yield plan(1);
+    yield tool("g", "Grep", "search", { pattern: "tally\\\\(", path: "src" });
+    yield answer("g", "Grep", "src/tally.js:1");
+    yield { type: "output", stream: "stdout", data: "The check uses **==**, so null passes." };
+    yield tool("e", "Edit", "edit", { file_path: "src/tally.js", old_string: "return words.length;", new_string: "const count = words.length;\\nreturn String(count);" });
+    yield answer("e", "Edit", "done");
+    yield plan(2);
+    yield { type: "usage", scope: "session", tokens_in: 18230, tokens_out: 1904, tokens_cached: null, cost: 0.1231, currency: "USD", model: "tide-2" };
+    yield tool("b", "Bash", "execute", { command: "npm test -- --run tally" });
+    yield answer("b", "Bash", "1 test failed: knows plurals", false);
+    yield plan(3);
+    yield tool("t", "Bash", "execute", { command: "npm test" });
+    for (let at = 0; at < 400; at++) {
+      await ctx.sleep(1500);
+      yield { type: "progress", message: "test " + at };
+    }`,
+    ),
+  },
   differs: {
     manifest: "permissions:\n  write: [workdir]",
     code: adapterCode(`    await ctx.fs.writeText("src/tally.js", "export const tally = (words) => words.length;\\n");

@@ -1,9 +1,13 @@
 import { execFile } from "node:child_process";
 import { loadavg } from "node:os";
+import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
 import type { Browser, CDPSession, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import { openJournal } from "../../core/records/journal/open-journal.ts";
+import { stateJournals } from "../../core/sessions/host/state/state-journals.ts";
 import { closeConsole, type ConsoleHost, openBrowser, openConsole, openConsoleHost, pause } from "./console-fixture.ts";
 import { type OwnTime, ownTimeOf, traceCategories } from "./frame-times.ts";
 
@@ -77,6 +81,104 @@ test("a session of very many events opens at once, scrolls smoothly while events
   }
   await closeConsole(opened);
 }, 900_000);
+
+test("5,000 sessions: the first rows are there at once, and so is a filter's answer", async () => {
+  await host.kill();
+  const [own] = await stateJournals(join(host.folder, "state"));
+  const journal = await openJournal(own!.file);
+  await appendSessions(journal, 5000);
+  await journal.close();
+  await host.start();
+  const answered = async (path: string) => {
+    const times: number[] = [];
+    for (let round = 0; round < 5; round++) {
+      const began = performance.now();
+      await host.call("GET", path);
+      times.push(Math.round(performance.now() - began));
+    }
+    return Math.min(...times);
+  };
+  const hostMs = {
+    list: await answered("/v1/sessions?state=ended&limit=100&facts=true"),
+    words: await answered("/v1/sessions?state=ended&limit=100&facts=true&text=rounding+part-7"),
+    counts: await answered("/v1/sessions/counts"),
+    narrowed: await answered("/v1/sessions/counts?text=rounding&adapter=works&label=ticket%3D3"),
+  };
+  const opened = await openConsole(browser, host, { hash: "#/spend" });
+  const [rowsMs, filterMs] = [[] as number[], [] as number[]];
+  for (let round = 0; round < 5; round++) {
+    await opened.go("#/spend");
+    await opened.page.waitForTimeout(300);
+    rowsMs.push(await opened.page.evaluate<number>(shown("location.hash = '#/sessions'", ".session-line")));
+    const one = `part-${1000 + round} `;
+    const type = `const field = document.querySelector("input[type=search]");
+      field.value = "${one}"; field.dispatchEvent(new Event("input"));`;
+    filterMs.push(await opened.page.evaluate<number>(shown(type, ".session-line", `part-${1000 + round} of`)));
+    await opened.page.getByRole("button", { name: "Clear all filters" }).click();
+    await opened.page.waitForTimeout(500);
+  }
+  await opened.page.locator("main").evaluate((main: { scrollTop: number; scrollHeight: number }) =>
+    void (main.scrollTop = main.scrollHeight)
+  );
+  await expect.poll(() => opened.page.locator(".session-line").count()).toBeLessThan(120);
+  process.stdout.write(`${JSON.stringify({ console_sessions: { hostMs, rowsMs, filterMs, load: loadavg()[0] } })}\n`);
+  expect(Math.min(...rowsMs)).toBeLessThan(300);
+  // A person's last letter, and the moment in which another one may follow.
+  expect(Math.min(...filterMs)).toBeLessThan(320);
+  expect(Math.max(...Object.values(hostMs))).toBeLessThan(200);
+  await closeConsole(opened);
+}, 240_000);
+
+/** Writes sessions that have ended into a journal, one a minute. */
+async function appendSessions(journal: Awaited<ReturnType<typeof openJournal>>, most: number): Promise<void> {
+  const agents = ["works", "fails", "busy"];
+  let gseq = journal.lastGseq;
+  const began = Date.now() - most * 60_000;
+  const writes = Array.from({ length: most }, (_, at) => {
+    const session_id = at.toString(16).padStart(32, "a");
+    const adapter = { id: agents[at % 3]!, version: "1.0.0" };
+    const common = { v: 1 as const, ts: new Date(began + at * 60_000).toISOString(), session_id, attempt: 1, adapter };
+    const events = [
+      {
+        type: "session_started",
+        adapter_id: adapter.id,
+        workdir: `/work/repository-${at % 40}`,
+        requested: { prompt: `Make the rounding exact in part-${at} of the shop` },
+        labels: { ticket: String(at % 50) },
+      },
+      { type: "attempt_started", attempt: 1, adapter_id: adapter.id },
+      {
+        type: "session_ended",
+        result: {
+          outcome: at % 7 === 0 ? "error" : "completed",
+          stop_reason: at % 7 === 0 ? "crash" : "end_turn",
+          usage: { cost: 0.01 * (at % 9), currency: "USD" },
+        },
+      },
+    ] as unknown as Envelope["event"][];
+    const envelopes = events.map((event, place) => ({
+      ...common,
+      seq: place + 1,
+      gseq: ++gseq,
+      source: "host" as const,
+      event,
+    }));
+    return journal.append({ session_id, envelopes });
+  });
+  await Promise.all(writes);
+}
+
+/** Does something in the page, and tells how long it takes until an element is there, with a text. */
+function shown(act: string, selector: string, text = ""): string {
+  return `new Promise((done) => {
+    const began = performance.now();
+    ${act};
+    const look = () => document.querySelector("${selector}")?.textContent.includes("${text}")
+      ? requestAnimationFrame(() => done(Math.round(performance.now() - began)))
+      : requestAnimationFrame(look);
+    look();
+  })`;
+}
 
 test("the first load takes less than 100 KB", async () => {
   const opened = await openConsole(browser, host);

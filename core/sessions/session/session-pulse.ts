@@ -71,6 +71,10 @@ export class SessionPulse {
       case "tool_result":
         if (this.#tool?.call_id === event.call_id) this.#tool.is_open = false;
         return;
+      case "progress":
+        if (this.#tool?.is_open === true) return;
+        this.#tool = { call_id: "", text: shortText(event.message, mostText), since: this.#now(), is_open: false };
+        return;
       case "file_change":
         this.#changed = event.diff === undefined ? this.#changed : withLines(this.#changed, diffLines(event.diff));
         return;

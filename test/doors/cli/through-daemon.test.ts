@@ -180,7 +180,14 @@ test("a person sees what waits and what runs, and stops all of it, or what one a
     failed: [],
   });
   expect(await stateOf()).toMatch(/^ 1 runs /);
-  expect((await cli(["session", "interrupt", "--all"])).out).toMatch(/^Ended: [\w-]+, error · interrupted\.\n$/);
+  expect((await cli(["session", "interrupt", "3f2a", "--yes"])).code).toBe(2);
+  const asked = await cli(["session", "interrupt", "--all"], { tty: true, stdin: "no\n" });
+  expect(asked.err).toMatch(/session +adapter +age +prompt\n.*sleeps +.*go\n[^]*Stop this session\?/);
+  expect(asked.out).toBe("None is stopped.\n");
+  expect(await stateOf()).toMatch(/^ 1 runs /);
+  expect((await cli(["session", "interrupt", "--all"], { tty: true, stdin: "stop\n" })).out).toMatch(
+    /^Ended: [\w-]+, error · interrupted\.\n$/,
+  );
   expect((await Promise.all(runs)).map(({ code }) => code)).toEqual([130, 130, 130]);
   expect(await stateOf()).toMatch(/^ no session runs/);
 }, 60_000);

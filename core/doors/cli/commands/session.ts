@@ -176,9 +176,11 @@ const defineActing: DefineCommand = (command, bind) => {
     .argument("[id]", idMeaning)
     .option("--all", "every session that runs")
     .option("-a, --agent <id>", "with --all: only those of this adapter")
+    .option("-y, --yes", "with --all: do not show them and ask first")
     .addHelpText(...examples(
       ["bulkhead session interrupt 3f2a", "and wait for its end"],
-      ["bulkhead session interrupt --all", "whatever runs"],
+      ["bulkhead session interrupt --all", "shows what runs, and asks"],
+      ["bulkhead session interrupt --all --agent codex --yes", "at once, what one agent does"],
     ))
     .action(bind(sessionInterrupt));
   command.command("answer")

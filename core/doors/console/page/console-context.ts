@@ -8,6 +8,8 @@ import { Pictures } from "./talk/pictures.ts";
 import { type HostApi, type PageKey, RefusedCall } from "./api.ts";
 import { LiveEvents } from "./live.ts";
 import { SessionList } from "./session-list.ts";
+import { FoundSessions } from "./sessions/found-sessions.ts";
+import { Stopping } from "./sessions/stopping.ts";
 import type { PagePlace } from "./route.ts";
 import { WaitingList } from "./waiting-list.ts";
 
@@ -26,6 +28,9 @@ export interface Console {
   pictures: Pictures;
   live: LiveEvents;
   sessions: SessionList;
+  /** What the list of sessions shows: it stays while a person looks at one of them. */
+  found: FoundSessions;
+  stopping: Stopping;
   waiting: WaitingList;
   route: Signal<PagePlace>;
   /** The last sentence for the person at the page. */
@@ -64,6 +69,7 @@ export function createConsole({ api, key }: { api: HostApi; key: PageKey }, rout
   const waiting = new WaitingList(api, live);
   const pictures = new Pictures();
   const attached = new Map<string, AttachedFiles>();
+  const notice = signal<Notice | null>(null);
   return {
     api,
     client: key.id,
@@ -78,9 +84,16 @@ export function createConsole({ api, key }: { api: HostApi; key: PageKey }, rout
     pictures,
     live,
     sessions,
+    found: new FoundSessions(api, sessions),
+    stopping: new Stopping(api, (failed, count) => {
+      const told = failed.length === 0 ? null : noticeOf(failed[0]);
+      notice.value = told === null
+        ? { text: count === 1 ? "It is being stopped." : `${count} sessions are being stopped.`, isFailure: false }
+        : { ...told, text: `${failed.length} of ${count} cannot be stopped. ${told.text}` };
+    }),
     waiting,
     route,
-    notice: signal(null),
+    notice,
     notifies: signal(false),
     usages: new Map(),
     address: signal(null),

@@ -2,7 +2,7 @@ import type { ListedWorkspace } from "../../../http/listed-workspace.ts";
 import { noticeOf, useConsole } from "../console-context.ts";
 import { Empty, Failure, ListRow, Screen, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
-import { shortPath } from "../screens/sessions.tsx";
+import { shortPath } from "../sessions/short-path.ts";
 import { Text } from "../text.tsx";
 
 /** Worktrees that wait for a decision. */

@@ -17,7 +17,7 @@ import { Talk } from "../talk/talk.ts";
 import { type TalkTimeline, useTalkLines } from "../talk/talk-lines.tsx";
 import { LongText, Text } from "../text.tsx";
 import { Timeline } from "../timeline.tsx";
-import { shortPath } from "./sessions.tsx";
+import { shortPath } from "../sessions/short-path.ts";
 import { lineGroups } from "../api.ts";
 import { FilterBar, useFilter } from "../rows/filter-bar.tsx";
 import { loadMarkdown } from "../rows/markdown-text.tsx";

@@ -12,7 +12,7 @@ import { addressOf, goTo, screens } from "../route.ts";
 import { History } from "../screens/history.tsx";
 import { NeedsYou } from "../screens/needs-you.tsx";
 import { Session } from "../screens/session.tsx";
-import { Sessions } from "../screens/sessions.tsx";
+import { Sessions } from "../sessions/sessions.tsx";
 import { Spend } from "../spend/spend.tsx";
 import { Start } from "../screens/start.tsx";
 import { Walls } from "../screens/walls.tsx";

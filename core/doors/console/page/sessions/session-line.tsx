@@ -1,0 +1,130 @@
+import { formatCost } from "../../../../../plugin-sdk/currency.ts";
+import type { SessionFacts, SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
+import { StandingMark } from "../parts.tsx";
+import { addressOf } from "../route.ts";
+import { type Standing, standingOf } from "../session-list.ts";
+import { plainText } from "../shown-text.ts";
+import { ageText, runText } from "./age-text.ts";
+import { Heartbeat } from "./heartbeat.tsx";
+import { silenceOf, silentMs } from "./list-groups.ts";
+import { folderName, shortPath } from "./short-path.ts";
+
+/** Silence that is worth a word. Milliseconds. */
+const quietMs = 60_000;
+
+interface SessionLineProps {
+  session: SessionSummary;
+  now: number;
+  queued: ReadonlySet<string>;
+  isSelected: boolean;
+  /** Absent: it cannot be selected. */
+  select?: (() => void) | undefined;
+}
+
+/** One session in one line: how it stands, whose it is, what it does, and what that took. */
+export function SessionLine({ session, now, queued, isSelected, select }: SessionLineProps) {
+  const standing = standingOf(session, queued);
+  const silence = silenceOf(session, { now, queued });
+  const title = plainText(session.title, 200) || "(no prompt)";
+  return (
+    <li class={`session-row session-line is-${standing}${silence >= silentMs ? " is-silent" : ""}`}>
+      <span class="line-pick">
+        {select !== undefined && (
+          <label>
+            <input type="checkbox" checked={isSelected} onChange={select} />
+            <span class="hidden">Select {title}</span>
+          </label>
+        )}
+      </span>
+      <StandingMark of={standing} short />
+      <b class="line-agent" title={session.adapter_id ?? undefined}>{session.adapter_id ?? "no agent yet"}</b>
+      <a class="session-title" title={title} href={addressOf("sessions", session.session_id)}>{title}</a>
+      {session.state === "running" && (
+        <span class="line-beats">
+          {session.facts !== undefined && session.facts.beats.length > 0 && <Heartbeat of={session.facts.beats} />}
+        </span>
+      )}
+      <Step session={session} standing={standing} silence={silence} now={now} />
+      <span class="line-folder" title={plainText(session.workdir, 1000)}>
+        {session.workdir.includes("/workspaces/")
+          ? folderName(shortPath(session.workdir))
+          : folderName(session.workdir)}
+      </span>
+      <Plan of={session.facts?.plan ?? null} />
+      <Lines of={session.facts?.lines ?? null} />
+      <Cost of={session.facts} />
+      <Age session={session} now={now} />
+    </li>
+  );
+}
+
+interface StepProps {
+  session: SessionSummary;
+  standing: Standing;
+  silence: number;
+  now: number;
+}
+
+/** What it does now, what it waits for, or why it ended. */
+function Step({ session, standing, silence, now }: StepProps) {
+  const asked = session.waiting[0];
+  if (asked !== undefined) return <span class="line-step waits-for">{plainText(asked.text, 200)}</span>;
+  if (session.state === "ended") {
+    const isTold = standing === "failed" || standing === "blocked";
+    return <span class="line-step why">{isTold && session.stop_reason?.replaceAll("_", " ")}</span>;
+  }
+  const step = session.facts?.step ?? null;
+  return (
+    <span class="line-step" title={step === null ? undefined : plainText(step.text, 200)}>
+      {silence >= quietMs && <b class="silent">silent {ageText(silence)}</b>}
+      {step !== null && <span class="one-line">{plainText(step.text, 200)}</span>}
+      {step?.is_open === true && silence < quietMs && (
+        <span class="line-clock">{runText(now - Date.parse(step.since))}</span>
+      )}
+    </span>
+  );
+}
+
+function Plan({ of: plan }: { of: SessionFacts["plan"] }) {
+  if (plan === null) return <span class="line-plan" />;
+  return (
+    <span class="line-plan" title={`Plan: ${plan.done} of ${plan.total} steps done`}>
+      {plan.done}/{plan.total}
+      <span class="plan-bar" aria-hidden="true">
+        <span style={{ width: `${plan.done / plan.total * 100}%` }} />
+      </span>
+    </span>
+  );
+}
+
+function Lines({ of: lines }: { of: SessionFacts["lines"] }) {
+  if (lines === null) return <span class="line-lines" />;
+  return (
+    <span class="line-lines" title="Lines that its edits add and take away">
+      <span class="added">+{lines.added}</span> <span class="removed">−{lines.removed}</span>
+    </span>
+  );
+}
+
+function Cost({ of: facts }: { of: SessionFacts | undefined }) {
+  const isKnown = facts !== undefined && facts.cost !== null;
+  return <span class="line-cost">{isKnown && formatCost(facts.cost, facts.currency)}</span>;
+}
+
+function Age({ session: { started_at, ended_at, waiting }, now }: { session: SessionSummary; now: number }) {
+  const until = waiting[0]?.answer_by;
+  const left = until === undefined ? Infinity : Date.parse(until) - now;
+  // A time limit of days is no news.
+  const isNear = left < 24 * 3_600_000;
+  return (
+    <span class="line-age">
+      {isNear && <b class={left < 3_600_000 ? "soon" : undefined}>{left <= 0 ? "no time" : `${ageText(left)} left`}</b>}
+      {!isNear && (
+        <time dateTime={started_at} title={new Date(started_at).toLocaleString()}>
+          {ageText(now - Date.parse(started_at))}
+          {ended_at !== null && <span class="hidden">ago</span>}
+        </time>
+      )}
+    </span>
+  );
+}

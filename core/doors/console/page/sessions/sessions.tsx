@@ -1,0 +1,247 @@
+import type { RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
+import { useConsole } from "../console-context.ts";
+import { useKeys } from "../keys.ts";
+import { Command, Empty, Failure, Screen, toggled } from "../parts.tsx";
+import { addressOf, goTo } from "../route.ts";
+import { type Standing, standingOf } from "../session-list.ts";
+import { ChangedFile, isFile } from "./changed-file.tsx";
+import { Filters } from "./filters.tsx";
+import { noFilter } from "./list-filter.ts";
+import { ListWindow } from "./list-window.tsx";
+import { grouped, type Grouping, type ListGroup } from "./list-groups.ts";
+import { SessionLine } from "./session-line.tsx";
+import { StopBar } from "./stop-bar.tsx";
+import { useRowPixels } from "./row-pixels.ts";
+
+/** One row of the list: the head of a group, or a session. */
+type ListItem = { key: string; group: ListGroup; session: SessionSummary | null };
+
+/** Height of the head of a group, as the style sheet has it. */
+const headPixels = 36;
+
+/** All sessions of the host: what waits, what runs and what ran, one line each. */
+export function Sessions() {
+  const { found, sessions, canRun } = useConsole();
+  const [group, setGroup] = useState<Grouping>("state");
+  const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const search = useRef<HTMLInputElement>(null);
+  useEffect(() => found.open(), []);
+  const now = useClock();
+  const [running, ended, queued] = [found.running.value, found.ended.value, sessions.queued.value];
+  const filter = found.filter.value;
+  const groups = grouped({ running, ended }, group, { now, queued });
+  const items = groups.flatMap((one): ListItem[] => [
+    { key: `group ${one.key}`, group: one, session: null },
+    ...(folded.has(one.key) ? [] : one.sessions).map((session) => ({ key: session.session_id, group: one, session })),
+  ]);
+  const picked = running.filter(({ session_id }) => selected.has(session_id)).map(({ session_id }) => session_id);
+  const pick = (ids: readonly string[]) => setSelected(new Set(ids));
+  const select = (id: string) => setSelected(toggled(selected, id));
+  useLineKeys({ items, search, select });
+  const state = found.state.value;
+  const isEmpty = state === "ready" && items.length === 0;
+  const isNarrowed = filter !== noFilter;
+  return (
+    <Screen
+      title="Sessions"
+      lead={<Lead />}
+      actions={canRun ? <Actions running={running} picked={picked} pick={pick} /> : undefined}
+    >
+      <Filters
+        filter={filter}
+        ask={(change) => found.ask(change)}
+        counts={found.counts.value}
+        live={liveCounts(running, queued)}
+        group={group}
+        setGroup={setGroup}
+        search={search}
+      />
+      {canRun && <StopBar picked={picked} clear={() => pick([])} />}
+      {typeof state === "object" && <Failure text={state.failed} />}
+      {state === "loading" && <p class="quiet-line">Reading the sessions …</p>}
+      {isFile(filter.text) && <ChangedFile name={filter.text.trim()} />}
+      {isEmpty && (isNarrowed ? <NoMatch /> : <NoSession />)}
+      {items.length > 0 && (
+        <Lines
+          items={items}
+          now={now}
+          folded={folded}
+          fold={(key) => setFolded(toggled(folded, key))}
+          selected={selected}
+          select={canRun ? select : undefined}
+        />
+      )}
+    </Screen>
+  );
+}
+
+function Lead() {
+  const counts = useConsole().found.counts.value;
+  if (counts === null) return <>Everything that runs or ran on this host</>;
+  return (
+    <span>
+      <b>{counts.total.toLocaleString("en")}</b> {counts.total === 1 ? "session" : "sessions"}, {counts.states.running}
+      {" "}
+      of them running
+    </span>
+  );
+}
+
+interface ActionsProps {
+  running: readonly SessionSummary[];
+  picked: readonly string[];
+  pick(ids: readonly string[]): void;
+}
+
+function Actions({ running, picked, pick }: ActionsProps) {
+  const { stopping } = useConsole();
+  const all = running.map(({ session_id }) => session_id);
+  return (
+    <>
+      {all.length > 1 && picked.length < all.length && (
+        <button type="button" onClick={() => pick(all)}>Select all running</button>
+      )}
+      {all.length > 0 && (
+        <button type="button" class="danger" onClick={() => (pick([]), stopping.begin(all))}>
+          Stop all {all.length}
+        </button>
+      )}
+      <a class="button primary" href={addressOf("start")}>Start a session</a>
+    </>
+  );
+}
+
+interface LinesProps {
+  items: readonly ListItem[];
+  now: number;
+  folded: ReadonlySet<string>;
+  fold(key: string): void;
+  selected: ReadonlySet<string>;
+  select: ((id: string) => void) | undefined;
+}
+
+function Lines({ items, now, folded, fold, selected, select }: LinesProps) {
+  const { found, sessions: { queued } } = useConsole();
+  const rowPixels = useRowPixels();
+  const draw = (index: number) => {
+    const { key, group, session } = items[index]!;
+    if (session === null) {
+      return <GroupHead key={key} of={group} isFolded={folded.has(group.key)} fold={() => fold(group.key)} />;
+    }
+    const { session_id: id, state } = session;
+    return (
+      <SessionLine
+        key={key}
+        session={session}
+        now={now}
+        queued={queued.value}
+        isSelected={selected.has(id)}
+        select={select !== undefined && state === "running" ? () => select(id) : undefined}
+      />
+    );
+  };
+  const pixels = items.map(({ session }) => session === null ? headPixels : rowPixels);
+  return <ListWindow pixels={pixels} draw={draw} nearEnd={() => void found.more()} />;
+}
+
+function GroupHead({ of: { key, title, sessions }, isFolded, fold }: {
+  of: ListGroup;
+  isFolded: boolean;
+  fold(): void;
+}) {
+  const { found } = useConsole();
+  const isOpenEnd = found.next.value !== null && key === "ended";
+  const counts = found.counts.value?.states;
+  const count = isOpenEnd && counts !== undefined && found.filter.value.standing === null
+    ? counts.completed + counts.blocked + counts.error + counts.interrupted
+    : sessions.length;
+  return (
+    <li class={`line-head head-${key === "waiting" || key === "silent" ? key : "plain"}`}>
+      <button type="button" class="plain" aria-expanded={!isFolded} onClick={fold}>
+        <span aria-hidden="true">{isFolded ? "▸" : "▾"}</span> {title}{" "}
+        <span class="count">{count.toLocaleString("en")}</span>
+      </button>
+      {key === "waiting" && <a href={addressOf("needs-you")}>Answer them</a>}
+    </li>
+  );
+}
+
+function liveCounts(running: readonly SessionSummary[], queued: ReadonlySet<string>): ReadonlyMap<Standing, number> {
+  const counts = new Map<Standing, number>();
+  for (const session of running) {
+    const standing = standingOf(session, queued);
+    counts.set(standing, (counts.get(standing) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** Rises while sessions run each second, for their clocks, and else twice a minute. */
+function useClock(): number {
+  const { found } = useConsole();
+  const [now, setNow] = useState(Date.now());
+  const everyMs = found.running.value.length > 0 ? 1000 : 30_000;
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || setNow(Date.now()), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  // A list that was just read must not seem to come from the future.
+  return Math.max(now, Date.now() - everyMs);
+}
+
+interface LineKeysProps {
+  items: readonly ListItem[];
+  search: RefObject<HTMLInputElement | null>;
+  select(id: string): void;
+}
+
+/** Moves through the lines, selects one, and goes to the search, by keys. */
+function useLineKeys({ items, search, select }: LineKeysProps): void {
+  const at = useRef<string | null>(null);
+  const move = (by: number) => {
+    const all = items.flatMap(({ session }) => session === null ? [] : session.session_id);
+    const before = at.current === null ? -1 : all.indexOf(at.current);
+    const id = all[Math.max(0, Math.min(before + by, all.length - 1))];
+    if (id === undefined) return;
+    at.current = id;
+    document.querySelector<HTMLElement>(`.session-line a.session-title[href="${addressOf("sessions", id)}"]`)?.focus();
+  };
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    ArrowDown: () => move(1),
+    ArrowUp: () => move(-1),
+    x: () =>
+      items.some(({ session }) => session?.session_id === at.current && session.state === "running") &&
+      select(at.current!),
+    "/": () => search.current?.focus(),
+    "+": () => goTo("start"),
+  });
+}
+
+function NoSession() {
+  return (
+    <Empty title="No session yet">
+      <p>
+        Start one here, or see what it looks like: <Command text="bulkhead demo" />
+      </p>
+      <p>
+        <a class="button primary" href={addressOf("start")}>Start a session</a>
+      </p>
+    </Empty>
+  );
+}
+
+function NoMatch() {
+  const { found } = useConsole();
+  return (
+    <Empty title="No session matches">
+      <p>All sessions of this host were searched.</p>
+      <p>
+        <button type="button" onClick={() => found.ask(noFilter)}>Clear all filters</button>
+      </p>
+    </Empty>
+  );
+}
