@@ -207,19 +207,16 @@ describe("walls", () => {
     await opened.go("#/walls/works");
     const row = page.locator(".permissions li", { hasText: "api.example.com:443" });
     await row.getByRole("button", { name: "Grant …" }).click();
-    await row.getByRole("button", { name: "Try it on the history" }).click();
     await row.getByText("calls in the history").waitFor();
     await row.getByRole("button", { name: "Grant", exact: true }).click();
     await row.getByText("allowed", { exact: true }).waitFor();
     await row.getByRole("button", { name: "Revoke" }).click();
     await row.getByText("not granted", { exact: true }).waitFor();
-    await page.locator(".denials", { hasText: "registry.example.org" }).waitFor();
     const manifest = () => readFile(join(host.folder, "bulkhead.yaml"), "utf8");
     // Narrower: a folder below the one that was granted.
     const write = page.locator(".permissions li", { hasText: /write\s*workdir/ });
     await write.getByRole("button", { name: "Narrow …" }).click();
     await write.getByLabel("Allow no more of write than").fill("workdir:src");
-    await write.getByRole("button", { name: "Try it on the history" }).click();
     await write.getByText("calls in the history").waitFor();
     await write.getByRole("button", { name: "Narrow", exact: true }).click();
     await expect.poll(manifest).toContain("workdir:src");
@@ -230,7 +227,7 @@ describe("walls", () => {
   });
 
   test("calls of the broker appear as it decides them", async () => {
-    await opened.go("#/walls");
+    await opened.go("#/walls/calls");
     const calls = page.locator(".calls li");
     await calls.first().waitFor();
     const newest = async () => await calls.first().getByRole("link").getAttribute("href");

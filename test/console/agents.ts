@@ -104,9 +104,21 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
     yield { type: "output", stream: "stdout", data: "\\u001b[32m✓\\u001b[0m tally counts words \\u001b[2m(3 ms)\\u001b[0m\\n\\u001b[31m✗\\u001b[0m tally knows plurals\\n" };
     yield { type: "tool_result", call_id: "t3", tool: "Bash", output: "1 test failed", success: false, duration_ms: 2380 };
     try { await ctx.fetch("https://registry.example.org/"); } catch {}
+    if (request.prompt.includes("Be denied")) try { await ctx.fetch("https://api.example.com/"); } catch {}
     yield plan("completed", "completed", "in_progress");
     yield { type: "usage", scope: "session", tokens_in: 18230, tokens_out: 1904, tokens_cached: null, cost: 0.0831, currency: "USD", model: "tide-2" };
     yield { type: "completed", success: true, output: "Tally returns a text now. One test about plurals still fails.", files_changed: ["src/tally.js"], tokens_used: 20134, cost: 0.0831, confidence: 0.8, structured_output: { tests_failing: 1 } };`),
+  },
+  reaches: {
+    manifest:
+      "permissions:\n  read: [workdir]\n  run: [{ binary: git, args: [push, 'push {...}'] }]\n  net: [orders.example.org:443]\n  env: [TIDE_KEY]",
+    code: adapterCode(
+      `    const tries = { git: () => ctx.run("git", ["push"]), orders: () => ctx.fetch("https://orders.example.org/"), key: () => ctx.env.get("TIDE_KEY") };
+    for (const [name, reach] of Object.entries(tries)) {
+      if (request.prompt.includes(name)) try { await reach(); } catch {}
+    }
+    yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`,
+    ),
   },
   says: {
     code: adapterCode(`    const text = ${JSON.stringify(prose)};

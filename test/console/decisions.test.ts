@@ -25,15 +25,16 @@ async function stepTo(text: string): Promise<void> {
   await current.waitFor();
 }
 
-test("a missing grant is tried on the history and given in the inbox", async () => {
-  await work("Be denied a host");
+test("a refused grant is tried on the history and given in the inbox", async () => {
   await opened.go("#/needs-you");
   const item = page.locator(".item-grant", { hasText: "api.example.com:443" });
-  await item.waitFor();
+  // What a manifest asks for, and no session was refused, waits for nobody.
+  await page.getByText("Nothing waits for you").waitFor();
+  await work("Be denied a host");
+  await item.waitFor({ timeout: 15_000 });
   await page.locator("main").focus();
   await stepTo("api.example.com:443");
   await page.keyboard.press("1");
-  await item.getByRole("button", { name: "Try it on the history" }).click();
   await item.getByText("calls in the history").waitFor();
   await item.getByRole("button", { name: "Grant", exact: true }).click();
   await item.waitFor({ state: "detached" });
@@ -65,7 +66,7 @@ test("changes that could not be applied wait in the inbox, with their files and 
   await stepTo("Meet a conflict");
   await item.getByRole("button", { name: "Show the diff" }).click();
   await item.getByText("// Words, as a text.").waitFor();
-  await page.keyboard.press("1");
+  await item.getByRole("button", { name: "Apply again" }).click();
   await page.locator(".notice-failure", { hasText: "changed there as well" }).waitFor();
   await writeFile(file, before);
   await item.getByRole("button", { name: "Apply again" }).click();

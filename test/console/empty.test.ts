@@ -36,7 +36,8 @@ const screens = {
   "sessions": ["No session yet", "Start a session"],
   "review": ["No worktree waits", "Start one"],
   "compare": ["Nothing to compare yet", "Compare agents"],
-  "walls": ["Nothing was denied", "No plugin has asked"],
+  "walls/denials": ["Nothing was denied"],
+  "walls/calls": ["No plugin has asked"],
   "history": ["Nothing has happened yet", "Every event of every session"],
   "spend": ["No session has ended in these days", "Each session that ends adds"],
 };
@@ -50,7 +51,7 @@ test("a new host's screens say what they will show and what to do", async () => 
     for (const sign of signs) {
       await page.getByText(sign).first().waitFor({ timeout: 5000 }).catch(() => findings.push(`${name}: no "${sign}"`));
     }
-    await page.screenshot({ path: join(pictures, `${name}-empty.png`) });
+    await page.screenshot({ path: join(pictures, `${name.replace("/", "-")}-empty.png`) });
     findings.push(...(await graveFindings(page)).map((finding) => `${name}: ${finding}`));
   }
   expect(findings).toEqual([]);

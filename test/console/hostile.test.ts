@@ -47,7 +47,18 @@ test("an agent's texts with markup, scripts, controls and ten megabytes are iner
   expect(await page.evaluate(harm)).toMatchObject(harmless);
   expect(await page.locator(".acting").count()).toBeGreaterThan(10);
   for (
-    const screen of ["#/needs-you", "#/sessions", "#/review", "#/compare", "#/walls", "#/history", "#/spend", "#/start"]
+    const screen of [
+      "#/needs-you",
+      "#/sessions",
+      "#/review",
+      "#/compare",
+      "#/walls",
+      "#/walls/denials",
+      "#/walls/calls",
+      "#/history",
+      "#/spend",
+      "#/start",
+    ]
   ) {
     await go(screen);
     await page.waitForTimeout(400);

@@ -62,8 +62,11 @@ const screens = {
   "review": { hash: () => `#/review/${done}`, sign: "// Words, as a text." },
   "compare-list": { hash: () => "#/compare", sign: "Make tally return a text" },
   "compare": { hash: () => `#/compare/${comparison}`, sign: "Adopt" },
-  "walls": { hash: () => "#/walls", sign: "registry.example.org" },
-  "walls-plugin": { hash: () => "#/walls/works", sign: "Grant …" },
+  "walls": { hash: () => "#/walls", sign: "the working folder" },
+  "walls-plugin": { hash: () => "#/walls/plugins/works", sign: "Grant …" },
+  "walls-denials": { hash: () => "#/walls/denials", sign: "registry.example.org" },
+  "walls-calls": { hash: () => "#/walls/calls", sign: "registry.example.org" },
+  "walls-machine": { hash: () => "#/walls/machine", sign: "bulkhead doctor" },
   "history": { hash: () => "#/history", sign: "The host at event" },
   "spend": { hash: () => "#/spend", sign: "Cost per day" },
 };

@@ -14,6 +14,7 @@ import { consolePage } from "../console/page-files.ts";
 import { createHttpDoor, type HttpDoor } from "../http/door.ts";
 import type { HostFacts, Mount, Readiness, ReloadChanges } from "../http/door-options.ts";
 import { pluginFacts } from "../http/plugin-facts.ts";
+import { openPutAside } from "../http/put-aside.ts";
 import { problem } from "../http/problem.ts";
 import { mkdir, realpath } from "../../ground/platform/files/files.ts";
 import { pid, runtimeVersion } from "../../ground/platform/engine/platform.ts";
@@ -214,7 +215,7 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
 
 /** Returns what the door shows and changes of the host, besides its sessions. */
 function factsOf(
-  { host, inForce, cluster, manifest }: OpenDaemonOptions,
+  { host, inForce, cluster, manifest, stateDir }: OpenDaemonOptions,
   gate: GatedSessions,
 ): HostFacts {
   const { reload, setGrants, addGrant, replaceGrant } = inForce;
@@ -222,6 +223,7 @@ function factsOf(
     plugins: pluginFacts(host, manifest?.file),
     workspaces: cluster?.workspaces(host.workspaces) ?? host.workspaces,
     history: host.history,
+    aside: openPutAside(stateDir),
     verify: () => host.verify(),
     setGrants,
     addGrant,

@@ -1,6 +1,7 @@
 import type { ClusterStatus } from "../../../plugin-sdk/cluster-status.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { Limits } from "../../ground/config/limits.ts";
+import type { PutAside } from "./put-aside.ts";
 import type { HistoryIndex } from "../../records/history/history-index.ts";
 import type { ChainReport } from "../../records/journal/verify-journal.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
@@ -37,6 +38,8 @@ export interface HostFacts {
   plugins: PluginFacts;
   workspaces: HostWorkspaces;
   history: Pick<HistoryIndex, "ask">;
+  /** What a person put off of what waits. */
+  aside: PutAside;
   /** As `Host.verify`. */
   verify(): Promise<ChainReport>;
   /**

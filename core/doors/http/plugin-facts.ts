@@ -14,6 +14,15 @@ import type { Plugin } from "../../packages/manifest/plugin.ts";
 import type { RegistryProblem } from "../../packages/registry/registry.ts";
 import { hostEnv } from "../../ground/platform/engine/platform.ts";
 import { variablesRead } from "../../packages/permissions/requested-permissions.ts";
+import { broadPlaces } from "../../packages/permissions/broad-permissions.ts";
+import {
+  allowedBy,
+  grantsFor,
+  type Judgement,
+  judgeUses,
+  type PastUse,
+  type TypedGrant,
+} from "../../packages/permissions/try-grant.ts";
 import { pluginOf } from "../../packages/registry/unknown-plugin.ts";
 
 /** The operator's decisions about a plugin's permissions, as written. */
@@ -21,6 +30,19 @@ export interface PluginGrants {
   plugin_id: string;
   grant: Permissions;
   deny: Permissions;
+}
+
+/** Effect that a grant would have, decided as a session decides. */
+export interface TriedGrant {
+  /** Rows of the plugin's permissions that it would allow, or allow more of. */
+  allows: Pick<ExplainedPermission, "permission" | "target">[];
+  judge(use: PastUse): Judgement;
+}
+
+/** State of a use that was denied: allowed since, open to these grants, or refused whatever is granted. */
+export interface DenialStanding {
+  now: "allowed" | "grantable" | "refused";
+  grants: TypedGrant[];
 }
 
 /** Plugins as the door shows them. */
@@ -36,6 +58,13 @@ export interface PluginFacts {
   permissions(id: string): readonly ExplainedPermission[];
   /** @throws {BulkheadError} `not_found` */
   grants(id: string): PluginGrants;
+  /**
+   * Tries a grant before it is given.
+   * @throws {BulkheadError} `not_found`
+   */
+  tried(id: string, grant: TypedGrant): TriedGrant;
+  /** Tells how a use that was denied stands now; `refused` with a plugin that is gone. */
+  standing(id: string, use: PastUse): DenialStanding;
   /**
    * Lifts a plugin's quarantine and forgets its crashes; false when it had none.
    * @throws {BulkheadError} `not_found`
@@ -73,6 +102,10 @@ export function pluginFacts(
       };
     },
     permissions: (id) => explanations.of(pluginOf(registry, id)).permissions,
+    standing(id, use) {
+      const plugin = registry.get(id);
+      return plugin === undefined ? { now: "refused", grants: [] } : standingOf(plugin, { use, explanations });
+    },
     async release(id) {
       const released = await host.release(id);
       // A record may outlive its plugin; an id that is neither is a mistake.
@@ -82,6 +115,14 @@ export function pluginFacts(
     grants: (id) => {
       const { grant, deny } = pluginOf(registry, id);
       return { plugin_id: id, grant, deny };
+    },
+    tried(id, grant) {
+      const plugin = pluginOf(registry, id);
+      const rows = allowedBy(plugin, { grant, places: broadPlaces(manifestFile) });
+      return {
+        allows: rows.map(({ permission, target }) => ({ permission, target })),
+        judge: judgeUses(plugin, grant),
+      };
     },
   };
 }
@@ -128,10 +169,19 @@ function report(
   };
 }
 
+function standingOf(
+  plugin: Plugin,
+  { use, explanations }: { use: PastUse; explanations: Explanations },
+): DenialStanding {
+  if (judgeUses(plugin)(use) === "allowed") return { now: "allowed", grants: [] };
+  const grants = grantsFor(plugin, { rows: explanations.of(plugin).permissions, use });
+  return { now: grants.length > 0 ? "grantable" : "refused", grants };
+}
+
 /** A host's plugins, restricted to what one caller may see: a token that may only run sessions sees none. */
-export function callerPlugins(caller: Caller, plugins: PluginFacts): Pick<PluginFacts, "list" | "permissions"> {
+export function callerPlugins(caller: Caller, plugins: PluginFacts): Pick<PluginFacts, "list" | "standing"> {
   return {
     list: async () => hasScope(caller, "read") ? await plugins.list() : [],
-    permissions: (id) => plugins.permissions(id),
+    standing: (id, use) => plugins.standing(id, use),
   };
 }

@@ -36,6 +36,11 @@ export function readRunTarget(target: string): { binary: string; args: string[] 
   return binary === undefined || line === undefined ? null : { binary, args: [line] };
 }
 
+/** Writes the target of a grant as the entry of a list in the host manifest. */
+export function grantEntry(permission: string, target: string): string | { binary: string; args: string[] } {
+  return permission === "run" ? readRunTarget(target) ?? target : target;
+}
+
 /** Quotes a word for a shell where necessary: an agent may have chosen it. */
 export function quoteWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;

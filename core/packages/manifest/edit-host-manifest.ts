@@ -1,7 +1,7 @@
 import { BulkheadError, errorFromData } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
-import { readRunTarget } from "../../ground/config/grant-command.ts";
+import { grantEntry } from "../../ground/config/grant-command.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { parseHostManifest } from "../../ground/config/parse-host-manifest.ts";
 import { type ParsedYaml, parseYaml } from "../../ground/config/yaml.ts";
@@ -72,7 +72,7 @@ export function addGrant(
   } else {
     const list: unknown = document.getIn(path, true);
     if (isAliasNode(list)) throw aliasInTheWay(path, file);
-    const entry = document.createNode(entryOf(permission, target));
+    const entry = document.createNode(grantEntry(permission, target));
     if (list === undefined || isEmptyScalar(list)) document.setIn(path, document.createNode([entry]));
     else document.addIn(path, entry);
   }
@@ -187,15 +187,10 @@ function holdsAlready(
   return Array.isArray(list) && list.some((item: unknown) => isGrantOf(item, { permission, target }));
 }
 
-/** Writes the target of a grant as the entry of a list. */
-function entryOf(permission: Grantable, target: string): string | { binary: string; args: string[] } {
-  return permission === "run" ? readRunTarget(target) ?? target : target;
-}
-
 /** Whether an entry says just what a target grants. */
 export function isGrantOf(item: unknown, { permission, target }: Omit<NewGrant, "pluginId">): boolean {
   return item === target || isWhole(item, target) ||
-    JSON.stringify(item) === JSON.stringify(entryOf(permission, target));
+    JSON.stringify(item) === JSON.stringify(grantEntry(permission, target));
 }
 
 /** A grant of a program or secret that says nothing more is as wide as the manifest asks. */

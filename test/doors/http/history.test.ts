@@ -147,6 +147,7 @@ test("denials say what would change them", async () => {
 
 test("a preview tells what a grant would have changed, before it is given", async () => {
   const { ask, door } = await openWithHistory();
+  door.facts.asked = { net: ["*.a.b:443"] };
   door.facts.history = {
     ask: (question) =>
       Promise.resolve(question({
@@ -164,8 +165,10 @@ test("a preview tells what a grant would have changed, before it is given", asyn
   expect(await ask("/v1/plugins/memory/grants/preview", { permission: "net", target: "*.a.b:443" })).toMatchObject({
     allowed: 2,
     refused: 1,
+    unclear: 0,
     newly_allowed: 1,
     searched: 3,
+    allows: [{ permission: "net", target: "*.a.b:443" }],
     examples: [
       { target: "api.a.b:443", was: "denied", decision: "allowed" },
       { target: "c.d:443", decision: "refused" },

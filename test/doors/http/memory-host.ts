@@ -15,6 +15,7 @@ import { emptyHistory } from "../../../core/records/journal/history-fact.ts";
 import { countGroups, fitsQuery, groupOfOne } from "../../../core/records/journal/session-groups.ts";
 import { MemoryConversations } from "./memory-conversations.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
+import { allowedBy, judgeUses } from "../../../core/packages/permissions/try-grant.ts";
 import { fakePlugin, noWorkspaces } from "../cli/fake-host.ts";
 import { randomId } from "../../../core/ground/platform/files/hash.ts";
 import { MergedLog, type Stream } from "../../../core/sessions/session/merged-log.ts";
@@ -214,7 +215,7 @@ const noHistory: HistoryQueries = {
 };
 
 /** What a door asks of a host besides its sessions: one plugin whose grants are kept in memory. */
-export function memoryFacts(): HostFacts & { state: Readiness; grant: Permissions } {
+export function memoryFacts(): HostFacts & { state: Readiness; grant: Permissions; asked: Permissions } {
   const report = {
     id: "memory",
     instance_of: null,
@@ -236,10 +237,12 @@ export function memoryFacts(): HostFacts & { state: Readiness; grant: Permission
   const demand = (id: string) => {
     if (id !== "memory") throw new BulkheadError("not_found", `There is no plugin with the id "${id}".`);
   };
-  const facts: HostFacts & { state: Readiness; grant: Permissions } = {
+  const facts: HostFacts & { state: Readiness; grant: Permissions; asked: Permissions } = {
     state: { ready: true },
     grant: {},
+    asked: {},
     workspaces: noWorkspaces,
+    aside: { until: async () => "", put: async () => {} },
     history: {
       ask: async (question) => ({ ...await question(noHistory, null as never), indexed_to: 0, last: 0 }),
     },
@@ -269,6 +272,14 @@ export function memoryFacts(): HostFacts & { state: Readiness; grant: Permission
       grants(id) {
         demand(id);
         return { plugin_id: id, grant: facts.grant, deny: {} };
+      },
+      standing: () => ({ now: "refused", grants: [] }),
+      tried(id, grant) {
+        demand(id);
+        const plugin = { ...fakePlugin(id), grant: facts.grant };
+        plugin.manifest = { ...plugin.manifest, permissions: facts.asked };
+        const allows = allowedBy(plugin, { grant, places: { path: [] } });
+        return { allows, judge: judgeUses(plugin, grant) };
       },
     },
     async addGrant({ permission, target }) {

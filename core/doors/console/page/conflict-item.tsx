@@ -2,6 +2,8 @@ import { useState } from "preact/hooks";
 import type { WorkspaceConflict } from "../../../../plugin-sdk/workspace.ts";
 import { attempt, useConsole } from "./console-context.ts";
 import { Sure } from "./parts.tsx";
+import { WordsForm } from "./needs/words-form.tsx";
+import { plainText } from "./shown-text.ts";
 import { addressOf } from "./route.ts";
 import { SessionDiffText } from "./diff-text.tsx";
 import { Text } from "./text.tsx";
@@ -32,22 +34,43 @@ export function ConflictList({ of: { paths } }: { of: ConflictFacts }) {
 }
 
 /** Ways to settle changes that could not be applied. */
-export function ConflictAnswer({ item: { session_id } }: { item: WaitingItem }) {
+export function ConflictAnswer({ item: { session_id, workdir, input } }: { item: WaitingItem }) {
   const found = useConsole();
-  const [shows, setShows] = useState(false);
+  const [shows, setShows] = useState<"diff" | "merge" | null>(null);
   const id = session_id ?? "";
+  const { paths, folder } = input as ConflictFacts & { folder: string };
   const path = `/v1/sessions/${encodeURIComponent(id)}`;
   const act = async (done: string, call: string) => {
     await attempt(found, done, () => found.api.send("POST", `${path}/${call}`));
     found.waiting.touch();
   };
+  const ask = async (prompt: string) => {
+    const told = "The agent was asked. Apply again when it is done.";
+    const isSent = await attempt(found, told, () => found.api.send("POST", `${path}/continue`, { prompt }));
+    if (isSent) setShows(null);
+  };
   const apply = () => act("The changes are in the repository, not staged.", "apply");
+  if (shows === "merge") {
+    return (
+      <WordsForm
+        label="Message to the agent"
+        verb="Ask it to merge"
+        text={mergeWords(paths, workdir)}
+        send={ask}
+        close={() => setShows(null)}
+      />
+    );
+  }
   return (
     <>
+      <p class="quiet-line">
+        Its worktree: <code>{plainText(folder, 300)}</code>
+      </p>
       <div class="answers">
-        <button type="button" class="primary" onClick={() => void apply()}>Apply again</button>
-        <button type="button" aria-expanded={shows} onClick={() => setShows(!shows)}>
-          {shows ? "Hide the diff" : "Show the diff"}
+        <button type="button" class="primary" onClick={() => setShows("merge")}>Ask the agent to merge …</button>
+        <button type="button" onClick={() => void apply()}>Apply again</button>
+        <button type="button" aria-expanded={shows === "diff"} onClick={() => setShows(shows === null ? "diff" : null)}>
+          {shows === "diff" ? "Hide the diff" : "Show the diff"}
         </button>
         <a class="button" href={addressOf("review", id)}>Review</a>
         <Sure
@@ -56,7 +79,18 @@ export function ConflictAnswer({ item: { session_id } }: { item: WaitingItem }) 
           act={() => act("The worktree is gone.", "discard")}
         />
       </div>
-      {shows && <SessionDiffText id={id} />}
+      {shows === "diff" && <SessionDiffText id={id} />}
     </>
   );
+}
+
+function mergeWords(paths: readonly string[], workdir: string | null): string {
+  return [
+    `Your changes cannot be applied${
+      workdir === null ? "" : ` to ${workdir}`
+    }: these files were changed there as well.`,
+    ...paths.slice(0, mostPaths).map((path) => `- ${path}`),
+    "",
+    "Merge your work with what these files are there now, so that it applies. Keep what both sides meant, run the tests, and say what you decided.",
+  ].join("\n");
 }

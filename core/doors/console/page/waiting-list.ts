@@ -1,4 +1,4 @@
-import { type Signal, signal } from "@preact/signals";
+import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { type HostApi, RefusedCall } from "./api.ts";
 import type { WaitingItem } from "../../http/waiting-item.ts";
 import type { LiveEvents } from "./live.ts";
@@ -14,9 +14,13 @@ const telling: ReadonlySet<string> = new Set([
 /** Some of the things that wait have no event. */
 const pollMs = 10_000;
 
-/** Everything that waits for a person, the oldest first. */
+/** Everything that waits for a person, in the order of the host: what ends first on top. */
 export class WaitingList {
   readonly items: Signal<readonly WaitingItem[]> = signal([]);
+  /** Number of those that hold up a running session, or a person's own work: the rest can wait until someone looks. */
+  readonly blocking: ReadonlySignal<number> = computed(() =>
+    this.items.value.filter(({ request_id, kind }) => request_id !== null || kind === "held").length
+  );
   readonly state: Signal<"loading" | "ready" | { failed: string }> = signal("loading");
   #api: HostApi;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -41,7 +45,7 @@ export class WaitingList {
     this.#timer = undefined;
     try {
       const { items } = await this.#api.get<{ items: WaitingItem[] }>("/v1/waiting");
-      this.items.value = items.toSorted((a, b) => (a.at ?? "z").localeCompare(b.at ?? "z"));
+      this.items.value = items;
       this.state.value = "ready";
     } catch (error) {
       this.state.value = { failed: error instanceof RefusedCall ? error.message : String(error) };

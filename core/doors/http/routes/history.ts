@@ -3,13 +3,13 @@ import type { CapabilityEvent } from "../../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import type { UsageRow } from "../../../../plugin-sdk/usage-row.ts";
-import type { NewGrant } from "../../../packages/manifest/edit-host-manifest.ts";
 import { grantable } from "../../../packages/manifest/grantable.ts";
-import { grantCovers } from "../../../packages/permissions/grant-covers.ts";
+import type { Judgement } from "../../../packages/permissions/try-grant.ts";
 import type { HistoryQueries, PermissionUse } from "../../../records/history/history-queries.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { type ApiRoute, json, ok, route } from "../route.ts";
 import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
+import { pastUse, Standings } from "../denied-uses.ts";
 import { sessionSummarySchema } from "../schemas/sessions.ts";
 
 const adapterId = Type.String({ minLength: 1, maxLength: 256 });
@@ -21,13 +21,21 @@ const call = { session_id: text, seq: count, at: text, adapter_id: text, permiss
 
 const denialsQuery = Type.Object({ adapter: Type.Optional(adapterId), before, limit }, closed);
 
+const standingFields = {
+  now: oneOf(["allowed", "grantable", "refused"] as const),
+  grants: Type.Array(Type.Object({ permission: text, target: text }), {
+    description: "grants that would allow it now, each as narrow as the manifest asks",
+  }),
+};
+
 const denial = named(
   "Denial",
   Type.Object({
     ...call,
     reason: text,
     grant_command: maybe(text),
-    grantable: Type.Boolean({ description: "whether that command is enough" }),
+    grantable: Type.Boolean({ description: "whether that command was enough then" }),
+    ...standingFields,
   }),
 );
 
@@ -51,6 +59,7 @@ const previewBody = Type.Object({
 const preview = Type.Object({
   allowed: Type.Integer({ description: "uses in the journal that this grant covers" }),
   refused: Type.Integer({ description: "uses that it does not cover" }),
+  unclear: Type.Integer({ description: "uses of a program whose arguments decide: the journal does not have them" }),
   newly_allowed: Type.Integer({ description: "of the allowed ones, those that were denied at the time" }),
   searched: count,
   examples: Type.Array(Type.Object({
@@ -60,8 +69,11 @@ const preview = Type.Object({
     permission: text,
     target: text,
     was: oneOf(["allowed", "denied"] as const),
-    decision: oneOf(["allowed", "refused"] as const),
+    decision: oneOf(["allowed", "refused", "unclear"] as const),
   })),
+  allows: Type.Array(Type.Object({ permission: text, target: text }), {
+    description: "rows of the plugin's permissions that the grant would allow, or allow more of",
+  }),
   ...progress,
 });
 
@@ -102,6 +114,8 @@ const spendRow: SchemaOf<UsageRow> = named(
 /** Uses of a permission that a preview looks at, and those that it shows. */
 const mostUses = 20_000;
 const mostExamples = 20;
+/** Sessions whose folders a preview looks up. */
+const mostWorkdirs = 200;
 /** Sessions of a moment. */
 const mostSessions = 200;
 
@@ -122,7 +136,9 @@ export const historyRoutes: readonly ApiRoute[] = [
         await facts.history.ask((queries) => {
           const filter = { decision: "denied" as const, adapter };
           const uses = queries.uses(filter, { before, limit });
-          return { denials: uses.map(denialOf), next: uses.length < limit ? null : uses.at(-1)?.gseq ?? null };
+          const standings = new Standings(facts.plugins);
+          const denials = uses.map((one) => ({ ...denialOf(one), ...standings.of(one) }));
+          return { denials, next: uses.length < limit ? null : uses.at(-1)?.gseq ?? null };
         }),
       ),
   }),
@@ -157,17 +173,17 @@ export const historyRoutes: readonly ApiRoute[] = [
     scope: "admin",
     body: previewBody,
     answers: ok("counts, and examples of both", preview),
-    async handle({ params, body }, { facts }) {
-      const { plugin_id: id } = facts.plugins.grants(params["id"] ?? "");
-      return json(
-        await facts.history.ask((queries) => {
-          const uses = queries.uses({ adapter: id, permission: body.permission }, {
-            before: Number.MAX_SAFE_INTEGER,
-            limit: mostUses,
-          });
-          return previewOf(uses, body);
-        }),
-      );
+    async handle({ params, body, sessions }, { facts }) {
+      const { allows, judge } = facts.plugins.tried(params["id"] ?? "", body);
+      const found = await facts.history.ask(async (queries) => {
+        const { permission } = body;
+        const newest = { before: Number.MAX_SAFE_INTEGER, limit: mostUses };
+        const uses = queries.uses({ adapter: params["id"], permission }, newest);
+        const isFile = permission === "read" || permission === "write";
+        const workdirs = isFile ? await workdirsOf(uses, sessions) : new Map<string, string>();
+        return previewOf(uses.map((use) => ({ use, decision: judge(pastUse(use, workdirs)) })));
+      });
+      return json({ ...found, allows });
     },
   }),
   route({
@@ -248,24 +264,29 @@ function reasonOf({ grantable, manifest_entry, grant_command, reason }: Capabili
   return grant_command === undefined ? "No grant allows it." : "It is not granted.";
 }
 
-function previewOf(uses: readonly PermissionUse[], { permission, target }: Omit<NewGrant, "pluginId">) {
-  const judged = uses.map((use) => ({
-    use,
-    decision: grantCovers(permission, { grant: target, used: use.event.target })
-      ? "allowed" as const
-      : "refused" as const,
+/** Folders of the newest sessions of some uses. */
+async function workdirsOf(uses: readonly PermissionUse[], sessions: Pick<SessionHost, "get">) {
+  const ids = [...new Set(uses.map(({ session_id }) => session_id))].slice(0, mostWorkdirs);
+  const found = await Promise.all(ids.map(async (id) => {
+    const summary = await sessions.get(id).catch(() => null);
+    return summary === null ? [] : [[id, summary.workdir] as const];
   }));
-  const allowed = judged.filter(({ decision }) => decision === "allowed");
-  const refused = judged.filter(({ decision }) => decision === "refused");
+  return new Map(found.flat());
+}
+
+function previewOf(judged: readonly { use: PermissionUse; decision: Judgement }[]) {
+  const of = (wanted: Judgement) => judged.filter(({ decision }) => decision === wanted);
+  const [allowed, refused, unclear] = [of("allowed"), of("refused"), of("unclear")];
   const wasDenied = ({ use }: { use: PermissionUse }) => use.event.decision === "denied";
   // Changes come first: a person decides about them.
-  const shown = [...allowed.filter(wasDenied), ...refused, ...allowed].slice(0, mostExamples);
+  const shown = [...allowed.filter(wasDenied), ...unclear.filter(wasDenied), ...refused, ...allowed, ...unclear];
   return {
     allowed: allowed.length,
     refused: refused.length,
+    unclear: unclear.length,
     newly_allowed: allowed.filter(wasDenied).length,
-    searched: uses.length,
-    examples: [...new Set(shown)].map(({ use: { session_id, seq, at, event }, decision }) => ({
+    searched: judged.length,
+    examples: [...new Set(shown)].slice(0, mostExamples).map(({ use: { session_id, seq, at, event }, decision }) => ({
       session_id,
       seq,
       at,

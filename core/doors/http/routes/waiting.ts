@@ -1,14 +1,14 @@
-import { grantCommand, grantTarget } from "../../../ground/config/grant-command.ts";
 import { Type } from "@sinclair/typebox";
 import type { PermissionOption, PermissionRequestEvent, QuestionEvent } from "../../../../plugin-sdk/events.ts";
-import { exactly } from "../../../../plugin-sdk/schema.ts";
+import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import type { SessionSummary, WaitingRequest } from "../../../../plugin-sdk/session-summary.ts";
-import { nextTurn } from "../../../ground/platform/engine/next-turn.ts";
+import { workedIn, type Workspace } from "../../../../plugin-sdk/workspace.ts";
 import type { HostWorkspaces } from "../../../sessions/host/state/workspaces.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { callerPlugins, type PluginFacts } from "../plugin-facts.ts";
-import type { WaitingItem } from "../waiting-item.ts";
-import { type ApiRoute, json, ok, route } from "../route.ts";
+import { refusedGrants } from "../refused-grants.ts";
+import { noRequest, type WaitingItem } from "../waiting-item.ts";
+import { type ApiRoute, type ApiRouteDeps, json, ok, route } from "../route.ts";
 import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 
 const item = named(
@@ -20,6 +20,7 @@ const item = named(
     deadline: maybe(text),
     deadline_cut_from_ms: maybe(count),
     session_id: maybe(text),
+    workdir: maybe(text),
     adapter_id: maybe(text),
     plugin_id: maybe(text),
     title: text,
@@ -37,6 +38,11 @@ const item = named(
   })),
 );
 
+const asideBody = Type.Object({
+  id: Type.String({ pattern: "^(grant|quarantine) [a-z0-9-]{1,64}$" }),
+  at: Type.String({ pattern: "^[0-9T:.-]{19,27}Z$", description: "at of the item" }),
+}, closed);
+
 /** Events before a session's newest one that are searched for its open requests: an agent that waits says little. */
 const searched = 2000;
 /** Most waiting sessions to search. */
@@ -47,27 +53,50 @@ export const waitingRoutes: readonly ApiRoute[] = [
   route({
     id: "listWaiting",
     at: "GET /v1/waiting",
-    summary: "list everything that waits for a person, the oldest first",
+    summary: "list everything that waits for a person, what ends first before the rest",
     scope: "own",
     answers: ok("all of it", Type.Object({ items: Type.Array(item) })),
     async handle({ sessions, workspaces, caller }, { facts }) {
       const running = await sessions.list({ state: "running", limit: 500 });
       const asking = running.filter(({ waiting }) => waiting.length > 0).slice(0, mostSessions);
       const requests = (await Promise.all(asking.map((one) => requestItems(one, sessions)))).flat();
-      const plugins = await pluginItems(callerPlugins(caller, facts.plugins));
-      const conflicts = await conflictItems(workspaces, sessions);
+      const plugins = await pluginItems(callerPlugins(caller, facts.plugins), facts);
+      const trees = await workspaces.list();
+      const conflicts = await conflictItems(trees, sessions);
       const held = await heldItems(workspaces, sessions);
-      return json({
-        items: [...requests, ...plugins, ...conflicts, ...held].sort((a, b) => (a.at ?? "").localeCompare(b.at ?? "")),
-      });
+      const items = [...requests, ...plugins, ...conflicts, ...held].map((one) => ({
+        ...one,
+        // People know a repository, and no worktree of it.
+        workdir: trees.find((tree) => workedIn(tree, one.session_id ?? ""))?.workdir ?? one.workdir,
+      }));
+      return json({ items: items.sort(mostUrgentFirst) });
+    },
+  }),
+  route({
+    id: "putAside",
+    at: "POST /v1/waiting/aside",
+    summary: "put off what waits about a plugin, until something newer asks for it",
+    scope: "admin",
+    body: asideBody,
+    answers: { 204: { summary: "it is put off" } },
+    async handle({ body: { id, at } }, { facts }) {
+      await facts.aside.put(id, at);
+      return new Response(null, { status: 204 });
     },
   }),
 ];
 
+/** What ends first stands first, then requests that wait without end, then changes, then plugins; of like ones the older. */
+function mostUrgentFirst(a: WaitingItem, b: WaitingItem): number {
+  const weight = ({ request_id, session_id }: WaitingItem) => request_id !== null ? 0 : session_id !== null ? 1 : 2;
+  return (a.deadline ?? "~").localeCompare(b.deadline ?? "~") || weight(a) - weight(b) ||
+    (a.at ?? "").localeCompare(b.at ?? "");
+}
+
 type AskingEvent = PermissionRequestEvent | QuestionEvent;
 
 async function requestItems(summary: SessionSummary, sessions: SessionHost): Promise<WaitingItem[]> {
-  const { session_id, adapter_id, title, waiting, last_seq } = summary;
+  const { session_id, workdir, adapter_id, title, waiting, last_seq } = summary;
   const asked = await askingEvents(summary, sessions).catch(() => new Map<string, AskingEvent>());
   return waiting.map((request) => ({
     ...itemOf(request, asked.get(request.request_id)),
@@ -76,6 +105,7 @@ async function requestItems(summary: SessionSummary, sessions: SessionHost): Pro
     deadline: request.answer_by ?? null,
     deadline_cut_from_ms: request.answer_cut_from_ms ?? null,
     session_id,
+    workdir,
     adapter_id,
     plugin_id: null,
     title,
@@ -118,7 +148,10 @@ async function askingEvents(
   return found;
 }
 
-async function pluginItems(plugins: Pick<PluginFacts, "list" | "permissions">): Promise<WaitingItem[]> {
+async function pluginItems(
+  plugins: Pick<PluginFacts, "list" | "standing">,
+  { history, aside }: Pick<ApiRouteDeps["facts"], "history" | "aside">,
+): Promise<WaitingItem[]> {
   const all = await plugins.list();
   const quarantined = all.filter(({ quarantine }) => quarantine !== null).map(({ id, quarantine }): WaitingItem => ({
     ...ofPlugin(id),
@@ -129,56 +162,18 @@ async function pluginItems(plugins: Pick<PluginFacts, "list" | "permissions">): 
     text: quarantine?.crashes.at(-1)?.message ?? "It crashed too often.",
     command: `bulkhead plugin release ${id}`,
   }));
-  const missing: WaitingItem[] = [];
-  for (const { id } of all.filter(({ enabled }) => enabled)) {
-    missing.push(...missingGrants(id, plugins));
-    // The first to ask after a reload has them explained, each in a turn of its own.
-    await nextTurn();
-  }
-  return [...quarantined, ...missing];
+  const enabled = all.filter((one) => one.enabled).map(({ id }) => id);
+  const refused = enabled.length === 0 ? [] : await refusedGrants(enabled, { plugins, history });
+  const items = [...quarantined, ...refused];
+  const until = await Promise.all(items.map(({ id }) => aside.until(id)));
+  return items.filter(({ at }, index) => (at ?? "") > until[index]!);
 }
-
-function missingGrants(id: string, plugins: Pick<PluginFacts, "permissions">): WaitingItem[] {
-  const missing = permissionsOf(id, plugins).filter(({ requested, granted, denied }) =>
-    requested && !granted && !denied
-  );
-  return missing.map((row) => {
-    const { permission, target, why } = row;
-    const granted = grantTarget(row);
-    return {
-      ...ofPlugin(id),
-      kind: "grant",
-      id: `grant ${id} ${permission}:${target}`,
-      at: null,
-      title: `${id} asks for ${permission}: ${target}`,
-      text: why,
-      input: { permission, target: granted },
-      command: permission === "run_env" || permission === "limits"
-        ? null
-        : grantCommand(id, permission, { target: granted }),
-    };
-  });
-}
-
-/** None of a plugin that a reload took out meanwhile, or that cannot be explained: its own page says why. */
-function permissionsOf(
-  id: string,
-  plugins: Pick<PluginFacts, "permissions">,
-): ReturnType<PluginFacts["permissions"]> {
-  try {
-    return plugins.permissions(id);
-  } catch {
-    return [];
-  }
-}
-
 /** Changes that were to be applied and could not be, until they are applied or discarded. */
 async function conflictItems(
-  workspaces: Pick<HostWorkspaces, "list">,
+  all: readonly Workspace[],
   sessions: Pick<SessionHost, "get">,
 ): Promise<WaitingItem[]> {
-  const all = await workspaces.list();
-  return await Promise.all(all.flatMap(({ session_id, running, conflict }) => {
+  return await Promise.all(all.flatMap(({ session_id, running, conflict, folder }) => {
     if (running || conflict === null) return [];
     const { at, message, hint, paths } = conflict;
     // Retention may have taken the session's events.
@@ -187,7 +182,7 @@ async function conflictItems(
       ...ofSession(session_id, { kind: "conflict", at, session }),
       text: message,
       command: `bulkhead session apply ${session_id}`,
-      input: { paths },
+      input: { paths, folder },
       hint,
     }))];
   }));
@@ -212,16 +207,25 @@ async function heldItems(
   }));
 }
 
-const noRequest = { tool: null, deadline: null, deadline_cut_from_ms: null, request_id: null, choices: [] };
-
 function ofPlugin(id: string): Omit<WaitingItem, "kind" | "id" | "at" | "title" | "text" | "command"> {
-  return { ...noRequest, session_id: null, adapter_id: null, input: null, hint: null, plugin_id: id };
+  const none = { session_id: null, workdir: null, adapter_id: null, input: null, hint: null };
+  return { ...noRequest, ...none, plugin_id: id };
 }
 
 function ofSession(
   session_id: string,
   { kind, at, session }: Pick<WaitingItem, "kind" | "at"> & { session: SessionSummary | null },
 ): Omit<WaitingItem, "text" | "command" | "input" | "hint"> {
-  const { adapter_id = null, title = session_id } = session ?? {};
-  return { ...noRequest, kind, id: `${kind} ${session_id}`, at, session_id, adapter_id, plugin_id: null, title };
+  const { adapter_id = null, title = session_id, workdir = null } = session ?? {};
+  return {
+    ...noRequest,
+    kind,
+    id: `${kind} ${session_id}`,
+    at,
+    session_id,
+    workdir,
+    adapter_id,
+    plugin_id: null,
+    title,
+  };
 }

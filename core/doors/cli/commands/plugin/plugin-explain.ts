@@ -1,4 +1,4 @@
-import { grantsCommand } from "../../../../ground/config/grant-command.ts";
+import { grantsCommand, grantTarget } from "../../../../ground/config/grant-command.ts";
 import { grantable } from "../../../../packages/manifest/grantable.ts";
 import { quarantineError } from "../../../../walls/pool/plugin-health.ts";
 import type { BinaryPin, ExplainedPermission, ExplainedPlugin } from "../../../../../plugin-sdk/plugin-report.ts";
@@ -125,12 +125,14 @@ const keyPermissions: readonly string[] = ["env", "secrets"];
 
 /** Gives the command that grants what is missing; keys, and what amounts to everything, each in a line of its own. */
 export function missingGrants(plugin: Pick<Plugin, "id">, rows: readonly ExplainedPermission[]): string {
-  const grants = rows.flatMap(({ permission, target, requested, granted, breadth }) => {
-    // Grant a program with the arguments and names that its manifest asks for, and a secret with its places.
-    const word = permission === "run" || permission === "secrets" ? target.split(" ")[0] ?? target : target;
-    const isGrantable = (grantable as readonly string[]).includes(permission);
+  const isMissing = ({ requested, granted, denied }: ExplainedPermission) => requested && !granted && !denied;
+  // A program alone has all that its manifest asks for: that may be more than what is missing.
+  const isWhole = (binary: string) => rows.every((one) => one.binary !== binary || isMissing(one));
+  const grants = rows.filter(isMissing).flatMap((one) => {
+    const { permission, binary, breadth } = one;
+    const target = permission === "run" && binary !== undefined && isWhole(binary) ? binary : grantTarget(one);
     const isGrave = keyPermissions.includes(permission) || breadth === "everything";
-    return requested && !granted && isGrantable ? [{ permission, target: word, isGrave }] : [];
+    return (grantable as readonly string[]).includes(permission) ? [{ permission, target, isGrave }] : [];
   });
   const alike = ({ permission, target }: typeof grants[number]) =>
     grants.filter((other) => other.permission === permission && other.target === target);

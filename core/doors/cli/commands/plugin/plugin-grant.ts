@@ -5,6 +5,7 @@ import { changeManifest } from "../../../../packages/install/manifest-transactio
 import { addGrant, parseForEdit } from "../../../../packages/manifest/edit-host-manifest.ts";
 import { readHostManifest } from "../../../../packages/manifest/find-host-manifest.ts";
 import { createRegistry } from "../../../../packages/registry/registry.ts";
+import { allowedBy } from "../../../../packages/permissions/try-grant.ts";
 import { grantNotes, programsGrants } from "../../../../packages/permissions/unasked-grants.ts";
 import { unknownPlugin } from "../../../../packages/registry/unknown-plugin.ts";
 import { dirname } from "../../../../ground/platform/files/paths.ts";
@@ -20,6 +21,7 @@ import { safeLine } from "../../render/agent-text.ts";
 export async function pluginGrant(call: Invocation): Promise<number> {
   const { pluginId, wanted, file } = await wantedOf(call);
   for (const { permission, target } of wanted) {
+    const allowed = await allowedWith(file, { pluginId, permission, target });
     const changed = await changeManifest(file, async ({ text, writeText }) => {
       const isTools = permission === "run" &&
         isToolsProgram(parseForEdit(text, { pluginId, file }), { pluginId, target });
@@ -35,6 +37,7 @@ export async function pluginGrant(call: Invocation): Promise<number> {
       `${words}: ${note === null ? `${pluginId} may ` : ""}${permission} ${target} (${file}).`,
       ...(pinned === null ? [] : [pinLine(binary, pinned)]),
       ...(note === null ? [] : [`Note: ${note}`]),
+      ...(allowed.length > 1 ? [`It allows all of: ${safeLine(allowed.join(", "))}.`] : []),
       ...(forPrograms
         ? ["Its contained programs have it; its own code does not, since its manifest does not ask for it."]
         : []),
@@ -103,6 +106,19 @@ async function effectOf(
     return { note, forPrograms: note === null && programsGrants(plugin).some(isThis) };
   } catch {
     return { note: null, forPrograms: false };
+  }
+}
+
+/** Lists what a grant allows that is not allowed now; nothing where the plugin cannot be read. */
+async function allowedWith(file: string, { pluginId, ...grant }: Wanted & { pluginId: string }): Promise<string[]> {
+  try {
+    const registry = await createRegistry({ manifest: await readHostManifest(file), root: dirname(file) });
+    const plugin = registry.get(pluginId);
+    if (plugin === undefined) return [];
+    const rows = allowedBy(plugin, { grant, places: { path: [] } });
+    return rows.map(({ permission, target }) => `${permission} ${target}`);
+  } catch {
+    return [];
   }
 }
 

@@ -7,7 +7,7 @@ import { dropKey } from "./page-key.ts";
 export function Navigation({ place, screen, help }: { place: string; screen: string; help: () => void }) {
   const { waiting } = useConsole();
   const { isOpen, setIsOpen, element, button, onKey, onLeave } = useMenu(place);
-  const count = waiting.items.value.length;
+  const count = waiting.blocking.value;
   const here = screen === "start" ? "sessions" : screen;
   return (
     <nav class="nav" aria-label="Screens" ref={element} onKeyDown={onKey} onFocusOut={onLeave}>

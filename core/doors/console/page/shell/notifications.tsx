@@ -21,12 +21,13 @@ export function Notifications() {
   );
 }
 
-/** Shows how many things wait in the page's title, and tells the desktop of new ones. */
+/** Shows how many things block a session in the page's title, and tells the desktop of all new ones. */
 export function useBadge({ waiting, notifies }: Console): void {
   const items = waiting.items.value;
   const [known] = useState(() => new Set<string>());
   useEffect(() => {
-    document.title = items.length === 0 ? "Bulkhead" : `(${items.length}) Bulkhead`;
+    const count = waiting.blocking.value;
+    document.title = count === 0 ? "Bulkhead" : `(${count}) Bulkhead`;
     for (const { id, title, adapter_id, plugin_id } of items) {
       if (known.has(id)) continue;
       known.add(id);

@@ -4,18 +4,18 @@ import { useKeys } from "../keys.ts";
 import { useBadge } from "./notifications.tsx";
 import { Compare } from "../compare/compare.tsx";
 import { CompareList } from "../compare/compare-list.tsx";
+import { NeedsYou } from "../needs/needs-you.tsx";
 import { Dialog, Since } from "../parts.tsx";
 import { reviewKeys } from "../review/key-names.ts";
 import { Review } from "../review/review.tsx";
 import { ReviewList } from "../review/review-list.tsx";
 import { addressOf, goTo, screens } from "../route.ts";
 import { History } from "../screens/history.tsx";
-import { NeedsYou } from "../screens/needs-you.tsx";
 import { Session } from "../screens/session.tsx";
 import { Sessions } from "../sessions/sessions.tsx";
 import { Spend } from "../spend/spend.tsx";
 import { Start } from "../screens/start.tsx";
-import { Walls } from "../screens/walls.tsx";
+import { Walls } from "../walls/walls.tsx";
 import { Text } from "../text.tsx";
 import { Navigation } from "./navigation.tsx";
 import { dropKey, isOver, overText } from "./page-key.ts";
@@ -75,7 +75,7 @@ function CurrentScreen({ found: { route } }: { found: Console }) {
     case "compare":
       return first === undefined ? <CompareList /> : <Compare key={first} id={first} />;
     case "walls":
-      return <Walls plugin={first ?? null} />;
+      return <Walls words={route.value.words} />;
     case "history":
       return <History />;
     case "spend":

@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { WaitingItem } from "../../http/waiting-item.ts";
-import { plainText } from "./shown-text.ts";
-import { Text } from "./text.tsx";
+import type { WaitingItem } from "../../../http/waiting-item.ts";
+import { plainText } from "../shown-text.ts";
+import { Text } from "../text.tsx";
 
 /** How long a batch that was confirmed can be taken back. Milliseconds. */
 const undoMs = 5000;

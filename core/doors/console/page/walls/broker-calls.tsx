@@ -1,10 +1,11 @@
 import { useEffect, useState } from "preact/hooks";
-import { noticeOf, useConsole } from "./console-context.ts";
-import { Ago, Failure, useLoaded } from "./parts.tsx";
-import { addressOf } from "./route.ts";
-import type { ShownEvent } from "./shown-event.ts";
-import { plainText } from "./shown-text.ts";
-import { Text } from "./text.tsx";
+import { noticeOf, useConsole } from "../console-context.ts";
+import { Age } from "../age.tsx";
+import { Failure, useLoaded } from "../parts.tsx";
+import { addressOf } from "../route.ts";
+import type { ShownEvent } from "../shown-event.ts";
+import { plainText } from "../shown-text.ts";
+import { Text } from "../text.tsx";
 import type { BrokerCall } from "./wall-facts.ts";
 
 /** Calls that are shown; and the time between two looks of the eye, in milliseconds. */
@@ -18,7 +19,7 @@ export function BrokerCalls() {
   const [calls, loaded] = useCalls();
   return (
     <section class="panel">
-      <h2>Broker calls</h2>
+      {loaded === undefined && <p class="quiet-line">Reading the calls …</p>}
       {loaded !== undefined && "failed" in loaded && <Failure {...noticeOf(loaded.failed)} />}
       {loaded !== undefined && "value" in loaded && calls.length === 0 && (
         <p class="quiet-line">
@@ -40,7 +41,7 @@ function Call({ of: { session_id, seq, at, adapter_id, permission, target, decis
       </code>
       <span class="quiet-line">{plainText(adapter_id, 40)}</span>
       <a href={addressOf("sessions", session_id, seq)}>
-        <Ago at={at} />
+        <Age at={at} />
       </a>
     </li>
   );

@@ -1,56 +1,67 @@
 import { useState } from "preact/hooks";
-import { attempt, useConsole } from "./console-context.ts";
+import { attempt, useConsole } from "../console-context.ts";
 import { GrantForm } from "./grant-form.tsx";
-import { Sure } from "./parts.tsx";
-import { grantTarget } from "../../../ground/config/grant-command.ts";
-import { plainText } from "./shown-text.ts";
-import { Text } from "./text.tsx";
-import type { ExplainedPermission, ExplainedPlugin } from "../../../../plugin-sdk/plugin-report.ts";
+import { Sure } from "../parts.tsx";
+import { grantTarget } from "../../../../ground/config/grant-command.ts";
+import { plainText } from "../shown-text.ts";
+import { isWhole } from "./plugin-words.ts";
+import { Text } from "../text.tsx";
+import type { ExplainedPermission, ExplainedPlugin } from "../../../../../plugin-sdk/plugin-report.ts";
 
 /** Permissions that one plugin asks for, to grant, narrow and revoke; each grant is tried on the history first. */
-export function PluginPermissions({ plugin, changed }: { plugin: ExplainedPlugin; changed: () => void }) {
+export function PluginPermissions({ plugin, changed }: { plugin: ExplainedPlugin; changed: () => Promise<void> }) {
   const found = useConsole();
-  const [asked, setAsked] = useState<ExplainedPermission | null>(null);
+  const [asked, setAsked] = useState<Asked | null>(null);
   const revokeAll = async () => {
     const done = () => found.api.send("DELETE", grantsOf(plugin));
-    if (await attempt(found, `${plugin.name} has no grant now.`, done)) changed();
+    if (await attempt(found, `${plugin.name} has no grant now.`, done)) await changed();
   };
   return (
-    <section class="panel" aria-labelledby="plugin-name">
-      <header class="panel-head">
-        <h2 id="plugin-name">
-          {plainText(plugin.name, 80)} <span class="quiet-line">{plugin.id} {plugin.version}</span>
-        </h2>
-        <Sure
-          label="Revoke all"
-          question={`Take back all that ${plainText(plugin.name, 40)} was granted?`}
-          act={() => void revokeAll()}
-        />
-      </header>
+    <section class="plugin-permissions" aria-label={`Permissions of ${plainText(plugin.name, 80)}`}>
       <p class="quiet-line">
-        <Text of={plugin.description} />
+        <Text of={plugin.description} /> <code>{plugin.id} {plugin.version}</code>
       </p>
       {plugin.permissions.length === 0 && <p>It asks for nothing.</p>}
       <ul class="plain-list permissions">
         {plugin.permissions.map((row) => (
-          <Permission plugin={plugin} row={row} isAsked={asked === row} ask={setAsked} changed={changed} />
+          <Permission
+            plugin={plugin}
+            row={row}
+            asked={asked?.row === row ? asked : null}
+            ask={setAsked}
+            changed={changed}
+          />
         ))}
       </ul>
       {plugin.programs.map((program) => <Program of={program} />)}
+      {plugin.permissions.some(({ granted, permission }) => granted && permission !== "limits") && (
+        <p>
+          <Sure
+            label="Revoke all"
+            question={`Take back all that ${plainText(plugin.name, 40)} was granted?`}
+            act={() => void revokeAll()}
+          />
+        </p>
+      )}
     </section>
   );
+}
+
+/** A row whose form is open, to grant it or to narrow its grant. */
+interface Asked {
+  row: ExplainedPermission;
+  narrows: boolean;
 }
 
 interface PermissionProps {
   plugin: ExplainedPlugin;
   row: ExplainedPermission;
-  /** The form to grant it, or to narrow it, is open. */
-  isAsked: boolean;
-  ask(row: ExplainedPermission | null): void;
-  changed(): void;
+  asked: Asked | null;
+  ask(asked: Asked | null): void;
+  changed(): Promise<void>;
 }
 
-function Permission({ plugin, row, isAsked, ask, changed }: PermissionProps) {
+function Permission({ plugin, row, asked, ask, changed }: PermissionProps) {
   const found = useConsole();
   /** Replaces the grant by a narrower one; null takes it back. */
   const replace = async (instead: string | null) => {
@@ -61,7 +72,12 @@ function Permission({ plugin, row, isAsked, ask, changed }: PermissionProps) {
     const told = row.granted
       ? `${plugin.name} may no longer: ${row.permission} ${row.target}`
       : `${plugin.name} is no longer denied: ${row.permission} ${row.target}`;
-    if (await attempt(found, told, () => replace(null))) changed();
+    if (await attempt(found, told, () => replace(null))) await changed();
+  };
+  const deny = async () => {
+    const body = { permission: grantOf(row), target: grantTarget(row), under: "deny" };
+    const told = `${plugin.name} is denied: ${row.permission} ${row.target}`;
+    if (await attempt(found, told, () => found.api.send("POST", grantsOf(plugin), body))) await changed();
   };
   return (
     <li>
@@ -71,16 +87,16 @@ function Permission({ plugin, row, isAsked, ask, changed }: PermissionProps) {
         <code>
           <Text of={plainText(row.target, 300)} />
         </code>
-        <Acts of={row} ask={() => ask(row)} revoke={() => void revoke()} />
+        <Acts of={row} ask={(narrows) => ask({ row, narrows })} revoke={() => void revoke()} deny={() => void deny()} />
       </div>
       <Reason of={row} />
-      {isAsked && (
+      {asked !== null && (
         <GrantForm
           plugin={plugin}
           permission={grantOf(row)}
           target={grantTarget(row)}
-          also={(target) => alsoAllowed(plugin.permissions, { row, target })}
-          instead={row.granted ? replace : null}
+          row={row}
+          instead={asked.narrows ? replace : null}
           close={() => ask(null)}
           changed={changed}
         />
@@ -89,16 +105,26 @@ function Permission({ plugin, row, isAsked, ask, changed }: PermissionProps) {
   );
 }
 
-function Acts({ of: row, ask, revoke }: { of: ExplainedPermission; ask: () => void; revoke: () => void }) {
-  const isLimit = row.permission === "limits";
+interface ActsProps {
+  of: ExplainedPermission;
+  ask(narrows: boolean): void;
+  revoke(): void;
+  deny(): void;
+}
+
+function Acts({ of: row, ask, revoke, deny }: ActsProps) {
+  if (row.permission === "limits") return null;
+  const { requested, granted, denied } = row;
+  const isMissing = requested && !isWhole(row) && !denied;
   return (
     <span class="permission-act">
-      {row.effective.length === 0 && !row.denied && !isLimit && (
-        <button type="button" class="primary" onClick={ask}>Grant …</button>
+      {isMissing && <button type="button" class="primary" onClick={() => ask(false)}>Grant …</button>}
+      {isMissing && !granted && isExact(row) && (
+        <Sure label="Deny for good" question="Deny it to every session?" act={deny} />
       )}
-      {row.granted && canNarrow(row) && <button type="button" onClick={ask}>Narrow …</button>}
-      {row.granted && !isLimit && <button type="button" onClick={revoke}>Revoke</button>}
-      {row.denied && !row.granted && <button type="button" onClick={revoke}>Lift the denial</button>}
+      {granted && canNarrow(row) && <button type="button" onClick={() => ask(true)}>Narrow …</button>}
+      {granted && <button type="button" onClick={revoke}>Revoke</button>}
+      {denied && !granted && <button type="button" onClick={revoke}>Lift the denial</button>}
     </span>
   );
 }
@@ -142,33 +168,25 @@ function Program({ of: program }: { of: ExplainedPlugin["programs"][number] }) {
   );
 }
 
-/** Returns the rows that a grant allows as well: all of its program, or the variables alone where it names arguments. */
-function alsoAllowed(
-  rows: readonly ExplainedPermission[],
-  { row, target }: { row: ExplainedPermission; target: string },
-): string[] {
-  const { binary } = row;
-  if (binary === undefined) return [];
-  const isWhole = target.trim() === binary;
-  const others = rows.filter((one) =>
-    one !== row && one.binary === binary && !one.denied && one.effective.length === 0
-  );
-  return others.filter(({ permission }) => permission === "run_env" || isWhole && permission === "run")
-    .map((one) => one.target);
-}
-
 function grantsOf({ id }: ExplainedPlugin): string {
   return `/v1/plugins/${encodeURIComponent(id)}/grants`;
 }
 
-function Decision({ of: { effective, denied, granted } }: { of: ExplainedPermission }) {
+function Decision({ of: row }: { of: ExplainedPermission }) {
+  const { effective, denied, granted } = row;
   if (denied) return <span class="tag tag-failed">denied</span>;
-  if (effective.length > 0) return <span class="tag tag-done">allowed</span>;
+  if (isWhole(row)) return <span class="tag tag-done">allowed</span>;
+  if (effective.length > 0) return <span class="tag tag-waiting">in part</span>;
   return <span class="tag tag-waiting">{granted ? "granted, not in force" : "not granted"}</span>;
 }
 
 function grantOf({ permission }: ExplainedPermission): string {
   return permission === "run_env" ? "run" : permission;
+}
+
+/** Whether a denial of the row's target denies the row alone: that of a program's variable denies the program. */
+function isExact(row: ExplainedPermission): boolean {
+  return grantTarget(row) === row.target;
 }
 
 function canNarrow({ permission }: ExplainedPermission): boolean {

@@ -11,11 +11,19 @@ export const permissionNames = [
   "kv",
 ] as const;
 
+/** A grant as it is typed. */
+export interface TypedGrant {
+  permission: string;
+  target: string;
+}
+
 /** One refusal of the broker, as `GET /v1/denials` lists it. */
 export interface Denial extends Omit<BrokerCall, "gseq" | "decision"> {
-  reason?: string | null;
-  grant_command?: string | null;
-  grantable?: boolean;
+  reason: string;
+  grant_command: string | null;
+  /** How it stands now, and the grants that would allow it. */
+  now: "allowed" | "grantable" | "refused";
+  grants: TypedGrant[];
 }
 
 /** Walls of this machine, as `GET /v1/walls` shows them. */
@@ -29,10 +37,14 @@ export interface ActiveWalls {
 export interface GrantPreview {
   allowed: number;
   refused: number;
+  /** Calls of a program whose arguments decide. */
+  unclear: number;
   /** Calls of those allowed that were denied when they were made. */
   newly_allowed: number;
   searched: number;
-  examples: (Omit<BrokerCall, "adapter_id" | "gseq" | "decision"> & { decision: "allowed" | "refused" })[];
+  examples: (Omit<BrokerCall, "adapter_id" | "gseq" | "decision"> & { decision: "allowed" | "refused" | "unclear" })[];
+  /** Rows of the plugin's permissions that the grant would allow, or allow more of. */
+  allows: TypedGrant[];
 }
 
 /** One decision of the broker, as `GET /v1/calls` lists it. */

@@ -1,0 +1,54 @@
+import { useState } from "preact/hooks";
+import { attempt, useConsole } from "../console-context.ts";
+import { Sure } from "../parts.tsx";
+import { plainText } from "../shown-text.ts";
+import { Text } from "../text.tsx";
+import { GrantForm } from "./grant-form.tsx";
+import type { TypedGrant } from "./wall-facts.ts";
+import { kindOf, WallIcon } from "./wall-icon.tsx";
+
+interface GrantActsProps {
+  pluginId: string;
+  grant: TypedGrant;
+  /** More about it, beside the target. */
+  note?: string;
+  changed(): unknown;
+}
+
+/** A grant that a session was refused, with the ways to settle it: grant it, or deny it so that no one is asked again. */
+export function GrantActs({ pluginId, grant: { permission, target }, note, changed }: GrantActsProps) {
+  const found = useConsole();
+  const [asks, setAsks] = useState(false);
+  const deny = async () => {
+    const path = `/v1/plugins/${encodeURIComponent(pluginId)}/grants`;
+    const told = `${pluginId} is denied: ${permission} ${plainText(target, 200)}`;
+    const body = { permission, target, under: "deny" };
+    if (await attempt(found, told, () => found.api.send("POST", path, body))) await changed();
+  };
+  return (
+    <div class="grant-acts">
+      <div class="permission">
+        <WallIcon of={kindOf(permission)} /> <b>{permission}</b>{" "}
+        <code>
+          <Text of={plainText(target, 300)} />
+        </code>
+        {note !== undefined && <span class="quiet-line">{note}</span>}
+        {!asks && (
+          <span class="permission-act">
+            <button type="button" class="primary" onClick={() => setAsks(true)}>Grant …</button>
+            <Sure label="Deny for good" question="Deny it to every session?" act={() => deny()} />
+          </span>
+        )}
+      </div>
+      {asks && (
+        <GrantForm
+          plugin={{ id: pluginId, name: pluginId }}
+          permission={permission}
+          target={target}
+          close={() => setAsks(false)}
+          changed={changed}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,141 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { WaitingItem } from "../../core/doors/http/waiting-item.ts";
+import { graveFindings } from "./accessibility.ts";
+import { closeConsole, openConsole, openWholeConsole, type WholeConsole } from "./console-fixture.ts";
+
+let { host, browser, opened, page, close } = {} as WholeConsole;
+
+beforeAll(async () => void ({ host, browser, opened, page, close } = await openWholeConsole()));
+afterAll(() => close?.());
+
+/** Runs the agent that reaches for what it was not granted: `git`, `orders` and `key`, as the prompt says. */
+async function reach(prompt: string): Promise<void> {
+  await (await host.client.start({ workdir: host.workdir, prompt }, { adapter: "reaches" })).result();
+}
+
+const manifest = () => readFile(join(host.folder, "bulkhead.yaml"), "utf8");
+const waiting = async () => (await host.call<{ items: WaitingItem[] }>("GET", "/v1/waiting")).items;
+
+test("a plugin whose sessions were refused has one card, which is put off on the host until it is refused again", async () => {
+  await reach("git and orders");
+  await opened.go("#/needs-you");
+  const card = page.locator(".item-grant", { hasText: "reaches" });
+  await card.getByText("orders.example.org:443", { exact: true }).waitFor({ timeout: 15_000 });
+  expect(await page.locator(".item-grant").count()).toBe(1);
+  expect(await card.locator(".grant-acts").count()).toBe(3);
+  // It blocks no session that runs.
+  expect(await page.title()).toBe("Bulkhead");
+  await card.getByRole("button", { name: "Not now" }).click();
+  await card.waitFor({ state: "detached" });
+  expect(await waiting()).toEqual([]);
+  await reach("orders again");
+  await card.waitFor({ timeout: 15_000 });
+});
+
+test("a grant has exactly the row's words, and says before it is given what else it allows", async () => {
+  const card = page.locator(".item-grant", { hasText: "reaches" });
+  const push = card.locator(".grant-acts").filter({ has: page.getByText("git push", { exact: true }) });
+  await push.getByRole("button", { name: "Grant …" }).click();
+  const field = push.getByLabel("Grant run");
+  expect(await field.inputValue()).toBe("git push");
+  await push.getByRole("button", { name: "Grant", exact: true, disabled: false }).waitFor();
+  expect(await push.locator(".also").count()).toBe(0);
+  await field.fill("git");
+  await push.locator(".also", { hasText: "run git push {...}" }).waitFor();
+  await field.fill("git push");
+  await push.locator(".also").waitFor({ state: "detached" });
+  await push.getByRole("button", { name: "Grant", exact: true }).click();
+  await push.waitFor({ state: "detached" });
+  expect(await manifest()).toMatch(/binary: git\n\s+args:\n?\s+\[?-? ?push\]?/);
+});
+
+test("what is denied for good is never asked about again", async () => {
+  const card = page.locator(".item-grant", { hasText: "reaches" });
+  const orders = card.locator(".grant-acts", { hasText: "orders.example.org" });
+  await orders.getByRole("button", { name: "Deny for good" }).click();
+  await orders.getByRole("group").getByRole("button", { name: "Deny for good" }).click();
+  await orders.waitFor({ state: "detached" });
+  await reach("orders once more");
+  await expect.poll(async () => JSON.stringify(await waiting())).not.toContain("orders.example.org");
+  await opened.go("#/walls/plugins/reaches");
+  await page.locator(".permissions li", { hasText: "orders.example.org" }).getByText("denied", { exact: true })
+    .waitFor();
+});
+
+test("a request is rejected with words, which the agent gets", async () => {
+  const session = await host.client.start({
+    workdir: host.workdir,
+    prompt: "ask, then work",
+    answer_timeout_ms: 600_000,
+  }, {
+    adapter: "talks",
+  });
+  await opened.go("#/needs-you");
+  const item = page.locator(".item-permission", { hasText: "npm test" });
+  await item.getByText("tidepool").waitFor();
+  expect(await item.locator(".item-title").textContent()).toBe("npm test");
+  expect(await page.title()).toBe("(1) Bulkhead");
+  await item.getByRole("button", { name: "Reject and say why" }).click();
+  await item.getByLabel("What should the agent do instead?").fill("finish without the tests");
+  await item.getByRole("button", { name: "Reject and tell it" }).click();
+  await item.waitFor({ state: "detached" });
+  const said = async () => {
+    const events: string[] = [];
+    const { last_seq } = await session.summary();
+    for await (const { event, seq } of session.events()) {
+      if (event.type === "output") events.push(event.data);
+      if (seq >= last_seq) break;
+    }
+    return events.join("");
+  };
+  await expect.poll(said, { timeout: 15_000 }).toContain("answer: no");
+  await expect.poll(said, { timeout: 15_000 }).toContain("heard meanwhile: finish without the tests");
+  await session.interrupt();
+});
+
+test("what ends first stands on top, and its deadline is marked only when it is near", async () => {
+  const start = (minutes: number) =>
+    host.client.start({ workdir: host.workdir, prompt: `Edit in ${minutes}`, answer_timeout_ms: minutes * 60_000 }, {
+      adapter: "edits",
+    });
+  const sessions = [await start(300), await start(10)];
+  const items = page.locator(".item-permission");
+  await expect.poll(() => items.count(), { timeout: 15_000 }).toBe(2);
+  expect(await items.nth(0).locator(".item-who").textContent()).toContain("Edit in 10");
+  expect(await page.locator(".deadline-near").count()).toBe(1);
+  await items.nth(0).locator(".deadline-near").waitFor();
+  const phone = await openConsole(browser, host, { hash: "#/needs-you", viewport: { width: 390, height: 844 } });
+  const allow = phone.page.getByRole("button", { name: "Allow once" }).first();
+  const box = (await allow.boundingBox())!;
+  expect(box.width).toBeGreaterThan(300);
+  expect(box.height).toBeGreaterThanOrEqual(44);
+  expect(await graveFindings(phone.page)).toEqual([]);
+  await closeConsole(phone);
+  for (const session of sessions) await session.interrupt();
+});
+
+test("walls say in sentences what a plugin may do, and have an address for each part", async () => {
+  await opened.go("#/walls");
+  const card = page.locator(".wall-card", { hasText: "reaches" });
+  await card.locator(".wall-line", { hasText: /^May\s+run\s+git push\.$/ }).waitFor();
+  await card.locator(".wall-refused", { hasText: "reach orders.example.org:443" }).waitFor();
+  await page.getByRole("button", { name: "As a table" }).click();
+  await page.getByRole("columnheader", { name: "secrets" }).waitFor();
+  await page.getByRole("link", { name: "Denials" }).click();
+  await page.waitForURL("**#/walls/denials");
+  const denial = page.locator(".denial", { hasText: "orders.example.org" });
+  await denial.getByText(/3 times, 1 agent, 3 sessions/).waitFor();
+  const key = page.locator(".denial", { hasText: "TIDE_KEY" });
+  expect(await key.count()).toBe(0);
+  await reach("key");
+  await key.getByRole("button", { name: "Grant or deny" }).click({ timeout: 15_000 });
+  await key.getByRole("button", { name: "Grant …" }).click();
+  await key.getByRole("button", { name: "Grant", exact: true }).click();
+  await page.locator("summary", { hasText: "allowed since" }).waitFor();
+  await opened.go("#/walls/machine");
+  await page.locator(".wall-list li").first().waitFor();
+  const names = await page.locator(".wall-list b").allTextContents();
+  expect(names.length).toBeGreaterThan(1);
+});
