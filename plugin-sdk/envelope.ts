@@ -251,6 +251,34 @@ export interface TurnEndedEvent {
   agent_ref?: string;
   error?: ErrorData;
 }
+/** A limit of a provider for a span of time, as its last answer told it. */
+export interface QuotaWindow {
+  /** The provider's own name, with `_`: `requests`, `input_tokens`. */
+  name: string;
+  limit: number | null;
+  remaining: number | null;
+  /** RFC 3339, UTC; null where it was not told. */
+  reset_at: string | null;
+}
+/** A call of the agent's model has passed, or was refused: the host holds the key, so it sees them. */
+export interface ModelCallEvent {
+  type: "model_call";
+  /** As the answer names it. */
+  model: string | null;
+  /** HTTP status; null where no answer came. */
+  status: number | null;
+  tokens_in: number | null;
+  tokens_out: number | null;
+  tokens_cached: number | null;
+  /** By the access mode's prices; null where they are unknown. */
+  cost: number | null;
+  currency: string | null;
+  /** True when the answer broke off or told no figures: these are at least. */
+  partial?: true;
+  /** The host refused it, since this budget was spent. */
+  refused?: "budget_cost" | "budget_tokens";
+  windows?: QuotaWindow[];
+}
 /** Files of the conversation were taken back since its session before. */
 export interface RewoundEvent {
   type: "rewound";
@@ -302,6 +330,7 @@ export type HostEvent =
   | MessageDroppedEvent
   | TurnStartedEvent
   | TurnEndedEvent
+  | ModelCallEvent
   | RewoundEvent
   | GapEvent
   | SessionEndedEvent;
@@ -328,6 +357,7 @@ export const hostEventTypes: readonly HostEvent["type"][] = [
   "message_dropped",
   "turn_started",
   "turn_ended",
+  "model_call",
   "rewound",
   "gap",
   "session_ended",

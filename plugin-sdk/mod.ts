@@ -106,10 +106,12 @@ export {
   type MessageDeliveredEvent,
   type MessageDroppedEvent,
   type MessageSentEvent,
+  type ModelCallEvent,
   type PermissionResolvedEvent,
   type ProcessExitedEvent,
   type ProcessSpawnedEvent,
   type QueuedEvent,
+  type QuotaWindow,
   type RewoundEvent,
   type SessionEndedEvent,
   type SessionStartedEvent,
@@ -225,7 +227,9 @@ export {
   type SessionResult,
   type StopReason,
   stopReasons,
+  type UsageBasis,
   type UsageReport,
+  type WireUsage,
 } from "./result.ts";
 export type { Turn, TurnMessage } from "./turns.ts";
 export { untilAborted } from "./until-aborted.ts";

@@ -67,10 +67,30 @@ export interface UsageReport {
   requests?: number;
   /** Input and output tokens together, where their sum is all that the adapter tells. */
   tokens_used?: number;
-  /**
-   * `reported` by the agent, `estimated` when the host computed the cost from the access mode's prices, or `unknown`.
-   */
-  basis: "reported" | "estimated" | "unknown";
+  /** Calls of the agent's model that the host saw, since it holds the key; absent where it saw none. */
+  wire?: WireUsage;
+  basis: UsageBasis;
+}
+
+/**
+ * Where figures come from: counted by the host in every call (`wire`), with a cost from the access mode's prices;
+ * `reported` by the agent; `estimated` from those prices and the agent's tokens; or `unknown`.
+ */
+export type UsageBasis = "wire" | "reported" | "estimated" | "unknown";
+
+/** Figures of the calls that the host saw. Sub-agents, titles and retries are in them. */
+export interface WireUsage {
+  calls: number;
+  /** Of these, those whose answer broke off or told no figures: the sums are at least these. */
+  unknown: number;
+  tokens_in: number;
+  tokens_out: number;
+  tokens_cached: number;
+  /** By the access mode's prices; null where one of the calls has none. */
+  cost: number | null;
+  currency: string | null;
+  /** Input and output tokens by the agent's own word, where they differ from those seen by more than 5 %. */
+  reported_tokens?: number;
 }
 
 /** A path that the session changed, derived from git. */

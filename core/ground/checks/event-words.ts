@@ -161,6 +161,8 @@ function hostWords(event: HostEvent, figures: EventFigures): EventWords {
       const weight = outcome === "completed" ? "info" : "error";
       return { icon: "■", weight, tag: `turn ${turn} ended`, text: error?.message ?? stop_reason, hint: error?.hint };
     }
+    case "model_call":
+      return callWords(event, figures);
     case "rewound": {
       const { undo, to, files, left } = event;
       const goal = undo
@@ -199,6 +201,30 @@ function usageText(event: EventOf<"usage">, to: EventFigures): string {
   ];
   const told = parts.length === 0 ? "tokens unknown" : `${partial === true ? "at least " : ""}${parts.join(", ")}`;
   return `${told} (${scope})${model === undefined ? "" : ` · ${model}`}`;
+}
+
+function callWords(event: EventOf<"model_call">, to: EventFigures): EventWords {
+  const { model, status, refused, tokens_in, tokens_out, cost, currency, partial } = event;
+  if (refused !== undefined) {
+    return {
+      icon: "✗",
+      weight: "warning",
+      tag: "model call refused",
+      text: `${refused.replaceAll("_", " ")} is spent`,
+    };
+  }
+  const text = usageText({
+    type: "usage",
+    scope: "turn",
+    tokens_in,
+    tokens_out,
+    tokens_cached: null,
+    cost,
+    ...(currency === null ? {} : { currency }),
+    ...(partial ? { partial } : {}),
+  }, to);
+  const how = status === null ? ", no answer" : status >= 400 ? `, HTTP ${status}` : "";
+  return { icon: "·", weight: "debug", text: `model call${model === null ? "" : ` of ${model}`}: ${text}${how}` };
 }
 
 function agentText({ agent_version, model, tools, agent_session_id }: EventOf<"agent_info">): string {

@@ -4,7 +4,8 @@ import type { UsageReport } from "../../../plugin-sdk/result.ts";
 import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
 
 /** Usage of a session, by its last event. */
-export interface Spent extends Omit<UsageReport, "duration_ms" | "scope" | "partial" | "requests" | "tokens_used"> {
+export interface Spent
+  extends Omit<UsageReport, "duration_ms" | "scope" | "partial" | "requests" | "tokens_used" | "wire"> {
   adapter_id: string;
   /** 1: the figures are at least these. */
   partial: 0 | 1;
@@ -78,7 +79,7 @@ export function spentOf({ event, adapter }: Envelope): Spent | null {
   return {
     adapter_id: adapter.id,
     model: stringOf(usage["model"]),
-    basis: basis === "reported" || basis === "estimated" ? basis : "unknown",
+    basis: basis === "wire" || basis === "reported" || basis === "estimated" ? basis : "unknown",
     cost: figure("cost"),
     currency: stringOf(usage["currency"]),
     tokens_in: figure("tokens_in"),

@@ -10,6 +10,7 @@ import type { SessionRequest, TurnTerms } from "../../../plugin-sdk/request.ts";
 import type { HeldItem } from "../../records/gate/held-item.ts";
 import type { LookStart } from "../../records/gate/known-entries.ts";
 import type { SharedLooks } from "../../records/git/shared-looks.ts";
+import type { MeteredCall } from "../../walls/agent/meter/meter.ts";
 import type { AskGrant, MissingGrant, SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
 import type { WorkerPlace } from "../../walls/pool/plugin-pool.ts";
@@ -250,6 +251,10 @@ export interface AttemptDeps {
   stop(reason: StopReason, error: ErrorData): void;
   /** Called when an event changes what a budget counts. */
   onUsed(): void;
+  /** Called for each call of the agent's model that the host saw. */
+  onModelCall(call: MeteredCall): void;
+  /** Returns why the agent's model is not to be called again; null while it may be. */
+  spent(): string | null;
   /** Called before the session's scratch folder may be used. */
   onScratch(): void;
 }

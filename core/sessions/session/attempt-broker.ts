@@ -6,6 +6,7 @@ import {
   programNet,
   programRead,
 } from "../../packages/permissions/contained-programs.ts";
+import { createMeter } from "../../walls/agent/meter/meter.ts";
 import type { SessionBroker } from "../../walls/broker/session-broker.ts";
 import { attachedFile } from "./attached-files.ts";
 import { hostQuestions } from "./ask-host.ts";
@@ -57,12 +58,11 @@ export function attemptBroker(
     settingsOf: plugin.settings_of,
     gitMounts: () => deps.git.mounts(),
     endpoints: endpointsOf(plugin.manifest),
-    wires: [{
-      begin({ method }) {
-        if (method === "POST") deps.usage.requested();
-        return null;
-      },
-    }],
+    wires: [createMeter({
+      onRequest: () => deps.usage.requested(),
+      onCall: (call) => deps.onModelCall(call),
+      spent: () => deps.spent(),
+    })],
     install: plugin.manifest.install,
     lastProcessId: processes.lastId,
     workMayBegin,

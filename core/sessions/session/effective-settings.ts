@@ -63,6 +63,12 @@ interface Exceeded {
   message: string;
 }
 
+/** A ceiling that leaves nothing. */
+interface SpentBudget {
+  reason: "budget_cost" | "budget_tokens";
+  message: string;
+}
+
 /** Returns the first ceiling of a request that was passed, or null. Usage equal to the ceiling is still within it. */
 export function exceededBudget(used: Used, { budget = {}, max_turns }: SessionRequest): Exceeded | null {
   const over = (value: number | null, most: number | undefined) => value !== null && most !== undefined && value > most;
@@ -76,6 +82,17 @@ export function exceededBudget(used: Used, { budget = {}, max_turns }: SessionRe
   if (over(used.turns, turns)) return { reason: "budget_turns", message: `The session took more than ${turns} turns.` };
   if (over(used.tool_calls, budget.tool_calls)) {
     return { reason: "budget_tool_calls", message: `The session made more than ${budget.tool_calls} tool calls.` };
+  }
+  return null;
+}
+
+/** Returns the budget of a request that is used up, so that no call of a model may begin; null where none is. */
+export function spentBudget({ cost, tokens }: Used, { budget = {} }: SessionRequest): SpentBudget | null {
+  const isSpent = (value: number | null, most: number | undefined) =>
+    value !== null && most !== undefined && value >= most;
+  if (isSpent(cost, budget.cost)) return { reason: "budget_cost", message: `The budget of ${budget.cost} is spent.` };
+  if (isSpent(tokens, budget.tokens)) {
+    return { reason: "budget_tokens", message: `The budget of ${budget.tokens} tokens is spent.` };
   }
   return null;
 }

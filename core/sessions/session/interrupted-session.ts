@@ -165,6 +165,9 @@ class InterruptedSession {
     // The host asks by itself, and answers calls whose turn has ended.
     if (event.type === "permission_request" || event.type === "tool_result") this.#rules.accept(event);
     if (event.type === "attempt_started") this.#usage.begin({ mode: null });
+    if (event.type === "model_call" && event.refused === undefined) {
+      this.#usage.called({ ...event, is_known: event.partial !== true });
+    }
     if (event.type === "session_started") this.#first ??= { envelope, event };
     if (event.type === "permission_resolved") this.#rules.resolve(event.request_id);
     if (event.type === "turn_started") this.#begin(event.turn);

@@ -12,12 +12,13 @@ import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 import type { Admitted, AttemptDeps, Candidate, EarlierTurn, RunningSessionDeps } from "./admitted.ts";
 import type { Attempt } from "./attempt.ts";
 import { Deadlines, outOfTime } from "./deadlines.ts";
-import { effectiveSettings, exceededBudget } from "./effective-settings.ts";
+import { effectiveSettings } from "./effective-settings.ts";
 import { Entries } from "./entries.ts";
 import { EventAllowance, EventRules } from "./event-rules.ts";
 import { firstTurnOf, totalMsOf } from "./first-turn.ts";
 import { OpenRequests } from "./open-requests.ts";
 import { buildResult, startedEvent } from "./result.ts";
+import { SessionBudget, tellDifference } from "./session-budget.ts";
 import { SessionChanges } from "./session-changes.ts";
 import { SessionGit } from "./session-git.ts";
 import { SessionStops } from "./session-stops.ts";
@@ -42,6 +43,7 @@ export class RunningSession {
   readonly #rules = new EventRules();
   readonly #requests: OpenRequests;
   readonly #usage = new SessionUsage();
+  readonly #budget: SessionBudget;
   readonly #turns: SessionTurns;
   readonly #stops: SessionStops;
   readonly #entries: Entries;
@@ -124,9 +126,12 @@ export class RunningSession {
       onAgentSession: (id) => this.#entries.named(id),
       processes: { lastId: 0 },
       stop: (reason, error) => this.#stops.stop(reason, error),
-      onUsed: () => this.#holdBudget(),
+      onUsed: () => this.#budget.hold(),
+      onModelCall: (call) => this.#budget.called(call),
+      spent: () => this.#budget.spent(),
       onScratch: () => void (this.#usesScratch = true),
     };
+    this.#budget = new SessionBudget(this.#attemptDeps, { stops, stop: (reason, why) => this.stop(reason, why) });
     this.#entries = new Entries({
       ...this.#attemptDeps,
       changes: this.changes,
@@ -347,14 +352,6 @@ export class RunningSession {
     return event;
   }
 
-  #holdBudget(): void {
-    const { request } = this.#session;
-    if (request.budget === undefined && request.max_turns === undefined) return;
-    const { cost, tokens, turns } = this.#usage.all;
-    const exceeded = exceededBudget({ cost, tokens, turns, tool_calls: this.#rules.toolCalls }, request);
-    if (exceeded) this.stop(exceeded.reason, exceeded.message);
-  }
-
   async #finish(failure: ErrorData | null): Promise<SessionResult> {
     // First: commits that it takes over are no changes any more.
     const git = await this.#takeOverGit();
@@ -368,6 +365,8 @@ export class RunningSession {
     if (left.held.length + left.install_scripts.length > 0) this.#stream.host({ type: "held", ...left });
     const { attempt } = this.#entries;
     const candidate = attempt?.candidate ?? this.#entries.candidate;
+    const usage = this.#usage.all.report(Math.round(performance.now() - this.#started));
+    tellDifference(usage, candidate);
     const result = this.#stream.redacted(buildResult({
       ...this.#session,
       hostVersion,
@@ -379,7 +378,7 @@ export class RunningSession {
       turns: this.#reports,
       rules: this.#rules,
       structured: this.#entries.structured,
-      usage: this.#usage.all.report(Math.round(performance.now() - this.#started)),
+      usage,
       changed,
       left,
       kept,

@@ -23,6 +23,8 @@ export class SessionStops {
   readonly #turns: Pick<SessionTurns, "current" | "isTold" | "end">;
   #attempt: Attempt | null = null;
   #stopped: Stop | null = null;
+  /** Why the session ends with the work under way. */
+  #noted: Stop | null = null;
   #abort = new AbortController();
 
   constructor(turns: Pick<SessionTurns, "current" | "isTold" | "end">) {
@@ -31,7 +33,7 @@ export class SessionStops {
 
   /** Returns why the host stopped it; null if it did not. */
   get stopped(): Stop | null {
-    return this.#stopped;
+    return this.#noted ?? this.#stopped;
   }
 
   /** Aborts what the turn under way waits for. */
@@ -41,7 +43,7 @@ export class SessionStops {
 
   /** Whether the session ends, and not a turn alone. */
   get endsSession(): boolean {
-    return this.#stopped?.ofTurn === false;
+    return this.stopped?.ofTurn === false;
   }
 
   /** Names the attempt that is cut off with a stop. */
@@ -53,10 +55,17 @@ export class SessionStops {
   stop(reason: StopReason, error: ErrorData, { isAsked = false }: { isAsked?: boolean } = {}): void {
     const ofTurn = isAsked || (turnReasons.has(reason) && this.#turns.isTold && this.#turns.current !== null);
     if (this.#stopped !== null && (ofTurn || !this.#stopped.ofTurn)) return;
-    this.#stopped = { reason, error, ofTurn };
-    this.#abort.abort(error);
-    this.#attempt?.cut(error);
+    this.#stopped = this.#noted ?? { reason, error, ofTurn };
+    this.#abort.abort(this.#stopped.error);
+    this.#attempt?.cut(this.#stopped.error);
     if (!ofTurn && this.#turns.current === null) this.#turns.end();
+  }
+
+  /** Ends the session for this reason once the agent has ended its turn: it is told by other ways that it must. */
+  endAfterTurn(reason: StopReason, error: ErrorData): void {
+    if (this.endsSession) return;
+    this.#noted = { reason, error, ofTurn: false };
+    if (this.#turns.current === null) this.#turns.end();
   }
 
   /** A client stops the turn: the agent is asked to go on with the next one, where it can. */

@@ -1,6 +1,7 @@
 import type { CompletedEvent, UsageEvent } from "../../../plugin-sdk/events.ts";
 import type { UsageReport } from "../../../plugin-sdk/result.ts";
 import { type AgentAccess, highestPrice, priceUsage, roundMoney, type UsageFigures } from "./priced-usage.ts";
+import { type CountedCall, WireMeter } from "./wire-meter.ts";
 
 /** Adds up a session's usage over its attempts, from reports and, for the cost, prices. Unknown values stay null. */
 export class UsageMeter {
@@ -15,6 +16,11 @@ export class UsageMeter {
   #turnCount = 0;
   #isPartial = false;
   #requests = 0;
+  readonly #wire = new WireMeter();
+  /** Calls that were seen before this attempt. */
+  #callsBefore = 0;
+  /** Whether an attempt told of work and no call of it was seen. */
+  #hasUnseen = false;
   #currency: string | null = null;
   #model: string | null = null;
   #final: CompletedEvent | null = null;
@@ -24,10 +30,12 @@ export class UsageMeter {
    */
   begin(access: AgentAccess): void {
     if (this.#access) {
-      this.#tokensBefore = this.tokens;
+      this.#tokensBefore = this.#saidTokens;
+      this.#hasUnseen ||= this.#isUnseen;
       [this.#before, this.#mostBefore] = [this.#total(), this.#most()];
     }
     this.#access = access;
+    this.#callsBefore = this.#wire.calls;
     this.#whole = null;
     this.#turns = null;
     this.#currency = null;
@@ -57,6 +65,26 @@ export class UsageMeter {
     this.#requests++;
   }
 
+  /** Counts a call of the model that the host saw. */
+  called(call: CountedCall): void {
+    this.#wire.take(call, this.#access);
+    this.#model ??= call.model;
+  }
+
+  /** Returns how the agent's model is reached and paid. */
+  get access(): AgentAccess | null {
+    return this.#access;
+  }
+
+  /** Whether the host saw each call of a model, as far as it can know. */
+  get isSeen(): boolean {
+    return !this.#hasUnseen && !this.#isUnseen && this.#wire.coversAll(this.#saidTokens);
+  }
+
+  get #isUnseen(): boolean {
+    return this.#wire.calls === this.#callsBefore && this.#said().basis !== "unknown";
+  }
+
   /** Counts the cost in the agent's last word, if it has one. */
   complete(event: CompletedEvent): void {
     this.#final = event;
@@ -74,11 +102,18 @@ export class UsageMeter {
 
   /** Returns what the session has cost so far at most, or null while unknown. */
   get cost(): number | null {
-    return this.#most().cost;
+    const [said, seen] = [this.#most().cost, this.#wire.calls === 0 ? null : this.#wire.most];
+    return this.isSeen && seen !== null ? seen : larger(said, seen);
   }
 
   /** Returns the input and output tokens so far, or null while unknown. */
   get tokens(): number | null {
+    const seen = this.#wire.calls === 0 ? null : this.#wire.tokens;
+    return this.isSeen ? seen : larger(this.#saidTokens, seen);
+  }
+
+  /** Returns the tokens by the agent's word. */
+  get #saidTokens(): number | null {
     return sum(this.#tokensBefore, this.attemptTokens);
   }
 
@@ -93,8 +128,22 @@ export class UsageMeter {
   }
 
   report(durationMs: number): UsageReport {
+    const said = this.#reported(durationMs);
+    const wire = this.#wire.report(said.partial === true ? null : this.#saidTokens);
+    if (wire === null) return said;
+    if (!this.isSeen) return { ...said, wire };
+    const { tokens_used: _sum, partial: _least, ...facts } = said;
+    const { tokens_in, tokens_out, tokens_cached } = wire;
+    // A cost is the agent's word where the calls have no known price.
+    const paid = wire.cost === null && said.cost !== null
+      ? { cost: said.cost, currency: said.currency, basis: said.basis }
+      : { cost: wire.cost, currency: wire.currency, basis: "wire" as const };
+    return { ...facts, tokens_in, tokens_out, tokens_cached, ...paid, scope: "session", wire };
+  }
+
+  #reported(durationMs: number): UsageReport {
     const { mixed: _, ...figures } = this.#total();
-    const { tokens } = this;
+    const tokens = this.#saidTokens;
     const split = sum(figures.tokens_in, figures.tokens_out);
     // An attempt may have told its sum alone.
     const isPartial = this.#isPartial || split !== null && (tokens ?? 0) > split;
@@ -201,6 +250,10 @@ export class SessionUsage {
     for (const meter of [this.#all, this.#turn]) meter.requested();
   }
 
+  called(call: CountedCall): void {
+    for (const meter of [this.#all, this.#turn]) meter.called(call);
+  }
+
   complete(event: CompletedEvent): void {
     for (const meter of [this.#all, this.#turn]) meter.complete(event);
   }
@@ -215,7 +268,7 @@ export class SessionUsage {
   }
 
   /** Returns the meter of the whole session. */
-  get all(): Pick<UsageMeter, "cost" | "tokens" | "turns" | "report"> {
+  get all(): Pick<UsageMeter, "access" | "cost" | "isSeen" | "tokens" | "turns" | "report"> {
     return this.#all;
   }
 
@@ -281,4 +334,8 @@ function differ(a: Totals, b: Totals): boolean {
 
 function sum(a: number | null, b: number | null): number | null {
   return a === null ? b : b === null ? a : a + b;
+}
+
+function larger(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? a ?? b : Math.max(a, b);
 }

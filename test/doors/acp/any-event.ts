@@ -78,6 +78,16 @@ export const hostEvents: { [T in HostEvent["type"]]: Extract<HostEvent, { type: 
     artifacts: [],
     checkpoint: null,
   },
+  model_call: {
+    type: "model_call",
+    model: "m",
+    status: 200,
+    tokens_in: 1,
+    tokens_out: 2,
+    tokens_cached: 0,
+    cost: null,
+    currency: null,
+  },
   rewound: {
     type: "rewound",
     to: 1,

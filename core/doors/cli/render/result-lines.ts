@@ -35,6 +35,7 @@ export function resultLines(result: SessionResult, options: ResultLineOptions): 
     ...errorLines(result, options),
     ...substitutionLines(result, options),
     ...usageLine(result.usage, options),
+    ...wireLine(result.usage, options),
     ...hostLines(result, options),
     ...artifactLines(result, options),
     ...gitLines(result.git_changes ?? [], options),
@@ -119,6 +120,21 @@ function usageLine(usage: UsageReport, { paint, columns }: ResultLineOptions): s
     ...(usage.model === null ? [] : [safeLine(usage.model)]),
   ];
   return facts.length === 0 ? [] : [`  ${paint("dim", fitLine(facts.join(" · "), columns - 4))}`];
+}
+
+/** Tells what the host saw of the agent's calls of its model, and where the agent tells otherwise. */
+function wireLine({ wire }: UsageReport, { paint, columns }: ResultLineOptions): string[] {
+  if (wire === undefined) return [];
+  const { calls, unknown, tokens_in, tokens_out, tokens_cached, reported_tokens } = wire;
+  const facts = [
+    `seen: ${plural(calls, "model call")}${unknown === 0 ? "" : `, ${unknown} without whole figures`}`,
+    `${formatCount(tokens_in)} tokens in${tokens_cached === 0 ? "" : `, ${formatCount(tokens_cached)} of them cached`}`,
+    `${formatCount(tokens_out)} out`,
+  ];
+  const differs = reported_tokens === undefined ? [] : [
+    `  ${paint("yellow", fitLine(`the agent tells of ${formatCount(reported_tokens)} tokens instead`, columns - 4))}`,
+  ];
+  return [`  ${paint("dim", fitLine(facts.join(" · "), columns - 4))}`, ...differs];
 }
 
 /** Usage that a plan covers must not look as if it had been billed. */

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { SessionResult, UsageReport } from "../../../../plugin-sdk/result.ts";
+import type { SessionResult, UsageReport, WireUsage } from "../../../../plugin-sdk/result.ts";
 import { useConsole } from "./console-context.ts";
 import { formatCost } from "../../../../plugin-sdk/currency.ts";
 import { countText } from "./parts.tsx";
@@ -25,7 +25,16 @@ export function UsageOf({ id }: { id: string }) {
   return usage === undefined ? null : <UsageText of={usage} />;
 }
 
-/** A cost with its basis. Reported, estimated and unknown look different. */
+/** Tells what the host saw of the agent's calls of its model. */
+function wireText({ calls, unknown, reported_tokens }: WireUsage): string {
+  return [
+    `${countText(calls)} model ${calls === 1 ? "call" : "calls"} seen`,
+    ...(unknown === 0 ? [] : [`${countText(unknown)} without whole figures`]),
+    ...(reported_tokens === undefined ? [] : [`the agent tells of ${countText(reported_tokens)} tokens`]),
+  ].join(" · ");
+}
+
+/** A cost with its basis. Each basis looks different. */
 export function UsageText({ of: usage }: { of: UsageReport }) {
   const tokens = usage.tokens_in === null && usage.tokens_out === null
     ? usage.tokens_used ?? null
@@ -44,6 +53,7 @@ export function UsageText({ of: usage }: { of: UsageReport }) {
           usage.cost === null ? null : usage.basis,
         ].filter((one) => one !== null).join(" · ")}
       </span>
+      {usage.wire !== undefined && <span class="quiet-line">{wireText(usage.wire)}</span>}
     </span>
   );
 }

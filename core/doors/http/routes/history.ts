@@ -98,7 +98,7 @@ const spendRow: SchemaOf<UsageRow> = named(
     day: text,
     adapter_id: text,
     model: maybe(text),
-    basis: oneOf(["reported", "estimated", "unknown"] as const),
+    basis: oneOf(["wire", "reported", "estimated", "unknown"] as const),
     cost: maybe(Type.Number()),
     currency: maybe(text),
     tokens_in: maybe(Type.Number()),

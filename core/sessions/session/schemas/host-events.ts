@@ -164,6 +164,23 @@ const fieldsByType: { readonly [T in HostEventType]: SchemaOf<Fields<T>> } = {
     agent_ref: Type.Optional(text),
     error: Type.Optional(errorSchema),
   })),
+  model_call: fields<"model_call">()(Type.Object({
+    model: maybe(text),
+    status: maybe(count),
+    tokens_in: maybe(count),
+    tokens_out: maybe(count),
+    tokens_cached: maybe(count),
+    cost: maybe(Type.Number({ minimum: 0 })),
+    currency: maybe(text),
+    partial: Type.Optional(Type.Literal(true)),
+    refused: Type.Optional(oneOf(["budget_cost", "budget_tokens"] as const)),
+    windows: Type.Optional(Type.Array(Type.Object({
+      name: text,
+      limit: maybe(count),
+      remaining: maybe(count),
+      reset_at: maybe(text),
+    }))),
+  })),
   rewound: fields<"rewound">()(Type.Object({
     to: count,
     undo: Type.Boolean(),

@@ -19,6 +19,7 @@ import {
   type Substitution,
   type TurnReport,
   type UsageReport,
+  type WireUsage,
 } from "../../../../plugin-sdk/result.ts";
 import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import { heldSchema as anyHeld, installScriptsSchema as anyInstallScripts } from "../../../records/gate/held-schema.ts";
@@ -97,7 +98,19 @@ export const usageSchema: SchemaOf<UsageReport> = named(
     partial: Type.Optional(Type.Literal(true)),
     requests: Type.Optional(count),
     tokens_used: Type.Optional(count),
-    basis: oneOf(["reported", "estimated", "unknown"] as const),
+    wire: Type.Optional(
+      exactly<WireUsage>()(Type.Object({
+        calls: count,
+        unknown: count,
+        tokens_in: count,
+        tokens_out: count,
+        tokens_cached: count,
+        cost: maybe(amount),
+        currency: maybe(text),
+        reported_tokens: Type.Optional(count),
+      })),
+    ),
+    basis: oneOf(["wire", "reported", "estimated", "unknown"] as const),
   })),
 );
 

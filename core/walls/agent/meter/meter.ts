@@ -1,9 +1,10 @@
 import { Buffer } from "node:buffer";
+import type { QuotaWindow } from "../../../../plugin-sdk/envelope.ts";
 import type { GivenAnswer, Wire, WireFollower, WireHead } from "../wire.ts";
 import { AnswerReader } from "./answer-reader.ts";
 import type { CallTokens, MeteredProtocol } from "./protocol.ts";
 import { protocolOf } from "./protocols.ts";
-import { type QuotaWindow, quotaWindows, retryAfter } from "./quota.ts";
+import { quotaWindows, retryAfter } from "./quota.ts";
 
 /** One call of a model that has passed. */
 export interface MeteredCall extends CallTokens {

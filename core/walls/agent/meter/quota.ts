@@ -1,14 +1,5 @@
+import type { QuotaWindow } from "../../../../plugin-sdk/envelope.ts";
 import type { HttpFields } from "../http-head.ts";
-
-/** A provider's limit for a span of time, as the last answer told it. */
-export interface QuotaWindow {
-  /** The provider's own name: `requests`, `input_tokens`, `unified_5h`. */
-  name: string;
-  limit: number | null;
-  remaining: number | null;
-  /** ISO 8601; null where it was not told. */
-  reset_at: string | null;
-}
 
 /** Windows of one answer: more are no answer of a provider that is known. */
 const mostWindows = 12;

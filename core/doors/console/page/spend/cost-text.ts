@@ -2,8 +2,9 @@ import { formatCost } from "../../../../../plugin-sdk/currency.ts";
 import type { Costs } from "./spend-sums.ts";
 
 /** Writes the costs of some sessions; the estimated part says so. */
-export function costText({ reported, estimated }: Costs, currency: string | null): string {
+export function costText({ wire, reported, estimated }: Costs, currency: string | null): string {
   const parts = [
+    ...(wire > 0 ? [`${formatCost(wire, currency)} counted`] : []),
     ...(reported > 0 ? [formatCost(reported, currency)] : []),
     ...(estimated > 0 ? [`≈ ${formatCost(estimated, currency)}`] : []),
   ];

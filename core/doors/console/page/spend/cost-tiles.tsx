@@ -2,7 +2,13 @@ import { formatCost } from "../../../../../plugin-sdk/currency.ts";
 import type { UsageRow } from "../../../../../plugin-sdk/usage-row.ts";
 import { type Costs, sumOf, type UsageSum } from "./spend-sums.ts";
 
-const titles = { reported: "Reported", estimated: "Estimated", not_billed: "Not billed", unknown: "Unknown" } as const;
+const titles = {
+  wire: "Counted",
+  reported: "Reported",
+  estimated: "Estimated",
+  not_billed: "Not billed",
+  unknown: "Unknown",
+} as const;
 
 /** Costs by what is known of them: a figure is beside the sessions that it is of, and beside no others. */
 export function CostTiles({ rows, currencies }: { rows: readonly UsageRow[]; currencies: readonly string[] }) {
@@ -12,6 +18,7 @@ export function CostTiles({ rows, currencies }: { rows: readonly UsageRow[]; cur
     sums.filter(({ sum }) => sum[kind] > 0).map(({ currency, sum }) => formatCost(sum[kind], currency)).join(" + ");
   return (
     <div class="tiles">
+      {by.wire > 0 && <Tile kind="wire" figure={figure("wire")} by={by} note="the host saw their calls" />}
       <Tile kind="reported" figure={figure("reported")} by={by} />
       <Tile kind="estimated" figure={figure("estimated")} by={by} />
       {by.not_billed > 0 && <Tile kind="not_billed" figure="$0" by={by} note="a plan covers them" />}

@@ -3,7 +3,7 @@ import { formatCost } from "../../../../../plugin-sdk/currency.ts";
 import type { UsageRow } from "../../../../../plugin-sdk/usage-row.ts";
 import { plainText } from "../shown-text.ts";
 import { costText } from "./cost-text.ts";
-import { isIn, scaleEnd, type Span, sumOf, type UsageSum } from "./spend-sums.ts";
+import { heightOf, isIn, scaleEnd, type Span, sumOf, type UsageSum } from "./spend-sums.ts";
 
 /** Agents with a colour of their own; the others share the last one. */
 const mostColours = 6;
@@ -30,7 +30,7 @@ interface Bar {
 /** Costs as a bar for each day, in the colours of the agents. A click on a day or an agent shows its part of the figures. */
 export function DayBars({ rows, agents, spans, currency, span, agent, chooseSpan, chooseAgent }: BarsProps) {
   const bars = spans.map((one) => barOf(one, { rows, agents, currency, agent }));
-  const end = scaleEnd(Math.max(...bars.map(({ sum }) => sum.reported + sum.estimated)));
+  const end = scaleEnd(Math.max(...bars.map(({ sum }) => heightOf(sum))));
   const { element, onKey } = useArrows();
   if (currency === null) return null;
   const isWeekly = spans[0]?.first !== spans[0]?.last;
@@ -115,6 +115,7 @@ function DayColumn({ bar: { span, sum, parts }, end, currency, side, isChosen, i
       onClick={choose}
     >
       <span class="day-sum">
+        {sum.wire > 0 && <span>{formatCost(sum.wire, currency)}</span>}
         {sum.reported > 0 && <span>{formatCost(sum.reported, currency)}</span>}
         {sum.estimated > 0 && <span>≈ {formatCost(sum.estimated, currency)}</span>}
       </span>
@@ -146,7 +147,7 @@ function DayColumn({ bar: { span, sum, parts }, end, currency, side, isChosen, i
 function Stack({ parts, end }: { parts: Bar["parts"]; end: number }) {
   let top = 100;
   const pieces = parts.flatMap(({ colour, sum }) =>
-    (["reported", "estimated"] as const).map((kind) => {
+    (["wire", "reported", "estimated"] as const).map((kind) => {
       const height = sum[kind] / end * 100;
       top -= height;
       return { colour, kind, height, y: top };

@@ -10,8 +10,10 @@ export interface Span {
   title: string;
 }
 
-/** Costs of some rows in one currency. A reported and an estimated cost are never added up. */
+/** Costs of some rows in one currency. Costs of different kinds are never added up. */
 export interface Costs {
+  /** Of tokens that the host counted itself. */
+  wire: number;
   reported: number;
   estimated: number;
 }
@@ -75,10 +77,11 @@ export function isIn({ day }: Pick<UsageRow, "day">, { first, last }: Pick<Span,
 /** Adds up rows. Costs count where they are in this currency. */
 export function sumOf(rows: readonly UsageRow[], currency: string | null): UsageSum {
   const sum: UsageSum = {
+    wire: 0,
     reported: 0,
     estimated: 0,
     sessions: 0,
-    by: { reported: 0, estimated: 0, not_billed: 0, unknown: 0 },
+    by: { wire: 0, reported: 0, estimated: 0, not_billed: 0, unknown: 0 },
     tokens_in: null,
     tokens_out: null,
     tokens_cached: null,
@@ -90,12 +93,21 @@ export function sumOf(rows: readonly UsageRow[], currency: string | null): Usage
     sum.sessions += row.sessions;
     sum.by[kind] += row.sessions;
     sum.partial += row.partial;
-    if ((kind === "reported" || kind === "estimated") && row.currency === currency) sum[kind] += row.cost ?? 0;
+    if (isCost(kind) && row.currency === currency) sum[kind] += row.cost ?? 0;
     for (const name of ["tokens_in", "tokens_out", "tokens_cached", "requests"] as const) {
       if (row[name] !== null) sum[name] = (sum[name] ?? 0) + row[name];
     }
   }
   return sum;
+}
+
+function isCost(kind: ReturnType<typeof costKind>): kind is keyof Costs {
+  return kind === "wire" || kind === "reported" || kind === "estimated";
+}
+
+/** Returns the length of a bar: the kinds stand on one another. */
+export function heightOf({ wire, reported, estimated }: Costs): number {
+  return wire + reported + estimated;
 }
 
 /** Returns the currencies of the rows, the one with the most sessions first. */
@@ -116,7 +128,7 @@ export function grouped(
   const groups = new Map<string | null, UsageRow[]>();
   for (const row of rows) groups.set(nameOf(row), [...groups.get(nameOf(row)) ?? [], row]);
   return [...groups].map(([name, some]) => ({ name, sum: sumOf(some, currency) })).sort((a, b) =>
-    b.sum.reported + b.sum.estimated - a.sum.reported - a.sum.estimated || b.sum.sessions - a.sum.sessions ||
+    heightOf(b.sum) - heightOf(a.sum) || b.sum.sessions - a.sum.sessions ||
     (a.name ?? "").localeCompare(b.name ?? "")
   );
 }

@@ -82,6 +82,7 @@ function nameText(name: string | null, by: Grouping): string {
 function Head({ title }: { title: string }) {
   const columns = [
     "Sessions",
+    "Counted",
     "Reported",
     "Estimated",
     "Cost unknown",
@@ -107,6 +108,7 @@ function SumRow({ name, sum, currency }: { name: string; sum: UsageSum; currency
     <tr>
       <th scope="row">{name}</th>
       <td class="number">{sum.sessions.toLocaleString("en")}</td>
+      <td class="number">{amountText(sum.wire, currency)}</td>
       <td class="number">{amountText(sum.reported, currency)}</td>
       <td class="number">{amountText(sum.estimated, currency)}</td>
       <td class="number">{sum.by.unknown === 0 ? "—" : sum.by.unknown.toLocaleString("en")}</td>

@@ -1,0 +1,96 @@
+import type { ModelCallEvent } from "../../../plugin-sdk/envelope.ts";
+import type { StopReason, UsageReport } from "../../../plugin-sdk/result.ts";
+import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
+import type { MeteredCall } from "../../walls/agent/meter/meter.ts";
+import type { AttemptDeps, Candidate } from "./admitted.ts";
+import { exceededBudget, spentBudget } from "./effective-settings.ts";
+import type { SessionStops } from "./session-stops.ts";
+import { codeOfStop } from "./verdict.ts";
+import { callEvent } from "./wire-meter.ts";
+
+interface EndDeps {
+  stops: Pick<SessionStops, "endAfterTurn">;
+  /** Ends the session at once. */
+  stop(reason: StopReason, message: string): void;
+}
+
+/** Events of calls in one session: an agent that calls its model without end fills no journal. */
+const mostCallEvents = 10_000;
+
+/** Time for an agent to end its work after a call was refused. Milliseconds. */
+const endMs = 30_000;
+
+/**
+ * Holds one session to its budget. Where the host sees the calls of the agent's model, none begins after the budget is
+ * spent, and the agent ends by itself with all that it has done; else the session ends once the agent tells of too much.
+ */
+export class SessionBudget {
+  readonly #deps: Pick<AttemptDeps, "session" | "usage" | "rules" | "stream"> & EndDeps;
+  #events = 0;
+  #hasRefused = false;
+
+  constructor(shared: Pick<AttemptDeps, "session" | "usage" | "rules" | "stream">, ends: EndDeps) {
+    const { session, usage, rules, stream } = shared;
+    this.#deps = { session, usage, rules, stream, ...ends };
+  }
+
+  /** Counts a call of the model that the host saw. */
+  called(call: MeteredCall): void {
+    const { usage, stream } = this.#deps;
+    usage.called(call);
+    if (this.#events++ < mostCallEvents) stream.host(callEvent(call, usage.all.access));
+    this.hold();
+  }
+
+  /** Looks whether the budget is passed. */
+  hold(): void {
+    const { session: { request }, usage, rules, stops, stop } = this.#deps;
+    if (request.budget === undefined && request.max_turns === undefined) return;
+    const { cost, tokens, turns, isSeen } = usage.all;
+    const exceeded = exceededBudget({ cost, tokens, turns, tool_calls: rules.toolCalls }, request);
+    if (exceeded === null) return;
+    const { reason, message } = exceeded;
+    const isHeld = isSeen && (reason === "budget_cost" || reason === "budget_tokens");
+    if (isHeld) stops.endAfterTurn(reason, { code: codeOfStop(reason), message });
+    else stop(reason, message);
+  }
+
+  /** Returns why the agent's model is not to be called again; null while it may be. */
+  spent(): string | null {
+    const { session: { request }, usage, rules, stops, stop } = this.#deps;
+    const { cost, tokens, turns } = usage.all;
+    const spent = spentBudget({ cost, tokens, turns, tool_calls: rules.toolCalls }, request);
+    if (spent === null) return null;
+    const { reason, message } = spent;
+    if (!this.#hasRefused) {
+      this.#hasRefused = true;
+      this.#deps.stream.host(refusedCall(reason));
+      stops.endAfterTurn(reason, { code: codeOfStop(reason), message });
+      startBackgroundTimer(() => stop(reason, message), endMs);
+    }
+    return `${message} The host refused this call of the model. End your work now.`;
+  }
+}
+
+function refusedCall(refused: "budget_cost" | "budget_tokens"): ModelCallEvent {
+  return {
+    type: "model_call",
+    model: null,
+    status: null,
+    tokens_in: null,
+    tokens_out: null,
+    tokens_cached: null,
+    cost: null,
+    currency: null,
+    refused,
+  };
+}
+
+/** Tells that an agent's own figures differ from those of the calls that the host saw. */
+export function tellDifference({ wire }: UsageReport, { writeLog }: Pick<Candidate, "writeLog">): void {
+  if (wire?.reported_tokens === undefined) return;
+  const seen = wire.tokens_in + wire.tokens_out;
+  const message =
+    `The agent tells of ${wire.reported_tokens} tokens; the calls of its model that the host saw had ${seen}.`;
+  writeLog({ level: "warn", message, fields: null });
+}

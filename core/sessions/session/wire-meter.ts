@@ -1,0 +1,116 @@
+import type { ModelCallEvent } from "../../../plugin-sdk/envelope.ts";
+import { omitEmpty } from "../../../plugin-sdk/optional-fields.ts";
+import type { WireUsage } from "../../../plugin-sdk/result.ts";
+import type { MeteredCall } from "../../walls/agent/meter/meter.ts";
+import { type AgentAccess, highestPrice, priceUsage, roundMoney, type UsageFigures } from "./priced-usage.ts";
+
+/** Share by which an agent's word may differ from what was seen. */
+const tolerated = 0.05;
+
+/** A call, as far as its figures go. */
+export type CountedCall = Pick<
+  MeteredCall,
+  "model" | "status" | "tokens_in" | "tokens_out" | "tokens_cached" | "is_known"
+>;
+
+/** Cost of some calls; null where one of them has no price. */
+interface Sum {
+  cost: number | null;
+  currency: string | null;
+}
+
+/** Adds up the calls of models that the host saw pass. */
+export class WireMeter {
+  #calls = 0;
+  #unknown = 0;
+  #tokens = { tokens_in: 0, tokens_out: 0, tokens_cached: 0 };
+  #cost: Sum = { cost: 0, currency: null };
+  /** With cached input in full, where its price is unknown: what a budget counts. */
+  #most: Sum = { cost: 0, currency: null };
+
+  /** Counts a call. One that failed costs nothing. */
+  take(call: CountedCall, access: AgentAccess | null): void {
+    this.#calls++;
+    if (!call.is_known) this.#unknown++;
+    for (const name of ["tokens_in", "tokens_out", "tokens_cached"] as const) this.#tokens[name] += call[name] ?? 0;
+    this.#cost = added(this.#cost, costOf(call, access, priceUsage));
+    this.#most = added(this.#most, costOf(call, access, highestPrice));
+  }
+
+  get calls(): number {
+    return this.#calls;
+  }
+
+  /** Returns the input and output tokens; those of answers that broke off as far as they were told. */
+  get tokens(): number {
+    return this.#tokens.tokens_in + this.#tokens.tokens_out;
+  }
+
+  /** Returns what the calls cost at most; null while unknown. */
+  get most(): number | null {
+    return this.#most.cost;
+  }
+
+  /** Whether these are the figures of all that an agent tells: it may have called a model elsewhere. */
+  coversAll(reported: number | null): boolean {
+    return this.#calls > 0 && this.#unknown === 0 && (reported ?? 0) <= this.tokens * (1 + tolerated);
+  }
+
+  /** @param said tokens by the agent's word; null where it told none, or not all */
+  report(said: number | null): WireUsage | null {
+    if (this.#calls === 0) return null;
+    const differs = said !== null && Math.abs(said - this.tokens) > this.tokens * tolerated;
+    return {
+      calls: this.#calls,
+      unknown: this.#unknown,
+      ...this.#tokens,
+      cost: this.#cost.cost,
+      currency: this.#cost.cost === null ? null : this.#cost.currency,
+      ...(differs ? { reported_tokens: said } : {}),
+    };
+  }
+}
+
+/** Makes the event of a call. */
+export function callEvent(call: MeteredCall, access: AgentAccess | null): ModelCallEvent {
+  const { model, status, tokens_in, tokens_out, tokens_cached, is_known, windows } = call;
+  return {
+    type: "model_call",
+    model,
+    status,
+    tokens_in,
+    tokens_out,
+    tokens_cached,
+    ...costOf(call, access, priceUsage),
+    ...(is_known ? {} : { partial: true as const }),
+    ...omitEmpty({ windows }),
+  };
+}
+
+function costOf(call: CountedCall, access: AgentAccess | null, price: typeof priceUsage): Sum {
+  const { tokens_in, tokens_out, tokens_cached, model, status } = call;
+  const hasTokens = tokens_in !== null || tokens_out !== null;
+  if (status !== null && status >= 400 && !hasTokens) return { cost: 0, currency: null };
+  if (access === null) return { cost: null, currency: null };
+  const figures: UsageFigures = {
+    tokens_in,
+    tokens_out,
+    tokens_cached,
+    cost: null,
+    currency: null,
+    model: null,
+    scope: null,
+    basis: "unknown",
+  };
+  // An answer that names no model is of the one that was asked for.
+  const { cost, currency } = price(figures, { mode: access.mode, model: model ?? access.model });
+  return { cost, currency };
+}
+
+function added(one: Sum, other: Sum): Sum {
+  if (one.cost === null || other.cost === null) return { cost: null, currency: null };
+  if (one.currency !== null && other.currency !== null && one.currency !== other.currency) {
+    return { cost: null, currency: null };
+  }
+  return { cost: roundMoney(one.cost + other.cost), currency: one.currency ?? other.currency };
+}

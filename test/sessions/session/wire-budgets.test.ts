@@ -1,0 +1,206 @@
+import { Buffer } from "node:buffer";
+import process from "node:process";
+import { describe, expect, test } from "vitest";
+import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
+import type { UsageEvent } from "../../../plugin-sdk/events.ts";
+import type { Wire } from "../../../core/walls/agent/wire.ts";
+import { StandInAddresses } from "../../../core/walls/broker/stand-in-addresses.ts";
+import {
+  done,
+  failsWith,
+  hangs,
+  ScriptedSession,
+  type ScriptedSessionOptions,
+  type Stage,
+} from "./scripted-session.ts";
+
+/** Budgets of random sizes; `npm run test:budgets` tries a thousand. */
+const budgets = Number(process.env["BULKHEAD_BUDGETS"] ?? 25);
+
+const accessMode: AccessMode = {
+  type: "api",
+  enabled: true,
+  model: "m",
+  max_tokens: 1000,
+  pricing: { input_per_1k_tokens: 1, output_per_1k_tokens: 2, cached_per_1k_tokens: 0.5, currency: "USD" },
+};
+
+interface Answer {
+  tokens_in: number;
+  tokens_out: number;
+  cached?: number;
+  isWhole?: boolean;
+  model?: string;
+}
+
+/** An agent's program, which calls its model through the broker. */
+interface Program {
+  stage: Stage;
+  /** Calls the model; returns the words of a refusal, or null. */
+  call(answer: Answer): Promise<string | null>;
+}
+
+function session(agent: (program: Program) => Promise<void>, options: ScriptedSessionOptions = {}): ScriptedSession {
+  let wire: Wire | undefined;
+  const script = async (stage: Stage) => {
+    await stage.opened.onCall("log", {});
+    return void await agent({ stage, call: (answer) => call(wire!, answer) });
+  };
+  return new ScriptedSession([{ id: "a", scripts: [script], accessMode }], {
+    makeBroker: ({ wires }) => {
+      wire = wires?.[0];
+      return {
+        call: () => Promise.resolve(null),
+        addresses: new StandInAddresses(),
+        uses: { allowed: 0, denied: 0, by: {} },
+        prepare: () => {},
+        guardsChanged: () => Promise.resolve(false),
+        heldBytes: () => Promise.resolve(0),
+        close: () => Promise.resolve(),
+      };
+    },
+    ...options,
+  });
+}
+
+async function call(wire: Wire, { tokens_in, tokens_out, cached = 0, isWhole = true, model = "m" }: Answer) {
+  const begun = wire.begin({ method: "POST", path: "/v1/messages", headers: [], base: "https://api.example.com" });
+  if (begun === null) return expect.unreachable();
+  if ("answer" in begun) {
+    const { body } = await begun.answer(null);
+    return String(JSON.parse(Buffer.concat([...body as Iterable<Uint8Array>]).toString()).error.message);
+  }
+  begun.sent?.(Buffer.from("{}"));
+  begun.answered?.({ status: 200, headers: [] });
+  const usage = { input_tokens: tokens_in - cached, cache_read_input_tokens: cached, output_tokens: tokens_out };
+  begun.received?.(Buffer.from(JSON.stringify({ model, usage })));
+  begun.ended?.(isWhole);
+  return null;
+}
+
+const told = (tokens_in: number, tokens_out: number, more: Partial<UsageEvent> = {}): UsageEvent => ({
+  type: "usage",
+  scope: "session",
+  tokens_in,
+  tokens_out,
+  tokens_cached: null,
+  cost: null,
+  ...more,
+});
+
+describe("usage of calls that the host saw", () => {
+  test("wins over the agent's word, with cached input at its price", async () => {
+    const made = session(async ({ stage, call }) => {
+      await call({ tokens_in: 1000, tokens_out: 100, cached: 400 });
+      await call({ tokens_in: 1000, tokens_out: 0 });
+      stage.say(told(2000, 90, { cost: 77 }), done);
+    });
+    const { usage } = await made.ended();
+    const seen = { tokens_in: 2000, tokens_out: 100, tokens_cached: 400, cost: 0.6 + 0.2 + 0.2 + 1, currency: "USD" };
+    expect(usage).toMatchObject({ ...seen, basis: "wire", scope: "session", requests: 2 });
+    expect(usage.wire).toEqual({ calls: 2, unknown: 0, ...seen });
+    const calls = made.events.filter(({ event }) => event.type === "model_call").map(({ event }) => event);
+    expect(calls).toMatchObject([{ model: "m", status: 200, tokens_in: 1000, cost: 1 }, { tokens_out: 0 }]);
+  });
+
+  test("says where the agent's word differs by more than 5 %", async () => {
+    const usageOf = async (tokens: number, more: Partial<UsageEvent> = {}) =>
+      (await session(async ({ stage, call }) => {
+        await call({ tokens_in: 900, tokens_out: 100 });
+        stage.say(told(tokens, 0, more), done);
+      }).ended()).usage;
+    expect((await usageOf(1050)).wire).not.toHaveProperty("reported_tokens");
+    expect(await usageOf(940)).toMatchObject({ basis: "wire", wire: { reported_tokens: 940 } });
+    // It called a model elsewhere: what it says is more than was seen.
+    expect(await usageOf(1060)).toMatchObject({ tokens_in: 1060, basis: "estimated", wire: { reported_tokens: 1060 } });
+    expect((await usageOf(500, { partial: true })).wire).not.toHaveProperty("reported_tokens");
+  });
+
+  test("is no more than a part where an answer broke off, or a model has no price", async () => {
+    const { usage } = await session(async ({ stage, call }) => {
+      await call({ tokens_in: 10, tokens_out: 1, isWhole: false });
+      stage.say(told(500, 5), done);
+    }).ended();
+    expect(usage).toMatchObject({ tokens_in: 500, basis: "estimated", wire: { calls: 1, unknown: 1, tokens_in: 10 } });
+    const other = await session(async ({ stage, call }) => {
+      await call({ tokens_in: 10, tokens_out: 1, model: "other" });
+      stage.say(told(10, 1, { cost: 3 }), done);
+    }).ended();
+    expect(other.usage).toMatchObject({ cost: 3, basis: "reported", tokens_in: 10, wire: { cost: null } });
+  });
+});
+
+describe("a budget where the host sees the calls", () => {
+  test("refuses the call after the one that spent it, and keeps what the agent said", async () => {
+    const refusals: (string | null)[] = [];
+    const made = session(async ({ stage, call }) => {
+      for (let times = 0; times < 4; times++) refusals.push(await call({ tokens_in: 50, tokens_out: 0 }));
+      stage.say({ type: "output", data: "As far as I came.", stream: "stdout" }, told(100, 0), done);
+    }, { request: { budget: { tokens: 100 } } });
+    const result = await made.ended();
+    expect(refusals.map((one) => one?.slice(0, 34) ?? null)).toEqual([
+      null,
+      null,
+      "The budget of 100 tokens is spent.",
+      "The budget of 100 tokens is spent.",
+    ]);
+    expect(result).toMatchObject({ stop_reason: "budget_tokens", outcome: "error", usage: { tokens_in: 100 } });
+    expect(result.output).toContain("As far as I came.");
+    const refused = made.events.filter(({ event }) => event.type === "model_call" && event.refused === "budget_tokens");
+    expect(refused).toHaveLength(1);
+  });
+
+  test("is within it when the last answer used it up and no call follows", async () => {
+    const { stop_reason } = await session(async ({ stage, call }) => {
+      await call({ tokens_in: 100, tokens_out: 0 });
+      stage.say(done);
+    }, { request: { budget: { tokens: 100 } } }).ended();
+    expect(stop_reason).toBe("end_turn");
+  });
+
+  test("is no reason to try again after the agent failed on it", async () => {
+    let tries = 0;
+    const made = session(async ({ stage, call }) => {
+      tries++;
+      await call({ tokens_in: 1, tokens_out: 1 });
+      await call({ tokens_in: 1, tokens_out: 1 });
+      await failsWith("rate_limit")(stage);
+    }, { request: { budget: { cost: 0.001 }, retry: "always" } });
+    expect(await made.ended()).toMatchObject({ stop_reason: "budget_cost", error: { code: "limit_exceeded" } });
+    expect(tries).toBe(1);
+  });
+
+  test("gives way to a client that interrupts an agent which does not end", async () => {
+    const made = session(async ({ stage, call }) => {
+      await call({ tokens_in: 200, tokens_out: 0 });
+      await call({ tokens_in: 200, tokens_out: 0 });
+      setTimeout(() => made.session.stop("interrupted", "Enough."), 5);
+      await hangs(stage);
+    }, { request: { budget: { tokens: 100 } } });
+    expect(await made.ended()).toMatchObject({ stop_reason: "budget_tokens" });
+  });
+
+  test("of any size is passed by at most one answer", async () => {
+    for (let run = 0; run < budgets; run++) {
+      const isCost = run % 2 === 0;
+      const most = Math.random() * 10 ** (run % 6);
+      const size = () => Math.floor(Math.random() * 10 ** (run % 5)) + 1;
+      let [before, used] = [0, 0];
+      const made = session(async ({ stage, call }) => {
+        for (let calls = 0; calls < 2000; calls++) {
+          const answer = { tokens_in: size(), tokens_out: size() };
+          if (await call(answer) !== null) break;
+          before = used;
+          used += isCost ? (answer.tokens_in + 2 * answer.tokens_out) / 1000 : answer.tokens_in + answer.tokens_out;
+        }
+        stage.say(done);
+      }, { request: { budget: isCost ? { cost: most } : { tokens: Math.ceil(most) } } });
+      const { stop_reason, usage } = await made.ended();
+      const ceiling = isCost ? most : Math.ceil(most);
+      const what = `run ${run}: ${JSON.stringify({ ceiling, before, used })}`;
+      expect(before, what).toBeLessThan(ceiling + 1e-9);
+      if (used >= ceiling) expect(stop_reason, what).toBe(isCost ? "budget_cost" : "budget_tokens");
+      expect(isCost ? usage.cost : usage.wire!.tokens_in + usage.wire!.tokens_out, what).toBeCloseTo(used, 6);
+    }
+  });
+});
