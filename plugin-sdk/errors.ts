@@ -50,6 +50,7 @@ export const errorCodes = {
   journal_error: "The journal could not be written or read.",
   git_missing: "git was not found, so artifacts cannot be derived.",
   unsupported: "This runtime or system cannot do what was asked.",
+  drift: "A program made a call that the replayed session did not record.",
   output_invalid: "The agent's structured output does not fit the output schema.",
   fatal: "The agent failed in a way that a retry cannot mend.",
   unauthorized: "The request carries no valid token.",

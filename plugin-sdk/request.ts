@@ -133,6 +133,16 @@ export interface SessionRequest {
   effort?: Effort;
   /** Whether the agent only plans, and changes nothing: in the mode that it has for this, which is no wall. Default: false. */
   plan?: boolean;
+  /**
+   * `wire` keeps the calls that the session's programs make to their models, with the answers, so that the session can be
+   * replayed. Keeps the files before and after each turn as well, unless `checkpoints` is false. Default: nothing is kept.
+   */
+  record?: "wire";
+  /**
+   * Replays the session of this id, which was recorded: the calls of the agent's program are answered from the record, and
+   * it has no key and no network. Other fields should be those of that session.
+   */
+  replay_of?: string;
 }
 
 /** Terms that hold for a turn and for those after it. */
@@ -222,5 +232,7 @@ export const sessionRequestSchema: SchemaOf<SessionRequest> = exactly<SessionReq
     output_schema: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     checkpoints: Type.Optional(Type.Boolean()),
     ...turnTermsFields,
+    record: Type.Optional(Type.Literal("wire")),
+    replay_of: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   }, closed),
 );

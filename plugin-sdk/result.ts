@@ -1,3 +1,4 @@
+import type { ReplayReport, WireRecordReport } from "./black-box.ts";
 import type { GitChange } from "./git-changes.ts";
 import type { ErrorData } from "./errors.ts";
 import type { AdapterEvent } from "./events.ts";
@@ -270,5 +271,9 @@ export interface SessionResult {
   resumed_from?: string;
   /** The session that continues this one, whose host was killed. */
   resumed_as?: string;
+  /** Calls of models that were recorded; absent: the request does not ask for that. */
+  recorded?: WireRecordReport;
+  /** How its calls went; absent: it is no replay. */
+  replay?: ReplayReport;
   error?: ErrorData;
 }

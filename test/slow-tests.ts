@@ -21,6 +21,7 @@ export const slowTests: readonly string[] = [
   "test/doors/daemon/plugin-trials.test.ts",
   "test/doors/daemon/two-containers.test.ts",
   "test/doors/http/real-host.test.ts",
+  "test/sessions/host/box/replay.test.ts",
   "test/doors/mcp/plugin-tools.test.ts",
   "test/doors/http/scanner.test.ts",
   "test/doors/http/worktree-talk.test.ts",

@@ -53,6 +53,8 @@ const request: Required<SessionRequest> = {
   checkpoints: true,
   effort: "high",
   plan: true,
+  record: "wire",
+  replay_of: "s",
 };
 
 const report = { availability: "missing", reason: "Not found.", next_step: "Install it.", version: "1" };

@@ -16,7 +16,7 @@ const house = [
   {
     packages: "install / registry / permissions bundler / manifest",
     walls: "pool / worker warden broker secrets / agent channel",
-    records: "history telemetry / journal workspace / checkpoints / git / gate",
+    records: "history telemetry / journal workspace / checkpoints / git / gate wire",
   },
   { ground: "recorded / config / checks / platform / errors log prompt" },
   { "plugin-sdk": "plugin-sdk" },

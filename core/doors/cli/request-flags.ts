@@ -22,8 +22,16 @@ interface RequestFlag {
   option(): Option;
 }
 
-/** A row ends with the choices, or with a function that reads the text and, for a repeated flag, the value so far. */
-type FlagRow = readonly [field: RequestField, flags: string, description: string, takes?: ReadFlag | readonly string[]];
+/**
+ * A row ends with the choices, with a function that reads the text and, for a repeated flag, the value so far, or with the
+ * value of a flag that takes no text.
+ */
+type FlagRow = readonly [
+  field: RequestField,
+  flags: string,
+  description: string,
+  takes?: ReadFlag | readonly string[] | string,
+];
 
 /** Every mode of approval. */
 const approvals = ["ask", "reads", "edits", "all", "deny"] as const;
@@ -111,6 +119,8 @@ const flagTable: Readonly<Record<string, readonly FlagRow[]>> = {
     ["iteration", "--iteration <n>", "number of this iteration", readCount],
     ["max_iterations", "--max-iterations <n>", "iterations at most", readCount],
     ["labels", "-l, --label <key=value>", "label of the session; repeat", readPair],
+    ["record", "--record-wire", "keep the calls of its model, for bulkhead replay", "wire"],
+    ["replay_of", "--replay-of <session>", "answer the calls of its model from the record of this session"],
     ["task_id", "--task-id <id>", "echoed in the result"],
     ["idempotency_key", "--idempotency-key <key>", "same key, same session"],
     [
@@ -130,6 +140,7 @@ export const requestFlags: readonly RequestFlag[] = Object.entries(flagTable).fl
     option() {
       const option = new Option(flags, description);
       if (takes === undefined) return option;
+      if (typeof takes === "string") return option.preset(takes);
       return typeof takes === "function" ? option.argParser(takes) : option.choices(takes);
     },
   }))

@@ -120,6 +120,10 @@ export interface Limits {
   response_bytes: number;
   /** Open WebSockets of one session. */
   sockets: number;
+  /** Bytes of one recorded call of a model, with its answer; a larger one leaves the record incomplete. */
+  wire_call_bytes: number;
+  /** Bytes of all recorded calls of one session; beyond them its record is incomplete. */
+  wire_record_bytes: number;
   /** Bytes of one WebSocket message, either way. */
   socket_message_bytes: number;
   /** Bytes of messages of one WebSocket that may wait, for the adapter and for the far end each. */
@@ -261,6 +265,8 @@ export const defaultLimits: Limits = {
   dir_entries: 10_000,
   response_bytes: 16 * 1024 * 1024,
   sockets: 8,
+  wire_call_bytes: 16 * 1024 * 1024,
+  wire_record_bytes: 64 * 1024 * 1024,
   socket_message_bytes: 2 * 1024 * 1024,
   socket_waiting_bytes: 1024 * 1024,
   kv_bytes: 1024 * 1024,

@@ -57,6 +57,7 @@ export const errorTable: { readonly [C in ErrorCode]: ErrorRow } = {
   journal_error: row(503, 1, -32043),
   git_missing: row(424, 5, -32044),
   unsupported: row(501, 2, -32045),
+  drift: row(409, 1, -32066),
   output_invalid: row(502, 1, -32049),
   fatal: row(502, 1, -32046),
   unauthorized: row(401, 4, -32070),

@@ -5,7 +5,8 @@ import type { RegistryChanges } from "../../packages/registry/registry.ts";
 import { everRequested } from "../../packages/permissions/requested-permissions.ts";
 import { resolve } from "../../ground/platform/files/paths.ts";
 import { Sequence } from "../../ground/platform/engine/sequence.ts";
-import { sweepAttachments } from "./attachments/sweep-attachments.ts";
+import { sweepStores } from "./attachments/sweep-stores.ts";
+import { prepareReplay } from "./box/wire-boxes.ts";
 import { checkWorkdir } from "./check-request.ts";
 import { closeHost } from "./close-host.ts";
 import type { Host, HostOptions } from "./host.ts";
@@ -92,7 +93,8 @@ function hostOf(
   });
   const runSession: Host["runSession"] = (request, run = {}) =>
     keyed.run(request, run, async (begins) => {
-      const live = await sessions.start(request, run, { begins });
+      const { request: prepared, terms } = await prepareReplay(request, run, deps);
+      const live = await sessions.start(prepared, run, { begins, ...terms });
       return sessionHandle(handles, live.id, live);
     });
   const others = [new OtherJournals(claim.root, { ownFile: journalFile(claim.folder) }), ...seams.others ?? []];
@@ -135,7 +137,7 @@ function hostOf(
   }, left);
   const isKept = async (id: string) =>
     sessions.isRunning(id) || await recordOf(known, id).then((record) => record !== null && record.deleted === null);
-  const stopSweeps = sweepAttachments(attachments, { isKept, writeLog: deps.writeLog });
+  const stopSweeps = sweepStores([attachments, deps.records], { isKept, writeLog: deps.writeLog });
   sessions.moveMessagesBy((live, messages) => conversations.moved.move(live, messages));
   const problems = () => [...registry.problems, ...services.problems()];
   let closing: Promise<void> | null = null;
@@ -190,7 +192,7 @@ function hostOf(
       onDeleted: async (id) => {
         deps.history.forgetDeleted();
         void rewinds.sweep();
-        await attachments.forget(id);
+        await Promise.all([attachments.forget(id), deps.records.forget(id)]);
       },
       attach: (content, wanted) => attachments.add(content, wanted),
       agents: (wanted) => routes.agents(wanted),

@@ -5,6 +5,7 @@ import { KeptSessions } from "./kept-sessions.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import { storesIn } from "../../records/checkpoints/store-place.ts";
+import { WireRecords } from "../../records/wire/record-files.ts";
 import { SharedLooks } from "../../records/git/shared-looks.ts";
 import { HistoryIndex } from "../../records/history/history-index.ts";
 import { openJournalReader } from "../../records/journal/journal-reader.ts";
@@ -146,6 +147,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
       onUnmeasured: () => writeLog({ level: "warn", message: unmeasured }),
     }),
     attachments,
+    records: new WireRecords(join(claim.root, "wire")),
     networks: new AgentNetworks({ folder: join(claim.folder, "scratch", "networks"), spares: warm ? 0 : 2 }),
     pins: openPins(join(claim.root, pinsFolder)),
     log: new MergedLog(journal, (stream, event) => {
@@ -195,7 +197,11 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   const stopKept = keepJournal(journal, {
     limits: () => settings.retention,
     writeLog,
-    onRemoved: () => history.forgetDeleted(),
+    onRemoved: () => {
+      history.forgetDeleted();
+      const isKept = async (id: string) => (await journal.session(id))?.deleted == null;
+      void sessionDeps.records.sweep(isKept).catch(() => {});
+    },
   });
   const stopKeeping = async (): Promise<void> => {
     stopClock();

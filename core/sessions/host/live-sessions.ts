@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { Envelope, Follows } from "../../../plugin-sdk/envelope.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
@@ -9,7 +9,7 @@ import { randomId } from "../../ground/platform/files/hash.ts";
 import { markOf } from "../../ground/platform/files/file-mark.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import type { RunningSession } from "../session/running-session.ts";
-import type { Admitted, Candidate, Resumed, SessionPlace } from "../session/admitted.ts";
+import type { Admitted, Candidate, SessionPlace } from "../session/admitted.ts";
 import type { SessionMessage } from "../session/session-turns.ts";
 import { pathsOverlap, SharedWorkdirs } from "../session/shared-workdirs.ts";
 import { onceFor } from "../session/subscription.ts";
@@ -20,13 +20,13 @@ import { readContextFiles } from "./context-files.ts";
 import type { RunSessionOptions } from "./session-host.ts";
 import { type Routes, waysOf } from "./routes.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
-import { admit, allowedIn, type SessionDeps, startSession } from "./start-session.ts";
+import { admit, allowedIn, type LiveStartOptions, type SessionDeps, startSession } from "./start-session.ts";
 import { Neighbours } from "./neighbours.ts";
 import type { SessionSlots } from "./host-seams.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import type { Workspace } from "../../../plugin-sdk/workspace.ts";
 import { type PlaceOptions, placeSession } from "./state/workspaces.ts";
-import { noTurns, type RecalledTurns } from "./talk/candidate-requests.ts";
+import { noTurns } from "./talk/candidate-requests.ts";
 
 interface LiveSessionsDeps extends SessionDeps {
   routes: Routes;
@@ -36,22 +36,6 @@ interface LiveSessionsDeps extends SessionDeps {
   /** Counts the sessions of several hosts. */
   slots?: SessionSlots | undefined;
   carried: Pick<CarriedAttachments, "keepFor">;
-}
-
-/** Options of {@link LiveSessions.start}. */
-export interface LiveStartOptions {
-  /** Called with the session's id before the journal has anything of it; the journal waits for it. */
-  begins?: ((sessionId: string) => Promise<void>) | undefined;
-  /** The session whose agent this one continues. */
-  resumed?: Resumed | null;
-  /** The turn of an earlier session that this one goes on from. */
-  follows?: Follows | null;
-  /** Turns of earlier sessions. Default: none. */
-  recalled?: RecalledTurns;
-  /** The turn whose files its new worktree begins with. */
-  filesOf?: { conversation: string; turn: number } | undefined;
-  /** The session whose worktree it goes on in, where that is not the one that it follows. */
-  placeOf?: string | undefined;
 }
 
 /** Begins a session's next one with messages that it has not delivered; returns its id. */
@@ -176,7 +160,7 @@ export class LiveSessions {
   async #admit(
     request: SessionRequest,
     options: RunSessionOptions,
-    { resumed = null, follows = null, recalled = noTurns, filesOf, placeOf }: Omit<LiveStartOptions, "begins">,
+    { resumed = null, follows = null, recalled = noTurns, filesOf, placeOf, record }: Omit<LiveStartOptions, "begins">,
   ): Promise<Admitted> {
     const { signal, artifacts = "git", client, sessionId = randomId(), ...wanted } = options;
     const { health, routes, serviceOf } = this.#deps;
@@ -189,7 +173,7 @@ export class LiveSessions {
     // A worktree is free once the session before has left it, which is a moment after its end.
     if (follows !== null) await this.left(placeOf ?? follows.session_id);
     const place = await this.#place(sessionId, { request: checked, follows, filesOf, placeOf, workdir, signal });
-    const chosen = { ways, passedOver: route.passed_over, chain: routes.chain(wanted) };
+    const chosen = { ways, passedOver: route.passed_over, chain: routes.chain(wanted), record };
     try {
       return await admit(this.#deps, {
         ...chosen,

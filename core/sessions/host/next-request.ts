@@ -38,6 +38,7 @@ export function nextRequest(
     fork: _copy,
     output_schema: _schema,
     place: _place,
+    replay_of: _played,
     budget,
     ...same
   } = repeatedRequest(talk);

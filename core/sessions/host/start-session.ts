@@ -24,7 +24,7 @@ import {
   unenforceableFields,
 } from "../session/enforceable.ts";
 import { RunningSession } from "../session/running-session.ts";
-import type { Admitted, Candidate, PassedOverAdapter, RunningSessionDeps } from "../session/admitted.ts";
+import type { Admitted, Candidate, PassedOverAdapter, Resumed, RunningSessionDeps } from "../session/admitted.ts";
 import { readProjectMemory } from "./context-files.ts";
 import { checkEnv, fitToPlugin, handedTrace, withTrace } from "./check-request.ts";
 import type { ApprovalRules } from "../session/approval-policy.ts";
@@ -40,6 +40,11 @@ import type { PinStore } from "./state/pin-store.ts";
 import type { LateEnds } from "../session/late-ends.ts";
 import type { StateHealth } from "../../ground/platform/state/state-health.ts";
 import type { OpenedSecrets } from "./session-secrets.ts";
+import type { Follows } from "../../../plugin-sdk/envelope.ts";
+import type { WireRecords } from "../../records/wire/record-files.ts";
+import type { OpenedRecord } from "../../records/wire/wire-player.ts";
+import { seesCalls, unseen } from "./box/seen-calls.ts";
+import { openBox } from "./box/wire-boxes.ts";
 import { candidateRequests, type RecalledTurns } from "./talk/candidate-requests.ts";
 import { waitOf } from "./talk/empty-session.ts";
 import type { Trash } from "../../ground/platform/files/trash.ts";
@@ -59,6 +64,8 @@ export interface SessionDeps
   kept: KeptSessions;
   /** Images and files of requests and messages. */
   attachments: AttachmentStore;
+  /** Recorded calls of models. */
+  records: WireRecords;
   networks: AgentNetworks;
   /** Records the pins of programs. */
   pins: PinStore;
@@ -87,6 +94,24 @@ interface AdmitDeps extends SessionDeps {
   routes: Pick<Routes, "started" | "ended">;
 }
 
+/** Options of {@link LiveSessions.start}. */
+export interface LiveStartOptions {
+  /** Called with the session's id before the journal has anything of it; the journal waits for it. */
+  begins?: ((sessionId: string) => Promise<void>) | undefined;
+  /** The session whose agent this one continues. */
+  resumed?: Resumed | null;
+  /** The turn of an earlier session that this one goes on from. */
+  follows?: Follows | null;
+  /** Turns of earlier sessions. Default: none. */
+  recalled?: RecalledTurns;
+  /** The turn whose files its new worktree begins with. */
+  filesOf?: { conversation: string; turn: number } | undefined;
+  /** The session whose worktree it goes on in, where that is not the one that it follows. */
+  placeOf?: string | undefined;
+  /** The record that a replay plays. */
+  record?: OpenedRecord;
+}
+
 /** A way of a route, with the plugin that serves it. */
 interface ServedWay {
   way: Way;
@@ -104,6 +129,7 @@ interface Checked extends Pick<Admitted, "sessionId" | "request" | "place" | "re
   passedOver: readonly PassedOverAdapter[];
   /** Ids of the chain that the request named, in order. */
   chain: readonly string[];
+  record?: OpenedRecord | undefined;
 }
 
 /**
@@ -126,7 +152,7 @@ export async function admit(
   deps: AdmitDeps,
   { ways, client, contextFiles, recalled, ...checked }: Checked,
 ): Promise<Admitted> {
-  const { chain, passedOver: skipped, ...same } = checked;
+  const { chain, passedOver: skipped, record, ...same } = checked;
   const { request, follows = null } = same;
   const terms = { ...same, client, contextFiles, recalled };
   const made = await Promise.allSettled(ways.map((one) => {
@@ -142,15 +168,15 @@ export async function admit(
   );
   const candidates = [first, ...others] as const;
   const passedOver = [...skipped.map(reasonOnly), ...failed];
-  const { prompt } = deps.settings;
+  const { claim: { folder: part }, records, settings: { prompt } } = deps;
+  const begun = { ...same, follows, firstTurn: (follows?.turn ?? 0) + 1, redactor: commonRedactor(candidates) };
   return {
-    ...same,
-    firstTurn: (follows?.turn ?? 0) + 1,
+    ...begun,
+    box: await openBox({ ...begun, limits: first.plugin.limits, record, part }, records),
     ...waitOf(request, { follows, limits: first.plugin.limits }),
     candidates,
     passedOver,
     replaced: namedBefore(first.plugin.id, { chain, passedOver }),
-    redactor: commonRedactor(candidates),
     loopSignal: isEnhanced(request, prompt) ? prompt.signal : null,
     answerTimeoutMs: Math.min(request.answer_timeout_ms ?? Infinity, first.plugin.limits.answer_timeout_ms),
   };
@@ -244,14 +270,16 @@ async function makeCandidate(
   const fitted = { ...fitToPlugin(request, plugin), ...handedTrace(settings, { sessionId, request }) };
   // Without a price the adapter is refused: its next mode may be another model, of another server.
   const paid = { modes: [firstMode, way.access_mode], options: plugin.config };
-  const unenforced = unenforceableFields(fitted, plugin.manifest, paid);
+  const { rights, effective, ceiling, secrets } = await allowedIn(deps, { service, request: fitted, workdir });
+  const isSeen = seesCalls(plugin, { request: fitted, effective, secrets });
+  const unenforced = unenforceableFields(fitted, plugin.manifest, { ...paid, isSeen });
   if (unenforced.length > 0 && request.best_effort !== true) {
     const isUnpriced = unenforced.join() === "budget.cost" && !isPriced(fitted, paid);
     const lacked = lackedAttachments(fitted.content ?? [], plugin.manifest);
     if (lacked.length === unenforced.length) throw takesNone(plugin.id, lacked);
+    if (unenforced.join() === "record") throw unseen(plugin.id);
     throw isUnpriced ? unpriced(plugin, fitted.model) : unenforceable(plugin.id, unenforced);
   }
-  const { rights, effective, ceiling, secrets } = await allowedIn(deps, { service, request: fitted, workdir });
   const grantPlace = (permission: string) => settings.grantPlace(plugin.id, permission);
   const mcp = await mcpServersOf(unenforced.includes("mcp_servers") ? {} : request, settings);
   return {
@@ -266,9 +294,12 @@ async function makeCandidate(
     }),
     accessMode: way.access_mode,
     hasOwnGateway: (await ownGateway(plugin)) !== null,
-    limitedUntil: way.limited_until === undefined ? null : Date.parse(way.limited_until),
+    limitedUntil: way.limited_until === undefined || fitted.replay_of !== undefined
+      ? null
+      : Date.parse(way.limited_until),
     started: () => routes.started(way),
-    ended: (end) => routes.ended(way, end),
+    // What a model said once is no sign of how it is now.
+    ended: (end) => fitted.replay_of === undefined && routes.ended(way, end),
     unenforced,
     rights,
     effective,

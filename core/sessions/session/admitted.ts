@@ -13,6 +13,7 @@ import type { SharedLooks } from "../../records/git/shared-looks.ts";
 import type { MeteredCall } from "../../walls/agent/meter/meter.ts";
 import type { AskGrant, MissingGrant, SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
+import type { Wire } from "../../walls/agent/wire.ts";
 import type { WorkerPlace } from "../../walls/pool/plugin-pool.ts";
 import type { OwnEditFilter } from "../../packages/manifest/manifest-edits.ts";
 import type { Plugin, PluginScript } from "../../packages/manifest/plugin.ts";
@@ -135,6 +136,16 @@ export interface PassedOverAdapter {
   reason: string;
 }
 
+/** Records the calls of a session's programs to their models, or answers them from a record. */
+export interface SessionBox {
+  /** Whether it answers them: programs have no key then, and no network. */
+  isReplay: boolean;
+  /** @param onDrift ends the session: a call was not recorded */
+  wire(onDrift: (error: ErrorData) => void): Wire;
+  /** Ends it, with the number of turns and the tree of files after the session. Never rejects. */
+  end(facts: { turns: number; tree: string | null }): Promise<Pick<SessionResult, "recorded" | "replay">>;
+}
+
 /** One session as it was admitted: made once, before it runs, and only read after. */
 export interface Admitted {
   readonly sessionId: string;
@@ -154,6 +165,8 @@ export interface Admitted {
   readonly artifacts: "git" | "none";
   /** Redacts the secrets of all candidates from all output; null when there are none. */
   readonly redactor: Redactor | null;
+  /** Null where calls of models are neither recorded nor replayed. */
+  readonly box: SessionBox | null;
   /** Number of the session's first turn in its conversation. */
   readonly firstTurn: number;
   /** Whether it begins without a turn: it waits for a message, or only says where its conversation goes on from. */

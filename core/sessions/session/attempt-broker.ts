@@ -26,6 +26,8 @@ export function attemptBroker(
 ): SessionBroker {
   const { session, host, scratch, stream, rules, requests, processes } = deps;
   const { plugin } = candidate;
+  const { box } = session;
+  const isReplay = box?.isReplay === true;
   deps.onScratch();
   return host.makeBroker({
     sessionId: session.sessionId,
@@ -48,7 +50,8 @@ export function attemptBroker(
     limits: plugin.limits,
     ownPids: plugin.os_walls.bubblewrap !== "off",
     containPrograms: containsPrograms(plugin),
-    programNet: programNet(plugin),
+    isReplay,
+    programNet: isReplay ? [] : programNet(plugin),
     refusedNet: {
       denied: () => host.deniedNow(plugin.id).net ?? [],
       housekeeping: housekeepingHosts(plugin),
@@ -58,11 +61,15 @@ export function attemptBroker(
     settingsOf: plugin.settings_of,
     gitMounts: () => deps.git.mounts(),
     endpoints: endpointsOf(plugin.manifest),
-    wires: [createMeter({
-      onRequest: () => deps.usage.requested(),
-      onCall: (call) => deps.onModelCall(call),
-      spent: () => deps.spent(),
-    })],
+    // The record comes first: in a replay it answers every call, and no budget is asked.
+    wires: [
+      ...(box === null ? [] : [box.wire((error) => deps.stop("fatal", error))]),
+      createMeter({
+        onRequest: () => deps.usage.requested(),
+        onCall: (call) => deps.onModelCall(call),
+        spent: () => deps.spent(),
+      }),
+    ],
     install: plugin.manifest.install,
     lastProcessId: processes.lastId,
     workMayBegin,
@@ -75,8 +82,8 @@ export function attemptBroker(
     },
     onWrite: (path) => rules.signs.name(path),
     endSession: (error) => deps.stop("fatal", error),
-    askGrant: host.askGrant,
-    askHost: hostQuestions(deps, plugin),
+    // No answer opens the walls of a replay.
+    ...(isReplay ? {} : { askGrant: host.askGrant, askHost: hostQuestions(deps, plugin) }),
     attachment: (sha256) => attachedFile(deps, sha256),
     writeLog: candidate.writeLog,
     waitForAnswer: async (_kind, requestId) => {

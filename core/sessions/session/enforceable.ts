@@ -34,6 +34,8 @@ interface Paid {
   modes?: readonly (AccessMode | null)[];
   /** The operator's options of the plugin: those named like a field of `pricing` are prices. */
   options?: Record<string, unknown>;
+  /** Whether the host sees the calls of the agent's program to its model; default: no. */
+  isSeen?: boolean;
 }
 
 /** Checks whether a price is known for each token. Under a plan, or on one's own machine, there is nothing to price. */
@@ -67,6 +69,8 @@ export function unenforceableFields(request: SessionRequest, manifest: Manifest,
     ["max_turns", request.max_turns !== undefined, accepts(manifest, "max_turns") || held("turns")],
     ["approval", approval !== undefined && approval !== "all", held("permissions")],
     ["tool_approvals", request.tool_approvals !== undefined, held("permissions")],
+    ["record", request.record !== undefined, paid.isSeen === true],
+    ["replay_of", request.replay_of !== undefined, (manifest.endpoints ?? []).length > 0],
     ["budget.cost", budget.cost !== undefined, held("cost") || counted && isPriced(request, paid)],
     ["budget.tokens", budget.tokens !== undefined, held("tokens")],
     ["budget.turns", budget.turns !== undefined, held("turns")],

@@ -70,6 +70,8 @@ interface ResultOptions {
   runtime?: string;
   /** The session that continues this one's agent session. */
   resumedAs?: string | null;
+  /** Calls that were recorded, or replayed. */
+  calls?: Pick<SessionResult, "recorded" | "replay"> | undefined;
 }
 
 interface ResultSubject extends Pick<Admitted, "sessionId" | "request" | "resumed"> {
@@ -113,6 +115,7 @@ export function buildResult(session: ResultSubject, parts: ResultOptions): Sessi
     ...((parts.turns?.length ?? 0) > 1 ? { turns: [...parts.turns!] } : {}),
     substitutions: parts.substitutions,
     ...omitUndefined({ resumed_from: session.resumed?.from, resumed_as: parts.resumedAs ?? undefined }),
+    ...parts.calls,
     ...failed,
   };
 }

@@ -389,6 +389,7 @@ export class RunningSession {
       toolVersion: attempt?.toolVersion ?? null,
       claimedOnly: await unmetClaims(this.#rules.claimedPaths, { ...changed, workdir: this.#session.place.workdir }),
       uses: this.#entries.uses,
+      calls: await this.#session.box?.end({ turns: this.#reports.length, tree: kept?.checkpoint ?? null }),
       attempts: this.#entries.attempts,
       substitutions: this.#entries.substitutions,
     }));

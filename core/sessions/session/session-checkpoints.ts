@@ -41,10 +41,10 @@ export class SessionCheckpoints {
     this.#deps = deps;
   }
 
-  /** Whether files are kept: as the request says, else where more turns than one are meant to come, and changes are listed. */
+  /** Whether files are kept: as the request says, else where more turns than one are meant to come, or a replay, and changes are listed. */
   get #isAsked(): boolean {
-    const { request: { checkpoints }, keepMs, artifacts } = this.#session;
-    return checkpoints ?? (keepMs > 0 && artifacts === "git");
+    const { request: { checkpoints }, keepMs, artifacts, box } = this.#session;
+    return checkpoints ?? ((keepMs > 0 || box !== null) && artifacts === "git");
   }
 
   /** Whether it keeps the files of the turn under way, and so can list what changed in it. */

@@ -40,7 +40,7 @@ export async function containRun(
   const shm = join(wallsFolder(options.tempDir), "shm");
   const bounded = { ...command, openFiles: options.limits.agent_open_files };
   const { contain, contain_net: offline = false } = permission;
-  const isFree = contain === "off" || options.containPrograms !== true;
+  const isFree = options.isReplay !== true && (contain === "off" || options.containPrograms !== true);
   if (!isFree || contain === "workdir" || offline) await scope.walls.exposed();
   if (contain === "workdir" || offline) {
     const view = await workdirView(options, { shown, offline });
@@ -53,6 +53,7 @@ export async function containRun(
   const kept = keepKeys(command, {
     binary,
     endpoints: options.endpoints ?? [],
+    isReplay: options.isReplay === true,
     addresses: modelAddresses(permission, options),
   });
   const viewed = scope.walls.view({ binary, shown, env: kept.env });
@@ -149,16 +150,18 @@ const shortestSought = 8;
  */
 function keepKeys(
   { env, args }: Start,
-  { binary, endpoints, addresses }: {
+  { binary, endpoints, isReplay, addresses }: {
     binary: string;
     endpoints: readonly ModelEndpoint[];
+    isReplay: boolean;
     addresses: ReadonlyMap<string, ModelAddress>;
   },
 ): KeptStart {
   const standIns = new Map<string, { key: string; placeholder: string }>();
   const places = new Map<string, EgressEndpoint & { keys: { key: string; placeholder: string }[] }>();
   for (const { key: variable, base_url } of endpoints.filter(({ program }) => program === binary)) {
-    const key = env[variable];
+    // A replay needs none, and has none to give away.
+    const key = isReplay ? randomId() : env[variable];
     const address = addresses.get(base_url);
     if (!key || address === undefined) continue;
     const standIn = standIns.get(variable) ??

@@ -114,6 +114,11 @@ export interface SessionBrokerOptions {
   endpoints?: readonly ModelEndpoint[] | undefined;
   /** They follow the requests to those for which the host has a key, in this order; absent: none does. */
   wires?: readonly Wire[] | undefined;
+  /**
+   * One of the wires answers every request: programs are always contained, and have no key and no place to reach but the
+   * endpoints; default: no.
+   */
+  isReplay?: boolean | undefined;
   /** The highest process id in the session's stream so far; default: none. */
   lastProcessId?: number | undefined;
   /** Programs start once it has settled; absent: at once. */

@@ -39,6 +39,7 @@ test("buildRequest sets every field from its flag", () => {
     ..."--budget-tokens 1000 --budget-turns 4 --budget-tool-calls 0 --mcp-server one --workspace worktree".split(" "),
     ..."--retry safe --label team=core --task-id t1 --idempotency-key k1 --param speed=2 --param name=x".split(" "),
     ..."--tool-approval Bash=deny --tool-approval Re*=allow --answer-timeout 0 --best-effort --enhance no".split(" "),
+    ..."--record-wire --replay-of s1".split(" "),
     "--system-prompt",
     "Be brief.",
     "--permissions",
@@ -73,6 +74,8 @@ test("buildRequest sets every field from its flag", () => {
     task_id: "t1",
     idempotency_key: "k1",
     params: { speed: 2, name: "x" },
+    record: "wire",
+    replay_of: "s1",
   });
 });
 

@@ -20,7 +20,7 @@ import {
 } from "./backup-format.ts";
 
 /** Folders of a state folder that outlive a host, beside the journals. The rest is made again, or means this machine. */
-const keptFolders = ["data", "pins", "crashes", "http", "attachments"];
+const keptFolders = ["data", "pins", "crashes", "http", "attachments", "wire"];
 
 /** Result of {@link makeBackup}. */
 export interface BackupReport {

@@ -87,7 +87,8 @@ function furtherRequest(
 
 /** Returns the request without the fields that the host has put into the prompt or that the adapter does not accept. */
 function asSent(
-  { context_files: _inPrompt, system_prompt, output_schema, ...request }: SessionRequest,
+  { context_files: _inPrompt, record: _kept, replay_of: _played, system_prompt, output_schema, ...request }:
+    SessionRequest,
   { takesSystemPrompt, takesOutputSchema, unenforced }: {
     takesSystemPrompt: boolean;
     takesOutputSchema: boolean;

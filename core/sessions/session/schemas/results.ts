@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import type { ReplayReport, WireDrift, WireRecordReport } from "../../../../plugin-sdk/black-box.ts";
 import type { GitChange } from "../../../../plugin-sdk/git-changes.ts";
 import { propertiesOf } from "../../../ground/checks/properties-of.ts";
 import { type ErrorCode, errorCodes, type ErrorData } from "../../../../plugin-sdk/errors.ts";
@@ -186,6 +187,28 @@ const turnReport = exactly<TurnReport>()(Type.Object({
   error: Type.Optional(errorSchema),
 }));
 
+const recorded = exactly<WireRecordReport>()(
+  Type.Object({ calls: count, bytes: count, incomplete: Type.Optional(text) }),
+);
+
+const replay = exactly<ReplayReport>()(Type.Object({
+  of: text,
+  recorded: count,
+  made: count,
+  served: count,
+  left: count,
+  drift: Type.Optional(
+    exactly<WireDrift>()(Type.Object({
+      call: count,
+      line: text,
+      recorded_call: maybe(count),
+      place: maybe(text),
+      difference: text,
+    })),
+  ),
+  tree: oneOf(["same", "different", "unknown"] as const),
+}));
+
 /** {@link SessionResult}. */
 export const resultSchema: SchemaOf<SessionResult> = named(
   "SessionResult",
@@ -221,6 +244,8 @@ export const resultSchema: SchemaOf<SessionResult> = named(
     substitutions: Type.Array(substitutionSchema),
     resumed_from: Type.Optional(text),
     resumed_as: Type.Optional(text),
+    recorded: Type.Optional(recorded),
+    replay: Type.Optional(replay),
     error: Type.Optional(errorSchema),
   })),
 );

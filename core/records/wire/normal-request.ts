@@ -1,0 +1,139 @@
+/** A call of a model, as the program made it. */
+interface MadeCall {
+  method: string;
+  path: string;
+  body: Uint8Array;
+}
+
+/** A call without what may differ from one run to the next. */
+export interface NormalCall {
+  /** Method and path. */
+  line: string;
+  /** The body: JSON with its keys in order, or a text. */
+  body: unknown;
+  /** Both as one text: the same for calls that count as the same. */
+  text: string;
+}
+
+/** Paths of a session, by the word that stands for each. */
+export type SessionPlaces = Readonly<Record<string, string>>;
+
+const month = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*";
+const weekday = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*";
+const time = String
+  .raw`\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AP]M)?(?: ?(?:Z|UTC|GMT)?(?:[+-]\d\d:?\d\d)?(?: \([A-Z][A-Za-z ]+\))?)?`;
+
+/**
+ * Texts that may differ, by the word that stands for them. Those of one line of the table are told apart: each other one gets
+ * the next number.
+ */
+const variables: Readonly<Record<string, string>> = {
+  address: String.raw`(?:127\.0\.0\.1|localhost):\d{2,5}`,
+  date: [
+    String.raw`\d{4}-\d\d-\d\d(?:[T ]${time})?`,
+    String.raw`(?:${weekday},? )?${month} {1,2}\d{1,2}(?:st|nd|rd|th)?,?(?: \d{4})?(?:,? ${time})?(?: \d{4})?`,
+    String.raw`(?:${weekday},? )?\d{1,2} ${month} \d{4}(?:,? ${time})?`,
+    String.raw`\d{1,2}/\d{1,2}/\d{4}(?:,? ${time})?`,
+    String.raw`\d{1,2}:\d\d:\d\d(?:[.,]\d+)?`,
+    // Seconds, milliseconds and more since 1970, of this time.
+    String.raw`1[789]\d{8}(?:\d{3}){0,3}(?:\.\d+)?`,
+  ].join("|"),
+  duration: String.raw`\d+(?:\.\d+)? ?(?:ms|milliseconds|s|sec|secs|seconds)`,
+  id: [
+    "[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}",
+    // A word before a long part with digits: ses_…, toolu_…, call-….
+    String.raw`[A-Za-z]{2,12}[_-](?=[A-Za-z]*\d)[A-Za-z0-9]{16,64}`,
+    // Hex of seven digits and more has a letter and a digit, or it is a word or a number.
+    String.raw`(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}`,
+  ].join("|"),
+};
+
+/** Words of the groups of a pattern. */
+const groupNames = ["place", ...Object.keys(variables)];
+
+/** Returns a call without what may differ: two calls of one text count as the same. */
+export function normalCall({ method, path, body }: MadeCall, places: SessionPlaces): NormalCall {
+  const names = new Names(places);
+  const line = `${method} ${names.in(withoutKey(path))}`;
+  const text = new TextDecoder().decode(body);
+  const normal = names.inValue(parsed(text));
+  return { line, body: normal, text: `${line}\n${JSON.stringify(normal)}` };
+}
+
+/** A path without the parameter in which some models take their key. */
+export function withoutKey(path: string): string {
+  const [before = "", query] = path.split(/\?(.*)/s);
+  if (query === undefined) return path;
+  const kept = query.split("&").filter((part) => !part.startsWith("key="));
+  return kept.length === 0 ? before : `${before}?${kept.join("&")}`;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+/** Nesting at which a value counts as a text. */
+const maxDepth = 128;
+
+/** Replaces what may differ by words; the same text gets the same word in all of a call. */
+class Names {
+  readonly #pattern: RegExp;
+  readonly #places: ReadonlyMap<string, string>;
+  readonly #known = new Map<string, string>();
+  readonly #counts = new Map<string, number>();
+
+  constructor(places: SessionPlaces) {
+    this.#places = new Map(Object.entries(places).flatMap(([word, path]) => [[path, word], [dashed(path), word]]));
+    // The longest first: one place may lie in another.
+    const paths = [...this.#places.keys()].filter((path) => path.length > 1).sort((a, b) => b.length - a.length);
+    const words = Object.values(variables).map((text) => `(${text})`).join("|");
+    const place = `(${paths.length === 0 ? "(?!)" : paths.map(literal).join("|")})(?![A-Za-z0-9])`;
+    this.#pattern = new RegExp(`${place}|(?<![A-Za-z0-9])(?:${words})(?![A-Za-z0-9])`, "g");
+  }
+
+  in(text: string): string {
+    return text.replace(this.#pattern, (found: string, ...groups: unknown[]) => {
+      const word = groupNames[groups.findIndex((group) => group !== undefined)] ?? "";
+      if (word === "place") return `<${this.#places.get(found)}>`;
+      // Times go on: which of them are the same is no part of a call.
+      return word === "id" ? this.#numbered(word, found) : `<${word}>`;
+    });
+  }
+
+  inValue(value: unknown, depth = 0): unknown {
+    if (typeof value === "string") return this.in(value);
+    if (typeof value === "number") return isTime(value) ? "<date>" : value;
+    if (typeof value !== "object" || value === null) return value;
+    if (depth === maxDepth) return this.in(JSON.stringify(value));
+    if (Array.isArray(value)) return value.map((item: unknown) => this.inValue(item, depth + 1));
+    const fields = Object.entries(value).sort(([one], [other]) => one < other ? -1 : 1);
+    return Object.fromEntries(fields.map(([name, item]) => [this.in(name), this.inValue(item, depth + 1)]));
+  }
+
+  #numbered(word: string, found: string): string {
+    const known = this.#known.get(found);
+    if (known !== undefined) return known;
+    const number = (this.#counts.get(word) ?? 0) + 1;
+    this.#counts.set(word, number);
+    const name = `<${word} ${number}>`;
+    this.#known.set(found, name);
+    return name;
+  }
+}
+
+function isTime(value: number): boolean {
+  return value >= 1.7e9 && value < 2e9 || value >= 1.7e12 && value < 2e12;
+}
+
+/** How some programs name a folder of their own for a project. */
+function dashed(path: string): string {
+  return path.replace(/[^A-Za-z0-9]/g, "-");
+}
+
+function literal(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}

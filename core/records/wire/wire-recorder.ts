@@ -1,0 +1,225 @@
+import { asBuffer } from "../../ground/platform/files/as-buffer.ts";
+import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
+import { codeOf, writeFault } from "../../ground/errors/write-fault.ts";
+import type { Redactor } from "../../ground/log/redact.ts";
+import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
+import { Sequence } from "../../ground/platform/engine/sequence.ts";
+import type { Wire, WireFollower, WireHead, WireRequest } from "../../walls/agent/wire.ts";
+import { withoutKey } from "./normal-request.ts";
+import { partOfCall, recordedBody, type WireRecords, writePart } from "./record-files.ts";
+import type { RecordedBody, KeptCall, RecordEnd, RecordHead } from "./record-format.ts";
+
+/** Bounds of a record. */
+interface RecordBounds {
+  /** Bytes of one call with its answer. */
+  call_bytes: number;
+  /** Bytes of all calls of a session. */
+  record_bytes: number;
+}
+
+interface RecorderOptions {
+  head: RecordHead;
+  bounds: RecordBounds;
+  /** Takes secrets out, as out of events. */
+  redactor: Redactor | null;
+}
+
+/** Bytes of calls that are under way or wait to be written. */
+const mostHeld = 32 * 1024 * 1024;
+
+/** Headers of answers that hold a login, or the place of the client. */
+const unrecorded = /^(?:set-cookie2?|cf-ray|report-to|nel)$/i;
+
+/**
+ * Records the calls of a session's programs to their models. It holds each until it is over, and writes it in turns of its
+ * own. Over a bound it records no more, and says so.
+ */
+export class WireRecorder implements Wire {
+  readonly #options: RecorderOptions;
+  readonly #begun = performance.now();
+  readonly #writes = new Sequence();
+  readonly #open = new Set<CallFollower>();
+  readonly #records: WireRecords;
+  #folder: Promise<string> | null = null;
+  #calls = 0;
+  #written = 0;
+  #bytes = 0;
+  #held = 0;
+  #incomplete: string | null = null;
+
+  constructor(records: WireRecords, options: RecorderOptions) {
+    this.#records = records;
+    this.#options = options;
+  }
+
+  begin(request: WireRequest): WireFollower | null {
+    if (this.#incomplete !== null) return null;
+    const follower = new CallFollower(request, {
+      call: ++this.#calls,
+      at: performance.now(),
+      take: (bytes, all) => this.#take(bytes, all),
+      over: (call) => this.#over(call),
+    });
+    this.#open.add(follower);
+    return follower;
+  }
+
+  /** Ends the record; returns its end. Never rejects. */
+  async end({ turns, tree }: Pick<RecordEnd, "turns" | "tree">): Promise<RecordEnd> {
+    for (const call of this.#open) call.ended(false);
+    if (this.#calls === 0) this.#giveUp("the host saw no call of a model");
+    const endOf = (): RecordEnd => ({
+      wire_record: 1,
+      calls: this.#written,
+      bytes: this.#bytes,
+      turns,
+      tree,
+      ...(this.#incomplete === null ? {} : { incomplete: this.#incomplete }),
+    });
+    await this.#writes.run(async () => writePart(await this.#begin(), "end", endOf()))
+      .catch((error: unknown) => this.#giveUp(refusal(error)));
+    return endOf();
+  }
+
+  /** Makes the folder with its first file: a session that does not start leaves none. */
+  #begin(): Promise<string> {
+    return this.#folder ??= this.#records.begin(this.#options.head);
+  }
+
+  /** Whether a piece of a call may be held. */
+  #take(bytes: number, all: number): boolean {
+    const { call_bytes } = this.#options.bounds;
+    if (all > call_bytes) this.#giveUp(`a call has more than ${call_bytes} bytes`);
+    else if (this.#held + bytes > mostHeld) this.#giveUp("calls came faster than they could be written");
+    if (this.#incomplete !== null) return false;
+    this.#held += bytes;
+    return true;
+  }
+
+  #giveUp(reason: string): void {
+    this.#incomplete ??= reason;
+    for (const call of this.#open) call.drop();
+    this.#open.clear();
+  }
+
+  #over(call: CallFollower): void {
+    if (!this.#open.delete(call)) return;
+    void this.#writes.run(() => this.#write(call)).finally(() => this.#held -= call.bytes);
+  }
+
+  async #write(call: CallFollower): Promise<void> {
+    if (this.#incomplete !== null) return;
+    const { redactor, bounds: { record_bytes } } = this.#options;
+    try {
+      const recorded = await call.recorded(redactor, this.#begun);
+      const size = call.bytes + JSON.stringify(recorded.headers).length;
+      if (this.#bytes + size > record_bytes) {
+        return this.#giveUp(`all calls have more than ${record_bytes} bytes`);
+      }
+      this.#bytes += await writePart(await this.#begin(), partOfCall(recorded.call), recorded);
+      this.#written++;
+    } catch (error) {
+      this.#giveUp(refusal(error));
+    }
+  }
+}
+
+function refusal(error: unknown): string {
+  const fault = writeFault(error, "the record");
+  return `it could not be written: ${fault?.state ?? (codeOf(error) || "the system refused it")}`;
+}
+
+interface FollowerDeps {
+  call: number;
+  at: number;
+  /** Whether a piece may be held; `all` counts the bytes of the call with it. */
+  take(bytes: number, all: number): boolean;
+  over(call: CallFollower): void;
+}
+
+/** Holds one call until it is over. */
+class CallFollower implements WireFollower {
+  readonly #request: WireRequest;
+  readonly #deps: FollowerDeps;
+  readonly #sent: Uint8Array[] = [];
+  readonly #received: Uint8Array[] = [];
+  #head: WireHead | null = null;
+  #isWhole = false;
+  #took = 0;
+  #isDropped = false;
+  bytes = 0;
+
+  constructor(request: WireRequest, deps: FollowerDeps) {
+    this.#request = request;
+    this.#deps = deps;
+  }
+
+  sent(piece: Uint8Array): void {
+    this.#hold(this.#sent, piece);
+  }
+
+  answered(head: WireHead): void {
+    this.#head = head;
+  }
+
+  received(piece: Uint8Array): void {
+    this.#hold(this.#received, piece);
+  }
+
+  ended(isWhole: boolean): void {
+    this.#isWhole = isWhole;
+    this.#took = performance.now() - this.#deps.at;
+    this.#deps.over(this);
+  }
+
+  drop(): void {
+    this.#isDropped = true;
+    this.#sent.length = this.#received.length = 0;
+  }
+
+  async recorded(redactor: Redactor | null, begun: number): Promise<KeptCall> {
+    const clean = (text: string) => redactor?.text(text) ?? text;
+    const { method, path, base } = this.#request;
+    const { status = null, headers = [] } = this.#head ?? {};
+    return {
+      wire_record: 1,
+      call: this.#deps.call,
+      at_ms: Math.round(this.#deps.at - begun),
+      took_ms: Math.round(this.#took),
+      method,
+      path: clean(withoutKey(path)),
+      base: clean(base),
+      request: await cleanBody(this.#sent, redactor),
+      status,
+      headers: headers.filter(([name]) => !unrecorded.test(name)).map(([name, value]) => [name, clean(value)]),
+      answer: await cleanBody(this.#received, redactor),
+      is_whole: this.#isWhole,
+    };
+  }
+
+  #hold(pieces: Uint8Array[], piece: Uint8Array): void {
+    if (this.#isDropped || !this.#deps.take(piece.length, this.bytes + piece.length)) return;
+    this.bytes += piece.length;
+    // The memory of the piece is used again.
+    pieces.push(new Uint8Array(piece));
+  }
+}
+
+/** A body without secrets. Other work has its turn meanwhile. */
+async function cleanBody(pieces: Uint8Array[], redactor: Redactor | null): Promise<RecordedBody> {
+  const whole = joinBytes(pieces.splice(0));
+  if (redactor === null) return recordedBody(whole);
+  const recorded = recordedBody(whole);
+  // Of bytes that are no text each is one letter, so that a secret is found in them.
+  const text = "text" in recorded ? recorded.text : asBuffer(whole).toString("latin1");
+  const stream = redactor.stream();
+  let clean = "";
+  for (let at = 0; at < text.length; at += lettersInATurn) {
+    clean += stream.push(text.slice(at, at + lettersInATurn));
+    await nextTurn();
+  }
+  clean += stream.end();
+  return "text" in recorded ? { text: clean } : recordedBody(Uint8Array.from(clean, (letter) => letter.charCodeAt(0)));
+}
+
+const lettersInATurn = 256 * 1024;

@@ -1,0 +1,85 @@
+import process from "node:process";
+import { describe, expect, test } from "vitest";
+import { normalCall } from "../../../core/records/wire/normal-request.ts";
+
+const places = { home: "/home/ada", top: "/home/ada/project", workdir: "/home/ada/project/app" };
+const other = { home: "/root", top: "/var/state/tree/9f", workdir: "/var/state/tree/9f/app" };
+
+const textOf = (body: unknown, where = places, path = "/v1/messages") =>
+  normalCall({ method: "POST", path, body: new TextEncoder().encode(JSON.stringify(body)) }, where).text;
+
+describe("normalCall takes for the same", () => {
+  test.each([
+    ["the order of keys", { a: 1, b: { c: 2, d: 3 } }, { b: { d: 3, c: 2 }, a: 1 }],
+    ["a date", "Today's date: 2026-11-29", "Today's date: 2027-01-02"],
+    ["a time of a file", "-rw-r--r-- 1 a a 5 Nov 29 12:13 x.txt", "-rw-r--r-- 1 a a 5 Dec  2 08:01 x.txt"],
+    ["a date in words", "Today is Sunday, November 29, 2026.", "Today is Monday, December 7, 2026."],
+    ["an instant", { at: "2026-11-29T12:13:14.123Z" }, { at: "2026-12-01T00:00:00.9Z" }],
+    ["seconds since 1970", { at: 1764417600 }, { at: 1764999999 }],
+    ["milliseconds since 1970 in a text", "id-1764417600123", "id-1764999999456"],
+    ["how long something took", "Wall time: 0.0512 seconds", "Wall time: 1.5 seconds"],
+    ["a uuid", { user_id: "3f2b8c1e-1111-4222-8333-944455556666" }, {
+      user_id: "aaaaaaaa-1111-4222-8333-9444555566ff",
+    }],
+    ["an id of a call", { id: "toolu_01A2b3C4d5E6f7G8h9" }, { id: "toolu_09Z8y7X6w5V4u3T2s1" }],
+    ["a commit", "[main 1a2b3c4] done", "[main 9f8e7d6] done"],
+    ["a port", "http://127.0.0.1:3128/x and localhost:41233", "http://127.0.0.1:4000/x and localhost:50001"],
+  ])("%s", (_what, one, two) => {
+    expect(textOf(one)).toBe(textOf(two));
+  });
+
+  test("the paths of the worktree, of the repository and of the home, also as a name of a folder", () => {
+    const said = ({ home, top, workdir }: typeof places) => [
+      `${workdir}/src/a.ts`,
+      `${home}/.agent/projects/${top.replace(/[^A-Za-z0-9]/g, "-")}/memory`,
+      `cd ${top} && ls`,
+    ];
+    expect(textOf(said(places))).toBe(textOf(said(other), other));
+  });
+
+  test("a path with and without the key of a model, and ids in it", () => {
+    const at = (path: string) => textOf({}, places, path);
+    expect(at("/v1/x?key=secret&alt=sse")).toBe(at("/v1/x?alt=sse"));
+    expect(at("/v1/x?key=secret")).toBe(at("/v1/x"));
+  });
+});
+
+describe("normalCall tells apart", () => {
+  test.each([
+    ["one changed letter", "read: hello world", "read: hello worle"],
+    ["one changed digit", "count: 41", "count: 42"],
+    ["a number", { max_tokens: 8192 }, { max_tokens: 8191 }],
+    ["the order of a list", ["a", "b"], ["b", "a"]],
+    ["two ids that were one", ["toolu_01A2b3C4d5E6f7G8h9", "toolu_01A2b3C4d5E6f7G8h9"], [
+      "toolu_01A2b3C4d5E6f7G8h9",
+      "toolu_01A2b3C4d5E6f7G8h8",
+    ]],
+    ["a folder beside the project", "/home/ada/project-two/x", "/home/ada/project/x"],
+    ["a word of hex letters", "facade", "decade"],
+    ["a missing field", { a: 1, b: null }, { a: 1 }],
+    ["blanks at the end", "a ", "a"],
+  ])("%s", (_what, one, two) => {
+    expect(textOf(one)).not.toBe(textOf(two));
+  });
+
+  test("paths, methods, and bodies that are no JSON", () => {
+    const call = (changes: object) =>
+      normalCall({ method: "POST", path: "/a", body: new TextEncoder().encode("x=1"), ...changes }, places).text;
+    const all = [{}, { method: "GET" }, { path: "/b" }, { path: "/a?alt=sse" }, { body: new Uint8Array() }].map(call);
+    expect(new Set(all).size).toBe(all.length);
+  });
+});
+
+test.each(["a", "1", "-", "Mon ", "12:", "1a", "ab-1 ", "[", "/home/"])(
+  "normalCall takes ten times as long for ten times as much, and no more: %j",
+  (part) => {
+    const took = (count: number) => {
+      const body = new TextEncoder().encode(part.repeat(count));
+      const { user } = process.cpuUsage();
+      normalCall({ method: "POST", path: "/", body }, places);
+      return process.cpuUsage().user - user;
+    };
+    took(10_000);
+    expect(took(200_000)).toBeLessThan(60 * took(20_000) + 50_000);
+  },
+);
