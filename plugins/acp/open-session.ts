@@ -131,10 +131,10 @@ async function ask(method: string, params: object, { agent, handshake }: Opening
   return fieldsOrNone(await handshake.answer(method, agent.request(method, params)));
 }
 
-/** The method that opens an earlier session. */
+/** The method that opens an earlier session; the first of them does not say again what was said. */
 function wayBack({ loadSession, sessionCapabilities }: JsonFields): string {
-  if (loadSession === true) return "session/load";
   if (fieldsOf(fieldsOrNone(sessionCapabilities)["resume"])) return "session/resume";
+  if (loadSession === true) return "session/load";
   throw lacking(undefined);
 }
 

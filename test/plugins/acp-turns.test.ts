@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import type { JsonFields } from "../../plugin-sdk/json-fields.ts";
-import { type AdapterRun, runAdapter } from "../../plugin-sdk/testing/run-adapter.ts";
+import { type AdapterRun, probeAdapter, runAdapter } from "../../plugin-sdk/testing/run-adapter.ts";
 import type { ScriptedTurn } from "../../plugin-sdk/testing/scripts.ts";
 import AcpAgent from "../../plugins/acp/mod.ts";
 import { agentOf, type Script } from "./wire-agent.ts";
@@ -382,4 +382,35 @@ test("a fork is a copy of an agent's session where the agent makes any", async (
   const made = await run({ fork: {} });
   expect(made).toMatchObject({ error: null, methods: ["initialize", "session/fork", "session/prompt"] });
   expect((await run({})).error).toMatchObject({ code: "unsupported" });
+});
+
+test.each([
+  ["resume", { loadSession: true, sessionCapabilities: { resume: {} } }],
+  ["load", { loadSession: true }],
+])(
+  "an earlier session is opened by session/%s, the first of the ways that the agent announces",
+  async (way, capabilities) => {
+    const { wire, answer } = agentOf({
+      capabilities,
+      prompt: ({ say, end }) => [say("Done."), end()],
+      answered: ({ message, reply }) => message["method"] === `session/${way}` ? [reply({})] : [],
+    });
+    const options = { config: { custom: { url } }, sockets: { [url]: { answer } } };
+    const ran = await runAdapter(AcpAgent, { continue_from: "s" }, options);
+    expect(ran).toMatchObject({ error: null, last: { type: "completed", output: "Done." } });
+    expect(wire.methods).toEqual(["initialize", `session/${way}`, "session/prompt"]);
+  },
+);
+
+test.each([
+  ["delete", { close: {}, delete: {} }],
+  ["close", { close: {} }],
+])("a probe leaves no session behind: session/%s, as the agent announces", async (way, sessionCapabilities) => {
+  const { wire, answer } = agentOf({
+    capabilities: { sessionCapabilities },
+    prompt: ({ end }) => [end()],
+    answered: ({ message, reply }) => message["method"] === `session/${way}` ? [reply({})] : [],
+  });
+  await probeAdapter(AcpAgent, { config: { custom: { url } }, sockets: { [url]: { answer } } });
+  expect(wire.methods).toEqual(["initialize", "session/new", `session/${way}`]);
 });
