@@ -98,6 +98,6 @@ class NotAdmitted extends BulkheadError {
 /** The asking machine knows what its client may start, and this one does not. */
 export function refusedSession(): BulkheadError {
   return new BulkheadError("unsupported", "Cannot begin the conversation's next session from another machine.", {
-    hint: "Say it at the machine that has the conversation: bulkhead session show names it.",
+    hint: 'Say it at the machine that has the conversation. "bulkhead session show" names it.',
   });
 }

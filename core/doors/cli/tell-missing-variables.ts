@@ -22,7 +22,7 @@ export async function tellMissingVariables(
   await terminal.stderr.write(
     `The daemon was started without variables that this terminal has: ${names.join(", ")}.\n` +
       asTyped(
-        "  To give them to it: bulkhead restart. To one that the system starts: bulkhead service install says how.\n",
+        '  To give them to it: bulkhead restart. For one that the system starts, "bulkhead service install" says how.\n',
       ),
   );
 }
