@@ -240,42 +240,6 @@ describe("walls", () => {
   });
 });
 
-describe("history", () => {
-  test("every session's text is found, and the host is seen as it was", async () => {
-    await work("Search for the word barnacle");
-    await opened.go("#/history");
-    await page.getByLabel("Event", { exact: true }).fill("3");
-    await page.getByText("The host at event 3").waitFor();
-    await page.getByRole("button", { name: "Verify the journal" }).click();
-    await page.getByText("are as they were written").waitFor();
-    await page.getByLabel("Search all sessions").fill("plurals");
-    await page.locator(".hits mark", { hasText: /plurals/i }).first().waitFor();
-    await page.getByLabel("Agent", { exact: true }).fill("asks");
-    await page.getByText("No event has these words").waitFor();
-    await page.getByLabel("Agent", { exact: true }).fill("works");
-    await page.locator(".hits mark").first().waitFor();
-    await page.getByLabel("Label, as name=value").fill("place=last");
-    const found = () =>
-      page.locator(".hits a").evaluateAll((all: { hash: string }[]) => all.map(({ hash }) => hash.split("/")[2]));
-    await expect.poll(async () => new Set(await found()).size).toBe(1);
-    await page.getByLabel("Label, as name=value").fill("place=nowhere");
-    await page.getByText("No event has these words").waitFor();
-  });
-
-  test("a session's events are exported as they are in the journal", async () => {
-    const id = await work("Export me");
-    await opened.go("#/sessions");
-    await opened.go("#/history");
-    const row = page.locator(".session-row", { hasText: "Export me" });
-    const saving = page.waitForEvent("download");
-    await row.getByRole("button", { name: "Export" }).click();
-    const text = await readFile(await (await saving).path(), "utf8");
-    const { last_seq } = await (await host.client.open(id)).summary();
-    const seqs = text.trimEnd().split("\n").map((line) => (JSON.parse(line) as { seq: number }).seq);
-    expect(seqs).toEqual(Array.from({ length: last_seq }, (_, at) => at + 1));
-  });
-});
-
 describe("keys", () => {
   test("g and a letter reach every screen, and ? tells of it", async () => {
     for (

@@ -38,7 +38,7 @@ const screens = {
   "compare": ["Nothing to compare yet", "Compare agents"],
   "walls/denials": ["Nothing was denied"],
   "walls/calls": ["No plugin has asked"],
-  "history": ["Nothing has happened yet", "Every event of every session"],
+  "history": ["Nothing has happened yet", "Every session will be found here"],
   "spend": ["No session has ended in these days", "Each session that ends adds"],
 };
 

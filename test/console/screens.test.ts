@@ -67,7 +67,7 @@ const screens = {
   "walls-denials": { hash: () => "#/walls/denials", sign: "registry.example.org" },
   "walls-calls": { hash: () => "#/walls/calls", sign: "registry.example.org" },
   "walls-machine": { hash: () => "#/walls/machine", sign: "bulkhead doctor" },
-  "history": { hash: () => "#/history", sign: "The host at event" },
+  "history": { hash: () => "#/history", sign: "What ran when" },
   "spend": { hash: () => "#/spend", sign: "Cost per day" },
 };
 

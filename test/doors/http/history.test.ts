@@ -117,6 +117,24 @@ test("a search is about one agent, or sessions with a label, on request", async 
   expect(await ask("/v1/search?q=pier&label=team")).toMatchObject({ code: "invalid_request" });
 });
 
+test("a search is for one kind of places, and a place has its session's title", async () => {
+  const { ask } = await openWithHistory(
+    output("The pier stands"),
+    { type: "file_change", path: "src/pier.ts", action: "modify", diff: "-pier" },
+    { type: "tool_call", call_id: "1", tool: "Bash", kind: "execute", input: { command: "build pier" } },
+    { type: "tool_call", call_id: "2", tool: "Edit", kind: "edit", input: { file_path: "src/pier.ts" } },
+    use("denied", "pier.example:443"),
+    use("allowed", "pier.example:443"),
+  );
+  const found = async (kind: string) =>
+    (await ask(`/v1/search?q=pier&kind=${kind}`))["hits"] as unknown as { text: string }[];
+  expect((await found("files")).map(({ text }) => text)).toEqual(["Edit src/pier.ts", "modify src/pier.ts"]);
+  expect((await found("said")).map(({ text }) => text)).toEqual(["The pier stands"]);
+  expect((await found("commands")).map(({ text }) => text)).toEqual(["Bash build pier"]);
+  expect(await found("denied")).toMatchObject([{ text: "net pier.example:443", title: "go", workdir: "/" }]);
+  expect(await ask("/v1/search?q=pier&kind=wrong")).toMatchObject({ code: "invalid_request" });
+});
+
 test("denials say what would change them", async () => {
   const { ask, session_id } = await openWithHistory(
     use("denied", "a.b:443", { grant_command: "bulkhead plugin grant echo net:a.b:443" }),

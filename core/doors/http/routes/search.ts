@@ -7,7 +7,8 @@ import { type HistoryQueries, wordQuery } from "../../../records/history/history
 import type { JournalReader } from "../../../records/journal/journal-reader.ts";
 import { labelQuery, labelsOf } from "../label-query.ts";
 import { type ApiRoute, type Call, json, ok, route } from "../route.ts";
-import { count, maybe, named, text } from "../../../sessions/session/schemas/named.ts";
+import { searchKindOf, searchKinds, shownText } from "../search-kinds.ts";
+import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 
 type SearchQuery = Static<typeof searchQuery>;
 
@@ -15,6 +16,7 @@ const searchQuery = Type.Object({
   q: Type.String({ minLength: 1, maxLength: 512, description: "words; the last may be the beginning of one" }),
   adapter: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: "the agent that said it" })),
   label: labelQuery,
+  kind: Type.Optional(oneOf(searchKinds, "of the places")),
   before: Type.Optional(Type.Integer({ minimum: 1, description: "next of the page before" })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: "default 30" })),
 }, closed);
@@ -28,6 +30,9 @@ const hit = named(
     at: text,
     adapter_id: text,
     type: text,
+    kind: maybe(oneOf(searchKinds)),
+    title: Type.String({ description: "of the session" }),
+    workdir: text,
     text: Type.String({ description: "around the first word that was found" }),
     marks: Type.Array(Type.Array(count), { description: "start and length of each word in the text" }),
   }),
@@ -67,7 +72,7 @@ interface SearchDeps {
 const mostLooks = 10;
 
 async function search(
-  { q, adapter, label = [], before = Number.MAX_SAFE_INTEGER, limit = 30 }: SearchQuery,
+  { q, adapter, label = [], kind, before = Number.MAX_SAFE_INTEGER, limit = 30 }: SearchQuery,
   { queries, journal, sessions, signal }: SearchDeps,
 ) {
   const query = wordQuery(q);
@@ -81,10 +86,10 @@ async function search(
     const page = queries.findWords(query, { before: next, limit: limit - hits.length, adapter, labels, isShown });
     for (const gseq of page.found) {
       const one = await hitAt(gseq, { q, journal });
-      if (one === null) continue;
+      if (one === null || kind !== undefined && one.kind !== kind) continue;
       // Another token's session is not there.
-      const seen = await sessions.get(one.session_id).then(() => true, () => false);
-      if (seen) hits.push(one);
+      const session = await sessions.get(one.session_id).catch(() => null);
+      if (session !== null) hits.push({ ...one, title: session.title, workdir: session.workdir });
     }
     next = page.next;
     await nextTurn();
@@ -104,13 +109,14 @@ async function hitAt(gseq: number, { q, journal }: { q: string; journal: Journal
     ? joinedText(
       await journal.read({ after: gseq - 1, sessionId: first.session_id, limit: mostPieces, skipDamaged: true }),
     )
-    : eventText(first.event);
+    : shownText(first.event);
   const words = q.split(/[^\p{L}\p{N}_]+/u).filter((word) => word !== "").map(escaped);
   const matcher = new RegExp(`(?<![\\p{L}\\p{N}_])(?:${words.join("|")})`, "giu");
   const start = Math.max(0, (matcher.exec(whole)?.index ?? 0) - around);
   const shown = whole.slice(start, start + 3 * around);
   matcher.lastIndex = 0;
   const { session_id, seq, ts, adapter, event } = first;
+  const kind = searchKindOf(event);
   return {
     session_id,
     seq,
@@ -118,6 +124,7 @@ async function hitAt(gseq: number, { q, journal }: { q: string; journal: Journal
     at: ts,
     adapter_id: adapter.id,
     type: event.type,
+    kind,
     text: shown,
     marks: [...shown.matchAll(matcher)].slice(0, 64).map((match) => [match.index, match[0].length]),
   };

@@ -10,7 +10,7 @@ import { reviewKeys } from "../review/key-names.ts";
 import { Review } from "../review/review.tsx";
 import { ReviewList } from "../review/review-list.tsx";
 import { addressOf, goTo, screens } from "../route.ts";
-import { History } from "../screens/history.tsx";
+import { History } from "../history/history.tsx";
 import { Session } from "../screens/session.tsx";
 import { Sessions } from "../sessions/sessions.tsx";
 import { Spend } from "../spend/spend.tsx";
@@ -77,7 +77,7 @@ function CurrentScreen({ found: { route } }: { found: Console }) {
     case "walls":
       return <Walls words={route.value.words} />;
     case "history":
-      return <History />;
+      return <History words={first ?? ""} />;
     case "spend":
       return <Spend />;
     default:

@@ -6,7 +6,7 @@ import { addressOf } from "../route.ts";
 import { standingOf } from "../session-list.ts";
 import { plainText } from "../shown-text.ts";
 import { UsageOf } from "../usage-of.tsx";
-import { dayName, isIn, type Span } from "./spend-sums.ts";
+import type { Span } from "./spend-sums.ts";
 
 /** Sessions that are listed. */
 const mostShown = 30;
@@ -51,10 +51,11 @@ async function readSessions(
     const query = { adapter: agent ?? undefined, limit: mostShown + 1 };
     return (await api.get<{ sessions: SessionSummary[] }>("/v1/sessions", query, signal)).sessions;
   }
-  // The host lists the sessions that had begun by a moment, the newest first.
-  const at = new Date(`${span.last}T23:59:59.999`).toISOString();
-  const { sessions } = await api.get<{ sessions: SessionSummary[] }>("/v1/moment", { at }, signal);
-  return sessions.filter(({ started_at, adapter_id }) =>
-    isIn({ day: dayName(new Date(started_at)) }, span) && (agent === null || adapter_id === agent)
-  );
+  const query = {
+    since: new Date(`${span.first}T00:00:00`).toISOString(),
+    until: new Date(Date.parse(`${span.last}T23:59:59.999`) + 1).toISOString(),
+    adapter: agent ?? undefined,
+    limit: mostShown + 1,
+  };
+  return (await api.get<{ sessions: SessionSummary[] }>("/v1/sessions", query, signal)).sessions;
 }

@@ -1,0 +1,155 @@
+import { useMemo, useState } from "preact/hooks";
+import { noticeOf, useConsole } from "../console-context.ts";
+import { Empty, Failure, useLoaded } from "../parts.tsx";
+import { MomentSessions } from "./moment-sessions.tsx";
+import { sessionsBetween } from "./sessions-between.ts";
+import { ranAt, type Strip, stripBegin, stripOf, stripScales } from "./strip-parts.ts";
+
+/** A strip of the last days that shows how much ran when; a person picks a moment and sees what ran then. */
+export function TimeStrip() {
+  const { api, sessions } = useConsole();
+  const [name, setName] = useState("7 days");
+  const scale = stripScales[name] ?? { days: 7, partMs: 3_600_000 };
+  const [now] = useState(() => new Date());
+  const [at, setAt] = useState<number | null>(null);
+  const newest = sessions.all.value[0]?.session_id;
+  const [loaded] = useLoaded((signal) => {
+    // The newest minute is of the stretch, too: a clock of the host may be ahead.
+    const to = new Date(Date.now() + 60_000);
+    return sessionsBetween({ from: stripBegin(scale, now), to }, { api, signal });
+  }, [name, newest]);
+  const all = loaded !== undefined && "value" in loaded ? loaded.value : [];
+  const strip = useMemo(() => stripOf(all, scale, now), [loaded, name]);
+  if (loaded === undefined) return <p class="quiet-line" role="status">Reading …</p>;
+  if ("failed" in loaded) return <Failure {...noticeOf(loaded.failed)} />;
+  const last = Math.floor((now.getTime() - strip.from) / strip.partMs);
+  // Where nothing runs now, the time when something ran last says more.
+  const lastBusy = strip.counts.findLastIndex((count) => count > 0);
+  const part = Math.min(at ?? (lastBusy === -1 ? last : lastBusy), last);
+  const time = strip.from + part * strip.partMs;
+  const then = all.filter((session) => ranAt(session, time, strip.partMs));
+  return (
+    <section class="panel">
+      <div class="panel-head">
+        <h2>What ran when</h2>
+        <div class="chips" role="group" aria-label="Days">
+          {Object.keys(stripScales).map((one) => (
+            <button
+              type="button"
+              class="chip"
+              aria-pressed={one === name}
+              onClick={() => (setName(one), setAt(null))}
+            >
+              {one}
+            </button>
+          ))}
+        </div>
+      </div>
+      <Density strip={strip} part={part} last={last} move={setAt} />
+      {all.length === 0
+        ? (
+          <Empty title={newest === undefined ? "Nothing has happened yet" : "Nothing ran in these days"}>
+            <p>Every session will be found here, by its words and by its time.</p>
+          </Empty>
+        )
+        : <MomentSessions time={time} partMs={strip.partMs} sessions={then} />}
+    </section>
+  );
+}
+
+interface DensityProps {
+  strip: Strip;
+  part: number;
+  /** The part of now. */
+  last: number;
+  move: (part: number) => void;
+}
+
+const whens = new Intl.DateTimeFormat("en", {
+  weekday: "long",
+  day: "numeric",
+  month: "long",
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23",
+});
+
+/** The strip: the arrows move by a part, Page Up and Page Down by a day, a click or a drag to the pointer. */
+function Density({ strip, part, last, move }: DensityProps) {
+  const { counts, days, partMs, from } = strip;
+  const perDay = Math.round(86_400_000 / partMs);
+  const to = (next: number) => move(Math.max(0, Math.min(last, next)));
+  const onKey = (event: KeyboardEvent) => {
+    const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: -perDay, PageDown: perDay };
+    const next = { Home: 0, End: last }[event.key] ?? part + (steps[event.key as keyof typeof steps] ?? Number.NaN);
+    if (Number.isNaN(next)) return;
+    event.preventDefault();
+    to(next);
+  };
+  const onPointer = (event: PointerEvent & { currentTarget: HTMLElement }) => {
+    if (event.type === "pointermove" && event.buttons !== 1) return;
+    const { left, width } = event.currentTarget.getBoundingClientRect();
+    to(Math.floor((event.clientX - left) / width * counts.length));
+  };
+  const count = counts[part] ?? 0;
+  return (
+    <div class="strip">
+      <div
+        class="strip-field"
+        role="slider"
+        tabIndex={0}
+        aria-label="Time"
+        aria-valuemin={0}
+        aria-valuemax={last}
+        aria-valuenow={part}
+        aria-valuetext={`${whens.format(from + part * partMs)}: ${count} ran`}
+        onKeyDown={onKey}
+        onPointerDown={onPointer}
+        onPointerMove={onPointer}
+      >
+        <Bars strip={strip} part={part} />
+      </div>
+      <div class={`strip-days ${days.length > 10 ? "many" : ""}`} aria-hidden="true">
+        {days.map(({ name }, day) => (
+          <button
+            type="button"
+            tabIndex={-1}
+            onClick={() => to(firstBusy(strip, day))}
+          >
+            {name}
+          </button>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+/** The first part of a day in which something ran, or its begin. */
+function firstBusy({ counts, days }: Strip, day: number): number {
+  const [begin, end] = [days[day]?.at ?? 0, days[day + 1]?.at ?? 1].map((at) => Math.ceil(at * counts.length));
+  const busy = counts.findIndex((count, at) => at >= (begin ?? 0) && at < (end ?? 0) && count > 0);
+  return busy === -1 ? begin ?? 0 : busy;
+}
+
+function Bars({ strip: { counts, days }, part }: { strip: Strip; part: number }) {
+  const most = Math.max(...counts, 1);
+  return (
+    <svg viewBox={`0 0 ${counts.length} 100`} preserveAspectRatio="none" aria-hidden="true">
+      {days.slice(1).map(({ at }) => (
+        <line class="strip-midnight" x1={at * counts.length} x2={at * counts.length} y1="0" y2="100" />
+      ))}
+      {counts.map((count, at) =>
+        count > 0 && (
+          <rect
+            class={at === part ? "strip-part here" : "strip-part"}
+            x={at + 0.08}
+            y={100 - (14 + count / most * 82)}
+            width="0.84"
+            height={14 + count / most * 82}
+          />
+        )
+      )}
+      <rect class="strip-cursor" x={part} y="0" width="1" height="100" />
+    </svg>
+  );
+}
