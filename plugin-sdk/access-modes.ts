@@ -70,7 +70,27 @@ export interface AccessModeStatus {
   reset_at: string | null;
   /** Seconds until a request may go through. */
   estimated_wait: number | null;
+  /** Limits that the provider told in its last answer, where the host sees the calls; those that are over are left out. */
+  quota?: QuotaWindow[];
 }
+
+/** A limit of a provider for a span of time, as its last answer told it. */
+export interface QuotaWindow {
+  /** The provider's own name, with `_`: `requests`, `input_tokens`. */
+  name: string;
+  limit: number | null;
+  remaining: number | null;
+  /** RFC 3339, UTC; null where it was not told. */
+  reset_at: string | null;
+}
+
+/** Fields of the schema of {@link QuotaWindow}. */
+const quotaWindow = {
+  name: Type.String({ maxLength: 64 }),
+  limit: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]),
+  remaining: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]),
+  reset_at: Type.Union([Type.String(), Type.Null()]),
+};
 
 const count = Type.Integer({ minimum: 0 });
 const rateLimits = Type.Object({
@@ -116,5 +136,6 @@ export const accessModeStatusSchema: SchemaOf<AccessModeStatus> = exactly<Access
     limits: rateLimits,
     reset_at: Type.Union([Type.String(), Type.Null()]),
     estimated_wait: Type.Union([Type.Number({ minimum: 0 }), Type.Null()]),
+    quota: Type.Optional(Type.Array(Type.Object(quotaWindow, closed), { maxItems: 12 })),
   }, closed),
 );

@@ -1,3 +1,4 @@
+import type { QuotaWindow } from "./access-modes.ts";
 import type { AccessMode } from "./access-modes.ts";
 import type { ErrorData } from "./errors.ts";
 import type { AdapterEvent } from "./events.ts";
@@ -250,15 +251,6 @@ export interface TurnEndedEvent {
   /** The agent's own name for this moment of its session. */
   agent_ref?: string;
   error?: ErrorData;
-}
-/** A limit of a provider for a span of time, as its last answer told it. */
-export interface QuotaWindow {
-  /** The provider's own name, with `_`: `requests`, `input_tokens`. */
-  name: string;
-  limit: number | null;
-  remaining: number | null;
-  /** RFC 3339, UTC; null where it was not told. */
-  reset_at: string | null;
 }
 /** A call of the agent's model has passed, or was refused: the host holds the key, so it sees them. */
 export interface ModelCallEvent {

@@ -6,6 +6,7 @@ export {
   type ApiAccess,
   type LocalAccess,
   type Pricing,
+  type QuotaWindow,
   type RateLimits,
   type SubscriptionAccess,
 } from "./access-modes.ts";
@@ -111,7 +112,6 @@ export {
   type ProcessExitedEvent,
   type ProcessSpawnedEvent,
   type QueuedEvent,
-  type QuotaWindow,
   type RewoundEvent,
   type SessionEndedEvent,
   type SessionStartedEvent,

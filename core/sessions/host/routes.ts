@@ -10,6 +10,7 @@ import type { Plugin } from "../../packages/manifest/plugin.ts";
 import type { RegistryProblem } from "../../packages/registry/registry.ts";
 import type { AttemptEnd } from "../session/admitted.ts";
 import { type MissingKeys, noKeyMissing } from "../routing/access-key.ts";
+import type { MeteredCall } from "../../walls/agent/meter/meter.ts";
 import { AccessModeCounters } from "../routing/access-mode-counters.ts";
 import {
   describeAgent,
@@ -85,6 +86,8 @@ export interface Routes {
   chain(options: Pick<RouteOptions, "adapter">): readonly string[];
   /** Counts an attempt's request. */
   started(way: Way): void;
+  /** Notes what a call of the agent's model told of the provider's limits. */
+  told(way: Way, call: Pick<MeteredCall, "windows" | "retry_ms">): void;
   /** Counts what an attempt used. After a failure the agent is asked again before it is chosen again. */
   ended(way: Way, end: AttemptEnd): void;
   /** Returns the last known availability; asks no agent. */
@@ -163,11 +166,19 @@ class HostRoutes implements Routes {
     if (access_mode !== null) this.#counters.requested({ adapterId: adapter_id, mode: access_mode });
   }
 
+  told({ adapter_id, access_mode }: Way, call: Pick<MeteredCall, "windows" | "retry_ms">): void {
+    this.#counters.told({ adapterId: adapter_id, mode: access_mode }, call);
+  }
+
   ended({ adapter_id, access_mode }: Way, { tokens, error, wait_ms }: AttemptEnd): void {
     const used = { adapterId: adapter_id, mode: access_mode };
     if (access_mode !== null) this.#counters.used(used, tokens);
     if (error === undefined) return;
-    if (error.code === "rate_limit") this.#counters.limited(used, wait_ms ?? unknownWaitMs);
+    const isUntold = wait_ms === null || wait_ms === undefined;
+    // The provider's own answer is exact.
+    if (error.code === "rate_limit" && !(isUntold && this.#counters.isLimited(used))) {
+      this.#counters.limited(used, wait_ms ?? unknownWaitMs);
+    }
     if (!ownDoing.has(error.code)) this.#board.doubt(adapter_id);
   }
 

@@ -24,6 +24,7 @@ import {
   unenforceableFields,
 } from "../session/enforceable.ts";
 import { RunningSession } from "../session/running-session.ts";
+import { seesCalls, unseen } from "../session/seen-calls.ts";
 import type { Admitted, Candidate, PassedOverAdapter, Resumed, RunningSessionDeps } from "../session/admitted.ts";
 import { readProjectMemory } from "./context-files.ts";
 import { checkEnv, fitToPlugin, handedTrace, withTrace } from "./check-request.ts";
@@ -43,7 +44,6 @@ import type { OpenedSecrets } from "./session-secrets.ts";
 import type { Follows } from "../../../plugin-sdk/envelope.ts";
 import type { WireRecords } from "../../records/wire/record-files.ts";
 import type { OpenedRecord } from "../../records/wire/wire-player.ts";
-import { seesCalls, unseen } from "./box/seen-calls.ts";
 import { openBox } from "./box/wire-boxes.ts";
 import { candidateRequests, type RecalledTurns } from "./talk/candidate-requests.ts";
 import { waitOf } from "./talk/empty-session.ts";
@@ -91,7 +91,7 @@ export interface SessionDeps
 }
 
 interface AdmitDeps extends SessionDeps {
-  routes: Pick<Routes, "started" | "ended">;
+  routes: Pick<Routes, "started" | "ended" | "told">;
 }
 
 /** Options of {@link LiveSessions.start}. */
@@ -269,10 +269,10 @@ async function makeCandidate(
   const { plugin, pool } = service;
   const fitted = { ...fitToPlugin(request, plugin), ...handedTrace(settings, { sessionId, request }) };
   // Without a price the adapter is refused: its next mode may be another model, of another server.
-  const paid = { modes: [firstMode, way.access_mode], options: plugin.config };
   const { rights, effective, ceiling, secrets } = await allowedIn(deps, { service, request: fitted, workdir });
   const isSeen = seesCalls(plugin, { request: fitted, effective, secrets });
-  const unenforced = unenforceableFields(fitted, plugin.manifest, { ...paid, isSeen });
+  const paid = { modes: [firstMode, way.access_mode], options: plugin.config, seesCalls: isSeen };
+  const unenforced = unenforceableFields(fitted, plugin.manifest, paid);
   if (unenforced.length > 0 && request.best_effort !== true) {
     const isUnpriced = unenforced.join() === "budget.cost" && !isPriced(fitted, paid);
     const lacked = lackedAttachments(fitted.content ?? [], plugin.manifest);
@@ -299,6 +299,7 @@ async function makeCandidate(
       : Date.parse(way.limited_until),
     started: () => routes.started(way),
     // What a model said once is no sign of how it is now.
+    told: (call) => fitted.replay_of === undefined && routes.told(way, call),
     ended: (end) => fitted.replay_of === undefined && routes.ended(way, end),
     unenforced,
     rights,

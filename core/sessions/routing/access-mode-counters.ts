@@ -1,4 +1,4 @@
-import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
+import type { AccessMode, QuotaWindow } from "../../../plugin-sdk/access-modes.ts";
 import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
 import { accessModeKey, type ModeUse, unused } from "./access-mode-state.ts";
 import { addCount, mergeSpans } from "./rolling-counts.ts";
@@ -38,6 +38,7 @@ export class AccessModeCounters {
   readonly #othersAgeMs: number;
   readonly #own = new Map<string, UseRecord>();
   #others = new Map<string, UseRecord[]>();
+  readonly #quota = new Map<string, readonly QuotaWindow[]>();
   #othersReadAt = -Infinity;
   #opened: Promise<void> | null = null;
   #reading: Promise<void> | null = null;
@@ -62,6 +63,24 @@ export class AccessModeCounters {
     if (tokens !== null && tokens > 0) this.#count(used, { tokens });
   }
 
+  /**
+   * Notes the limits that a provider told with an answer. One that leaves nothing holds until it is lifted; a call that was
+   * refused tells when it may be made again.
+   */
+  told(used: UsedMode, { windows, retry_ms }: { windows: readonly QuotaWindow[]; retry_ms: number | null }): void {
+    if (windows.length > 0) this.#quota.set(keyOf(used.adapterId, accessModeKey(used.mode)), windows);
+    const ends = windows.flatMap(({ remaining, reset_at }) =>
+      remaining === 0 && reset_at !== null ? [Date.parse(reset_at) - this.#now()] : []
+    );
+    const waitMs = Math.max(0, ...ends, retry_ms ?? 0);
+    if (waitMs > 0) this.limited(used, waitMs);
+  }
+
+  /** Whether a limit holds now, as far as this host has heard. */
+  isLimited({ adapterId, mode }: UsedMode): boolean {
+    return (this.#own.get(keyOf(adapterId, accessModeKey(mode)))?.limited_until ?? 0) > this.#now();
+  }
+
   /** Records a limit that the agent reported and that holds for this long, {@link longestLimitMs} at most. */
   limited(used: UsedMode, waitMs: number): void {
     const record = this.#record(used);
@@ -75,11 +94,13 @@ export class AccessModeCounters {
     const key = keyOf(used.adapterId, accessModeKey(used.mode));
     const own = this.#own.get(key);
     const all = [...(own ? [own] : []), ...(this.#others.get(key) ?? [])];
-    if (all.length === 0) return unused;
+    const quota = this.#quota.get(key);
+    if (all.length === 0) return quota === undefined ? unused : { ...unused, quota };
     const ends = all.flatMap(({ limited_until }) => (limited_until === null ? [] : [limited_until]));
     return {
       spans: all.flatMap(({ spans }) => spans),
       limitedUntil: ends.length === 0 ? null : Math.max(...ends),
+      ...(quota === undefined ? {} : { quota }),
     };
   }
 

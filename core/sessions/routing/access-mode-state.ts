@@ -1,4 +1,5 @@
-import type { AccessMode, AccessModeStatus, RateLimits } from "../../../plugin-sdk/access-modes.ts";
+import type { AccessMode, AccessModeStatus, QuotaWindow, RateLimits } from "../../../plugin-sdk/access-modes.ts";
+import { omitEmpty } from "../../../plugin-sdk/optional-fields.ts";
 import type { KeyProblem } from "./access-key.ts";
 import { type Counted, type CountedSpan, countWithin, freeAgainAt, windows } from "./rolling-counts.ts";
 
@@ -7,6 +8,8 @@ export interface ModeUse {
   spans: readonly CountedSpan[];
   /** Milliseconds since 1970 at which a reported limit ends; null when none was reported. */
   limitedUntil: number | null;
+  /** Limits that the provider told last; absent: none. */
+  quota?: readonly QuotaWindow[] | undefined;
 }
 
 /** An access mode with its current state. */
@@ -73,6 +76,7 @@ export function accessModeState(
       limits,
       reset_at: resetAt === null ? null : new Date(resetAt).toISOString(),
       estimated_wait: limited ? (resetAt === null ? null : Math.ceil((resetAt - now) / 1000)) : offered ? 0 : null,
+      ...omitEmpty({ quota: (use.quota ?? []).filter(({ reset_at }) => (timeOf(reset_at) ?? 0) > now) }),
     },
   };
 }

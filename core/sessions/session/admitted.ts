@@ -76,6 +76,8 @@ export interface Candidate {
   limitedUntil: number | null;
   /** Called when an attempt on it has a worker and enters the adapter. */
   started(): void;
+  /** Called for each call of its agent's model that the host saw; absent: nothing of it counts elsewhere. */
+  told?(call: MeteredCall): void;
   /** Called when an attempt on it has ended. */
   ended(end: AttemptEnd): void;
   /** Fields of the request that neither adapter nor host can enforce. */

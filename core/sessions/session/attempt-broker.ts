@@ -66,7 +66,10 @@ export function attemptBroker(
       ...(box === null ? [] : [box.wire((error) => deps.stop("fatal", error))]),
       createMeter({
         onRequest: () => deps.usage.requested(),
-        onCall: (call) => deps.onModelCall(call),
+        onCall(call) {
+          candidate.told?.(call);
+          deps.onModelCall(call);
+        },
         spent: () => deps.spent(),
       }),
     ],

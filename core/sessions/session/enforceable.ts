@@ -34,8 +34,8 @@ interface Paid {
   modes?: readonly (AccessMode | null)[];
   /** The operator's options of the plugin: those named like a field of `pricing` are prices. */
   options?: Record<string, unknown>;
-  /** Whether the host sees the calls of the agent's program to its model; default: no. */
-  isSeen?: boolean;
+  /** Whether the host sees the calls of the agent's model; default: no. */
+  seesCalls?: boolean;
 }
 
 /** Checks whether a price is known for each token. Under a plan, or on one's own machine, there is nothing to price. */
@@ -56,7 +56,8 @@ export const priceFields = ["input_per_1k_tokens", "output_per_1k_tokens"] as co
 export function unenforceableFields(request: SessionRequest, manifest: Manifest, paid: Paid = {}): string[] {
   const held = (fact: ReportedFact) => reports(manifest, fact);
   const { budget = {}, approval, content = [] } = request;
-  const counted = held("tokens") && (manifest.access_modes ?? []).some(({ type }) => type === "api");
+  const counted = (held("tokens") || paid.seesCalls === true) &&
+    (manifest.access_modes ?? []).some(({ type }) => type === "api");
   const rows: [field: string, asked: boolean, holds: boolean][] = [
     ["model", request.model !== undefined, accepts(manifest, "model")],
     ["continue_from", request.continue_from !== undefined, accepts(manifest, "continue_from")],
@@ -69,10 +70,10 @@ export function unenforceableFields(request: SessionRequest, manifest: Manifest,
     ["max_turns", request.max_turns !== undefined, accepts(manifest, "max_turns") || held("turns")],
     ["approval", approval !== undefined && approval !== "all", held("permissions")],
     ["tool_approvals", request.tool_approvals !== undefined, held("permissions")],
-    ["record", request.record !== undefined, paid.isSeen === true],
+    ["record", request.record !== undefined, paid.seesCalls === true],
     ["replay_of", request.replay_of !== undefined, (manifest.endpoints ?? []).length > 0],
     ["budget.cost", budget.cost !== undefined, held("cost") || counted && isPriced(request, paid)],
-    ["budget.tokens", budget.tokens !== undefined, held("tokens")],
+    ["budget.tokens", budget.tokens !== undefined, held("tokens") || paid.seesCalls === true],
     ["budget.turns", budget.turns !== undefined, held("turns")],
     ["budget.tool_calls", budget.tool_calls !== undefined, held("tool_calls")],
   ];

@@ -16,7 +16,12 @@ import {
   wholeText,
 } from "./exchange.ts";
 
-const usage = { input_tokens: 100, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 20 };
+const usageOf = ({ cached = 0 }: Asked) => ({
+  input_tokens: 100 - cached,
+  cache_creation_input_tokens: 0,
+  cache_read_input_tokens: cached,
+  output_tokens: 20,
+});
 
 /** Anthropic's Messages API. */
 export const anthropicMessages: Protocol = {
@@ -73,14 +78,19 @@ export const anthropicMessages: Protocol = {
       yield send({ type: "content_block_stop", index: index++ });
     }
     const delta = { stop_reason: stopReason(answer), stop_sequence: null };
-    yield send({ type: "message_delta", delta, usage: { output_tokens: usage.output_tokens } });
+    yield send({ type: "message_delta", delta, usage: { output_tokens: usageOf(asked).output_tokens } });
     yield send({ type: "message_stop" });
   },
 
   async whole(answer, asked) {
     const text = await wholeText(answer);
     const calls = answer.calls.map(({ id, tool, input }) => ({ type: "tool_use", id, name: tool.name, input }));
-    return { ...opening(asked), content: [{ type: "text", text }, ...calls], stop_reason: stopReason(answer), usage };
+    return {
+      ...opening(asked),
+      content: [{ type: "text", text }, ...calls],
+      stop_reason: stopReason(answer),
+      usage: usageOf(asked),
+    };
   },
 
   fail(failure) {
@@ -100,8 +110,9 @@ const kinds: Record<Failure, string> = {
   context_overflow: "invalid_request_error",
 };
 
-function opening({ model }: Asked): Record<string, unknown> {
-  const first = { ...usage, output_tokens: 1 };
+function opening(asked: Asked): Record<string, unknown> {
+  const { model } = asked;
+  const first = { ...usageOf(asked), output_tokens: 1 };
   const message = { id: `msg_${crypto.randomUUID()}`, type: "message", role: "assistant", model, content: [] };
   return { ...message, stop_reason: null, stop_sequence: null, usage: first };
 }

@@ -30,6 +30,8 @@ export interface Asked {
   calls?: string[];
   /** The model may show its thinking. */
   mayThink: boolean;
+  /** Tokens of the input that came from the model's cache. */
+  cached?: number;
 }
 
 /** A tool that the model calls. */

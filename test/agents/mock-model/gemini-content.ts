@@ -1,4 +1,5 @@
 import {
+  type Asked,
   type Failure,
   field,
   frame,
@@ -12,7 +13,13 @@ import {
   wholeText,
 } from "./exchange.ts";
 
-const usageMetadata = { promptTokenCount: 100, candidatesTokenCount: 20, thoughtsTokenCount: 5, totalTokenCount: 125 };
+const usageOf = ({ cached = 0 }: Asked) => ({
+  promptTokenCount: 100,
+  candidatesTokenCount: 20,
+  thoughtsTokenCount: 5,
+  totalTokenCount: 125,
+  ...(cached === 0 ? {} : { cachedContentTokenCount: cached }),
+});
 const google = "type.googleapis.com/google.rpc";
 
 /** Google's generateContent, whole and streamed. */
@@ -43,7 +50,7 @@ export const geminiContent: Protocol = {
 
   async *stream(answer, asked) {
     const send = (parts: unknown[], more: Record<string, unknown> = {}) =>
-      frame({ candidates: [{ content: { role: "model", parts }, index: 0, ...more }], usageMetadata });
+      frame({ candidates: [{ content: { role: "model", parts }, index: 0, ...more }], usageMetadata: usageOf(asked) });
     if (asked.mayThink) { for (const text of answer.thinking) yield send([{ text, thought: true }]); }
     for await (const text of answer.text) yield send([{ text }]);
     for (const { id, tool, input } of answer.calls) {
@@ -52,10 +59,13 @@ export const geminiContent: Protocol = {
     yield send([{ text: "" }], { finishReason: "STOP" });
   },
 
-  async whole(answer) {
+  async whole(answer, asked) {
     const calls = answer.calls.map(({ id, tool, input }) => ({ functionCall: { id, name: tool.name, args: input } }));
     const parts = [{ text: await wholeText(answer) }, ...calls];
-    return { candidates: [{ content: { role: "model", parts }, finishReason: "STOP", index: 0 }], usageMetadata };
+    return {
+      candidates: [{ content: { role: "model", parts }, finishReason: "STOP", index: 0 }],
+      usageMetadata: usageOf(asked),
+    };
   },
 
   fail(failure) {

@@ -12,7 +12,7 @@ const protocols: readonly Protocol[] = [anthropicMessages, openaiResponses, open
 /** A model server on loopback that answers as its scenarios say. */
 export interface MockModel {
   /** Gives an agent a base URL of its own, where the model does what a scenario says. */
-  open(scenario: ScenarioName, place: { workdir: string; offersTools: boolean }): ModelRun;
+  open(scenario: ScenarioName, place: { workdir: string; offersTools: boolean; cached?: number }): ModelRun;
   close(): Promise<void>;
 }
 
@@ -33,6 +33,8 @@ interface OpenRun extends ModelRun {
   workdir: string;
   /** The agent offers tools when it asks for its answer; what it asks without them is a title or the like. */
   offersTools: boolean;
+  /** Tokens of the input that its cache has. */
+  cached?: number;
 }
 
 /** Starts the server on a free port. */
@@ -72,7 +74,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, runs: 
   if (!run) return reply(response, { status: 404, body: { error: { message: "There is no such run." } } });
   if (!protocol) return reply(response, aside(request, path, run));
   run.requests.push(text);
-  const asked = protocol.read(JSON.parse(text), path);
+  const asked = { ...protocol.read(JSON.parse(text), path), cached: run.cached ?? 0 };
   run.isHelped ||= isOfHelper(asked);
   const gone = new AbortController();
   response.on("close", () => gone.abort());

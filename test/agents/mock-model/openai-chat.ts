@@ -14,7 +14,12 @@ import {
   wholeText,
 } from "./exchange.ts";
 
-const usage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
+const usageOf = ({ cached = 0 }: Asked) => ({
+  prompt_tokens: 100,
+  completion_tokens: 20,
+  total_tokens: 120,
+  prompt_tokens_details: { cached_tokens: cached },
+});
 
 /** OpenAI's Chat Completions API, as many servers speak it. */
 export const openaiChat: Protocol = {
@@ -53,7 +58,7 @@ export const openaiChat: Protocol = {
       }
     }
     yield chunk({}, finishOf(answer));
-    yield frame({ ...opening(asked, "chat.completion.chunk"), choices: [], usage });
+    yield frame({ ...opening(asked, "chat.completion.chunk"), choices: [], usage: usageOf(asked) });
     yield "data: [DONE]\n\n";
   },
 
@@ -66,7 +71,7 @@ export const openaiChat: Protocol = {
     const content = await wholeText(answer);
     const message = { role: "assistant", content, ...(tool_calls.length > 0 ? { tool_calls } : {}) };
     const choices = [{ index: 0, message, finish_reason: finishOf(answer) }];
-    return { ...opening(asked, "chat.completion"), choices, usage };
+    return { ...opening(asked, "chat.completion"), choices, usage: usageOf(asked) };
   },
 
   fail(failure) {

@@ -41,6 +41,8 @@ export interface Talk {
 export interface TalkOptions {
   scenario: ScenarioName;
   request?: Partial<SessionRequest>;
+  /** Tokens of each call's input that the model's cache has. */
+  cached?: number;
   /** Goes with the first prompt. */
   attached?: { bytes: Uint8Array; name?: string };
 }
@@ -48,11 +50,11 @@ export interface TalkOptions {
 /** Runs a talk with an agent on a host of its own; returns the processes that it left behind. */
 export async function talkWith(
   agent: Agent,
-  { models, scenario, request = {}, attached }: TalkOptions & { models: MockModel },
+  { models, scenario, request = {}, cached = 0, attached }: TalkOptions & { models: MockModel },
   act: (talk: Talk) => Promise<void>,
 ): Promise<string[]> {
   const place = await openPlace();
-  const model = models.open(scenario, { workdir: place.workdir, offersTools: agent.tools });
+  const model = models.open(scenario, { workdir: place.workdir, offersTools: agent.tools, cached });
   const prepared = await agent.prepare({ name: scenario === "helper" ? scenario : "text", model, place });
   const { folder, config = {}, grant } = prepared;
   const host = await createHost({

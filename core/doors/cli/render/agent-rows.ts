@@ -1,3 +1,4 @@
+import type { QuotaWindow } from "../../../../plugin-sdk/access-modes.ts";
 import type { AgentReport } from "../../../../plugin-sdk/agent-report.ts";
 import { safeLine } from "./agent-text.ts";
 import type { Tone } from "./paint.ts";
@@ -43,10 +44,19 @@ function agentRow(report: AgentReport): Row {
   return { cells, remedy: next_step };
 }
 
-function whyOf({ reason, settings_of, tested, newer_than_tested }: AgentReport): string {
+function whyOf({ reason, settings_of, tested, newer_than_tested, access_mode }: AgentReport): string {
   return [
     reason,
+    ...(access_mode?.quota ?? []).map(quotaText),
     ...(settings_of === undefined ? [] : [`It has the settings of ${settings_of}.`]),
     ...(newer_than_tested === true ? [`It is newer than this plugin was tested with (${tested}).`] : []),
   ].join(" ");
+}
+
+/** Tells what the provider leaves: `Input tokens: 10 of 1000 left until 2026-01-31T12:00:00Z.` */
+function quotaText({ name, limit, remaining, reset_at }: QuotaWindow): string {
+  const words = name.replaceAll("_", " ");
+  const left = remaining === null ? `at most ${limit}` : limit === null ? `${remaining} left` : `${remaining} of ${limit} left`;
+  const until = reset_at === null ? "" : ` until ${reset_at.replace(/\.\d+/, "")}`;
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}: ${left}${until}.`;
 }

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { QuotaWindow } from "../../../../plugin-sdk/envelope.ts";
+import type { QuotaWindow } from "../../../../plugin-sdk/access-modes.ts";
 import type { GivenAnswer, Wire, WireFollower, WireHead } from "../wire.ts";
 import { AnswerReader } from "./answer-reader.ts";
 import type { CallTokens, MeteredProtocol } from "./protocol.ts";

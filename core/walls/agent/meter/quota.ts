@@ -1,4 +1,4 @@
-import type { QuotaWindow } from "../../../../plugin-sdk/envelope.ts";
+import type { QuotaWindow } from "../../../../plugin-sdk/access-modes.ts";
 import type { HttpFields } from "../http-head.ts";
 
 /** Windows of one answer: more are no answer of a provider that is known. */

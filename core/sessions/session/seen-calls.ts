@@ -1,0 +1,39 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { hostEnv } from "../../ground/platform/engine/platform.ts";
+import type { Plugin } from "../../packages/manifest/plugin.ts";
+import { containsPrograms, mayRunFree } from "../../packages/permissions/contained-programs.ts";
+
+/** Request and permissions of a session. */
+interface Allowed {
+  request: Pick<SessionRequest, "env">;
+  effective: Permissions;
+  secrets: ReadonlyMap<string, string>;
+}
+
+/**
+ * Whether the calls of an agent's model pass through the host: it holds the key, and the programs that need it are
+ * contained. An agent may still use a login of its own, which its calls then show.
+ */
+export function seesCalls(
+  plugin: Plugin,
+  { request: { env = {} }, effective: { run = [] }, secrets }: Allowed,
+): boolean {
+  const { endpoints = [], cli } = plugin.manifest;
+  const programs = run.filter(({ binary }) => endpoints.some(({ program }) => program === binary));
+  if (!containsPrograms(plugin) || programs.length === 0) return false;
+  const hasValue = (key: string) => (env[key] ?? secrets.get(key) ?? cli?.env_vars?.[key] ?? hostEnv(key) ?? "") !== "";
+  return programs.every(({ binary, env: granted = [] }) =>
+    !mayRunFree(plugin, binary) &&
+    endpoints.some(({ program, key }) => program === binary && granted.includes(key) && hasValue(key))
+  );
+}
+
+/** Makes the error for a session whose calls the host does not see. */
+export function unseen(pluginId: string): BulkheadError {
+  return new BulkheadError("unenforceable", `Adapter "${pluginId}" cannot record: its calls do not pass the host.`, {
+    hint: "They do where the host holds the key of the agent's model: set the key, and leave the agent in its walls.",
+    details: { fields: ["record"] },
+  });
+}

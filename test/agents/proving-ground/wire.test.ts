@@ -1,0 +1,72 @@
+import { describe, expect, test } from "vitest";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { openGround } from "./ground.ts";
+import { patience, type Talk } from "./talk.ts";
+
+/** Output of each of the mock model's answers, by agent; their input is 100 tokens. */
+const outputs: Record<string, number> = {
+  "claude-code": 20,
+  "gemini-cli": 25,
+  "acp-claude": 20,
+  "acp-gemini": 25,
+};
+
+const { agents, talk } = openGround(Object.keys(outputs));
+
+type ModelCall = Extract<Envelope["event"], { type: "model_call" }>;
+const calls = ({ envelopes }: Talk) =>
+  envelopes.flatMap(({ event }): ModelCall[] => event.type === "model_call" ? [event] : []);
+const over = async ({ envelopes }: Talk) => {
+  await expect.poll(() => envelopes.at(-1)?.event.type, patience).toBe("session_ended");
+  const { event } = envelopes.at(-1)!;
+  return event.type === "session_ended" ? event.result : expect.unreachable();
+};
+
+describe.each(agents)("the wire of $id", (agent) => {
+  const output = outputs[agent.id]!;
+
+  test("counts what its model counts, those from a cache too", { timeout: 240_000 }, async () => {
+    await talk(agent, { scenario: "command", cached: 30 }, async (one) => {
+      one.allow();
+      const { usage } = await one.ended(1);
+      const made = one.requests.length;
+      expect(made).toBeGreaterThan(1);
+      expect(usage.wire).toMatchObject({
+        calls: made,
+        unknown: 0,
+        tokens_in: made * 100,
+        tokens_cached: made * 30,
+        tokens_out: made * output,
+      });
+      expect(usage).toMatchObject({ tokens_in: made * 100, tokens_cached: made * 30, tokens_out: made * output });
+      expect(usage.wire).not.toHaveProperty("reported_tokens");
+      expect(calls(one)).toHaveLength(made);
+      await one.end();
+    });
+  });
+
+  test("counts each call that fails, and no tokens for it", { timeout: 240_000 }, async () => {
+    await talk(agent, { scenario: "server_error" }, async (one) => {
+      expect(await one.ended(1)).toMatchObject({ outcome: "error" });
+      expect(calls(one)).toHaveLength(one.requests.length);
+      expect(calls(one).every(({ status, tokens_in }) => status === 500 && tokens_in === null)).toBe(true);
+      await one.end();
+    });
+  });
+
+  test("refuses a call once the budget is spent, and the agent ends by itself", { timeout: 240_000 }, async () => {
+    const left = await talk(agent, { scenario: "command", request: { budget: { tokens: 90 } } }, async (one) => {
+      one.allow();
+      const started = performance.now();
+      const result = await over(one);
+      expect(result).toMatchObject({ stop_reason: "budget_tokens", outcome: "error" });
+      // It did not wait to be ended.
+      expect(performance.now() - started).toBeLessThan(30_000);
+      // Some ask for a title at the same time.
+      expect(calls(one).filter(({ refused }) => refused === undefined).length).toBeLessThanOrEqual(2);
+      expect(calls(one).filter(({ refused }) => refused === "budget_tokens")).toHaveLength(1);
+      expect(result.usage.wire!.calls).toBe(one.requests.length);
+    });
+    expect(left).toEqual([]);
+  });
+});
