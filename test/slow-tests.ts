@@ -13,6 +13,7 @@ export const slowTests: readonly string[] = [
   "test/doors/cli/plugin-author.test.ts",
   "test/doors/cli/plugin-dev.test.ts",
   "test/doors/cli/screen/run-at-terminal.test.ts",
+  "test/doors/cli/replay.test.ts",
   "test/doors/cli/setup.test.ts",
   "test/doors/cli/terminal-closes.test.ts",
   "test/doors/cli/through-daemon.test.ts",

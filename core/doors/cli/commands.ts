@@ -21,6 +21,11 @@ export const commandGroups: readonly { heading: string; commands: readonly Comma
         load: async () => (await import("./commands/chat.ts")).defineChat,
       },
       {
+        name: "replay",
+        summary: "play a recorded session again, without its model and without a network",
+        load: async () => (await import("./commands/replay.ts")).defineReplay,
+      },
+      {
         name: "loop",
         summary: "run fresh sessions of one prompt until the agent says that it is done",
         load: async () => (await import("./commands/loop.ts")).defineLoop,

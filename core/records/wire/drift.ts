@@ -4,6 +4,8 @@ import type { NormalCall } from "./normal-request.ts";
 /** Places that are told, and letters of one line. */
 const mostPlaces = 5;
 const mostLetters = 160;
+/** Lines that are gone, or come, in one place. */
+const mostLines = 8;
 
 interface Difference {
   place: string;
@@ -88,8 +90,8 @@ function hunk({ place, recorded, now }: Difference): string[] {
 }
 
 function shownLines(mark: string, lines: readonly string[], at: number): string[] {
-  const more = lines.length > 3 ? [`${mark}… ${lines.length - 3} more lines`] : [];
-  return [...lines.slice(0, 3).map((line, index) => `${mark}${shown(line, index === 0 ? at : 0)}`), ...more];
+  const more = lines.length > mostLines ? [`${mark}… ${lines.length - mostLines} more lines`] : [];
+  return [...lines.slice(0, mostLines).map((line, index) => `${mark}${shown(line, index === 0 ? at : 0)}`), ...more];
 }
 
 /** The part of a line around the letter at which it begins to differ. */

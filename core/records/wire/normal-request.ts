@@ -49,7 +49,7 @@ const variables: Readonly<Record<string, string>> = {
 };
 
 /** Words of the groups of a pattern. */
-const groupNames = ["place", ...Object.keys(variables)];
+const groupNames = ["own folder", "branch", "place", ...Object.keys(variables)];
 
 /** Returns a call without what may differ: two calls of one text count as the same. */
 export function normalCall({ method, path, body }: MadeCall, places: SessionPlaces): NormalCall {
@@ -87,12 +87,16 @@ class Names {
   readonly #counts = new Map<string, number>();
 
   constructor(places: SessionPlaces) {
-    this.#places = new Map(Object.entries(places).flatMap(([word, path]) => [[path, word], [dashed(path), word]]));
+    const { branch, ...folders } = places;
+    this.#places = new Map(Object.entries(folders).flatMap(([word, path]) => [[path, word], [dashed(path), word]]));
     // The longest first: one place may lie in another.
     const paths = [...this.#places.keys()].filter((path) => path.length > 1).sort((a, b) => b.length - a.length);
     const words = Object.values(variables).map((text) => `(${text})`).join("|");
-    const place = `(${paths.length === 0 ? "(?!)" : paths.map(literal).join("|")})(?![A-Za-z0-9])`;
-    this.#pattern = new RegExp(`${place}|(?<![A-Za-z0-9])(?:${words})(?![A-Za-z0-9])`, "g");
+    const place = paths.length === 0 ? "(?!)" : paths.map(literal).join("|");
+    this.#pattern = new RegExp(
+      `(${ownFolder(folders)})|(${branchIn(branch)})|(?:(${place})|(?<![A-Za-z0-9])(?:${words}))(?![A-Za-z0-9])`,
+      "g",
+    );
   }
 
   in(text: string): string {
@@ -125,15 +129,30 @@ class Names {
   }
 }
 
+/** A folder below the home that an agent keeps for the project, by its name and perhaps a number. */
+function ownFolder({ home, workdir }: SessionPlaces): string {
+  const name = workdir?.replace(/.*\//, "");
+  if (home === undefined || !name) return "(?!)";
+  return String.raw`${literal(home)}/\.[\w.-]+/(?:[\w-]+/){0,3}${literal(name)}(?:-\d+)?(?![\w.-])`;
+}
+
+/** Words about the branch that is checked out: a worktree has none. */
+function branchIn(branch: string | undefined): string {
+  const name = branch === undefined ? "HEAD" : `(?:HEAD|${literal(branch)})`;
+  const detached = String.raw`HEAD detached (?:at|from) [0-9a-f]{7,40}|Not currently on any branch\.`;
+  return String.raw`(?:[Oo]n branch |[Bb]ranch: )${name}(?![\w/.-])|${detached}|\[(?:detached HEAD|${name}) (?=[0-9a-f]{7})`;
+}
+
 function isTime(value: number): boolean {
   return value >= 1.7e9 && value < 2e9 || value >= 1.7e12 && value < 2e12;
 }
 
 /** How some programs name a folder of their own for a project. */
-function dashed(path: string): string {
+export function dashed(path: string): string {
   return path.replace(/[^A-Za-z0-9]/g, "-");
 }
 
-function literal(text: string): string {
+/** A text as a pattern. */
+export function literal(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }

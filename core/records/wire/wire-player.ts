@@ -5,9 +5,10 @@ import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import type { GivenAnswer, Wire, WireAnswer, WireRequest } from "../../walls/agent/wire.ts";
 import { driftOf } from "./drift.ts";
+import { movedAnswer, movesBetween, type PathMoves } from "./moved-answer.ts";
 import { type NormalCall, normalCall, type SessionPlaces } from "./normal-request.ts";
 import { bytesOf, readCall, readEnd, readHead } from "./record-files.ts";
-import type { RecordEnd, RecordHead } from "./record-format.ts";
+import type { RecordedBody, RecordEnd, RecordHead } from "./record-format.ts";
 
 /** A record whose calls can be played. */
 export interface OpenedRecord {
@@ -79,6 +80,7 @@ export class WirePlayer implements Wire {
   readonly #record: OpenedRecord;
   readonly #options: PlayerOptions;
   readonly #left: IndexedCall[];
+  readonly #moves: PathMoves | null;
   #made = 0;
   #served = 0;
   #drift: WireDrift | null = null;
@@ -87,6 +89,7 @@ export class WirePlayer implements Wire {
     this.#record = record;
     this.#options = options;
     this.#left = [...record.calls];
+    this.#moves = movesBetween(record.head.places, options.places);
   }
 
   /** Calls that were made and answered, and recorded ones that were not made. */
@@ -124,7 +127,11 @@ export class WirePlayer implements Wire {
     if (status === null) {
       throw new BulkheadError("network_error", "Cannot connect: no answer came when this was recorded.");
     }
-    return { status, headers, body: piecesOf(bytesOf(answer), is_whole) };
+    return { status, headers, body: piecesOf(this.#moved(answer), is_whole) };
+  }
+
+  #moved(answer: RecordedBody): Uint8Array {
+    return bytesOf("text" in answer ? { text: movedAnswer(answer.text, this.#moves) } : answer);
   }
 
   #clean(sent: Uint8Array): Uint8Array {

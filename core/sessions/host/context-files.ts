@@ -64,7 +64,8 @@ async function readOne(
   if (isPseudoFile(real)) {
     throw new BulkheadError("invalid_request", `The context file "${path}" is in a pseudo file system.`);
   }
-  if (protectedPaths.some((place) => isInside(place, real))) {
+  // A worktree of the host's lies in its state.
+  if (protectedPaths.some((place) => isInside(place, real) && !isInside(place, workdir))) {
     throw new BulkheadError("invalid_request", `The context file "${path}" is one of the host's own.`);
   }
   const text = await readContained(real, { maxBytes: limits.context_file_bytes });

@@ -146,7 +146,7 @@ export async function agentView(session: ViewedSession, needs: AgentNeeds, place
   const hidden = [...session.protectedPaths ?? [], ...atHome, ...closed];
   const base = { writable: [...folders, ...written], hidden, homes: allHomes, records };
   const leftOut = (place: LeftOut) => session.leftOut?.(place);
-  const rules = await sourceRules(base);
+  const rules = await sourceRules({ ...base, project });
   const own = home === undefined ? { shown: [], bound: [], writeBacks: [] } : await ownSettings({
     tools: names,
     home,

@@ -11,6 +11,8 @@ export interface SourceRules {
   homes: readonly string[];
   /** Folders that the session's programs may write: links in them, and links into them, count for nothing. */
   written: readonly string[];
+  /** The project: a worktree of the host's lies in its state, which is hidden, and is none of it. */
+  project?: string | undefined;
   /** Records of agents at home, which agents write: as `written`, but that a link may lead to one as a whole. */
   records: readonly string[];
 }
@@ -29,18 +31,19 @@ export interface LeftOut {
 
 /** Makes the rules of a view. Paths need not be real, and missing ones are left out. */
 export async function sourceRules(
-  { hidden, homes = [], writable, records = [] }: {
+  { hidden, homes = [], writable, records = [], project }: {
     hidden: readonly string[];
     homes?: readonly string[] | undefined;
     writable: readonly string[];
     records?: readonly string[] | undefined;
+    project?: string | undefined;
   },
 ): Promise<SourceRules> {
   const paths = pathsOfMachine();
   const real = async (places: readonly string[]) =>
     (await Promise.all(places.map((place) => paths.of(place)))).filter((place) => place !== null);
   const [hiding, own, written, kept] = await Promise.all([real(hidden), real(homes), real(writable), real(records)]);
-  return { hidden: hiding, homes: own, written, records: kept };
+  return { hidden: hiding, homes: own, written, records: kept, project };
 }
 
 /** Links on the way to one place, as the kernel counts them. */
@@ -57,7 +60,9 @@ export async function approveSource(path: string, rules: SourceRules): Promise<A
   const named = resolve(path);
   const real = await realpath(named).catch(() => null);
   if (real === null) return null;
-  const hides = rules.hidden.find((place) => isInside(place, real));
+  const { hidden, project } = rules;
+  const isOwn = project !== undefined && isInside(project, real);
+  const hides = hidden.find((place) => isInside(place, real) && !(isOwn && isInside(place, project)));
   if (hides !== undefined) return { named, because: `it lies in ${hides}, which is hidden` };
   if (real === named) return { named, real };
   const because = await whyNotThrough({ named, real }, rules);

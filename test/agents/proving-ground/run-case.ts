@@ -113,7 +113,7 @@ async function runIn(
 }
 
 /** An agent that asks for no permission cannot be given any. */
-function requestOf({ request = {} }: Case, reports: readonly string[] = []): Partial<SessionRequest> {
+export function requestOf({ request = {} }: Case, reports: readonly string[] = []): Partial<SessionRequest> {
   const { tool_approvals, ...others } = request;
   return reports.includes("permissions") && tool_approvals ? { ...others, tool_approvals } : others;
 }
@@ -131,7 +131,8 @@ async function firstOf(run: (more: Partial<SessionRequest>) => Promise<Whole>): 
   return {};
 }
 
-async function openHost(prepared: Prepared, { place, model }: { place: Place; model: ModelRun }) {
+/** Opens a host in the folders of a case, with the plugin of an agent. */
+export async function openHost(prepared: Prepared, { place, model }: { place: Place; model: ModelRun }) {
   const { folder, config = {}, secrets = {}, grant } = prepared;
   const secretsFile = join(place.root, "secrets", "secrets.json");
   for (const [name, value] of Object.entries(secrets)) await storeSecret(secretsFile, { name, value });
@@ -230,7 +231,8 @@ async function until(condition: () => boolean | Promise<boolean>, signal: AbortS
   while (!signal.aborted && !(await condition())) await sleep(100);
 }
 
-function killQuietly(pid: number): void {
+/** Kills a process, if it is still there. */
+export function killQuietly(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {

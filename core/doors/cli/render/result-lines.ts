@@ -2,6 +2,7 @@ import type { Artifact, HostUses, SessionResult, UsageReport } from "../../../..
 import { readGrantCommand } from "../../../ground/config/grant-command.ts";
 import type { GitChange } from "../../../../plugin-sdk/git-changes.ts";
 import { safeLine } from "./agent-text.ts";
+import { boxLines } from "./box-lines.ts";
 import { heldHeadline, heldLines, scriptLines, settleHint } from "./held-lines.ts";
 import { hintLines, stackLines } from "./message-lines.ts";
 import { outcomeLooks, type Paint, type Tone } from "./paint.ts";
@@ -36,6 +37,7 @@ export function resultLines(result: SessionResult, options: ResultLineOptions): 
     ...substitutionLines(result, options),
     ...usageLine(result.usage, options),
     ...wireLine(result.usage, options),
+    ...boxLines(result, options),
     ...hostLines(result, options),
     ...artifactLines(result, options),
     ...gitLines(result.git_changes ?? [], options),

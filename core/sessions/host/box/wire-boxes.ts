@@ -6,7 +6,9 @@ import type { Limits } from "../../../ground/config/limits.ts";
 import { personHomes } from "../../../ground/platform/files/homes.ts";
 import { join } from "../../../ground/platform/files/paths.ts";
 import { findTurnTree } from "../../../records/checkpoints/turn-tree.ts";
-import { findRepository } from "../../../records/git/find-repository.ts";
+import { lineOf } from "../../../records/git/git-call.ts";
+import { runGit } from "../../../ground/platform/processes/git-program.ts";
+import { findRepository, readingEnv } from "../../../records/git/find-repository.ts";
 import type { SessionPlaces } from "../../../records/wire/normal-request.ts";
 import type { WireRecords } from "../../../records/wire/record-files.ts";
 import type { RecordEnd } from "../../../records/wire/record-format.ts";
@@ -37,14 +39,21 @@ export async function openBox(session: BoxedSession, records: WireRecords): Prom
 async function placesOf({ sessionId, place: { workdir, workspaceDir }, part }: BoxedSession): Promise<SessionPlaces> {
   const signal = AbortSignal.timeout(lookMs);
   const top = workspaceDir ?? (await findRepository({ workdir, signal }).catch(() => null))?.top ?? workdir;
+  const branch = await branchOf({ workdir, signal }).catch(() => undefined);
   const { first: home } = await personHomes();
   return {
-    ...omitUndefined({ home: home ?? undefined }),
+    ...omitUndefined({ home: home ?? undefined, branch }),
     state: part,
     scratch: join(part, "scratch", sessionId),
     top,
     workdir,
   };
+}
+
+/** Name of the branch that is checked out; undefined where there is none. */
+async function branchOf({ workdir, signal }: { workdir: string; signal: AbortSignal }): Promise<string | undefined> {
+  const { stdout } = await runGit(["symbolic-ref", "-q", "--short", "HEAD"], { cwd: workdir, env: readingEnv(), signal });
+  return lineOf(stdout) || undefined;
 }
 
 /** Time for git to name the top of a repository. Milliseconds. */
@@ -134,7 +143,8 @@ export async function prepareReplay(
   if (folder === null) throw noRecord(id);
   const record = await openRecord(folder, id);
   const { head: { conversation_id, turn }, end } = record;
-  if (end.turns > 1) throw severalTurns(id, end.turns);
+  if (end.turns > 1) throw unplayed(id, `it has ${end.turns} turns`);
+  if (turn > 1) throw unplayed(id, "it goes on from an earlier session");
   const filesOf = { conversation: conversation_id, turn: turn - 1 };
   const isKept = await findTurnTree({ ...filesOf, folder: checkpointsDir }).then(() => true, () => false);
   const { record: _kind, keep_ms: _wait, ...same } = request;
@@ -151,8 +161,8 @@ function noRecord(id: string): BulkheadError {
   });
 }
 
-function severalTurns(id: string, turns: number): BulkheadError {
-  return new BulkheadError("unsupported", `Cannot replay session "${id}": it has ${turns} turns.`, {
-    hint: "Replay a session of one turn. Start each turn as a session of its own: without --keep.",
+function unplayed(id: string, why: string): BulkheadError {
+  return new BulkheadError("unsupported", `Cannot replay session "${id}": ${why}.`, {
+    hint: "Replay a session of one turn that begins a conversation: one that was started without --keep.",
   });
 }
