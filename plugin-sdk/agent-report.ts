@@ -24,6 +24,8 @@ export interface AgentReport {
   availability: Availability | "unavailable";
   /** Reason, in one sentence; one more for each access mode that lacks its key, while another is usable. */
   reason: string;
+  /** True where it is enabled and crashed so often that it does not run: it is `disabled` until a person releases it. */
+  quarantined?: boolean;
   /** Next step for a person, in one sentence. */
   next_step?: string;
   /** The agent's own version, if it reports one. */

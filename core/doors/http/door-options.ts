@@ -38,7 +38,7 @@ export interface HostFacts {
   plugins: PluginFacts;
   workspaces: HostWorkspaces;
   history: Pick<HistoryIndex, "ask">;
-  /** What a person put off of what waits. */
+  /** Things that wait and that a person put off. */
   aside: PutAside;
   /** As `Host.verify`. */
   verify(): Promise<ChainReport>;

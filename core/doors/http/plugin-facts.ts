@@ -33,7 +33,7 @@ export interface PluginGrants {
 }
 
 /** Effect that a grant would have, decided as a session decides. */
-export interface TriedGrant {
+interface TriedGrant {
   /** Rows of the plugin's permissions that it would allow, or allow more of. */
   allows: Pick<ExplainedPermission, "permission" | "target">[];
   judge(use: PastUse): Judgement;

@@ -14,6 +14,7 @@ import { secretCommand } from "../../ground/config/secret-command.ts";
 import { isKnownAgent } from "../../ground/platform/places/key-places.ts";
 import { type KeyProblem, keyProblem, type MissingKeys, noKeyMissing } from "./access-key.ts";
 import { type AccessModeState, accessModeState, type ModeUse } from "./access-mode-state.ts";
+import { releaseCommand } from "../../walls/pool/plugin-health.ts";
 import type { Known } from "./availability-board.ts";
 import { toolModels } from "../../../plugin-sdk/tool-models.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
@@ -56,6 +57,8 @@ export function describeAgent(facts: DescribeAgentOptions): RoutableAgent {
     /(?<!\| )bulkhead secret set (\w+)/,
     (_, key) => secretCommand(key),
   );
+  // The host's record and a refused probe both tell of a quarantine by the command that lifts it.
+  const isQuarantined = availability === "disabled" && next_step === releaseCommand(id);
   const report: AgentReport = {
     id,
     name: manifest.name,
@@ -65,6 +68,7 @@ export function describeAgent(facts: DescribeAgentOptions): RoutableAgent {
     ...omitUndefined({ config: manifest.config, output_schema: manifest.output_schema, expose: manifest.expose }),
     availability,
     reason: availability === "available" ? [reason, ...locksOf(modes)].join(" ") : reason,
+    ...(isQuarantined ? { quarantined: true } : {}),
     ...omitUndefined({ next_step, agent_version: version, ...testedVersions(plugin, version) }),
     ...omitUndefined({ settings_of: plugin.settings_of }),
     checked_at: checkedAt,

@@ -95,8 +95,13 @@ export function quarantineError(record: CrashRecord): BulkheadError {
   return new BulkheadError(
     "quarantined",
     `Plugin "${plugin_id}" is in quarantine since ${quarantined_at}: it crashed ${times} in a short time.${reason}`,
-    { hint: `bulkhead plugin release ${plugin_id}`, details: { ...record } },
+    { hint: releaseCommand(plugin_id), details: { ...record } },
   );
+}
+
+/** Command that lifts a quarantine. */
+export function releaseCommand(pluginId: string): string {
+  return `bulkhead plugin release ${pluginId}`;
 }
 
 /** A time in the future came from another clock, and does not count. */

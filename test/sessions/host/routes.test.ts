@@ -169,6 +169,7 @@ describe("Host.agents", () => {
     const [report] = await made.host.agents();
     expect(report).toMatchObject({
       availability: "disabled",
+      quarantined: true,
       next_step: "bulkhead plugin release shaky",
       health: { status: "unhealthy" },
     });

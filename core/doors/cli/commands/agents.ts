@@ -48,8 +48,10 @@ async function agents(call: Invocation): Promise<number> {
 
 function table(reports: readonly AgentReport[], { terminal, options }: Invocation): string {
   if (reports.length === 0) return "No agent was found that can do this.";
-  const enabled = reports.filter(({ availability }) => availability !== "disabled");
-  const shown = options["all"] === true ? reports : enabled;
+  const enabled = reports.filter(({ availability, quarantined }) => availability !== "disabled" || quarantined);
+  // The one that broke is the one that matters.
+  const shown = (options["all"] === true ? [...reports] : enabled)
+    .sort((a, b) => Number(b.quarantined ?? false) - Number(a.quarantined ?? false));
   if (shown.length === 0) return asTyped(`No agent is enabled. ${enableOne}`);
   const paint = createPaint(terminal.colours.stdout);
   const lines = [tableText(agentRows(shown), { terminal, head: agentHead, wraps: true })];

@@ -30,12 +30,13 @@ export function agentRows(reports: readonly AgentReport[]): Row[] {
 
 /** Formats one agent as a row of a table; the primary has a star. */
 function agentRow(report: AgentReport): Row {
-  const { id, primary, availability, agent_version, access_mode, next_step } = report;
+  const { id, primary, availability, quarantined = false, agent_version, access_mode, next_step } = report;
+  const state = quarantined ? "quarantined" : availability.replaceAll("_", " ");
   const cells = [
     { text: primary ? `${id} *` : id, tone: primary ? "bold" : "plain" },
     {
-      text: `${availability === "available" ? "✔" : "✘"} ${availability.replaceAll("_", " ")}`,
-      tone: tones[availability],
+      text: `${availability === "available" ? "✔" : "✘"} ${state}`,
+      tone: quarantined ? "red" : tones[availability],
     },
     safeLine(agent_version ?? ""),
     access_mode?.type ?? "",

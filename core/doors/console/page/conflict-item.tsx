@@ -34,43 +34,34 @@ export function ConflictList({ of: { paths } }: { of: ConflictFacts }) {
 }
 
 /** Ways to settle changes that could not be applied. */
-export function ConflictAnswer({ item: { session_id, workdir, input } }: { item: WaitingItem }) {
+export function ConflictAnswer({ item }: { item: WaitingItem }) {
+  const [merges, setMerges] = useState(false);
+  return merges
+    ? <MergeRequest item={item} close={() => setMerges(false)} />
+    : <ConflictActs item={item} merge={() => setMerges(true)} />;
+}
+
+type HeldConflict = ConflictFacts & { folder: string };
+
+function ConflictActs({ item: { session_id, input }, merge }: { item: WaitingItem; merge: () => void }) {
   const found = useConsole();
-  const [shows, setShows] = useState<"diff" | "merge" | null>(null);
+  const [shows, setShows] = useState(false);
   const id = session_id ?? "";
-  const { paths, folder } = input as ConflictFacts & { folder: string };
-  const path = `/v1/sessions/${encodeURIComponent(id)}`;
   const act = async (done: string, call: string) => {
-    await attempt(found, done, () => found.api.send("POST", `${path}/${call}`));
+    await attempt(found, done, () => found.api.send("POST", `/v1/sessions/${encodeURIComponent(id)}/${call}`));
     found.waiting.touch();
   };
-  const ask = async (prompt: string) => {
-    const told = "The agent was asked. Apply again when it is done.";
-    const isSent = await attempt(found, told, () => found.api.send("POST", `${path}/continue`, { prompt }));
-    if (isSent) setShows(null);
-  };
   const apply = () => act("The changes are in the repository, not staged.", "apply");
-  if (shows === "merge") {
-    return (
-      <WordsForm
-        label="Message to the agent"
-        verb="Ask it to merge"
-        text={mergeWords(paths, workdir)}
-        send={ask}
-        close={() => setShows(null)}
-      />
-    );
-  }
   return (
     <>
-      <p class="quiet-line">
-        Its worktree: <code>{plainText(folder, 300)}</code>
+      <p class="quiet-line terminal-line">
+        Its worktree: <code>{plainText((input as HeldConflict).folder, 300)}</code>
       </p>
       <div class="answers">
-        <button type="button" class="primary" onClick={() => setShows("merge")}>Ask the agent to merge …</button>
+        <button type="button" class="primary" onClick={merge}>Ask the agent to merge …</button>
         <button type="button" onClick={() => void apply()}>Apply again</button>
-        <button type="button" aria-expanded={shows === "diff"} onClick={() => setShows(shows === null ? "diff" : null)}>
-          {shows === "diff" ? "Hide the diff" : "Show the diff"}
+        <button type="button" aria-expanded={shows} onClick={() => setShows(!shows)}>
+          {shows ? "Hide the diff" : "Show the diff"}
         </button>
         <a class="button" href={addressOf("review", id)}>Review</a>
         <Sure
@@ -79,9 +70,23 @@ export function ConflictAnswer({ item: { session_id, workdir, input } }: { item:
           act={() => act("The worktree is gone.", "discard")}
         />
       </div>
-      {shows === "diff" && <SessionDiffText id={id} />}
+      {shows && <SessionDiffText id={id} />}
     </>
   );
+}
+
+/** A message that asks the agent to make its changes fit what the repository is now. */
+function MergeRequest(
+  { item: { session_id, workdir, input }, close }: { item: WaitingItem; close: () => void },
+) {
+  const found = useConsole();
+  const path = `/v1/sessions/${encodeURIComponent(session_id ?? "")}/continue`;
+  const ask = async (prompt: string) => {
+    const told = "The agent was asked. Apply again when it is done.";
+    if (await attempt(found, told, () => found.api.send("POST", path, { prompt }))) close();
+  };
+  const text = mergeWords((input as HeldConflict).paths, workdir);
+  return <WordsForm label="Message to the agent" verb="Ask it to merge" text={text} send={ask} close={close} />;
 }
 
 function mergeWords(paths: readonly string[], workdir: string | null): string {

@@ -26,6 +26,7 @@ const agentSchema: SchemaOf<AgentReport> = named(
     expose: Type.Optional(Type.Literal("tool")),
     availability: oneOf([...availabilities, "unavailable"] as const),
     reason: text,
+    quarantined: Type.Optional(Type.Boolean()),
     next_step: Type.Optional(text),
     agent_version: Type.Optional(text),
     tested: Type.Optional(text),

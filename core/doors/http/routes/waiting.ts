@@ -86,11 +86,11 @@ export const waitingRoutes: readonly ApiRoute[] = [
   }),
 ];
 
-/** What ends first stands first, then requests that wait without end, then changes, then plugins; of like ones the older. */
+/** Orders what waits: by its end, then requests without one, then changes, then plugins; of like ones the older first. */
 function mostUrgentFirst(a: WaitingItem, b: WaitingItem): number {
   const weight = ({ request_id, session_id }: WaitingItem) => request_id !== null ? 0 : session_id !== null ? 1 : 2;
-  return (a.deadline ?? "~").localeCompare(b.deadline ?? "~") || weight(a) - weight(b) ||
-    (a.at ?? "").localeCompare(b.at ?? "");
+  const end = ({ deadline }: WaitingItem) => deadline ?? "9999";
+  return end(a).localeCompare(end(b)) || weight(a) - weight(b) || (a.at ?? "").localeCompare(b.at ?? "");
 }
 
 type AskingEvent = PermissionRequestEvent | QuestionEvent;

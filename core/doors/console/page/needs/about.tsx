@@ -24,7 +24,7 @@ export function About({ item }: { item: Subject }) {
         ))}
       {kind === "conflict" && <ConflictList of={input as ConflictFacts} />}
       {command !== null && (
-        <p class="quiet-line">
+        <p class="quiet-line terminal-line">
           In a terminal: <Command text={command} />
         </p>
       )}

@@ -46,7 +46,11 @@ function RequestAnswer({ item, isCurrent }: { item: WaitingItem; isCurrent: bool
       {item.choices.map(({ id, label, kind }, index) => (
         <button
           type="button"
-          class={kind === "allow_once" ? "primary" : kind.startsWith("reject") ? "danger" : ""}
+          class={kind === "allow_once" && item.kind === "permission"
+            ? "primary"
+            : kind.startsWith("reject")
+            ? "danger"
+            : ""}
           onClick={() => void answer(found, item, index)}
         >
           {isCurrent && index < 9 && <kbd>{index + 1}</kbd>} <Text of={plainText(label || id, 80)} />

@@ -25,7 +25,7 @@ export function GrantCard({ item }: { item: WaitingItem }) {
           changed={() => waiting.touch()}
         />
       ))}
-      <div class="answers">
+      <div class="answers quiet-answers">
         <NotNow item={item} />
         {grants[0] !== undefined && (
           <a class="button plain" href={addressOf("sessions", grants[0].session_id, grants[0].seq)}>

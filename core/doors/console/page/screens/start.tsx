@@ -4,6 +4,7 @@ import { omitEmpty, omitUndefined } from "../../../../../plugin-sdk/optional-fie
 import { attempt, noticeOf, useConsole } from "../console-context.ts";
 import { Command, Failure, Screen, toggled, useLoaded } from "../parts.tsx";
 import { goTo } from "../route.ts";
+import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
 
 /** The form that starts a session, or the same prompt on several agents. */
@@ -82,13 +83,16 @@ function Agents({ chosen, toggle }: { chosen: ReadonlySet<string>; toggle: (id: 
       {loaded !== undefined && "failed" in loaded && <Failure {...noticeOf(loaded.failed)} />}
       {agents !== null && (
         <>
+          {agents.filter(({ quarantined }) => quarantined).map(({ id, reason, next_step }) => (
+            <Failure key={id} text={plainText(reason, 300)} hint={plainText(next_step ?? "", 300)} />
+          ))}
           <div class="choices">
             {agents.filter(isOn).map((agent) => (
               <AgentChoice key={agent.id} agent={agent} isChosen={chosen.has(agent.id)} toggle={toggle} />
             ))}
           </div>
           <p class="quiet-line">
-            {agents.filter((agent) => !isOn(agent)).length} more are off. See what they need:{" "}
+            {agents.filter((agent) => !isOn(agent) && !agent.quarantined).length} more are off. See what they need:{" "}
             <Command text="bulkhead agents" />
           </p>
         </>

@@ -1,5 +1,5 @@
 import { readGrantCommand } from "../../../../ground/config/grant-command.ts";
-import type { Denial, TypedGrant } from "./wall-facts.ts";
+import type { Denial, WantedGrant } from "./wall-facts.ts";
 
 /** Like denials of one agent. */
 export interface DeniedAgent {
@@ -10,7 +10,7 @@ export interface DeniedAgent {
 }
 
 /** Like denials of all agents. */
-export interface DenialGroup extends TypedGrant {
+export interface DenialGroup extends WantedGrant {
   times: number;
   sessions: number;
   /** Those that were denied most first. */

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { noticeOf, useConsole } from "../console-context.ts";
 import { Age } from "../age.tsx";
 import { Failure, useLoaded } from "../parts.tsx";
@@ -20,7 +20,7 @@ interface DenialPage {
   last: number;
 }
 
-/** What was denied, like ones together, with the grants that would allow it. */
+/** Denials, like ones together, with the grants that would allow them. */
 export function Denials() {
   const [loaded, again] = useDenials();
   if (loaded === undefined) return <p class="quiet-line">Reading the denials …</p>;
@@ -91,7 +91,7 @@ function Group(
           <Text of={plainText(target, 300)} />
         </code>
         <span class="quiet-line">
-          {countOf(times, "time")}, {countOf(agents.length, "agent")}, {countOf(sessions, "session")} · last{" "}
+          {countOf(times, "time")}, {countOf(agents.length, "agent")}, {countOf(sessions, "session")} ·{" "}
           <Age at={newest.at} />
         </span>
       </p>
@@ -108,26 +108,32 @@ function countOf(count: number, word: string): string {
 
 function Agent({ of: { id, times, newest }, changed }: { of: DeniedAgent; changed(): void }) {
   const { session_id, seq, now, grants, reason } = newest;
-  const [isOpen, setIsOpen] = useState(false);
+  const head = (
+    <>
+      <b>{plainText(id, 60)}</b>
+      <a href={addressOf("sessions", session_id, seq)}>{countOf(times, "time")}</a>
+    </>
+  );
+  const [only] = grants;
+  if (now === "grantable" && grants.length === 1 && only !== undefined) {
+    return (
+      <li>
+        <GrantActs pluginId={id} grant={only} head={head} changed={changed} />
+      </li>
+    );
+  }
   return (
     <li>
       <div class="permission">
-        <b>{plainText(id, 60)}</b>
-        <a href={addressOf("sessions", session_id, seq)}>{countOf(times, "time")}</a>
+        {head}
         {now === "allowed" && <span class="tag tag-done">allowed now</span>}
         {now === "refused" && (
           <span class="quiet-line">
             <Text of={plainText(reason, 300)} />
           </span>
         )}
-        {now === "grantable" && !isOpen && (
-          <span class="permission-act">
-            <button type="button" onClick={() => setIsOpen(true)}>Grant or deny …</button>
-          </span>
-        )}
       </div>
-      {isOpen && now === "grantable" &&
-        grants.map((grant) => <GrantActs key={grant.target} pluginId={id} grant={grant} changed={changed} />)}
+      {grants.map((grant) => <GrantActs key={grant.target} pluginId={id} grant={grant} changed={changed} />)}
     </li>
   );
 }

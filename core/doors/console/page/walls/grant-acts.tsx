@@ -1,22 +1,25 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { attempt, useConsole } from "../console-context.ts";
 import { Sure } from "../parts.tsx";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
 import { GrantForm } from "./grant-form.tsx";
-import type { TypedGrant } from "./wall-facts.ts";
+import type { WantedGrant } from "./wall-facts.ts";
 import { kindOf, WallIcon } from "./wall-icon.tsx";
 
 interface GrantActsProps {
   pluginId: string;
-  grant: TypedGrant;
+  grant: WantedGrant;
+  /** Words beside its buttons; default: the permission and its target. */
+  head?: ComponentChildren;
   /** More about it, beside the target. */
   note?: string;
   changed(): unknown;
 }
 
 /** A grant that a session was refused, with the ways to settle it: grant it, or deny it so that no one is asked again. */
-export function GrantActs({ pluginId, grant: { permission, target }, note, changed }: GrantActsProps) {
+export function GrantActs({ pluginId, grant: { permission, target }, head, note, changed }: GrantActsProps) {
   const found = useConsole();
   const [asks, setAsks] = useState(false);
   const deny = async () => {
@@ -28,14 +31,18 @@ export function GrantActs({ pluginId, grant: { permission, target }, note, chang
   return (
     <div class="grant-acts">
       <div class="permission">
-        <WallIcon of={kindOf(permission)} /> <b>{permission}</b>{" "}
-        <code>
-          <Text of={plainText(target, 300)} />
-        </code>
+        {head ?? (
+          <>
+            <WallIcon of={kindOf(permission)} /> <b>{permission}</b>{" "}
+            <code>
+              <Text of={plainText(target, 300)} />
+            </code>
+          </>
+        )}
         {note !== undefined && <span class="quiet-line">{note}</span>}
         {!asks && (
           <span class="permission-act">
-            <button type="button" class="primary" onClick={() => setAsks(true)}>Grant …</button>
+            <button type="button" onClick={() => setAsks(true)}>Grant …</button>
             <Sure label="Deny for good" question="Deny it to every session?" act={() => deny()} />
           </span>
         )}

@@ -6,14 +6,14 @@ import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
 import type { ExplainedPlugin } from "../../../../../plugin-sdk/plugin-report.ts";
-import type { GrantPreview, TypedGrant } from "./wall-facts.ts";
+import type { GrantPreview, WantedGrant } from "./wall-facts.ts";
 
 interface GrantFormProps {
   plugin: Pick<ExplainedPlugin, "id" | "name">;
   permission: string;
   target: string;
   /** Row of the plugin's permissions that a person asked to grant; absent: the target itself. */
-  row?: TypedGrant;
+  row?: WantedGrant;
   /** Replaces a wider grant; null: adds to the others. */
   instead?: ((target: string) => Promise<void>) | null;
   close: () => void;
@@ -89,7 +89,7 @@ function labelOf(permission: string, narrows: boolean): string {
 
 /** Says what a grant allows besides the row that a person asked for, or that it allows nothing. */
 function Allows(
-  { of: rows, row }: { of: readonly TypedGrant[]; row: TypedGrant },
+  { of: rows, row }: { of: readonly WantedGrant[]; row: WantedGrant },
 ) {
   if (rows.length === 0) {
     return (

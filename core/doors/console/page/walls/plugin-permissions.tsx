@@ -62,23 +62,7 @@ interface PermissionProps {
 }
 
 function Permission({ plugin, row, asked, ask, changed }: PermissionProps) {
-  const found = useConsole();
-  /** Replaces the grant by a narrower one; null takes it back. */
-  const replace = async (instead: string | null) => {
-    const old = { permission: grantOf(row), target: grantedName(row) };
-    await found.api.send("POST", `${grantsOf(plugin)}/replace`, { ...old, instead });
-  };
-  const revoke = async () => {
-    const told = row.granted
-      ? `${plugin.name} may no longer: ${row.permission} ${row.target}`
-      : `${plugin.name} is no longer denied: ${row.permission} ${row.target}`;
-    if (await attempt(found, told, () => replace(null))) await changed();
-  };
-  const deny = async () => {
-    const body = { permission: grantOf(row), target: grantTarget(row), under: "deny" };
-    const told = `${plugin.name} is denied: ${row.permission} ${row.target}`;
-    if (await attempt(found, told, () => found.api.send("POST", grantsOf(plugin), body))) await changed();
-  };
+  const { replace, revoke, deny } = useRowActs(plugin, { row, changed });
   return (
     <li>
       <div class="permission">
@@ -87,7 +71,12 @@ function Permission({ plugin, row, asked, ask, changed }: PermissionProps) {
         <code>
           <Text of={plainText(row.target, 300)} />
         </code>
-        <Acts of={row} ask={(narrows) => ask({ row, narrows })} revoke={() => void revoke()} deny={() => void deny()} />
+        <Acts
+          of={row}
+          ask={(narrows) => ask({ row, narrows })}
+          revoke={() => void revoke()}
+          deny={() => void deny()}
+        />
       </div>
       <Reason of={row} />
       {asked !== null && (
@@ -105,6 +94,25 @@ function Permission({ plugin, row, asked, ask, changed }: PermissionProps) {
   );
 }
 
+/** Changes of what the operator decided about a row. */
+function useRowActs(plugin: ExplainedPlugin, { row, changed }: Pick<PermissionProps, "row" | "changed">) {
+  const found = useConsole();
+  /** Replaces the grant by a narrower one; null takes it back. */
+  const replace = async (instead: string | null) => {
+    const old = { permission: grantOf(row), target: grantedName(row) };
+    await found.api.send("POST", `${grantsOf(plugin)}/replace`, { ...old, instead });
+  };
+  const act = async (told: string, change: () => Promise<unknown>) => {
+    if (await attempt(found, `${plugin.name} ${told}: ${row.permission} ${row.target}`, change)) await changed();
+  };
+  const revoke = () => act(row.granted ? "may no longer" : "is no longer denied", () => replace(null));
+  const deny = () => {
+    const body = { permission: grantOf(row), target: grantTarget(row), under: "deny" };
+    return act("is denied", () => found.api.send("POST", grantsOf(plugin), body));
+  };
+  return { replace, revoke, deny };
+}
+
 interface ActsProps {
   of: ExplainedPermission;
   ask(narrows: boolean): void;
@@ -118,7 +126,7 @@ function Acts({ of: row, ask, revoke, deny }: ActsProps) {
   const isMissing = requested && !isWhole(row) && !denied;
   return (
     <span class="permission-act">
-      {isMissing && <button type="button" class="primary" onClick={() => ask(false)}>Grant …</button>}
+      {isMissing && <button type="button" onClick={() => ask(false)}>Grant …</button>}
       {isMissing && !granted && isExact(row) && (
         <Sure label="Deny for good" question="Deny it to every session?" act={deny} />
       )}

@@ -11,7 +11,7 @@ export interface Clause {
 }
 
 /** A plugin's permissions as two sentences. */
-export interface WallWords {
+interface WallWords {
   may: Clause[];
   /** Refused of what it asks for. */
   mayNot: Clause[];

@@ -81,23 +81,52 @@ function PluginList({ plugins, open, changed }: PluginListProps) {
         </button>
         {!isShort && (
           <button type="button" class="chip" aria-pressed={showsAll} onClick={() => setShowsAll(!showsAll)}>
-            Also {off.length} that are off
+            {off.length} that are off
           </button>
         )}
       </div>
-      {asTable ? <Matrix plugins={shown} open={open} /> : (
-        <ul class="wall-cards">
-          {shown.map((one) => (
-            <PluginCard
-              key={one.id}
-              of={one}
-              isOpen={one.id === open}
-              changed={() => changed(one.id)}
-            />
-          ))}
-        </ul>
-      )}
+      {asTable ? <Matrix plugins={shown} open={open} /> : <PluginCards plugins={shown} open={open} changed={changed} />}
     </>
+  );
+}
+
+function PluginCards({ plugins, open, changed }: PluginListProps) {
+  const isBrief = (one: ExplainedPlugin) => isPlain(one) && one.id !== open;
+  return (
+    <>
+      <ul class="wall-cards">
+        {plugins.filter((one) => !isBrief(one)).map((one) => (
+          <PluginCard
+            key={one.id}
+            of={one}
+            isOpen={one.id === open}
+            changed={() => changed(one.id)}
+          />
+        ))}
+      </ul>
+      <PlainPlugins of={plugins.filter(isBrief)} />
+    </>
+  );
+}
+
+/** Whether there is nothing to say of a plugin: it runs, and asks for nothing. */
+function isPlain({ enabled, quarantine, blocked, permissions }: ExplainedPlugin): boolean {
+  return enabled && quarantine?.quarantined_at == null && blocked === null &&
+    permissions.every(({ permission }) => permission === "limits");
+}
+
+function PlainPlugins({ of: plugins }: { of: readonly ExplainedPlugin[] }) {
+  if (plugins.length === 0) return null;
+  return (
+    <p class="plain-plugins">
+      {plugins.map(({ id, name }, at) => (
+        <>
+          {at > 0 && ", "}
+          <a key={id} href={addressOf("walls", "plugins", id)}>{plainText(name, 60)}</a>
+        </>
+      ))} {plugins.length === 1 ? "asks" : "ask"} for nothing, and may reach nothing outside{" "}
+      {plugins.length === 1 ? "its" : "their"} walls.
+    </p>
   );
 }
 
@@ -132,7 +161,11 @@ function Sentences({ of: { permissions, programs } }: { of: ExplainedPlugin }) {
   return (
     <>
       {may.length === 0
-        ? <p class="wall-line">May reach nothing outside its walls.</p>
+        ? (
+          <p class="wall-line">
+            <b>May</b> <span>reach nothing outside its walls.</span>
+          </p>
+        )
         : <Line words="May" of={may} isRefused={false} />}
       {mayNot.length > 0 && <Line words="May not" of={mayNot} isRefused />}
       {free.length > 0 && (
@@ -156,19 +189,28 @@ const mostNamed = 4;
 function Line({ words, of: clauses, isRefused }: { words: string; of: readonly Clause[]; isRefused: boolean }) {
   return (
     <p class={`wall-line${isRefused ? " wall-refused" : ""}`}>
-      <b>{words}</b> {clauses.map(({ kind, verb, targets }, at) => (
-        <span class="clause" key={verb}>
-          <WallIcon of={kind} /> {verb} {targets.slice(0, mostNamed).map((target, place) => (
-            <>
-              {place > 0 && ", "}
-              <Target of={target} />
-            </>
-          ))}
-          {targets.length > mostNamed && ` and ${targets.length - mostNamed} more`}
-          {at < clauses.length - 1 ? "; " : "."}
-        </span>
-      ))}
+      <b>{words}</b>{" "}
+      <span>
+        {clauses.map((clause, at) => (
+          <ClauseText key={clause.verb} of={clause} end={at < clauses.length - 1 ? "; " : "."} />
+        ))}
+      </span>
     </p>
+  );
+}
+
+function ClauseText({ of: { kind, verb, targets }, end }: { of: Clause; end: string }) {
+  return (
+    <>
+      <WallIcon of={kind} /> {verb} {targets.slice(0, mostNamed).map((target, place) => (
+        <>
+          {place > 0 && ", "}
+          <Target of={target} />
+        </>
+      ))}
+      {targets.length > mostNamed && ` and ${targets.length - mostNamed} more`}
+      {end}
+    </>
   );
 }
 

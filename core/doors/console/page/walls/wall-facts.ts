@@ -12,7 +12,7 @@ export const permissionNames = [
 ] as const;
 
 /** A grant as it is typed. */
-export interface TypedGrant {
+export interface WantedGrant {
   permission: string;
   target: string;
 }
@@ -23,7 +23,7 @@ export interface Denial extends Omit<BrokerCall, "gseq" | "decision"> {
   grant_command: string | null;
   /** How it stands now, and the grants that would allow it. */
   now: "allowed" | "grantable" | "refused";
-  grants: TypedGrant[];
+  grants: WantedGrant[];
 }
 
 /** Walls of this machine, as `GET /v1/walls` shows them. */
@@ -44,7 +44,7 @@ export interface GrantPreview {
   searched: number;
   examples: (Omit<BrokerCall, "adapter_id" | "gseq" | "decision"> & { decision: "allowed" | "refused" | "unclear" })[];
   /** Rows of the plugin's permissions that the grant would allow, or allow more of. */
-  allows: TypedGrant[];
+  allows: WantedGrant[];
 }
 
 /** One decision of the broker, as `GET /v1/calls` lists it. */
