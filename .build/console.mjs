@@ -19,9 +19,9 @@ export async function buildConsole(folder = join(root, "dist/console")) {
     entryPoints: { app: join(page, "main.tsx"), style: join(page, "app.css") },
     outdir: folder,
     bundle: true,
-    // The highlighter becomes a script of its own: only a page that shows code loads it.
+    // Parts that not every page shows become scripts of their own; what some of them share has no name but its hash.
     splitting: true,
-    chunkNames: "[name]",
+    chunkNames: "[name]-[hash]",
     format: "esm",
     platform: "browser",
     target: ["chrome120", "firefox121", "safari17"],

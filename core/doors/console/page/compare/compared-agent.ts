@@ -47,6 +47,10 @@ function valueOf(agent: ComparedAgent, fact: ComparedFact): number | null {
     const last = agent.tests.findLast(({ passed }) => passed !== null);
     return last === undefined ? null : last.passed === true ? 1 : 0;
   }
+  // Times that are shown alike are alike.
+  if (fact === "duration_ms") {
+    return agent.duration_ms < 1000 ? -agent.duration_ms : -Math.floor(agent.duration_ms / 1000) * 1000;
+  }
   const amount = agent[fact];
   return amount === null ? null : -amount;
 }

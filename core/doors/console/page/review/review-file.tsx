@@ -17,7 +17,7 @@ interface FileProps {
 
 /** One changed file: its head, which stays in view, and its lines. */
 export function ReviewFile({ file, of: reviewed }: FileProps) {
-  const isClosed = useComputed(() => reviewed.state.closed.value.has(file.path));
+  const isClosed = useComputed(() => reviewed.state.isClosed(file.path, reviewed.markOf(file.path)));
   return (
     <section class="diff-file" aria-label={file.path} data-path={file.path}>
       <FileHead file={file} of={reviewed} isClosed={isClosed.value} />
@@ -38,7 +38,7 @@ function FileHead({ file, of: { state, markOf }, isClosed }: FileProps & { isClo
         class="fold"
         aria-expanded={!isClosed}
         aria-label={`Lines of ${path}`}
-        onClick={() => state.toggle(path)}
+        onClick={() => state.toggle(path, mark)}
       >
         {isClosed ? "▸" : "▾"}
       </button>

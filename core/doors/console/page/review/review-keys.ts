@@ -25,7 +25,7 @@ export function useReviewKeys(reviewed: ReviewedFiles | null): void {
     const here = lines.findIndex((line) => isAt(line, state.cursor.value));
     const starts = startsOf(files[at]).map((line) => lines.indexOf(line));
     const next = by === 1 ? starts.find((one) => one > here) : starts.findLast((one) => one < here);
-    if (at !== -1 && next !== undefined && !state.closed.value.has(files[at]?.path ?? "")) return go(at, lines[next]);
+    if (at !== -1 && next !== undefined && !isClosed(reviewed, files[at])) return go(at, lines[next]);
     const other = openFile(reviewed, at, by);
     go(other, startsOf(files[other]).at(by === 1 ? 0 : -1));
   };
@@ -52,7 +52,7 @@ export function useReviewKeys(reviewed: ReviewedFiles | null): void {
     N: () => goToLine(1, { extends: true }),
     P: () => goToLine(-1, { extends: true }),
     c: () => reviewed.takesComments && commentHere(reviewed),
-    e: () => withFile((path) => state.toggle(path)),
+    e: () => withFile((path) => state.toggle(path, markOf(path))),
     s: () => (state.isSplit.value = !state.isSplit.value),
     v: () =>
       withFile((path) => {
@@ -73,11 +73,16 @@ function commentHere({ state }: ReviewedFiles): void {
 }
 
 /** The next file, or the one before, that is open; the same where there is none. */
-function openFile({ files, state }: ReviewedFiles, from: number, by: 1 | -1): number {
+function openFile(reviewed: ReviewedFiles, from: number, by: 1 | -1): number {
+  const { files } = reviewed;
   for (let at = from + by; at >= 0 && at < files.length; at += by) {
-    if (!state.closed.value.has(files[at]?.path ?? "")) return at;
+    if (!isClosed(reviewed, files[at])) return at;
   }
   return from;
+}
+
+function isClosed({ state, markOf }: ReviewedFiles, file: PatchFile | undefined): boolean {
+  return file !== undefined && state.isClosed(file.path, markOf(file.path));
 }
 
 function isAt(line: DiffLine, place: { side: string; line: number } | null): boolean {

@@ -1,5 +1,4 @@
 import { computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { toggled } from "../parts.tsx";
 import type { LinePlace } from "./diff-lines.ts";
 import { type Comment, readReview, writeReview } from "./kept-review.ts";
 
@@ -19,7 +18,8 @@ export class ReviewState {
   /** The comment that the draft changes; null for a new one. */
   readonly edited: Signal<Comment | null> = signal(null);
   readonly viewed: Signal<Readonly<Record<string, string>>>;
-  readonly closed: Signal<ReadonlySet<string>> = signal(new Set<string>());
+  /** Files that a person closed or opened; any other is closed once it was viewed. */
+  readonly folds: Signal<ReadonlyMap<string, boolean>> = signal(new Map<string, boolean>());
   readonly cursor: Signal<Cursor | null> = signal(null);
   readonly isSplit: Signal<boolean>;
   /** Comments that the agent does not have, that one included which is being written. */
@@ -97,15 +97,24 @@ export class ReviewState {
     return this.viewed.value[file] === mark;
   }
 
+  isClosed(file: string, mark: string): boolean {
+    return this.folds.value.get(file) ?? this.isViewed(file, mark);
+  }
+
   /** Marks a file as looked at, or not, and closes or opens it. */
   view(file: string, { is, mark }: { is: boolean; mark: string }): void {
     const { [file]: _, ...others } = this.viewed.value;
     this.viewed.value = is ? { ...others, [file]: mark } : others;
-    if (is !== this.closed.value.has(file)) this.toggle(file);
+    this.#fold(file, null);
   }
 
-  toggle(file: string): void {
-    this.closed.value = toggled(this.closed.value, file);
+  toggle(file: string, mark: string): void {
+    this.#fold(file, !this.isClosed(file, mark));
+  }
+
+  #fold(file: string, is: boolean | null): void {
+    const others = [...this.folds.value].filter(([path]) => path !== file);
+    this.folds.value = new Map(is === null ? others : [...others, [file, is]]);
   }
 }
 

@@ -2,13 +2,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { type Console, useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
 import { useBadge } from "./notifications.tsx";
-import { Compare } from "../compare/compare.tsx";
-import { CompareList } from "../compare/compare-list.tsx";
 import { NeedsYou } from "../needs/needs-you.tsx";
 import { Dialog, Since } from "../parts.tsx";
 import { reviewKeys } from "../review/key-names.ts";
-import { Review } from "../review/review.tsx";
-import { ReviewList } from "../review/review-list.tsx";
 import { addressOf, goTo, screens } from "../route.ts";
 import { History } from "../history/history.tsx";
 import { Session } from "../screens/session.tsx";
@@ -17,6 +13,7 @@ import { Spend } from "../spend/spend.tsx";
 import { Start } from "../screens/start.tsx";
 import { Walls } from "../walls/walls.tsx";
 import { Text } from "../text.tsx";
+import { ReviewScreen } from "./later.tsx";
 import { Navigation } from "./navigation.tsx";
 import { dropKey, isOver, overText } from "./page-key.ts";
 import { SignedOut } from "./signed-out.tsx";
@@ -71,9 +68,17 @@ function CurrentScreen({ found: { route } }: { found: Console }) {
     case "start":
       return <Start />;
     case "review":
-      return first === undefined ? <ReviewList /> : <Review key={first} id={first} />;
+      return (
+        <ReviewScreen>
+          {({ Review, ReviewList }) => first === undefined ? <ReviewList /> : <Review key={first} id={first} />}
+        </ReviewScreen>
+      );
     case "compare":
-      return first === undefined ? <CompareList /> : <Compare key={first} id={first} />;
+      return (
+        <ReviewScreen>
+          {({ Compare, CompareList }) => first === undefined ? <CompareList /> : <Compare key={first} id={first} />}
+        </ReviewScreen>
+      );
     case "walls":
       return <Walls words={route.value.words} />;
     case "history":
