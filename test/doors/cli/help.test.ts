@@ -113,7 +113,7 @@ test("help shows commands as the person types them", async () => {
 test("pageLines renders headings, lists, tables, links and code", () => {
   const page =
     "# Title\n\nSome **bold** `code`, see [Limits](limits.md#x).\n\n- one\n- two\n\n| A | B |\n| --- | --- |\n" +
-    "| `x` | says \\| it |\n\n```sh\nrun it\n```\n";
+    '| `x` | says \\| it |\n\n```sh\nrun it\n```\n\n<picture>\n  <source srcset="a">\n  <img alt="A wall." src="b">\n</picture>\n';
   expect(pageLines(page, { columns: 60, paint: createPaint(false) })).toEqual([
     "Title",
     "",
@@ -126,6 +126,8 @@ test("pageLines renders headings, lists, tables, links and code", () => {
     "      says | it",
     "",
     "    run it",
+    "",
+    "Picture: A wall.",
   ]);
 });
 

@@ -7,7 +7,7 @@ import { LiveView } from "../render/live-view.ts";
 import { adapterTones, createPaint, type Paint } from "../render/paint.ts";
 import { formatDuration } from "../render/quantities.ts";
 import { resultLines } from "../render/result-lines.ts";
-import { padEnd } from "../render/text-width.ts";
+import { padEnd, wrapText } from "../render/text-width.ts";
 import { drawingColumns } from "../show-session.ts";
 import type { DemoCheck } from "./demo-checks.ts";
 import type { DemoPlace } from "./demo-repository.ts";
@@ -69,8 +69,10 @@ function createScreen(terminal: Terminal): Screen {
 
 function introduction({ paint, columns }: Screen, { hasBanner }: { hasBanner: boolean }): string {
   const width = longest(demoSessions.map(({ adapter }) => adapter));
-  const lines = demoSessions.map(({ adapter, about }, index) =>
-    `   ${paint(adapterTones[index] ?? "plain", padEnd(adapter, width))}  ${about}`
+  const lines = demoSessions.flatMap(({ adapter, about }, index) =>
+    wrapText(about, columns - width - 6, 5).map((line, at) =>
+      `   ${paint(adapterTones[index] ?? "plain", padEnd(at === 0 ? adapter : "", width))}  ${line}`
+    )
   );
   return [
     "",
@@ -96,10 +98,11 @@ function summary(outcome: DemoOutcome, { screen, duration_ms }: { screen: Screen
     "",
     rule("results", { paint, columns }),
     ...outcome.results.flatMap((result, index) => resultBlock(result, { index, outcome, screen })),
-    ` ${paint("dim", "A session's artifacts are all that changed while it ran; the three share one folder.")}`,
+    ...wrapText("A session's artifacts are all that changed while it ran; the three share one folder.", columns - 2, 5)
+      .map((line) => ` ${paint("dim", line)}`),
     "",
     rule("checks", { paint, columns }),
-    ...outcome.checks.flatMap((check) => checkLines(check, paint)),
+    ...outcome.checks.flatMap((check) => checkLines(check, { paint, columns })),
     "",
     ` ${verdict} ${paint("dim", `in ${formatDuration(duration_ms)}.`)}`,
     "",
@@ -117,9 +120,17 @@ function resultBlock(
   return [...lines.map((line, at) => ` ${at === 0 ? name : " ".repeat(names)}  ${line}`), ""];
 }
 
-function checkLines({ name, passed, found }: DemoCheck, paint: Paint): string[] {
+function checkLines(
+  { name, passed, found }: DemoCheck,
+  { paint, columns }: { paint: Paint; columns: number },
+): string[] {
   const mark = passed ? paint("green", "PASS") : paint("red", "FAIL");
-  return [` ${mark}  ${name}`, ...(passed ? [] : [`       ${paint("red", safeLine(found))}`])];
+  const [first = "", ...rest] = wrapText(name, columns - 8, 5);
+  return [
+    ` ${mark}  ${first}`,
+    ...rest.map((line) => `       ${line}`),
+    ...(passed ? [] : [`       ${paint("red", safeLine(found))}`]),
+  ];
 }
 
 function summaryLine({ results, checks }: DemoOutcome, duration_ms: number): string {

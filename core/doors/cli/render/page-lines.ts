@@ -19,7 +19,8 @@ export function pageLines(markdown: string, { columns, paint }: PageOptions): st
 
 /** Splits a page into blocks at blank lines, except inside code. */
 function blocksOf(markdown: string): string[] {
-  const text = markdown.replaceAll(/<!--[\s\S]*?-->/g, "").replaceAll("<br>", " ");
+  const text = markdown.replaceAll(/<!--[\s\S]*?-->/g, "").replaceAll("<br>", " ")
+    .replaceAll(/<picture>[\s\S]*?alt="([^"]*)"[\s\S]*?<\/picture>/g, "Picture: $1");
   const blocks: string[] = [];
   for (const part of text.split(/(^```[\s\S]*?^```$)/m)) {
     if (part.startsWith("```")) blocks.push(part);

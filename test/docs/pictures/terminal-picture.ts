@@ -46,21 +46,50 @@ const lineHeight = 18;
 const charWidth = 7.8;
 const margin = 16;
 
-/** Draws lines of terminal output, with their colours (SGR), as an SVG. */
-export function terminalPicture(lines: readonly string[], palette: Palette): string {
-  const columns = Math.max(...lines.map((line) => [...plain(line)].length));
+/** One line of terminal output, and when it came. */
+export interface TimedLine {
+  text: string;
+  /** Milliseconds since the beginning. */
+  atMs: number;
+}
+
+/** How long the last picture stands before the first one comes again. Milliseconds. */
+const restMs = 6000;
+
+/**
+ * Draws what a terminal showed, with its colours (SGR), as an SVG that moves: each line comes when it came, and the screen of
+ * so many rows scrolls. Who wants no motion, or has a program that draws none, sees the end.
+ */
+export function movingPicture(
+  lines: readonly TimedLine[],
+  { palette, columns, rows }: { palette: Palette; columns: number; rows: number },
+): string {
   const width = Math.ceil(columns * charWidth + 2 * margin);
-  const height = lines.length * lineHeight + 2 * margin;
-  const rows = lines.map((line, index) =>
-    `<text x="${margin}" y="${margin + (index + 0.75) * lineHeight}" xml:space="preserve">${
-      spans(line, palette)
-    }</text>`
+  const height = rows * lineHeight + 2 * margin;
+  const wholeMs = (lines.at(-1)?.atMs ?? 0) + restMs;
+  const percent = (ms: number) => `${(ms / wholeMs * 100).toFixed(2)}%`;
+  const scrolled = (count: number) => -Math.max(0, count - rows) * lineHeight;
+  const moves = lines.flatMap(({ atMs }, index) =>
+    index < rows ? [] : [`${percent(atMs)}{transform:translateY(${scrolled(index + 1)}px)}`]
   );
+  const shown = lines.map(({ atMs }, index) => `@keyframes l${index}{0%{opacity:0}${percent(atMs)}{opacity:1}}`);
+  const played = lines.map((_, index) => `.l${index}{animation-name:l${index}}`);
+  const end = `translateY(${scrolled(lines.length)}px)`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}"`,
     ` font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="13">`,
+    `<style>#s{transform:${end}}@media (prefers-reduced-motion:no-preference){`,
+    `#s,#s text{animation:${wholeMs}ms step-end infinite}#s{animation-name:s}`,
+    `@keyframes s{0%{transform:none}${moves.join("")}}${shown.join("")}${played.join("")}}</style>`,
+    `<clipPath id="c"><rect x="0" y="${margin}" width="${width}" height="${rows * lineHeight}"/></clipPath>`,
     `<rect width="100%" height="100%" rx="8" fill="${palette.background}"/>`,
-    ...rows,
+    '<g clip-path="url(#c)"><g id="s">',
+    ...lines.map(({ text }, index) =>
+      `<text class="l${index}" x="${margin}" y="${margin + (index + 0.75) * lineHeight}" xml:space="preserve">${
+        spans(text, palette)
+      }</text>`
+    ),
+    "</g></g>",
     "</svg>\n",
   ].join("\n");
 }
@@ -96,10 +125,6 @@ function applied(style: Style, code: number): Style {
   if (code === 1) return { ...style, bold: true };
   if (code === 22) return { colour: style.colour === "dim" ? "text" : style.colour, bold: false };
   return { ...style, colour: colours[code] ?? style.colour };
-}
-
-function plain(line: string): string {
-  return line.replaceAll(sgr, "");
 }
 
 function escaped(text: string): string {
