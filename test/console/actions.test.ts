@@ -207,7 +207,7 @@ describe("walls", () => {
     await opened.go("#/walls/works");
     const row = page.locator(".permissions li", { hasText: "api.example.com:443" });
     await row.getByRole("button", { name: "Grant …" }).click();
-    await row.getByText("calls in the history").waitFor();
+    await row.getByText(/calls? in the history/).waitFor();
     await row.getByRole("button", { name: "Grant", exact: true }).click();
     await row.getByText("allowed", { exact: true }).waitFor();
     await row.getByRole("button", { name: "Revoke" }).click();
@@ -217,7 +217,7 @@ describe("walls", () => {
     const write = page.locator(".permissions li", { hasText: /write\s*workdir/ });
     await write.getByRole("button", { name: "Narrow …" }).click();
     await write.getByLabel("Allow no more of write than").fill("workdir:src");
-    await write.getByText("calls in the history").waitFor();
+    await write.getByText(/calls? in the history/).waitFor();
     await write.getByRole("button", { name: "Narrow", exact: true }).click();
     await expect.poll(manifest).toContain("workdir:src");
     await page.getByRole("button", { name: "Revoke all" }).click();

@@ -35,7 +35,7 @@ test("a refused grant is tried on the history and given in the inbox", async () 
   await page.locator("main").focus();
   await stepTo("api.example.com:443");
   await page.keyboard.press("1");
-  await item.getByText("calls in the history").waitFor();
+  await item.getByText(/calls? in the history/).waitFor();
   await item.getByRole("button", { name: "Grant", exact: true }).click();
   await item.waitFor({ state: "detached" });
   expect(await readFile(join(host.folder, "bulkhead.yaml"), "utf8")).toContain("api.example.com:443");
@@ -100,7 +100,15 @@ test("a conflict is discarded in the inbox, after one more question", async () =
   await expect(host.client.workspaces.apply(id)).rejects.toMatchObject({ code: "conflict" });
   await git(host.workdir, "checkout", "-q", "--", ".");
   const item = page.locator(".item-conflict", { hasText: "Throw me away" });
-  await item.getByRole("button", { name: "Discard" }).click({ timeout: 15_000 });
+  await item.getByRole("button", { name: "Ask the agent to merge" }).click({ timeout: 15_000 });
+  const words = item.getByLabel("Message to the agent");
+  expect(await words.inputValue()).toContain(
+    `${host.workdir}: these files were changed there as well.\n- src/tally.js`,
+  );
+  await item.getByRole("button", { name: "Ask it to merge" }).click();
+  const prompts = async () => (await host.client.list({ limit: 3 })).map(({ title }) => title).join();
+  await expect.poll(prompts).toContain("Your changes cannot be applied");
+  await item.getByRole("button", { name: "Discard" }).click({ timeout: 30_000 });
   await item.getByRole("group", { name: /Remove the worktree/ }).getByRole("button", { name: "Discard" }).click();
   await item.waitFor({ state: "detached" });
 });

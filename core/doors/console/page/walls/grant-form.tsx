@@ -132,13 +132,13 @@ function Preview({ of: { allowed, unclear, newly_allowed, searched, examples } }
   return (
     <div class="preview" role="status">
       <p>
-        <b>Of {searched.toLocaleString("en")} calls in the history</b> it allows{" "}
+        <b>Of {searched === 1 ? "1 call" : `${searched.toLocaleString("en")} calls`} in the history</b> it allows{" "}
         <b>{allowed.toLocaleString("en")}</b>, of which <b>{newly_allowed.toLocaleString("en")}</b>{" "}
         {newly_allowed === 1 ? "was" : "were"} denied then.
         {unclear > 0 && ` For ${unclear.toLocaleString("en")} it depends on the arguments, which the history lacks.`}
       </p>
       <details class="quiet" open={examples.length <= 3}>
-        <summary>{examples.length} of these calls</summary>
+        <summary>{examples.length === 1 ? "The call" : `${examples.length} of these calls`}</summary>
         <ul class="plain-list">
           {examples.slice(0, 12).map(({ session_id, seq, at, permission, target, decision }) => (
             <li>
