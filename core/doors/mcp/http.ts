@@ -13,7 +13,7 @@ import {
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { bulkheadSurface, type SurfaceDeps } from "./bulkhead-surface.ts";
-import { Listening, readListen } from "./listening.ts";
+import { NewsSubscription, readListen } from "./listening.ts";
 import { listenStream } from "./listen-stream.ts";
 import { ResponseFlow } from "./response-flow.ts";
 import { ToolWatch } from "./tool-watch.ts";
@@ -108,10 +108,10 @@ export function createMcpHttp(options: McpHttpOptions = {}): McpHttp {
 async function listenOf(
   request: Request,
   { surface, message_bytes }: { surface: McpSurface; message_bytes: number },
-): Promise<Listening | Response | null> {
+): Promise<NewsSubscription | Response | null> {
   if (request.headers.get("mcp-method") !== "subscriptions/listen") return null;
   const read = await readListen(await bodyOf(request.clone(), message_bytes), surface);
-  return read === null || read instanceof Listening ? read : Response.json(read, { status: 400 });
+  return read === null || read instanceof NewsSubscription ? read : Response.json(read, { status: 400 });
 }
 
 /** Returns the JSON of a body; null for a larger one, and for one that is none. */

@@ -1,8 +1,8 @@
 import type { JSONRPCNotification } from "@modelcontextprotocol/server";
-import type { Listening } from "./listening.ts";
+import type { NewsSubscription } from "./listening.ts";
 
 /** Adds the news of a client that listens to the stream with which the library answers it. */
-export function listenStream(listening: Listening, response: Response): Response {
+export function listenStream(listening: NewsSubscription, response: Response): Response {
   const { body } = response;
   if (body === null || !response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
   const reader = body.getReader();

@@ -46,7 +46,7 @@ type Send = (message: JSONRPCNotification) => Promise<void>;
 export async function readListen(
   message: unknown,
   { tasks, resources }: Pick<McpSurface, "tasks" | "resources">,
-): Promise<Listening | JSONRPCErrorResponse | null> {
+): Promise<NewsSubscription | JSONRPCErrorResponse | null> {
   if (!isJSONRPCRequest(message) || message.method !== "subscriptions/listen") return null;
   const { _meta, notifications } = fieldsOrNone(message.params);
   const meta = fieldsOrNone(_meta);
@@ -66,7 +66,7 @@ export async function readListen(
       ),
     );
     const uris = [...new Set(resourceSubscriptions)].slice(0, mostWatched);
-    return new Listening(message, { taskIds: known.flat(), uris, canAsk, tasks, resources });
+    return new NewsSubscription(message, { taskIds: known.flat(), uris, canAsk, tasks, resources });
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error;
     const { code, message: text, data } = error;
@@ -82,7 +82,7 @@ interface Watched extends Pick<McpSurface, "resources"> {
 }
 
 /** A client that listens to tasks and resources, from its request to its end. */
-export class Listening {
+export class NewsSubscription {
   /** The request as the library takes it. */
   readonly request: JSONRPCRequest;
   readonly #watched: Watched;
@@ -143,7 +143,7 @@ export class Listening {
 
 /** Requests that listen over one connection of messages. */
 export class Listeners {
-  readonly #open = new Map<RequestId, Listening>();
+  readonly #open = new Map<RequestId, NewsSubscription>();
 
   /** Notes what a message of the client means for them. Returns it as the library takes it, or the client's answer. */
   async take(
@@ -155,14 +155,14 @@ export class Listeners {
     }
     const read = await readListen(message, surface);
     if (read === null) return { pass: message };
-    if (!(read instanceof Listening)) return { answer: read };
+    if (!(read instanceof NewsSubscription)) return { answer: read };
     this.#end(read.id);
     this.#open.set(read.id, read);
     return { pass: read.request };
   }
 
   /** Finds the request that a message of the library acknowledges. */
-  acknowledgedBy(message: JSONRPCMessage): { listening: Listening; notification: JSONRPCNotification } | null {
+  acknowledgedBy(message: JSONRPCMessage): { listening: NewsSubscription; notification: JSONRPCNotification } | null {
     if (!isJSONRPCNotification(message) || message.method !== acknowledgement) return null;
     const listening = this.#open.get(fieldsOrNone(message.params?._meta)[SUBSCRIPTION_ID_META_KEY] as RequestId);
     return listening === undefined ? null : { listening, notification: message };
