@@ -9,8 +9,12 @@ interface AxeRun {
   violations: { id: string; impact: string | null; nodes: { target: unknown; failureSummary?: string }[] }[];
 }
 
-/** Serious and critical findings of axe on a page, each a sentence; of the size of what is clicked on request. */
-export async function graveFindings(page: Page, { targets = false }: { targets?: boolean } = {}): Promise<string[]> {
+/** Returns all findings of axe on a page: also small ones, and what is too small to point at. */
+export async function axeFindings(page: Page): Promise<string[]> {
+  return sentences(await runAxe(page));
+}
+
+async function runAxe(page: Page): Promise<AxeRun["violations"]> {
   axe ??= readFile(axeFile, "utf8");
   // Through the debugger, so that the page's own policy stays in force.
   const session = await page.context().newCDPSession(page);
@@ -30,10 +34,14 @@ export async function graveFindings(page: Page, { targets = false }: { targets?:
   };
   await inWorld(`${await axe};0`);
   const run = await inWorld(
-    `axe.run(document, { resultTypes: ["violations"], rules: { "target-size": { enabled: ${targets} } } })`,
+    `axe.run(document, { resultTypes: ["violations"], rules: { "target-size": { enabled: true } } })`,
   ) as AxeRun;
   await session.detach();
-  return run.violations.filter(({ impact }) => impact === "serious" || impact === "critical").flatMap(({ id, nodes }) =>
+  return run.violations;
+}
+
+function sentences(violations: AxeRun["violations"]): string[] {
+  return violations.flatMap(({ id, nodes }) =>
     nodes.slice(0, 4).map(({ target, failureSummary }) =>
       `${id} at ${String(target)}: ${failureSummary?.split("\n").slice(1).join(" ").trim() ?? ""}`
     )

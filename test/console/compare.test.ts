@@ -7,7 +7,7 @@ import {
   comparedFiles,
   relationText,
 } from "../../core/doors/console/page/compare/compared-agent.ts";
-import { graveFindings } from "./accessibility.ts";
+import { axeFindings } from "./accessibility.ts";
 import { openWholeConsole, pictures, type WholeConsole } from "./console-fixture.ts";
 import { git } from "./git.ts";
 
@@ -109,7 +109,7 @@ test("agents stand in one table, each file is compared between two, and one is a
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
       await page.waitForTimeout(200);
-      expect(await graveFindings(page, { targets: true })).toEqual([]);
+      expect(await axeFindings(page)).toEqual([]);
       await page.screenshot({ path: join(pictures, `compare-${name}-${colorScheme}.png`) });
     }
   }

@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { graveFindings } from "./accessibility.ts";
+import { axeFindings } from "./accessibility.ts";
 import {
   closeConsole,
   type ConsoleHost,
@@ -52,7 +52,7 @@ test("a new host's screens say what they will show and what to do", async () => 
       await page.getByText(sign).first().waitFor({ timeout: 5000 }).catch(() => findings.push(`${name}: no "${sign}"`));
     }
     await page.screenshot({ path: join(pictures, `${name.replace("/", "-")}-empty.png`) });
-    findings.push(...(await graveFindings(page)).map((finding) => `${name}: ${finding}`));
+    findings.push(...(await axeFindings(page)).map((finding) => `${name}: ${finding}`));
   }
   expect(findings).toEqual([]);
   await closeConsole(opened);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { SessionSummary } from "../../plugin-sdk/session-summary.ts";
-import { graveFindings } from "./accessibility.ts";
+import { axeFindings } from "./accessibility.ts";
 import { closeConsole, openConsole, openWholeConsole, pictures, type WholeConsole } from "./console-fixture.ts";
 
 let { host, browser, opened, page, close } = {} as WholeConsole;
@@ -162,7 +162,7 @@ test("History fits at every width and in every look, and axe finds nothing", asy
           `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector("main"))`,
         );
         if (wide > 1) findings.push(`${name} ${width}: ${wide} pixels too wide`);
-        findings.push(...(await graveFindings(whole.page)).map((one) => `${name} ${width} ${colorScheme}: ${one}`));
+        findings.push(...(await axeFindings(whole.page)).map((one) => `${name} ${width} ${colorScheme}: ${one}`));
       }
       await closeConsole(whole);
     }

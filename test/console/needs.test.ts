@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { WaitingItem } from "../../core/doors/http/waiting-item.ts";
-import { graveFindings } from "./accessibility.ts";
+import { axeFindings } from "./accessibility.ts";
 import { closeConsole, openConsole, openWholeConsole, type WholeConsole } from "./console-fixture.ts";
 
 let { host, browser, opened, page, close } = {} as WholeConsole;
@@ -113,7 +113,7 @@ test("what ends first stands on top, and its deadline is marked only when it is 
   const box = (await allow.boundingBox())!;
   expect(box.width).toBeGreaterThan(300);
   expect(box.height).toBeGreaterThanOrEqual(44);
-  expect(await graveFindings(phone.page)).toEqual([]);
+  expect(await axeFindings(phone.page)).toEqual([]);
   await closeConsole(phone);
   for (const session of sessions) await session.interrupt();
 });

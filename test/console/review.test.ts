@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { graveFindings } from "./accessibility.ts";
+import { axeFindings } from "./accessibility.ts";
 import { openWholeConsole, pictures, type WholeConsole } from "./console-fixture.ts";
 import { git } from "./git.ts";
 
@@ -190,7 +190,7 @@ test("beside the changes stands what the agent said, and which tests ran", async
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
       await page.waitForTimeout(200);
-      expect(await graveFindings(page, { targets: true })).toEqual([]);
+      expect(await axeFindings(page)).toEqual([]);
       await page.screenshot({ path: join(pictures, `review-${name}-${colorScheme}.png`) });
     }
   }
@@ -218,7 +218,7 @@ test("a review that is gone says so, and leads to those that wait", async () => 
   expect(await page.getByRole("alert").textContent()).not.toContain("GET /v1");
   await page.getByRole("link", { name: "All worktrees that wait" }).click();
   await page.locator(".session-title", { hasText: "Wait for a decision" }).waitFor();
-  expect(await graveFindings(page, { targets: true })).toEqual([]);
+  expect(await axeFindings(page)).toEqual([]);
   await page.screenshot({ path: join(pictures, "review-list-all.png") });
 });
 

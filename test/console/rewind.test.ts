@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Browser, Locator } from "playwright-core";
 import type { ConversationReport } from "../../plugin-sdk/conversation.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { graveFindings } from "./accessibility.ts";
+import { axeFindings } from "./accessibility.ts";
 import {
   closeConsole,
   type ConsoleHost,
@@ -87,7 +87,7 @@ test("a turn shows what it changed, and is taken back and brought back from its 
   await files(2).getByText("+export const turn2 = 2;").or(files(2).getByText("export const turn2 = 2;")).waitFor();
   await files(2).getByRole("region", { name: "Changes of note-2.md" }).getByText("# Add a second").waitFor();
   expect(await files(2).textContent()).not.toContain("turn3");
-  expect(await graveFindings(page)).toEqual([]);
+  expect(await axeFindings(page)).toEqual([]);
   await picture("files");
 
   await takeBack(head(2)).focus();
@@ -95,7 +95,7 @@ test("a turn shows what it changed, and is taken back and brought back from its 
   await button("Take back 3 files").waitFor();
   await dialog.getByRole("heading", { name: "Take back turn 2 and 3" }).waitFor();
   expect(await paths("These are taken back")).toEqual(["note-2.md", "note-3.md", "tally.js"]);
-  expect(await graveFindings(page)).toEqual([]);
+  expect(await axeFindings(page)).toEqual([]);
   await picture("plan");
   // To look changes nothing.
   expect(await names()).toContain("note-3.md");
@@ -161,7 +161,7 @@ test("what a person changed is a conflict or stays, unless the person decides ot
   expect(await paths("Nothing shows that the agent changed these: they stay")).toEqual(["mine.md"]);
   expect(await button("Take back 2 files").isDisabled()).toBe(true);
   await picture("conflict");
-  expect(await graveFindings(made.page)).toEqual([]);
+  expect(await axeFindings(made.page)).toEqual([]);
   await dialog.getByLabel("Leave these as they are").check();
   await dialog.getByLabel("Take back also").check();
   await button("Take back 3 files").click();
@@ -200,7 +200,7 @@ test("a conversation of one turn can be taken back on a phone, and a page that o
   const box = await dialog.boundingBox();
   expect(box!.x).toBeGreaterThanOrEqual(0);
   expect(box!.x + box!.width).toBeLessThanOrEqual(390);
-  expect(await graveFindings(page)).toEqual([]);
+  expect(await axeFindings(page)).toEqual([]);
   await button("Take back 2 files").tap();
   await dialog.getByText("2 files taken back.").first().waitFor();
   expect(await names()).toEqual(["tally.js"]);
@@ -225,7 +225,7 @@ test("wide and dark, the files of a turn and its plan are drawn whole", async ()
   await takeBack(head(1)).click();
   await button("Take back 3 files").waitFor();
   await picture("dark-plan");
-  expect(await graveFindings(page)).toEqual([]);
+  expect(await axeFindings(page)).toEqual([]);
   await page.keyboard.press("Escape");
   await closeConsole(made.opened);
 });
@@ -240,7 +240,7 @@ test("the talk goes back with the files, and comes back with them", async () => 
   await button("Take back 3 files and the talk").waitFor();
   await dialog.getByText("The agent then does not know turn 2 and 3.").waitFor();
   await picture("talk");
-  expect(await graveFindings(page)).toEqual([]);
+  expect(await axeFindings(page)).toEqual([]);
   await button("Take back 3 files and the talk").click();
   await dialog.getByText("3 files and the talk taken back.").first().waitFor();
   expect(await names()).toEqual(["note-1.md", "tally.js"]);
@@ -266,7 +266,7 @@ test("a fork goes on from a turn in a conversation of its own, and a refused one
   await button("Fork").click();
   await dialog.getByRole("alert").waitFor();
   await picture("fork");
-  expect(await graveFindings(page)).toEqual([]);
+  expect(await axeFindings(page)).toEqual([]);
   await dialog.getByLabel("Agent").fill("");
   await button("Fork").click();
   await dialog.waitFor({ state: "detached" });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { graveFindings } from "./accessibility.ts";
+import { axeFindings } from "./accessibility.ts";
 import { closeConsole, openConsole, openWholeConsole, pictures, type WholeConsole } from "./console-fixture.ts";
 
 let { host, browser, opened, page, close } = {} as WholeConsole;
@@ -121,7 +121,7 @@ test.each([["light", 1440], ["dark", 1024], ["light", 390]] as const)(
     const one = await openConsole(browser, host, { colorScheme, viewport: { width, height: 900 }, hash: "#/sessions" });
     await one.page.locator(".session-line").first().waitFor();
     await one.page.screenshot({ path: `${pictures}/sessions-${width}-${colorScheme}.png` });
-    expect(await graveFindings(one.page)).toEqual([]);
+    expect(await axeFindings(one.page)).toEqual([]);
     expect(await one.page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
     await closeConsole(one);
   },

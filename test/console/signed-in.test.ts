@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { graveFindings } from "./accessibility.ts";
+import { axeFindings } from "./accessibility.ts";
 import { closeConsole, openConsole, openWholeConsole, pictures, type WholeConsole } from "./console-fixture.ts";
 
 let { host, browser, opened, page, close } = {} as WholeConsole;
@@ -35,7 +35,7 @@ test("a link outlives the sign-in: its place opens in both tabs", async () => {
   const link = await openLink(context, "#/history");
   await link.getByText("bulkhead console").waitFor();
   await link.screenshot({ path: join(pictures, "signed-out.png") });
-  expect(await graveFindings(link)).toEqual([]);
+  expect(await axeFindings(link)).toEqual([]);
   const tab = await context.newPage();
   await tab.goto(`${host.address}/console#code=${await host.code()}`);
   for (const one of [tab, link]) await one.getByRole("heading", { level: 1, name: "History" }).waitFor();

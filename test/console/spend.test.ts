@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { UsageRow } from "../../plugin-sdk/usage-row.ts";
-import { graveFindings } from "./accessibility.ts";
+import { axeFindings } from "./accessibility.ts";
 import { closeConsole, openConsole, openWholeConsole, pictures, type WholeConsole } from "./console-fixture.ts";
 
 let { host, browser, opened, page, close } = {} as WholeConsole;
@@ -148,7 +148,7 @@ test("the picture fits at every width and in every look, and axe finds nothing",
         `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector("main"))`,
       );
       if (wide > 1) findings.push(`${width}: ${wide} pixels too wide`);
-      findings.push(...(await graveFindings(whole.page)).map((finding) => `${width} ${colorScheme}: ${finding}`));
+      findings.push(...(await axeFindings(whole.page)).map((finding) => `${width} ${colorScheme}: ${finding}`));
       await closeConsole(whole);
     }
   }

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Browser, Locator, Page } from "playwright-core";
 import type { ConversationReport } from "../../plugin-sdk/conversation.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { graveFindings } from "./accessibility.ts";
+import { axeFindings } from "./accessibility.ts";
 import { nasty } from "./agents.ts";
 import {
   closeConsole,
@@ -135,7 +135,7 @@ test("what waits is listed in its order, changed and withdrawn, from two tabs an
   await pending.getByRole("button", { name: "Save" }).click();
   await expect.poll(() => there.pending.locator("li .text").allTextContents())
     .toEqual(["first, but better", "third", "from elsewhere"]);
-  expect(await graveFindings(page)).toEqual([]);
+  expect(await axeFindings(page)).toEqual([]);
   // A draft is the same in both tabs of a browser, and goes with it when it is sent.
   await field.fill("half a thought");
   await expect.poll(() => there.field.inputValue()).toBe("half a thought");
@@ -393,12 +393,12 @@ test.each(["light", "dark"] as const)(
     const box = await button("Send").boundingBox();
     expect(box!.y + box!.height).toBeLessThanOrEqual(844);
     expect(box!.height).toBeGreaterThanOrEqual(40);
-    expect(await graveFindings(page)).toEqual([]);
+    expect(await axeFindings(page)).toEqual([]);
     await field.fill("finish");
     await button("Send").tap();
     await saw(rows, "turn 2 heard: a first line");
     expect(await page.evaluate(wide)).toBeLessThanOrEqual(0);
-    expect(await graveFindings(page)).toEqual([]);
+    expect(await axeFindings(page)).toEqual([]);
     await end(made);
   },
 );
@@ -521,7 +521,7 @@ test("images are chosen, pasted and dropped, shown before they go, and stand in 
   await tray.getByRole("button", { name: "Remove three.png" }).click();
   await field.fill("what is this");
   await way("After this turn").check();
-  expect(await graveFindings(page)).toEqual([]);
+  expect(await axeFindings(page)).toEqual([]);
   // As long as the page lives, they stay with the draft.
   await opened.go("#/sessions");
   await page.getByRole("link", { name: "work a while" }).first().waitFor();
@@ -623,6 +623,6 @@ test("another agent is chosen for the next turn, begins a session of its own, an
   expect(await agent.inputValue()).toBe("");
   expect(await agent.locator("option:checked").allTextContents()).toEqual(["reads"]);
   expect((await made.report()).sessions.map(({ adapter_id }) => adapter_id)).toEqual(["sees", "reads"]);
-  expect(await graveFindings(page)).toEqual([]);
+  expect(await axeFindings(page)).toEqual([]);
   await end(made);
 });

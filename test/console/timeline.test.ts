@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { graveFindings } from "./accessibility.ts";
+import { axeFindings } from "./accessibility.ts";
 import { closeConsole, openConsole, openWholeConsole, pictures, type WholeConsole } from "./console-fixture.ts";
 
 let { host, browser, opened, page, close } = {} as WholeConsole;
@@ -150,7 +150,7 @@ test.each([["light", 1440], ["dark", 1440], ["light", 390], ["dark", 390]] as co
     await one.page.locator(".timeline").evaluate((list: { scrollTop: number }) => void (list.scrollTop = 0));
     await one.page.locator(".markdown.stdout").waitFor();
     await one.page.screenshot({ path: `${pictures}/markdown-${width}-${colorScheme}.png` });
-    expect(await graveFindings(one.page)).toEqual([]);
+    expect(await axeFindings(one.page)).toEqual([]);
     expect(await one.page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
     await closeConsole(one);
   },

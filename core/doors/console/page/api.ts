@@ -110,10 +110,13 @@ async function request(path: string, init: RequestInit): Promise<Response> {
   throw refusal(response.status, await response.json().catch(() => ({})) as Record<string, unknown>);
 }
 
+/** The sentence of a call that did not reach the host. */
+export const unreachableText = "Cannot reach the host.";
+
 function unreachable(): RefusedCall {
   return new RefusedCall(0, {
     code: "network_error",
-    message: "Cannot reach the host.",
+    message: unreachableText,
     hint: "Is the daemon running?",
   });
 }

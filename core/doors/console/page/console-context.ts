@@ -20,6 +20,10 @@ export interface Console {
   client: string;
   /** The key with which this page calls the host. */
   key: PageKey;
+  /** Rises when reads that failed start again. */
+  reads: Signal<number>;
+  /** Whether the page may give grants and check the journal. */
+  canAdmin: boolean;
   /** Whether the page may start and control sessions, and not only look. */
   canRun: boolean;
   drafts: DraftStore;
@@ -48,6 +52,8 @@ interface Notice {
   text: string;
   hint?: string | undefined;
   isFailure: boolean;
+  /** Whether the same may go well a moment later. */
+  isPassing?: boolean;
 }
 
 const Context = createContext<Console | null>(null);
@@ -70,10 +76,14 @@ export function createConsole({ api, key }: { api: HostApi; key: PageKey }, rout
   const pictures = new Pictures();
   const attached = new Map<string, AttachedFiles>();
   const notice = signal<Notice | null>(null);
+  const reads = signal(0);
+  live.opened.subscribe((count) => count > 1 && (reads.value = reads.peek() + 1));
   return {
     api,
     client: key.id,
     key,
+    reads,
+    canAdmin: key.scopes.includes("admin"),
     canRun: key.scopes.includes("run") || key.scopes.includes("admin"),
     drafts: new DraftStore(browserStorage()),
     attachedTo(conversationId) {
@@ -118,6 +128,14 @@ export async function attempt(
 
 /** The sentence of a refusal. */
 export function noticeOf(error: unknown): Notice {
-  if (error instanceof RefusedCall) return { text: error.message, hint: error.hint, isFailure: true };
-  return { text: error instanceof Error ? error.message : String(error), isFailure: true };
+  if (!(error instanceof RefusedCall)) {
+    return { text: error instanceof Error ? error.message : String(error), isFailure: true };
+  }
+  const { message: text, hint, code, status } = error;
+  // A hint for programs names a route; here a person reads.
+  const isForPrograms = hint !== undefined && /\b(GET|POST|PUT|PATCH|DELETE) \/v1\//.test(hint);
+  const shown = isForPrograms
+    ? (code === "not_found" ? "It may have been deleted: look in the list." : undefined)
+    : hint;
+  return { text, hint: shown, isFailure: true, isPassing: status === 0 || status === 429 || status >= 500 };
 }

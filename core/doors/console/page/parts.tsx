@@ -3,13 +3,19 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import type { Outcome, StopReason } from "../../../../plugin-sdk/result.ts";
+import { unreachableText } from "./api.ts";
 import { useConsole } from "./console-context.ts";
+import { ageText } from "./sessions/age-text.ts";
 import { type Standing, standings } from "./session-list.ts";
 import { Text } from "./text.tsx";
 
-/** Rises every second, for ages and deadlines. */
+/** Rises every second, for what runs and ends soon. */
 const now = signal(Date.now());
 setInterval(() => document.hidden || (now.value = Date.now()), 1000);
+/** Rises each half minute, for ages: hundreds of them may be on a screen. */
+const slowNow = signal(Date.now());
+setInterval(() => document.hidden || (slowNow.value = Date.now()), 30_000);
+document.addEventListener("visibilitychange", () => document.hidden || (now.value = slowNow.value = Date.now()));
 
 /** A screen with its heading, and what can be done there. */
 export function Screen(
@@ -49,12 +55,23 @@ export function Command({ text }: { text: string }) {
   return <code class="command">{text}</code>;
 }
 
-/** A failure in the host's words. */
-export function Failure({ text, hint }: { text: string; hint?: string | undefined }) {
+/** A failure in the host's words. What may go well later has a way to try it; while the host is away its banner is enough. */
+export function Failure(
+  { text, hint, isPassing = text === unreachableText }: {
+    text: string;
+    hint?: string | undefined;
+    isPassing?: boolean | undefined;
+  },
+) {
+  const { live, reads } = useConsole();
+  if (text === unreachableText && live.line.value.state === "lost") {
+    return <p class="quiet-line" role="status">It is read again when the host is back.</p>;
+  }
   return (
     <div class="failure" role="alert">
       <strong>{text}</strong>
       {hint !== undefined && <span>{hint}</span>}
+      {isPassing && <button type="button" class="retry" onClick={() => reads.value++}>Retry</button>}
     </div>
   );
 }
@@ -121,20 +138,25 @@ export function ChangeMark({ of: change }: { of: string }) {
   return <span class={`change change-${changes[change] ?? "other"}`}>{word}</span>;
 }
 
-/** Time in which a count of seconds would only move and say nothing, in milliseconds. */
-const justNowMs = 5000;
-
 /** How long ago something was, or how long it is until then. */
 export function Ago({ at, until = false }: { at: string; until?: boolean }) {
-  const ms = until ? Date.parse(at) - now.value : now.value - Date.parse(at);
-  const text = until
-    ? (ms <= 0 ? "no time" : durationText(ms))
-    : ms < -skewMs
-    ? `${durationText(-ms)} ahead of the clock`
-    : ms < justNowMs
-    ? "just now"
-    : `${durationText(ms)} ago`;
-  return <time dateTime={at} title={new Date(at).toLocaleString()}>{text}</time>;
+  return (
+    <time class="ago" dateTime={at} title={new Date(at).toLocaleString()}>
+      {until ? untilText(Date.parse(at)) : sinceText(slowNow.value - Date.parse(at))}
+    </time>
+  );
+}
+
+function sinceText(ms: number): string {
+  if (ms < -skewMs) return `${durationText(-ms)} ahead of the clock`;
+  return ms < 60_000 ? "just now" : `${ageText(ms)} ago`;
+}
+
+function untilText(end: number): string {
+  const left = end - slowNow.value;
+  // Seconds say something in the last minutes alone.
+  const ms = left < 10 * 60_000 ? end - now.value : Math.floor(left / 60_000) * 60_000;
+  return ms <= 0 ? "no time" : durationText(ms).replace(/ 0 (s|min)$/, "");
 }
 
 /** Clocks of two machines differ by so much without a word. Milliseconds. */
@@ -219,13 +241,20 @@ export function Sure({ label, question, act }: { label: string; question: string
 /** Something read from the host: `undefined` while it is read. */
 type Loaded<T> = { value: T } | { failed: unknown } | undefined;
 
-/** Reads something when the keys change; `again` reads it once more. */
+/** Reads something when the keys change, and when a failure may have passed; `again` reads it once more. */
 export function useLoaded<T>(
   read: (signal: AbortSignal) => Promise<T>,
   keys: readonly unknown[],
 ): [Loaded<T>, () => void] {
   const [loaded, setLoaded] = useState<Loaded<T>>();
   const [round, setRound] = useState(0);
+  const { reads } = useConsole();
+  const isFailed = loaded !== undefined && "failed" in loaded;
+  useEffect(() => {
+    if (!isFailed) return;
+    const seen = reads.peek();
+    return reads.subscribe((count) => count !== seen && setRound((before) => before + 1));
+  }, [isFailed]);
   useEffect(() => {
     const over = new AbortController();
     read(over.signal).then(

@@ -10,54 +10,70 @@ const kinds = { files: "Files", said: "Said", commands: "Commands", denied: "Den
 
 /** Search over all sessions, and what ran at any time. */
 export function History({ words }: { words: string }) {
-  const all = useConsole().sessions.all.value;
+  const { canAdmin } = useConsole();
   const [text, setText] = useState(words);
   const [kind, setKind] = useState<keyof typeof kinds | null>(null);
   const [agent, setAgent] = useState("");
   const [label, setLabel] = useState("");
   const query = useSettled(text.trim());
   const filter = { kind, adapter: useSettled(agent.trim()), label: useSettled(label.trim()) };
-  const agents = [...new Set(all.flatMap(({ adapter_id }) => adapter_id ?? []))].sort();
-  const labels = [...new Set(all.flatMap((one) => labelsOf(one)))].sort();
-  const field = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    // On a phone the keyboard would cover the strip.
-    if (matchMedia("(pointer: fine)").matches) field.current?.focus();
-  }, []);
   // A reload and a copied address show the same search; the way back does not go through each letter.
   useEffect(() => {
     globalThis.history.replaceState(null, "", addressOf("history", ...(query === "" ? [] : [query])));
   }, [query]);
   return (
-    <Screen title="History" lead="Search every transcript, and see what ran when" actions={<Verify />}>
+    <Screen title="History" lead="Search every transcript, and see what ran when" actions={canAdmin && <Verify />}>
       <div class="search-row" role="search">
-        <input
-          ref={field}
-          type="search"
-          placeholder="Words, a file, a command …"
-          aria-label="Search all sessions"
-          value={text}
-          onInput={({ currentTarget }) => setText(currentTarget.value)}
-          onKeyDown={({ key, currentTarget }) => key === "Escape" && currentTarget.blur()}
-        />
-        <FilterField
-          id="search-agents"
-          names={["Any agent", "Agent"]}
-          value={agent}
-          change={setAgent}
-          words={agents}
-        />
-        <FilterField
-          id="search-labels"
-          names={["Any label", "Label, as name=value"]}
-          value={label}
-          change={setLabel}
-          words={labels.slice(0, 200)}
-        />
+        <WordsField text={text} setText={setText} />
+        <NarrowFields agent={agent} setAgent={setAgent} label={label} setLabel={setLabel} />
       </div>
       {query !== "" && <Kinds kind={kind} choose={setKind} />}
       {query === "" ? <TimeStrip /> : <FoundIn query={query} filter={filter} />}
     </Screen>
+  );
+}
+
+function WordsField({ text, setText }: { text: string; setText: (text: string) => void }) {
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    // On a phone the keyboard would cover the strip.
+    if (matchMedia("(pointer: fine)").matches) field.current?.focus();
+  }, []);
+  return (
+    <input
+      ref={field}
+      type="search"
+      placeholder="Words, a file, a command …"
+      aria-label="Search all sessions"
+      value={text}
+      onInput={({ currentTarget }) => setText(currentTarget.value)}
+      onKeyDown={({ key, currentTarget }) => key === "Escape" && currentTarget.blur()}
+    />
+  );
+}
+
+function NarrowFields(
+  { agent, setAgent, label, setLabel }: {
+    agent: string;
+    setAgent: (agent: string) => void;
+    label: string;
+    setLabel: (label: string) => void;
+  },
+) {
+  const all = useConsole().sessions.all.value;
+  const agents = [...new Set(all.flatMap(({ adapter_id }) => adapter_id ?? []))].sort();
+  const labels = [...new Set(all.flatMap((one) => labelsOf(one)))].sort();
+  return (
+    <>
+      <FilterField id="search-agents" names={["Any agent", "Agent"]} value={agent} change={setAgent} words={agents} />
+      <FilterField
+        id="search-labels"
+        names={["Any label", "Label, as name=value"]}
+        value={label}
+        change={setLabel}
+        words={labels.slice(0, 200)}
+      />
+    </>
   );
 }
 

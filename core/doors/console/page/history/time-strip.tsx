@@ -1,4 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
+import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import { noticeOf, useConsole } from "../console-context.ts";
 import { Empty, Failure, useLoaded } from "../parts.tsx";
 import { MomentSessions } from "./moment-sessions.tsx";
@@ -11,7 +12,6 @@ export function TimeStrip() {
   const [name, setName] = useState("7 days");
   const scale = stripScales[name] ?? { days: 7, partMs: 3_600_000 };
   const [now] = useState(() => new Date());
-  const [at, setAt] = useState<number | null>(null);
   const newest = sessions.all.value[0]?.session_id;
   const [loaded] = useLoaded((signal) => {
     // The newest minute is of the stretch, too: a clock of the host may be ahead.
@@ -22,12 +22,6 @@ export function TimeStrip() {
   const strip = useMemo(() => stripOf(all, scale, now), [loaded, name]);
   if (loaded === undefined) return <p class="quiet-line" role="status">Reading …</p>;
   if ("failed" in loaded) return <Failure {...noticeOf(loaded.failed)} />;
-  const last = Math.floor((now.getTime() - strip.from) / strip.partMs);
-  // Where nothing runs now, the time when something ran last says more.
-  const lastBusy = strip.counts.findLastIndex((count) => count > 0);
-  const part = Math.min(at ?? (lastBusy === -1 ? last : lastBusy), last);
-  const time = strip.from + part * strip.partMs;
-  const then = all.filter((session) => ranAt(session, time, strip.partMs));
   return (
     <section class="panel">
       <div class="panel-head">
@@ -38,22 +32,36 @@ export function TimeStrip() {
               type="button"
               class="chip"
               aria-pressed={one === name}
-              onClick={() => (setName(one), setAt(null))}
+              onClick={() => setName(one)}
             >
               {one}
             </button>
           ))}
         </div>
       </div>
-      <Density strip={strip} part={part} last={last} move={setAt} />
-      {all.length === 0
-        ? (
-          <Empty title={newest === undefined ? "Nothing has happened yet" : "Nothing ran in these days"}>
-            <p>Every session will be found here, by its words and by its time.</p>
-          </Empty>
-        )
-        : <MomentSessions time={time} partMs={strip.partMs} sessions={then} />}
+      <Moment key={name} strip={strip} sessions={all} now={now} />
+      {all.length === 0 && (
+        <Empty title={newest === undefined ? "Nothing has happened yet" : "Nothing ran in these days"}>
+          <p>Every session will be found here, by its words and by its time.</p>
+        </Empty>
+      )}
     </section>
+  );
+}
+
+/** The moment that a person picks on the strip; at first the last one in which something ran. */
+function Moment({ strip, sessions, now }: { strip: Strip; sessions: readonly SessionSummary[]; now: Date }) {
+  const [at, setAt] = useState<number | null>(null);
+  const last = Math.floor((now.getTime() - strip.from) / strip.partMs);
+  const lastBusy = strip.counts.findLastIndex((count) => count > 0);
+  const part = Math.min(at ?? (lastBusy === -1 ? last : lastBusy), last);
+  const time = strip.from + part * strip.partMs;
+  const then = sessions.filter((session) => ranAt(session, time, strip.partMs));
+  return (
+    <>
+      <Density strip={strip} part={part} last={last} move={setAt} />
+      {sessions.length > 0 && <MomentSessions time={time} partMs={strip.partMs} sessions={then} />}
+    </>
   );
 }
 
@@ -74,24 +82,10 @@ const whens = new Intl.DateTimeFormat("en", {
   hourCycle: "h23",
 });
 
-/** The strip: the arrows move by a part, Page Up and Page Down by a day, a click or a drag to the pointer. */
+/** The strip, and below it the days: a click on one goes to the first time of it in which something ran. */
 function Density({ strip, part, last, move }: DensityProps) {
   const { counts, days, partMs, from } = strip;
-  const perDay = Math.round(86_400_000 / partMs);
   const to = (next: number) => move(Math.max(0, Math.min(last, next)));
-  const onKey = (event: KeyboardEvent) => {
-    const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: -perDay, PageDown: perDay };
-    const next = { Home: 0, End: last }[event.key] ?? part + (steps[event.key as keyof typeof steps] ?? Number.NaN);
-    if (Number.isNaN(next)) return;
-    event.preventDefault();
-    to(next);
-  };
-  const onPointer = (event: PointerEvent & { currentTarget: HTMLElement }) => {
-    if (event.type === "pointermove" && event.buttons !== 1) return;
-    const { left, width } = event.currentTarget.getBoundingClientRect();
-    to(Math.floor((event.clientX - left) / width * counts.length));
-  };
-  const count = counts[part] ?? 0;
   return (
     <div class="strip">
       <div
@@ -102,26 +96,56 @@ function Density({ strip, part, last, move }: DensityProps) {
         aria-valuemin={0}
         aria-valuemax={last}
         aria-valuenow={part}
-        aria-valuetext={`${whens.format(from + part * partMs)}: ${count} ran`}
-        onKeyDown={onKey}
-        onPointerDown={onPointer}
-        onPointerMove={onPointer}
+        aria-valuetext={`${whens.format(from + part * partMs)}: ${counts[part] ?? 0} ran`}
+        {...moves({ part, last, length: counts.length, perDay: Math.round(86_400_000 / partMs), to })}
       >
         <Bars strip={strip} part={part} />
       </div>
       <div class={`strip-days ${days.length > 10 ? "many" : ""}`} aria-hidden="true">
         {days.map(({ name }, day) => (
-          <button
-            type="button"
-            tabIndex={-1}
-            onClick={() => to(firstBusy(strip, day))}
-          >
-            {name}
-          </button>
+          <button type="button" tabIndex={-1} onClick={() => to(firstBusy(strip, day))}>{name}</button>
         ))}
       </div>
     </div>
   );
+}
+
+interface MovesOptions {
+  part: number;
+  last: number;
+  /** Parts of the strip, and of a day. */
+  length: number;
+  perDay: number;
+  to: (part: number) => void;
+}
+
+/** Makes the ways to move: the arrows by a part, Page Up and Page Down by a day, a click or a drag to the pointer. */
+function moves({ part, last, length, perDay, to }: MovesOptions) {
+  const steps: Record<string, number> = {
+    ArrowLeft: part - 1,
+    ArrowDown: part - 1,
+    ArrowRight: part + 1,
+    ArrowUp: part + 1,
+    PageUp: part - perDay,
+    PageDown: part + perDay,
+    Home: 0,
+    End: last,
+  };
+  const onPointer = (event: PointerEvent & { currentTarget: HTMLElement }) => {
+    if (event.type === "pointermove" && event.buttons !== 1) return;
+    const { left, width } = event.currentTarget.getBoundingClientRect();
+    to(Math.floor((event.clientX - left) / width * length));
+  };
+  return {
+    onKeyDown(event: KeyboardEvent) {
+      const next = steps[event.key];
+      if (next === undefined) return;
+      event.preventDefault();
+      to(next);
+    },
+    onPointerDown: onPointer,
+    onPointerMove: onPointer,
+  };
 }
 
 /** The first part of a day in which something ran, or its begin. */

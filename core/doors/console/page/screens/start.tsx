@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
 import type { AgentReport } from "../../../../../plugin-sdk/agent-report.ts";
 import { omitEmpty, omitUndefined } from "../../../../../plugin-sdk/optional-fields.ts";
-import { attempt, noticeOf, useConsole } from "../console-context.ts";
+import { RefusedCall } from "../api.ts";
+import { noticeOf, useConsole } from "../console-context.ts";
 import { Command, Failure, Screen, toggled, useLoaded } from "../parts.tsx";
 import { goTo } from "../route.ts";
 import { plainText } from "../shown-text.ts";
@@ -9,15 +10,39 @@ import { Text } from "../text.tsx";
 
 /** The form that starts a session, or the same prompt on several agents. */
 export function Start() {
-  const found = useConsole();
-  const { api, sessions } = found;
   const [several, setSeveral] = useState<ReadonlySet<string>>(new Set());
+  const { send, isBusy, failure } = useStart(several);
+  return (
+    <Screen title="Start a session" lead="An agent, a folder and a prompt. Choose several agents to compare them.">
+      <form class="form start-form" onSubmit={(event) => (event.preventDefault(), void send(event.currentTarget))}>
+        <label>
+          Prompt<textarea name="prompt" rows={6} required placeholder="What should be done?" />
+        </label>
+        {failure !== null && fieldOf(failure) === "prompt" && <Failure {...noticeOf(failure)} />}
+        <Folder />
+        {failure !== null && fieldOf(failure) === "workdir" && <Failure {...noticeOf(failure)} />}
+        <Agents chosen={several} toggle={(id) => setSeveral(toggled(several, id))} />
+        <Terms />
+        {failure !== null && fieldOf(failure) === null && <Failure {...noticeOf(failure)} />}
+        <div class="dialog-actions">
+          <button type="submit" class="primary" disabled={isBusy}>
+            {several.size > 1 ? `Start ${several.size} sessions` : "Start"}
+          </button>
+        </div>
+      </form>
+    </Screen>
+  );
+}
+
+/** Sends the form; a refusal goes to its field. */
+function useStart(several: ReadonlySet<string>) {
+  const { api, sessions } = useConsole();
   const [isBusy, setIsBusy] = useState(false);
+  const [failure, setFailure] = useState<unknown>(null);
   const send = async (form: HTMLFormElement) => {
     setIsBusy(true);
-    const data = new FormData(form);
-    await attempt(found, null, async () => {
-      const request = requestOf(data);
+    const start = async () => {
+      const request = requestOf(new FormData(form));
       if (several.size > 1) {
         const asked = { ...request, adapters: [...several] };
         const { id } = await api.send<{ id: string }>("POST", "/v1/comparisons", asked);
@@ -27,26 +52,25 @@ export function Start() {
       const { session_id } = await api.send<{ session_id: string }>("POST", "/v1/sessions", { ...request, adapter });
       sessions.touch(session_id);
       goTo("sessions", session_id);
+    };
+    await start().then(() => setFailure(null), (error: unknown) => {
+      setFailure(error);
+      form.querySelector<HTMLElement>(`[name="${fieldOf(error)}"]`)?.focus();
     });
     setIsBusy(false);
   };
-  return (
-    <Screen title="Start a session" lead="An agent, a folder and a prompt. Choose several agents to compare them.">
-      <form class="form start-form" onSubmit={(event) => (event.preventDefault(), void send(event.currentTarget))}>
-        <label>
-          Prompt<textarea name="prompt" rows={6} required placeholder="What should be done?" />
-        </label>
-        <Folder />
-        <Agents chosen={several} toggle={(id) => setSeveral(toggled(several, id))} />
-        <Terms />
-        <div class="dialog-actions">
-          <button type="submit" class="primary" disabled={isBusy}>
-            {several.size > 1 ? `Start ${several.size} sessions` : "Start"}
-          </button>
-        </div>
-      </form>
-    </Screen>
-  );
+  return { send, isBusy, failure };
+}
+
+/** Names the field that a refusal is about; null for none of this form. */
+function fieldOf(error: unknown): "prompt" | "workdir" | null {
+  if (!(error instanceof RefusedCall)) return null;
+  const words = `${String(error.details["path"] ?? "")} ${error.message}`;
+  return /\bworkdir\b|\bfolder\b|working directory/i.test(words)
+    ? "workdir"
+    : /\bprompt\b/.test(words)
+    ? "prompt"
+    : null;
 }
 
 /** The folder to work in, with those of earlier sessions to choose from. */

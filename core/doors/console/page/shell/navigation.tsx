@@ -5,7 +5,8 @@ import { dropKey } from "./page-key.ts";
 
 /** The way to every screen: a column beside the page, or a menu above it where the window is narrow. */
 export function Navigation({ place, screen, help }: { place: string; screen: string; help: () => void }) {
-  const { waiting } = useConsole();
+  const found = useConsole();
+  const { waiting } = found;
   const { isOpen, setIsOpen, element, button, onKey, onLeave } = useMenu(place);
   const count = waiting.blocking.value;
   const here = screen === "start" ? "sessions" : screen;
@@ -37,6 +38,7 @@ export function Navigation({ place, screen, help }: { place: string; screen: str
             {name === "needs-you" && count > 0 && <Badge count={count} />}
           </a>
         ))}
+        <button type="button" class="nav-link menu-only" onClick={() => void signOut(found)}>Sign out</button>
       </div>
       <End help={help} />
     </nav>

@@ -3,7 +3,7 @@ import { type Console, useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
 import { useBadge } from "./notifications.tsx";
 import { NeedsYou } from "../needs/needs-you.tsx";
-import { Dialog, Since } from "../parts.tsx";
+import { Command, Dialog, Empty, Screen, Since } from "../parts.tsx";
 import { reviewKeys } from "../review/key-names.ts";
 import { addressOf, goTo, screens } from "../route.ts";
 import { History } from "../history/history.tsx";
@@ -15,6 +15,7 @@ import { Walls } from "../walls/walls.tsx";
 import { Text } from "../text.tsx";
 import { ReviewScreen } from "./later.tsx";
 import { Navigation } from "./navigation.tsx";
+import { NoticeBar } from "./notice-bar.tsx";
 import { dropKey, isOver, overText } from "./page-key.ts";
 import { SignedOut } from "./signed-out.tsx";
 
@@ -51,14 +52,14 @@ export function Shell() {
         )}
         <CurrentScreen found={found} />
       </main>
-      <NoticeBar />
+      <NoticeBar place={place} />
       <AddressDialog />
       {helps && <Help close={() => setHelps(false)} />}
     </div>
   );
 }
 
-function CurrentScreen({ found: { route } }: { found: Console }) {
+function CurrentScreen({ found: { route, canRun } }: { found: Console }) {
   const { screen, words: [first, second] } = route.value;
   switch (screen) {
     case "needs-you":
@@ -66,7 +67,7 @@ function CurrentScreen({ found: { route } }: { found: Console }) {
     case "sessions":
       return first === undefined ? <Sessions /> : <Session key={first} id={first} seq={numberOf(second)} />;
     case "start":
-      return <Start />;
+      return canRun ? <Start /> : <ReadOnly />;
     case "review":
       return (
         <ReviewScreen>
@@ -94,6 +95,19 @@ function CurrentScreen({ found: { route } }: { found: Console }) {
   }
 }
 
+/** The place of a form that this page may not send. */
+function ReadOnly() {
+  return (
+    <Screen title="Start a session">
+      <Empty title="This page can look, and change nothing">
+        <p>
+          For a page that starts sessions, run: <Command text="bulkhead console" />
+        </p>
+      </Empty>
+    </Screen>
+  );
+}
+
 function numberOf(word: string | undefined): number | null {
   return word !== undefined && /^[1-9]\d{0,14}$/.test(word) ? Number(word) : null;
 }
@@ -108,33 +122,6 @@ function useGoKeys(help: () => void): void {
   }, [isGoing]);
   const go = Object.fromEntries(screens.map(({ name, key }) => [key, () => (setIsGoing(false), goTo(name))]));
   useKeys({ "?": help, ...(isGoing ? go : { g: () => setIsGoing(true) }) }, { first: true });
-}
-
-function NoticeBar() {
-  const { notice } = useConsole();
-  const said = notice.value;
-  useEffect(() => {
-    if (said === null || said.isFailure) return;
-    const timer = setTimeout(() => notice.value === said && (notice.value = null), 5000);
-    return () => clearTimeout(timer);
-  }, [said]);
-  return (
-    <div class="notices" aria-live="polite">
-      {said !== null && (
-        <div class={`notice ${said.isFailure ? "notice-failure" : ""}`}>
-          <span>
-            <Text of={said.text} />
-            {said.hint !== undefined && (
-              <span class="quiet-line">
-                <Text of={said.hint} />
-              </span>
-            )}
-          </span>
-          <button type="button" class="plain" aria-label="Close" onClick={() => (notice.value = null)}>✕</button>
-        </div>
-      )}
-    </div>
-  );
 }
 
 /** Shows an address that was clicked, whole, before it is opened. */

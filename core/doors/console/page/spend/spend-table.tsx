@@ -22,30 +22,23 @@ export function SpendTable({ rows, currency, labels, label, askLabel }: SpendTab
   const [by, setBy] = useState<Grouping>(label === null ? "day" : "label");
   const groups = grouped(rows, (row) => nameIn(row, by), currency);
   if (by === "day") groups.sort((a, b) => (b.name ?? "").localeCompare(a.name ?? ""));
-  const choose = (next: Grouping, name: string | null) => (setBy(next), name !== null && askLabel(name));
   const title = by === "label" ? plainText(label ?? "", 40) : groupings[by];
   return (
     <section>
       <div class="chips spend-sums" role="group" aria-label="Sums by">
         {(["day", "agent", "model"] as const).map((one) => (
-          <button
-            type="button"
-            class="chip"
-            aria-pressed={by === one}
-            onClick={() => choose(one, null)}
-          >
-            By {one}
-          </button>
+          <GroupChip
+            name={one}
+            is={by === one}
+            choose={() => setBy(one)}
+          />
         ))}
         {labels.map((name) => (
-          <button
-            type="button"
-            class="chip"
-            aria-pressed={by === "label" && label === name}
-            onClick={() => choose("label", name)}
-          >
-            By {plainText(name, 40)}
-          </button>
+          <GroupChip
+            name={plainText(name, 40)}
+            is={by === "label" && label === name}
+            choose={() => (setBy("label"), askLabel(name))}
+          />
         ))}
       </div>
       <div class="table-scroll" tabIndex={0} role="region" aria-label={`Sums by ${title}`}>
@@ -63,6 +56,10 @@ export function SpendTable({ rows, currency, labels, label, askLabel }: SpendTab
       </div>
     </section>
   );
+}
+
+function GroupChip({ name, is, choose }: { name: string; is: boolean; choose: () => void }) {
+  return <button type="button" class="chip" aria-pressed={is} onClick={choose}>By {name}</button>;
 }
 
 function nameIn(row: UsageRow, by: Grouping): string | null {

@@ -1,0 +1,123 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { axeFindings } from "./accessibility.ts";
+import {
+  closeConsole,
+  type ConsoleHost,
+  openBrowser,
+  openConsole,
+  openConsoleHost,
+  pictures,
+} from "./console-fixture.ts";
+
+let host: ConsoleHost & AsyncDisposable;
+let browser: Browser;
+
+beforeAll(async () => {
+  [host, browser] = await Promise.all([openConsoleHost(), openBrowser(), mkdir(pictures, { recursive: true })]);
+  await (await host.client.start({ workdir: host.workdir, prompt: "Make tally return a text" }, { adapter: "works" }))
+    .result();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await host?.[Symbol.asyncDispose]();
+});
+
+test("a screen that failed while the host was away reads itself when it is back, and one box says so meanwhile", async () => {
+  const opened = await openConsole(browser, host, { hash: "#/sessions" });
+  const { page, go } = opened;
+  await host.kill();
+  await page.getByText("The host is not reachable").waitFor();
+  await go("#/spend");
+  await page.getByText("It is read again when the host is back.").waitFor();
+  expect(await page.getByRole("alert").count()).toBe(1);
+  await host.start();
+  await page.getByText("Cost per day, by agent").waitFor({ timeout: 20_000 });
+  expect(await page.getByRole("alert").count()).toBe(0);
+  await closeConsole(opened);
+});
+
+test("a failure that may pass has a way to try it again", async () => {
+  const opened = await openConsole(browser, host);
+  const { page, go } = opened;
+  await page.route("**/v1/spend?*", (route) => route.fulfill({ status: 503, json: { detail: "The host is busy." } }));
+  await go("#/spend");
+  await page.getByText("The host is busy.").waitFor();
+  await page.unroute("**/v1/spend?*");
+  await page.getByRole("button", { name: "Retry" }).click();
+  await page.getByText("Cost per day, by agent").waitFor();
+  await closeConsole(opened);
+});
+
+test("a key that only reads shows a page that only reads", async () => {
+  const opened = await openConsole(browser, host, { scope: "read" });
+  const { page, go } = opened;
+  await page.getByText("Read only", { exact: true }).waitFor();
+  await go("#/start");
+  await page.getByText("This page can look, and change nothing").waitFor();
+  await go("#/history");
+  await page.getByText("What ran when").waitFor();
+  expect(await page.getByRole("button", { name: "Verify the journal" }).count()).toBe(0);
+  await page.screenshot({ path: join(pictures, "read-only.png") });
+  expect(await axeFindings(page)).toEqual([]);
+  await closeConsole(opened);
+});
+
+test("a refused start stands at its field, and a failure covers nothing and ends on another screen", async () => {
+  const opened = await openConsole(browser, host, { hash: "#/start", viewport: { width: 1440, height: 900 } });
+  const { page, go } = opened;
+  await page.getByLabel("Prompt").fill("Go");
+  await page.getByRole("combobox", { name: "Folder" }).fill("/there/is/no/such/folder");
+  await page.getByRole("button", { name: "Start", exact: true }).click();
+  await page.locator(".failure").waitFor();
+  expect(await page.evaluate("document.activeElement.name")).toBe("workdir");
+  await page.screenshot({ path: join(pictures, "start-refused.png") });
+  await page.getByRole("combobox", { name: "Folder" }).fill(host.workdir);
+  await go("#/sessions/0123456789abcdef0123456789abcdef");
+  await page.getByText("It may have been deleted: look in the list.").waitFor();
+  expect(await page.getByText("GET /v1").count()).toBe(0);
+  await go("#/history");
+  await page.route("**/v1/verify", (route) => route.fulfill({ status: 409, json: { detail: "Not now." } }));
+  await page.getByRole("button", { name: "Verify the journal" }).click();
+  const notice = page.locator(".notice-failure");
+  await notice.waitFor();
+  const [box, main] = [(await notice.boundingBox())!, (await page.locator("main").boundingBox())!];
+  expect(box.y).toBeGreaterThanOrEqual(main.y + main.height - 1);
+  await go("#/spend");
+  await notice.waitFor({ state: "detached" });
+  await closeConsole(opened);
+});
+
+test("in forced colours the current screen and a pressed chip differ from the others", async () => {
+  const opened = await openConsole(browser, host, { forcedColors: "active", hash: "#/spend" });
+  const { page } = opened;
+  await page.getByText("Cost per day, by agent").waitFor();
+  const looks = (selector: string) =>
+    page.locator(selector).first().evaluate((one) =>
+      // A browser's globals: this function runs in the page.
+      (globalThis as unknown as { getComputedStyle(of: unknown): { backgroundColor: string } }).getComputedStyle(one)
+        .backgroundColor
+    );
+  expect(await looks(".nav-link[aria-current]")).not.toBe(await looks(".nav-link:not([aria-current])"));
+  expect(await looks('.chip[aria-pressed="true"]')).not.toBe(await looks('.chip[aria-pressed="false"]'));
+  await page.screenshot({ path: join(pictures, "spend-forced.png") });
+  await closeConsole(opened);
+});
+
+test("at twice the size nothing is cut", async () => {
+  const opened = await openConsole(browser, host, { viewport: { width: 720, height: 450 }, deviceScaleFactor: 2 });
+  const { page, go } = opened;
+  for (const [name, sign] of [["history", "What ran when"], ["spend", "Cost per day, by agent"]] as const) {
+    await go(`#/${name}`);
+    await page.getByText(sign).waitFor();
+    expect(
+      await page.evaluate(
+        `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector("main"))`,
+      ),
+    ).toBeLessThanOrEqual(1);
+  }
+  await closeConsole(opened);
+});
