@@ -74,7 +74,7 @@ export interface UsageReport {
 }
 
 /**
- * Where figures come from: counted by the host in every call (`wire`), with a cost from the access mode's prices;
+ * The source of figures: counted by the host in every call (`wire`), with a cost from the access mode's prices;
  * `reported` by the agent; `estimated` from those prices and the agent's tokens; or `unknown`.
  */
 export type UsageBasis = "wire" | "reported" | "estimated" | "unknown";

@@ -102,6 +102,7 @@ export const slowTests: readonly string[] = [
   "test/supervision/unwritten-state.test.ts",
   "test/supervision/resume.test.ts",
   "test/supervision/shutdown.test.ts",
+  "test/walls/agent/wire-gigabyte.test.ts",
   "test/walls/broker/agent-bounds.test.ts",
   "test/walls/broker/project-guards.test.ts",
   "test/walls/pool/plugin-pool.test.ts",

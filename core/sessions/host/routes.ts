@@ -86,7 +86,7 @@ export interface Routes {
   chain(options: Pick<RouteOptions, "adapter">): readonly string[];
   /** Counts an attempt's request. */
   started(way: Way): void;
-  /** Notes what a call of the agent's model told of the provider's limits. */
+  /** Notes the provider's limits, as a call of the agent's model told them. */
   told(way: Way, call: Pick<MeteredCall, "windows" | "retry_ms">): void;
   /** Counts what an attempt used. After a failure the agent is asked again before it is chosen again. */
   ended(way: Way, end: AttemptEnd): void;

@@ -22,7 +22,7 @@ const endMs = 30_000;
 
 /**
  * Holds one session to its budget. Where the host sees the calls of the agent's model, none begins after the budget is
- * spent, and the agent ends by itself with all that it has done; else the session ends once the agent tells of too much.
+ * spent, and the agent ends by itself with all that it has done; else the session ends once the agent reports too much.
  */
 export class SessionBudget {
   readonly #deps: Pick<AttemptDeps, "session" | "usage" | "rules" | "stream"> & EndDeps;
@@ -91,6 +91,6 @@ export function tellDifference({ wire }: UsageReport, { writeLog }: Pick<Candida
   if (wire?.reported_tokens === undefined) return;
   const seen = wire.tokens_in + wire.tokens_out;
   const message =
-    `The agent tells of ${wire.reported_tokens} tokens; the calls of its model that the host saw had ${seen}.`;
+    `The agent reports ${wire.reported_tokens} tokens; the calls of its model that the host saw had ${seen}.`;
   writeLog({ level: "warn", message, fields: null });
 }

@@ -19,7 +19,7 @@ export class UsageMeter {
   readonly #wire = new WireMeter();
   /** Calls that were seen before this attempt. */
   #callsBefore = 0;
-  /** Whether an attempt told of work and no call of it was seen. */
+  /** Whether an attempt reported work and no call of it was seen. */
   #hasUnseen = false;
   #currency: string | null = null;
   #model: string | null = null;

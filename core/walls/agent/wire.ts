@@ -13,7 +13,7 @@ export interface Wire {
 /** A request as the program sent it: with stand-ins instead of keys. */
 export interface WireRequest {
   method: string;
-  /** What follows the model's address, with its query. */
+  /** Path and query below the model's address. */
   path: string;
   headers: HttpFields;
   /** The model's address. */

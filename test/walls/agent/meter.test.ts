@@ -158,6 +158,8 @@ describe("AnswerReader", () => {
     ["endless depth", '[{"usage":'.repeat(100)],
     ["endless keys", '{"usage' + "x".repeat(1000)],
     ["endless closing", "}]".repeat(500)],
+    ["endless short lines", "x\n".repeat(500)],
+    ["endless short lines before what tells", `${"x\n".repeat(500)}data: {"_tokens":`],
     ["endless small events", 'data: {"usage":{}}\n\n'.repeat(50)],
   ])("holds no more of %s", (_, text) => {
     const reader = new AnswerReader(anthropicMessages);

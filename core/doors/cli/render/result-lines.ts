@@ -134,7 +134,7 @@ function wireLine({ wire }: UsageReport, { paint, columns }: ResultLineOptions):
     `${formatCount(tokens_out)} out`,
   ];
   const differs = reported_tokens === undefined ? [] : [
-    `  ${paint("yellow", fitLine(`the agent tells of ${formatCount(reported_tokens)} tokens instead`, columns - 4))}`,
+    `  ${paint("yellow", fitLine(`the agent reports ${formatCount(reported_tokens)} tokens instead`, columns - 4))}`,
   ];
   return [`  ${paint("dim", fitLine(facts.join(" · "), columns - 4))}`, ...differs];
 }

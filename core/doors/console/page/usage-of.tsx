@@ -30,7 +30,7 @@ function wireText({ calls, unknown, reported_tokens }: WireUsage): string {
   return [
     `${countText(calls)} model ${calls === 1 ? "call" : "calls"} seen`,
     ...(unknown === 0 ? [] : [`${countText(unknown)} without whole figures`]),
-    ...(reported_tokens === undefined ? [] : [`the agent tells of ${countText(reported_tokens)} tokens`]),
+    ...(reported_tokens === undefined ? [] : [`the agent reports ${countText(reported_tokens)} tokens`]),
   ].join(" · ");
 }
 

@@ -3,13 +3,8 @@ import { JsonScan } from "./json-scan.ts";
 import type { AnswerFacts, MeteredProtocol } from "./protocol.ts";
 
 const newline = 10;
+const carriageReturn = 13;
 const field = "data:";
-
-/** Ends of events. */
-const emptyLines = ["\n\n", "\n\r\n"] as const;
-
-/** Words of the events that tell something. */
-const telling = ["usage", "error"];
 
 /** Reads the facts of one answer as it passes. */
 export class AnswerReader {
@@ -22,6 +17,7 @@ export class AnswerReader {
     retryMs: null,
   };
   readonly #scan: JsonScan;
+  readonly #telling: string;
   /** Null until the first byte has come. */
   #isJson: boolean | null = null;
   /** Of the line that is read: its beginning, until it is known to be data or not. */
@@ -29,6 +25,7 @@ export class AnswerReader {
   #line: "begins" | "data" | "other" = "begins";
 
   constructor(protocol: MeteredProtocol) {
+    this.#telling = protocol.telling;
     this.#scan = new JsonScan(protocol.wanted, (path, value) => protocol.read(this.facts, path, value));
   }
 
@@ -41,11 +38,13 @@ export class AnswerReader {
 
   /** Reads server-sent events line by line. Most events tell nothing, which is found out for all of them at once. */
   #pushEvents(piece: Buffer): void {
-    const told = telling.map((word) => ({ word, at: piece.indexOf(word) }));
+    let told = -2;
     let at = 0;
     while (at < piece.length) {
-      if (this.#line === "begins" && this.#begun === "") {
-        const next = afterSilent(piece, at, told);
+      // Once for each event that tells something: between two of them there is no more to leave out.
+      if (told !== -1 && told < at && this.#line === "begins" && this.#begun === "") {
+        told = piece.indexOf(this.#telling, at);
+        const next = lastEventStart(piece, at, told < 0 ? piece.length : told);
         if (next > at) this.#scan.reset();
         at = next;
       }
@@ -83,15 +82,11 @@ function beginsJson(piece: Buffer): boolean | null {
   return first === undefined ? null : first === 123 || first === 91;
 }
 
-/** Returns the beginning of the next event that tells something, or else of the last one. */
-function afterSilent(piece: Buffer, at: number, told: { word: string; at: number }[]): number {
-  let next = Infinity;
-  for (const one of told) {
-    if (one.at >= 0 && one.at < at) one.at = piece.indexOf(one.word, at);
-    if (one.at >= 0) next = Math.min(next, one.at);
+/** Returns the place after the last empty line between two places; the first of them where there is none. */
+function lastEventStart(piece: Buffer, from: number, to: number): number {
+  for (let end = piece.lastIndexOf(newline, to - 1); end > from; end = piece.lastIndexOf(newline, end - 1)) {
+    const before = piece[end - 1] === carriageReturn ? end - 2 : end - 1;
+    if (before >= from && piece[before] === newline) return end + 1;
   }
-  if (next === at) return at;
-  const silent = piece.subarray(at, Math.min(next, piece.length));
-  const ends = emptyLines.map((line) => [silent.lastIndexOf(line), line.length] as const);
-  return at + Math.max(0, ...ends.map(([end, length]) => end < 0 ? 0 : end + length));
+  return from;
 }

@@ -5,6 +5,7 @@ import { type AnswerFacts, type MeteredProtocol, modelIn, sumOf, tokensIn } from
 export const anthropicMessages: MeteredProtocol = {
   name: "anthropic_messages",
   takes: (path) => path.endsWith("/messages"),
+  telling: 'kens"',
   wanted: ["usage", "model", "message.usage", "message.model"],
   read(facts, path, value) {
     if (path.endsWith("model")) facts.model = modelIn(value) ?? facts.model;

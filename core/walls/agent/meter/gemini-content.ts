@@ -5,6 +5,7 @@ import { type AnswerFacts, type MeteredProtocol, modelIn, sumOf } from "./protoc
 export const geminiContent: MeteredProtocol = {
   name: "gemini_content",
   takes: (path) => /:(?:stream)?generateContent$/i.test(path),
+  telling: 'TokenCount"',
   wanted: ["usageMetadata", "modelVersion", "error.details"],
   read(facts, path, value) {
     if (path === "modelVersion") facts.model = modelIn(value) ?? facts.model;

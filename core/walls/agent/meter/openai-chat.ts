@@ -7,6 +7,7 @@ import { type MeteredProtocol, modelIn } from "./protocol.ts";
 export const openaiChat: MeteredProtocol = {
   name: "openai_chat",
   takes: (path) => path.endsWith("/chat/completions"),
+  telling: 'kens"',
   wanted: ["usage", "model"],
   read(facts, path, value) {
     if (path === "model") facts.model = modelIn(value) ?? facts.model;

@@ -6,6 +6,7 @@ import { type MeteredProtocol, modelIn } from "./protocol.ts";
 export const openaiResponses: MeteredProtocol = {
   name: "openai_responses",
   takes: (path) => /\/responses(?:\/compact)?$/.test(path),
+  telling: 'kens"',
   wanted: ["usage", "model", "response.usage", "response.model"],
   read(facts, path, value) {
     if (path.endsWith("model")) facts.model = modelIn(value) ?? facts.model;
