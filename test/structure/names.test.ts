@@ -48,7 +48,10 @@ describe("names", () => {
       "core/kit/attack/escape-stage.ts",
       "core/packages/permissions/broad-programs.ts",
     ];
-    const named = [...listFiles("core", ""), ...listFiles("plugin-sdk", "")].filter((path) => !lists.includes(path))
+    // The protocols whose figures are counted: each is a file that a list names.
+    const protocols = "core/walls/agent/meter/";
+    const named = [...listFiles("core", ""), ...listFiles("plugin-sdk", "")]
+      .filter((path) => !lists.includes(path) && !path.startsWith(protocols))
       .flatMap((path) =>
         `${path}\n${readSource(path)}`.split("\n").flatMap((line, index) => {
           const found = pattern.exec(line);

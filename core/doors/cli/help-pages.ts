@@ -14,6 +14,7 @@ export const helpPages = {
   permissions: "what a plugin may do, how to grant it, why it was denied",
   secrets: "keys that a plugin's code never sees",
   walls: "what holds a hostile adapter, and what does not",
+  wire: "calls of models: what is counted, and how a budget stops the next",
   "install-plugins": "install, update, block and remove plugins",
   manifest: "every key of plugin.yaml and bulkhead.yaml",
   limits: "every limit with its default",

@@ -1,8 +1,8 @@
 import type { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
-import { afterEach } from "vitest";
 import { createEgress, type Egress } from "../../../core/walls/agent/egress-server.ts";
+import { afterEveryTest } from "../../clean-up.ts";
 import type { Wire } from "../../../core/walls/agent/wire.ts";
 
 export const key = "sk-ant-api03-the-real-key-of-the-person";
@@ -11,7 +11,7 @@ export const placeholder = "sk-ant-api03-0123456789abcdef0123456789abcdef";
 const servers: Server[] = [];
 const egresses: Egress[] = [];
 const sockets: Socket[] = [];
-afterEach(async () => {
+afterEveryTest(async () => {
   for (const egress of egresses.splice(0)) await egress.close();
   for (const socket of sockets.splice(0)) socket.destroy();
   for (const server of servers.splice(0)) server.close();

@@ -57,7 +57,11 @@ function whyOf({ reason, settings_of, tested, newer_than_tested, access_mode }: 
 /** Tells what the provider leaves: `Input tokens: 10 of 1000 left until 2026-01-31T12:00:00Z.` */
 function quotaText({ name, limit, remaining, reset_at }: QuotaWindow): string {
   const words = name.replaceAll("_", " ");
-  const left = remaining === null ? `at most ${limit}` : limit === null ? `${remaining} left` : `${remaining} of ${limit} left`;
+  const left = remaining === null
+    ? `at most ${limit}`
+    : limit === null
+    ? `${remaining} left`
+    : `${remaining} of ${limit} left`;
   const until = reset_at === null ? "" : ` until ${reset_at.replace(/\.\d+/, "")}`;
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}: ${left}${until}.`;
 }
