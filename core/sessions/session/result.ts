@@ -97,7 +97,8 @@ export function buildResult(session: ResultSubject, parts: ResultOptions): Sessi
     stop_reason: verdict.stop_reason,
     output: completed?.output ?? rules.text,
     ...omitUndefined({ structured_output: outcome === "error" ? undefined : parts.structured }),
-    usage,
+    // No model was paid for a replay, whatever its agent reckons.
+    usage: parts.calls?.replay === undefined ? usage : { ...usage, cost: 0, currency: null },
     artifacts: changed.artifacts,
     ...(changed.artifacts === null ? { artifacts_reason: changed.reason } : {}),
     ...(changed.artifacts === null ? {} : omittedCount(changed.others)),

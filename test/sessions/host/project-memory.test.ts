@@ -43,6 +43,19 @@ test("a project without instructions has none, nor has an adapter that names no 
   expect(await readProjectMemory(names, { ...options, runsPrograms: false })).toBeNull();
 });
 
+test("a folder inside of a protected place, as a worktree of the host's is, has its own; what is protected in it stays out", async () => {
+  await write({ "state/tree/CLAUDE.md": "OWN", "state/tree/host/CLAUDE.md": "HIDDEN", "state/secret.md": "SECRET" });
+  await symlink("../secret.md", join(root, "state/tree/AGENTS.md"));
+  const workdir = join(root, "state/tree");
+  const { text = "" } = await readProjectMemory([...names, "host/CLAUDE.md"], {
+    workdir,
+    protectedPaths: [join(root, "state"), join(workdir, "host")],
+    runsPrograms: true,
+    limits: defaultLimits,
+  }) ?? {};
+  expect(text.match(/OWN|HIDDEN|SECRET/g)).toEqual(["OWN"]);
+});
+
 test("the files of the folder and of those above in the repository, the nearest last", async () => {
   await write({
     "CLAUDE.md": "ABOVE",

@@ -24,7 +24,7 @@ test("a recorded session plays again: every call is served, the files are the sa
   expect(model.asked.map((one) => one.key)).toEqual([key, key, key, key]);
   const later = await readFile(join(project, "a.txt"), "utf8");
 
-  const { replay, output, error, requested, artifacts } = await agent.replay(recorded.session_id, work);
+  const { replay, output, error, requested, artifacts, usage } = await agent.replay(recorded.session_id, work);
   expect(error).toBeUndefined();
   expect(replay).toEqual({
     of: recorded.session_id,
@@ -34,6 +34,7 @@ test("a recorded session plays again: every call is served, the files are the sa
     left: 0,
     tree: "same",
   });
+  expect([recorded.usage.cost, usage.cost], "no model was paid").toEqual([null, 0]);
   const lines = (text: string) => text.split("\n").sort();
   expect(lines(output), "two same calls at once may change places").toEqual(lines(recorded.output));
   expect(model.asked).toHaveLength(4);
