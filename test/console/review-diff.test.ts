@@ -1,3 +1,4 @@
+import process from "node:process";
 import { expect, test } from "vitest";
 import { changedWords, cutAt } from "../../core/doors/console/page/review/changed-words.ts";
 import { linesOf, piecesOfHunks, piecesOfLines, sidesOf } from "../../core/doors/console/page/review/diff-lines.ts";
@@ -45,6 +46,23 @@ test("readPatch tells each file's path, kind and counts, whatever its lines say"
     [" ", 13, 13, "three"],
   ]);
   expect(readPatch("no patch at all")).toEqual([]);
+});
+
+test("readPatch reads 5,000 files with 100,000 lines in little time of the processor", () => {
+  const body = "+export const value = total(of, many, things);\n".repeat(20);
+  const many = Array.from({ length: 5000 }, (_, at) =>
+    [
+      `diff --git a/many/file-${at}.js b/many/file-${at}.js`,
+      "new file mode 100644",
+      "--- /dev/null",
+      `+++ b/many/file-${at}.js`,
+      `@@ -0,0 +1,20 @@\n${body}`,
+    ].join("\n")).join("");
+  const began = process.cpuUsage();
+  expect(readPatch(many)).toHaveLength(5000);
+  const ms = process.cpuUsage(began).user / 1000;
+  process.stdout.write(`${JSON.stringify({ console_read_patch: { ms: Math.round(ms) } })}\n`);
+  expect(ms).toBeLessThan(500);
 });
 
 const hunk = (...lines: string[]) => ({ oldStart: 1, newStart: 1, lines });

@@ -28,7 +28,7 @@ const longestLine = 200;
 const mostRuns = 50;
 
 /** Whether a command looks like one that runs tests. */
-export function isTestCommand(command: string): boolean {
+function isTestCommand(command: string): boolean {
   const start = command.slice(0, longestCommand);
   return runners.some((runner) => runner.test(start));
 }

@@ -1,7 +1,17 @@
 import { expect, test } from "vitest";
-import { isTestCommand, TestRuns } from "../../../core/ground/checks/test-commands.ts";
+import { TestRuns } from "../../../core/ground/checks/test-commands.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { envelopesOf } from "../../doors/cli/fake-host.ts";
+
+const call = (call_id: string, command: string): Envelope["event"] => {
+  return { type: "tool_call", call_id, tool: "Bash", kind: "execute", input: { command } };
+};
+
+function runsOf(command: string): string[] {
+  const found = new TestRuns();
+  for (const envelope of envelopesOf([call("a", command)])) found.take(envelope);
+  return found.runs.map((run) => run.command);
+}
 
 test.each([
   "npm test -- --run tally",
@@ -14,7 +24,7 @@ test.each([
   "node --experimental-vm-modules --test",
   "./gradlew :app:check",
   "make -j4 check",
-])("isTestCommand knows %s", (command) => expect(isTestCommand(command)).toBe(true));
+])("TestRuns knows %s", (command) => expect(runsOf(command)).toEqual([command]));
 
 test.each([
   "npm install",
@@ -24,13 +34,10 @@ test.each([
   "make build",
   "node test.js",
 ])(
-  "isTestCommand does not take %s for one",
-  (command) => expect(isTestCommand(command)).toBe(false),
+  "TestRuns does not take %s for one",
+  (command) => expect(runsOf(command)).toEqual([]),
 );
 
-const call = (call_id: string, command: string): Envelope["event"] => {
-  return { type: "tool_call", call_id, tool: "Bash", kind: "execute", input: { command } };
-};
 const result = (call_id: string, output: string, success: boolean): Envelope["event"] => {
   return { type: "tool_result", call_id, tool: "Bash", output, success, duration_ms: 1 };
 };

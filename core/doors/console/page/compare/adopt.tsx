@@ -34,18 +34,7 @@ export function AdoptDialog(
       <p>
         {changesText(agent)} come to the repository, not staged.
       </p>
-      {others.length > 0 && (
-        <>
-          <p>A discard removes for good:</p>
-          <ul class="plain-list discards">
-            {others.map((one) => (
-              <li key={one.session_id}>
-                <b>{one.name}</b>: {changesText(one)}
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
+      {others.length > 0 && <Discards of={others} />}
       <div class="dialog-actions">
         <button type="button" onClick={close}>Cancel</button>
         <button type="button" class={others.length === 0 ? "primary" : ""} onClick={act([])}>
@@ -59,6 +48,22 @@ export function AdoptDialog(
         )}
       </div>
     </Dialog>
+  );
+}
+
+/** Everything that a discard removes. */
+function Discards({ of: others }: { of: readonly ComparedAgent[] }) {
+  return (
+    <>
+      <p>A discard removes for good:</p>
+      <ul class="plain-list discards">
+        {others.map((one) => (
+          <li key={one.session_id}>
+            <b>{one.name}</b>: {changesText(one)}
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }
 

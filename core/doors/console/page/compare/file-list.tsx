@@ -1,6 +1,13 @@
 import { useMemo, useState } from "preact/hooks";
 import { Text } from "../text.tsx";
-import { type ComparedAgent, comparedFiles, isOpen, isSame, relationText } from "./compared-agent.ts";
+import {
+  type ComparedAgent,
+  type ComparedFile,
+  comparedFiles,
+  isOpen,
+  isSame,
+  relationText,
+} from "./compared-agent.ts";
 import { FileVersus } from "./file-versus.tsx";
 
 /** Files that are listed before more is asked for. */
@@ -20,21 +27,12 @@ export function ComparedFiles({ agents }: { agents: readonly ComparedAgent[] }) 
       <div class="compare-files">
         <ul class="compared-list">
           {files.slice(0, most).map((file) => (
-            <li key={file.path}>
-              <button
-                type="button"
-                class="compared-file"
-                aria-pressed={file === shown}
-                onClick={() => setChosen(file.path)}
-              >
-                <code>
-                  <Text of={file.path} />
-                </code>
-                <span class={isSame(file) ? "quiet-line" : "differs"}>
-                  <Text of={relationText(file)} />
-                </span>
-              </button>
-            </li>
+            <FileRow
+              key={file.path}
+              of={file}
+              isShown={file === shown}
+              show={() => setChosen(file.path)}
+            />
           ))}
           {files.length > most && (
             <li>
@@ -47,5 +45,20 @@ export function ComparedFiles({ agents }: { agents: readonly ComparedAgent[] }) 
         <FileVersus key={shown.path} file={shown} agents={open} />
       </div>
     </section>
+  );
+}
+
+function FileRow({ of: file, isShown, show }: { of: ComparedFile; isShown: boolean; show: () => void }) {
+  return (
+    <li>
+      <button type="button" class="compared-file" aria-pressed={isShown} onClick={show}>
+        <code>
+          <Text of={file.path} />
+        </code>
+        <span class={isSame(file) ? "quiet-line" : "differs"}>
+          <Text of={relationText(file)} />
+        </span>
+      </button>
+    </li>
   );
 }

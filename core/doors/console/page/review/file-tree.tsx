@@ -5,7 +5,7 @@ import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
 import { type FolderNode, treeOf } from "./file-tree-of.ts";
 import type { PatchFile } from "./patch-files.ts";
-import type { ReviewedFiles } from "./review-files.tsx";
+import type { ReviewedFiles } from "./reviewed-files.ts";
 
 /** With more files, folders are closed until they are opened. */
 const mostOpen = 200;

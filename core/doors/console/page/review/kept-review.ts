@@ -10,7 +10,7 @@ export interface Comment {
 }
 
 /** A person's part of a review that was not sent. */
-export interface KeptReview {
+interface KeptReview {
   comments: readonly Comment[];
   /** The comment that is being written. */
   draft: Comment | null;
@@ -25,8 +25,9 @@ const mostCharacters = 500_000;
 /** Time after which a review is forgotten. Milliseconds. */
 const longestMs = 14 * 24 * 3_600_000;
 
-/** Reads what this browser keeps of a review. */
+/** Reads what this browser keeps of a review, and forgets reviews that are too old. */
 export function readReview(storage: Storage | null, id: string): KeptReview {
+  tried(() => storage !== null && tidy(storage));
   const { comments, draft, viewed } = fieldsOf(tried(() => storage?.getItem(prefix + id) ?? null));
   return {
     comments: Array.isArray(comments) ? comments.filter(isComment) : [],
@@ -45,13 +46,12 @@ export function writeReview(storage: Storage | null, { id, ...review }: KeptRevi
     const isEmpty = comments.length === 0 && draft === null && Object.keys(viewed).length === 0;
     if (isEmpty || text.length > mostCharacters) storage?.removeItem(prefix + id);
     else storage?.setItem(prefix + id, text);
-    if (storage !== null) tidy(storage);
   });
 }
 
+/** Forgets old reviews, and the oldest of many. */
 function tidy(storage: Storage): void {
   const keys = Object.keys(storage).filter((key) => key.startsWith(prefix));
-  if (keys.length <= mostReviews) return;
   const timeOf = (key: string) => Number(fieldsOf(storage.getItem(key))["at"]) || 0;
   const kept = keys.map((key) => ({ key, at: timeOf(key) })).sort((a, b) => b.at - a.at);
   for (const [place, { key, at }] of kept.entries()) {

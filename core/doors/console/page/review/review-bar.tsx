@@ -5,7 +5,8 @@ import { Dialog, Sure } from "../parts.tsx";
 import { goTo } from "../route.ts";
 import { Text } from "../text.tsx";
 import { rangeText } from "./line-comments.tsx";
-import { type ReviewedFiles, scrollToFile } from "./review-files.tsx";
+import type { ReviewState } from "./review-state.ts";
+import { type ReviewedFiles, scrollToFile } from "./reviewed-files.ts";
 
 interface BarProps {
   id: string;
@@ -75,20 +76,8 @@ function commentCount(count: number): string {
 
 /** The ways to go on: send the comments, apply, discard. */
 function Decide({ id, of: { state }, send, apply }: BarProps) {
-  const found = useConsole();
   const [asks, setAsks] = useState(false);
   const unsent = state.unsent.value;
-  const discard = async () => {
-    const path = `/v1/sessions/${encodeURIComponent(id)}/discard`;
-    if (!await attempt(found, "The worktree is gone.", () => found.api.send("POST", path))) return;
-    state.clear();
-    goTo("review");
-  };
-  const question = unsent.length === 0
-    ? "Remove the worktree and all its changes?"
-    : `Remove the worktree, all its changes and ${commentCount(unsent.length)} that ${
-      unsent.length === 1 ? "is" : "are"
-    } not sent?`;
   return (
     <div class="decide">
       {unsent.length > 0 && send !== null && (
@@ -105,7 +94,7 @@ function Decide({ id, of: { state }, send, apply }: BarProps) {
       >
         Apply
       </button>
-      <Sure label="Discard" question={question} act={() => void discard()} />
+      <Discard id={id} state={state} />
       {asks && (
         <UnsentDialog
           count={unsent.length}
@@ -116,6 +105,24 @@ function Decide({ id, of: { state }, send, apply }: BarProps) {
       )}
     </div>
   );
+}
+
+/** Removes the worktree, after one more question. */
+function Discard({ id, state }: { id: string; state: ReviewState }) {
+  const found = useConsole();
+  const unsent = state.unsent.value;
+  const discard = async () => {
+    const path = `/v1/sessions/${encodeURIComponent(id)}/discard`;
+    if (!await attempt(found, "The worktree is gone.", () => found.api.send("POST", path))) return;
+    state.clear();
+    goTo("review");
+  };
+  const question = unsent.length === 0
+    ? "Remove the worktree and all its changes?"
+    : `Remove the worktree, all its changes and ${commentCount(unsent.length)} that ${
+      unsent.length === 1 ? "is" : "are"
+    } not sent?`;
+  return <Sure label="Discard" question={question} act={() => void discard()} />;
 }
 
 /** Asks before an apply ends a review with comments that the agent does not have. */

@@ -8,7 +8,7 @@ import { DiffTable } from "./diff-table.tsx";
 import { lineComments } from "./line-comments.tsx";
 import { Near } from "./near.tsx";
 import type { PatchFile } from "./patch-files.ts";
-import { heightOf, mostLines, type ReviewedFiles } from "./review-files.tsx";
+import { heightOf, mostLines, type ReviewedFiles } from "./reviewed-files.ts";
 
 interface FileProps {
   file: PatchFile;

@@ -1,7 +1,7 @@
 import { useKeys } from "../keys.ts";
 import { type DiffLine, linesOf, placeOf } from "./diff-lines.ts";
 import type { PatchFile } from "./patch-files.ts";
-import { type ReviewedFiles, scrollToFile } from "./review-files.tsx";
+import { type ReviewedFiles, scrollToFile } from "./reviewed-files.ts";
 
 /** Gives keys their meaning in a review. */
 export function useReviewKeys(reviewed: ReviewedFiles | null): void {

@@ -1,5 +1,5 @@
 import { useEffect, useMemo } from "preact/hooks";
-import type { ConversationReport, TurnDiff } from "../../../../../plugin-sdk/conversation.ts";
+import type { ConversationReport } from "../../../../../plugin-sdk/conversation.ts";
 import type { Artifact } from "../../../../../plugin-sdk/result.ts";
 import type { HeldChange } from "../../../../../plugin-sdk/held.ts";
 import type { RefusedCall } from "../api.ts";
@@ -14,15 +14,16 @@ import { Text } from "../text.tsx";
 import { useApply } from "./apply-worktree.ts";
 import { promptOf } from "./comment-prompt.ts";
 import { linesOf } from "./diff-lines.ts";
-import { FileTree } from "./file-tree.tsx";
 import { type PatchFile, readPatch } from "./patch-files.ts";
 import { ReviewBar } from "./review-bar.tsx";
-import { type ReviewedFiles, ReviewFiles, scrollToFile } from "./review-files.tsx";
+import { type ReviewedFiles, scrollToFile } from "./reviewed-files.ts";
 import { useReviewKeys } from "./review-keys.ts";
 import { ReviewState } from "./review-state.ts";
-import { RoundHead, Rounds } from "./rounds.tsx";
+import { Round } from "./round.tsx";
+import { Rounds } from "./rounds.tsx";
 import { SaidAndTested } from "./said-and-tested.tsx";
 import { useHighlighter } from "./use-highlighter.ts";
+import { WholeReview } from "./whole-review.tsx";
 
 /** Changes of a session, as `GET /v1/sessions/{id}/diff` shows it. */
 interface SessionDiff {
@@ -35,24 +36,14 @@ interface SessionDiff {
 
 /** One worktree's changes, to comment on, apply or discard. */
 export function Review({ id }: { id: string }) {
-  const { api, sessions, route } = useConsole();
-  const path = `/v1/sessions/${encodeURIComponent(id)}`;
+  const { sessions, route } = useConsole();
   const [, second, third] = route.value.words;
   const round = second !== undefined && /^[1-9]\d{0,8}$/.test(second) ? Number(second) : null;
-  const own = sessions.find(id);
-  const stamp = sessions.all.value.filter((one) => one.conversation_id === (own?.conversation_id ?? id))
-    .map(({ state, turn }) => `${state} ${turn?.number} ${turn?.state}`).join(", ");
-  const [loaded] = useLoaded(async (signal) => {
-    const [diff, talk] = await Promise.all([
-      api.get<SessionDiff>(`${path}/diff`, {}, signal),
-      api.get<ConversationReport>(`/v1/conversations/${encodeURIComponent(id)}`, {}, signal),
-    ]);
-    return { diff, talk, files: readPatch(diff.patch ?? "") };
-  }, [id, stamp]);
+  const loaded = useChanges(id);
   const state = useMemo(() => new ReviewState(browserStorage(), id), [id]);
   useEffect(() => () => state.close(), [state]);
   const title = plainText(
-    own?.title ?? (loaded && "value" in loaded ? loaded.value.talk.turns[0]?.title : null) ?? id,
+    sessions.find(id)?.title ?? (loaded && "value" in loaded ? loaded.value.talk.turns[0]?.title : null) ?? id,
     160,
   );
   if (loaded === undefined || "failed" in loaded) {
@@ -76,6 +67,22 @@ export function Review({ id }: { id: string }) {
         : <Round id={id} talk={talk} round={round} state={state} />}
     </Screen>
   );
+}
+
+/** Reads a worktree's changes and its conversation, again whenever a session of that begins or ends. */
+function useChanges(id: string) {
+  const { api, sessions } = useConsole();
+  const conversation = sessions.find(id)?.conversation_id ?? id;
+  const stamp = sessions.all.value.filter((one) => one.conversation_id === conversation)
+    .map(({ state, turn }) => `${state} ${turn?.number} ${turn?.state}`).join(", ");
+  const [loaded] = useLoaded(async (signal) => {
+    const [diff, talk] = await Promise.all([
+      api.get<SessionDiff>(`/v1/sessions/${encodeURIComponent(id)}/diff`, {}, signal),
+      api.get<ConversationReport>(`/v1/conversations/${encodeURIComponent(id)}`, {}, signal),
+    ]);
+    return { diff, talk, files: readPatch(diff.patch ?? "") };
+  }, [id, stamp]);
+  return loaded;
 }
 
 function NotLoaded({ title, why }: { title: string | undefined; why: unknown }) {
@@ -160,34 +167,16 @@ function Changes({ id, diff, talk, files, state, file }: ChangesProps) {
             The changes are not all text. See them in a terminal: <Command text="bulkhead session diff" />
           </p>
         )
-        : <Whole of={reviewed} />}
+        : <WholeReview of={reviewed} />}
     </>
   );
-}
-
-function Whole({ of: reviewed }: { of: ReviewedFiles }) {
-  return (
-    <div class="review">
-      <FileTree of={reviewed} />
-      <ReviewFiles of={reviewed} />
-      <p class="hidden" aria-live="polite">
-        <CurrentLine of={reviewed} />
-      </p>
-    </div>
-  );
-}
-
-/** Tells a screen reader where the keys are. */
-function CurrentLine({ of: { state } }: { of: ReviewedFiles }) {
-  const cursor = state.cursor.value;
-  return cursor === null ? null : <>{plainText(cursor.file, 200)}, {cursor.side} line {cursor.line}</>;
 }
 
 /** The files of a worktree, with all that can be done on them. */
 function useReviewed(
   { id, diff, files, state }: Pick<ChangesProps, "id" | "diff" | "files" | "state">,
 ): ReviewedFiles {
-  const { api } = useConsole();
+  const { api, canRun } = useConsole();
   const highlighter = useHighlighter();
   const marks = useMemo(
     () => new Map(diff.artifacts.map(({ path, sha256, change }) => [path, sha256 ?? change])),
@@ -196,7 +185,7 @@ function useReviewed(
   return useMemo(() => ({
     files,
     state,
-    takesComments: true,
+    takesComments: canRun,
     markOf: (path: string) => marks.get(path) ?? "",
     addressOfFile: (path: string) => addressOf("review", id, "file", path),
     show: (path: string) => scrollToFile(files, path),
@@ -231,72 +220,6 @@ function useSend(
       found.sessions.touch(said.session_id);
     });
   };
-}
-
-/** The changes of one round, to read. */
-function Round({ id, talk, round, state }: Pick<ChangesProps, "id" | "talk" | "state"> & { round: number }) {
-  const { api } = useConsole();
-  const highlighter = useHighlighter();
-  const path = `/v1/conversations/${encodeURIComponent(id)}/turns/${round}/diff`;
-  const turn = talk.turns.find((one) => one.turn === round);
-  const [loaded] = useLoaded(async (signal) => {
-    const diff = await api.get<TurnDiff>(path, {}, signal);
-    return { diff, files: readPatch(diff.patch) };
-  }, [path, turn?.ended_at]);
-  const files = loaded !== undefined && "value" in loaded ? loaded.value.files : null;
-  const reviewed = useMemo<ReviewedFiles | null>(() =>
-    files === null ? null : {
-      files,
-      state,
-      takesComments: false,
-      markOf: (path) => `round ${round} ${path}`,
-      addressOfFile: () => addressOf("review", id, round),
-      show: (path) => scrollToFile(files, path),
-      wholeOf: null,
-      highlighter,
-    }, [files, highlighter]);
-  useReviewKeys(reviewed);
-  return (
-    <>
-      <RoundHead id={id} talk={talk} round={round} />
-      {turn !== undefined && <SaidAndTested id={turn.session_id} round={`${round} ${turn.ended_at}`} />}
-      {loaded === undefined
-        ? <p class="quiet-line">Reading …</p>
-        : "failed" in loaded
-        ? <NoRound why={loaded.failed} isOver={turn?.ended_at != null} />
-        : <RoundFiles of={reviewed} diff={loaded.value.diff} />}
-    </>
-  );
-}
-
-function RoundFiles({ of: reviewed, diff }: { of: ReviewedFiles | null; diff: TurnDiff }) {
-  if (reviewed === null || diff.files.length === 0) return <p class="quiet-line">No file was changed in this round.</p>;
-  return (
-    <>
-      {diff.patch_cut === true && (
-        <p class="quiet-line">
-          {reviewed.files.length} of {(diff.files.length + (diff.files_omitted ?? 0)).toLocaleString("en")}{" "}
-          files are shown: the diff of all is too long.
-        </p>
-      )}
-      <Whole of={reviewed} />
-    </>
-  );
-}
-
-function NoRound({ why, isOver }: { why: unknown; isOver: boolean }) {
-  if (!isOver) return <p class="quiet-line">The agent is at work. Its changes stand here when it has ended.</p>;
-  return (
-    <>
-      <p>
-        <Text of={noticeOf(why).text} />
-      </p>
-      <p class="quiet-line">
-        The host keeps the files of a round that began with your comments, and of sessions with{" "}
-        <Command text="--checkpoints" />.
-      </p>
-    </>
-  );
 }
 
 function NotApplied(

@@ -20,7 +20,7 @@ export function SaidAndTested({ id, round }: { id: string; round: string }) {
       api.get<Ended>(path, {}, signal),
       api.get<{ tests: TestRun[] }>(`${path}/tests`, {}, signal),
     ]);
-    return { said: session.result?.output ?? "", tests };
+    return { said: session.result?.output ?? null, tests };
   }, [id, round]);
   // The diff is what a review needs: without these it is there all the same.
   if (loaded === undefined || "failed" in loaded) return null;
@@ -39,13 +39,16 @@ export function SaidAndTested({ id, round }: { id: string; round: string }) {
 /** Characters that are shown before more is asked for. */
 const mostSaid = 600;
 
-function Said({ of: said }: { of: string }) {
+function Said({ of: told }: { of: string | null }) {
   const [isWhole, setIsWhole] = useState(false);
+  const said = told ?? "";
   const isLong = said.length > mostSaid || said.split("\n").length > 8;
   return (
     <section aria-label="What the agent said" class={isLong && !isWhole ? "said-cut" : undefined}>
       <h2>What the agent said</h2>
-      {said === "" ? <p class="quiet-line">Nothing at the end.</p> : <MarkdownText of={said} />}
+      {said === ""
+        ? <p class="quiet-line">{told === null ? "It is at work." : "Nothing at the end."}</p>
+        : <MarkdownText of={said} />}
       {isLong && (
         <button type="button" class="more" aria-expanded={isWhole} onClick={() => setIsWhole(!isWhole)}>
           {isWhole ? "Show less" : "Show all"}
@@ -59,7 +62,7 @@ function Said({ of: said }: { of: string }) {
 const mostTests = 8;
 
 /** Test runs of a session, the newest last, each a link to its event. */
-export function TestList({ id, of: tests }: { id: string; of: readonly TestRun[] }) {
+function TestList({ id, of: tests }: { id: string; of: readonly TestRun[] }) {
   if (tests.length === 0) return <p class="quiet-line">No command that looks like a test.</p>;
   const left = tests.length - mostTests;
   return (
