@@ -24,8 +24,8 @@ export interface WaitingRequest {
   cut?: true;
 }
 
-/** What a session does now, for a list that shows it. An ended one has its cost alone. */
-export interface SessionFacts {
+/** Facts of what a session does now, for a list that shows it. An ended one has its cost alone. */
+export interface ListedFacts {
   /** The tool that works, else the step of its plan, else its last tool or sign of life; null before the first. */
   step: { text: string; since: string; is_open: boolean } | null;
   /** RFC 3339, UTC: its newest event; null once it has ended, and where another machine runs it. */
@@ -66,5 +66,5 @@ export interface SessionSummary {
   /** Messages that wait; only where there is a `turn`. */
   pending?: number;
   /** Only where a list was asked for it. */
-  facts?: SessionFacts;
+  facts?: ListedFacts;
 }

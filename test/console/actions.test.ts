@@ -180,11 +180,13 @@ describe("sessions", () => {
     await page.unroute(answers);
   });
 
-  test("a link to an event shows it with its envelope", async () => {
+  test("a link to an event shows it, and a key the whole of it", async () => {
     const id = await work("Link to me");
     await opened.go(`#/sessions/${id}/5`);
-    await page.getByRole("heading", { name: "Event 5" }).waitFor();
     await page.locator("[data-target]").waitFor();
+    await page.getByRole("complementary", { name: "About this session" }).waitFor();
+    await page.keyboard.press("e");
+    await page.getByRole("heading", { name: "Event 5" }).waitFor();
     expect(await page.locator(".raw pre").textContent()).toContain('"seq": 5');
     await page.getByRole("button", { name: "Close the envelope" }).click();
     await page.getByRole("complementary", { name: "About this session" }).waitFor();

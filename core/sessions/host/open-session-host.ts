@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
-import type { SessionFacts, SessionSummary, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import type { ListedFacts, SessionSummary, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import { countGroups } from "../../records/journal/session-groups.ts";
 import {
   compareByAge,
@@ -254,7 +254,7 @@ function summaryOf(deps: Pick<SessionHostDeps, "find">, { record, waiting }: Els
 }
 
 /** Returns what a session does that runs here, and the cost of one that has ended. */
-function factsOf({ find }: Pick<SessionHostDeps, "find">, { record }: ElsewhereSummary): SessionFacts {
+function factsOf({ find }: Pick<SessionHostDeps, "find">, { record }: ElsewhereSummary): ListedFacts {
   const live = record.state === "running" ? find(record.session_id) : undefined;
   if (live !== undefined) return live.session.facts;
   const { cost, currency } = record;

@@ -9,7 +9,7 @@ import type { MergedLog } from "../session/merged-log.ts";
 import type { Subscription } from "../session/subscription.ts";
 import type { LiveSession } from "./live-sessions.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
-import type { SessionHandle } from "./session-host.ts";
+import type { HandleEventQuery, SessionHandle } from "./session-host.ts";
 
 /** Collaborators of {@link sessionHandle}. */
 export interface SessionHandleDeps {
@@ -52,7 +52,7 @@ function firstReaderOf(
  * A session's events after a `seq`.
  * @throws {BulkheadError} `journal_error` where only the end is missing, which could not be written yet
  */
-function eventsOf(deps: SessionHandleDeps, sessionId: string, query: EventQuery): BatchedEvents {
+function eventsOf(deps: SessionHandleDeps, sessionId: string, query: HandleEventQuery): BatchedEvents {
   const late = deps.lateEnds.find(sessionId);
   if (late !== undefined && (query.after ?? 0) >= late.endSeq - 1) throw late.error;
   const open = () => subscribe(deps, sessionId, query);
@@ -82,7 +82,7 @@ function opened<T>(open: () => Promise<AsyncIterator<T, void>>): AsyncIterator<T
 async function subscribe(
   deps: SessionHandleDeps,
   sessionId: string,
-  { after = 0, signal }: EventQuery,
+  { after = 0, signal, readAhead }: HandleEventQuery,
 ): Promise<Subscription> {
   const { journal, log, lateEnds, find } = deps;
   await log.written();
@@ -92,7 +92,7 @@ async function subscribe(
   const record = await recordOf(deps, sessionId);
   const cursor = await journal.cursorOf(sessionId, after) ??
     (record.state === "running" ? now : record.last_gseq - 1);
-  const where = { sessionId, after: cursor, afterSeq: after };
+  const where = { sessionId, after: cursor, afterSeq: after, readAhead };
   const subscription = log.subscribe(signal === undefined ? where : { ...where, signal });
   // A session whose end could not be written has none in the journal: a reader must not wait for it.
   const finish = () => subscription.finish();

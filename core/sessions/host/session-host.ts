@@ -28,6 +28,12 @@ export const conversationLabelNames = ["door", "acp_session"] as const;
 /** Bytes of an upload, in pieces. */
 type AttachedBytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
+/** The part of a session's events to read. */
+export interface HandleEventQuery extends EventQuery {
+  /** Events that are read from the journal at a time: few for a reader that leaves after the first. */
+  readAhead?: number;
+}
+
 /** One session as a door sees it: running, ended, or of an earlier host of this state folder. */
 export interface SessionHandle {
   readonly id: string;
@@ -35,7 +41,7 @@ export interface SessionHandle {
    * Streams its events in order; ends after `session_ended`. For a session that was deleted or evicted by retention:
    * one `gap`.
    */
-  events(query?: EventQuery): AsyncIterable<Envelope>;
+  events(query?: HandleEventQuery): AsyncIterable<Envelope>;
   /**
    * Resolves when it has ended; never rejects for a failure of the agent.
    * @throws {BulkheadError} `not_found` for a session that was deleted

@@ -3,7 +3,7 @@ import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { EffectiveSettings, SessionResult, StopReason, TurnReport } from "../../../plugin-sdk/result.ts";
 import { outcomeOf } from "../../../plugin-sdk/result.ts";
-import type { SessionFacts, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import type { ListedFacts, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import { shortText } from "../../../plugin-sdk/short-text.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { hostVersion } from "../../ground/config/version.ts";
@@ -64,7 +64,6 @@ export class RunningSession {
   #isDecided = false;
   /** True once the session's scratch folder may hold files. */
   #usesScratch = false;
-
   constructor(session: Admitted, deps: RunningSessionDeps) {
     this.#session = session;
     this.#deps = deps;
@@ -157,10 +156,8 @@ export class RunningSession {
     return this.#requests.waiting;
   }
 
-  /** Returns what it does now, for a list. */
-  get facts(): SessionFacts {
-    const { cost, currency } = this.#usage.all.report(0);
-    return { ...this.#stream.pulse.facts(), cost, currency };
+  get facts(): ListedFacts {
+    return this.#stream.pulse.facts(this.#usage.all.report(0));
   }
 
   /** Answers a permission request or question; false when it is not open or does not offer the choice. */
@@ -334,9 +331,8 @@ export class RunningSession {
 
   /** Ends a turn that the agent began between two others: nothing asks for the next one. */
   #onLastWord(): void {
-    if (this.#turns.isResting && this.#turns.current?.by === "agent") {
-      this.#endTurn(null, { isKept: true }).catch((error: unknown) => this.#stops.stop("fatal", toErrorData(error)));
-    }
+    if (!this.#turns.isResting || this.#turns.current?.by !== "agent") return;
+    this.#endTurn(null, { isKept: true }).catch((error: unknown) => this.#stops.stop("fatal", toErrorData(error)));
   }
 
   #effective(candidate: Candidate): EffectiveSettings {
@@ -400,6 +396,5 @@ export class RunningSession {
 
 /** Characters of a turn's answer in the result. */
 const reportedText = 4096;
-
 /** Most turns that an agent begins by itself in one session. */
 const mostOwnTurns = 100;

@@ -1,5 +1,5 @@
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
-import type { SessionFacts } from "../../../plugin-sdk/session-summary.ts";
+import type { ListedFacts } from "../../../plugin-sdk/session-summary.ts";
 import { shortText } from "../../../plugin-sdk/short-text.ts";
 import { askedChanges } from "../../ground/log/edit-text.ts";
 import { inputLine } from "../../ground/log/input-line.ts";
@@ -11,7 +11,7 @@ const beatMs = 30_000;
 /** Characters of a step. */
 const mostText = 200;
 
-type Lines = NonNullable<SessionFacts["lines"]>;
+type Lines = NonNullable<ListedFacts["lines"]>;
 
 /** Sums up what a session does while it runs, for a list that shows many of them. It keeps counts and no events. */
 export class SessionPulse {
@@ -21,7 +21,7 @@ export class SessionPulse {
   #lastAt = Date.now();
   #tool: { call_id: string; text: string; since: string; is_open: boolean } | null = null;
   #planned: { text: string; since: string } | null = null;
-  #plan: SessionFacts["plan"] = null;
+  #plan: ListedFacts["plan"] = null;
   /** By the changes that the agent reports, and by the edits that it asks for: most agents have one of them. */
   #changed: Lines | null = null;
   #asked: Lines | null = null;
@@ -35,7 +35,7 @@ export class SessionPulse {
   }
 
   /** Returns the facts of this moment. */
-  facts(): Omit<SessionFacts, "cost" | "currency"> {
+  facts({ cost, currency }: Pick<ListedFacts, "cost" | "currency">): ListedFacts {
     this.#moveTo(Date.now());
     const first = this.#beat + 1;
     return {
@@ -43,11 +43,13 @@ export class SessionPulse {
       last_event_at: new Date(this.#lastAt).toISOString(),
       beats: this.#beats.map((_, at) => this.#beats[(first + at) % mostBeats] ?? 0),
       plan: this.#plan,
+      cost,
+      currency,
       lines: this.#changed ?? this.#asked,
     };
   }
 
-  #step(): SessionFacts["step"] {
+  #step(): ListedFacts["step"] {
     const tool = this.#tool;
     if (tool?.is_open !== true && this.#planned !== null) return { ...this.#planned, is_open: true };
     return tool === null ? null : { text: tool.text, since: tool.since, is_open: tool.is_open };

@@ -22,7 +22,7 @@ export class SessionStream {
   readonly #options: SessionStreamOptions;
   readonly #stream: Stream;
   #ended = false;
-  /** What the session does now. */
+  /** Facts of what the session does now. */
   readonly pulse: SessionPulse = new SessionPulse();
 
   constructor(options: SessionStreamOptions) {

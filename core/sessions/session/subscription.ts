@@ -12,6 +12,8 @@ export interface SubscriptionOptions {
   /** Leaves out envelopes up to this `seq`; requires `sessionId`. */
   afterSeq?: number | undefined;
   signal?: AbortSignal | undefined;
+  /** Most envelopes that are read from the journal at a time. Default 4096. */
+  readAhead?: number | undefined;
   /**
    * Most bytes held for a slow reader; beyond them it reads from the journal. Default 4 MiB, and the reader may hold as
    * much again: with small events that is more than one session can send on credit, so a reader that only waits for its
@@ -25,7 +27,7 @@ interface Source {
   closed(): void;
 }
 
-const pageSize = 4096;
+const defaultReadAhead = 4096;
 /** Bytes held for a reader that has not started to read and may never do so: the length of a short session. */
 const heldUnread = 64 * 1024;
 /** Size of an envelope without its event's text. Bytes. */
@@ -35,6 +37,7 @@ const envelopeBytes = 256;
 export class Subscription implements BatchedEvents {
   readonly #source: Source;
   readonly #sessionId: string | undefined;
+  readonly #readAhead: number;
   #isRead = false;
   readonly #signal: AbortSignal | undefined;
   /** Like the signal's own answer, which takes longer. */
@@ -64,6 +67,7 @@ export class Subscription implements BatchedEvents {
     this.#source = source;
     this.#sessionId = options.sessionId;
     this.#held = new ByteQueue(options.heldBytes ?? 4 * 1024 * 1024);
+    this.#readAhead = options.readAhead ?? defaultReadAhead;
     this.#signal = options.signal;
     this.#isAborted = options.signal?.aborted ?? false;
     this.#cursor = options.after;
@@ -232,7 +236,7 @@ export class Subscription implements BatchedEvents {
     const sessionId = this.#sessionId;
     const page = await this.#source.read({
       after: this.#cursor,
-      limit: pageSize,
+      limit: this.#readAhead,
       sessionId,
     });
     // A page may end anywhere: only an empty one, or one that reaches the held events, has caught up.

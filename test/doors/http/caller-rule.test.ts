@@ -42,6 +42,8 @@ const table: Readonly<Record<string, { answers: Answers; body?: unknown; query?:
   sessionEvents: { answers: rows("200 200 200 404 200 404") },
   sessionTests: { answers: rows("200 200 200 404 200 404") },
   sessionMarks: { answers: rows("200 200 200 404 200 404") },
+  findInSession: { answers: rows("200 200 200 404 200 404"), query: "?text=go" },
+  sessionActivity: { answers: rows("200 200 200 404 200 404") },
   allEvents: { answers: rows("seen seen seen blind seen blind"), query: "?after=0" },
   listAgents: { answers: rows("200 200 200 200 200 200") },
   listPlugins: { answers: rows("200 200 403 403 200 403") },

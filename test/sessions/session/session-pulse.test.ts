@@ -5,6 +5,8 @@ import { SessionPulse } from "../../../core/sessions/session/session-pulse.ts";
 beforeEach(() => void vi.useFakeTimers({ now: new Date("2025-01-01T12:00:00.000Z"), toFake: ["Date"] }));
 afterEach(() => void vi.useRealTimers());
 
+const free = { cost: null, currency: null };
+
 function take(pulse: SessionPulse, ...events: AdapterEvent[]): void {
   pulse.take(events.map((event) => ({ source: "agent" as const, event })));
 }
@@ -16,15 +18,15 @@ const result = (call_id: string): AdapterEvent =>
 
 test("the step is the open tool, else that of the plan, else the last tool", () => {
   const pulse = new SessionPulse();
-  expect(pulse.facts().step).toBeNull();
+  expect(pulse.facts(free).step).toBeNull();
   take(pulse, call("1", "Grep", { pattern: "tally", path: "src" }));
-  expect(pulse.facts().step).toEqual({
+  expect(pulse.facts(free).step).toEqual({
     text: "Grep tally in src",
     since: "2025-01-01T12:00:00.000Z",
     is_open: true,
   });
   take(pulse, result("1"));
-  expect(pulse.facts().step).toMatchObject({ is_open: false });
+  expect(pulse.facts(free).step).toMatchObject({ is_open: false });
   const entries = [{ content: "Read", status: "completed" as const }, {
     content: "Fix it",
     status: "in_progress" as const,
@@ -33,7 +35,7 @@ test("the step is the open tool, else that of the plan, else the last tool", () 
   take(pulse, { type: "plan", entries });
   vi.advanceTimersByTime(60_000);
   take(pulse, { type: "plan", entries });
-  expect(pulse.facts()).toMatchObject({
+  expect(pulse.facts(free)).toMatchObject({
     step: { text: "Fix it", since: "2025-01-01T12:01:00.000Z" },
     plan: { done: 1, total: 2 },
   });
@@ -44,24 +46,24 @@ test("beats count the events of each half minute, and age", () => {
   take(pulse, result("1"), result("2"));
   vi.advanceTimersByTime(30_000);
   take(pulse, result("3"));
-  expect(pulse.facts().beats.slice(-2)).toEqual([2, 1]);
+  expect(pulse.facts(free).beats.slice(-2)).toEqual([2, 1]);
   vi.advanceTimersByTime(60_000);
-  const { beats, last_event_at } = pulse.facts();
+  const { beats, last_event_at } = pulse.facts(free);
   expect(beats.slice(-4)).toEqual([2, 1, 0, 0]);
   expect([beats.length, last_event_at]).toEqual([20, "2025-01-01T12:00:30.000Z"]);
   vi.advanceTimersByTime(3_600_000);
-  expect(Math.max(...pulse.facts().beats)).toBe(0);
+  expect(Math.max(...pulse.facts(free).beats)).toBe(0);
 });
 
 test("lines are those of the changes that the agent reports, else of the edits that it asks for", () => {
   const pulse = new SessionPulse();
   take(pulse, call("1", "Edit", { file_path: "a.js", old_string: "one\ntwo", new_string: "one\nthree\nfour" }, "edit"));
-  expect(pulse.facts().lines).toEqual({ added: 2, removed: 1 });
+  expect(pulse.facts(free).lines).toEqual({ added: 2, removed: 1 });
   take(pulse, {
     type: "file_change",
     path: "a.js",
     action: "modify",
     diff: "--- a/a.js\n+++ b/a.js\n@@ -1 +1 @@\n-x\n+y",
   });
-  expect(pulse.facts().lines).toEqual({ added: 1, removed: 1 });
+  expect(pulse.facts(free).lines).toEqual({ added: 1, removed: 1 });
 });

@@ -180,7 +180,7 @@ const defineActing: DefineCommand = (command, bind) => {
     .addHelpText(...examples(
       ["bulkhead session interrupt 3f2a", "and wait for its end"],
       ["bulkhead session interrupt --all", "shows what runs, and asks"],
-      ["bulkhead session interrupt --all --agent codex --yes", "at once, what one agent does"],
+      ["bulkhead session interrupt --all --agent my-agent --yes", "at once, what one agent does"],
     ))
     .action(bind(sessionInterrupt));
   command.command("answer")

@@ -32,7 +32,7 @@ export interface Console {
   pictures: Pictures;
   live: LiveEvents;
   sessions: SessionList;
-  /** What the list of sessions shows: it stays while a person looks at one of them. */
+  /** The list of sessions as it was narrowed: it stays while a person looks at one of them. */
   found: FoundSessions;
   stopping: Stopping;
   waiting: WaitingList;

@@ -1,10 +1,13 @@
 import type { ComponentChild, ComponentChildren } from "preact";
 import type { AdapterEvent } from "../../../../plugin-sdk/events.ts";
-import type { TimelineRow } from "./fold.ts";
+import { endOf, holds, type TimelineRow } from "./fold.ts";
 import { FoldRow, JsonText, LongText, Text } from "./text.tsx";
 import { ChangedPath, HostEventText } from "./host-event.tsx";
 import { countText, durationText } from "./parts.tsx";
 import { askedChanges } from "../../../ground/log/edit-text.ts";
+import { inputLine } from "../../../ground/log/input-line.ts";
+import { CopyButton } from "./session/copy-button.tsx";
+import { PlanRow } from "./session/plan-text.tsx";
 import { DiffText } from "./diff-text.tsx";
 import { MarkdownText } from "./rows/markdown-text.tsx";
 import { addressOf } from "./route.ts";
@@ -23,49 +26,42 @@ export function EventRow(
     onRaw: (seq: number) => void;
   },
 ) {
-  const to = row.kind === "text" || row.kind === "used" ? row.to : row.seq;
-  const isTarget = target !== null && row.seq <= target && target <= to;
+  const to = endOf(row);
+  const isTarget = target !== null && holds(row, target);
   return (
     <div
       class={`row row-${row.kind}${isTarget ? " target" : ""}`}
       data-target={isTarget ? "" : undefined}
+      data-session={useRowPlace().session_id}
       data-seq={row.seq}
       data-to={to}
     >
-      <Gutter seq={row.seq} at={row.at} above={above} onRaw={onRaw} />
+      <Gutter seq={row.seq} at={row.at} above={above} />
       <div class="row-body">
-        <RowBody row={row} onRaw={onRaw} />
+        <RowBody row={row} target={isTarget ? target : null} onRaw={onRaw} />
       </div>
     </div>
   );
 }
 
-interface GutterProps {
-  seq: number;
-  at: string;
-  above: string | null;
-  onRaw: (seq: number) => void;
-}
-
-function Gutter({ seq, at, above, onRaw }: GutterProps) {
+function Gutter({ seq, at, above }: { seq: number; at: string; above: string | null }) {
   const { session_id: id } = useRowPlace();
-  const open = (click: MouseEvent) => {
-    if (click.ctrlKey || click.metaKey || click.shiftKey) return;
-    click.preventDefault();
-    history.replaceState(null, "", addressOf("sessions", id, seq));
-    onRaw(seq);
-  };
   return (
     <span class="gutter">
       <RowClock at={at} above={above} />
-      <a class="seq" href={addressOf("sessions", id, seq)} title={`Event ${seq}: show its envelope`} onClick={open}>
-        {seq}
-      </a>
+      <a class="seq" href={addressOf("sessions", id, seq)} title={`Link to event ${seq}. Its envelope: key e`}>{seq}</a>
     </span>
   );
 }
 
-function RowBody({ row, onRaw }: { row: TimelineRow; onRaw: (seq: number) => void }) {
+interface RowBodyProps {
+  row: TimelineRow;
+  /** The event in it that a reader goes to. */
+  target: number | null;
+  onRaw: (seq: number) => void;
+}
+
+function RowBody({ row, target, onRaw }: RowBodyProps) {
   switch (row.kind) {
     case "text":
       return row.voice === "thinking" ? <Thinking text={row.text} /> : (
@@ -74,8 +70,15 @@ function RowBody({ row, onRaw }: { row: TimelineRow; onRaw: (seq: number) => voi
             ? <MarkdownText of={row.text} class="stdout" />
             : <LongText of={row.text} class={row.voice} />}
           {row.cut && <CutMark seq={row.to} onRaw={onRaw} />}
+          {row.voice === "stdout" && <CopyButton of={row.text} what="this text" />}
         </>
       );
+    case "reads":
+      return <ReadsRow row={row} target={target} onRaw={onRaw} />;
+    case "agent":
+      return <AgentRow row={row} target={target} onRaw={onRaw} />;
+    case "plan":
+      return <PlanRow event={row.event} updates={row.seqs.length} />;
     case "tool":
       return <ToolRow row={row} onRaw={onRaw} />;
     case "used":
@@ -123,17 +126,65 @@ function ToolRow(
       {() => (
         <>
           {call !== null && (
-            <Part title={`Input · ${call.kind}`}>
+            <Part title={`Input · ${call.kind}`} copied={commandOf(call.input)}>
               <Input of={call.input} />
             </Part>
           )}
           {parts.map((part) => <EventText key={part.seq} event={part.event} />)}
           {result !== null && (
-            <Part title={result.success ? "Output" : "Failure"}>
+            <Part title={result.success ? "Output" : "Failure"} copied={textOf(result.output)}>
               <JsonText of={result.output} />
             </Part>
           )}
           <button type="button" class="more" onClick={() => onRaw(seq)}>Envelope</button>
+        </>
+      )}
+    </FoldRow>
+  );
+}
+
+interface FoldedProps<K extends TimelineRow["kind"]> extends Omit<RowBodyProps, "row"> {
+  row: Extract<TimelineRow, { kind: K }>;
+}
+
+/** Several reads that followed one another. */
+function ReadsRow({ row: { rows }, target, onRaw }: FoldedProps<"reads">) {
+  const names = rows.map(({ call }) => plainText(inputLine(call?.input), 80)).join(", ");
+  const line = (
+    <>
+      <span class="tool-mark" aria-hidden="true">✓</span>
+      <span class="tool-name">{rows.length} reads</span>
+      <span class="one-line">{names}</span>
+    </>
+  );
+  return (
+    <FoldRow class="tool tool-ok" line={line} isOpen={target !== null}>
+      {() => rows.map((one) => <EventRow key={one.seq} row={one} above={null} target={target} onRaw={onRaw} />)}
+    </FoldRow>
+  );
+}
+
+/** Shows what an agent of the agent did, under the name that it has. */
+function AgentRow({ row: { started, ended, rows, agent_id }, target, onRaw }: FoldedProps<"agent">) {
+  const state = ended === null ? "open" : ended.outcome === "completed" ? "ok" : "bad";
+  const line = (
+    <>
+      <span class="tool-mark" aria-hidden="true">{state === "open" ? "○" : state === "ok" ? "✓" : "✕"}</span>
+      <span class="tool-name">Agent {plainText(started?.name ?? agent_id, 60)}</span>
+      <span class="one-line">{plainText(started?.prompt ?? "", 160)}</span>
+      <span class="tool-end">
+        {rows.length} {rows.length === 1 ? "step" : "steps"}
+        {ended !== null && ended.outcome !== "completed" && ` · ${ended.outcome}`}
+      </span>
+    </>
+  );
+  return (
+    <FoldRow class={`tool tool-${state}`} line={line} isOpen={target !== null}>
+      {() => (
+        <>
+          {started?.prompt !== undefined && <LongText of={started.prompt} class="prose" />}
+          {rows.map((one) => <EventRow key={one.seq} row={one} above={null} target={target} onRaw={onRaw} />)}
+          {ended?.output !== undefined && ended.output !== "" && <MarkdownText of={ended.output} />}
         </>
       )}
     </FoldRow>
@@ -148,7 +199,9 @@ function ToolLine({ call, result }: Pick<Extract<TimelineRow, { kind: "tool" }>,
       <span class="tool-name">
         <Text of={plainText(name, 60)} />
       </span>
-      <span class="one-line">{call === null ? "answer to an earlier call" : inputText(call.input)}</span>
+      <span class="one-line">
+        {call === null ? "answer to an earlier call" : plainText(inputLine(call.input), 160)}
+      </span>
       <span class="tool-end">
         {result === null ? "answer follows" : result.success ? "" : "failed "}
         {result !== null && result.duration_ms !== null ? durationText(result.duration_ms) : ""}
@@ -172,23 +225,29 @@ export function Input({ of: input }: { of: unknown }) {
   ));
 }
 
-/** The one part of a tool's input that a reader looks for. */
-function inputText(input: unknown): string {
-  if (typeof input === "string") return plainText(input, 160);
-  if (typeof input !== "object" || input === null) return "";
-  const fields = input as Record<string, unknown>;
-  for (const name of ["command", "file_path", "path", "pattern", "query", "url", "prompt", "description"]) {
-    const value = fields[name];
-    if (typeof value === "string") return plainText(value, 160);
-    if (Array.isArray(value)) return plainText(value.join(" "), 160);
-  }
-  return plainText(JSON.stringify(input), 160);
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "";
 }
 
-function Part({ title, children }: { title: string; children: ComponentChildren }) {
+/** The command that a tool's input has, else all of it. */
+function commandOf(input: unknown): string {
+  const command = typeof input === "object" && input !== null ? (input as Record<string, unknown>)["command"] : null;
+  return typeof command === "string" ? command : textOf(input);
+}
+
+interface PartProps {
+  title: string;
+  /** Text that a person takes along. */
+  copied: string;
+  children: ComponentChildren;
+}
+
+function Part({ title, copied, children }: PartProps) {
   return (
     <div class="part">
-      <h4>{title}</h4>
+      <h4>
+        {title} <CopyButton of={copied} what={title.toLowerCase()} />
+      </h4>
       {children}
     </div>
   );
@@ -250,7 +309,6 @@ function EventText({ event }: { event: ShownEvent["event"] }) {
 const agentEvents: {
   readonly [T in AdapterEvent["type"]]?: (of: { event: Extract<AdapterEvent, { type: T }> }) => ComponentChild;
 } = {
-  plan: ({ event }) => <PlanRow event={event} />,
   progress: ({ event }) => (
     <p class="progress">
       {event.percentage !== undefined && <b>{Math.round(event.percentage)} %</b>} <Text of={event.message} links />
@@ -286,7 +344,12 @@ const agentEvents: {
         </span>
         {event.confidence !== undefined && ` Confidence ${Math.round(event.confidence * 100)} %.`}
       </p>
-      {event.output !== undefined && event.output !== "" && <MarkdownText of={event.output} />}
+      {event.output !== undefined && event.output !== "" && (
+        <>
+          <MarkdownText of={event.output} />
+          <CopyButton of={event.output} what="the final answer" />
+        </>
+      )}
     </div>
   ),
 };
@@ -296,57 +359,6 @@ function FileChangeRow({ event }: { event: Extract<ShownEvent["event"], { type: 
   const { diff } = event;
   if (diff === undefined) return <p class="quiet-line">{line}</p>;
   return <FoldRow class="quiet" line={line}>{() => <DiffText of={diff} />}</FoldRow>;
-}
-
-type Plan = Extract<ShownEvent["event"], { type: "plan" }>;
-
-/** A plan in one line with the step at which it is: agents send the whole of it again at each step. */
-function PlanRow({ event }: { event: Plan }) {
-  const step = event.entries.find(({ status }) => status === "in_progress");
-  const line = (
-    <>
-      <PlanHead of={event} />
-      {step !== undefined && <span class="one-line">{plainText(step.content, 160)}</span>}
-    </>
-  );
-  return <FoldRow class="quiet plan" line={line}>{() => <PlanSteps of={event} />}</FoldRow>;
-}
-
-/** A plan with all its steps. */
-export function PlanText({ event }: { event: Plan }) {
-  return (
-    <div class="plan">
-      <p class="plan-head">
-        <PlanHead of={event} />
-      </p>
-      <PlanSteps of={event} />
-    </div>
-  );
-}
-
-function PlanHead({ of: { entries } }: { of: Plan }) {
-  const done = entries.filter(({ status }) => status === "completed").length;
-  return (
-    <span>
-      <span class="tag">Plan</span> {done} of {entries.length} done
-    </span>
-  );
-}
-
-function PlanSteps({ of: { entries } }: { of: Plan }) {
-  return (
-    <ol>
-      {entries.map(({ content, status }) => (
-        <li class={`step-${status}`}>
-          <span aria-hidden="true">{status === "completed" ? "✓" : status === "in_progress" ? "▸" : "·"}</span>
-          <span>
-            <Text of={content} />
-            <span class="hidden">({status.replace("_", " ")})</span>
-          </span>
-        </li>
-      ))}
-    </ol>
-  );
 }
 
 /** Tokens in and out, as far as they are known. */

@@ -15,8 +15,32 @@ type RowContent =
     parts: ShownEvent[];
   }
   | { kind: "used"; seq: number; to: number; used: EventOf<"capability">[] }
+  | { kind: "plan"; seq: number; event: EventOf<"plan">; seqs: number[] }
+  | { kind: "reads"; seq: number; to: number; rows: ToolRow[] }
+  | {
+    kind: "agent";
+    seq: number;
+    agent_id: string;
+    started: EventOf<"agent_started"> | null;
+    ended: EventOf<"agent_ended"> | null;
+    rows: TimelineRow[];
+  }
   | { kind: "process"; seq: number; spawned: EventOf<"process_spawned">; exited: EventOf<"process_exited"> | null }
   | { kind: "event"; seq: number; event: ShownEvent["event"]; cut: boolean };
+
+type ToolRow = Extract<TimelineRow, { kind: "tool" }>;
+
+/** The number of the last event that a row has from its first on. */
+export function endOf(row: TimelineRow): number {
+  return "to" in row ? row.to : row.seq;
+}
+
+/** Whether a row has an event in it. */
+export function holds(row: TimelineRow, seq: number): boolean {
+  if (row.kind === "plan") return row.seqs.includes(seq);
+  if (row.kind === "agent") return row.seq === seq || row.rows.some((one) => holds(one, seq));
+  return row.seq <= seq && seq <= endOf(row);
+}
 
 /** Tool calls and answers that the border between two blocks divides. */
 interface DividedCalls {
@@ -62,10 +86,39 @@ export function foldRows(events: readonly ShownEvent[], { answers, answered } = 
     const { event } = envelope;
     if (event.type !== "tool_result" || !answered.has(event.call_id)) folding.take(envelope);
   }
-  for (const row of folding.rows) {
+  giveAnswers(folding.rows, answers);
+  return withReads(folding.rows);
+}
+
+function giveAnswers(rows: readonly TimelineRow[], answers: DividedCalls["answers"]): void {
+  for (const row of rows) {
+    if (row.kind === "agent") giveAnswers(row.rows, answers);
     if (row.kind === "tool" && row.result === null) row.result = answers.get(row.call?.call_id ?? "") ?? null;
   }
-  return folding.rows;
+}
+
+/** Folds reads that follow one another, with what they were allowed; one alone stays as it is. */
+function withReads(rows: readonly TimelineRow[]): TimelineRow[] {
+  const folded: TimelineRow[] = [];
+  let run: TimelineRow[] = [];
+  const close = () => {
+    const reads = run.filter((row): row is ToolRow => row.kind === "tool");
+    const [first] = reads;
+    if (first === undefined || reads.length < 2) folded.push(...run);
+    else folded.push({ kind: "reads", seq: first.seq, at: first.at, to: Math.max(...run.map(endOf)), rows: reads });
+    run = [];
+  };
+  for (const row of rows) {
+    const isRead = row.kind === "tool" && row.parts.length === 0 && row.result?.success === true &&
+      (row.call?.kind === "read" || row.call?.kind === "search");
+    if (isRead || row.kind === "used" && run.length > 0) run.push(row);
+    else {
+      close();
+      folded.push(row);
+    }
+  }
+  close();
+  return folded;
 }
 
 class Folding {
@@ -74,10 +127,27 @@ class Folding {
   #requests = new Map<string, Extract<TimelineRow, { kind: "tool" }>>();
   #said: string | undefined;
   #processes = new Map<number, Extract<TimelineRow, { kind: "process" }>>();
+  #plan: Extract<TimelineRow, { kind: "plan" }> | null = null;
+  #agents = new Map<string, { row: Extract<TimelineRow, { kind: "agent" }>; folding: Folding }>();
 
   take(envelope: ShownEvent): void {
+    const { event } = envelope;
+    if ("agent_id" in event && event.agent_id !== undefined) this.#takeAgents(envelope, event.agent_id);
+    else this.#take(envelope);
+  }
+
+  #take(envelope: ShownEvent): void {
     const { event, seq, ts: at } = envelope;
     switch (event.type) {
+      case "plan":
+        if (this.#plan === null) {
+          this.#plan = { kind: "plan", at, seq, event, seqs: [seq] };
+          this.rows.push(this.#plan);
+          return;
+        }
+        this.#plan.event = event;
+        this.#plan.seqs.push(seq);
+        return;
       case "output":
         return this.#text(envelope, event.stream, event.data);
       case "thinking":
@@ -147,6 +217,21 @@ class Folding {
       default:
         return this.#plain(envelope);
     }
+  }
+
+  /** Puts an event of an agent of the agent under the row of that. */
+  #takeAgents(envelope: ShownEvent, agent_id: string): void {
+    const { event, seq, ts: at } = envelope;
+    let known = this.#agents.get(agent_id);
+    if (known === undefined) {
+      const folding = new Folding();
+      known = { folding, row: { kind: "agent", at, seq, agent_id, started: null, ended: null, rows: folding.rows } };
+      this.#agents.set(agent_id, known);
+      this.rows.push(known.row);
+    }
+    if (event.type === "agent_started") known.row.started = event;
+    else if (event.type === "agent_ended") known.row.ended = event;
+    else known.folding.#take(envelope);
   }
 
   #plain({ event, seq, ts, cut_from }: ShownEvent): void {

@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 import { attachmentsOf } from "../../../../plugin-sdk/conversation.ts";
 import type { HostEvent } from "../../../../plugin-sdk/envelope.ts";
 import { eventWords, type Weight } from "../../../ground/checks/event-words.ts";
+import { DenialGrant } from "./session/denial-grant.tsx";
 import { AttachedParts } from "./talk/attached-parts.tsx";
 import { FoldRow, JsonText, LongText, Text } from "./text.tsx";
 import { HeldList } from "./held-item.tsx";
@@ -171,6 +172,7 @@ function CapabilityText({ event }: { event: Extract<HostEvent, { type: "capabili
           <Command text={plainText(event.grant_command, 500)} />
         </p>
       )}
+      {event.grant_command !== undefined && event.grantable !== false && <DenialGrant command={event.grant_command} />}
     </div>
   );
 }

@@ -4,6 +4,7 @@ import { type Signal, signal } from "@preact/signals";
 export const screens = [
   { name: "needs-you", title: "Needs you", key: "n" },
   { name: "sessions", title: "Sessions", key: "s" },
+  { name: "agents", title: "Agents", key: "t" },
   { name: "review", title: "Review", key: "r" },
   { name: "compare", title: "Compare", key: "c" },
   { name: "walls", title: "Walls", key: "w" },

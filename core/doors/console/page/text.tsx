@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { ansiRuns } from "./ansi.ts";
 import { useConsole } from "./console-context.ts";
@@ -72,11 +72,23 @@ function Address({ of: url }: { of: string }) {
 
 /** One line that opens; what is in it is made when it is opened first, since most folds never are. */
 export function FoldRow(
-  { class: look, line, children }: { class: string; line: ComponentChildren; children: () => ComponentChildren },
+  { class: look, line, isOpen = false, children }: {
+    class: string;
+    line: ComponentChildren;
+    /** It has what a reader looks for. */
+    isOpen?: boolean;
+    children: () => ComponentChildren;
+  },
 ) {
-  const [wasOpened, setWasOpened] = useState(false);
+  const [wasOpened, setWasOpened] = useState(isOpen);
+  const element = useRef<HTMLDetailsElement>(null);
+  useLayoutEffect(() => {
+    if (!isOpen || element.current === null) return;
+    element.current.open = true;
+    setWasOpened(true);
+  }, [isOpen]);
   return (
-    <details class={look} onToggle={({ currentTarget }) => currentTarget.open && setWasOpened(true)}>
+    <details class={look} ref={element} onToggle={({ currentTarget }) => currentTarget.open && setWasOpened(true)}>
       <summary>{line}</summary>
       {wasOpened && children()}
     </details>

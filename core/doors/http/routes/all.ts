@@ -11,6 +11,7 @@ import { eventRoutes } from "./events.ts";
 import { heldRoutes } from "./held.ts";
 import { historyRoutes } from "./history.ts";
 import { hostRoutes, reloadRoute } from "./host.ts";
+import { lookThroughRoutes } from "./look-through.ts";
 import { markRoute } from "./marks.ts";
 import { pluginRoutes } from "./plugins.ts";
 import { searchRoutes } from "./search.ts";
@@ -32,6 +33,7 @@ const served = [
   ...eventRoutes,
   markRoute,
   testsRoute,
+  ...lookThroughRoutes,
   ...historyRoutes,
   ...searchRoutes,
   ...agentRoutes,

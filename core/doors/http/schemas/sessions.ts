@@ -2,7 +2,7 @@ import { type TSchema, Type } from "@sinclair/typebox";
 import { propertiesOf } from "../../../ground/checks/properties-of.ts";
 import type { SessionHistory } from "../../../../plugin-sdk/session-history.ts";
 import type { SessionCounts } from "../../../../plugin-sdk/queries.ts";
-import type { SessionFacts, SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
+import type { ListedFacts, SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
 import { type ErrorCode, errorCodes } from "../../../../plugin-sdk/errors.ts";
 import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
@@ -25,8 +25,8 @@ const waiting = Type.Object({
 });
 
 const facts = named(
-  "SessionFacts",
-  exactly<SessionFacts>()(Type.Object({
+  "ListedFacts",
+  exactly<ListedFacts>()(Type.Object({
     step: maybe(Type.Object({ text, since: text, is_open: Type.Boolean() })),
     last_event_at: maybe(text),
     beats: Type.Array(count, { description: "events of each of the last half minutes, the newest last" }),

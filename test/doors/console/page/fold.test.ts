@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { dividedCalls, foldRows } from "../../../../core/doors/console/page/fold.ts";
+import { dividedCalls, foldRows, holds } from "../../../../core/doors/console/page/fold.ts";
 import type { ShownEvent } from "../../../../core/doors/console/page/shown-event.ts";
 import { envelopesOf } from "../../cli/fake-host.ts";
 
@@ -41,6 +41,36 @@ describe("foldRows", () => {
     ]);
     // Where the neighbour is not here, nothing is left out.
     expect(foldRows(two)).toMatchObject([{ seq: 5, call: null, result: { call_id: "a" } }, { seq: 6 }]);
+  });
+
+  test("makes one row of a plan's updates, of reads that follow one another, and of what an agent's agent does", () => {
+    const plan = (status: "pending" | "completed"): Event => ({ type: "plan", entries: [{ content: "Read", status }] });
+    const read = (call_id: string): Event[] => [
+      { type: "tool_call", call_id, tool: "Read", kind: "read", input: { path: call_id } },
+      { type: "tool_result", call_id, tool: "Read", output: "", success: true, duration_ms: 1 },
+    ];
+    const sub = { agent_id: "sub" };
+    const rows = fold(
+      plan("pending"),
+      ...read("a"),
+      used("allowed"),
+      ...read("b"),
+      plan("completed"),
+      { type: "agent_started", ...sub, name: "Explorer", prompt: "Look" },
+      { ...call("t"), ...sub } as Event,
+      output("meanwhile"),
+      { ...result("t"), ...sub } as Event,
+      { type: "agent_ended", ...sub, outcome: "completed" },
+      ...read("c"),
+    );
+    expect(rows).toMatchObject([
+      { kind: "plan", seq: 1, seqs: [1, 7], event: { entries: [{ status: "completed" }] } },
+      { kind: "reads", seq: 2, to: 5, rows: [{ call: { call_id: "a" } }, { call: { call_id: "b" } }] },
+      { kind: "agent", started: { name: "Explorer" }, ended: {}, rows: [{ kind: "tool", result: { call_id: "t" } }] },
+      { kind: "text", text: "meanwhile" },
+      { kind: "tool", call: { call_id: "c" } },
+    ]);
+    expect(rows.map((row) => [4, 7, 9, 11].filter((seq) => holds(row, seq)))).toEqual([[7], [4], [9], [], []]);
   });
 
   test("puts a tool's answer, and what was asked about it, into the row of its call", () => {

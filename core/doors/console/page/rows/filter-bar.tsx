@@ -15,6 +15,10 @@ interface Filtered {
   counts: Record<EventMark, number> | null;
   target: TimelineAim | null;
   nextFailure: () => void;
+  /** Shows an event, among all rows. */
+  go: (place: { session_id: string; seq: number }) => void;
+  /** The sessions whose events are shown, in order. */
+  ids: readonly string[];
 }
 
 /** Shows only what is of one kind, over all events of the sessions. */
@@ -44,7 +48,11 @@ export function useFilter({ parts, target, marksOf }: Pick<TalkTimeline, "parts"
     for (const id of ids) marksOf(id).want();
     setAim((before) => failureAfter(before, shown, marksOf) ?? before);
   };
-  return { parts: filtered, mark, choose, counts: sumOf(marks), target: aim ?? target, nextFailure };
+  const go = ({ session_id, seq }: { session_id: string; seq: number }) => {
+    setMark(null);
+    setAim((before) => ({ session_id, seq, key: nextKey(before) }));
+  };
+  return { parts: filtered, mark, choose, counts: sumOf(marks), target: aim ?? target, nextFailure, go, ids };
 }
 
 function only(part: TimelinePart, mark: EventMark, marksOf: (id: string) => SessionMarks): TimelinePart {
@@ -65,8 +73,12 @@ function failureAfter(
   );
   const at = all.findIndex(({ session_id, seq }) => session_id === before?.session_id && seq === before.seq);
   const next = all[at + 1] ?? all[0];
-  // Another key each time, so that the view goes there again after a person has scrolled away.
-  return next === undefined ? null : { ...next, key: `failure-${Number(before?.key.split("-")[1] ?? 0) + 1}` };
+  return next === undefined ? null : { ...next, key: nextKey(before) };
+}
+
+/** Another key each time, so that the view goes there again after a person has scrolled away. */
+function nextKey(before: TimelineAim | null): string {
+  return `place-${Number(before?.key.split("-")[1] ?? 0) + 1}`;
 }
 
 const names: Readonly<Record<EventMark, string>> = {

@@ -12,6 +12,11 @@ export function hasMark(row: TimelineRow, mark: EventMark): boolean {
       );
     case "event":
       return marksOf(row.event).includes(mark);
+    case "reads":
+      return mark === "tools";
+    case "agent":
+      return row.rows.some((one) => hasMark(one, mark));
+    case "plan":
     case "used":
     case "process":
       return false;

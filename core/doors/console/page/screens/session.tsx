@@ -18,9 +18,11 @@ import { type TalkTimeline, useTalkLines } from "../talk/talk-lines.tsx";
 import { LongText, Text } from "../text.tsx";
 import { Timeline } from "../timeline.tsx";
 import { shortPath } from "../sessions/short-path.ts";
-import { lineGroups } from "../api.ts";
+import { lineGroups, RefusedCall } from "../api.ts";
 import { FilterBar, useFilter } from "../rows/filter-bar.tsx";
 import { loadMarkdown } from "../rows/markdown-text.tsx";
+import { ActivityStrip } from "../session/activity-strip.tsx";
+import { FindBar } from "../session/find-bar.tsx";
 
 const unread = { grants: [], attempts: [], children: [], result: null };
 
@@ -33,9 +35,10 @@ export function Session({ id, seq }: { id: string; seq: number | null }) {
   useEffect(() => void loadMarkdown().catch(() => {}), []);
   if (failed !== null) {
     const { text, hint } = noticeOf(failed);
+    const isGone = failed instanceof RefusedCall && failed.status === 404;
     return (
       <Screen title="Session">
-        <Failure text={text} hint={hint} />
+        <Failure text={text} hint={isGone ? "It may have been deleted, or belong to another host." : hint} />
         <p>
           <a href={addressOf("sessions")}>All sessions</a>
         </p>
@@ -86,17 +89,21 @@ function OpenSession({ opened, session, seq, again, show }: OpenSessionProps) {
   const { canRun } = useConsole();
   const { session_id: id } = session;
   const at = seq === null ? null : { session_id: opened, seq };
-  const [raw, setRaw] = useState<RawPlace | null>(at);
-  useEffect(() => setRaw(at), [seq]);
+  const [raw, setRaw] = useState<RawPlace | null>(null);
   const talk = useTalkOf({ opened, id, show, isKept: session.result?.checkpoint != null });
-  useKeys({ Escape: () => raw === null ? goTo("sessions") : setRaw(null) });
+  useKeys({
+    Escape: () => raw === null ? goTo("sessions") : setRaw(null),
+    e: () => setRaw(raw === null ? placeInView() ?? at : null),
+  });
   const lines = useTalkLines(talk, { opened, seq, shown: { id, last: session.last_seq } });
   const events = lines.eventsOf(id);
   const title = talk.parts.value[0]?.turns[0]?.prompt ?? session.title;
   const failure = events.failure.value ?? talk.failure.value;
   return (
     <Screen
-      title={<span class="session-heading">{plainText(title, 120) || "(no prompt)"}</span>}
+      title={
+        <span class="session-heading" title={plainText(title, 2000)}>{plainText(title, 120) || "(no prompt)"}</span>
+      }
       lead={<SessionFacts session={session} events={events} report={talk.report.value} />}
       actions={canRun ? <Actions session={session} again={again} /> : undefined}
     >
@@ -130,13 +137,52 @@ function TalkView({ talk, lines, isRunning, onRaw }: TalkViewProps) {
   return (
     <TalkProvider value={talk}>
       <div class="talk">
-        <FilterBar of={filtered} />
+        <div class="talk-top">
+          <Strip lines={lines} of={filtered} isRunning={isRunning} />
+          <div class="look-bar">
+            <FilterBar of={filtered} />
+            <FindBar ids={filtered.ids} go={filtered.go} />
+          </div>
+        </div>
         <Timeline parts={parts} target={target} folded={lines.folded} isRunning={isRunning} onRaw={onRaw} />
         <Composer talk={talk} />
         <TurnWishDialog talk={talk} />
       </div>
     </TalkProvider>
   );
+}
+
+interface StripProps {
+  lines: TalkTimeline;
+  of: ReturnType<typeof useFilter>;
+  isRunning: boolean;
+}
+
+/** The run of the session that is shown: the newest of its conversation, or that of the place where the reader is. */
+function Strip({ lines, of: { ids, target, go }, isRunning }: StripProps) {
+  const newest = ids.at(-1);
+  const id = target !== null && ids.includes(target.session_id) ? target.session_id : newest;
+  if (id === undefined) return null;
+  return (
+    <ActivityStrip
+      key={id}
+      id={id}
+      events={lines.eventsOf(id)}
+      marks={lines.marksOf(id)}
+      isRunning={isRunning && id === newest}
+      at={target?.session_id === id ? target.seq : null}
+      go={(seq) => go({ session_id: id, seq })}
+    />
+  );
+}
+
+/** The event of the row that has the focus, else of the one under the pointer, else of the one that is marked. */
+function placeInView(): RawPlace | null {
+  const row = document.activeElement?.closest<HTMLElement>(".row") ??
+    [...document.querySelectorAll<HTMLElement>(".row:hover")].at(-1) ??
+    document.querySelector<HTMLElement>(".row[data-target]");
+  const { session, seq } = row?.dataset ?? {};
+  return session === undefined || seq === undefined ? null : { session_id: session, seq: Number(seq) };
 }
 
 /** The dialog about a turn. It stands outside of the timeline, which draws only what is in view. */

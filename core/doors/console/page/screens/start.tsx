@@ -1,10 +1,13 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { AgentReport } from "../../../../../plugin-sdk/agent-report.ts";
+import type { Envelope } from "../../../../../plugin-sdk/envelope.ts";
+import type { PluginReport } from "../../../../../plugin-sdk/plugin-report.ts";
 import { omitEmpty, omitUndefined } from "../../../../../plugin-sdk/optional-fields.ts";
-import { RefusedCall } from "../api.ts";
-import { noticeOf, useConsole } from "../console-context.ts";
+import { lineGroups, RefusedCall } from "../api.ts";
+import { attempt, noticeOf, useConsole } from "../console-context.ts";
 import { Command, Failure, Screen, toggled, useLoaded } from "../parts.tsx";
-import { goTo } from "../route.ts";
+import { heldText, isHeld } from "../agents/agents.tsx";
+import { addressOf, goTo } from "../route.ts";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
 
@@ -12,16 +15,26 @@ import { Text } from "../text.tsx";
 export function Start() {
   const [several, setSeveral] = useState<ReadonlySet<string>>(new Set());
   const { send, isBusy, failure } = useStart(several);
+  const prompt = useRef<HTMLTextAreaElement>(null);
   return (
     <Screen title="Start a session" lead="An agent, a folder and a prompt. Choose several agents to compare them.">
       <form class="form start-form" onSubmit={(event) => (event.preventDefault(), void send(event.currentTarget))}>
         <label>
-          Prompt<textarea name="prompt" rows={6} required placeholder="What should be done?" />
+          Prompt<textarea
+            name="prompt"
+            rows={6}
+            required
+            placeholder="What should be done?"
+            ref={prompt}
+            onKeyDown={sendOnEnter}
+          />
         </label>
         {failure !== null && fieldOf(failure) === "prompt" && <Failure {...noticeOf(failure)} />}
+        <RecentPrompts into={prompt} />
         <Folder />
         {failure !== null && fieldOf(failure) === "workdir" && <Failure {...noticeOf(failure)} />}
         <Agents chosen={several} toggle={(id) => setSeveral(toggled(several, id))} />
+        <Model chosen={several} />
         <Terms />
         {failure !== null && fieldOf(failure) === null && <Failure {...noticeOf(failure)} />}
         <div class="dialog-actions">
@@ -62,6 +75,13 @@ function useStart(several: ReadonlySet<string>) {
   return { send, isBusy, failure };
 }
 
+/** Sends the form at Ctrl-Enter. */
+function sendOnEnter(event: KeyboardEvent & { currentTarget: HTMLTextAreaElement }): void {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  event.currentTarget.form?.requestSubmit();
+}
+
 /** Names the field that a refusal is about; null for none of this form. */
 function fieldOf(error: unknown): "prompt" | "workdir" | null {
   if (!(error instanceof RefusedCall)) return null;
@@ -94,6 +114,56 @@ function Folder() {
   );
 }
 
+/** Sessions whose prompts can be taken again. */
+const mostRecent = 30;
+
+/** Prompts of the latest sessions: one that is chosen is read whole, and goes into the field. */
+function RecentPrompts({ into }: { into: { current: HTMLTextAreaElement | null } }) {
+  const found = useConsole();
+  const named = new Map(found.sessions.all.value.map(({ title, session_id }) => [title, session_id]));
+  const titles = [...named.keys()].filter((title) => title !== "").slice(0, mostRecent);
+  if (titles.length === 0) return null;
+  const take = async (title: string) => {
+    const id = named.get(title);
+    if (id === undefined) return;
+    const path = `/v1/sessions/${encodeURIComponent(id)}/events`;
+    await attempt(found, null, async () => {
+      for await (const [line] of lineGroups(await found.api.open(path, { limit: 1, follow: false }))) {
+        if (line === undefined || into.current === null) continue;
+        const { event } = JSON.parse(line) as Envelope;
+        if (event.type === "session_started") into.current.value = event.requested.prompt;
+        into.current.focus();
+      }
+    });
+  };
+  return (
+    <label>
+      Recent prompts
+      <select onChange={({ currentTarget }) => void take(currentTarget.value)}>
+        <option value="">Take one again …</option>
+        {titles.map((title) => <option value={title}>{plainText(title, 100)}</option>)}
+      </select>
+    </label>
+  );
+}
+
+/** The model, with those of the chosen agents to choose from. */
+function Model({ chosen }: { chosen: ReadonlySet<string> }) {
+  const { api } = useConsole();
+  const [loaded] = useLoaded(
+    (signal) => api.get<{ agents: AgentReport[] }>("/v1/agents", { probe: false }, signal),
+    [],
+  );
+  const agents = loaded !== undefined && "value" in loaded ? loaded.value.agents : [];
+  const models = new Set(agents.filter(({ id }) => chosen.has(id)).flatMap((agent) => agent.models));
+  return (
+    <label>
+      Model<input type="text" name="model" list="models" maxLength={256} placeholder="the agent's own" />
+      <datalist id="models">{[...models].map((name) => <option value={name} />)}</datalist>
+    </label>
+  );
+}
+
 /** The agents that are on, of which none, one or several may be chosen. */
 function Agents({ chosen, toggle }: { chosen: ReadonlySet<string>; toggle: (id: string) => void }) {
   const { api } = useConsole();
@@ -107,21 +177,41 @@ function Agents({ chosen, toggle }: { chosen: ReadonlySet<string>; toggle: (id: 
       {loaded !== undefined && "failed" in loaded && <Failure {...noticeOf(loaded.failed)} />}
       {agents !== null && (
         <>
-          {agents.filter(({ quarantined }) => quarantined).map(({ id, reason, next_step }) => (
-            <Failure key={id} text={plainText(reason, 300)} hint={plainText(next_step ?? "", 300)} />
-          ))}
+          <Held />
           <div class="choices">
             {agents.filter(isOn).map((agent) => (
               <AgentChoice key={agent.id} agent={agent} isChosen={chosen.has(agent.id)} toggle={toggle} />
             ))}
           </div>
+          {!agents.some(isOn) && (
+            <p>
+              No agent is on yet. Set one up: <Command text="bulkhead setup" />
+            </p>
+          )}
           <p class="quiet-line">
-            {agents.filter((agent) => !isOn(agent) && !agent.quarantined).length} more are off. See what they need:{" "}
-            <Command text="bulkhead agents" />
+            {agents.filter((agent) => !isOn(agent) && !agent.quarantined).length} more are off.{" "}
+            <a href={addressOf("agents")}>See what they need</a>
           </p>
         </>
       )}
     </fieldset>
+  );
+}
+
+/** Agents that cannot be chosen though they are on: they crashed too often. */
+function Held() {
+  const { api } = useConsole();
+  const [loaded] = useLoaded((signal) => api.get<{ plugins: PluginReport[] }>("/v1/plugins", {}, signal), []);
+  const held = loaded !== undefined && "value" in loaded ? loaded.value.plugins.filter(isHeld) : [];
+  return (
+    <>
+      {held.map((plugin) => (
+        <p class="failed-text">
+          <b>{plainText(plugin.name, 80)}</b> is in quarantine. {heldText(plugin)}{" "}
+          <a href={addressOf("agents")}>What to do</a>
+        </p>
+      ))}
+    </>
   );
 }
 
@@ -143,7 +233,10 @@ function AgentChoice(
           <code>
             <Text of={id} />
           </code>
-        )} <span class={`tag agent-${availability}`}>{availability.replaceAll("_", " ")}</span>
+        )}{" "}
+        {availability !== "available" && (
+          <span class={`tag agent-${availability}`}>{availability.replaceAll("_", " ")}</span>
+        )}
         {(availability !== "available" || access_modes.some(({ missing_key }) => missing_key !== undefined)) && (
           <small>
             <Text of={reason} />
@@ -223,6 +316,7 @@ function requestOf(data: FormData): Record<string, unknown> {
     prompt: text("prompt"),
     workdir: text("workdir"),
     workspace: text("workspace"),
+    ...omitEmpty({ model: text("model") }),
     timeout_ms: minutes === undefined ? undefined : minutes * 60_000,
     ...(Object.keys(budget).length === 0 ? {} : { budget, best_effort: true }),
     ...omitEmpty({ approval: text("approval"), labels }),

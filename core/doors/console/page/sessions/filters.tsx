@@ -18,7 +18,7 @@ interface FiltersProps {
   search: RefObject<HTMLInputElement | null>;
 }
 
-/** What narrows the list: words, state, agent, repository, label and days; and how it is grouped. */
+/** Fields that narrow the list: words, state, agent, repository, label and days; and how it is grouped. */
 export function Filters({ filter, ask, counts, live, group, setGroup, search }: FiltersProps) {
   const [isOpen, setIsOpen] = useState(false);
   const isNarrowed = Object.values(filter).some((value) => value !== null && value !== "");

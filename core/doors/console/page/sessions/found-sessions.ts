@@ -29,7 +29,7 @@ export class FoundSessions {
   readonly ended: Signal<readonly SessionSummary[]> = signal([]);
   readonly counts: Signal<SessionCounts | null> = signal(null);
   readonly state: Signal<"loading" | "ready" | { failed: string }> = signal("loading");
-  /** Where the next page begins; null after the last. */
+  /** Beginning of the next page; null after the last. */
   readonly next: Signal<string | null> = signal(null);
   readonly #api: HostApi;
   readonly #list: SessionList;

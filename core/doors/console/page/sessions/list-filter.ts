@@ -2,7 +2,7 @@ import { omitEmpty } from "../../../../../plugin-sdk/optional-fields.ts";
 import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import { type Standing, standingOf } from "../session-list.ts";
 
-/** What a person asks the list of sessions for; empty texts ask for nothing. */
+/** Filters of the list of sessions; empty texts ask for nothing. */
 export interface ListFilter {
   text: string;
   standing: Standing | null;

@@ -2,7 +2,7 @@ import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.t
 import { type Standing, standingOf } from "../session-list.ts";
 import { folderName } from "./short-path.ts";
 
-/** What sessions are grouped by. */
+/** Ways to group sessions, by their titles. */
 export const groupings = { state: "State", agent: "Agent", repository: "Repository", day: "Day" } as const;
 
 /** A way to group sessions. */

@@ -1,4 +1,4 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 /** Pixels above and below the view that are drawn as well. */
@@ -15,6 +15,23 @@ interface ListWindowProps {
 /** A list of rows of known heights that draws only those in view; the page around it scrolls. */
 export function ListWindow({ pixels, draw, nearEnd }: ListWindowProps) {
   const list = useRef<HTMLUListElement>(null);
+  const { first, last, above, below } = rowsIn(pixels, useView(list, pixels.length));
+  useEffect(() => {
+    if (last >= pixels.length) nearEnd();
+  }, [last, pixels.length]);
+  return (
+    <ul
+      class="session-list lines"
+      ref={list}
+      style={{ paddingTop: `${above}px`, paddingBottom: `${below}px` }}
+    >
+      {Array.from({ length: last - first }, (_, at) => draw(first + at))}
+    </ul>
+  );
+}
+
+/** Follows the part of a list that is in view. */
+function useView(list: RefObject<HTMLUListElement | null>, count: number): { top: number; bottom: number } {
   const [view, setView] = useState({ top: 0, bottom: 1400 });
   const look = () => {
     const page = list.current?.closest("main");
@@ -27,34 +44,19 @@ export function ListWindow({ pixels, draw, nearEnd }: ListWindowProps) {
         : { top, bottom: top + page.clientHeight }
     );
   };
-  const latest = useRef(look);
-  latest.current = look;
-  const { first, last, above, below } = rowsIn(pixels, view);
-  useLayoutEffect(() => latest.current(), [pixels.length]);
-  useEffect(() => {
-    if (last >= pixels.length) nearEnd();
-  }, [last, pixels.length]);
+  useLayoutEffect(look, [count]);
   useEffect(() => {
     const page = list.current?.closest("main");
     if (page == null) return;
-    const onMove = () => latest.current();
-    page.addEventListener("scroll", onMove, { passive: true });
-    const observer = new ResizeObserver(onMove);
+    page.addEventListener("scroll", look, { passive: true });
+    const observer = new ResizeObserver(look);
     observer.observe(page);
     return () => {
-      page.removeEventListener("scroll", onMove);
+      page.removeEventListener("scroll", look);
       observer.disconnect();
     };
   }, []);
-  return (
-    <ul
-      class="session-list lines"
-      ref={list}
-      style={{ paddingTop: `${above}px`, paddingBottom: `${below}px` }}
-    >
-      {Array.from({ length: last - first }, (_, at) => draw(first + at))}
-    </ul>
-  );
+  return view;
 }
 
 /** Finds the rows in view, and the heights of what is above and below them. */

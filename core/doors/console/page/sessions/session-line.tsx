@@ -1,5 +1,5 @@
 import { formatCost } from "../../../../../plugin-sdk/currency.ts";
-import type { SessionFacts, SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
+import type { ListedFacts, SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import { StandingMark } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { type Standing, standingOf } from "../session-list.ts";
@@ -65,7 +65,7 @@ interface StepProps {
   now: number;
 }
 
-/** What it does now, what it waits for, or why it ended. */
+/** Tells what it does now, what it waits for, or why it ended. */
 function Step({ session, standing, silence, now }: StepProps) {
   const asked = session.waiting[0];
   if (asked !== undefined) return <span class="line-step waits-for">{plainText(asked.text, 200)}</span>;
@@ -85,7 +85,7 @@ function Step({ session, standing, silence, now }: StepProps) {
   );
 }
 
-function Plan({ of: plan }: { of: SessionFacts["plan"] }) {
+function Plan({ of: plan }: { of: ListedFacts["plan"] }) {
   if (plan === null) return <span class="line-plan" />;
   return (
     <span class="line-plan" title={`Plan: ${plan.done} of ${plan.total} steps done`}>
@@ -97,7 +97,7 @@ function Plan({ of: plan }: { of: SessionFacts["plan"] }) {
   );
 }
 
-function Lines({ of: lines }: { of: SessionFacts["lines"] }) {
+function Lines({ of: lines }: { of: ListedFacts["lines"] }) {
   if (lines === null) return <span class="line-lines" />;
   return (
     <span class="line-lines" title="Lines that its edits add and take away">
@@ -106,7 +106,7 @@ function Lines({ of: lines }: { of: SessionFacts["lines"] }) {
   );
 }
 
-function Cost({ of: facts }: { of: SessionFacts | undefined }) {
+function Cost({ of: facts }: { of: ListedFacts | undefined }) {
   const isKnown = facts !== undefined && facts.cost !== null;
   return <span class="line-cost">{isKnown && formatCost(facts.cost, facts.currency)}</span>;
 }

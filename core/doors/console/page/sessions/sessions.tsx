@@ -25,25 +25,15 @@ const headPixels = 36;
 export function Sessions() {
   const { found, sessions, canRun } = useConsole();
   const [group, setGroup] = useState<Grouping>("state");
-  const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const search = useRef<HTMLInputElement>(null);
-  useEffect(() => found.open(), []);
   const now = useClock();
-  const [running, ended, queued] = [found.running.value, found.ended.value, sessions.queued.value];
-  const filter = found.filter.value;
-  const groups = grouped({ running, ended }, group, { now, queued });
-  const items = groups.flatMap((one): ListItem[] => [
-    { key: `group ${one.key}`, group: one, session: null },
-    ...(folded.has(one.key) ? [] : one.sessions).map((session) => ({ key: session.session_id, group: one, session })),
-  ]);
+  const { items, folded, fold } = useItems(group, now);
+  const [running, queued, filter] = [found.running.value, sessions.queued.value, found.filter.value];
   const picked = running.filter(({ session_id }) => selected.has(session_id)).map(({ session_id }) => session_id);
   const pick = (ids: readonly string[]) => setSelected(new Set(ids));
-  const select = (id: string) => setSelected(toggled(selected, id));
-  useLineKeys({ items, search, select });
-  const state = found.state.value;
-  const isEmpty = state === "ready" && items.length === 0;
-  const isNarrowed = filter !== noFilter;
+  const lines = { items, now, folded, fold, selected, select: (id: string) => setSelected(toggled(selected, id)) };
+  useLineKeys({ ...lines, search });
   return (
     <Screen
       title="Sessions"
@@ -60,22 +50,33 @@ export function Sessions() {
         search={search}
       />
       {canRun && <StopBar picked={picked} clear={() => pick([])} />}
-      {typeof state === "object" && <Failure text={state.failed} />}
-      {state === "loading" && <p class="quiet-line">Reading the sessions …</p>}
       {isFile(filter.text) && <ChangedFile name={filter.text.trim()} />}
-      {isEmpty && (isNarrowed ? <NoMatch /> : <NoSession />)}
-      {items.length > 0 && (
-        <Lines
-          items={items}
-          now={now}
-          folded={folded}
-          fold={(key) => setFolded(toggled(folded, key))}
-          selected={selected}
-          select={canRun ? select : undefined}
-        />
-      )}
+      {items.length === 0 && <NoLine />}
+      {items.length > 0 && <Lines {...lines} canSelect={canRun} />}
     </Screen>
   );
+}
+
+/** The heads of groups and the sessions below them, and which groups are folded. */
+function useItems(group: Grouping, now: number) {
+  const { found, sessions } = useConsole();
+  const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
+  useEffect(() => found.open(), []);
+  const all = { running: found.running.value, ended: found.ended.value };
+  const items = grouped(all, group, { now, queued: sessions.queued.value }).flatMap((one): ListItem[] => [
+    { key: `group ${one.key}`, group: one, session: null },
+    ...(folded.has(one.key) ? [] : one.sessions).map((session) => ({ key: session.session_id, group: one, session })),
+  ]);
+  return { items, folded, fold: (key: string) => setFolded(toggled(folded, key)) };
+}
+
+/** Says why there is no line. */
+function NoLine() {
+  const { found } = useConsole();
+  const state = found.state.value;
+  if (typeof state === "object") return <Failure text={state.failed} />;
+  if (state === "loading") return <p class="quiet-line">Reading the sessions …</p>;
+  return found.filter.value === noFilter ? <NoSession /> : <NoMatch />;
 }
 
 function Lead() {
@@ -120,10 +121,11 @@ interface LinesProps {
   folded: ReadonlySet<string>;
   fold(key: string): void;
   selected: ReadonlySet<string>;
-  select: ((id: string) => void) | undefined;
+  select(id: string): void;
+  canSelect: boolean;
 }
 
-function Lines({ items, now, folded, fold, selected, select }: LinesProps) {
+function Lines({ items, now, folded, fold, selected, select, canSelect }: LinesProps) {
   const { found, sessions: { queued } } = useConsole();
   const rowPixels = useRowPixels();
   const draw = (index: number) => {
@@ -139,7 +141,7 @@ function Lines({ items, now, folded, fold, selected, select }: LinesProps) {
         now={now}
         queued={queued.value}
         isSelected={selected.has(id)}
-        select={select !== undefined && state === "running" ? () => select(id) : undefined}
+        select={canSelect && state === "running" ? () => select(id) : undefined}
       />
     );
   };

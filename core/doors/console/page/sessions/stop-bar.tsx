@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { useConsole } from "../console-context.ts";
 
-/** What is selected and can be stopped; then the seconds in which that can be taken back. */
+/** Shows what is selected and can be stopped; then the seconds in which that can be taken back. */
 export function StopBar({ picked, clear }: { picked: readonly string[]; clear(): void }) {
   const { stopping } = useConsole();
   const pending = stopping.pending.value;

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { type Console, useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
 import { useBadge } from "./notifications.tsx";
+import { Agents } from "../agents/agents.tsx";
 import { NeedsYou } from "../needs/needs-you.tsx";
 import { Command, Dialog, Empty, Screen, Since } from "../parts.tsx";
 import { reviewKeys } from "../review/key-names.ts";
@@ -66,6 +67,8 @@ function CurrentScreen({ found: { route, canRun } }: { found: Console }) {
       return <NeedsYou />;
     case "sessions":
       return first === undefined ? <Sessions /> : <Session key={first} id={first} seq={numberOf(second)} />;
+    case "agents":
+      return <Agents />;
     case "start":
       return canRun ? <Start /> : <ReadOnly />;
     case "review":
@@ -162,7 +165,8 @@ function Help({ close }: { close: () => void }) {
     ["m", "write to the agent of a session"],
     ["f, n", "in a session: show another kind of rows, go to the next failure"],
     ...reviewKeys,
-    ["/", "search the sessions"],
+    ["/", "search the sessions; in a session: find in all of it"],
+    ["e", "in a session: show the whole event under the pointer"],
     ["+", "start a session"],
     ["Escape", "back, or close"],
   ] as const;
