@@ -21,7 +21,7 @@ export interface MeteredCall extends CallTokens {
 }
 
 /** Takes what a meter sees. */
-export interface MeterDeps {
+interface MeterDeps {
   /** A request sent something to the model's place; one that calls no model, too. */
   onRequest(): void;
   /** A call of a model is over. */
