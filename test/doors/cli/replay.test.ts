@@ -15,7 +15,9 @@ async function cli({ test: { host, root } }: RecordedAgent, ...args: string[]) {
   return { code, out: terminal.out(), err: terminal.err() };
 }
 
-test("replay plays a session by the beginning of its id, and says how it went in lines, JSON and exit codes", async (context) => {
+test("replay plays a session by the beginning of its id, and says how it went in lines, JSON and exit codes", {
+  timeout: 120_000,
+}, async (context) => {
   await needsWall(context, "bubblewrap");
   const agent = await recordedAgent();
   const file = join(agent.root, "outside", "b.txt");

@@ -13,7 +13,9 @@ const work = [
   `cat /proc/net/dev | grep -c : > net.txt`,
 ].join("\n");
 
-test("a recorded session plays again: every call is served, the files are the same, and no model is asked", async (context) => {
+test("a recorded session plays again: every call is served, the files are the same, and no model is asked", {
+  timeout: 120_000,
+}, async (context) => {
   await needsWall(context, "bubblewrap");
   const agent = await recordedAgent();
   const { project, model } = agent;
@@ -43,60 +45,70 @@ test("a recorded session plays again: every call is served, the files are the sa
   expect(await readFile(join(project, "a.txt"), "utf8"), "the project is left alone").toBe(later);
 });
 
-test("one changed byte in what the agent read is drift: the session ends, and says where", async (context) => {
-  await needsWall(context, "bubblewrap");
-  const agent = await recordedAgent();
-  const file = join(agent.root, "outside", "b.txt");
-  const script = `ask first\nask "{\\"tool\\":{\\"result\\":\\"one $(cat ${file}) two\\"}}"\nsleep 60`;
-  await writeFile(file, "41");
-  const recording = agent.run(script.replace("sleep 60", "ask third"));
-  const { session_id, recorded } = await recording;
-  expect(recorded?.calls).toBe(3);
-  await writeFile(file, "42");
-  const { replay, error, stop_reason } = await agent.replay(session_id, script);
-  expect([stop_reason, error?.code]).toEqual(["fatal", "drift"]);
-  expect(error?.message).toBe(
-    "DRIFT: call 2 (POST /v1/messages) is not in the record. It differs from recorded call 2 in tool.result.",
-  );
-  expect(replay).toMatchObject({ recorded: 3, made: 2, served: 1, left: 2 });
-  expect(replay?.drift?.difference).toBe([
-    "--- recorded call 2, POST /v1/messages",
-    "+++ call 2 now, POST /v1/messages",
-    "@@ tool.result @@",
-    "-one 41 two",
-    "+one 42 two",
-  ].join("\n"));
-  expect(agent.model.asked).toHaveLength(3);
-});
+test(
+  "one changed byte in what the agent read is drift: the session ends, and says where",
+  { timeout: 120_000 },
+  async (context) => {
+    await needsWall(context, "bubblewrap");
+    const agent = await recordedAgent();
+    const file = join(agent.root, "outside", "b.txt");
+    const script = `ask first\nask "{\\"tool\\":{\\"result\\":\\"one $(cat ${file}) two\\"}}"\nsleep 60`;
+    await writeFile(file, "41");
+    const recording = agent.run(script.replace("sleep 60", "ask third"));
+    const { session_id, recorded } = await recording;
+    expect(recorded?.calls).toBe(3);
+    await writeFile(file, "42");
+    const { replay, error, stop_reason } = await agent.replay(session_id, script);
+    expect([stop_reason, error?.code]).toEqual(["fatal", "drift"]);
+    expect(error?.message).toBe(
+      "DRIFT: call 2 (POST /v1/messages) is not in the record. It differs from recorded call 2 in tool.result.",
+    );
+    expect(replay).toMatchObject({ recorded: 3, made: 2, served: 1, left: 2 });
+    expect(replay?.drift?.difference).toBe([
+      "--- recorded call 2, POST /v1/messages",
+      "+++ call 2 now, POST /v1/messages",
+      "@@ tool.result @@",
+      "-one 41 two",
+      "+one 42 two",
+    ].join("\n"));
+    expect(agent.model.asked).toHaveLength(3);
+  },
+);
 
-test("a record is this user's alone, has no key and no secret, and goes with its session", async (context) => {
-  await needsWall(context, "bubblewrap");
-  const agent = await recordedAgent();
-  agent.model.answer = (_call, body) => ({ pieces: [body.slice(0, 20), body.slice(20), ` ${key}`] });
-  const said = 'ask "a secret: $TOKEN, a stand-in: $MODEL_KEY"';
-  const { session_id } = await agent.run(said);
-  expect(agent.model.asked[0]!.body).toContain(secret);
-  const folder = join(agent.root, "state", "wire", session_id);
-  expect((await stat(folder)).mode & 0o777).toBe(0o700);
-  const names = await readdir(folder);
-  expect(names.sort()).toEqual(["call-000001.json", "end.json", "head.json"]);
-  for (const name of names) {
-    expect((await stat(join(folder, name))).mode & 0o777, name).toBe(0o600);
-    const text = await readFile(join(folder, name), "utf8");
-    expect([text.includes(key), text.includes(secret)], name).toEqual([false, false]);
-    if (name.startsWith("call")) expect(text.split("[redacted TOKEN]")).toHaveLength(3);
-  }
-  expect((await agent.replay(session_id, said)).replay).toMatchObject({ served: 1, left: 0, tree: "same" });
-  await agent.test.host.sessions.delete(session_id);
-  expect(await readdir(join(folder, ".."))).toEqual([]);
-  const { code, message } = await errorOf(agent.replay(session_id, said));
-  expect([code, message]).toEqual([
-    "not_found",
-    `Cannot replay session "${session_id}": no record of its calls is kept here.`,
-  ]);
-});
+test(
+  "a record is this user's alone, has no key and no secret, and goes with its session",
+  { timeout: 120_000 },
+  async (context) => {
+    await needsWall(context, "bubblewrap");
+    const agent = await recordedAgent();
+    agent.model.answer = (_call, body) => ({ pieces: [body.slice(0, 20), body.slice(20), ` ${key}`] });
+    const said = 'ask "a secret: $TOKEN, a stand-in: $MODEL_KEY"';
+    const { session_id } = await agent.run(said);
+    expect(agent.model.asked[0]!.body).toContain(secret);
+    const folder = join(agent.root, "state", "wire", session_id);
+    expect((await stat(folder)).mode & 0o777).toBe(0o700);
+    const names = await readdir(folder);
+    expect(names.sort()).toEqual(["call-000001.json", "end.json", "head.json"]);
+    for (const name of names) {
+      expect((await stat(join(folder, name))).mode & 0o777, name).toBe(0o600);
+      const text = await readFile(join(folder, name), "utf8");
+      expect([text.includes(key), text.includes(secret)], name).toEqual([false, false]);
+      if (name.startsWith("call")) expect(text.split("[redacted TOKEN]")).toHaveLength(3);
+    }
+    expect((await agent.replay(session_id, said)).replay).toMatchObject({ served: 1, left: 0, tree: "same" });
+    await agent.test.host.sessions.delete(session_id);
+    expect(await readdir(join(folder, ".."))).toEqual([]);
+    const { code, message } = await errorOf(agent.replay(session_id, said));
+    expect([code, message]).toEqual([
+      "not_found",
+      `Cannot replay session "${session_id}": no record of its calls is kept here.`,
+    ]);
+  },
+);
 
-test("a record goes on over a restart; one that is incomplete, or has no end, is refused with the reason", async (context) => {
+test("a record goes on over a restart; one that is incomplete, or has no end, is refused with the reason", {
+  timeout: 120_000,
+}, async (context) => {
   await needsWall(context, "bubblewrap");
   const limits = { wire_call_bytes: 2000, wire_record_bytes: 3000 };
   const first = await recordedAgent({ limits });
@@ -125,32 +137,41 @@ test("a record goes on over a restart; one that is incomplete, or has no end, is
   expect(await refused(next, whole.session_id)).toContain("no end: it still runs, or its host was killed");
 });
 
-test("a model's refusals, and calls that reached none, play again as they were", async (context) => {
-  await needsWall(context, "bubblewrap");
-  const agent = await recordedAgent();
-  agent.model.answer = (call) =>
-    call === 1 ? { status: 529, pieces: ["busy"] } : { pieces: ["x".repeat(100_000), "end"] };
-  const script = `show() { curl -s -w " %{http_code} %header{x-limit}" -d "$1" "$MODEL_URL/v1/messages" | tail -c 40; }
+test(
+  "a model's refusals, and calls that reached none, play again as they were",
+  { timeout: 120_000 },
+  async (context) => {
+    await needsWall(context, "bubblewrap");
+    const agent = await recordedAgent();
+    agent.model.answer = (call) =>
+      call === 1 ? { status: 529, pieces: ["busy"] } : { pieces: ["x".repeat(100_000), "end"] };
+    const script =
+      `show() { curl -s -w " %{http_code} %header{x-limit}" -d "$1" "$MODEL_URL/v1/messages" | tail -c 40; }
     show same; show same; curl -s -w " %{http_code}" "$MODEL_URL/v1/gone" -d x`;
-  const { session_id, output, recorded } = await agent.run(script);
-  expect(output).toContain("busy 529 7");
-  expect(recorded?.calls).toBe(3);
-  const again = await agent.replay(session_id, script);
-  expect(again.output).toBe(output);
-  expect(again.replay).toMatchObject({ made: 3, served: 3, left: 0, tree: "same" });
-});
+    const { session_id, output, recorded } = await agent.run(script);
+    expect(output).toContain("busy 529 7");
+    expect(recorded?.calls).toBe(3);
+    const again = await agent.replay(session_id, script);
+    expect(again.output).toBe(output);
+    expect(again.replay).toMatchObject({ made: 3, served: 3, left: 0, tree: "same" });
+  },
+);
 
-test("a record is refused where the host does not see the calls, and of another client's session", async (context) => {
-  await needsWall(context, "bubblewrap");
-  const agent = await recordedAgent();
-  expect(await errorOf(agent.run("ask one", { env: {} }))).toMatchObject({
-    code: "unenforceable",
-    message: 'Adapter "agent" cannot record: its calls do not pass the host.',
-  });
-  const { session_id } = await agent.run("ask one");
-  const request = { workdir: agent.project, prompt: "", replay_of: session_id };
-  const start = (mayRead: boolean) =>
-    agent.test.host.runSession(request, { adapter: "agent", client: "other", mayRead: () => mayRead });
-  expect(await errorOf(start(false))).toMatchObject({ code: "not_found" });
-  expect((await (await start(true)).result()).replay).toMatchObject({ of: session_id, left: 1 });
-});
+test(
+  "a record is refused where the host does not see the calls, and of another client's session",
+  { timeout: 120_000 },
+  async (context) => {
+    await needsWall(context, "bubblewrap");
+    const agent = await recordedAgent();
+    expect(await errorOf(agent.run("ask one", { env: {} }))).toMatchObject({
+      code: "unenforceable",
+      message: 'Adapter "agent" cannot record: its calls do not pass the host.',
+    });
+    const { session_id } = await agent.run("ask one");
+    const request = { workdir: agent.project, prompt: "", replay_of: session_id };
+    const start = (mayRead: boolean) =>
+      agent.test.host.runSession(request, { adapter: "agent", client: "other", mayRead: () => mayRead });
+    expect(await errorOf(start(false))).toMatchObject({ code: "not_found" });
+    expect((await (await start(true)).result()).replay).toMatchObject({ of: session_id, left: 1 });
+  },
+);
