@@ -5,7 +5,7 @@ import { eventText } from "../../records/history/event-text.ts";
 export const searchKinds = ["files", "said", "commands", "denied"] as const;
 
 /** A member of {@link searchKinds}. */
-export type SearchKind = typeof searchKinds[number];
+type SearchKind = typeof searchKinds[number];
 
 /** Returns the kind of an event in which words were found; null for one that is of none. */
 export function searchKindOf(event: Envelope["event"]): SearchKind | null {

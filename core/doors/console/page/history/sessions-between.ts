@@ -6,7 +6,7 @@ const pageSize = 500;
 const mostSessions = 5000;
 
 /** A stretch of time, and whose sessions count. */
-export interface Stretch {
+interface Stretch {
   from: Date;
   to: Date;
   adapter?: string | undefined;

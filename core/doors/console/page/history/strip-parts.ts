@@ -1,7 +1,7 @@
 import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 
 /** A look at the past: how many days it shows, and the length of one of its parts. */
-interface StripScale {
+export interface StripScale {
   days: number;
   partMs: number;
 }

@@ -4,7 +4,7 @@ import { noticeOf, useConsole } from "../console-context.ts";
 import { Empty, Failure, useLoaded } from "../parts.tsx";
 import { MomentSessions } from "./moment-sessions.tsx";
 import { sessionsBetween } from "./sessions-between.ts";
-import { ranAt, type Strip, stripBegin, stripOf, stripScales } from "./strip-parts.ts";
+import { ranAt, type Strip, stripBegin, stripOf, type StripScale, stripScales } from "./strip-parts.ts";
 
 /** A strip of the last days that shows how much ran when; a person picks a moment and sees what ran then. */
 export function TimeStrip() {
@@ -19,7 +19,6 @@ export function TimeStrip() {
     return sessionsBetween({ from: stripBegin(scale, now), to }, { api, signal });
   }, [name, newest]);
   const all = loaded !== undefined && "value" in loaded ? loaded.value : [];
-  const strip = useMemo(() => stripOf(all, scale, now), [loaded, name]);
   if (loaded === undefined) return <p class="quiet-line" role="status">Reading …</p>;
   if ("failed" in loaded) return <Failure {...noticeOf(loaded.failed)} />;
   return (
@@ -39,7 +38,7 @@ export function TimeStrip() {
           ))}
         </div>
       </div>
-      <Moment key={name} strip={strip} sessions={all} now={now} />
+      <Moment key={name} scale={scale} sessions={all} now={now} />
       {all.length === 0 && (
         <Empty title={newest === undefined ? "Nothing has happened yet" : "Nothing ran in these days"}>
           <p>Every session will be found here, by its words and by its time.</p>
@@ -50,7 +49,8 @@ export function TimeStrip() {
 }
 
 /** The moment that a person picks on the strip; at first the last one in which something ran. */
-function Moment({ strip, sessions, now }: { strip: Strip; sessions: readonly SessionSummary[]; now: Date }) {
+function Moment({ scale, sessions, now }: { scale: StripScale; sessions: readonly SessionSummary[]; now: Date }) {
+  const strip = useMemo(() => stripOf(sessions, scale, now), [sessions]);
   const [at, setAt] = useState<number | null>(null);
   const last = Math.floor((now.getTime() - strip.from) / strip.partMs);
   const lastBusy = strip.counts.findLastIndex((count) => count > 0);

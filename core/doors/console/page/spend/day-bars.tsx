@@ -3,7 +3,7 @@ import { formatCost } from "../../../../../plugin-sdk/currency.ts";
 import type { UsageRow } from "../../../../../plugin-sdk/usage-row.ts";
 import { plainText } from "../shown-text.ts";
 import { costText } from "./cost-text.ts";
-import { heightOf, isIn, scaleEnd, type Span, sumOf, type UsageSum } from "./spend-sums.ts";
+import { type DaySpan, heightOf, isIn, scaleEnd, sumOf, type UsageSum } from "./spend-sums.ts";
 
 /** Agents with a colour of their own; the others share the last one. */
 const mostColours = 6;
@@ -12,17 +12,17 @@ interface BarsProps {
   rows: readonly UsageRow[];
   /** The most expensive first. */
   agents: readonly { name: string | null; sum: UsageSum }[];
-  spans: readonly Span[];
+  spans: readonly DaySpan[];
   currency: string | null;
-  span: Span | null;
+  span: DaySpan | null;
   agent: string | null;
-  chooseSpan: (span: Span | null) => void;
+  chooseSpan: (span: DaySpan | null) => void;
   chooseAgent: (agent: string | null) => void;
 }
 
 /** One bar, with the part of each agent, the most expensive agent at the bottom. */
 interface Bar {
-  span: Span;
+  span: DaySpan;
   sum: UsageSum;
   parts: { agent: string; colour: number; sum: UsageSum }[];
 }
@@ -63,7 +63,7 @@ export function DayBars({ rows, agents, spans, currency, span, agent, chooseSpan
 }
 
 function barOf(
-  span: Span,
+  span: DaySpan,
   { rows, agents, currency, agent }: Pick<BarsProps, "rows" | "agents" | "currency" | "agent">,
 ): Bar {
   const here = rows.filter((row) => isIn(row, span) && (agent === null || row.adapter_id === agent));

@@ -6,13 +6,13 @@ import { addressOf } from "../route.ts";
 import { standingOf } from "../session-list.ts";
 import { plainText } from "../shown-text.ts";
 import { UsageOf } from "../usage-of.tsx";
-import type { Span } from "./spend-sums.ts";
+import type { DaySpan } from "./spend-sums.ts";
 
 /** Sessions that are listed. */
 const mostShown = 30;
 
 interface Wanted {
-  span: Span | null;
+  span: DaySpan | null;
   agent: string | null;
 }
 

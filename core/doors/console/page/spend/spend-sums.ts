@@ -1,7 +1,7 @@
 import { costKind, type UsageRow } from "../../../../../plugin-sdk/usage-row.ts";
 
 /** One bar: a day, or a week from its Monday. Its days are written as in `UsageRow.day`. */
-export interface Span {
+export interface DaySpan {
   first: string;
   last: string;
   /** Day of the week, month and day; of a week those of its first day. */
@@ -40,7 +40,7 @@ const dates = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
 const wholes = new Intl.DateTimeFormat("en", { weekday: "long", day: "numeric", month: "long" });
 
 /** Returns the bars of the last days, the oldest first. Days begin here, not in UTC. */
-export function spansOf(days: number, now: Date = new Date()): Span[] {
+export function spansOf(days: number, now: Date = new Date()): DaySpan[] {
   const all = Array.from({ length: days }, (_, at) => {
     // Noon: a day of 23 hours must not be left out.
     return new Date(now.getFullYear(), now.getMonth(), now.getDate() - (days - 1 - at), 12);
@@ -53,7 +53,7 @@ export function spansOf(days: number, now: Date = new Date()): Span[] {
   });
 }
 
-function spanOf(first: Date, last: Date): Span {
+function spanOf(first: Date, last: Date): DaySpan {
   const isDay = first === last;
   return {
     first: dayName(first),
@@ -64,13 +64,13 @@ function spanOf(first: Date, last: Date): Span {
 }
 
 /** Names a local day as `UsageRow.day` does. */
-export function dayName(day: Date): string {
+function dayName(day: Date): string {
   const two = (number: number) => String(number).padStart(2, "0");
   return `${day.getFullYear()}-${two(day.getMonth() + 1)}-${two(day.getDate())}`;
 }
 
 /** Whether a row is of a span. */
-export function isIn({ day }: Pick<UsageRow, "day">, { first, last }: Pick<Span, "first" | "last">): boolean {
+export function isIn({ day }: Pick<UsageRow, "day">, { first, last }: Pick<DaySpan, "first" | "last">): boolean {
   return first <= day && day <= last;
 }
 

@@ -6,7 +6,7 @@ import { plainText } from "../shown-text.ts";
 import { costText } from "./cost-text.ts";
 import { DayBars } from "./day-bars.tsx";
 import { SpendSessions } from "./spend-sessions.tsx";
-import { currenciesOf, grouped, isIn, type Span, spansOf, sumOf } from "./spend-sums.ts";
+import { currenciesOf, type DaySpan, grouped, isIn, spansOf, sumOf } from "./spend-sums.ts";
 import { SpendTable } from "./spend-table.tsx";
 import { CostTiles } from "./cost-tiles.tsx";
 
@@ -59,7 +59,7 @@ interface FiguresProps {
 }
 
 function Figures({ rows, days, labels, label, askLabel }: FiguresProps) {
-  const [span, setSpan] = useState<Span | null>(null);
+  const [span, setSpan] = useState<DaySpan | null>(null);
   const [agent, setAgent] = useState<string | null>(null);
   const currencies = currenciesOf(rows);
   const [chosen, setCurrency] = useState<string | null>(null);
@@ -112,7 +112,7 @@ function Currencies(
 
 /** Says which part of the figures is shown below, and shows all of them again. */
 function Chosen(
-  { span, agent, clear, children }: { span: Span | null; agent: string | null; clear: () => void; children: string },
+  { span, agent, clear, children }: { span: DaySpan | null; agent: string | null; clear: () => void; children: string },
 ) {
   if (span === null && agent === null) return null;
   return (
