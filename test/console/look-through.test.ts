@@ -30,7 +30,7 @@ test("plans, reads and an agent's agent are one row each, which open, and the ti
   await agent.locator("summary").first().click();
   await agent.getByText("Grep").waitFor();
   await agent.locator("strong", { hasText: "one" }).waitFor();
-  await rows().getByText("tally\\( in src").waitFor();
+  await rows().getByText("tally\\( in src").first().waitFor();
   expect(await page.locator("h1 [title]").getAttribute("title")).toBe("Round exactly to the end");
 });
 

@@ -1,7 +1,6 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { type Signal, signal } from "@preact/signals";
-import type { UsageReport } from "../../../../plugin-sdk/result.ts";
 import { AttachedFiles } from "./talk/attached-files.ts";
 import { browserStorage, DraftStore } from "./talk/draft-store.ts";
 import { Pictures } from "./talk/pictures.ts";
@@ -41,8 +40,6 @@ export interface Console {
   notice: Signal<Notice | null>;
   /** Whether the desktop shows a notice of things that wait. */
   notifies: Signal<boolean>;
-  /** Usage of sessions that have ended, as far as it was read. */
-  usages: Map<string, UsageReport>;
   /** An address that someone clicked, to show before it is opened. */
   address: Signal<string | null>;
 }
@@ -105,7 +102,6 @@ export function createConsole({ api, key }: { api: HostApi; key: PageKey }, rout
     route,
     notice,
     notifies: signal(false),
-    usages: new Map(),
     address: signal(null),
   };
 }

@@ -1,29 +1,6 @@
-import { useEffect, useState } from "preact/hooks";
-import type { SessionResult, UsageReport, WireUsage } from "../../../../plugin-sdk/result.ts";
-import { useConsole } from "./console-context.ts";
+import type { UsageReport, WireUsage } from "../../../../plugin-sdk/result.ts";
 import { formatCost } from "../../../../plugin-sdk/currency.ts";
 import { countText } from "./parts.tsx";
-
-/** Cost and tokens of a session, read when it comes into view; the basis is always said. */
-export function UsageOf({ id }: { id: string }) {
-  const { api, usages } = useConsole();
-  const [usage, setUsage] = useState(usages.get(id));
-  useEffect(() => {
-    if (usage !== undefined) return;
-    const over = new AbortController();
-    const path = `/v1/sessions/${encodeURIComponent(id)}`;
-    api.get<{ result: SessionResult | null }>(path, { output: false }, over.signal).then(
-      ({ result }) => {
-        if (result === null) return;
-        usages.set(id, result.usage);
-        setUsage(result.usage);
-      },
-      () => {},
-    );
-    return () => over.abort();
-  }, [id]);
-  return usage === undefined ? null : <UsageText of={usage} />;
-}
 
 /** Tells what the host saw of the agent's calls of its model. */
 function wireText({ calls, unknown, reported_tokens }: WireUsage): string {

@@ -2,7 +2,7 @@ import { type Signal, signal } from "@preact/signals";
 import type { HostApi } from "../api.ts";
 
 /** A place in a session where a text stands. */
-export interface TextHit {
+interface TextHit {
   session_id: string;
   seq: number;
   at: string;

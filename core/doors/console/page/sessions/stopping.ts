@@ -2,7 +2,7 @@ import { type Signal, signal } from "@preact/signals";
 import type { HostApi } from "../api.ts";
 
 /** How long a stop of several sessions can be taken back. Milliseconds. */
-export const undoMs = 5000;
+const undoMs = 5000;
 
 /** Stops several sessions at once, after a few seconds in which a person can take it back. */
 export class Stopping {
