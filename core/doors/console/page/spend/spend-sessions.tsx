@@ -5,7 +5,7 @@ import { Failure, ListRow, StandingMark, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { standingOf } from "../session-list.ts";
 import { plainText } from "../shown-text.ts";
-import { UsageOf } from "../usage-of.tsx";
+import { formatCost } from "../../../../../plugin-sdk/currency.ts";
 import type { DaySpan } from "./spend-sums.ts";
 
 /** Sessions that are listed. */
@@ -32,7 +32,7 @@ export function SpendSessions({ span, agent }: Wanted) {
             href={addressOf("sessions", session.session_id)}
             title={session.title}
             at={session.started_at}
-            usage={<UsageOf id={session.session_id} />}
+            usage={<CostOf session={session} />}
           >
             <b>{plainText(session.adapter_id ?? "no agent", 60)}</b>
           </ListRow>
@@ -43,12 +43,17 @@ export function SpendSessions({ span, agent }: Wanted) {
   );
 }
 
+function CostOf({ session: { facts } }: { session: SessionSummary }) {
+  const isKnown = facts !== undefined && facts.cost !== null;
+  return <span class="number">{isKnown ? formatCost(facts.cost ?? 0, facts.currency) : "—"}</span>;
+}
+
 async function readSessions(
   { span, agent }: Wanted,
   { api, signal }: { api: HostApi; signal: AbortSignal },
 ): Promise<SessionSummary[]> {
   if (span === null) {
-    const query = { adapter: agent ?? undefined, limit: mostShown + 1 };
+    const query = { adapter: agent ?? undefined, limit: mostShown + 1, facts: true };
     return (await api.get<{ sessions: SessionSummary[] }>("/v1/sessions", query, signal)).sessions;
   }
   const query = {
@@ -56,6 +61,7 @@ async function readSessions(
     until: new Date(Date.parse(`${span.last}T23:59:59.999`) + 1).toISOString(),
     adapter: agent ?? undefined,
     limit: mostShown + 1,
+    facts: true,
   };
   return (await api.get<{ sessions: SessionSummary[] }>("/v1/sessions", query, signal)).sessions;
 }
