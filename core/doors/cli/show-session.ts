@@ -11,7 +11,7 @@ import { LiveView } from "./render/live-view.ts";
 import { planLines } from "./render/event-lines.ts";
 import { createPaint, type Paint } from "./render/paint.ts";
 import { type Row, tableLines } from "./render/table.ts";
-import { SessionFacts } from "./render/session-facts.ts";
+import { SessionProgress } from "./render/session-progress.ts";
 import { resultLines } from "./render/result-lines.ts";
 import { fitLine } from "./render/text-width.ts";
 import { tellError } from "./render/error-text.ts";
@@ -58,7 +58,7 @@ export async function showEvents(
   options: ShowSessionOptions,
 ): Promise<{ events: number; missing: Set<string> }> {
   const { terminal, mode, questions } = options;
-  const facts = new SessionFacts();
+  const facts = new SessionProgress();
   const hideStatus = showStatus(facts, options);
   const view = createView(options);
   const asked = questions === undefined ? null : new AgentQuestions(session, { questions, terminal });
@@ -106,7 +106,7 @@ export function drawingColumns(terminal: Terminal): number {
 }
 
 /** Keeps a line about the session at the bottom. Returns how to remove it. */
-function showStatus(facts: SessionFacts, { status, terminal }: ShowSessionOptions): () => void {
+function showStatus(facts: SessionProgress, { status, terminal }: ShowSessionOptions): () => void {
   if (status === undefined) return () => {};
   const paint = createPaint(terminal.colours.stdout);
   const began = performance.now();
@@ -127,7 +127,7 @@ function showStatus(facts: SessionFacts, { status, terminal }: ShowSessionOption
 }
 
 /** The plan as a whole, below what was shown until now. */
-function planText({ plan }: SessionFacts, { terminal, paint }: { terminal: Terminal; paint: Paint }): string {
+function planText({ plan }: SessionProgress, { terminal, paint }: { terminal: Terminal; paint: Paint }): string {
   const columns = drawingColumns(terminal) - 6;
   const lines = planLines(plan).map(({ tone, text }) => paint(tone, fitLine(safeLine(text), columns)));
   return lines.length === 0 ? "" : `\n   ${lines.join("\n   ")}\n\n`;

@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { helpPages } from "../../../core/doors/cli/help-pages.ts";
 import { pageLines } from "../../../core/doors/cli/render/page-lines.ts";
 import { createPaint } from "../../../core/doors/cli/render/paint.ts";
-import { errorText } from "../../../core/doors/cli/render/error-text.ts";
+import { tellError } from "../../../core/doors/cli/render/error-text.ts";
 import { propertiesOf } from "../../../core/ground/checks/properties-of.ts";
 import { termsSchema } from "../../../core/ground/checks/message-terms.ts";
 import { requestFlags } from "../../../core/doors/cli/request-flags.ts";
@@ -132,10 +132,8 @@ test("pageLines renders headings, lists, tables, links and code", () => {
 });
 
 test("an error names the page that explains it, and wrong usage the command's own help", async () => {
-  const text = errorText({ code: "permission_denied", message: "Cannot read.", hint: "Grant it." }, {
-    colours: false,
-    columns: 0,
-  });
-  expect(text).toBe("error: Cannot read.\n  Grant it.\n  More: bulkhead help permissions\n");
+  const terminal = fakeTerminal();
+  await tellError({ code: "permission_denied", message: "Cannot read.", hint: "Grant it." }, terminal);
+  expect(terminal.err()).toBe("error: Cannot read.\n  Grant it.\n  More: bulkhead help permissions\n");
   expect((await cli(["run", "--nonsense"])).err).not.toContain("More:");
 });

@@ -5,7 +5,7 @@ import { hintLines, messageLines } from "./message-lines.ts";
 import { createPaint } from "./paint.ts";
 
 /** Formats an error as lines for people, its sentences within so many columns. */
-export function errorText(error: ErrorData, { colours, columns }: { colours: boolean; columns: number }): string {
+function errorText(error: ErrorData, { colours, columns }: { colours: boolean; columns: number }): string {
   const paint = createPaint(colours);
   const page = hasPage(error) ? pageOfError[error.code] : undefined;
   const below = [...hintLines(error.hint), ...hintLines(page && `More: bulkhead help ${page}`)];

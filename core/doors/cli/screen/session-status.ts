@@ -2,7 +2,7 @@ import { formatCost } from "../../../../plugin-sdk/currency.ts";
 import { safeLine } from "../render/agent-text.ts";
 import type { Paint } from "../render/paint.ts";
 import { formatTimer, shortCount } from "../render/quantities.ts";
-import type { SessionFacts } from "../render/session-facts.ts";
+import type { SessionProgress } from "../render/session-progress.ts";
 import { fitLine, textWidth } from "../render/text-width.ts";
 
 const frames = [..."⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"];
@@ -20,7 +20,10 @@ interface StatusTextOptions {
 }
 
 /** Formats how a session goes as one line: `⠙ 1:42  3/5 Fix the rounding  $0.12  23 k   [i]nterrupt [p]lan`. */
-export function statusText(facts: SessionFacts, { columns, paint, elapsedMs, interrupts }: StatusTextOptions): string {
+export function statusText(
+  facts: SessionProgress,
+  { columns, paint, elapsedMs, interrupts }: StatusTextOptions,
+): string {
   const { cost, tokens } = facts.used;
   const head = ` ${frames[Math.floor(elapsedMs / frameMs) % frames.length]} ${formatTimer(elapsedMs)}`;
   const tail = [
@@ -39,7 +42,7 @@ export function statusText(facts: SessionFacts, { columns, paint, elapsedMs, int
 /** Columns for what the session does. */
 const leastText = 24;
 
-function doingText(facts: SessionFacts): string {
+function doingText(facts: SessionProgress): string {
   const { step, doing, isCalling } = facts;
   if (step === null) return doing;
   return `${step.number}/${step.of} ${step.text}${isCalling ? ` · ${doing}` : ""}`;

@@ -1,14 +1,14 @@
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
 import type { SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
-import { SessionFacts } from "../render/session-facts.ts";
+import { SessionProgress } from "../render/session-progress.ts";
 
 /** One watched session. */
 export interface WatchedSession {
   id: string;
   title: string;
   startedAt: string;
-  facts: SessionFacts;
+  facts: SessionProgress;
 }
 
 interface WatchedSessionsDeps {
@@ -59,7 +59,7 @@ export class WatchedSessions {
     await Promise.all(listed.map(async ({ session_id, title, started_at, last_seq }) => {
       if (this.#only !== null && !this.#only.has(session_id)) return;
       const known = this.#all.get(session_id);
-      const one = known ?? { id: session_id, title, startedAt: started_at, facts: new SessionFacts() };
+      const one = known ?? { id: session_id, title, startedAt: started_at, facts: new SessionProgress() };
       if (known === undefined) this.#all.set(session_id, one);
       await this.#catchUp(one, last_seq);
     }));

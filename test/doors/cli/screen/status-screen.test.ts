@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { SessionFacts } from "../../../../core/doors/cli/render/session-facts.ts";
+import { SessionProgress } from "../../../../core/doors/cli/render/session-progress.ts";
 import { createPaint } from "../../../../core/doors/cli/render/paint.ts";
 import { statusText } from "../../../../core/doors/cli/screen/session-status.ts";
 import { StatusScreen } from "../../../../core/doors/cli/screen/status-screen.ts";
@@ -97,8 +97,8 @@ test("StatusScreen is for terminals alone that can erase", () => {
   expect(StatusScreen.of(fakeTerminal({ tty: true, env: { TERM: "dumb" } }))).toBeUndefined();
 });
 
-function factsOf(...events: Envelope["event"][]): SessionFacts {
-  const facts = new SessionFacts();
+function factsOf(...events: Envelope["event"][]): SessionProgress {
+  const facts = new SessionProgress();
   for (const envelope of envelopesOf(events)) facts.see(envelope);
   return facts;
 }
@@ -162,7 +162,7 @@ test("statusText names the tool that works, else what the session waits for", ()
   expect(statusText(factsOf(call, over), without)).toBe(" ⠋ 1:42  running");
 });
 
-test("SessionFacts adds the turns of all attempts; a session's own figures replace those of its turns", () => {
+test("SessionProgress adds the turns of all attempts; a session's own figures replace those of its turns", () => {
   const attempt: Envelope["event"] = { type: "attempt_started", attempt: 2, adapter_id: "beta" };
   expect(factsOf(usage(1), usage(2)).used).toEqual({ cost: 3, tokens: 23_000 });
   expect(factsOf(usage(1), usage(2), usage(2.5, "session")).used).toEqual({ cost: 2.5, tokens: 11_500 });

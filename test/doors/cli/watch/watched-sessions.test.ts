@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createPaint } from "../../../../core/doors/cli/render/paint.ts";
-import { SessionFacts } from "../../../../core/doors/cli/render/session-facts.ts";
+import { SessionProgress } from "../../../../core/doors/cli/render/session-progress.ts";
 import { textWidth } from "../../../../core/doors/cli/render/text-width.ts";
 import { changeKey, watchScreen } from "../../../../core/doors/cli/watch/watch-rows.ts";
 import { type WatchedSession, WatchedSessions } from "../../../../core/doors/cli/watch/watched-sessions.ts";
@@ -58,7 +58,7 @@ test("WatchedSessions leaves out what was not named", async () => {
 });
 
 function watchedOf(id: string, ...events: Envelope["event"][]): WatchedSession {
-  const facts = new SessionFacts();
+  const facts = new SessionProgress();
   for (const envelope of envelopesOf(events)) facts.see(envelope);
   return { id, title: `Title of ${id}`, startedAt: "2026-01-01T00:00:00.000Z", facts };
 }

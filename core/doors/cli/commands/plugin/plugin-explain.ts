@@ -124,7 +124,7 @@ function stateOf(
 const keyPermissions: readonly string[] = ["env", "secrets"];
 
 /** Gives the command that grants what is missing; keys, and what amounts to everything, each in a line of its own. */
-export function missingGrants(plugin: Pick<Plugin, "id">, rows: readonly ExplainedPermission[]): string {
+function missingGrants(plugin: Pick<Plugin, "id">, rows: readonly ExplainedPermission[]): string {
   const isMissing = ({ requested, granted, denied }: ExplainedPermission) => requested && !granted && !denied;
   // A program alone has all that its manifest asks for: that may be more than what is missing.
   const isWhole = (binary: string) => rows.every((one) => one.binary !== binary || isMissing(one));

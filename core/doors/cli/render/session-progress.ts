@@ -18,7 +18,7 @@ interface UsedSoFar {
 }
 
 /** Sums up one session while its events come: what it does, how far it is, and what it has used. */
-export class SessionFacts {
+export class SessionProgress {
   adapter: string | null = null;
   plan: PlanEvent["entries"] = [];
   currency: string | null = null;
