@@ -8,7 +8,7 @@ export const aloneTests: readonly string[] = [
   "test/walls/broker/denials.test.ts",
   "test/walls/broker/homes.test.ts",
   "test/walls/broker/without-perl.test.ts",
-  "test/doors/cli/render/progress-line.test.ts",
+  "test/doors/cli/screen/status-screen.test.ts",
   "test/doors/daemon/uncontained.test.ts",
   "test/doors/cli/faulty-runtime.test.ts",
   "test/ground/platform/os-walls/refused-bubblewrap.test.ts",

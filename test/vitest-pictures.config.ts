@@ -6,7 +6,7 @@ export default defineConfig({
   ...common,
   test: {
     ...common.test,
-    include: ["test/docs/pictures/console-pictures.ts"],
+    include: ["test/docs/pictures/draw-console.ts"],
     maxWorkers: 1,
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -1,8 +1,7 @@
 // Usage: npm run docs:pictures. Draws screens of the console, light and dark, for wide pages and for phones.
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, test } from "vitest";
+import { test } from "vitest";
 import {
   closeConsole,
   type ConsoleHost,
@@ -15,30 +14,20 @@ import { root } from "../../structure/source.ts";
 
 const folder = join(root, ".github/docs/pictures");
 
-let host: ConsoleHost & AsyncDisposable;
-let browser: Browser;
-let done = "";
-
-beforeAll(async () => {
-  [host, browser] = await Promise.all([openConsoleHost(), openBrowser(), mkdir(folder, { recursive: true })]);
-  const { client, workdir } = host;
+/** A session that has ended, and others that wait. */
+async function prepare({ client, workdir }: ConsoleHost): Promise<string> {
   const request = { workdir, prompt: "Make tally return a text", workspace: "worktree" as const };
   const session = await client.start(request, { adapter: "works" });
-  done = session.id;
   await session.result();
   await client.start({ workdir, prompt: "Rebuild everything", answer_timeout_ms: 600_000 }, { adapter: "asks" });
   await client.start({ workdir, prompt: "Tidy up the tally", answer_timeout_ms: 900_000 }, { adapter: "edits" });
   await client.start({ workdir, prompt: "Watch the tests for an hour" }, { adapter: "waits" });
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await host?.[Symbol.asyncDispose]();
-});
+  return session.id;
+}
 
 const screens = {
   "needs-you": { hash: () => "#/needs-you", sign: "rm -rf dist && npm run build" },
-  "session": { hash: () => `#/sessions/${done}`, sign: "One test about plurals still fails." },
+  "session": { hash: (done: string) => `#/sessions/${done}`, sign: "One test about plurals still fails." },
 };
 
 /** A phone's picture is its screen, so that its words keep their size in a document that is read on one. */
@@ -47,17 +36,25 @@ const shapes = {
   phone: { viewport: { width: 390, height: 620 }, deviceScaleFactor: 2 },
 };
 
-for (const [name, { hash, sign }] of Object.entries(screens)) {
-  for (const [shape, look] of Object.entries(shapes)) {
-    for (const colorScheme of ["light", "dark"] as const) {
-      test(`${name}, ${shape}, ${colorScheme}`, async () => {
-        const opened = await openConsole(browser, host, { hash: hash(), ...look, colorScheme });
-        await opened.page.getByText(sign).first().waitFor();
-        // What moves in has come to rest.
-        await pause(600);
-        await opened.page.screenshot({ path: join(folder, `console-${name}-${shape}-${colorScheme}.png`) });
-        await closeConsole(opened);
-      });
+test("the pictures of the console are drawn", async () => {
+  await mkdir(folder, { recursive: true });
+  await using host = await openConsoleHost();
+  const browser = await openBrowser();
+  try {
+    const done = await prepare(host);
+    for (const [name, { hash, sign }] of Object.entries(screens)) {
+      for (const [shape, look] of Object.entries(shapes)) {
+        for (const colorScheme of ["light", "dark"] as const) {
+          const opened = await openConsole(browser, host, { hash: hash(done), ...look, colorScheme });
+          await opened.page.getByText(sign).first().waitFor();
+          // What moves in has come to rest.
+          await pause(600);
+          await opened.page.screenshot({ path: join(folder, `console-${name}-${shape}-${colorScheme}.png`) });
+          await closeConsole(opened);
+        }
+      }
     }
+  } finally {
+    await browser.close();
   }
-}
+}, 600_000);
