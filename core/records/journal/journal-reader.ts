@@ -15,9 +15,11 @@ import type { SessionGroup } from "./session-groups.ts";
 import type { SessionFilter, SessionRecord, SessionSpan } from "./session-record.ts";
 
 /** A journal that is only read, and may be another host's which is writing to it. */
-export type JournalReader = Pick<Journal, "read" | "session" | "sessions" | "groups" | "history" | "spent" | "cursorOf"> & {
-  close(): void;
-};
+export type JournalReader =
+  & Pick<Journal, "read" | "session" | "sessions" | "groups" | "history" | "spent" | "cursorOf">
+  & {
+    close(): void;
+  };
 
 /**
  * Opens a journal without changing anything about it.

@@ -8,7 +8,8 @@ export const tableStates = { running: 0, ended: 1, deleted: 2 } as const;
 export const folderName = "replace(workdir, rtrim(workdir, replace(workdir, '/', '')), '')";
 
 /** All that a session is found by; a label as `name=value`. SQLite makes only ASCII letters small. */
-const searched = `lower(session_id || char(10) || title || char(10) || coalesce(adapter_id, '') || char(10) || workdir || char(10)
+const searched =
+  `lower(session_id || char(10) || title || char(10) || coalesce(adapter_id, '') || char(10) || workdir || char(10)
   || coalesce(task_id, '') || char(10) || replace(labels, '":"', '='))`;
 
 /** Words of one search. */

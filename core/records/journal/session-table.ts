@@ -146,7 +146,8 @@ export function prepareSessionTable(database: SqliteFile): SessionTable {
     },
     groups(span) {
       const { where, values } = conditionsOf(span);
-      const sql = `SELECT state, outcome, stop_reason = 'interrupted' AS interrupted, adapter_id, ${folderName} AS folder,
+      const sql =
+        `SELECT state, outcome, stop_reason = 'interrupted' AS interrupted, adapter_id, ${folderName} AS folder,
         labels, count(*) AS count FROM session WHERE ${where} GROUP BY 1, 2, 3, 4, 5, 6`;
       return (listing(sql).all(...values) as GroupRow[]).map(groupOf);
     },

@@ -25,7 +25,9 @@ export function movesBetween(recorded: SessionPlaces, now: SessionPlaces): PathM
 export function movedAnswer(text: string, moves: PathMoves | null): string {
   if (moves === null) return text;
   const lines = text.split("\n").map((line) => ({ line, event: eventOf(line), isChanged: false }));
-  if (lines.every(({ event }) => event === null)) return text.replace(moves.pattern, (from) => moves.to.get(from) ?? from);
+  if (lines.every(({ event }) => event === null)) {
+    return text.replace(moves.pattern, (from) => moves.to.get(from) ?? from);
+  }
   const streams = new Map<string, Leaf[]>();
   for (const one of lines) {
     if (one.event !== null) collect(one.event, { streams, name: "", onChange: () => one.isChanged = true });

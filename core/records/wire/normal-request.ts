@@ -140,7 +140,8 @@ function ownFolder({ home, workdir }: SessionPlaces): string {
 function branchIn(branch: string | undefined): string {
   const name = branch === undefined ? "HEAD" : `(?:HEAD|${literal(branch)})`;
   const detached = String.raw`HEAD detached (?:at|from) [0-9a-f]{7,40}|Not currently on any branch\.`;
-  return String.raw`(?:[Oo]n branch |[Bb]ranch: )${name}(?![\w/.-])|${detached}|\[(?:detached HEAD|${name}) (?=[0-9a-f]{7})`;
+  return String
+    .raw`(?:[Oo]n branch |[Bb]ranch: )${name}(?![\w/.-])|${detached}|\[(?:detached HEAD|${name}) (?=[0-9a-f]{7})`;
 }
 
 function isTime(value: number): boolean {

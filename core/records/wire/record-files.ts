@@ -8,8 +8,8 @@ import {
   callSchema,
   endSchema,
   headSchema,
-  type RecordedBody,
   type KeptCall,
+  type RecordedBody,
   type RecordEnd,
   type RecordHead,
 } from "./record-format.ts";

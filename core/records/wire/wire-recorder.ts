@@ -7,7 +7,7 @@ import { Sequence } from "../../ground/platform/engine/sequence.ts";
 import type { Wire, WireFollower, WireHead, WireRequest } from "../../walls/agent/wire.ts";
 import { withoutKey } from "./normal-request.ts";
 import { partOfCall, recordedBody, type WireRecords, writePart } from "./record-files.ts";
-import type { RecordedBody, KeptCall, RecordEnd, RecordHead } from "./record-format.ts";
+import type { KeptCall, RecordedBody, RecordEnd, RecordHead } from "./record-format.ts";
 
 /** Bounds of a record. */
 interface RecordBounds {

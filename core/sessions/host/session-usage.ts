@@ -56,7 +56,7 @@ export async function addUpUsage(
   return [...rows.values()].sort(compare);
 }
 
-/** What of a row is no figure and no name of the agent's. */
+/** The fields of a row that are neither figures nor names of the agent. */
 type RowPlace = Pick<UsageRow, "day" | "label">;
 
 function labelIn({ labels }: SpentRecord, name: string): string | null {

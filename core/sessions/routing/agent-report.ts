@@ -57,7 +57,7 @@ export function describeAgent(facts: DescribeAgentOptions): RoutableAgent {
     /(?<!\| )bulkhead secret set (\w+)/,
     (_, key) => secretCommand(key),
   );
-  // The host's record and a refused probe both tell of a quarantine by the command that lifts it.
+  // The host's record and a refused probe both name the command that lifts a quarantine.
   const isQuarantined = availability === "disabled" && next_step === releaseCommand(id);
   const report: AgentReport = {
     id,

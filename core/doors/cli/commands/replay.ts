@@ -34,7 +34,12 @@ async function replay(call: Invocation): Promise<number> {
     const earlier = await readEarlier(sessions, session_id);
     const { keep_ms: _wait, record: _kept, ...same } = repeatedRequest(earlier);
     const env = Object.fromEntries(Object.entries(call.options["env"] ?? {}));
-    if (modeOf(call) === "live") await tellLacking(call, Object.keys(earlier.requested.env ?? {}).filter((one) => !(one in env)));
+    if (modeOf(call) === "live") {
+      await tellLacking(
+        call,
+        Object.keys(earlier.requested.env ?? {}).filter((one) => !(one in env)),
+      );
+    }
     // No client answers: what the agent is told then comes from its policies.
     const request = { ...same, env, answer_timeout_ms: 0, replay_of: session_id };
     return { request, ...unsearched(earlier.adapter) };
@@ -47,7 +52,9 @@ async function replay(call: Invocation): Promise<number> {
 async function tellLacking({ terminal }: Invocation, names: readonly string[]): Promise<void> {
   if (names.length === 0) return;
   const named = safeLine(names.join(", "));
-  await terminal.stderr.write(`The session had values for ${named}, which were not kept. Where one counts, give it with -e.\n`);
+  await terminal.stderr.write(
+    `The session had values for ${named}, which were not kept. Where one counts, give it with -e.\n`,
+  );
 }
 
 /** 0 for a run that went as the one before it, whether that did its work or not. */

@@ -67,7 +67,9 @@ function cells(
 function totalOf(rows: readonly DayUsage[]): DayUsage {
   const total = noUsage();
   for (const row of rows) {
-    for (const name of ["sessions", "unknown", "no_cost", "partial", "tokens_in", "tokens_out", "tokens_cached"] as const) {
+    for (
+      const name of ["sessions", "unknown", "no_cost", "partial", "tokens_in", "tokens_out", "tokens_cached"] as const
+    ) {
       total[name] += row[name];
     }
     for (const [currency, amount] of Object.entries(row.cost)) {

@@ -52,7 +52,11 @@ async function placesOf({ sessionId, place: { workdir, workspaceDir }, part }: B
 
 /** Name of the branch that is checked out; undefined where there is none. */
 async function branchOf({ workdir, signal }: { workdir: string; signal: AbortSignal }): Promise<string | undefined> {
-  const { stdout } = await runGit(["symbolic-ref", "-q", "--short", "HEAD"], { cwd: workdir, env: readingEnv(), signal });
+  const { stdout } = await runGit(["symbolic-ref", "-q", "--short", "HEAD"], {
+    cwd: workdir,
+    env: readingEnv(),
+    signal,
+  });
   return lineOf(stdout) || undefined;
 }
 

@@ -79,7 +79,9 @@ async function isMeant(call: Invocation, running: readonly SessionSummary[]): Pr
     safeLine(one.title),
   ]);
   const more = running.length > mostNamed ? `\nand ${running.length - mostNamed} more` : "";
-  await terminal.stderr.write(`${tableText(rows, { terminal, head: ["session", "adapter", "age", "prompt"] })}${more}\n`);
+  await terminal.stderr.write(
+    `${tableText(rows, { terminal, head: ["session", "adapter", "age", "prompt"] })}${more}\n`,
+  );
   const choices = [{ word: "stop", value: true }, { word: "no", value: false }];
   const question = running.length === 1 ? "Stop this session?" : `Stop these ${running.length} sessions?`;
   return await new Questions(terminal).choose(question, { choices }) ?? false;
