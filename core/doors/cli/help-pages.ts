@@ -15,6 +15,7 @@ export const helpPages = {
   secrets: "keys that a plugin's code never sees",
   walls: "what holds a hostile adapter, and what does not",
   wire: "calls of models: what is counted, and how a budget stops the next",
+  replay: "record the calls of a model, and run a session again offline",
   "install-plugins": "install, update, block and remove plugins",
   manifest: "every key of plugin.yaml and bulkhead.yaml",
   limits: "every limit with its default",

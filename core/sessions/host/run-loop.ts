@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult, StopReason, UsageReport } from "../../../plugin-sdk/result.ts";
-import { roundMoney } from "../session/priced-usage.ts";
+import { roundMoney } from "../session/spend/priced-usage.ts";
 import { derivedKey } from "./idempotency.ts";
 import type { RunSessionOptions, SessionHandle } from "./session-host.ts";
 

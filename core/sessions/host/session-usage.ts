@@ -4,7 +4,7 @@ import type { UsageQuery, UsageRow } from "../../../plugin-sdk/usage-row.ts";
 import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import type { SpentRecord } from "../../records/journal/spend-table.ts";
-import { roundMoney } from "../session/priced-usage.ts";
+import { roundMoney } from "../session/spend/priced-usage.ts";
 
 /** Pages of what sessions have used, from one journal. */
 export type SpentPages = AsyncIterable<readonly SpentRecord[]>;

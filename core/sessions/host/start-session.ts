@@ -24,7 +24,7 @@ import {
   unenforceableFields,
 } from "../session/enforceable.ts";
 import { RunningSession } from "../session/running-session.ts";
-import { seesCalls, unseen } from "../session/seen-calls.ts";
+import { seesCalls, unseen } from "../session/spend/seen-calls.ts";
 import type { Admitted, Candidate, PassedOverAdapter, Resumed, RunningSessionDeps } from "../session/admitted.ts";
 import { readProjectMemory } from "./context-files.ts";
 import { checkEnv, fitToPlugin, handedTrace, withTrace } from "./check-request.ts";

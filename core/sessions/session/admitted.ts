@@ -27,7 +27,7 @@ import type { OpenRequests } from "./open-requests.ts";
 import type { SessionGit } from "./session-git.ts";
 import type { SessionStream } from "./session-stream.ts";
 import type { SessionMessage, SessionTurns, TurnPrompt } from "./session-turns.ts";
-import type { SessionUsage } from "./usage-meter.ts";
+import type { SessionUsage } from "./spend/usage-meter.ts";
 
 /** How an attempt on a candidate ended. */
 export interface AttemptEnd {

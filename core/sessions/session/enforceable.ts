@@ -5,7 +5,7 @@ import type { Part } from "../../../plugin-sdk/messages.ts";
 import { parseCommandTemplate } from "../../../plugin-sdk/command-template.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { Admitted } from "./admitted.ts";
-import { isModel } from "./priced-usage.ts";
+import { isModel } from "./spend/priced-usage.ts";
 
 /** Returns true for a field of a request that the adapter passes to its agent. */
 export function accepts(manifest: Manifest, field: AcceptedField): boolean {

@@ -12,7 +12,7 @@ import { Attempt } from "./attempt.ts";
 import { type Deadlines, waitForLimit } from "./deadlines.ts";
 import { accepts } from "./enforceable.ts";
 import type { EventAllowance, EventRules } from "./event-rules.ts";
-import type { AgentAccess } from "./priced-usage.ts";
+import type { AgentAccess } from "./spend/priced-usage.ts";
 import {
   type FailedAttempt,
   failureClass,
@@ -26,7 +26,7 @@ import { type SessionStops, stoppedTurn } from "./session-stops.ts";
 import type { SessionStream } from "./session-stream.ts";
 import { structuredOutput } from "./structured-output.ts";
 import type { SessionTurns } from "./session-turns.ts";
-import type { SessionUsage } from "./usage-meter.ts";
+import type { SessionUsage } from "./spend/usage-meter.ts";
 import { reachVerdict, type Verdict, withSettingsHint, withWork, type WorkDone } from "./verdict.ts";
 
 interface EntriesDeps {

@@ -17,7 +17,7 @@ import { EventRules } from "./event-rules.ts";
 import { Mailbox } from "./mailbox.ts";
 import type { LogEntry, MergedLog, Stream } from "./merged-log.ts";
 import { buildResult } from "./result.ts";
-import { UsageMeter } from "./usage-meter.ts";
+import { UsageMeter } from "./spend/usage-meter.ts";
 
 /** Facts about the host that ran the session. */
 export interface FormerHost {

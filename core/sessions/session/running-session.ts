@@ -18,14 +18,14 @@ import { EventAllowance, EventRules } from "./event-rules.ts";
 import { firstTurnOf, totalMsOf } from "./first-turn.ts";
 import { OpenRequests } from "./open-requests.ts";
 import { buildResult, startedEvent } from "./result.ts";
-import { SessionBudget, tellDifference } from "./session-budget.ts";
+import { SessionBudget, tellDifference } from "./spend/session-budget.ts";
 import { SessionChanges } from "./session-changes.ts";
 import { SessionGit } from "./session-git.ts";
 import { SessionStops } from "./session-stops.ts";
 import { SessionStream } from "./session-stream.ts";
 import { type LiveTalk, SessionTurns, type TurnFacts, type TurnPrompt } from "./session-turns.ts";
 import { unmetClaims } from "./unmet-claims.ts";
-import { SessionUsage } from "./usage-meter.ts";
+import { SessionUsage } from "./spend/usage-meter.ts";
 import { codeOfStop, type Verdict } from "./verdict.ts";
 
 /** One session from its first event to its last. It ends exactly once, with a result, whatever adapters do. */

@@ -1,7 +1,7 @@
 import { checkRequest } from "../../../core/sessions/host/check-request.ts";
 import { checkEvent } from "../../../core/sessions/session/check-event.ts";
 import { EventRules } from "../../../core/sessions/session/event-rules.ts";
-import { UsageMeter } from "../../../core/sessions/session/usage-meter.ts";
+import { UsageMeter } from "../../../core/sessions/session/spend/usage-meter.ts";
 import { adapterEventTypes } from "../../../plugin-sdk/events.ts";
 import { mapJsonLine } from "../../../plugin-sdk/jsonl-mapping.ts";
 import type { MappingRule } from "../../../plugin-sdk/mapping-rule.ts";

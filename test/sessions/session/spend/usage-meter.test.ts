@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { UsageMeter } from "../../../core/sessions/session/usage-meter.ts";
-import { api, subscription } from "../routing/modes.ts";
-import type { CompletedEvent, UsageEvent } from "../../../plugin-sdk/events.ts";
+import { UsageMeter } from "../../../../core/sessions/session/spend/usage-meter.ts";
+import { api, subscription } from "../../routing/modes.ts";
+import type { CompletedEvent, UsageEvent } from "../../../../plugin-sdk/events.ts";
 
 function usage(scope: "turn" | "session", changes: Partial<UsageEvent> = {}): UsageEvent {
   return { type: "usage", scope, tokens_in: null, tokens_out: null, tokens_cached: null, cost: null, ...changes };

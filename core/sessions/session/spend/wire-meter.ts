@@ -1,7 +1,7 @@
-import type { ModelCallEvent } from "../../../plugin-sdk/envelope.ts";
-import { omitEmpty } from "../../../plugin-sdk/optional-fields.ts";
-import type { WireUsage } from "../../../plugin-sdk/result.ts";
-import type { MeteredCall } from "../../walls/agent/meter/meter.ts";
+import type { ModelCallEvent } from "../../../../plugin-sdk/envelope.ts";
+import { omitEmpty } from "../../../../plugin-sdk/optional-fields.ts";
+import type { WireUsage } from "../../../../plugin-sdk/result.ts";
+import type { MeteredCall } from "../../../walls/agent/meter/meter.ts";
 import { type AgentAccess, highestPrice, priceUsage, roundMoney, type UsageFigures } from "./priced-usage.ts";
 
 /** Share by which an agent's word may differ from what was seen. */

@@ -1,11 +1,11 @@
-import type { ModelCallEvent } from "../../../plugin-sdk/envelope.ts";
-import type { StopReason, UsageReport } from "../../../plugin-sdk/result.ts";
-import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
-import type { MeteredCall } from "../../walls/agent/meter/meter.ts";
-import type { AttemptDeps, Candidate } from "./admitted.ts";
-import { exceededBudget, spentBudget } from "./effective-settings.ts";
-import type { SessionStops } from "./session-stops.ts";
-import { codeOfStop } from "./verdict.ts";
+import type { ModelCallEvent } from "../../../../plugin-sdk/envelope.ts";
+import type { StopReason, UsageReport } from "../../../../plugin-sdk/result.ts";
+import { startBackgroundTimer } from "../../../ground/platform/engine/background-timer.ts";
+import type { MeteredCall } from "../../../walls/agent/meter/meter.ts";
+import type { AttemptDeps, Candidate } from "../admitted.ts";
+import { exceededBudget, spentBudget } from "../effective-settings.ts";
+import type { SessionStops } from "../session-stops.ts";
+import { codeOfStop } from "../verdict.ts";
 import { callEvent } from "./wire-meter.ts";
 
 interface EndDeps {

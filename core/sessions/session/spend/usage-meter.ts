@@ -1,5 +1,5 @@
-import type { CompletedEvent, UsageEvent } from "../../../plugin-sdk/events.ts";
-import type { UsageReport } from "../../../plugin-sdk/result.ts";
+import type { CompletedEvent, UsageEvent } from "../../../../plugin-sdk/events.ts";
+import type { UsageReport } from "../../../../plugin-sdk/result.ts";
 import { type AgentAccess, highestPrice, priceUsage, roundMoney, type UsageFigures } from "./priced-usage.ts";
 import { type CountedCall, WireMeter } from "./wire-meter.ts";
 

@@ -1,10 +1,10 @@
 import process from "node:process";
 import { afterEach, expect, test } from "vitest";
-import { unenforceableFields } from "../../../core/sessions/session/enforceable.ts";
-import { seesCalls } from "../../../core/sessions/session/seen-calls.ts";
-import type { Plugin } from "../../../core/packages/manifest/plugin.ts";
-import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
-import { fakePlugin } from "../../doors/cli/fake-host.ts";
+import { unenforceableFields } from "../../../../core/sessions/session/enforceable.ts";
+import { seesCalls } from "../../../../core/sessions/session/spend/seen-calls.ts";
+import type { Plugin } from "../../../../core/packages/manifest/plugin.ts";
+import type { RunPermission } from "../../../../plugin-sdk/permissions.ts";
+import { fakePlugin } from "../../../doors/cli/fake-host.ts";
 
 const run: RunPermission = { binary: "agent", args: ["*"], env: ["SEEN_CALLS_KEY"] };
 

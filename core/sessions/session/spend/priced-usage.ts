@@ -1,5 +1,5 @@
-import type { AccessMode, Pricing } from "../../../plugin-sdk/access-modes.ts";
-import type { UsageReport } from "../../../plugin-sdk/result.ts";
+import type { AccessMode, Pricing } from "../../../../plugin-sdk/access-modes.ts";
+import type { UsageReport } from "../../../../plugin-sdk/result.ts";
 
 /** Figures of a usage report. */
 export type UsageFigures = Omit<UsageReport, "duration_ms" | "partial" | "requests" | "tokens_used" | "wire">;

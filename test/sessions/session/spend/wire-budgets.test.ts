@@ -1,10 +1,10 @@
 import { Buffer } from "node:buffer";
 import process from "node:process";
 import { describe, expect, test } from "vitest";
-import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
-import type { UsageEvent } from "../../../plugin-sdk/events.ts";
-import type { Wire } from "../../../core/walls/agent/wire.ts";
-import { StandInAddresses } from "../../../core/walls/broker/stand-in-addresses.ts";
+import type { AccessMode } from "../../../../plugin-sdk/access-modes.ts";
+import type { UsageEvent } from "../../../../plugin-sdk/events.ts";
+import type { Wire } from "../../../../core/walls/agent/wire.ts";
+import { StandInAddresses } from "../../../../core/walls/broker/stand-in-addresses.ts";
 import {
   done,
   failsWith,
@@ -12,7 +12,7 @@ import {
   ScriptedSession,
   type ScriptedSessionOptions,
   type Stage,
-} from "./scripted-session.ts";
+} from "../scripted-session.ts";
 
 /** Budgets of random sizes; `npm run test:budgets` tries a thousand. */
 const budgets = Number(process.env["BULKHEAD_BUDGETS"] ?? 12);

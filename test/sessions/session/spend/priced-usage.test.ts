@@ -5,9 +5,9 @@ import {
   priceUsage,
   roundMoney,
   type UsageFigures,
-} from "../../../core/sessions/session/priced-usage.ts";
-import type { Pricing } from "../../../plugin-sdk/access-modes.ts";
-import { api, local, subscription } from "../routing/modes.ts";
+} from "../../../../core/sessions/session/spend/priced-usage.ts";
+import type { Pricing } from "../../../../plugin-sdk/access-modes.ts";
+import { api, local, subscription } from "../../routing/modes.ts";
 
 function figures(changes: Partial<UsageFigures> = {}): UsageFigures {
   return {

@@ -1,9 +1,9 @@
-import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { Permissions } from "../../../plugin-sdk/permissions.ts";
-import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import { hostEnv } from "../../ground/platform/engine/platform.ts";
-import type { Plugin } from "../../packages/manifest/plugin.ts";
-import { containsPrograms, mayRunFree } from "../../packages/permissions/contained-programs.ts";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import type { Permissions } from "../../../../plugin-sdk/permissions.ts";
+import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
+import { hostEnv } from "../../../ground/platform/engine/platform.ts";
+import type { Plugin } from "../../../packages/manifest/plugin.ts";
+import { containsPrograms, mayRunFree } from "../../../packages/permissions/contained-programs.ts";
 
 /** Request and permissions of a session. */
 interface Allowed {
