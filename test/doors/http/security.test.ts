@@ -512,7 +512,7 @@ describe("J12 other people's sessions", () => {
     };
     for (const { method, path } of roads) {
       const send = (token: string, session: string) =>
-        fetch(`${door.url}/v1/sessions/${session}${path}`, {
+        fetch(`${door.url}/v1/sessions/${session}${path}${path === "/find" ? "?text=word" : ""}`, {
           method,
           headers: { ...bearer(token), "content-type": "application/json" },
           ...(method === "POST" ? { body: bodies[path] ?? '{"request_id":"r","choice":"c"}' } : {}),
