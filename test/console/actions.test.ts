@@ -96,7 +96,7 @@ describe("needs you", () => {
 describe("sessions", () => {
   test("the form starts a session, whose page is live, interrupts it and runs it again", async () => {
     await opened.go("#/start");
-    await page.getByLabel("Prompt").fill("Watch it");
+    await page.getByLabel("Prompt", { exact: true }).fill("Watch it");
     await page.getByRole("combobox", { name: "Folder" }).fill(host.workdir);
     await page.getByRole("checkbox", { name: /waits/ }).check();
     await page.getByLabel("Where").selectOption("inplace");

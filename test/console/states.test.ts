@@ -69,7 +69,7 @@ test("a key that only reads shows a page that only reads", async () => {
 test("a refused start stands at its field, and a failure covers nothing and ends on another screen", async () => {
   const opened = await openConsole(browser, host, { hash: "#/start", viewport: { width: 1440, height: 900 } });
   const { page, go } = opened;
-  await page.getByLabel("Prompt").fill("Go");
+  await page.getByLabel("Prompt", { exact: true }).fill("Go");
   await page.getByRole("combobox", { name: "Folder" }).fill("/there/is/no/such/folder");
   await page.getByRole("button", { name: "Start", exact: true }).click();
   await page.locator(".failure").waitFor();

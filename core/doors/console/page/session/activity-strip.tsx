@@ -28,7 +28,8 @@ export function ActivityStrip({ id, events, marks, isRunning, at, go }: Activity
   useEffect(() => () => activity.close(), [activity]);
   const points = activity.points.value;
   const [first, last] = [points[0], points.at(-1)];
-  if (first === undefined || last === undefined || points.length < 3) return null;
+  // Its room is kept while it is read: rows must not move under a reader.
+  if (first === undefined || last === undefined || points.length < 3) return <div class="strip" />;
   const to = Math.max(last.at, isRunning ? Date.now() : 0);
   const span = { from: first.at, to };
   return (
