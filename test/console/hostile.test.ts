@@ -86,7 +86,7 @@ test("a long line is cut, and all of it can be seen", async () => {
   }
   await opened.go(`#/sessions/${id}/${seq}`);
   const { page } = opened;
-  await page.getByText(`Cut here. Show all of event ${seq}`).waitFor();
+  await page.getByText(`Cut here. Show all of event ${seq}`).click();
   await page.locator(".raw .more").click();
   expect((await page.locator(".raw pre").textContent())!.length).toBeGreaterThan(60_000);
   await closeConsole(opened);

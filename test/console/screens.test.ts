@@ -120,7 +120,7 @@ inFull("every control of every screen is reached by Tab, and shows that it has t
       const controls = globalThis.controls = [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
         .filter((one) => !one.disabled && one.getClientRects().length > 0)
         // Arrows lead to the other choices of a group.
-        .filter((one) => one.type !== "radio" || one.checked);
+        .filter((one) => one.tabIndex >= 0 && (one.type !== "radio" || one.checked));
       globalThis.seen = [];
       document.removeEventListener("focusin", globalThis.onTab);
       document.addEventListener("focusin", globalThis.onTab = ({ target }) =>

@@ -38,7 +38,7 @@ function MachineFacts({ of: { walls, programs } }: { of: ActiveWalls }) {
           </li>
         ))}
       </ul>
-      <h3>Programs that run behind them now</h3>
+      <h2>Programs that run behind them now</h2>
       {programs.length === 0 ? <p class="quiet-line">None.</p> : (
         <ul class="plain-list">
           {programs.map(({ session_id, plugin_id, program, pid, started_at }) => (
