@@ -80,7 +80,6 @@ test("a denial is granted in its row", async () => {
   await opened.go(`#/sessions/${busy}`);
   const denied = page.locator(".denied", { hasText: "api.example.com" });
   await denied.getByRole("button", { name: "Grant …" }).click();
-  await denied.getByRole("button", { name: "Try it on the history" }).click();
   await denied.getByRole("button", { name: "Grant", exact: true }).click();
   await denied.getByText("Granted: sessions that begin now may do it.").waitFor();
   const { grant } = await host.call<{ grant: { net: string[] } }>("GET", "/v1/plugins/busy/grants");

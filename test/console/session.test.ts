@@ -21,8 +21,8 @@ test("a timeline has plan, thinking, colours, tools, files, usage, permissions u
     const sign of [
       "Attempt 1 · works",
       "Agent 3.1.0 · tide-2",
-      "Plan 0 of 3 done",
       "Plan 2 of 3 done",
+      "3 updates",
       "Thinking The tally counts words",
       "Allowed: write × 2",
       "changed src/tally.js",

@@ -18,7 +18,7 @@ import { type TalkTimeline, useTalkLines } from "../talk/talk-lines.tsx";
 import { LongText, Text } from "../text.tsx";
 import { Timeline } from "../timeline.tsx";
 import { shortPath } from "../sessions/short-path.ts";
-import { lineGroups, RefusedCall } from "../api.ts";
+import { lineGroups } from "../api.ts";
 import { FilterBar, useFilter } from "../rows/filter-bar.tsx";
 import { loadMarkdown } from "../rows/markdown-text.tsx";
 import { ActivityStrip } from "../session/activity-strip.tsx";
@@ -34,11 +34,9 @@ export function Session({ id, seq }: { id: string; seq: number | null }) {
   // At once, so that the first rows are drawn as Markdown; without it they stay plain.
   useEffect(() => void loadMarkdown().catch(() => {}), []);
   if (failed !== null) {
-    const { text, hint } = noticeOf(failed);
-    const isGone = failed instanceof RefusedCall && failed.status === 404;
     return (
       <Screen title="Session">
-        <Failure text={text} hint={isGone ? "It may have been deleted, or belong to another host." : hint} />
+        <Failure {...noticeOf(failed)} />
         <p>
           <a href={addressOf("sessions")}>All sessions</a>
         </p>
@@ -143,6 +141,7 @@ function TalkView({ talk, lines, isRunning, onRaw }: TalkViewProps) {
             <FilterBar of={filtered} />
             <FindBar ids={filtered.ids} go={filtered.go} />
           </div>
+          <h2 class="hidden">Events</h2>
         </div>
         <Timeline parts={parts} target={target} folded={lines.folded} isRunning={isRunning} onRaw={onRaw} />
         <Composer talk={talk} />
