@@ -113,17 +113,15 @@ test(
     // A worktree is closed after its session's last event.
     const listed = async () => (await cli(["session", "list", "--worktrees", "--json"])).out;
     await expect.poll(listed, { timeout: 10_000 }).not.toContain('"ended_at":null');
-    for (
-      const args of [["list", "--worktrees", "--json"], ["diff", id], ["diff", id, "--stat"], [
-        "diff",
-        id.slice(0, 20),
-        "--json",
-      ]]
-    ) {
+    for (const args of [["diff", id], ["diff", id, "--stat"], ["diff", id.slice(0, 20), "--json"]]) {
       const [there, here] = [await cli(["session", ...args]), await cli(["session", ...args], { embedded: true })];
       expect(there).toEqual(here);
       expect(there).toMatchObject({ code: 0, err: "" });
     }
+    // The daemon names the session and its agent as well.
+    const here = (await cli(["session", "list", "--worktrees", "--json"], { embedded: true })).out;
+    const rowsOf = (out: string) => out.trimEnd().split("\n").map((line) => JSON.parse(line) as object);
+    expect(rowsOf(await listed())).toMatchObject(rowsOf(here));
     expect((await cli(["session", "diff", id])).out).toContain("+by the agent\n");
     const applied = await cli(["session", "apply", id]);
     expect(applied).toEqual({ code: 0, err: "", out: `modified  a.txt\nApplied to ${work()}.\n` });

@@ -90,6 +90,12 @@ const table: Readonly<Record<string, { answers: Answers; body?: unknown; query?:
   verify: { answers: rows("200 403 403 403 403 403") },
   moment: { answers: rows("200 200 403 403 200 403") },
   createConsoleCode: { answers: rows("201 403 403 403 403 403"), body: {} },
+  // Only the key of a page signs its page out.
+  endConsoleToken: { answers: rows("403 403 403 403 403 403") },
+  putAside: {
+    answers: rows("204 403 403 403 403 403"),
+    body: { id: "grant memory", at: "2026-11-29T12:00:00.000Z" },
+  },
   createConsoleToken: { answers: rows("401 401 401 401 401 401"), body: { code: "none" } },
   openapi: { answers: rows("200 200 200 200 200 200") },
 };
