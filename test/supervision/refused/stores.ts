@@ -18,6 +18,7 @@ import type { WorkspaceRecord } from "../../../core/records/workspace/workspace-
 import { WorkspaceFiles } from "../../../core/records/workspace/workspace-files.ts";
 import { openJournal } from "../../../core/records/journal/open-journal.ts";
 import type { Journal } from "../../../core/records/journal/journal.ts";
+import { openPutAside } from "../../../core/doors/http/put-aside.ts";
 import { openCrashFiles } from "../../../core/sessions/host/state/crash-store.ts";
 import { openPins } from "../../../core/sessions/host/state/pin-store.ts";
 import { openUseFiles } from "../../../core/sessions/routing/use-files.ts";
@@ -83,6 +84,7 @@ export const stores: Readonly<Record<string, StoreKind>> = {
   "worktrees of sessions": { files: ["core/records/workspace/workspace-files.ts"], open: workspaces },
   "held changes": { files: ["core/records/workspace/held-files.ts"], open: held },
   "sessions at work in place": { files: ["core/records/workspace/held-files.ts"], open: watched },
+  "what a person put off": { files: ["core/doors/http/put-aside.ts"], open: aside },
   "pins of programs": { files: ["core/sessions/host/state/pin-store.ts"], open: pins },
   crashes: { files: ["core/sessions/host/state/crash-store.ts"], open: crashes },
   "use of access modes": { files: ["core/sessions/routing/use-files.ts"], holdsOne: true, open: uses },
@@ -278,6 +280,23 @@ async function pins(folder: string): Promise<Store> {
   return {
     write: (value) => store.write(pin(value)),
     read: async () => (await openPins(join(folder, "pins")).of("plugin").list()).map(({ binary }) => binary),
+  };
+}
+
+async function aside(folder: string): Promise<Store> {
+  await mkdir(join(folder, "http"), { recursive: true });
+  const store = openPutAside(folder);
+  const put: string[] = [];
+  return {
+    async write(value) {
+      put.push(value);
+      await store.put(value, value);
+    },
+    async read() {
+      const again = openPutAside(folder);
+      const found = await Promise.all(put.map((value) => again.until(value)));
+      return found.filter((value) => value !== "");
+    },
   };
 }
 

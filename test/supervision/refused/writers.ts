@@ -40,6 +40,7 @@ export const noStores: Readonly<Record<string, string>> = {
   "core/records/git/": session,
   "core/records/checkpoints/":
     "a turn whose files are not kept says so, and a rewind that cannot write changes nothing",
+  "core/records/wire/": "a record that misses a call says so, and no session plays it",
   "core/walls/agent/": session,
   "core/walls/broker/": "an adapter's calls: they fail with the error, and each file is the old or the new one",
   "core/doors/cli/": command,
