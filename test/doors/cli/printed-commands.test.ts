@@ -43,7 +43,7 @@ async function rows() {
   return shownPermissions(registry.get("alpha")!, { path: [] });
 }
 
-test("the command of each row, pasted into a terminal, allows the row", async () => {
+test("the command of each row, pasted into a terminal, allows the row", { timeout: 120_000 }, async () => {
   const missing = (await rows()).filter(({ permission }) => permission !== "run_env");
   expect(missing).toHaveLength(10);
   for (const row of missing) {
@@ -66,7 +66,7 @@ const lines = (await Promise.all(sources.map(async (path) => {
   return [...text.matchAll(/(?:["`>]|Run: )bulkhead ([a-z][a-z -]*)/g)].map(([, words]) => words!.trim());
 }))).flat();
 
-test("every command that the console prints is one that the command line has", async () => {
+test("every command that the console prints is one that the command line has", { timeout: 120_000 }, async () => {
   expect(lines).toContain("doctor");
   for (const line of new Set(lines)) {
     const { code, out } = await paste(`bulkhead ${line} --help`);
